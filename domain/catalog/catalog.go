@@ -1,0 +1,21 @@
+// Package catalog is the one table of event types.
+package catalog
+
+import (
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/workspace"
+)
+
+// Table lists every event type the platform writes, in the order of the
+// catalogue. A row never leaves it: a stored event must always open.
+func Table() []domain.Fact {
+	return []domain.Fact{
+		domain.Describe[activity.Failure](domain.Activity, "A request or a run failed in a workspace."),
+		domain.Describe[workspace.Created](domain.State, "A workspace was created."),
+		domain.Describe[workspace.Updated](domain.State, "Settings of a workspace changed."),
+	}
+}
+
+// Events returns the registry of Table.
+func Events() domain.Registry { return domain.NewRegistry(Table()...) }

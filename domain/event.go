@@ -1,0 +1,84 @@
+package domain
+
+import "time"
+
+// Event is a fact, named in the past tense. Its type name is a stored contract:
+// once written to a log it never changes.
+type Event interface{ EventType() string }
+
+// Shown is implemented by an event whose catalogue payload differs from what
+// folding needs. The log then keeps both: Payload is what the feed shows, the
+// event itself is what aggregates and projections read.
+type Shown interface{ Payload() any }
+
+// Log names one of the two event logs.
+type Log string
+
+const (
+	// State keeps, for ever and without a gap, the facts that aggregates are
+	// folded from.
+	State Log = "STATE"
+	// Activity keeps what happened besides: progress, executions, emitted
+	// events, usage, errors. It is cleaned up by age.
+	Activity Log = "ACTIVITY"
+)
+
+// Logs lists the event logs in the order in which a merged feed shows events of
+// the same instant.
+func Logs() []Log { return []Log{State, Activity} }
+
+// Platform is the scope of everything that belongs to no single workspace, and
+// the id of the workspace where platform-wide events are recorded.
+const Platform = "platform"
+
+// StreamID names the history of one aggregate. Scope is the workspace it
+// belongs to, or Platform, so that a workspace's whole history shares a prefix.
+// An activity event has no aggregate: only its Scope is set.
+type StreamID struct{ Scope, Kind, ID string }
+
+// String returns the id in the form scope/kind/id, for messages and logs.
+func (s StreamID) String() string { return s.Scope + "/" + s.Kind + "/" + s.ID }
+
+// Recorded is an event as the store returned it.
+type Recorded struct {
+	ID     string // ULID; the store drops a second event with the same ID
+	Log    Log
+	Stream StreamID
+	Seq    uint64    // position in Log, ever increasing
+	At     time.Time // the broker's clock when it was stored
+	Meta   Meta
+	Data   Event
+	Size   int // bytes of the stored message, for batching
+}
+
+// Meta says who and what caused an event: the `source` of the catalogue.
+type Meta struct {
+	UserID          string     `json:"userId,omitempty"`
+	SessionID       string     `json:"sessionId,omitempty"`
+	CorrelationID   string     `json:"correlationId,omitempty"`
+	TraceID         string     `json:"traceId,omitempty"`
+	IP              string     `json:"ip,omitempty"`
+	SocketID        string     `json:"socketId,omitempty"`
+	AutomationSlug  string     `json:"automationSlug,omitempty"`
+	AutomationDepth int        `json:"automationDepth,omitempty"`
+	ExecutionID     string     `json:"executionId,omitempty"`
+	AppSlug         string     `json:"appSlug,omitempty"`
+	AppInstance     string     `json:"appInstanceFullSlug,omitempty"`
+	AppDepth        int        `json:"appInstanceDepth,omitempty"`
+	ServiceTopic    string     `json:"serviceTopic,omitempty"` // empty: the event's type
+	Host            Host       `json:"host"`
+	HTTP            *HTTPCause `json:"http,omitempty"`
+}
+
+// Host names the part of the platform, and the node, that recorded an event.
+type Host struct {
+	Service string `json:"service,omitempty"`
+	Replica string `json:"replica,omitempty"`
+}
+
+// HTTPCause is the request that caused an event.
+type HTTPCause struct {
+	Method   string `json:"method,omitempty"`
+	Path     string `json:"path,omitempty"`
+	Hostname string `json:"hostname,omitempty"`
+}
