@@ -76,3 +76,11 @@ func (u Unknown) EventType() string { return u.Name }
 
 // MarshalJSON implements json.Marshaler: the body as it was stored.
 func (u Unknown) MarshalJSON() ([]byte, error) { return u.Body, nil }
+
+// Void stands for a stored event that never counted: part of a commit that the
+// power cut in half and that nobody was told about. It holds its sequence and
+// changes nothing.
+type Void struct{ Name string }
+
+// EventType implements Event.
+func (v Void) EventType() string { return v.Name }

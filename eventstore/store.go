@@ -38,15 +38,21 @@ type Commit struct {
 	Facts    []Fact
 }
 
+// Receipt says where a commit was stored.
+type Receipt struct {
+	Seqs     []uint64        // of every fact, in the order given
+	Position domain.Position // the last of them
+}
+
 // Store keeps events. All methods are safe for concurrent use.
 type Store interface {
-	// Append stores all commits or none and returns the recorded events in
-	// order. When it returns nil the events are on disk. It fails with
+	// Append stores all commits or none and returns where. When it returns nil
+	// the events are on disk. It fails with
 	// ErrConflict when an expectation does not hold, with ErrUnavailable when
 	// the outcome could not be learned or the store is stopped. Repeated with
 	// the same ids after a lost answer, it recognises its own events and
 	// succeeds.
-	Append(ctx context.Context, commits ...Commit) ([]domain.Recorded, error)
+	Append(ctx context.Context, commits ...Commit) (Receipt, error)
 
 	// Load returns the events of one aggregate with a sequence above after.
 	Load(ctx context.Context, id domain.StreamID, after uint64) ([]domain.Recorded, error)

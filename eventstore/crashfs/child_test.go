@@ -1,0 +1,134 @@
+package crashfs_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"svc/eventstore/crashfs"
+)
+
+// The mount is only ever written by a child: the test binary, told by these
+// variables which part to play and where.
+const (
+	partVar = "CRASHFS_PART"
+	dirVar  = "CRASHFS_DIR"
+)
+
+func TestMain(m *testing.M) {
+	part := os.Getenv(partVar)
+	if part == "" {
+		os.Exit(m.Run())
+	}
+	play, ok := parts()[part]
+	if !ok {
+		play = func(string) error { return errors.New("no such part") }
+	}
+	if err := play(os.Getenv(dirVar)); err != nil {
+		fmt.Fprintf(os.Stderr, "child %s: %v\n", part, err)
+		os.Exit(1)
+	}
+}
+
+// mount mounts an empty directory, or one with the given files, for one test.
+func mount(t *testing.T, base map[string]string) (f *crashfs.FS, backing, dir string) {
+	t.Helper()
+	backing, dir = t.TempDir(), t.TempDir()
+	for name, content := range base {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(backing, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(backing, name), []byte(content), 0o644))
+	}
+	f, err := crashfs.Mount(backing, dir)
+	require.NoError(t, err, "these tests need root, /dev/fuse and the fuse module")
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+			_ = unix.Unmount(dir, unix.MNT_FORCE|unix.MNT_DETACH)
+		}
+	})
+	return f, backing, dir
+}
+
+// child is a running part.
+type child struct {
+	*exec.Cmd
+	lines *bufio.Scanner // what it prints
+}
+
+// start starts a part; the test kills it if it is still there at the end.
+func start(t *testing.T, part, dir string, env ...string) child {
+	t.Helper()
+	return startWith(t, nil, part, dir, env...)
+}
+
+// startWith starts a part that reads from stdin.
+func startWith(t *testing.T, stdin *os.File, part, dir string, env ...string) child {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	if stdin != nil {
+		cmd.Stdin = stdin
+	}
+	cmd.Env = append(append(os.Environ(), partVar+"="+part, dirVar+"="+dir), env...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+	return child{cmd, bufio.NewScanner(out)}
+}
+
+// run plays a part to its end.
+func run(t *testing.T, part, dir string, env ...string) {
+	t.Helper()
+	require.NoError(t, start(t, part, dir, env...).Wait(), part)
+}
+
+// image returns the files of an image, with "name/" for an empty directory and
+// "-> target" for a symbolic link.
+func image(t *testing.T, f *crashfs.FS, cut crashfs.Cut) map[string]string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, f.Image(cut, dir))
+	return tree(t, dir)
+}
+
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(name string, entry iofs.DirEntry, err error) error {
+		rel := strings.TrimPrefix(strings.TrimPrefix(name, dir), "/")
+		switch {
+		case err != nil || rel == "":
+			return err
+		case entry.IsDir():
+			inside, err := os.ReadDir(name)
+			if len(inside) == 0 {
+				files[rel+"/"] = ""
+			}
+			return err
+		case entry.Type()&iofs.ModeSymlink != 0:
+			target, err := os.Readlink(name)
+			files[rel] = "-> " + target
+			return err
+		default:
+			content, err := os.ReadFile(name)
+			files[rel] = string(content)
+			return err
+		}
+	}))
+	return files
+}

@@ -1,0 +1,249 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"svc/domain"
+	"svc/eventstore"
+)
+
+// Codes of the broker's answers. Texts are never matched.
+const (
+	codeWrongLastSequence         = 10071 // lost race
+	codeWrongLastSequenceConstant = 10164 // lost race on a replicated stream, or within a batch
+	codeDuplicateInBatch          = 10201 // one of ours is stored already
+	codeDuplicateInProcess        = 10158 // our first attempt is still under way
+	codeBatchIncomplete           = 10176 // the batch was dropped before its commit
+	codeStoreFailed               = 10077 // the stream could not write
+	codeInsufficientResources     = 10023
+	codeStorageExceeded           = 10047
+)
+
+// Append implements eventstore.Store.
+func (s *Store) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
+	start := time.Now()
+	receipt, err := s.append(ctx, commits)
+	s.metrics.appended(start, outcome(err))
+	return receipt, err
+}
+
+func outcome(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, eventstore.ErrConflict):
+		return "conflict"
+	case errors.Is(err, eventstore.ErrUnavailable):
+		return "unavailable"
+	default:
+		return "refused"
+	}
+}
+
+func (s *Store) append(ctx context.Context, commits []eventstore.Commit) (eventstore.Receipt, error) {
+	msgs, log, err := s.messages(commits)
+	if err != nil {
+		return eventstore.Receipt{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return eventstore.Receipt{}, err
+	}
+	if err := s.Writable(); err != nil {
+		return eventstore.Receipt{}, err
+	}
+	seqs, err := s.publish(ctx, log, commits, msgs)
+	if err != nil {
+		return eventstore.Receipt{}, err
+	}
+	last := seqs[len(seqs)-1]
+	if err := s.durable(ctx, string(log), last); err != nil {
+		return eventstore.Receipt{}, err
+	}
+	s.saw(log, last)
+	return eventstore.Receipt{Seqs: seqs, Position: domain.At(log, last)}, nil
+}
+
+// messages encodes commits. All of them belong to one log.
+func (s *Store) messages(commits []eventstore.Commit) (msgs []*nats.Msg, log domain.Log, err error) {
+	now := s.opts.Now()
+	for i, c := range commits {
+		if i == 0 {
+			log = logOf(c)
+		} else if logOf(c) != log {
+			return nil, "", errors.New("jetstream: one append cannot span two logs")
+		}
+		for j, f := range c.Facts {
+			m, err := s.encode(c, f, now)
+			if err != nil {
+				return nil, "", err
+			}
+			if log == domain.State && j == 0 {
+				m.Header[headerExpect] = []string{strconv.FormatUint(c.Expected, 10)}
+				m.Header[headerExpectOn] = []string{aggregateFilter(c.Stream)}
+			}
+			msgs = append(msgs, m)
+		}
+	}
+	if len(msgs) == 0 {
+		return nil, "", errors.New("jetstream: nothing to append")
+	}
+	return msgs, log, nil
+}
+
+// publish sends the messages until the outcome is known, for as long as ctx and
+// MaxWait allow. The ids and expectations stay the same, so that a repeated
+// message meets the one that was stored.
+func (s *Store) publish(ctx context.Context, log domain.Log, commits []eventstore.Commit, msgs []*nats.Msg) ([]uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.MaxWait)
+	defer cancel()
+	for attempt := 0; ; attempt++ {
+		seqs, err := s.send(ctx, msgs)
+		if err == nil {
+			return seqs, nil
+		}
+		switch codeOf(err) {
+		case codeWrongLastSequence, codeWrongLastSequenceConstant, codeDuplicateInBatch:
+			return s.recognise(ctx, log, commits, msgs)
+		case codeStoreFailed, codeInsufficientResources, codeStorageExceeded:
+			s.fail(err)
+			return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+		case codeDuplicateInProcess, codeBatchIncomplete:
+		case 0:
+			if !transient(err) {
+				return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+			}
+		default:
+			return nil, fmt.Errorf("append: %w", err)
+		}
+		if !s.pause(ctx, attempt) {
+			return nil, fmt.Errorf("%w: the outcome is unknown: %w", eventstore.ErrUnavailable, err)
+		}
+	}
+}
+
+// pause waits before a repeated attempt; false when there is no time for one.
+func (s *Store) pause(ctx context.Context, attempt int) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(min(time.Duration(attempt+1)*20*time.Millisecond, 250*time.Millisecond)):
+		return true
+	}
+}
+
+// attemptWait bounds one exchange, so that a lost answer leaves time to ask again.
+func (s *Store) attemptWait() time.Duration { return s.opts.MaxWait / 2 }
+
+// send makes one attempt to store msgs, all or none.
+func (s *Store) send(ctx context.Context, msgs []*nats.Msg) ([]uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.attemptWait())
+	defer cancel()
+	if len(msgs) == 1 {
+		ack, err := s.request(ctx, msgs[0])
+		return []uint64{ack.Sequence}, err
+	}
+	return s.sendBatch(ctx, msgs)
+}
+
+// sendBatch stores several messages atomically. Only the first and the last are
+// answered; a fault of one in between answers the last as incomplete.
+func (s *Store) sendBatch(ctx context.Context, msgs []*nats.Msg) ([]uint64, error) {
+	id := msgs[0].Header.Get(headerID)
+	for i, m := range msgs {
+		m.Header[headerBatch] = []string{id}
+		m.Header[headerBatchSeq] = []string{strconv.Itoa(i + 1)}
+		m.Header[headerBatchSize] = []string{strconv.Itoa(len(msgs))}
+	}
+	for i, m := range msgs[:len(msgs)-1] {
+		if i > 0 {
+			if err := s.nc.PublishMsg(m); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if _, err := s.request(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	last := msgs[len(msgs)-1]
+	last.Header[headerBatchCommit] = []string{"1"}
+	ack, err := s.request(ctx, last)
+	if err != nil {
+		return nil, err
+	}
+	seqs := make([]uint64, len(msgs))
+	for i := range seqs {
+		seqs[i] = ack.Sequence - uint64(len(msgs)-1-i)
+	}
+	return seqs, nil
+}
+
+// pubAck is the broker's answer to a publish.
+type pubAck struct {
+	Error     *jetstream.APIError `json:"error"`
+	Sequence  uint64              `json:"seq"`
+	Duplicate bool                `json:"duplicate"`
+	Value     string              `json:"val"` // of a counter
+}
+
+func (s *Store) request(ctx context.Context, m *nats.Msg) (pubAck, error) {
+	answer, err := s.nc.RequestMsgWithContext(ctx, m)
+	if err != nil {
+		return pubAck{}, err
+	}
+	var ack pubAck
+	if len(answer.Data) == 0 {
+		return ack, nil // within a batch
+	}
+	if err := json.Unmarshal(answer.Data, &ack); err != nil {
+		return ack, fmt.Errorf("the broker's answer is not understood: %w", err)
+	}
+	if ack.Error != nil {
+		return ack, ack.Error
+	}
+	return ack, nil
+}
+
+// codeOf returns the broker's code; 0 for an error that is not the broker's.
+func codeOf(err error) int {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
+		return int(api.ErrorCode)
+	}
+	return 0
+}
+
+// recognise settles an append that was refused for its expectation or for a
+// known id: when the events that follow the expectation are the very ones we
+// sent, an earlier attempt was stored and only its answer was lost.
+func (s *Store) recognise(ctx context.Context, log domain.Log, commits []eventstore.Commit, msgs []*nats.Msg) ([]uint64, error) {
+	var seqs []uint64
+	for _, c := range commits {
+		from, filter := c.Expected+1, aggregateFilter(c.Stream)
+		if log == domain.Activity {
+			filter = activityRoot + token(c.Stream.Scope) + ".>"
+		}
+		for _, f := range c.Facts {
+			m, ok, err := s.next(ctx, log, filter, from)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+			}
+			if !ok || m.header.Get(headerID) != f.ID {
+				return nil, eventstore.ErrConflict
+			}
+			seqs = append(seqs, m.seq)
+			from = m.seq + 1
+		}
+	}
+	if len(seqs) != len(msgs) {
+		return nil, eventstore.ErrConflict
+	}
+	return seqs, nil
+}

@@ -1,0 +1,298 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// gate makes the appends to one stream durable in groups. The broker writes a
+// message to its block file before it acknowledges it; wait returns once that
+// file has been fsynced since. One fsync runs at a time and lets everyone
+// through who asked before it began.
+//
+// The gate never retries a failed fsync: the kernel may have dropped the pages
+// and would answer the second call with success. It stays shut until the store
+// has reopened the stream.
+type gate struct {
+	dir     string        // the stream's directory with its block files
+	observe func(n int)   // told how many waited for one fsync
+	fail    func(error)   // told once when the gate shuts
+	durable atomic.Uint64 // highest sequence known to be on disk
+
+	mu     sync.Mutex
+	next   *round // whom the next fsync serves; nil when nobody waits
+	err    error  // why the gate is shut
+	wake   chan struct{}
+	quit   chan struct{}
+	ended  chan struct{}
+	closed bool
+
+	blocks blockFiles // owned by run
+}
+
+// round is one fsync and those who wait for it.
+type round struct {
+	done chan struct{}
+	last uint64 // highest sequence that asked
+	n    int
+	err  error
+}
+
+// openGate returns a running gate over the block files below dir. What is there
+// already is made durable first, directories included.
+func openGate(dir string, observe func(int), fail func(error)) (*gate, error) {
+	g := &gate{
+		dir: dir, observe: observe, fail: fail,
+		wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
+		blocks: blockFiles{dir: dir},
+	}
+	if err := syncTree(filepath.Dir(dir)); err != nil {
+		return nil, err
+	}
+	if err := g.blocks.scan(); err != nil {
+		return nil, err
+	}
+	go g.run()
+	return g, nil
+}
+
+// wait returns when everything up to seq is on disk.
+func (g *gate) wait(ctx context.Context, seq uint64) error {
+	if g.durable.Load() >= seq {
+		return nil
+	}
+	r, err := g.join(seq)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+var errGateClosed = errors.New("the store is closed")
+
+func (g *gate) join(seq uint64) (*round, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.err != nil {
+		return nil, g.err
+	}
+	if g.closed {
+		return nil, errGateClosed
+	}
+	if g.next == nil {
+		g.next = &round{done: make(chan struct{})}
+		g.wake <- struct{}{} // holds one: run empties it before it takes next
+	}
+	g.next.last = max(g.next.last, seq)
+	g.next.n++
+	return g.next, nil
+}
+
+func (g *gate) run() {
+	defer close(g.ended)
+	defer g.blocks.close()
+	for {
+		select {
+		case <-g.wake:
+			g.serve()
+		case <-g.quit:
+			g.serve()
+			return
+		}
+	}
+}
+
+// serve runs one fsync for the round that has gathered.
+func (g *gate) serve() {
+	g.mu.Lock()
+	r, err := g.next, g.err
+	g.next = nil
+	g.mu.Unlock()
+	if r == nil {
+		return
+	}
+	if err == nil {
+		err = g.blocks.sync()
+	}
+	if err != nil {
+		g.shut(fmt.Errorf("fsync %s: %w", g.dir, err))
+	} else {
+		g.advance(r.last)
+		g.observe(r.n)
+	}
+	r.err = err
+	close(r.done)
+}
+
+func (g *gate) advance(seq uint64) {
+	if seq > g.durable.Load() {
+		g.durable.Store(seq)
+	}
+}
+
+// shut refuses everyone from now on.
+func (g *gate) shut(err error) {
+	g.mu.Lock()
+	first := g.err == nil
+	if first {
+		g.err = err
+	}
+	g.mu.Unlock()
+	if first {
+		g.fail(err)
+	}
+}
+
+// close serves those who wait and ends the gate.
+func (g *gate) close() {
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return
+	}
+	g.closed = true
+	g.mu.Unlock()
+	close(g.quit)
+	<-g.ended
+}
+
+// blockFiles fsyncs the newest block files of a stream. Blocks are numbered
+// upwards; a block that was left behind by a newer one changes no more.
+type blockFiles struct {
+	dir    string
+	newest uint64 // number of the block in file; 0 before there is one
+	file   *os.File
+}
+
+func (b *blockFiles) path(n uint64) string {
+	return filepath.Join(b.dir, strconv.FormatUint(n, 10)+".blk")
+}
+
+// sync makes every byte written so far durable: the block known last, and all
+// that appeared since, with the directory that names them.
+func (b *blockFiles) sync() error {
+	if err := b.refresh(); err != nil {
+		return err
+	}
+	grew := false
+	for {
+		next, err := os.Open(b.path(b.newest + 1))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		// Where a next block exists this one is complete: what was written to
+		// it up to the rotation is synced here or never.
+		if err := b.syncNewest(); err != nil {
+			return err
+		}
+		if next == nil {
+			break
+		}
+		b.close()
+		b.file, b.newest, grew = next, b.newest+1, true
+	}
+	if grew {
+		return syncDir(b.dir)
+	}
+	return nil
+}
+
+func (b *blockFiles) syncNewest() error {
+	if b.file == nil {
+		return nil
+	}
+	return unix.Fdatasync(int(b.file.Fd()))
+}
+
+// refresh notices a block that was replaced or removed by compaction or purge.
+func (b *blockFiles) refresh() error {
+	if b.file == nil {
+		return b.scan()
+	}
+	held, err := b.file.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Stat(b.path(b.newest))
+	if err == nil && os.SameFile(held, named) {
+		return nil
+	}
+	b.close()
+	return b.scan()
+}
+
+// scan opens the newest block and fsyncs the directory.
+func (b *blockFiles) scan() error {
+	entries, err := os.ReadDir(b.dir)
+	if err != nil {
+		return err
+	}
+	newest := uint64(0)
+	for _, e := range entries {
+		n, err := strconv.ParseUint(strings.TrimSuffix(e.Name(), ".blk"), 10, 64)
+		if err == nil && strings.HasSuffix(e.Name(), ".blk") {
+			newest = max(newest, n)
+		}
+	}
+	f, err := os.Open(b.path(newest))
+	if errors.Is(err, fs.ErrNotExist) {
+		b.newest = 0
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	b.file, b.newest = f, newest
+	return syncDir(b.dir)
+}
+
+func (b *blockFiles) close() {
+	if b.file != nil {
+		_ = b.file.Close() // opened for reading: nothing can be lost
+		b.file = nil
+	}
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(dir string) error { return syncPath(dir) }
+
+func syncPath(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// syncTree fsyncs every file and directory below root, and root's own name.
+func syncTree(root string) error {
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil {
+			err = syncPath(path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // gone meanwhile: the broker's temporary file
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(root))
+}

@@ -1,0 +1,172 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"svc/domain"
+	"svc/eventstore"
+)
+
+// loadBatch is how many events one exchange asks for.
+const loadBatch = 500
+
+// Load implements eventstore.Store.
+func (s *Store) Load(ctx context.Context, id domain.StreamID, after uint64) ([]domain.Recorded, error) {
+	var events []domain.Recorded
+	for {
+		msgs, more, err := s.fetch(ctx, domain.State, aggregateFilter(id), after+1, loadBatch)
+		if err != nil {
+			return nil, fmt.Errorf("load %s: %w", id, err)
+		}
+		for _, m := range msgs {
+			ev, err := s.settled(ctx, domain.State, m)
+			if err != nil {
+				return nil, fmt.Errorf("load %s: %w", id, err)
+			}
+			events = append(events, ev)
+			after = m.seq
+		}
+		if !more {
+			return events, nil
+		}
+	}
+}
+
+// Read implements eventstore.Store.
+func (s *Store) Read(ctx context.Context, log domain.Log, seq uint64) (domain.Recorded, bool, error) {
+	m, ok, err := s.at(ctx, log, seq)
+	if err != nil || !ok {
+		return domain.Recorded{}, false, err
+	}
+	ev, err := s.settled(ctx, log, m)
+	return ev, err == nil, err
+}
+
+// settled decodes m; part of a batch that was never completed is Void.
+func (s *Store) settled(ctx context.Context, log domain.Log, m stored) (domain.Recorded, error) {
+	ev, err := s.decode(log, m)
+	if err != nil {
+		return ev, err
+	}
+	id, seq, size := m.batch()
+	if size == 0 || seq == size {
+		return ev, nil
+	}
+	last, ok, err := s.at(ctx, log, m.seq+size-seq)
+	if err != nil {
+		return ev, err
+	}
+	if lastID, n, _ := last.batch(); !ok || lastID != id || n != size {
+		ev.Data = domain.Void{Name: ev.Data.EventType()}
+	}
+	return ev, nil
+}
+
+// at returns the message at seq.
+func (s *Store) at(ctx context.Context, log domain.Log, seq uint64) (stored, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.MaxWait)
+	defer cancel()
+	stream, err := s.js.Stream(ctx, string(log))
+	if err != nil {
+		return stored{}, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	raw, err := stream.GetMsg(ctx, seq)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return stored{}, false, nil
+	}
+	if err != nil {
+		return stored{}, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	return stored{seq: raw.Sequence, at: raw.Time, header: raw.Header, data: raw.Data}, true, nil
+}
+
+// next returns the first message at or after seq that matches filter, from the
+// stream's leader.
+func (s *Store) next(ctx context.Context, log domain.Log, filter string, seq uint64) (stored, bool, error) {
+	stream, err := s.js.Stream(ctx, string(log))
+	if err != nil {
+		return stored{}, false, err
+	}
+	raw, err := stream.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(filter))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return stored{}, false, nil
+	}
+	if err != nil {
+		return stored{}, false, err
+	}
+	return stored{seq: raw.Sequence, at: raw.Time, header: raw.Header, data: raw.Data}, true, nil
+}
+
+// batchRequest asks for a run of messages.
+type batchRequest struct {
+	Seq     uint64 `json:"seq"`
+	NextFor string `json:"next_by_subj"`
+	Batch   int    `json:"batch"`
+}
+
+// fetch returns up to n messages that match filter, from seq on; more tells
+// whether others follow. It needs no consumer.
+func (s *Store) fetch(ctx context.Context, log domain.Log, filter string, seq uint64, n int) (msgs []stored, more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.MaxWait)
+	defer cancel()
+	inbox := s.nc.NewInbox()
+	sub, err := s.nc.SubscribeSync(inbox)
+	if err != nil {
+		return nil, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	defer func() { _ = sub.Unsubscribe() }() // a connection that is gone has no subscription
+	body, err := json.Marshal(batchRequest{Seq: seq, NextFor: filter, Batch: n})
+	if err != nil {
+		return nil, false, err
+	}
+	if err := s.nc.PublishRequest("$JS.API.DIRECT.GET."+string(log), inbox, body); err != nil {
+		return nil, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	return collect(ctx, sub)
+}
+
+// collect reads answers up to the end-of-batch mark.
+func collect(ctx context.Context, sub *nats.Subscription) (msgs []stored, more bool, err error) {
+	for {
+		m, err := sub.NextMsgWithContext(ctx)
+		if err != nil {
+			return nil, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+		}
+		switch m.Header.Get("Status") {
+		case "204":
+			pending, _ := strconv.ParseUint(m.Header.Get("Nats-Num-Pending"), 10, 64)
+			return msgs, pending > 0 && len(msgs) > 0, nil
+		case "404":
+			return msgs, false, nil
+		case "":
+		default:
+			return nil, false, fmt.Errorf("%w: the broker answered %s", eventstore.ErrUnavailable, m.Header.Get("Description"))
+		}
+		got, err := fromDirect(m)
+		if err != nil {
+			return nil, false, err
+		}
+		msgs = append(msgs, got)
+	}
+}
+
+// fromDirect reads a direct answer, whose place is in its headers.
+func fromDirect(m *nats.Msg) (stored, error) {
+	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+	if err != nil {
+		return stored{}, fmt.Errorf("the broker's answer has no sequence: %w", err)
+	}
+	at, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp"))
+	if err != nil {
+		return stored{}, fmt.Errorf("the broker's answer has no time: %w", err)
+	}
+	return stored{seq: seq, at: at, header: m.Header, data: m.Data}, nil
+}

@@ -1,0 +1,217 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"golang.org/x/sys/unix"
+)
+
+// broker is the embedded server. It can be stopped and started again under a
+// living connection: the connection asks it for a new pipe and goes on.
+type broker struct {
+	opts Options
+
+	mu     sync.Mutex
+	server *server.Server
+}
+
+const brokerStartTimeout = 60 * time.Second
+
+// start runs the server and waits until it serves.
+func (b *broker) start() error {
+	if err := b.prepare(); err != nil {
+		return err
+	}
+	so, err := b.serverOptions()
+	if err != nil {
+		return err
+	}
+	srv, err := server.NewServer(so)
+	if err != nil {
+		return fmt.Errorf("embedded broker: %w", err)
+	}
+	srv.SetLoggerV2(&brokerLog{log: b.opts.Log}, false, false, false)
+	srv.Start()
+	if !srv.ReadyForConnections(brokerStartTimeout) || !srv.JetStreamEnabled() {
+		srv.Shutdown()
+		return errors.New("embedded broker did not start: see the log above")
+	}
+	b.mu.Lock()
+	b.server = srv
+	b.mu.Unlock()
+	return nil
+}
+
+func (b *broker) serverOptions() (*server.Options, error) {
+	so := &server.Options{
+		ServerName: b.opts.Name, DontListen: b.opts.Listen == "", StoreDir: b.opts.Dir,
+		JetStream: true, JetStreamMaxStore: b.maxStore(), SyncAlways: b.opts.brokerSyncs(),
+		NoSigs: true, DisableJetStreamBanner: true, MaxControlLine: 8 << 10, WriteDeadline: 10 * time.Second,
+	}
+	if b.opts.Listen != "" {
+		host, port, err := splitHostPort(b.opts.Listen)
+		if err != nil {
+			return nil, err
+		}
+		so.Host, so.Port = host, port
+	}
+	return so, b.clusterOptions(so)
+}
+
+func (b *broker) clusterOptions(so *server.Options) error {
+	c := b.opts.Cluster
+	if c.Listen == "" {
+		return nil
+	}
+	host, port, err := splitHostPort(c.Listen)
+	if err != nil {
+		return err
+	}
+	so.DontListen = false
+	if b.opts.Listen == "" {
+		so.Host, so.Port = "127.0.0.1", server.RANDOM_PORT
+	}
+	so.Cluster = server.ClusterOpts{Name: c.Name, Host: host, Port: port, TLSConfig: c.TLS}
+	so.Routes = append([]*url.URL(nil), c.Routes...)
+	return nil
+}
+
+func splitHostPort(addr string) (string, int, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", 0, err
+	}
+	n, err := strconv.Atoi(port)
+	return host, n, err
+}
+
+// maxStore is the store's cap: what the options say, or 80 % of the disk.
+func (b *broker) maxStore() int64 {
+	if b.opts.MaxSize > 0 {
+		return b.opts.MaxSize
+	}
+	var st unix.Statfs_t
+	if unix.Statfs(b.opts.Dir, &st) != nil {
+		return 0
+	}
+	return int64(st.Blocks) * st.Bsize / 5 * 4
+}
+
+// InProcessConn implements nats.InProcessConnProvider.
+func (b *broker) InProcessConn() (net.Conn, error) {
+	b.mu.Lock()
+	srv := b.server
+	b.mu.Unlock()
+	if srv == nil {
+		return nil, errors.New("the embedded broker is stopped")
+	}
+	return srv.InProcessConn()
+}
+
+// stop ends the server and leaves its files as they are.
+func (b *broker) stop() {
+	b.mu.Lock()
+	srv := b.server
+	b.server = nil
+	b.mu.Unlock()
+	if srv != nil {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+	}
+}
+
+// cleanMark is present while the files are exactly as a clean stop left them.
+const cleanMark = "clean"
+
+// prepare makes the files fit for a start. The broker's index of a stream may
+// tell of messages that a power cut took from the blocks; the broker would then
+// leave a hole where they were. After anything but a clean stop the indexes are
+// dropped, and the broker reads the blocks, which are the truth.
+func (b *broker) prepare() error {
+	if err := os.MkdirAll(b.opts.Dir, 0o700); err != nil {
+		return err
+	}
+	mark := filepath.Join(b.opts.Dir, cleanMark)
+	err := os.Remove(mark)
+	if err == nil {
+		return syncDir(b.opts.Dir)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	indexes, err := filepath.Glob(filepath.Join(b.opts.Dir, "jetstream", "*", "streams", "*", "msgs", "index.db"))
+	if err != nil {
+		return err
+	}
+	for _, path := range indexes {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// stopClean ends the server and marks its files as complete, once they are on
+// disk.
+func (b *broker) stopClean(ctx context.Context) error {
+	b.stop()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := b.syncTails(); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(b.opts.Dir, cleanMark), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close(), syncDir(b.opts.Dir))
+}
+
+// syncTails fsyncs what a clean stop may have written: indexes and newest blocks.
+func (b *broker) syncTails() error {
+	dirs, err := filepath.Glob(filepath.Join(b.opts.Dir, "jetstream", "*", "streams", "*", "msgs"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		blocks := blockFiles{dir: dir}
+		err := errors.Join(blocks.sync(), syncIfThere(filepath.Join(dir, "index.db")), syncDir(dir))
+		blocks.close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncIfThere(path string) error {
+	err := syncPath(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// dropCaches asks the kernel to forget the clean pages of every block, so that
+// what is read next is what the disk holds.
+func (b *broker) dropCaches() {
+	blocks, _ := filepath.Glob(filepath.Join(b.opts.Dir, "jetstream", "*", "streams", "*", "msgs", "*.blk"))
+	for _, path := range blocks {
+		if f, err := os.Open(path); err == nil {
+			_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+			_ = f.Close()
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package jetstream_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/domain/catalog"
+	"svc/eventstore"
+	"svc/eventstore/jetstream"
+	"svc/eventstore/storetest"
+)
+
+// open starts a store in dir and closes it with the test.
+func open(t *testing.T, o jetstream.Options) *jetstream.Store {
+	t.Helper()
+	o.Events = catalog.Events()
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s, err := jetstream.Open(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { closeStore(t, s) })
+	return s
+}
+
+func closeStore(t *testing.T, s *jetstream.Store) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	require.NoError(t, s.Close(ctx))
+}
+
+func TestEmbeddedGroup(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) eventstore.Store {
+		return open(t, jetstream.Options{Dir: t.TempDir()})
+	})
+}
+
+func TestEmbeddedAlways(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) eventstore.Store {
+		return open(t, jetstream.Options{Dir: t.TempDir(), Sync: jetstream.SyncAlways})
+	})
+}

@@ -1,0 +1,89 @@
+package jetstream
+
+import (
+	"fmt"
+	"strings"
+
+	"svc/domain"
+)
+
+// Subjects:
+//
+//	svc.state.{workspace}.{aggregate}.{id}.{type…}
+//	svc.activity.{workspace}.{type…}
+//	svc.payloads.{workspace}.{eventId}
+//	svc.data.{workspace}.{kind}.{id}
+//
+// Every token is encoded by token; the envelope carries the truth.
+const (
+	stateRoot    = "svc.state."
+	activityRoot = "svc.activity."
+	payloadsRoot = "svc.payloads."
+	dataRoot     = "svc.data."
+	ratesRoot    = "svc.rates."
+)
+
+// maxToken bounds one encoded token, so that no user text makes a subject that
+// the broker refuses.
+const maxToken = 256
+
+// subjectOf returns the subject of an event of this type on this stream.
+func subjectOf(log domain.Log, id domain.StreamID, eventType string) string {
+	if log == domain.Activity {
+		return activityRoot + token(id.Scope) + "." + typeTokens(eventType)
+	}
+	return aggregateRoot(id) + typeTokens(eventType)
+}
+
+// aggregateRoot returns the prefix shared by the subjects of one aggregate.
+func aggregateRoot(id domain.StreamID) string {
+	return stateRoot + token(id.Scope) + "." + token(id.Kind) + "." + token(id.ID) + "."
+}
+
+// aggregateFilter matches every event of one aggregate.
+func aggregateFilter(id domain.StreamID) string { return aggregateRoot(id) + ">" }
+
+// typeTokens encodes an event type, token by token.
+func typeTokens(eventType string) string {
+	parts := strings.Split(eventType, ".")
+	for i, p := range parts {
+		parts[i] = token(p)
+	}
+	return strings.Join(parts, ".")
+}
+
+// token percent-encodes every byte outside [A-Za-z0-9_-]. An empty token
+// becomes "%", which encodes nothing else.
+func token(s string) string {
+	if s == "" {
+		return "%"
+	}
+	if plain(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := range len(s) {
+		if isPlain(s[i]) {
+			b.WriteByte(s[i])
+		} else {
+			fmt.Fprintf(&b, "%%%02X", s[i])
+		}
+		if b.Len() >= maxToken {
+			break
+		}
+	}
+	return b.String()
+}
+
+func plain(s string) bool {
+	for i := range len(s) {
+		if !isPlain(s[i]) {
+			return false
+		}
+	}
+	return len(s) <= maxToken
+}
+
+func isPlain(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+}
