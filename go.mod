@@ -69,3 +69,5 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 	pgregory.net/rapid v1.3.0 // indirect
 )
+
+tool github.com/nats-io/nats-server/v2

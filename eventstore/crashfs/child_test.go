@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 }
 
 // mount mounts an empty directory, or one with the given files, for one test.
-func mount(t *testing.T, base map[string]string) (f *crashfs.FS, backing, dir string) {
+func mount(t testing.TB, base map[string]string) (f *crashfs.FS, backing, dir string) {
 	t.Helper()
 	backing, dir = t.TempDir(), t.TempDir()
 	for name, content := range base {
@@ -65,13 +65,13 @@ type child struct {
 }
 
 // start starts a part; the test kills it if it is still there at the end.
-func start(t *testing.T, part, dir string, env ...string) child {
+func start(t testing.TB, part, dir string, env ...string) child {
 	t.Helper()
 	return startWith(t, nil, part, dir, env...)
 }
 
 // startWith starts a part that reads from stdin.
-func startWith(t *testing.T, stdin *os.File, part, dir string, env ...string) child {
+func startWith(t testing.TB, stdin *os.File, part, dir string, env ...string) child {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	if stdin != nil {
@@ -92,21 +92,21 @@ func startWith(t *testing.T, stdin *os.File, part, dir string, env ...string) ch
 }
 
 // run plays a part to its end.
-func run(t *testing.T, part, dir string, env ...string) {
+func run(t testing.TB, part, dir string, env ...string) {
 	t.Helper()
 	require.NoError(t, start(t, part, dir, env...).Wait(), part)
 }
 
 // image returns the files of an image, with "name/" for an empty directory and
 // "-> target" for a symbolic link.
-func image(t *testing.T, f *crashfs.FS, cut crashfs.Cut) map[string]string {
+func image(t testing.TB, f *crashfs.FS, cut crashfs.Cut) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, f.Image(cut, dir))
 	return tree(t, dir)
 }
 
-func tree(t *testing.T, dir string) map[string]string {
+func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	require.NoError(t, filepath.WalkDir(dir, func(name string, entry iofs.DirEntry, err error) error {

@@ -30,8 +30,12 @@ const (
 	NamesStrict NameLoss = iota
 	// NamesOrdered keeps changes of all directories in the order they were
 	// made, up to a random moment between the last fsync of any directory and
-	// the cut, as a journal does (ext4, xfs). An fsync of a file covers no name.
+	// the cut, as a journal does. An fsync of a file covers no name.
 	NamesOrdered
+	// NamesJournaled is NamesOrdered where an fsync of any file or directory
+	// also covers every name changed before it: what ext4 and xfs do in
+	// practice, and what no standard promises.
+	NamesJournaled
 	// NamesKept loses none.
 	NamesKept
 )
@@ -49,7 +53,7 @@ type Cut struct {
 // failed test.
 func (c Cut) String() string {
 	data := [...]string{"Strict", "Torn", "Shuffled", "Kept"}[c.Data]
-	names := [...]string{"NamesStrict", "NamesOrdered", "NamesKept"}[c.Names]
+	names := [...]string{"NamesStrict", "NamesOrdered", "NamesJournaled", "NamesKept"}[c.Names]
 	return fmt.Sprintf("Cut{At: %d, Data: %s, Names: %s, Seed: %d}", c.At, data, names, c.Seed)
 }
 

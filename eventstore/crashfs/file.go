@@ -48,6 +48,7 @@ func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out 
 		unix.Close(fd)
 		child = n.fs.add(iofs.FileMode(mode&0o777), nil)
 		n.name(Op{Kind: Create}, child, name)
+		flags &^= unix.O_TRUNC // it is empty
 	} else if flags&unix.O_EXCL != 0 {
 		return nil, nil, 0, syscall.EEXIST
 	}
@@ -97,7 +98,9 @@ func (h *handle) Write(_ context.Context, data []byte, off int64) (uint32, sysca
 	op := Op{Kind: Write, Path: h.object.path(), object: h.object.id}
 	op.Off, op.Len, op.data = off, int64(n), bytes.Clone(data[:n])
 	h.fs.record(op)
-	h.syncIfAsked()
+	if h.synced { // O_SYNC is about writes: a truncation stays unsynced
+		h.fs.record(Op{Kind: Sync, Path: h.object.path(), object: h.object.id})
+	}
 	return uint32(n), 0
 }
 
@@ -107,14 +110,7 @@ func (h *handle) truncate(size int64) error {
 		return err
 	}
 	h.fs.record(Op{Kind: Truncate, Path: h.object.path(), Len: size, object: h.object.id})
-	h.syncIfAsked()
 	return nil
-}
-
-func (h *handle) syncIfAsked() {
-	if h.synced {
-		h.fs.record(Op{Kind: Sync, Path: h.object.path(), object: h.object.id})
-	}
 }
 
 // Release implements fs.FileReleaser.

@@ -80,8 +80,11 @@ func (f *FS) keptNames(cut Cut) func(i int) bool {
 	switch cut.Names {
 	case NamesKept:
 		return func(int) bool { return true }
-	case NamesOrdered:
-		last := lastBefore(f.syncs, cut.At)
+	case NamesOrdered, NamesJournaled:
+		last := lastBefore(f.dirSyncs, cut.At)
+		if cut.Names == NamesJournaled {
+			last = lastBefore(f.syncs, cut.At)
+		}
 		end := last + 1 + cut.random(0).IntN(cut.At-last)
 		return func(i int) bool { return i < end }
 	default:

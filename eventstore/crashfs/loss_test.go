@@ -92,6 +92,15 @@ func TestOrderedNamesSurviveUpToAPoint(t *testing.T) {
 	require.False(t, counts[4])
 }
 
+func TestJournaledNamesAreCoveredByTheSyncOfAFile(t *testing.T) {
+	f, _, dir := mount(t, base)
+	run(t, "twenty names", dir)
+	for seed := range uint64(seeds) {
+		cut := crashfs.Cut{At: f.Mark(), Names: crashfs.NamesJournaled, Seed: seed}
+		require.Len(t, image(t, f, cut), 20+len(base), "%s", cut)
+	}
+}
+
 func mapShared(dir string) error {
 	return file("old", os.O_RDWR, func(f *os.File) error {
 		_, err := unix.Mmap(int(f.Fd()), 0, 3, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)

@@ -29,13 +29,14 @@ type FS struct {
 	closing    sync.Once
 	closeErr   error
 
-	mu      sync.Mutex // held over each change: the log order is the disk's order
-	log     []Op
-	names   []int // the operations of the log that change a directory
-	syncs   []int // the operations of the log that sync a directory
-	objects []*object
-	base    []edit
-	handles map[*handle]struct{} // the open files
+	mu       sync.Mutex // held over each change: the log order is the disk's order
+	log      []Op
+	names    []int     // the operations of the log that change a directory
+	syncs    []int     // those that sync a file or a directory
+	dirSyncs []int     // those that sync a directory
+	objects  []*object // by number, from 1
+	base     []edit
+	handles  map[*handle]struct{} // the open files
 
 	images sync.Mutex // guards the content cache of every object
 }
@@ -136,7 +137,7 @@ func (f *FS) Close() error {
 func detach(mountpoint string) error {
 	err := unix.Unmount(mountpoint, 0)
 	if errors.Is(err, unix.EBUSY) {
-		err = unix.Unmount(mountpoint, unix.MNT_FORCE|unix.MNT_DETACH)
+		err = unix.Unmount(mountpoint, unix.MNT_DETACH)
 	}
 	if err != nil {
 		return fmt.Errorf("crashfs: unmount %s: %w", mountpoint, err)

@@ -68,14 +68,17 @@ func (f *FS) record(op Op) {
 	at := len(f.log)
 	f.log = append(f.log, op)
 	switch op.Kind {
-	case Write, Truncate, Sync:
+	case Write, Truncate, Sync, SyncDir:
 		o := f.objects[op.object-1]
 		o.ops = append(o.ops, at)
-	case SyncDir:
-		o := f.objects[op.object-1]
-		o.ops = append(o.ops, at)
-		f.syncs = append(f.syncs, at)
 	default:
 		f.names = append(f.names, at)
+	}
+	switch op.Kind {
+	case SyncDir:
+		f.dirSyncs = append(f.dirSyncs, at)
+		f.syncs = append(f.syncs, at)
+	case Sync:
+		f.syncs = append(f.syncs, at)
 	}
 }

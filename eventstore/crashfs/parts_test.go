@@ -11,6 +11,7 @@ import (
 func parts() map[string]func(dir string) error {
 	all := map[string]func(dir string) error{
 		"appenders":    appenders,
+		"bulk":         bulk,
 		"hold":         holdOpen,
 		"mess":         mess,
 		"mmap":         mapShared,

@@ -57,6 +57,9 @@ var rules = map[string]rule{
 	"O_SYNC syncs each write": {
 		script(file("old", os.O_WRONLY|os.O_SYNC, write("new"), write("er"))), files{"old": "newer"}, nil,
 	},
+	"O_SYNC does not sync a truncation": {
+		script(file("old", os.O_WRONLY|os.O_SYNC, write("new"), truncate(1))), files{"old": "new"}, nil,
+	},
 	"a rename without a directory sync did not happen": {
 		script(file("tmp", newFile, write("new"), fsync), rename("tmp", "old")), files{}, files{"old": "new"},
 	},

@@ -22,6 +22,7 @@ const (
 	codeDuplicateInBatch          = 10201 // one of ours is stored already
 	codeDuplicateInProcess        = 10158 // our first attempt is still under way
 	codeBatchIncomplete           = 10176 // the batch was dropped before its commit
+	codeNoMessage                 = 10037 // nothing at that sequence or subject
 	codeStoreFailed               = 10077 // the stream could not write
 	codeInsufficientResources     = 10023
 	codeStorageExceeded           = 10047
@@ -59,14 +60,17 @@ func (s *Store) append(ctx context.Context, commits []eventstore.Commit) (events
 	if err := s.Writable(); err != nil {
 		return eventstore.Receipt{}, err
 	}
-	seqs, err := s.publish(ctx, log, commits, msgs)
+	var seqs []uint64
+	err = s.durably(ctx, string(log), func() (last uint64, err error) {
+		if seqs, err = s.publish(ctx, log, commits, msgs); err != nil {
+			return 0, err
+		}
+		return seqs[len(seqs)-1], nil
+	})
 	if err != nil {
 		return eventstore.Receipt{}, err
 	}
 	last := seqs[len(seqs)-1]
-	if err := s.durable(ctx, string(log), last); err != nil {
-		return eventstore.Receipt{}, err
-	}
 	s.saw(log, last)
 	return eventstore.Receipt{Seqs: seqs, Position: domain.At(log, last)}, nil
 }
@@ -231,7 +235,7 @@ func (s *Store) recognise(ctx context.Context, log domain.Log, commits []eventst
 			filter = activityRoot + token(c.Stream.Scope) + ".>"
 		}
 		for _, f := range c.Facts {
-			m, ok, err := s.next(ctx, log, filter, from)
+			m, ok, err := s.get(ctx, string(log), getRequest{NextFor: filter, Seq: from})
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 			}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,6 +30,9 @@ type gate struct {
 	fail    func(error)   // told once when the gate shuts
 	durable atomic.Uint64 // highest sequence known to be on disk
 
+	coming atomic.Int64  // appends that are on their way and have not joined yet
+	settle chan struct{} // told when coming falls to 0
+
 	mu     sync.Mutex
 	next   *round // whom the next fsync serves; nil when nobody waits
 	err    error  // why the gate is shut
@@ -37,7 +41,8 @@ type gate struct {
 	ended  chan struct{}
 	closed bool
 
-	blocks blockFiles // owned by run
+	blocks blockFiles    // owned by run
+	took   time.Duration // by the last fsync; owned by run
 }
 
 // round is one fsync and those who wait for it.
@@ -53,7 +58,7 @@ type round struct {
 func openGate(dir string, observe func(int), fail func(error)) (*gate, error) {
 	g := &gate{
 		dir: dir, observe: observe, fail: fail,
-		wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
+		settle: make(chan struct{}, 1), wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
 		blocks: blockFiles{dir: dir},
 	}
 	if err := syncTree(filepath.Dir(dir)); err != nil {
@@ -66,12 +71,28 @@ func openGate(dir string, observe func(int), fail func(error)) (*gate, error) {
 	return g, nil
 }
 
+// enter announces an append, so that an fsync about to begin may wait a moment
+// for it. Every enter is followed by one leave or one wait.
+func (g *gate) enter() { g.coming.Add(1) }
+
+// leave takes back an announcement.
+func (g *gate) leave() {
+	if g.coming.Add(-1) == 0 {
+		select {
+		case g.settle <- struct{}{}:
+		default:
+		}
+	}
+}
+
 // wait returns when everything up to seq is on disk.
 func (g *gate) wait(ctx context.Context, seq uint64) error {
 	if g.durable.Load() >= seq {
+		g.leave()
 		return nil
 	}
 	r, err := g.join(seq)
+	g.leave()
 	if err != nil {
 		return err
 	}
@@ -109,6 +130,7 @@ func (g *gate) run() {
 	for {
 		select {
 		case <-g.wake:
+			g.gather()
 			g.serve()
 		case <-g.quit:
 			g.serve()
@@ -116,6 +138,26 @@ func (g *gate) run() {
 		}
 	}
 }
+
+// gather gives appends that are on their way the time of about one fsync to
+// join: a larger round costs no more than a small one. A lone writer never
+// waits.
+func (g *gate) gather() {
+	if g.coming.Load() == 0 {
+		return
+	}
+	timer := time.NewTimer(min(max(g.took, gatherMin), gatherMax))
+	defer timer.Stop()
+	for g.coming.Load() > 0 {
+		select {
+		case <-timer.C:
+			return
+		case <-g.settle:
+		}
+	}
+}
+
+const gatherMin, gatherMax = 100 * time.Microsecond, time.Millisecond
 
 // serve runs one fsync for the round that has gathered.
 func (g *gate) serve() {
@@ -127,7 +169,9 @@ func (g *gate) serve() {
 		return
 	}
 	if err == nil {
+		start := time.Now()
 		err = g.blocks.sync()
+		g.took = time.Since(start)
 	}
 	if err != nil {
 		g.shut(fmt.Errorf("fsync %s: %w", g.dir, err))

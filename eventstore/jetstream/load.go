@@ -3,7 +3,6 @@ package jetstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -20,9 +19,13 @@ const loadBatch = 500
 
 // Load implements eventstore.Store.
 func (s *Store) Load(ctx context.Context, id domain.StreamID, after uint64) ([]domain.Recorded, error) {
+	least, err := s.leastLoad(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", id, err)
+	}
 	var events []domain.Recorded
-	for {
-		msgs, more, err := s.fetch(ctx, domain.State, aggregateFilter(id), after+1, loadBatch)
+	for attempt := 0; ; {
+		msgs, more, err := s.fetch(ctx, string(domain.State), aggregateFilter(id), after+1, loadBatch)
 		if err != nil {
 			return nil, fmt.Errorf("load %s: %w", id, err)
 		}
@@ -34,10 +37,28 @@ func (s *Store) Load(ctx context.Context, id domain.StreamID, after uint64) ([]d
 			events = append(events, ev)
 			after = m.seq
 		}
-		if !more {
+		if !more && after >= least {
 			return events, nil
 		}
+		if !more {
+			if attempt++; !s.pause(ctx, attempt) {
+				return nil, fmt.Errorf("load %s: %w: the replica is behind", id, eventstore.ErrUnavailable)
+			}
+		}
 	}
+}
+
+// leastLoad returns the sequence up to which a load must reach. Runs of
+// messages are served by any replica, and one may be behind: the leader knows.
+func (s *Store) leastLoad(ctx context.Context, id domain.StreamID) (uint64, error) {
+	if s.opts.Replicas == 1 {
+		return 0, nil
+	}
+	m, ok, err := s.get(ctx, string(domain.State), getRequest{LastFor: aggregateFilter(id)})
+	if err != nil || !ok {
+		return 0, err
+	}
+	return m.seq, nil
 }
 
 // Read implements eventstore.Store.
@@ -72,37 +93,56 @@ func (s *Store) settled(ctx context.Context, log domain.Log, m stored) (domain.R
 
 // at returns the message at seq.
 func (s *Store) at(ctx context.Context, log domain.Log, seq uint64) (stored, bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.MaxWait)
-	defer cancel()
-	stream, err := s.js.Stream(ctx, string(log))
-	if err != nil {
-		return stored{}, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
-	}
-	raw, err := stream.GetMsg(ctx, seq)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return stored{}, false, nil
-	}
-	if err != nil {
-		return stored{}, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
-	}
-	return stored{seq: raw.Sequence, at: raw.Time, header: raw.Header, data: raw.Data}, true, nil
+	return s.get(ctx, string(log), getRequest{Seq: seq})
 }
 
-// next returns the first message at or after seq that matches filter, from the
-// stream's leader.
-func (s *Store) next(ctx context.Context, log domain.Log, filter string, seq uint64) (stored, bool, error) {
-	stream, err := s.js.Stream(ctx, string(log))
+// getRequest names one message: by its sequence, the first of a subject at or
+// after it, or the last of a subject.
+type getRequest struct {
+	Seq     uint64 `json:"seq,omitempty"`
+	NextFor string `json:"next_by_subj,omitempty"`
+	LastFor string `json:"last_by_subj,omitempty"`
+}
+
+// get returns one message from the stream's leader, which alone is never behind.
+func (s *Store) get(ctx context.Context, stream string, req getRequest) (stored, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.MaxWait)
+	defer cancel()
+	body, err := json.Marshal(req)
 	if err != nil {
 		return stored{}, false, err
 	}
-	raw, err := stream.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(filter))
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return stored{}, false, nil
-	}
+	answer, err := s.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, body)
 	if err != nil {
-		return stored{}, false, err
+		return stored{}, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
-	return stored{seq: raw.Sequence, at: raw.Time, header: raw.Header, data: raw.Data}, true, nil
+	var got struct {
+		Error   *jetstream.APIError `json:"error"`
+		Message struct {
+			Seq    uint64    `json:"seq"`
+			Time   time.Time `json:"time"`
+			Header []byte    `json:"hdrs"`
+			Data   []byte    `json:"data"`
+		} `json:"message"`
+	}
+	if err := json.Unmarshal(answer.Data, &got); err != nil {
+		return stored{}, false, fmt.Errorf("the broker's answer is not understood: %w", err)
+	}
+	if got.Error != nil {
+		if got.Error.ErrorCode == codeNoMessage {
+			return stored{}, false, nil
+		}
+		return stored{}, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, got.Error)
+	}
+	header, err := decodeHeader(got.Message.Header)
+	return stored{seq: got.Message.Seq, at: got.Message.Time, header: header, data: got.Message.Data}, err == nil, err
+}
+
+func decodeHeader(raw []byte) (nats.Header, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	return nats.DecodeHeadersMsg(raw)
 }
 
 // batchRequest asks for a run of messages.
@@ -114,7 +154,7 @@ type batchRequest struct {
 
 // fetch returns up to n messages that match filter, from seq on; more tells
 // whether others follow. It needs no consumer.
-func (s *Store) fetch(ctx context.Context, log domain.Log, filter string, seq uint64, n int) (msgs []stored, more bool, err error) {
+func (s *Store) fetch(ctx context.Context, stream, filter string, seq uint64, n int) (msgs []stored, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.MaxWait)
 	defer cancel()
 	inbox := s.nc.NewInbox()
@@ -127,7 +167,7 @@ func (s *Store) fetch(ctx context.Context, log domain.Log, filter string, seq ui
 	if err != nil {
 		return nil, false, err
 	}
-	if err := s.nc.PublishRequest("$JS.API.DIRECT.GET."+string(log), inbox, body); err != nil {
+	if err := s.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, body); err != nil {
 		return nil, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
 	return collect(ctx, sub)

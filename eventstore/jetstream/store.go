@@ -79,7 +79,7 @@ func (s *Store) ensure(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, brokerStartTimeout)
 	defer cancel()
 	for {
-		err := s.ensureStreams(ctx)
+		err := s.tryStreams(ctx)
 		if err == nil {
 			return s.openGates()
 		}
@@ -92,6 +92,13 @@ func (s *Store) ensure(ctx context.Context) error {
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
+}
+
+// tryStreams makes one attempt: a broker without a leader yet does not answer.
+func (s *Store) tryStreams(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return s.ensureStreams(ctx)
 }
 
 // learnExtent notes how far the logs reach, so that a fresh reader waits for it.
@@ -148,11 +155,19 @@ func (s *Store) gate(stream string) *gate {
 	return s.gates[stream]
 }
 
-// durable waits until a message of stream is on disk.
-func (s *Store) durable(ctx context.Context, stream string, seq uint64) error {
+// durably runs write, which stores something on stream and returns its last
+// sequence, and waits until that is on disk.
+func (s *Store) durably(ctx context.Context, stream string, write func() (uint64, error)) error {
 	g := s.gate(stream)
 	if g == nil {
-		return nil
+		_, err := write()
+		return err
+	}
+	g.enter()
+	seq, err := write()
+	if err != nil {
+		g.leave()
+		return err
 	}
 	if err := g.wait(ctx, seq); err != nil {
 		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)

@@ -17,14 +17,18 @@ import (
 // open starts a store in dir and closes it with the test.
 func open(t *testing.T, o jetstream.Options) *jetstream.Store {
 	t.Helper()
+	s, err := jetstream.Open(t.Context(), withEvents(o))
+	require.NoError(t, err)
+	t.Cleanup(func() { closeStore(t, s) })
+	return s
+}
+
+func withEvents(o jetstream.Options) jetstream.Options {
 	o.Events = catalog.Events()
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s, err := jetstream.Open(t.Context(), o)
-	require.NoError(t, err)
-	t.Cleanup(func() { closeStore(t, s) })
-	return s
+	return o
 }
 
 func closeStore(t *testing.T, s *jetstream.Store) {

@@ -1,0 +1,114 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"svc/eventstore"
+)
+
+// Bucket keeps values by key, for a time: sessions, leases, answers to
+// idempotent requests. What must survive is on disk when a write returns.
+type Bucket struct {
+	store  *Store
+	kv     jetstream.KeyValue
+	stream string
+}
+
+// BucketConfig describes a bucket. Volatile buckets live in memory.
+type BucketConfig struct {
+	Name     string
+	TTL      time.Duration // 0: for ever
+	Volatile bool
+}
+
+// Bucket creates or opens a bucket.
+func (s *Store) Bucket(ctx context.Context, c BucketConfig) (*Bucket, error) {
+	cfg := jetstream.KeyValueConfig{Bucket: c.Name, TTL: c.TTL, History: 1, Replicas: s.opts.Replicas}
+	if c.Volatile {
+		cfg.Storage = jetstream.MemoryStorage
+	}
+	kv, err := s.js.CreateOrUpdateKeyValue(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("bucket %s: %w", c.Name, err)
+	}
+	b := &Bucket{store: s, kv: kv, stream: "KV_" + c.Name}
+	if c.Volatile || !s.opts.grouped() {
+		return b, nil
+	}
+	return b, s.openGate(b.stream)
+}
+
+// ErrNoKey says that a bucket has no such key.
+var ErrNoKey = errors.New("jetstream: no such key")
+
+// Get returns the value of key and its revision.
+func (b *Bucket) Get(ctx context.Context, key string) (value []byte, revision uint64, err error) {
+	e, err := b.kv.Get(ctx, bucketKey(key))
+	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrKeyDeleted) {
+		return nil, 0, ErrNoKey
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	return e.Value(), e.Revision(), nil
+}
+
+// Put sets key, whatever it was.
+func (b *Bucket) Put(ctx context.Context, key string, value []byte) (revision uint64, err error) {
+	return b.write(ctx, func() (uint64, error) { return b.kv.Put(ctx, bucketKey(key), value) })
+}
+
+// Create sets key if it has no value; else it fails with eventstore.ErrConflict.
+func (b *Bucket) Create(ctx context.Context, key string, value []byte) (revision uint64, err error) {
+	return b.write(ctx, func() (uint64, error) { return b.kv.Create(ctx, bucketKey(key), value) })
+}
+
+// Update sets key if its revision is still the one given; else it fails with
+// eventstore.ErrConflict.
+func (b *Bucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	return b.write(ctx, func() (uint64, error) { return b.kv.Update(ctx, bucketKey(key), value, revision) })
+}
+
+// Delete removes key. Removing nothing is no error.
+func (b *Bucket) Delete(ctx context.Context, key string) error {
+	_, err := b.write(ctx, func() (uint64, error) {
+		if err := b.kv.Purge(ctx, bucketKey(key)); err != nil {
+			return 0, err
+		}
+		return b.store.lastOf(ctx, b.stream)
+	})
+	return err
+}
+
+func (b *Bucket) write(ctx context.Context, do func() (uint64, error)) (revision uint64, err error) {
+	if err := b.store.Writable(); err != nil {
+		return 0, err
+	}
+	err = b.store.durably(ctx, b.stream, func() (uint64, error) {
+		revision, err = do()
+		return revision, bucketError(err)
+	})
+	return revision, err
+}
+
+func bucketError(err error) error {
+	switch {
+	case err == nil, errors.Is(err, eventstore.ErrUnavailable):
+		return err
+	case errors.Is(err, jetstream.ErrKeyExists), codeOf(err) == codeWrongLastSequence, codeOf(err) == codeWrongLastSequenceConstant:
+		return eventstore.ErrConflict
+	default:
+		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+}
+
+// bucketKey encodes any text as a key: the broker allows only some characters.
+func bucketKey(key string) string {
+	return strings.ReplaceAll(token(key), "%", "=")
+}

@@ -1,0 +1,113 @@
+package jetstream_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/domain"
+	"svc/eventstore"
+	"svc/eventstore/jetstream"
+)
+
+func TestBlobsAreNamedByTheirContent(t *testing.T) {
+	s := open(t, jetstream.Options{Dir: t.TempDir()})
+	content := []byte(strings.Repeat("x", 700_000))
+	name, err := s.PutBlob(t.Context(), content)
+	require.NoError(t, err)
+	again, err := s.PutBlob(t.Context(), content)
+	require.NoError(t, err)
+	require.Equal(t, name, again)
+
+	got, err := s.GetBlob(t.Context(), name)
+	require.NoError(t, err)
+	require.Equal(t, content, got)
+
+	require.NoError(t, s.DeleteBlob(t.Context(), name))
+	_, err = s.GetBlob(t.Context(), name)
+	require.ErrorIs(t, err, jetstream.ErrNoBlob)
+	require.NoError(t, s.DeleteBlob(t.Context(), name))
+}
+
+func TestDataIsWhatFollowsItsSnapshot(t *testing.T) {
+	s := open(t, jetstream.Options{Dir: t.TempDir()})
+	id := domain.StreamID{Scope: "w1", Kind: "context", ID: "session.1"}
+	first, err := s.AppendData(t.Context(), id, 0, false, []byte("a"))
+	require.NoError(t, err)
+	second, err := s.AppendData(t.Context(), id, first, false, []byte("b"))
+	require.NoError(t, err)
+	_, err = s.AppendData(t.Context(), id, first, false, []byte("late"))
+	require.ErrorIs(t, err, eventstore.ErrConflict)
+
+	snap, err := s.AppendData(t.Context(), id, second, true, []byte("ab"))
+	require.NoError(t, err)
+	last, err := s.AppendData(t.Context(), id, snap, false, []byte("c"))
+	require.NoError(t, err)
+	ops, err := s.LoadData(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, []jetstream.Operation{{Seq: snap, Snapshot: true, Body: []byte("ab")}, {Seq: last, Body: []byte("c")}}, ops)
+
+	require.NoError(t, s.DeleteData(t.Context(), id))
+	ops, err = s.LoadData(t.Context(), id)
+	require.NoError(t, err)
+	require.Empty(t, ops)
+}
+
+func TestPayloadsAreKeptApart(t *testing.T) {
+	s := open(t, jetstream.Options{Dir: t.TempDir()})
+	require.NoError(t, s.PutPayload(t.Context(), "w1", "e1", []byte("big")))
+	body, ok, err := s.GetPayload(t.Context(), "w1", "e1")
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, "big", string(body))
+	_, ok, err = s.GetPayload(t.Context(), "w1", "e2")
+	require.NoError(t, err)
+	require.False(t, ok)
+}
+
+func TestBucketsKeepValuesByRevision(t *testing.T) {
+	for _, volatile := range []bool{false, true} {
+		s := open(t, jetstream.Options{Dir: t.TempDir()})
+		b, err := s.Bucket(t.Context(), jetstream.BucketConfig{Name: "sessions", TTL: time.Hour, Volatile: volatile})
+		require.NoError(t, err)
+		_, _, err = b.Get(t.Context(), "a b/ü")
+		require.ErrorIs(t, err, jetstream.ErrNoKey)
+		rev, err := b.Create(t.Context(), "a b/ü", []byte("1"))
+		require.NoError(t, err)
+		_, err = b.Create(t.Context(), "a b/ü", []byte("2"))
+		require.ErrorIs(t, err, eventstore.ErrConflict)
+		next, err := b.Update(t.Context(), "a b/ü", []byte("2"), rev)
+		require.NoError(t, err)
+		_, err = b.Update(t.Context(), "a b/ü", []byte("3"), rev)
+		require.ErrorIs(t, err, eventstore.ErrConflict)
+		value, got, err := b.Get(t.Context(), "a b/ü")
+		require.NoError(t, err)
+		require.Equal(t, "2", string(value))
+		require.Equal(t, next, got)
+		require.NoError(t, b.Delete(t.Context(), "a b/ü"))
+		require.NoError(t, b.Delete(t.Context(), "a b/ü"))
+		_, _, err = b.Get(t.Context(), "a b/ü")
+		require.ErrorIs(t, err, jetstream.ErrNoKey)
+	}
+}
+
+func TestCountersAddUpWithinTheirWindow(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 30, 0, time.UTC)
+	var mu sync.Mutex
+	clock := func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
+	s := open(t, jetstream.Options{Dir: t.TempDir(), Now: clock})
+	for want := range int64(3) {
+		total, err := s.Add(t.Context(), "login/a@b.c", time.Minute, 1)
+		require.NoError(t, err)
+		require.Equal(t, want+1, total)
+	}
+	mu.Lock()
+	now = now.Add(time.Minute)
+	mu.Unlock()
+	total, err := s.Add(t.Context(), "login/a@b.c", time.Minute, 5)
+	require.NoError(t, err)
+	require.EqualValues(t, 5, total)
+}
