@@ -1,0 +1,279 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"svc/domain"
+	"svc/eventstore"
+)
+
+// Bounds of the command path.
+const (
+	maxAttempts   = 12   // lost races before a command gives up
+	cachedStates  = 4096 // aggregates kept folded
+	snapshotEvery = 200  // events after which a state is snapshotted
+	recentIDs     = 32   // ids remembered per aggregate, to know one's own events
+)
+
+// Snapshots keep folded states, so that a long history is not folded again
+// after a restart. They may be lost at any time. Sequences are those of STATE.
+type Snapshots interface {
+	Get(id domain.StreamID, version int) (seq uint64, state []byte, ok bool)
+	Put(id domain.StreamID, version int, seq uint64, state []byte) error
+}
+
+// Engine runs commands against the log.
+type Engine struct {
+	store     eventstore.Store
+	snapshots Snapshots
+	host      domain.Host
+	log       *slog.Logger
+	cache     *otter.Cache[domain.StreamID, any] // of *folded[S]
+}
+
+// EngineOptions configure an Engine; only Store is required.
+type EngineOptions struct {
+	Store     eventstore.Store
+	Snapshots Snapshots // default none
+	Host      domain.Host
+	Log       *slog.Logger
+}
+
+// NewEngine returns an Engine.
+func NewEngine(o EngineOptions) (*Engine, error) {
+	if o.Store == nil {
+		return nil, errors.New("commands: EngineOptions.Store is required")
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	cache, err := otter.New(&otter.Options[domain.StreamID, any]{MaximumSize: cachedStates})
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{store: o.Store, snapshots: o.Snapshots, host: o.Host, log: o.Log, cache: cache}, nil
+}
+
+// folded is an aggregate at a point of its history. It is never changed, only
+// replaced.
+type folded[S any] struct {
+	state  S
+	seq    uint64   // of its last event; 0 for none
+	recent []string // ids of its last events
+	length int      // events folded since the last snapshot
+}
+
+// Execution is one run of a command, as told to whoever asked.
+type Execution[S any] struct {
+	State   S
+	Seq     uint64 // of the aggregate's last event
+	Changed bool   // whether this command recorded anything
+}
+
+// Precondition is asked before each decision with the aggregate's sequence.
+type Precondition func(seq uint64) error
+
+// Execute runs cmd against the aggregate at id. A lost race is run again from
+// the load, so Decide always has the last word of the log: a decision made on a
+// remembered state counts only when the append accepts it; a refusal is given
+// only after the state was brought up to date.
+func Execute[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, cmd C, pre ...Precondition) (Execution[S], error) {
+	ids := drawIDs(ctx)
+	agg, current, err := recall(ctx, e, d, id)
+	for attempt := 1; err == nil; attempt++ {
+		if mine(agg.recent, ids.at(0)) {
+			return told(ctx, agg, true), nil
+		}
+		var events []domain.Event
+		events, err = decide(d, agg, cmd, pre)
+		if (err != nil || len(events) == 0) && !current {
+			agg, err = refresh(ctx, e, d, id, agg)
+			current = true
+			continue
+		}
+		if err != nil || len(events) == 0 {
+			return told(ctx, agg, false), err
+		}
+		next, appendErr := appendTo(ctx, e, d, id, agg, ids, events)
+		if appendErr == nil {
+			return told(ctx, next, true), nil
+		}
+		if !errors.Is(appendErr, eventstore.ErrConflict) {
+			return Execution[S]{}, appendErr
+		}
+		if attempt == maxAttempts {
+			return Execution[S]{}, busy(id)
+		}
+		agg, err = refresh(ctx, e, d, id, agg)
+		current = true
+	}
+	return Execution[S]{}, err
+}
+
+// busy is the answer when others won every race.
+func busy(id domain.StreamID) error {
+	return domain.Refuse(domain.CodeConflict, "%s is being changed by others, try again", id.Kind).Reason("stale")
+}
+
+func decide[S, C any](d domain.Decider[S, C], agg *folded[S], cmd C, pre []Precondition) ([]domain.Event, error) {
+	for _, check := range pre {
+		if err := check(agg.seq); err != nil {
+			return nil, err
+		}
+	}
+	return d.Decide(agg.state, cmd)
+}
+
+func told[S any](ctx context.Context, agg *folded[S], changed bool) Execution[S] {
+	if changed {
+		RequestFrom(ctx).Saw(domain.At(domain.State, agg.seq))
+	}
+	return Execution[S]{State: agg.state, Seq: agg.seq, Changed: changed}
+}
+
+// recall returns the aggregate as this node remembers it; current is true when
+// it was read from the log just now.
+func recall[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID) (agg *folded[S], current bool, err error) {
+	if known, ok := e.cache.GetIfPresent(id); ok {
+		if agg, ok := known.(*folded[S]); ok {
+			return agg, false, nil
+		}
+	}
+	agg, err = refresh(ctx, e, d, id, fromSnapshot(e, d, id))
+	return agg, true, err
+}
+
+// fromSnapshot returns the state kept for id, or an empty one.
+func fromSnapshot[S, C any](e *Engine, d domain.Decider[S, C], id domain.StreamID) *folded[S] {
+	agg := &folded[S]{}
+	if e.snapshots == nil {
+		return agg
+	}
+	seq, body, ok := e.snapshots.Get(id, d.Version)
+	if !ok {
+		return agg
+	}
+	if err := json.Unmarshal(body, &agg.state); err != nil {
+		e.log.Warn("a snapshot does not open and is ignored", "aggregate", id.String(), "err", err)
+		return &folded[S]{}
+	}
+	agg.seq = seq
+	return agg
+}
+
+// refresh folds what was recorded since agg and remembers the result.
+func refresh[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S]) (*folded[S], error) {
+	events, err := e.store.Load(ctx, id, agg.seq)
+	if err != nil {
+		return agg, unavailable(err)
+	}
+	next := *agg
+	for _, ev := range events {
+		next.state = d.Evolve(next.state, ev.Data)
+		next.seq = ev.Seq
+		next.recent = remember(next.recent, ev.ID)
+		next.length++
+	}
+	keep(e, d, id, &next)
+	return &next, nil
+}
+
+// appendTo records events and returns the aggregate with them folded in.
+func appendTo[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S], ids ids, events []domain.Event) (*folded[S], error) {
+	facts := make([]eventstore.Fact, len(events))
+	for i, ev := range events {
+		facts[i] = eventstore.Fact{ID: ids.at(i), Event: ev}
+	}
+	receipt, err := e.store.Append(ctx, eventstore.Commit{Stream: id, Expected: agg.seq, Meta: e.meta(ctx), Facts: facts})
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if receipt.Position.State <= agg.seq {
+		return refresh(ctx, e, d, id, agg) // stored by an earlier attempt, long ago
+	}
+	next := *agg
+	next.state = d.Fold(agg.state, events...)
+	next.seq = receipt.Seqs[len(receipt.Seqs)-1]
+	next.length += len(events)
+	for _, f := range facts {
+		next.recent = remember(next.recent, f.ID)
+	}
+	keep(e, d, id, &next)
+	return &next, nil
+}
+
+// keep remembers agg, and snapshots it when much was folded since the last time.
+func keep[S, C any](e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S]) {
+	if e.snapshots != nil && agg.length >= snapshotEvery {
+		if body, err := json.Marshal(agg.state); err == nil && e.snapshots.Put(id, d.Version, agg.seq, body) == nil {
+			agg.length = 0
+		}
+	}
+	e.cache.Compute(id, func(old any, found bool) (any, otter.ComputeOp) {
+		if have, ok := old.(*folded[S]); found && ok && have.seq > agg.seq {
+			return old, otter.CancelOp // another command is further already
+		}
+		return agg, otter.WriteOp
+	})
+}
+
+// remember returns recent with id added, in a slice of its own.
+func remember(recent []string, id string) []string {
+	if len(recent) >= recentIDs {
+		recent = recent[1:]
+	}
+	return append(recent[:len(recent):len(recent)], id)
+}
+
+func mine(recent []string, id string) bool {
+	return slices.Contains(recent, id)
+}
+
+// Record appends an activity event to a workspace.
+func (e *Engine) Record(ctx context.Context, workspaceID string, ev domain.Event) error {
+	receipt, err := e.store.Append(ctx, eventstore.Commit{
+		Stream: domain.StreamID{Scope: workspaceID}, Meta: e.meta(ctx),
+		Facts: []eventstore.Fact{{ID: drawIDs(ctx).at(0), Event: ev}},
+	})
+	if err != nil {
+		return unavailable(err)
+	}
+	RequestFrom(ctx).Saw(receipt.Position)
+	return nil
+}
+
+// meta is the source of the events that ctx causes.
+func (e *Engine) meta(ctx context.Context) domain.Meta {
+	m := RequestFrom(ctx).Meta
+	if m.Host == (domain.Host{}) {
+		m.Host = e.host
+	}
+	return m
+}
+
+// Unavailable is a refusal because the log takes no writes now.
+type Unavailable struct{ cause error }
+
+// Error implements error.
+func (u *Unavailable) Error() string { return u.cause.Error() }
+
+// Unwrap returns the store's own error.
+func (u *Unavailable) Unwrap() error { return u.cause }
+
+// Unavailable returns how long to wait before the next attempt.
+func (u *Unavailable) Unavailable() time.Duration { return time.Second }
+
+func unavailable(err error) error {
+	if errors.Is(err, eventstore.ErrUnavailable) {
+		return &Unavailable{cause: fmt.Errorf("the log: %w", err)}
+	}
+	return err
+}

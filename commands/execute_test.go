@@ -1,0 +1,204 @@
+package commands_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/commands"
+	"svc/domain"
+	"svc/domain/catalog"
+	"svc/domain/workspace"
+	"svc/eventstore"
+	"svc/eventstore/jetstream"
+)
+
+func openStore(t *testing.T) *jetstream.Store {
+	t.Helper()
+	s, err := jetstream.Open(t.Context(), jetstream.Options{Dir: t.TempDir(), Events: catalog.Events(), Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		require.NoError(t, s.Close(ctx))
+	})
+	return s
+}
+
+func newWorkspaces(t *testing.T, store eventstore.Store, snapshots commands.Snapshots) commands.Workspaces {
+	t.Helper()
+	e, err := commands.NewEngine(commands.EngineOptions{Store: store, Snapshots: snapshots, Host: domain.Host{Service: "test", Replica: "n1"}})
+	require.NoError(t, err)
+	return commands.Workspaces{Engine: e}
+}
+
+func rename(name string) workspace.Update { return workspace.Update{Name: &name} }
+
+func TestCreateRecordsWhoAskedAndWhere(t *testing.T) {
+	store := openStore(t)
+	ws := newWorkspaces(t, store, nil)
+	req := &commands.Request{Meta: domain.Meta{UserID: "u1", CorrelationID: "c1", TraceID: "t1"}}
+	got, err := ws.Create(commands.WithRequest(t.Context(), req), workspace.Settings{Name: "Shop"})
+	require.NoError(t, err)
+	require.Len(t, got.State.ID, 7)
+	require.Equal(t, domain.At(domain.State, got.Seq), req.Position())
+
+	events, err := store.Load(t.Context(), workspace.Stream(got.State.ID), 0)
+	require.NoError(t, err)
+	require.Len(t, events, 1)
+	require.Equal(t, domain.Meta{UserID: "u1", CorrelationID: "c1", TraceID: "t1", Host: domain.Host{Service: "test", Replica: "n1"}}, events[0].Meta)
+	require.Equal(t, workspace.Created{Workspace: workspace.Snapshot(got.State)}, events[0].Data)
+}
+
+func TestARefusalIsGivenOnTheLatestStateOnly(t *testing.T) {
+	store := openStore(t)
+	here, there := newWorkspaces(t, store, nil), newWorkspaces(t, store, nil)
+	made, err := here.Create(t.Context(), workspace.Settings{Name: "a"})
+	require.NoError(t, err)
+
+	renamed, err := there.Update(t.Context(), made.State.ID, rename("b"), "")
+	require.NoError(t, err)
+	// here still remembers "a": "no change" would be wrong.
+	again, err := here.Update(t.Context(), made.State.ID, rename("a"), commands.ETag(renamed.Seq))
+	require.NoError(t, err)
+	require.True(t, again.Changed)
+	require.Equal(t, "a", again.State.Settings.Name)
+}
+
+func TestAStaleTagIsRefused(t *testing.T) {
+	ws := newWorkspaces(t, openStore(t), nil)
+	made, err := ws.Create(t.Context(), workspace.Settings{Name: "a"})
+	require.NoError(t, err)
+	_, err = ws.Update(t.Context(), made.State.ID, rename("b"), commands.ETag(made.Seq))
+	require.NoError(t, err)
+	_, err = ws.Update(t.Context(), made.State.ID, rename("c"), commands.ETag(made.Seq))
+	require.Equal(t, domain.CodeConflict, domain.CodeOf(err))
+	_, err = ws.Update(t.Context(), made.State.ID, rename("c"), "*")
+	require.NoError(t, err)
+}
+
+func TestAnUnchangedUpdateRecordsNothing(t *testing.T) {
+	store := openStore(t)
+	ws := newWorkspaces(t, store, nil)
+	made, err := ws.Create(t.Context(), workspace.Settings{Name: "a"})
+	require.NoError(t, err)
+	got, err := ws.Update(t.Context(), made.State.ID, rename("a"), "")
+	require.NoError(t, err)
+	require.False(t, got.Changed)
+	events, err := store.Load(t.Context(), workspace.Stream(made.State.ID), 0)
+	require.NoError(t, err)
+	require.Len(t, events, 1)
+}
+
+func TestConcurrentCommandsOnOneAggregateAllCount(t *testing.T) {
+	store := openStore(t)
+	here, there := newWorkspaces(t, store, nil), newWorkspaces(t, store, nil)
+	made, err := here.Create(t.Context(), workspace.Settings{Name: "a"})
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for i, ws := range []commands.Workspaces{here, there} {
+		wg.Go(func() {
+			for j := range 25 {
+				name := fmt.Sprintf("n%d-%d", i, j)
+				_, err := ws.Update(t.Context(), made.State.ID, rename(name), "")
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	events, err := store.Load(t.Context(), workspace.Stream(made.State.ID), 0)
+	require.NoError(t, err)
+	require.Len(t, events, 51)
+}
+
+func TestARepeatedRequestMeetsItsOwnEvents(t *testing.T) {
+	store := openStore(t)
+	first, second := newWorkspaces(t, store, nil), newWorkspaces(t, store, nil)
+	once := func(ws commands.Workspaces) commands.Workspace {
+		ctx := commands.WithRequest(t.Context(), &commands.Request{Seed: "u1/key-1"})
+		got, err := ws.Create(ctx, workspace.Settings{Name: "a"})
+		require.NoError(t, err)
+		return got
+	}
+	made := once(first)
+	require.Equal(t, made.State, once(first).State, "on the node that ran it")
+	require.Equal(t, made.State, once(second).State, "on a node that never saw it")
+
+	for i := range 40 { // more than a node remembers
+		_, err := first.Update(t.Context(), made.State.ID, rename(fmt.Sprint(i)), "")
+		require.NoError(t, err)
+	}
+	_, err := first.Update(commands.WithRequest(t.Context(), &commands.Request{Seed: "k2"}), made.State.ID, rename("x"), "")
+	require.NoError(t, err)
+	events, err := store.Load(t.Context(), workspace.Stream(made.State.ID), 0)
+	require.NoError(t, err)
+	require.Len(t, events, 42)
+}
+
+func TestThePlatformWorkspaceIsMadeOnce(t *testing.T) {
+	store := openStore(t)
+	var wg sync.WaitGroup
+	for range 4 {
+		ws := newWorkspaces(t, store, nil)
+		wg.Go(func() {
+			if err := ws.EnsurePlatform(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	events, err := store.Load(t.Context(), workspace.Stream(domain.Platform), 0)
+	require.NoError(t, err)
+	require.Len(t, events, 1)
+}
+
+// kept is a map of snapshots.
+type kept struct {
+	mu    sync.Mutex
+	seq   uint64
+	state []byte
+	puts  int
+}
+
+func (k *kept) Get(domain.StreamID, int) (uint64, []byte, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.seq, k.state, k.puts > 0
+}
+
+func (k *kept) Put(_ domain.StreamID, _ int, seq uint64, state []byte) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.seq, k.state, k.puts = seq, state, k.puts+1
+	return nil
+}
+
+func TestALongHistoryIsSnapshotted(t *testing.T) {
+	store, snapshots := openStore(t), &kept{}
+	ws := newWorkspaces(t, store, snapshots)
+	made, err := ws.Create(t.Context(), workspace.Settings{Name: "a"})
+	require.NoError(t, err)
+	for i := range 205 {
+		_, err := ws.Update(t.Context(), made.State.ID, rename(fmt.Sprint(i)), "")
+		require.NoError(t, err)
+	}
+	require.Equal(t, 1, snapshots.puts)
+
+	fresh := newWorkspaces(t, store, snapshots)
+	got, err := fresh.Update(t.Context(), made.State.ID, rename("204"), "")
+	require.NoError(t, err)
+	require.False(t, got.Changed, "the snapshot and what followed give the same state")
+
+	snapshots.state = []byte("{broken")
+	fresh = newWorkspaces(t, store, snapshots)
+	got, err = fresh.Update(t.Context(), made.State.ID, rename("204"), "")
+	require.NoError(t, err)
+	require.False(t, got.Changed)
+}
