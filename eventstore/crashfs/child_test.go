@@ -78,6 +78,7 @@ func startWith(t testing.TB, stdin *os.File, part, dir string, env ...string) ch
 		cmd.Stdin = stdin
 	}
 	cmd.Env = append(append(os.Environ(), partVar+"="+part, dirVar+"="+dir), env...)
+	cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0") // or each child lingers for a second
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)

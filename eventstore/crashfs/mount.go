@@ -137,7 +137,7 @@ func (f *FS) Close() error {
 func detach(mountpoint string) error {
 	err := unix.Unmount(mountpoint, 0)
 	if errors.Is(err, unix.EBUSY) {
-		err = unix.Unmount(mountpoint, unix.MNT_DETACH)
+		err = unix.Unmount(mountpoint, unix.MNT_FORCE|unix.MNT_DETACH)
 	}
 	if err != nil {
 		return fmt.Errorf("crashfs: unmount %s: %w", mountpoint, err)

@@ -49,6 +49,9 @@ type edit struct {
 	object uint64
 }
 
+// Content returns what a Write wrote. It must not be changed.
+func (op Op) Content() []byte { return op.data }
+
 // String returns the operation on one line.
 func (op Op) String() string {
 	switch op.Kind {

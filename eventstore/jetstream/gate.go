@@ -54,14 +54,14 @@ type round struct {
 }
 
 // openGate returns a running gate over the block files below dir. What is there
-// already is made durable first, directories included.
-func openGate(dir string, observe func(int), fail func(error)) (*gate, error) {
+// already is made durable first, with the directories up to top.
+func openGate(dir, top string, observe func(int), fail func(error)) (*gate, error) {
 	g := &gate{
 		dir: dir, observe: observe, fail: fail,
 		settle: make(chan struct{}, 1), wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
 		blocks: blockFiles{dir: dir},
 	}
-	if err := syncTree(filepath.Dir(dir)); err != nil {
+	if err := syncTree(filepath.Dir(dir), top); err != nil {
 		return nil, err
 	}
 	if err := g.blocks.scan(); err != nil {
@@ -324,8 +324,9 @@ func syncPath(path string) error {
 	return f.Sync()
 }
 
-// syncTree fsyncs every file and directory below root, and root's own name.
-func syncTree(root string) error {
+// syncTree fsyncs every file and directory below root, and the names on the
+// way to it from top.
+func syncTree(root, top string) error {
 	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		if err == nil {
 			err = syncPath(path)
@@ -335,8 +336,9 @@ func syncTree(root string) error {
 		}
 		return err
 	})
-	if err != nil {
-		return err
+	for dir := root; err == nil && dir != top && dir != filepath.Dir(dir); {
+		dir = filepath.Dir(dir)
+		err = syncDir(dir)
 	}
-	return syncDir(filepath.Dir(root))
+	return err
 }

@@ -135,7 +135,7 @@ func (s *Store) openGate(stream string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return fmt.Errorf("the embedded broker keeps %s elsewhere than expected: %w", stream, err)
 	}
-	g, err := openGate(dir, s.metrics.gateBatch, func(err error) { s.fail(err) })
+	g, err := openGate(dir, filepath.Dir(filepath.Clean(s.opts.Dir)), s.metrics.gateBatch, func(err error) { s.fail(err) })
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,120 @@
+package node
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"svc/cmd/settings"
+	"svc/domain/catalog"
+	"svc/eventstore/jetstream"
+	"svc/projections"
+)
+
+// storeOptions turns settings into those of the log.
+func storeOptions(c settings.Config, log *slog.Logger) (jetstream.Options, error) {
+	b := c.Broker
+	o := jetstream.Options{
+		Events: catalog.Events(), Name: c.Core.NodeName, Replicas: b.StreamReplicas, MaxWait: b.PublishTimeout, Log: log,
+		Sync: jetstream.Sync(b.Sync), MaxSize: b.MaxStore, Listen: b.Listen,
+	}
+	var err error
+	if !b.Embedded {
+		for _, u := range b.URLs {
+			o.URL = append(o.URL, u.Reveal())
+		}
+		o.CredsFile = b.CredsFile.Reveal()
+		o.TLS, err = clientTLS(b.TLSCA, b.TLSCert, b.TLSKey)
+		return o, err
+	}
+	o.Dir = filepath.Join(c.Core.DataDir, "log")
+	if b.ClusterListen == "" {
+		return o, nil
+	}
+	o.Cluster = jetstream.Cluster{Name: b.ClusterName, Listen: b.ClusterListen}
+	for _, r := range b.ClusterRoutes {
+		u, err := url.Parse(r.Reveal())
+		if err != nil {
+			return o, fmt.Errorf("NATS_CLUSTER_ROUTES: %w", err)
+		}
+		o.Cluster.Routes = append(o.Cluster.Routes, u)
+	}
+	o.Cluster.TLS, err = clientTLS(b.ClusterTLSCA, b.ClusterTLSCert, b.ClusterTLSKey)
+	if o.Cluster.TLS != nil {
+		o.Cluster.TLS.ClientCAs, o.Cluster.TLS.ClientAuth = o.Cluster.TLS.RootCAs, tls.RequireAndVerifyClientCert
+	}
+	return o, err
+}
+
+// clientTLS reads the files of a TLS peer; nil when none is given.
+func clientTLS(ca, cert, key string) (*tls.Config, error) {
+	if ca == "" && cert == "" {
+		return nil, nil
+	}
+	t := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		pem, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, err
+		}
+		t.RootCAs = x509.NewCertPool()
+		if !t.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s holds no certificate in PEM form", ca)
+		}
+	}
+	if cert != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, err
+		}
+		t.Certificates = []tls.Certificate{pair}
+	}
+	return t, nil
+}
+
+// openModels opens the read models over a log.
+func openModels(c settings.Config, store *jetstream.Store, log *slog.Logger, reg prometheus.Registerer) (*projections.DB, *projections.Models, error) {
+	db, err := projections.OpenDB(projections.DBOptions{
+		Dir: readModelDir(c), MemtableMB: c.Core.BadgerMemtable >> 20, BlockCacheMB: c.Core.BadgerBlockCache >> 20, Log: log,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the read models: %w", err)
+	}
+	models, err := projections.New(projections.Options{DB: db, Store: store, Known: store.Known, Log: log, Metrics: reg})
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("open the read models: %w", err), db.Close())
+	}
+	return db, models, nil
+}
+
+// listen binds the address, with TLS when a certificate is set.
+func listen(h settings.HTTP) (net.Listener, error) {
+	address := net.JoinHostPort(h.Addr, strconv.Itoa(h.Port))
+	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("port %d is in use: stop what listens there, or set PORT", h.Port)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s (ADDR, PORT): %w", address, err)
+	}
+	if h.TLSCertFile == "" {
+		return l, nil
+	}
+	pair, err := tls.LoadX509KeyPair(h.TLSCertFile, h.TLSKeyFile)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("TLS_CERT_FILE, TLS_KEY_FILE: %w", err), l.Close())
+	}
+	return tls.NewListener(l, &tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"},
+	}), nil
+}

@@ -1,0 +1,74 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"svc/cmd/settings"
+)
+
+// startTracing exports spans when an endpoint is set.
+func (n *Node) startTracing(ctx context.Context) error {
+	o := n.config().Obs
+	if o.OTLPEndpoint == "" {
+		n.tracer = noop.NewTracerProvider().Tracer("svc")
+		return nil
+	}
+	provider, err := newTracing(ctx, o, n.opts.Version)
+	if err != nil {
+		return fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
+	}
+	n.tracer = provider.Tracer("svc")
+	n.closeWith("tracing", provider.Shutdown)
+	return nil
+}
+
+func newTracing(ctx context.Context, o settings.Obs, version string) (*sdk.TracerProvider, error) {
+	endpoint := strings.TrimSuffix(o.OTLPEndpoint, "/")
+	if !strings.HasSuffix(endpoint, "/v1/traces") {
+		endpoint += "/v1/traces"
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint), otlptracehttp.WithHeaders(pairs(strings.Split(o.OTLPHeaders.Reveal(), ","))))
+	if err != nil {
+		return nil, err
+	}
+	attrs := []attribute.KeyValue{attribute.String("service.name", o.ServiceName), attribute.String("service.version", version)}
+	for k, v := range pairs(o.ResourceAttributes) {
+		attrs = append(attrs, attribute.String(k, v))
+	}
+	return sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithSampler(sampler(o)), sdk.WithResource(resource.NewSchemaless(attrs...))), nil
+}
+
+// pairs reads name=value items.
+func pairs(items []string) map[string]string {
+	m := map[string]string{}
+	for _, item := range items {
+		if k, v, ok := strings.Cut(item, "="); ok {
+			m[strings.TrimSpace(k)] = strings.TrimSpace(v)
+		}
+	}
+	return m
+}
+
+func sampler(o settings.Obs) sdk.Sampler {
+	switch o.TracesSampler {
+	case "always_on":
+		return sdk.AlwaysSample()
+	case "always_off":
+		return sdk.NeverSample()
+	case "traceidratio":
+		return sdk.TraceIDRatioBased(o.TracesSamplerArg)
+	case "parentbased_always_on":
+		return sdk.ParentBased(sdk.AlwaysSample())
+	case "parentbased_always_off":
+		return sdk.ParentBased(sdk.NeverSample())
+	}
+	return sdk.ParentBased(sdk.TraceIDRatioBased(o.TracesSamplerArg))
+}

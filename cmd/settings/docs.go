@@ -1,0 +1,124 @@
+package settings
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+const docsRules = `# Settings
+
+This page is written from the table of settings in cmd/settings. Change it there, then run
+` + "`go test ./cmd/settings -update`" + `.
+
+## How to set
+
+A setting is given, strongest first:
+
+1. in the environment: ` + "`NAME=value`" + `;
+2. by a file: ` + "`NAME_FILE=/path`" + ` takes the content of that file, without one trailing line break. It works for
+   every setting, and is the way to hand over secrets. Giving both ` + "`NAME`" + ` and ` + "`NAME_FILE`" + ` is a fault;
+3. in ` + "`CONFIG_FILE`" + `, by default ` + "`.env`" + ` when it is there: ` + "`NAME=value`" + ` lines, ` + "`#`" + ` comments. A value in
+   single quotes is taken as it is; in double quotes ` + "`\\n`, `\\t`, `\\\"` and `\\\\`" + ` are escapes; both may span lines.
+   Nothing is expanded;
+4. by its default.
+
+## Rules
+
+- Empty means unset. Booleans are ` + "`yes`, `no`, `true`, `false`, `1`, `0`" + `. Lists are separated by commas.
+- Sizes are bytes, or ` + "`500kb`, `10mb`, `1gb`" + ` (1024). Durations are in the unit of the table, or have a suffix:
+  ` + "`ms`, `s`, `m`, `h`, `d`" + `. ` + "`-1`" + ` switches a limit off where the table says so.
+- Every fault is reported at once, one line each, and the start stops with exit status 2.
+  ` + "`svc config --check`" + ` does the same and starts nothing.
+- A name that looks like one of these but is none is a warning with the nearest known name.
+- There is no built-in password, key or token. Secrets are masked wherever settings are shown.
+- Settings marked L are read again on SIGHUP, and applied only when the whole set is valid. The others need a restart.
+- The nodes of a cluster must agree on all settings but those marked N; readiness warns when they do not.
+- In ` + "`WORKSPACE_CONFIG_`, `APP_CONFIG_` and `WORKSPACE_SECRET_`" + ` the first underscore after the prefix ends the slug. A
+  name in a family that ends in ` + "`_FILE`" + ` means a file, as above.
+
+| Command | Effect |
+|---|---|
+| ` + "`svc config`" + ` | effective values: name, value, source, part |
+| ` + "`svc config --json`, `--docs`, `--changed`" + ` | machine form; this page; only what is not at its default |
+| ` + "`svc config --check`" + ` | validate, exit with 0 or 2 |
+| ` + "`GET /sys/config`" + ` | the machine form; super admin or internal key |
+
+## Keys made at first start (1.1)
+
+A single node (embedded broker, no cluster) makes a missing ` + "`SECRETS_MASTER_KEYS` or `INTERNAL_API_KEY`" + ` itself and keeps
+it in ` + "`DATA_DIR/keys`" + ` (directory 0700, files 0600). Back that directory up: losing it loses every stored secret. A key
+file that others can read, or own, stops the start. With a cluster or an external broker both must be given.
+
+The form of the two; these examples are refused, draw your own with ` + "`openssl rand -hex 32`" + `:
+
+` + "```" + `
+SECRETS_MASTER_KEYS=[{"kid":"k1","key":"` + exampleMasterKey + `","active":true}]
+INTERNAL_API_KEY=` + exampleAPIKey + `
+` + "```" + `
+
+To rotate, add a key with a new ` + "`kid`" + `, make it the active one, restart; drop the old one when no data key uses it.
+
+## Table
+
+Marks: L live, S secret, N may differ between nodes. A name with ` + "`{…}`" + ` stands for many settings.
+
+| Name | Default | Unit | Part | Marks | Meaning |
+|---|---|---|---|---|---|
+`
+
+const docsPlatform = `
+## Platform repositories
+
+The fields of ` + "`WORKSPACES_STORAGE_GIT_PLATFORM_{repoId}_{FIELD}`" + `. The longest known field is cut off, the rest is the
+id. An unknown field is a fault.
+
+| Field | Default | Marks | Meaning |
+|---|---|---|---|
+`
+
+// Docs returns docs/config.md.
+func Docs() string {
+	var page strings.Builder
+	page.WriteString(docsRules)
+	for _, s := range Table() {
+		fmt.Fprintf(&page, "| %s | %s | %s | %s | %s | %s |\n",
+			docsName(s), docsDefault(s), s.Unit, s.Part, docsMarks(s), cell(s.Meaning))
+	}
+	page.WriteString(docsPlatform)
+	for _, s := range platformTable(new(PlatformRepository)) {
+		fmt.Fprintf(&page, "| %s | %s | %s | %s |\n", s.Name, docsDefault(s), docsMarks(s), cell(s.Meaning))
+	}
+	return page.String()
+}
+
+func docsName(s Setting) string {
+	if len(s.Aliases) == 0 {
+		return s.Name
+	}
+	return s.Name + " (alias " + strings.Join(s.Aliases, ", ") + ")"
+}
+
+// docsDefault writes a default that can be typed as code, and prose as it is.
+func docsDefault(s Setting) string {
+	if text := s.plainDefault(); text != "" {
+		return "`" + cell(text) + "`"
+	}
+	return s.Default
+}
+
+func docsMarks(s Setting) string {
+	var letters []string
+	for _, m := range []struct {
+		letter string
+		set    bool
+	}{{"L", s.Live()}, {"S", s.Secret()}, {"N", s.PerNode()}} {
+		if m.set {
+			letters = append(letters, m.letter)
+		}
+	}
+	return cmp.Or(strings.Join(letters, " "), "-")
+}
+
+// cell keeps a text inside its cell.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"cmp"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"svc/domain"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// upkeep runs one long task on the read models at a time.
+type upkeep struct {
+	models Keeper
+	now    func() time.Time
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	running *task
+}
+
+// task says what runs, since when and on whose word.
+type task struct {
+	kind  string
+	by    string
+	since time.Time
+}
+
+// rebuildReport is projections.Report in the units of the API.
+type rebuildReport struct {
+	Generation uint32 `json:"generation"`
+	Position   string `json:"position"`
+	Duration   int64  `json:"duration"` // in milliseconds
+}
+
+// verifyReport is projections.VerifyReport in the units of the API.
+type verifyReport struct {
+	OK          bool                           `json:"ok"`
+	Position    string                         `json:"position"`
+	Projections []projections.ProjectionReport `json:"projections"`
+	Logs        []projections.LogReport        `json:"logs"`
+	Fault       *projections.Fault             `json:"fault,omitempty"`
+	Duration    int64                          `json:"duration"` // in milliseconds
+}
+
+// rebuild handles POST /sys/readmodels/rebuild.
+func (u *upkeep) rebuild() http.Handler {
+	return u.alone("rebuild", func(r *http.Request) (any, error) {
+		got, err := u.models.Rebuild(r.Context(), nil)
+		return rebuildReport{got.Generation, got.Position.Token(), got.Duration.Milliseconds()}, err
+	})
+}
+
+// verify handles POST /sys/readmodels/verify.
+func (u *upkeep) verify() http.Handler {
+	return u.alone("verify", func(r *http.Request) (any, error) {
+		got, err := u.models.Verify(r.Context(), nil)
+		return verifyReport{
+			OK: got.OK, Position: got.Position.Token(), Projections: orNone(got.Projections), Logs: orNone(got.Logs),
+			Fault: got.Fault, Duration: got.Duration.Milliseconds(),
+		}, err
+	})
+}
+
+func orNone[T any](items []T) []T { return append([]T{}, items...) }
+
+// alone answers with what work returns, unless another task runs. The result is
+// a plain handler, not a HandlerFunc, because those have a request timeout; the
+// task ends when its client leaves or the server stops.
+func (u *upkeep) alone(kind string, work gateway.HandlerFunc) http.Handler {
+	h := gateway.HandlerFunc(func(r *http.Request) (any, error) {
+		if err := u.begin(kind, r); err != nil {
+			return nil, err
+		}
+		defer u.end()
+		report, err := work(r)
+		if err != nil {
+			u.log.ErrorContext(r.Context(), "read models task broken off", "task", kind, "err", err)
+			return nil, err
+		}
+		return gateway.OK(report).With("Cache-Control", "no-store"), nil
+	})
+	return http.HandlerFunc(h.ServeHTTP)
+}
+
+// begin takes the place of the running task, or says who has it.
+func (u *upkeep) begin(kind string, r *http.Request) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if t := u.running; t != nil {
+		return domain.Refuse(domain.CodeLocked, "a %s of the read models is running", t.kind).
+			Reason(t.kind).With("lockedBy", t.by).With("lockedAt", t.since.UTC().Format(timestamp))
+	}
+	u.running = &task{kind, cmp.Or(gateway.CallerFrom(r.Context()).Actor(), "internal"), u.now()}
+	return nil
+}
+
+func (u *upkeep) end() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.running = nil
+}

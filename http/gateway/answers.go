@@ -1,0 +1,200 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/domain"
+)
+
+// HandlerFunc answers a request with a value to encode or an error to map. A
+// plain value is sent as JSON with 200; an *Answer carries its own status and
+// headers; Content is sent as it is; a Stream writes by itself.
+type HandlerFunc func(*http.Request) (any, error)
+
+// ServeHTTP implements http.Handler for use without a gateway, in tests of
+// handlers. A Gateway never calls it.
+func (h HandlerFunc) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ex := exchangeOf(r)
+	rp, err := respond(h, r)
+	if err == nil {
+		err = rp.send(w, r)
+	}
+	if err != nil {
+		_ = failure(ex, err).send(w, r)
+	}
+}
+
+// Answer is a value with a status or headers of its own.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   any // nil: no body at all
+}
+
+// Status returns body with a status.
+func Status(code int, body any) *Answer {
+	return &Answer{Status: code, Header: http.Header{}, Body: body}
+}
+
+// OK returns body with 200, for adding headers to it.
+func OK(body any) *Answer { return Status(http.StatusOK, body) }
+
+// Created returns a new resource with 201 and where it lives.
+func Created(body any, location string) *Answer {
+	return Status(http.StatusCreated, body).With("Location", location)
+}
+
+// Accepted returns the answer of an operation that goes on, with 202.
+func Accepted(body any) *Answer { return Status(http.StatusAccepted, body) }
+
+// Redirect sends a browser elsewhere, with 302.
+func Redirect(location string) *Answer {
+	return Status(http.StatusFound, nil).With("Location", location)
+}
+
+// With returns a with one more header. It changes a.
+func (a *Answer) With(key, value string) *Answer {
+	if value != "" {
+		a.Header.Add(key, value)
+	}
+	return a
+}
+
+// WithCookie returns a with a cookie. It changes a.
+func (a *Answer) WithCookie(c *http.Cookie) *Answer { return a.With("Set-Cookie", c.String()) }
+
+// Content is an answer that is not JSON. A Reader that can seek serves ranges
+// and conditional requests; one that can be closed is closed after use.
+type Content struct {
+	Type     string
+	Body     []byte // used when Reader is nil
+	Reader   io.Reader
+	Modified time.Time // for Last-Modified; may be zero
+	Status   int       // zero: 200
+	Header   http.Header
+}
+
+// Stream is an answer that holds its connection open. Serve gets the request's
+// own context, without a timeout, and a writer that can be flushed. An error
+// before the first byte becomes the answer. What Serve returns is kept for a
+// repeated request with the same Idempotency-Key: a stream replays as its last
+// frame.
+type Stream struct {
+	Serve func(http.ResponseWriter, *http.Request) (last any, err error)
+}
+
+// Tagged is implemented by bodies that have an ETag. The tag is given without
+// quotes; an empty one means that there is none.
+type Tagged interface{ ETag() string }
+
+// Replayable is implemented by bodies that show a value only once: a repeated
+// request with the same Idempotency-Key gets Replayable instead.
+type Replayable interface{ Replayable() any }
+
+const jsonType = "application/json; charset=utf-8"
+
+// reply is an answer ready to be written.
+type reply struct {
+	status   int
+	header   http.Header
+	body     []byte
+	reader   io.Reader
+	modified time.Time
+	stream   *Stream
+	again    any // the body of a replay, when it differs
+
+	settle func(last any, err error) // called when a stream has ended
+}
+
+// respond calls h and renders what it returned.
+func respond(h HandlerFunc, r *http.Request) (*reply, error) {
+	body, err := h(r)
+	if err != nil {
+		return nil, err
+	}
+	return render(r, body)
+}
+
+// render turns the result of a handler into a reply.
+func render(r *http.Request, body any) (*reply, error) {
+	switch b := body.(type) {
+	case *Answer:
+		return renderAnswer(r, b)
+	case Content:
+		return renderContent(b), nil
+	case *Content:
+		return renderContent(*b), nil
+	case Stream:
+		return &reply{status: http.StatusOK, header: http.Header{}, stream: &b}, nil
+	}
+	return renderAnswer(r, OK(body))
+}
+
+func renderAnswer(r *http.Request, a *Answer) (*reply, error) {
+	rp := &reply{status: a.Status, header: a.Header}
+	if rp.header == nil {
+		rp.header = http.Header{}
+	}
+	if a.Body == nil {
+		return rp, nil
+	}
+	if tagged, ok := a.Body.(Tagged); ok && tagged.ETag() != "" {
+		rp.header.Set("ETag", quote(tagged.ETag()))
+		if isRead(r.Method) && matches(r.Header.Get("If-None-Match"), tagged.ETag()) {
+			rp.status = http.StatusNotModified
+			return rp, nil
+		}
+	}
+	if once, ok := a.Body.(Replayable); ok {
+		rp.again = once.Replayable()
+	}
+	encoded, err := json.Marshal(a.Body)
+	if err != nil {
+		return nil, fmt.Errorf("encode answer: %w", err)
+	}
+	rp.body = encoded
+	rp.header.Set("Content-Type", jsonType)
+	return rp, nil
+}
+
+func renderContent(c Content) *reply {
+	rp := &reply{status: c.Status, header: http.Header{}, body: c.Body, reader: c.Reader, modified: c.Modified}
+	if rp.status == 0 {
+		rp.status = http.StatusOK
+	}
+	maps.Copy(rp.header, c.Header)
+	if c.Type != "" {
+		rp.header.Set("Content-Type", c.Type)
+	}
+	return rp
+}
+
+func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+func quote(tag string) string { return `"` + tag + `"` }
+
+// matches reports whether a list of entity tags holds tag. Weak tags count.
+func matches(list, tag string) bool {
+	return slices.ContainsFunc(strings.Split(list, ","), func(item string) bool {
+		item = strings.TrimSpace(item)
+		return item == "*" || strings.TrimPrefix(item, "W/") == quote(tag)
+	})
+}
+
+// IfMatch refuses a request whose If-Match does not name the current tag of
+// what it wants to change. Without the header it refuses nothing.
+func IfMatch(r *http.Request, current string) error {
+	list := r.Header.Get("If-Match")
+	if list == "" || matches(list, current) {
+		return nil
+	}
+	return domain.Refuse(domain.CodeConflict, "it has changed since you read it").
+		Reason("stale").With("etag", quote(current))
+}

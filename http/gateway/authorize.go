@@ -1,0 +1,59 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+
+	"svc/domain"
+)
+
+// Grant is what the Authorizer found besides a yes.
+type Grant struct {
+	// InWorkspace tells that the caller has some right in the workspace, even
+	// when the one asked for is missing: their errors are recorded there.
+	InWorkspace bool
+	// WorkspaceID is the workspace's id when the path named it otherwise.
+	WorkspaceID string
+}
+
+// Authorizer decides actions in a workspace. workspaceID is as the path has it,
+// an id or slug:{slug}, and empty where the path names no workspace. It refuses
+// with the 401, 403 and 404 codes of the contract.
+type Authorizer interface {
+	Authorize(ctx context.Context, c Caller, p Permission, workspaceID string) (Grant, error)
+}
+
+// authorize is the step that decides the route's permission.
+func (g *Gateway) authorize(_ http.ResponseWriter, r *http.Request) error {
+	ex := exchangeOf(r)
+	if err := may(ex.caller, ex.route.Permission); err != nil {
+		return err
+	}
+	if ex.caller.MFAPending && !ex.route.BeforeMFA && !ex.route.open() {
+		return domain.Refuse(domain.CodeInvalidCredentials, "a second factor is required").Reason("mfa_required")
+	}
+	if err := holdsScope(ex.caller, ex.route, r.Method); err != nil {
+		return err
+	}
+	action, ok := ex.route.Permission.(Action)
+	if !ok {
+		return nil
+	}
+	return g.grant(r, ex, action)
+}
+
+// grant asks the Authorizer. What it knows may lag behind the caller's own last
+// write, so a refused write is asked again once the read model has caught up;
+// a read has waited for that already.
+func (g *Gateway) grant(r *http.Request, ex *exchange, action Action) error {
+	var err error
+	ex.grant, err = g.opts.Authorizer.Authorize(r.Context(), ex.caller, action, ex.vars["workspaceId"])
+	if err == nil || !ex.writes(r) || domain.CodeOf(err) == domain.CodeInternal || g.opts.ReadModel == nil {
+		return err
+	}
+	if behind := g.waitFresh(r.Context()); behind != nil {
+		return err
+	}
+	ex.grant, err = g.opts.Authorizer.Authorize(r.Context(), ex.caller, action, ex.vars["workspaceId"])
+	return err
+}

@@ -1,0 +1,96 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"svc/domain"
+)
+
+// ReadModel tells how far this node's read model has come.
+type ReadModel interface {
+	// Reach waits until the read model has everything up to pos.
+	Reach(ctx context.Context, pos domain.Position) error
+	// Fresh waits until the read model has everything that was acknowledged
+	// before the call, as far as this node knows.
+	Fresh(ctx context.Context) error
+}
+
+// readWait bounds the wait of a read for the read model.
+const readWait = 2 * time.Second
+
+// catchUp is the step that lets a read see what was written before it.
+func (g *Gateway) catchUp(_ http.ResponseWriter, r *http.Request) error {
+	ex := exchangeOf(r)
+	if ex.route.Surface == Plain || ex.writes(r) {
+		return nil
+	}
+	pos, err := minPosition(r.Header.Get("X-Svc-Min-Seq"))
+	if err != nil || g.opts.ReadModel == nil {
+		return err
+	}
+	return bounded(r.Context(), func(ctx context.Context) error {
+		if !pos.IsZero() {
+			if err := g.opts.ReadModel.Reach(ctx, pos); err != nil {
+				return err
+			}
+		}
+		return g.opts.ReadModel.Fresh(ctx)
+	})
+}
+
+// minPosition reads x-svc-min-seq. A contentRevision is accepted in place of a
+// position: a fresh read model has every revision that was acknowledged.
+func minPosition(token string) (domain.Position, error) {
+	if strings.Trim(token, "0123456789") == "" {
+		return domain.Position{}, nil
+	}
+	pos, err := domain.ParsePosition(token)
+	if err != nil {
+		return pos, domain.Refuse(domain.CodeInvalidParameter, "x-svc-min-seq is not a position").
+			With("parameter", "x-svc-min-seq")
+	}
+	return pos, nil
+}
+
+func (g *Gateway) waitFresh(ctx context.Context) error { return bounded(ctx, g.opts.ReadModel.Fresh) }
+
+// bounded waits for the read model, but not for ever.
+func bounded(ctx context.Context, wait func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, readWait)
+	defer cancel()
+	err := wait(limited)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return domain.Refuse(domain.CodeUnavailable, "the read model is behind").
+			Reason("read_model_behind").With("retryAfter", 1)
+	}
+	return err
+}
+
+// gateWrites lets writes pass while the store takes them.
+func (g *Gateway) gateWrites(_ http.ResponseWriter, r *http.Request) error {
+	if g.opts.WriteGate == nil || !exchangeOf(r).writes(r) {
+		return nil
+	}
+	err := g.opts.WriteGate()
+	if err == nil || domain.CodeOf(err) == domain.CodeUnavailable {
+		return err
+	}
+	if _, ok := errors.AsType[Unavailable](err); ok {
+		return err
+	}
+	return &closedGate{err}
+}
+
+// closedGate is why writes are refused, for the log; the caller is told when
+// to come back.
+type closedGate struct{ error }
+
+// Unavailable implements Unavailable.
+func (*closedGate) Unavailable() time.Duration { return 5 * time.Second }
+
+// Unwrap returns why the gate is closed.
+func (e *closedGate) Unwrap() error { return e.error }

@@ -1,0 +1,120 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"mime"
+	"net/http"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"svc/domain"
+)
+
+// maxNesting is how deep a JSON body may be.
+const maxNesting = 64
+
+// Decode reads the JSON body of r into v. Bodies are closed: a field that v
+// does not have, a key given twice or a value of another type is refused and
+// named by its dotted path. Maps, interfaces, json.RawMessage and types that
+// decode themselves are open parts, in which only doubled keys are refused. No
+// body is an empty object.
+func Decode(r *http.Request, v any) error {
+	body, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	if len(body) == 0 {
+		body = []byte("{}")
+	} else if err := checkJSONType(r.Header); err != nil {
+		return err
+	}
+	return decodeJSON(body, v)
+}
+
+// checkJSONType refuses bodies that say they are something else.
+func checkJSONType(h http.Header) error {
+	if encoding := h.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return RefuseStatus(http.StatusUnsupportedMediaType, "bodies must not be encoded")
+	}
+	declared := h.Get("Content-Type")
+	if declared == "" {
+		return nil
+	}
+	media, params, err := mime.ParseMediaType(declared)
+	charset := params["charset"]
+	if err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return RefuseStatus(http.StatusUnsupportedMediaType, "the body must be application/json in UTF-8")
+	}
+	return nil
+}
+
+// decodeJSON is Decode once the bytes are there.
+func decodeJSON(body []byte, v any) error {
+	if !utf8.Valid(body) {
+		return badBody("the body is not UTF-8")
+	}
+	var whole json.RawMessage
+	if err := json.Unmarshal(body, &whole); err != nil {
+		return badBody("the body is not JSON: " + err.Error())
+	}
+	w := walker{data: whole}
+	w.value(reflect.TypeOf(v), "", 0)
+	if w.tooDeep {
+		return badBody("the body is nested too deeply")
+	}
+	if len(w.faults) > 0 {
+		return badBody(w.faults[0].Field+": "+w.faults[0].Message, w.faults...)
+	}
+	err := json.Unmarshal(body, v)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return wrongType(wrong)
+	}
+	if refusal, ok := errors.AsType[*domain.Error](err); ok {
+		return refusal // a type that decodes itself knows better
+	}
+	if err != nil {
+		return badBody("the body is not acceptable")
+	}
+	return nil
+}
+
+// badBody is the refusal of a body's shape.
+func badBody(message string, faults ...domain.FieldError) error {
+	e := domain.Refuse(domain.CodeInvalidRequest, "%s", message)
+	if len(faults) > 0 {
+		e.With("errors", faults)
+	}
+	return e
+}
+
+// wrongType names the field and what it should have been.
+func wrongType(e *json.UnmarshalTypeError) error {
+	expected := "must be " + jsonName(e.Type)
+	if e.Field == "" {
+		return badBody("the body " + expected)
+	}
+	return badBody(e.Field+": "+expected, domain.FieldError{Field: e.Field, Message: expected})
+}
+
+// jsonName names a Go type as a client knows it.
+func jsonName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a text"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number in range"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number in range, not negative"
+	case reflect.Float32, reflect.Float64:
+		return "a number in range"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "of another type"
+}

@@ -1,0 +1,223 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"svc/domain"
+)
+
+// Options configure a Gateway. Only Routes is required; a table with an Action
+// needs an Authorizer too.
+type Options struct {
+	Routes   []Route
+	Settings func() Settings // live values; nil: the defaults
+
+	Authenticator Authenticator // nil: no credential holds
+	Authorizer    Authorizer
+	CheckCSRF     func(c Caller, token string) bool // nil: no token holds
+	ReadModel     ReadModel                         // nil: reads never wait
+	WriteGate     func() error                      // nil: always open
+	Idempotency   IdempotencyStore                  // nil: nothing is replayed
+	Limiter       Limiter                           // nil: this node counts alone
+	Failures      ErrorRecorder                     // nil: errors are not recorded
+
+	Host    domain.Host           // names this node in events
+	Log     *slog.Logger          // nil: discarded
+	Metrics prometheus.Registerer // nil: not shown
+	Tracer  trace.Tracer          // nil: no spans
+	Now     func() time.Time      // nil: time.Now
+	NewID   func() string         // correlation ids; nil: random UUIDs
+}
+
+// Gateway serves a table of routes. It is safe for concurrent use.
+type Gateway struct {
+	opts     Options
+	router   *router
+	cors     *crossOrigin
+	limits   *windows
+	once     *onceOnly
+	failures *failures
+	metrics  *metrics
+	inFlight occupancy // requests
+	live     occupancy // streams
+
+	handler http.Handler
+	working sync.WaitGroup // handlers, also those that outlive their request
+	owned   sync.WaitGroup // the settling goroutine
+
+	life      context.Context // ends when Close gives up waiting
+	end       context.CancelFunc
+	streaming context.Context // ends with EndStreams
+	quit      context.CancelFunc
+}
+
+// New builds a gateway. It refuses a table with a row that has no permission,
+// no handler or a twin, and reports every fault at once. Close must be called.
+func New(opts Options) (*Gateway, error) {
+	opts = opts.withDefaults()
+	if err := opts.check(); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	g := &Gateway{opts: opts, once: newOnceOnly(opts.Idempotency, opts.Log)}
+	var errs [4]error
+	var compress func(http.Handler) http.HandlerFunc
+	g.router, errs[0] = newRouter(opts.Routes)
+	g.cors, errs[1] = newCrossOrigin(opts.Log)
+	g.metrics, errs[2] = newMetrics(opts.Metrics)
+	compress, errs[3] = gzhttp.NewWrapper(gzhttp.EnableZstd(false), gzhttp.ContentTypeFilter(isCompressible))
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	g.limits = newWindows(opts.Limiter, opts.Now, opts.Log)
+	g.failures = newFailures(opts.Failures, opts.Log)
+	g.handler = g.chain(compress)
+	g.life, g.end = context.WithCancel(context.Background())
+	g.streaming, g.quit = context.WithCancel(g.life)
+	g.owned.Go(func() { g.limits.run(g.streaming) })
+	return g, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Settings == nil {
+		o.Settings = func() Settings { return Settings{} }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Metrics == nil {
+		o.Metrics = prometheus.NewRegistry()
+	}
+	if o.Tracer == nil {
+		o.Tracer = noop.NewTracerProvider().Tracer("svc/http/gateway")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = uuid.NewString
+	}
+	return o
+}
+
+func (o Options) check() error {
+	for _, rt := range o.Routes {
+		if _, ok := rt.Permission.(Action); ok && o.Authorizer == nil {
+			return fmt.Errorf("route %s %s: an action needs an Authorizer", rt.Method, rt.Path)
+		}
+	}
+	return check(o.Routes)
+}
+
+// chain is the order in which a request is examined: section 2 of the
+// contract, line by line.
+func (g *Gateway) chain(compress func(http.Handler) http.HandlerFunc) http.Handler {
+	return inOrder(http.HandlerFunc(g.serve),
+		g.begin, // correlation id, trace context, client address
+		g.observe,
+		g.recover,
+		g.harden,
+		g.shareAcrossOrigins, // CORS
+		g.step(g.speakVersion),
+		g.answerOptions,
+		g.step(g.clean),
+		g.step(g.mustRoute),
+		g.step(g.limitByIP),
+		g.step(g.authenticate),
+		g.step(g.checkCSRF),
+		g.step(g.introduce), // x-svc-user-id and its kin, for the services
+		g.step(g.limitByCaller),
+		g.occupy,
+		g.step(g.limitBody),
+		g.step(g.catchUp),
+		g.step(g.authorize),
+		g.step(g.gateWrites),
+		g.compress(compress),
+	)
+}
+
+// inOrder wraps last so that the first wrapper sees a request first.
+func inOrder(last http.Handler, wrappers ...func(http.Handler) http.Handler) http.Handler {
+	for i := len(wrappers) - 1; i >= 0; i-- {
+		last = wrappers[i](last)
+	}
+	return last
+}
+
+// step makes a question of the chain: an error ends the request.
+func (g *Gateway) step(ask func(http.ResponseWriter, *http.Request) error) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := ask(w, r); err != nil {
+				g.refuse(w, r, err)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.handler.ServeHTTP(&recorder{ResponseWriter: w}, r)
+}
+
+// EndStreams ends every live stream, and those that are still to come: for
+// http.Server.RegisterOnShutdown, which would wait for them otherwise.
+func (g *Gateway) EndStreams() { g.quit() }
+
+// Close ends streams and waits for handlers that outlived their requests and
+// for errors that are still to be recorded. When ctx ends first the contexts
+// of those handlers are cancelled and Close returns why. The server must have
+// stopped sending requests.
+func (g *Gateway) Close(ctx context.Context) error {
+	defer g.end()
+	g.quit()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		g.working.Wait()
+		g.failures.close()
+		g.owned.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// recover turns a panic into a 500. An answer that has begun is broken off.
+func (g *Gateway) recover(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			value := recover()
+			if value == nil {
+				return
+			}
+			if value == http.ErrAbortHandler {
+				panic(value)
+			}
+			err := &panicked{value, debug.Stack()}
+			if w.(*recorder).wrote() {
+				g.logFailure(r, err)
+				panic(http.ErrAbortHandler)
+			}
+			g.refuse(w, r, err)
+		}()
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,247 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"svc/domain"
+)
+
+// IdempotencyStore keeps answers for all nodes, durably.
+type IdempotencyStore interface {
+	// Claim keeps record under key for ttl and returns nil, unless something is
+	// kept there already: then it changes nothing and returns that. Of several
+	// claims at once exactly one gets nil.
+	Claim(ctx context.Context, key string, record []byte, ttl time.Duration) (existing []byte, err error)
+	// Put keeps record under key for ttl, whatever was there.
+	Put(ctx context.Context, key string, record []byte, ttl time.Duration) error
+	// Drop forgets what is kept under key.
+	Drop(ctx context.Context, key string) error
+}
+
+const (
+	keptFor    = 24 * time.Hour
+	twinPoll   = 100 * time.Millisecond // between looks at another node's claim
+	storeWait  = 5 * time.Second
+	maxKeySize = 255
+)
+
+// record is what the store keeps: first a claim, then the answer.
+type record struct {
+	Print  string      `json:"print"` // of method, path and body
+	Done   bool        `json:"done"`
+	Status int         `json:"status,omitempty"`
+	Header http.Header `json:"header,omitempty"`
+	Body   []byte      `json:"body,omitempty"`
+}
+
+// onceOnly runs each write with an Idempotency-Key once, and answers repeats
+// with the first successful answer.
+type onceOnly struct {
+	store IdempotencyStore
+	log   *slog.Logger
+
+	mu      sync.Mutex
+	flights map[string]chan struct{} // keys at work on this node
+}
+
+func newOnceOnly(store IdempotencyStore, log *slog.Logger) *onceOnly {
+	return &onceOnly{store: store, log: log, flights: map[string]chan struct{}{}}
+}
+
+// claim is one request's hold on its key.
+type claim struct {
+	key   string // in the store
+	print string
+	lease time.Duration
+}
+
+// wrap lets work run once per key. It belongs inside the request timeout: an
+// answer that came too late for its caller is kept for the repeated request.
+func (o *onceOnly) wrap(work task) task {
+	return func(r *http.Request) (*reply, error) {
+		ex := exchangeOf(r)
+		keys := r.Header.Values("Idempotency-Key")
+		if len(keys) == 0 || isRead(r.Method) || !ex.writes(r) {
+			return work(r)
+		}
+		if len(keys) > 1 || !isKey(keys[0]) {
+			return nil, domain.Refuse(domain.CodeInvalidParameter, "Idempotency-Key must be 1 to %d printable characters", maxKeySize).
+				With("parameter", "Idempotency-Key")
+		}
+		c, err := claimOf(r, ex, keys[0])
+		if err != nil {
+			return nil, err
+		}
+		ex.command.Seed = c.key + "/" + c.print
+		if o.store == nil {
+			return work(r)
+		}
+		return o.run(r, c, work)
+	}
+}
+
+func isKey(key string) bool {
+	n := utf8.RuneCountInString(key)
+	if n == 0 || n > maxKeySize || !utf8.ValidString(key) {
+		return false
+	}
+	for _, char := range key {
+		if !unicode.IsPrint(char) {
+			return false
+		}
+	}
+	return true
+}
+
+// claimOf fingerprints the request. Of a body over the JSON limit only the
+// beginning and the length count, so that no upload is held in memory.
+func claimOf(r *http.Request, ex *exchange, key string) (claim, error) {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s %s\n", r.Method, r.URL.RequestURI())
+	most := ex.settings.RequestMaxSize
+	head, err := readBody(&http.Request{Body: io.NopCloser(io.LimitReader(orEmpty(r.Body), most)), ContentLength: r.ContentLength})
+	if err != nil {
+		return claim{}, err
+	}
+	sum.Write(head)
+	if int64(len(head)) == most {
+		fmt.Fprintf(sum, "\n%d", r.ContentLength)
+	}
+	r.Body = rejoined{io.MultiReader(bytes.NewReader(head), orEmpty(r.Body)), orEmpty(r.Body)}
+	return claim{
+		key:   digest(ex.callerKey() + "\n" + key),
+		print: hex.EncodeToString(sum.Sum(nil)),
+		lease: ex.settings.RequestTimeout + ex.settings.WriteGrace + storeWait,
+	}, nil
+}
+
+// rejoined is a body whose beginning was read and put back.
+type rejoined struct {
+	io.Reader
+	io.Closer
+}
+
+func orEmpty(body io.ReadCloser) io.ReadCloser {
+	if body == nil {
+		return http.NoBody
+	}
+	return body
+}
+
+// run waits for a twin on this node, then asks the store whose turn it is.
+func (o *onceOnly) run(r *http.Request, c claim, work task) (*reply, error) {
+	for {
+		twin, leave := o.enter(c.key)
+		if leave == nil {
+			if err := wait(r.Context(), twin, 0); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		rp, pending, err := o.lead(r, c, work, leave)
+		if !pending {
+			return rp, err
+		}
+		if err := wait(r.Context(), nil, twinPoll); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// enter takes the key on this node. When a twin has it, leave is nil and twin
+// is closed once it is done.
+func (o *onceOnly) enter(key string) (twin <-chan struct{}, leave func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if flight, busy := o.flights[key]; busy {
+		return flight, nil
+	}
+	flight := make(chan struct{})
+	o.flights[key] = flight
+	return nil, func() {
+		o.mu.Lock()
+		delete(o.flights, key)
+		o.mu.Unlock()
+		close(flight)
+	}
+}
+
+// wait waits for done or for a time, but not longer than ctx.
+func wait(ctx context.Context, done <-chan struct{}, limit time.Duration) error {
+	var timer <-chan time.Time
+	if limit > 0 {
+		t := time.NewTimer(limit)
+		defer t.Stop()
+		timer = t.C
+	}
+	select {
+	case <-done:
+	case <-timer:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// lead claims the key in the store and runs work, or answers with what is
+// kept. pending tells that another node is at work on it.
+func (o *onceOnly) lead(r *http.Request, c claim, work task, leave func()) (rp *reply, pending bool, err error) {
+	handedOver := false
+	defer func() {
+		if !handedOver {
+			leave()
+		}
+	}()
+	mine, _ := json.Marshal(record{Print: c.print})
+	existing, err := o.store.Claim(r.Context(), c.key, mine, c.lease)
+	if err != nil {
+		return nil, false, &closedGate{fmt.Errorf("claim idempotency key: %w", err)}
+	}
+	if existing != nil {
+		rp, pending, err = replay(existing, c.print)
+		return rp, pending, err
+	}
+	rp, err = o.first(r, c, work)
+	if err == nil && rp.stream != nil {
+		handedOver = true
+		rp.settle = func(last any, failure error) {
+			defer leave()
+			o.keepLast(r, c, last, failure)
+		}
+	}
+	return rp, false, err
+}
+
+// first runs work and keeps its answer, or nothing when it failed.
+func (o *onceOnly) first(r *http.Request, c claim, work task) (rp *reply, err error) {
+	kept := false
+	defer func() {
+		if !kept {
+			o.drop(r, c)
+		}
+	}()
+	rp, err = work(r)
+	if err != nil {
+		return nil, err
+	}
+	if rp.stream != nil {
+		kept = true // decided when it ends
+		return rp, nil
+	}
+	if kept = rp.status < http.StatusMultipleChoices && rp.reader == nil; kept {
+		o.keep(r, c, rp)
+	}
+	return rp, nil
+}

@@ -1,0 +1,98 @@
+package gateway
+
+import (
+	"log/slog"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are what the gateway counts of itself.
+type metrics struct {
+	duration *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+}
+
+func newMetrics(to prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "http_request_duration_seconds",
+			Help:    "Time to answer a request, by route template.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 60},
+		}, []string{"method", "route", "status"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "http_requests_in_flight",
+			Help: "Requests being answered.",
+		}),
+	}
+	for _, c := range []prometheus.Collector{m.duration, m.inFlight} {
+		if err := to.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// observe measures and logs every request, once.
+func (g *Gateway) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.metrics.inFlight.Inc()
+		defer g.metrics.inFlight.Dec()
+		rec := w.(*recorder)
+		defer func() { g.report(rec, r) }()
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (g *Gateway) report(rec *recorder, r *http.Request) {
+	ex := exchangeOf(r)
+	took := g.opts.Now().Sub(ex.start)
+	method := r.Method
+	if !isKnownMethod(method) {
+		method = "other" // a label must not grow with what clients make up
+	}
+	g.metrics.duration.WithLabelValues(method, ex.template, strconv.Itoa(rec.status)).Observe(took.Seconds())
+	if ex.route != nil && ex.route.Probe && !ex.settings.HealthLogs {
+		return
+	}
+	g.opts.Log.LogAttrs(r.Context(), slog.LevelInfo, "request answered",
+		slog.String("method", r.Method), slog.String("route", ex.template), slog.String("path", ex.shownPath(r.URL)),
+		slog.Int("status", rec.status), slog.Float64("durationMs", float64(took)/float64(time.Millisecond)),
+		slog.Int64("bytes", rec.bytes), slog.String("correlationId", ex.id), slog.String("userId", ex.caller.Actor()))
+}
+
+func isKnownMethod(method string) bool {
+	for _, known := range append([]string{http.MethodOptions}, corsMethods...) {
+		if method == known {
+			return true
+		}
+	}
+	return false
+}
+
+// secretValue finds the values of query parameters that are credentials.
+var secretValue = regexp.MustCompile(`(?i)((?:^|[&?;])[^=&;]*(?:token|secret|password|code|key)[^=&;]*=)[^&;]*`)
+
+// secretSegment finds tokens that are part of a path.
+var secretSegment = regexp.MustCompile(`(at:|at%3[aA])[^/]+`)
+
+// maskedPath is a path without credentials, for logs and events.
+func (ex *exchange) maskedPath(path string) string {
+	if ex.route != nil && ex.route.SecretPath {
+		return ex.template
+	}
+	return secretSegment.ReplaceAllString(path, "${1}***")
+}
+
+// shownPath is a path and query for the log, without credentials.
+func (ex *exchange) shownPath(u *url.URL) string {
+	path := ex.maskedPath(u.EscapedPath())
+	if u.RawQuery == "" {
+		return path
+	}
+	return path + "?" + secretValue.ReplaceAllString(u.RawQuery, "${1}***")
+}

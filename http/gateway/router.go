@@ -1,0 +1,195 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gorilla/mux"
+
+	"svc/domain"
+)
+
+// router finds the route of a request. It holds three tables: conditional
+// rows, rows under a version prefix, and rows without one.
+type router struct {
+	versions    []Version
+	conditional *mux.Router
+	versioned   *mux.Router
+	plain       *mux.Router
+	rows        map[*mux.Route]row
+}
+
+type row struct {
+	route *Route
+	label string
+}
+
+// unmatched is the template of requests that have no route.
+const unmatched = "unmatched"
+
+func newRouter(routes []Route) (*router, error) {
+	rt := &router{
+		versions:    Versions(),
+		conditional: mux.NewRouter().UseEncodedPath(),
+		versioned:   mux.NewRouter().UseEncodedPath(),
+		plain:       mux.NewRouter().UseEncodedPath(),
+		rows:        map[*mux.Route]row{},
+	}
+	sorted := slices.Clone(routes)
+	slices.SortStableFunc(sorted, func(a, b Route) int {
+		return bySpecificity(parseTemplate(a.Path), parseTemplate(b.Path))
+	})
+	var errs []error
+	for i := range sorted {
+		for _, table := range rt.tablesOf(&sorted[i]) {
+			errs = append(errs, rt.add(table, &sorted[i]))
+		}
+	}
+	return rt, errors.Join(errs...)
+}
+
+func (rt *router) tablesOf(route *Route) []*mux.Router {
+	switch {
+	case route.When != nil:
+		return []*mux.Router{rt.conditional}
+	case route.Surface == Versioned:
+		return []*mux.Router{rt.versioned}
+	case route.Surface == VersionedAndPlain:
+		return []*mux.Router{rt.versioned, rt.plain}
+	}
+	return []*mux.Router{rt.plain}
+}
+
+// add puts a row in a table: first the cheap questions, then the expression.
+func (rt *router) add(table *mux.Router, route *Route) error {
+	segments := parseTemplate(route.Path)
+	mr := table.NewRoute().Handler(route.Handler)
+	mr.MatcherFunc(func(r *http.Request, _ *mux.RouteMatch) bool {
+		return fits(segments, r.URL.EscapedPath()) && (route.When == nil || route.When(r))
+	})
+	mr.Path(route.Path)
+	switch route.Method {
+	case AnyMethod:
+	case http.MethodGet:
+		mr.Methods(http.MethodGet, http.MethodHead)
+	default:
+		mr.Methods(route.Method)
+	}
+	rt.rows[mr] = row{route, label(segments)}
+	if err := mr.GetError(); err != nil {
+		return fmt.Errorf("route %s %s: %w", route.Method, route.Path, err)
+	}
+	return nil
+}
+
+// find fills in the version, route and variables of ex, or why there is none.
+func (rt *router) find(ex *exchange, r *http.Request, method string) {
+	var prefix string
+	var table *mux.Router
+	at := probe(r, method, trimSlash(r.URL.EscapedPath()))
+	ex.template = unmatched
+	if m, ok := match(rt.conditional, at); ok {
+		ex.version = stable(rt.versions)
+		rt.take(ex, m, "")
+		return
+	}
+	ex.version, _, _ = splitVersion(rt.versions, at.URL.RawPath)
+	table, prefix, at = rt.place(at)
+	if m, ok := match(table, at); ok {
+		rt.take(ex, m, prefix)
+		return
+	}
+	ex.lost = lost(table, at)
+}
+
+// place returns the table for a request, and the request as that table sees it.
+func (rt *router) place(at *http.Request) (table *mux.Router, prefix string, inside *http.Request) {
+	version, rest, prefixed := splitVersion(rt.versions, at.URL.RawPath)
+	if prefixed {
+		return rt.versioned, "/" + version.Name, probe(at, at.Method, rest)
+	}
+	return rt.plain, "", at
+}
+
+// methods lists what the path of r answers.
+func (rt *router) methods(r *http.Request) []string {
+	table, _, at := rt.place(probe(r, r.Method, trimSlash(r.URL.EscapedPath())))
+	return allowed(table, at)
+}
+
+// take notes the route that matched and decodes its variables.
+func (rt *router) take(ex *exchange, m mux.RouteMatch, prefix string) {
+	found := rt.rows[m.Route]
+	ex.route, ex.template = found.route, prefix+found.label
+	ex.vars = make(map[string]string, len(m.Vars))
+	for name, escaped := range m.Vars {
+		value, err := url.PathUnescape(escaped)
+		if err != nil || !printable(value) {
+			ex.lost = domain.Refuse(domain.CodeInvalidParameter, "%s in the path is not acceptable text", name).
+				With("parameter", name)
+			continue
+		}
+		ex.vars[name] = value
+	}
+}
+
+// printable reports whether s is UTF-8 without control characters.
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+}
+
+func match(table *mux.Router, r *http.Request) (mux.RouteMatch, bool) {
+	var m mux.RouteMatch
+	ok := table.Match(r, &m) && m.MatchErr == nil
+	return m, ok
+}
+
+// probe is r as the tables see it: another method, a path without prefix.
+func probe(r *http.Request, method, escaped string) *http.Request {
+	at := new(http.Request)
+	*at = *r
+	at.Method = method
+	at.URL = &url.URL{RawPath: escaped}
+	at.URL.Path, _ = url.PathUnescape(escaped)
+	return at
+}
+
+// lost says why a table has no route: the method, or all of it.
+func lost(table *mux.Router, at *http.Request) error {
+	method := at.Method
+	if methods := allowed(table, at); len(methods) > 0 {
+		e := RefuseStatus(http.StatusMethodNotAllowed, "%s is not allowed here", method)
+		e.Header.Set("Allow", strings.Join(methods, ", "))
+		return e
+	}
+	return domain.Refuse(domain.CodeNotFound, "there is nothing at this path").With("resource", "route")
+}
+
+// allowed lists the methods that the path answers, OPTIONS included.
+func allowed(table *mux.Router, at *http.Request) []string {
+	var methods []string
+	for _, method := range corsMethods {
+		at.Method = method
+		if _, ok := match(table, at); ok {
+			methods = append(methods, method)
+		}
+	}
+	if len(methods) > 0 {
+		methods = append(methods, http.MethodOptions)
+	}
+	return methods
+}
+
+// trimSlash drops slashes at the end of a path, but never the first one.
+func trimSlash(path string) string {
+	if path = strings.TrimRight(path, "/"); path == "" {
+		return "/"
+	}
+	return path
+}

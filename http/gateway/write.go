@@ -1,0 +1,132 @@
+package gateway
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+
+	"github.com/klauspost/compress/gzhttp"
+)
+
+// send writes the reply. It is the only place that writes a body, streams and
+// handlers that are no HandlerFunc excepted.
+// An error means that a stream failed before it wrote anything.
+func (rp *reply) send(w http.ResponseWriter, r *http.Request) error {
+	for key, values := range rp.header {
+		if key != "Link" { // a version on its way out has set one already
+			w.Header().Del(key)
+		}
+		for _, value := range values {
+			w.Header().Add(key, value)
+		}
+	}
+	switch {
+	case rp.stream != nil:
+		return rp.serveStream(w, r)
+	case rp.reader != nil:
+		rp.copy(w, r)
+	default:
+		if rp.status != http.StatusNotModified && rp.status != http.StatusNoContent {
+			w.Header().Set("Content-Length", strconv.Itoa(len(rp.body)))
+		}
+		w.WriteHeader(rp.status)
+		_, _ = w.Write(rp.body) // the client left: nobody to tell
+	}
+	return nil
+}
+
+// copy sends a reader, with ranges when it can seek.
+func (rp *reply) copy(w http.ResponseWriter, r *http.Request) {
+	if closer, ok := rp.reader.(io.Closer); ok {
+		defer closer.Close()
+	}
+	if seeker, ok := rp.reader.(io.ReadSeeker); ok && rp.status == http.StatusOK {
+		http.ServeContent(w, r, "", rp.modified, seeker)
+		return
+	}
+	w.WriteHeader(rp.status)
+	if r.Method == http.MethodHead {
+		return
+	}
+	if _, err := io.Copy(w, rp.reader); err != nil {
+		panic(http.ErrAbortHandler) // a short answer must not look whole
+	}
+}
+
+// serveStream hands the connection over to a stream.
+func (rp *reply) serveStream(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set(gzhttp.HeaderNoCompression, "1")
+	rec := &recorder{ResponseWriter: w}
+	err := errCutOff
+	var last any
+	defer func() { rp.end(last, err) }()
+	if last, err = rp.stream.Serve(rec, r); rec.wrote() {
+		return nil
+	}
+	return err
+}
+
+// errCutOff is what became of a stream that did not say.
+var errCutOff = errors.New("gateway: stream cut off")
+
+// end tells who waits for a stream that it is over.
+func (rp *reply) end(last any, err error) {
+	if rp.settle != nil {
+		rp.settle(last, err)
+	}
+}
+
+// abandon lets go of a reply that nobody will send.
+func (rp *reply) abandon() {
+	rp.end(nil, errCutOff)
+	if closer, ok := rp.reader.(io.Closer); ok {
+		_ = closer.Close()
+	}
+}
+
+// recorder notes the status and size of an answer for metrics and logs.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 || w.status == http.StatusContinue || w.status == http.StatusEarlyHints {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *recorder) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Flush implements http.Flusher.
+func (w *recorder) Flush() {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // a writer that cannot has nothing to flush
+}
+
+// Hijack implements http.Hijacker, for WebSockets.
+func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w.status = http.StatusSwitchingProtocols
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
+
+func (w *recorder) wrote() bool { return w.status != 0 }

@@ -1,0 +1,155 @@
+package projections_test
+
+import (
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/projections"
+)
+
+// damaged returns a house that was shut after a few writes, with a large value
+// so that there is a value log, and its files.
+func damaged(t *testing.T) (h *house, all []projections.Projection) {
+	t.Helper()
+	big := counter{name: "big.1", log: "STATE", pad: 64 << 10}
+	all = []projections.Projection{projections.Workspaces{}, big}
+	h = newHouse(t, all...)
+	create(t, h.log, "a", "one")
+	require.NoError(t, h.Reach(bounded(t), fill(t, h.log, 30)))
+	h.stop()
+	h.closeStore()
+	return h, all
+}
+
+func TestADamagedStoreIsMovedAsideAndRebuilt(t *testing.T) {
+	damages := map[string]func(t *testing.T, dir string){
+		"a flipped byte in the manifest": func(t *testing.T, dir string) { flip(t, one(t, dir, "MANIFEST"), 20) },
+		"a truncated manifest":           func(t *testing.T, dir string) { truncate(t, one(t, dir, "MANIFEST"), 3) },
+		"no manifest":                    func(t *testing.T, dir string) { require.NoError(t, os.Remove(one(t, dir, "MANIFEST"))) },
+		"a flipped byte in a table":      func(t *testing.T, dir string) { flip(t, one(t, dir, "*.sst"), 100) },
+		"a truncated table":              func(t *testing.T, dir string) { truncate(t, one(t, dir, "*.sst"), 2000) },
+		"an empty table":                 func(t *testing.T, dir string) { require.NoError(t, os.Truncate(one(t, dir, "*.sst"), 0)) },
+		"a missing table":                func(t *testing.T, dir string) { require.NoError(t, os.Remove(one(t, dir, "*.sst"))) },
+		"opens that never end": func(t *testing.T, dir string) {
+			writeMark(t, dir, fmt.Sprintf(`{"phase":"opening","boot":"","openings":%d}`, projections.MaxOpenings))
+		},
+		"a machine that went down": func(t *testing.T, dir string) { writeMark(t, dir, `{"phase":"open","boot":"another"}`) },
+	}
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			h, all := damaged(t)
+			damage(t, h.dbDir)
+			db, _ := openDB(t, h.dbDir)
+			require.DirExists(t, db.Moved())
+			require.True(t, strings.HasPrefix(db.Moved(), h.dbDir+".corrupt-"))
+			m, _ := start(t, projections.Options{DB: db, Store: h.log, Projections: all, Known: h.log.Known})
+			require.NoError(t, m.Fresh(bounded(t)))
+			require.Equal(t, "one", nameOf(t, m, "a"))
+			requireTrue(t, m)
+		})
+	}
+}
+
+func TestAnInterruptedOpenIsTriedOnceMore(t *testing.T) {
+	h, _ := damaged(t)
+	writeMark(t, h.dbDir, `{"phase":"opening","boot":"","openings":1}`)
+	db, _ := openDB(t, h.dbDir)
+	require.Empty(t, db.Moved())
+}
+
+// Wherever one byte of the store changes, what is served is either right or an
+// error, and a rebuild mends it.
+func TestAFlippedByteIsNeverServed(t *testing.T) {
+	h, all := damaged(t)
+	files := filesOf(t, h.dbDir)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 25 {
+		name := files[rng.IntN(len(files))]
+		dir := copyDir(t, h.dbDir)
+		stat, err := os.Stat(filepath.Join(dir, name))
+		require.NoError(t, err)
+		at := rng.Int64N(min(stat.Size(), 64<<10))
+		flip(t, filepath.Join(dir, name), at)
+		t.Logf("byte %d of %s", at, name)
+		db, closeDB := openDB(t, dir)
+		m, stop := start(t, projections.Options{DB: db, Store: h.log, Projections: all, Known: h.log.Known})
+		require.NoError(t, m.Fresh(bounded(t)))
+		require.Equal(t, "one", nameOf(t, m, "a"))
+		if v, err := m.Verify(bounded(t), nil); err != nil || !v.OK {
+			_, err := m.Rebuild(bounded(t), nil)
+			require.NoError(t, err)
+		}
+		requireTrue(t, m)
+		stop()
+		closeDB()
+	}
+}
+
+func TestAStoreInUseIsLeftAlone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "models")
+	openDB(t, dir)
+	_, err := projections.OpenDB(projections.DBOptions{Dir: dir, Log: quiet})
+	require.ErrorContains(t, err, "used by another process")
+	require.DirExists(t, dir)
+}
+
+func TestAStoreIsPutBackWhenAFreshOneDoesNotOpenEither(t *testing.T) {
+	h, _ := damaged(t)
+	flip(t, one(t, h.dbDir, "MANIFEST"), 20)
+	_, err := projections.OpenDB(projections.DBOptions{Dir: h.dbDir, Log: quiet, MemtableMB: -1})
+	require.Error(t, err)
+	require.FileExists(t, filepath.Join(h.dbDir, "MANIFEST"))
+}
+
+func requireTrue(t *testing.T, m *projections.Models) {
+	t.Helper()
+	v, err := m.Verify(bounded(t), nil)
+	require.NoError(t, err)
+	require.True(t, v.OK, "%+v", v)
+}
+
+func filesOf(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if info, _ := d.Info(); err == nil && !d.IsDir() && info.Size() > 0 {
+			names = append(names, filepath.Base(path))
+		}
+		return err
+	}))
+	return names
+}
+
+func one(t *testing.T, dir, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, pattern))
+	require.NoError(t, err)
+	require.NotEmpty(t, found)
+	return found[0]
+}
+
+func flip(t *testing.T, path string, at int64) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	b[at] ^= 0x41
+	require.NoError(t, os.WriteFile(path, b, 0o600))
+}
+
+func truncate(t *testing.T, path string, by int64) {
+	t.Helper()
+	stat, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(path, max(stat.Size()-by, 0)))
+}
+
+func writeMark(t *testing.T, dir, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, projections.MarkName), []byte(text), 0o600))
+}

@@ -1,0 +1,225 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"svc/domain"
+	"svc/eventstore"
+)
+
+// Bounds of the pause before a log that did not answer is tried again.
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 5 * time.Second
+)
+
+// Run follows the logs until ctx ends, which is no error. A log that cannot be
+// followed further stops and shows in Health; the other goes on.
+func (m *Models) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, f := range m.logs {
+		running.Go(func() { m.follow(ctx, f) })
+	}
+	running.Go(func() { m.sweepLoop(ctx) })
+	running.Wait()
+	return nil
+}
+
+// follow keeps one log going: it starts over when the generation was replaced
+// or the store failed, and waits for either when it stopped.
+func (m *Models) follow(ctx context.Context, f *follower) {
+	pause := firstPause
+	for ctx.Err() == nil {
+		attempt, cancel := f.begin(ctx)
+		before := f.applied.Load()
+		err := m.attempt(attempt, f)
+		if f.applied.Load() != before {
+			pause = firstPause
+		}
+		m.settleAttempt(attempt, f, err, pause)
+		cancel()
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// begin returns the context of one attempt, which restart ends.
+func (f *follower) begin(ctx context.Context) (context.Context, context.CancelFunc) {
+	attempt, cancel := context.WithCancel(ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cancel = cancel
+	return attempt, cancel
+}
+
+func (f *follower) restart() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cancel != nil {
+		f.cancel()
+	}
+}
+
+// settleAttempt does what an attempt that ended with err asks for, and returns
+// when the next one is due.
+func (m *Models) settleAttempt(ctx context.Context, f *follower, err error, pause time.Duration) {
+	if ctx.Err() != nil {
+		return // the end, or another generation
+	}
+	if stale, ok := errors.AsType[*staleError](err); ok {
+		if err = m.startOver(ctx, stale); err == nil || ctx.Err() != nil {
+			return
+		}
+	}
+	fault, ok := errors.AsType[*Fault](err)
+	if !ok {
+		fault = &Fault{Kind: FaultStore, Log: f.log, From: f.applied.Load(), To: f.applied.Load(), Message: fmt.Sprint(err), Err: err}
+	}
+	f.stop(fault)
+	m.opts.Log.Error("read models stopped", "log", f.log, "kind", fault.Kind, "from", fault.From, "to", fault.To, "err", fault)
+	var again <-chan time.Time
+	if !fault.stops() {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		again = timer.C
+	}
+	select {
+	case <-ctx.Done():
+	case <-again:
+	}
+}
+
+// startOver replaces the live generation, which does not belong to the logs, by
+// an empty one.
+func (m *Models) startOver(ctx context.Context, stale *staleError) error {
+	release, err := m.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if m.live.Load() != stale.gen {
+		return nil // the other log came first
+	}
+	m.opts.Log.Warn("read models are rebuilt", "why", stale.why)
+	if err := m.snapshots.clear(); err != nil {
+		return err
+	}
+	return m.installEmpty()
+}
+
+// hold stops all writing to the live generation.
+func (m *Models) hold(ctx context.Context) (release func(), err error) {
+	var held []semaphore
+	release = func() {
+		for _, gate := range held {
+			gate.release()
+		}
+	}
+	for _, f := range m.logs {
+		if err := f.gate.acquire(ctx); err != nil {
+			release()
+			return nil, err
+		}
+		held = append(held, f.gate)
+	}
+	return release, nil
+}
+
+// attempt follows one log of the live generation as long as it goes well.
+func (m *Models) attempt(ctx context.Context, f *follower) error {
+	w, info, err := m.resume(ctx, f)
+	if err != nil {
+		return err
+	}
+	f.advance(w.at.Seq, info.Last-w.at.Seq)
+	return m.read(ctx, f.log, w.at.Seq+1, func(b eventstore.Batch) (more bool, err error) {
+		return true, m.handle(ctx, f, w, b, info.Last)
+	})
+}
+
+// handle applies one batch to the live generation.
+func (m *Models) handle(ctx context.Context, f *follower, w *writer, b eventstore.Batch, last uint64) error {
+	if err := f.gate.acquire(ctx); err != nil {
+		return err
+	}
+	defer f.gate.release()
+	if m.live.Load() != w.gen {
+		return errors.New("the generation was replaced") // and ctx has ended
+	}
+	err := w.apply(b.Events)
+	if err == nil && b.Pending == 0 {
+		err = w.settle(last)
+	}
+	f.advance(w.at.Seq, b.Pending)
+	if err == nil && b.Pending == 0 {
+		f.catchUp()
+	}
+	return err
+}
+
+// resume returns the writer that continues the live generation, after comparing
+// it with the log.
+func (m *Models) resume(ctx context.Context, f *follower) (*writer, eventstore.Info, error) {
+	// The log is looked at after the checkpoint, so that it cannot seem behind.
+	txn, gen := m.snapshot()
+	defer txn.Discard()
+	at, err := readCheckpoint(txn, gen, f.log)
+	if err != nil {
+		return nil, eventstore.Info{}, err
+	}
+	info, err := m.opts.Store.Info(ctx, f.log)
+	if err != nil {
+		return nil, info, fmt.Errorf("look at %s: %w", f.log, err)
+	}
+	why, err := at.compare(ctx, m.opts.Store, f.log, info)
+	if err != nil {
+		return nil, info, err
+	}
+	if why != "" {
+		return nil, info, &staleError{gen: gen, why: why}
+	}
+	if f.log == domain.State {
+		if err := m.checkState(ctx, info); err != nil {
+			return nil, info, err
+		}
+	}
+	at.Identity = info.Identity
+	return m.newWriter(gen, f.log, at), info, nil
+}
+
+// checkState refuses a STATE with a hole in it, also one behind the checkpoint,
+// and readies the snapshots for it.
+func (m *Models) checkState(ctx context.Context, info eventstore.Info) error {
+	if !info.Contiguous() {
+		return m.findGap(ctx, info)
+	}
+	return m.snapshots.admit(info.Identity, info.Last)
+}
+
+// findGap names the first range that is missing.
+func (m *Models) findGap(ctx context.Context, info eventstore.Info) error {
+	if info.First > 1 {
+		return gap(domain.State, 1, info.First-1)
+	}
+	seen, found := uint64(0), error(nil)
+	err := m.read(ctx, domain.State, 1, func(b eventstore.Batch) (more bool, err error) {
+		for _, ev := range b.Events {
+			if ev.Seq > seen+1 {
+				found = gap(domain.State, seen+1, ev.Seq-1)
+				return false, nil
+			}
+			seen = max(seen, ev.Seq)
+		}
+		return b.Pending > 0, nil
+	})
+	switch {
+	case err != nil || found != nil:
+		return errors.Join(found, err)
+	case seen < info.Last:
+		return gap(domain.State, seen+1, info.Last)
+	}
+	return nil
+}

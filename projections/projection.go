@@ -1,0 +1,40 @@
+package projections
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"svc/domain"
+)
+
+// Projection turns the events of one log into keys and values. Apply must
+// depend on the events and on what it stored itself, and on nothing else, so
+// that a rebuilt model is byte-equal to the live one.
+type Projection interface {
+	// Name names the read model and its shape, as in "workspaces.1". A changed
+	// shape takes a new number, which is a rebuild at the next start.
+	Name() string
+	// Log is the one log that Apply sees.
+	Log() domain.Log
+	// Apply changes the read model by one event. Events it does not know change
+	// nothing. An error stops the log; it is not tried again on other events.
+	Apply(tx Tx, ev domain.Recorded) error
+}
+
+// Table lists every read model.
+func Table() []Projection {
+	return []Projection{
+		Workspaces{},
+	}
+}
+
+// fingerprint names the shape of a whole generation. Its own number is that of
+// the key layout.
+func fingerprint(projections []Projection) string {
+	h := sha256.New()
+	h.Write([]byte("layout.1\n"))
+	for _, p := range projections {
+		h.Write([]byte(p.Name() + " " + string(p.Log()) + "\n"))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
