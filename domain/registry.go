@@ -84,3 +84,12 @@ type Void struct{ Name string }
 
 // EventType implements Event.
 func (v Void) EventType() string { return v.Name }
+
+// Sealed says that the log ended in a commit that the power cut in half, and
+// that this commit is void from here on for every reader.
+type Sealed struct {
+	Last uint64 `json:"last"` // the last sequence of that commit
+}
+
+// EventType implements Event.
+func (Sealed) EventType() string { return "log.sealed" }

@@ -18,6 +18,7 @@ type checkpoint struct {
 	Identity string `json:"identity"` // of the log; differs when the log was made anew
 	Seq      uint64 `json:"seq"`
 	EventID  string `json:"eventId,omitempty"` // of the event at Seq; empty when that one was purged unread
+	Ahead    int    `json:"ahead,omitempty"`   // how many projections have applied the event after Seq already
 }
 
 func readCheckpoint(txn *badger.Txn, g *generation, log domain.Log) (c checkpoint, err error) {

@@ -18,7 +18,7 @@ import (
 type DBOptions struct {
 	Dir string // required
 
-	MemtableMB   int64         // bounds the memory of unflushed writes, and an event's changes to 15 % of it; default 8
+	MemtableMB   int64         // bounds the memory of unflushed writes; default 8
 	BlockCacheMB int64         // compresses tables and caches blocks; default 0: neither, the page cache does it
 	GCEvery      time.Duration // between collections of the value log; default 10m
 

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/dgraph-io/badger/v4"
 	"github.com/stretchr/testify/require"
 
 	"svc/domain"
@@ -40,6 +41,41 @@ func TestABatchTooLargeForBadgerIsSplit(t *testing.T) {
 	m, _ := start(t, projections.Options{DB: db, Store: log, Projections: []projections.Projection{big}})
 	require.NoError(t, m.Reach(bounded(t), at))
 	require.Equal(t, uint64(150), big.count(t, m))
+}
+
+// Two projections that fit a transaction each, but not together; the second
+// fails once, which is where a crash would leave the first one event ahead.
+func TestAnEventTooLargeForBadgerIsAppliedByOneProjectionAtATime(t *testing.T) {
+	log, _ := openLog(t, t.TempDir())
+	db, _ := openDB(t, t.TempDir())
+	var broken atomic.Bool
+	broken.Store(true)
+	a := counter{name: "a.1", log: domain.State, pad: 20 << 10, times: 40}
+	b := counter{name: "b.1", log: domain.State, pad: 20 << 10, times: 40, refuse: func(ev domain.Recorded) error {
+		if broken.Load() {
+			return refuseAt(3, ev)
+		}
+		return nil
+	}}
+	o := projections.Options{DB: db, Store: log, Projections: []projections.Projection{a, b}}
+	at := fill(t, log, 5)
+	m, stop := start(t, o)
+	require.Equal(t, uint64(3), faultOf(t, m.Reach(bounded(t), at)).From)
+	require.Equal(t, []uint64{3, 2}, []uint64{a.count(t, m), b.count(t, m)})
+	stop()
+
+	broken.Store(false)
+	m, _ = start(t, o)
+	require.NoError(t, m.Reach(bounded(t), at))
+	require.Equal(t, []uint64{5, 5}, []uint64{a.count(t, m), b.count(t, m)})
+	requireTrue(t, m)
+}
+
+func TestAnEventTooLargeForOneProjectionStops(t *testing.T) {
+	h := newHouse(t, counter{name: "huge.1", log: domain.State, pad: 20 << 10, times: 100})
+	fault := faultOf(t, h.Reach(bounded(t), fill(t, h.log, 1)))
+	require.Equal(t, "huge.1", fault.Projection)
+	require.ErrorIs(t, fault, badger.ErrTxnTooBig)
 }
 
 func TestAProjectionThatFailsStopsItsLogOnly(t *testing.T) {

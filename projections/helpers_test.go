@@ -196,19 +196,20 @@ type counter struct {
 	log    domain.Log
 	refuse func(domain.Recorded) error
 	pad    int // bytes stored for each event besides
+	times  int // how often; default once
 }
 
 func (c counter) Name() string    { return c.name }
 func (c counter) Log() domain.Log { return c.log }
 
 func (c counter) Apply(tx projections.Tx, ev domain.Recorded) error {
-	if c.refuse != nil {
-		if err := c.refuse(ev); err != nil {
+	for i := range max(c.times, min(c.pad, 1)) {
+		if err := tx.Set(fmt.Appendf(nil, "pad/%020d/%d", ev.Seq, i), make([]byte, c.pad)); err != nil {
 			return err
 		}
 	}
-	if c.pad > 0 {
-		if err := tx.Set(fmt.Appendf(nil, "pad/%020d", ev.Seq), make([]byte, c.pad)); err != nil {
+	if c.refuse != nil {
+		if err := c.refuse(ev); err != nil {
 			return err
 		}
 	}

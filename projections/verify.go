@@ -67,8 +67,13 @@ func (m *Models) Verify(ctx context.Context, progress Progress) (r VerifyReport,
 	}
 	defer m.disclaim(scratch)
 	defer func() { err = errors.Join(err, m.drop(scratch.num, func() bool { return false })) }()
+	release, err := m.hold(ctx) // between two events, also of a large one
+	if err != nil {
+		return r, fmt.Errorf("wait to verify read models: %w", err)
+	}
 	txn, gen := m.snapshot()
 	defer txn.Discard()
+	release()
 	err = m.buildScratch(ctx, txn, gen, scratch, newMeter(progress), &r)
 	if fault, ok := errors.AsType[*Fault](err); ok {
 		r.Fault, err = fault, nil

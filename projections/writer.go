@@ -51,6 +51,15 @@ func (m *Models) newWriter(gen *generation, log domain.Log, at checkpoint) *writ
 // apply applies events, leaving out those that were applied before. When it
 // fails, everything before the event at fault has been applied.
 func (w *writer) apply(events []domain.Recorded) error {
+	for len(events) > 0 && events[0].Seq <= w.at.Seq {
+		events = events[1:]
+	}
+	if len(events) > 0 && w.at.Ahead > 0 {
+		if err := w.applyApart(events[0]); err != nil {
+			return err
+		}
+		events = events[1:]
+	}
 	for len(events) > 0 {
 		n := cut(events)
 		if err := w.applySplit(events[:n]); err != nil {
@@ -73,13 +82,15 @@ func cut(events []domain.Recorded) int {
 }
 
 // applySplit applies events in one transaction, or in halves when Badger finds
-// that too large.
+// that too large, and in the end one projection at a time.
 func (w *writer) applySplit(events []domain.Recorded) error {
 	n, err := w.commit(events)
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, badger.ErrTxnTooBig) && len(events) > 1:
+	case errors.Is(err, badger.ErrTxnTooBig) && len(events) == 1:
+		return w.applyApart(events[0])
+	case errors.Is(err, badger.ErrTxnTooBig):
 		half := len(events) / 2
 		if err := w.applySplit(events[:half]); err != nil {
 			return err
@@ -131,24 +142,40 @@ func (w *writer) moveTo(txn *badger.Txn, at checkpoint) error {
 	return nil
 }
 
-// applyOne hands ev, which follows at, to every projection of the log.
-func (w *writer) applyOne(txn *badger.Txn, at checkpoint, ev domain.Recorded) error {
-	if w.log == domain.State && ev.Seq != at.Seq+1 {
-		if err := w.gap(at.Seq+1, ev.Seq-1); err != nil {
+// applyApart applies one event with a transaction for each projection. The
+// checkpoint tells how many have done so, so that each applies it once.
+func (w *writer) applyApart(ev domain.Recorded) error {
+	counts, err := w.check(w.at, ev)
+	if err != nil || !counts {
+		return err
+	}
+	for i := w.at.Ahead; i < len(w.scopes); i++ {
+		at := w.at
+		at.Ahead = i + 1
+		if at.Ahead == len(w.scopes) {
+			at = checkpoint{Identity: at.Identity, Seq: ev.Seq, EventID: ev.ID}
+		}
+		if err := w.applyAlone(w.scopes[i], ev, at); err != nil {
 			return err
 		}
 	}
-	if w.audit != nil {
-		w.audit.count(ev.Seq)
+	return nil
+}
+
+func (w *writer) applyAlone(s scope, ev domain.Recorded, at checkpoint) error {
+	txn := w.db.NewTransaction(true)
+	defer txn.Discard()
+	if err := s.safely(txn, ev); err != nil {
+		return err
 	}
-	switch e := ev.Data.(type) {
-	case domain.Void:
-		return nil // it takes a place in the log, but never counted
-	case domain.Unknown:
-		if w.log == domain.State {
-			return &Fault{Kind: FaultUnknown, Log: w.log, From: ev.Seq, To: ev.Seq,
-				Message: fmt.Sprintf("this version does not know the event type %q", e.Name)}
-		}
+	return w.moveTo(txn, at)
+}
+
+// applyOne hands ev, which follows at, to every projection of the log.
+func (w *writer) applyOne(txn *badger.Txn, at checkpoint, ev domain.Recorded) error {
+	counts, err := w.check(at, ev)
+	if err != nil || !counts {
+		return err
 	}
 	for _, s := range w.scopes {
 		if err := s.safely(txn, ev); err != nil {
@@ -156,6 +183,28 @@ func (w *writer) applyOne(txn *badger.Txn, at checkpoint, ev domain.Recorded) er
 		}
 	}
 	return nil
+}
+
+// check tells whether ev, which follows at, is to be applied, or is a fault.
+func (w *writer) check(at checkpoint, ev domain.Recorded) (counts bool, err error) {
+	if w.log == domain.State && ev.Seq != at.Seq+1 {
+		if err := w.gap(at.Seq+1, ev.Seq-1); err != nil {
+			return false, err
+		}
+	}
+	if w.audit != nil {
+		w.audit.count(ev.Seq)
+	}
+	switch e := ev.Data.(type) {
+	case domain.Void:
+		return false, nil // it takes a place in the log, but never counted
+	case domain.Unknown:
+		if w.log == domain.State {
+			return false, &Fault{Kind: FaultUnknown, Log: w.log, From: ev.Seq, To: ev.Seq,
+				Message: fmt.Sprintf("this version does not know the event type %q", e.Name)}
+		}
+	}
+	return true, nil
 }
 
 // gap deals with sequences that STATE should hold and does not.

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 )
 
 const module = "svc/"
@@ -292,37 +293,37 @@ func TestABrokenRuleIsFound(t *testing.T) {
 	const library = "github.com/nats-io/nats.go"
 	long := "package x\n\nfunc f() {\n" + strings.Repeat("\tg()\n", maxFunction) + "}\n"
 	tests := map[string]struct{ file, text, want string }{
-		"domain imports another room":          {"domain/lock/lock.go", importing("svc/commands"), "domain must not import svc/commands"},
-		"domain imports a driver":              {"domain/lock/lock.go", importing(library), "domain must not import " + library},
-		"domain opens a socket":                {"domain/lock/lock.go", importing("net/http"), "domain must not import net/http"},
-		"domain touches the disk":              {"domain/lock/lock.go", importing("os"), "domain must not import os"},
-		"domain draws random numbers":          {"domain/lock/lock.go", importing("math/rand/v2"), "domain must not import math/rand/v2"},
-		"domain reads the clock":               {"domain/lock/lock.go", "package x\n\nimport \"time\"\n\nvar t = time.Now()\n", "domain reads no clock: time.Now"},
-		"domain hides the clock":               {"domain/lock/lock.go", "package x\n\nimport c \"time\"\n\nvar f = c.Since\n", "domain reads no clock: time.Since"},
-		"eventstore imports Badger":            {"eventstore/x.go", importing("github.com/dgraph-io/badger/v4"), "eventstore must not import"},
-		"eventstore looks up":                  {"eventstore/x.go", importing("svc/projections"), "arrows point inward"},
-		"projections import NATS":              {"projections/x.go", importing(library), "projections must not import"},
-		"projections choose the driver":        {"projections/x.go", importing("svc/eventstore/jetstream"), "not in this room"},
-		"projections import commands":          {"projections/x.go", importing("svc/commands"), "arrows point inward"},
-		"commands import projections":          {"commands/x.go", importing("svc/projections"), "arrows point inward"},
-		"commands import NATS":                 {"commands/x.go", importing(library), "not in this room"},
-		"commands import Badger":               {"commands/deep/er/x.go", importing("github.com/dgraph-io/badger/v4"), "not in this room"},
-		"commands speak HTTP":                  {"commands/x.go", importing("net/http"), "not in this room"},
-		"streams import http":                  {"streams/x.go", importing("svc/http/api"), "arrows point inward"},
-		"http imports the store":               {"http/api/x.go", importing("svc/eventstore"), "arrows point inward"},
-		"http imports go-git":                  {"http/api/x.go", importing("github.com/go-git/go-git/v5"), "not in this room"},
-		"something imports cmd":                {"streams/x.go", importing("svc/cmd/settings"), "arrows point inward"},
-		"a rule behind a build tag":            {"commands/x.go", "//go:build windows\n\n" + importing("svc/http/api"), "arrows point inward"},
-		"what ships imports test support":      {"cmd/svc/x.go", importing("svc/eventstore/storetest"), "it exists for tests"},
-		"http has a file of its own":           {"http/x.go", "package http\n", "http holds sub-packages only"},
-		"a folder that says nothing":           {"http/api/utils/x.go", "package utils\n", "a folder called utils"},
-		"a new top-level folder":               {"services/x.go", "package services\n", "no room called services"},
-		"an init function":                     {"cmd/svc/x.go", "package main\n\nfunc init() {}\n", "no init functions"},
-		"an init function in a test":           {"cmd/svc/x_test.go", "package main\n\nfunc init() {}\n", "no init functions"},
-		"a function nobody reads to the end":   {"commands/x.go", long, "f has 72 lines"},
-		"a file nobody reads to the end":       {"commands/x.go", "package x\n" + strings.Repeat("\n", maxFile), "301 lines"},
-		"a file that does not parse":           {"commands/x.go", "package", "does not parse"},
-		"domain uses a library on its own bat": {"domain/x.go", importing("go.yaml.in/yaml/v3"), "small pure libraries only"},
+		"domain imports another room":        {"domain/lock/lock.go", importing("svc/commands"), "domain must not import svc/commands"},
+		"domain imports a driver":            {"domain/lock/lock.go", importing(library), "domain must not import " + library},
+		"domain opens a socket":              {"domain/lock/lock.go", importing("net/http"), "domain must not import net/http"},
+		"domain touches the disk":            {"domain/lock/lock.go", importing("os"), "domain must not import os"},
+		"domain draws random numbers":        {"domain/lock/lock.go", importing("math/rand/v2"), "domain must not import math/rand/v2"},
+		"domain reads the clock":             {"domain/lock/lock.go", "package x\n\nimport \"time\"\n\nvar t = time.Now()\n", "domain reads no clock: time.Now"},
+		"domain hides the clock":             {"domain/lock/lock.go", "package x\n\nimport c \"time\"\n\nvar f = c.Since\n", "domain reads no clock: time.Since"},
+		"eventstore imports Badger":          {"eventstore/x.go", importing("github.com/dgraph-io/badger/v4"), "eventstore must not import"},
+		"eventstore looks up":                {"eventstore/x.go", importing("svc/projections"), "arrows point inward"},
+		"projections import NATS":            {"projections/x.go", importing(library), "projections must not import"},
+		"projections choose the driver":      {"projections/x.go", importing("svc/eventstore/jetstream"), "not in this room"},
+		"projections import commands":        {"projections/x.go", importing("svc/commands"), "arrows point inward"},
+		"commands import projections":        {"commands/x.go", importing("svc/projections"), "arrows point inward"},
+		"commands import NATS":               {"commands/x.go", importing(library), "not in this room"},
+		"commands import Badger":             {"commands/deep/er/x.go", importing("github.com/dgraph-io/badger/v4"), "not in this room"},
+		"commands speak HTTP":                {"commands/x.go", importing("net/http"), "not in this room"},
+		"streams import http":                {"streams/x.go", importing("svc/http/api"), "arrows point inward"},
+		"http imports the store":             {"http/api/x.go", importing("svc/eventstore"), "arrows point inward"},
+		"http imports go-git":                {"http/api/x.go", importing("github.com/go-git/go-git/v5"), "not in this room"},
+		"something imports cmd":              {"streams/x.go", importing("svc/cmd/settings"), "arrows point inward"},
+		"a rule behind a build tag":          {"commands/x.go", "//go:build windows\n\n" + importing("svc/http/api"), "arrows point inward"},
+		"what ships imports test support":    {"cmd/svc/x.go", importing("svc/eventstore/storetest"), "it exists for tests"},
+		"http has a file of its own":         {"http/x.go", "package http\n", "http holds sub-packages only"},
+		"a folder that says nothing":         {"http/api/utils/x.go", "package utils\n", "a folder called utils"},
+		"a new top-level folder":             {"services/x.go", "package services\n", "no room called services"},
+		"an init function":                   {"cmd/svc/x.go", "package main\n\nfunc init() {}\n", "no init functions"},
+		"an init function in a test":         {"cmd/svc/x_test.go", "package main\n\nfunc init() {}\n", "no init functions"},
+		"a function nobody reads to the end": {"commands/x.go", long, "f has 72 lines"},
+		"a file nobody reads to the end":     {"commands/x.go", "package x\n" + strings.Repeat("\n", maxFile), "301 lines"},
+		"a file that does not parse":         {"commands/x.go", "package", "does not parse"},
+		"domain takes a library for itself":  {"domain/x.go", importing("go.yaml.in/yaml/v3"), "small pure libraries only"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -355,4 +356,37 @@ func TestWhatIsAllowedIsNotReported(t *testing.T) {
 // importing is a file with one import.
 func importing(imported string) string {
 	return "package x\n\nimport _ " + strconv.Quote(imported) + "\n"
+}
+
+// The deployment files keep the probe values of the specification: a readiness
+// probe waits at least 3 s and allows 2 to 3 failures.
+func TestDeploymentFilesKeepTheProbeValues(t *testing.T) {
+	documents := map[string][]map[string]any{}
+	for _, name := range []string{"docker-compose.yml", "compose.cluster.yml", "kubernetes.yaml"} {
+		text, err := os.ReadFile("../../deploy/" + name)
+		require.NoError(t, err)
+		for doc := range strings.SplitSeq(string(text), "\n---\n") {
+			var parsed map[string]any
+			require.NoError(t, yaml.Unmarshal([]byte(doc), &parsed), name)
+			documents[name] = append(documents[name], parsed)
+		}
+	}
+	set := documents["kubernetes.yaml"][2]
+	pod := at(set, "spec", "template", "spec").(map[string]any)
+	require.Greater(t, pod["terminationGracePeriodSeconds"], 40, "SHUTDOWN_GRACE_SECONDS and closing")
+	container := pod["containers"].([]any)[0].(map[string]any)
+	ready := container["readinessProbe"].(map[string]any)
+	require.Equal(t, "/readyz", at(ready, "httpGet", "path"))
+	require.GreaterOrEqual(t, ready["timeoutSeconds"], 3)
+	require.Contains(t, []any{2, 3}, ready["failureThreshold"])
+	require.Equal(t, "/healthz", at(container["livenessProbe"].(map[string]any), "httpGet", "path"))
+}
+
+// at walks into nested maps.
+func at(m map[string]any, path ...string) any {
+	var value any = m
+	for _, name := range path {
+		value = value.(map[string]any)[name]
+	}
+	return value
 }

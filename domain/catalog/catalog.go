@@ -11,6 +11,7 @@ import (
 // catalogue. A row never leaves it: a stored event must always open.
 func Table() []domain.Fact {
 	return []domain.Fact{
+		domain.Describe[domain.Sealed](domain.State, "The log ended in a commit that a power cut left incomplete; that commit never counted."),
 		domain.Describe[activity.Failure](domain.Activity, "A request or a run failed in a workspace."),
 		domain.Describe[workspace.Created](domain.State, "A workspace was created."),
 		domain.Describe[workspace.Updated](domain.State, "Settings of a workspace changed."),

@@ -110,5 +110,9 @@ func (s *Store) reopen() {
 		return
 	}
 	s.setStopped(nil)
+	if err := s.sealTails(ctx); err != nil {
+		s.fail(err)
+		return
+	}
 	s.opts.Log.Info("the log is open again, writes are possible")
 }

@@ -71,7 +71,10 @@ func (s *Store) open(ctx context.Context) error {
 	if !s.opts.embedded() {
 		s.warnUnlessSynced(ctx)
 	}
-	return s.learnExtent(ctx)
+	if err := s.learnExtent(ctx); err != nil {
+		return err
+	}
+	return s.sealTails(ctx)
 }
 
 // ensure waits for streams that exist, have a leader, and are gated.

@@ -108,18 +108,18 @@ func (r *reader) pump(ctx context.Context, msgs <-chan jetstream.Msg, ended <-ch
 			r.held = nil
 			return errConsumerGone
 		case m := <-msgs:
-			if err := r.batch(ctx, m, msgs); err != nil {
+			if err := r.batch(m, msgs); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (r *reader) batch(ctx context.Context, m jetstream.Msg, more <-chan jetstream.Msg) error {
+func (r *reader) batch(m jetstream.Msg, more <-chan jetstream.Msg) error {
 	var b eventstore.Batch
 	size := 0
 	for {
-		pending, n, err := r.take(ctx, &b, m)
+		pending, n, err := r.take(&b, m)
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (r *reader) deliver(b eventstore.Batch) error {
 
 // take decodes m into b. Members of an atomic batch are held until it is known
 // whether the batch was completed.
-func (r *reader) take(ctx context.Context, b *eventstore.Batch, m jetstream.Msg) (pending uint64, size int, err error) {
+func (r *reader) take(b *eventstore.Batch, m jetstream.Msg) (pending uint64, size int, err error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return 0, 0, fmt.Errorf("%s: a message without a place: %w", r.log, err)
@@ -173,7 +173,6 @@ func (r *reader) take(ctx context.Context, b *eventstore.Batch, m jetstream.Msg)
 		r.release(b, false)
 		b.Events = append(b.Events, ev)
 	}
-	_ = ctx
 	return meta.NumPending, len(st.data), nil
 }
 

@@ -138,6 +138,9 @@ func (rd *readiness) recall(ctx context.Context, chosen []string) (readinessRepo
 		return report, nil
 	}
 	done := rd.flights.DoChan("report "+set, func() (any, error) {
+		if report, ok := rd.remembered(set); ok {
+			return report, nil // by a flight that has just landed
+		}
 		report := rd.test(context.WithoutCancel(ctx), chosen)
 		rd.remember(set, report)
 		return report, nil

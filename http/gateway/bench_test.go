@@ -20,7 +20,9 @@ func BenchmarkServe(b *testing.B) {
 			Permission: gateway.Action{Action: "read", Subject: "pages"}, Handler: returns(map[string]int{"a": 1}, nil)})
 	}
 	g, err := gateway.New(gateway.Options{Routes: routes, Authenticator: house{}, Authorizer: house{},
-		Settings: func() gateway.Settings { return gateway.Settings{DisableRateLimit: false, RateLimits: map[gateway.RateClass]int64{gateway.RateRequests: 1 << 40}} }})
+		Settings: func() gateway.Settings {
+			return gateway.Settings{DisableRateLimit: false, RateLimits: map[gateway.RateClass]int64{gateway.RateRequests: 1 << 40}}
+		}})
 	require.NoError(b, err)
 	defer func() { require.NoError(b, g.Close(context.Background())) }()
 	b.ReportAllocs()

@@ -18,10 +18,10 @@ type exchange struct {
 	settings Settings
 	start    time.Time
 
-	id       string // correlation id
-	parent   string // traceparent of the answer
-	ip       netip.Addr
-	secure   bool // over HTTPS, as far as the client sees
+	id     string // correlation id
+	parent string // traceparent of the answer
+	ip     netip.Addr
+	secure bool // over HTTPS, as far as the client sees
 
 	version  *Version
 	revision string

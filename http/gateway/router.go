@@ -71,7 +71,7 @@ func (rt *router) add(table *mux.Router, route *Route) error {
 	segments := parseTemplate(route.Path)
 	mr := table.NewRoute().Handler(route.Handler)
 	mr.MatcherFunc(func(r *http.Request, _ *mux.RouteMatch) bool {
-		return fits(segments, r.URL.EscapedPath()) && (route.When == nil || route.When(r))
+		return fits(segments, r.URL.RawPath) && (route.When == nil || route.When(r))
 	})
 	mr.Path(route.Path)
 	switch route.Method {
@@ -150,7 +150,8 @@ func match(table *mux.Router, r *http.Request) (mux.RouteMatch, bool) {
 	return m, ok
 }
 
-// probe is r as the tables see it: another method, a path without prefix.
+// probe is r as the tables see it: another method, a path without prefix. Its
+// escaped path is always in RawPath.
 func probe(r *http.Request, method, escaped string) *http.Request {
 	at := new(http.Request)
 	*at = *r

@@ -46,19 +46,26 @@ func TestAWritePastItsTimeGoesOn(t *testing.T) {
 	require.Contains(t, w.log.String(), "found out too late")
 }
 
+// watcher shows the context of the connection.
+type watcher struct{ seen chan context.Context }
+
+// Authenticate implements gateway.Authenticator.
+func (w watcher) Authenticate(ctx context.Context, _ gateway.Credentials) (gateway.Caller, error) {
+	w.seen <- ctx
+	return people["ann"], nil
+}
+
 func TestAWriteOutlivesItsClient(t *testing.T) {
-	entered, release, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	w := serve(t, post("/x", func(r *http.Request) (any, error) {
-		close(entered)
-		<-release
+	connection, ended := make(chan context.Context, 1), make(chan error, 1)
+	ctx, leave := context.WithCancel(context.Background())
+	w := start(t, gateway.Options{Authenticator: watcher{connection}, Routes: []gateway.Route{post("/x", func(r *http.Request) (any, error) {
+		leave()
+		<-(<-connection).Done()
 		ended <- r.Context().Err()
 		return 1, nil
-	}))
-	ctx, leave := context.WithCancel(context.Background())
-	go func() { <-entered; leave() }()
-	_, err := w.server.Client().Do(w.request("POST", "/x", "").WithContext(ctx)) //nolint:bodyclose // there is none
+	})}})
+	_, err := w.server.Client().Do(w.request("POST", "/x", "", "Authorization", "Bearer ann").WithContext(ctx)) //nolint:bodyclose // there is none
 	require.ErrorIs(t, err, context.Canceled)
-	close(release)
 	require.NoError(t, <-ended)
 }
 

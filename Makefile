@@ -1,0 +1,124 @@
+# svc: `make` lists the targets. Nothing but Go (and gcc for the race detector)
+# is expected on the machine; what else is needed is built into .cache.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+GO     ?= go
+BIN    := $(CURDIR)/bin/svc
+CACHE  := $(CURDIR)/.cache
+LINTER := $(CACHE)/bin/golangci-lint
+
+# What the binary says of itself; a tarball without git is "dev".
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+
+# One static build for the service, its tests, vet and the linter, so that each
+# package is compiled once. Only the race detector needs cgo and a build of its own.
+export CGO_ENABLED := 0
+export GOFLAGS     := $(GOFLAGS) -buildvcs=false -trimpath
+
+# Packages under test at once. Stores and brokers under test share the cores
+# and the disk with each other.
+PARALLEL ?= 2
+FUZZTIME ?= 15s
+FAULT_PROFILE ?= quick
+
+# Packages whose tests write a file of the repository with -update.
+GOLDEN = $(shell grep -lrE --include='*_test.go' 'flag.Bool.*"update"' cmd commands domain eventstore http projections streams 2>/dev/null | xargs -r -n1 dirname | sort -u | sed 's,^,./,')
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | while IFS='|' read -r name what; do printf '  %-10s %s\n' "$$name" "$$what"; done
+
+.PHONY: build
+build: ## build bin/svc, static
+	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/svc
+
+.PHONY: run
+run: build ## build and start the service on its embedded default
+	exec $(BIN) serve
+
+.PHONY: test
+test: ## run all tests
+	$(GO) test -p $(PARALLEL) -timeout 10m ./...
+
+.PHONY: race
+race: ## run all tests with the race detector
+	CGO_ENABLED=1 $(GO) test -race -vet=off -p $(PARALLEL) -timeout 10m ./...
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (15s) each
+	@grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' cmd commands domain eventstore http projections streams 2>/dev/null \
+	| sed -E 's,/[^/]*:[0-9]+:func , ,' | sort -u | while read -r dir name; do \
+		echo "fuzz $$dir $$name"; \
+		$(GO) test "./$$dir" -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME); \
+	done
+
+.PHONY: bench
+bench: build ## run the benchmarks; one line of JSON each
+	@mkdir -p $(CACHE)
+	@SVC_BINARY=$(BIN) $(GO) test -tags bench -count=1 -timeout 20m -run TestBench -v ./cmd/svc/bench/... 2>&1 \
+	| tee $(CACHE)/bench.log | sed -nuE 's/^.*(\{"bench":.*\})[[:space:]]*$$/\1/p' \
+	|| { cat $(CACHE)/bench.log >&2; exit 1; }
+
+.PHONY: fault
+fault: ## run the fault tests (FAULT_PROFILE=quick, or full)
+	FAULT_PROFILE=$(FAULT_PROFILE) $(GO) test -tags fault -count=1 -timeout $(if $(filter full,$(FAULT_PROFILE)),60m,10m) -v ./cmd/svc/fault/... \
+	| grep -vE '^=== (RUN|PAUSE|CONT)'
+
+.PHONY: badinput
+badinput: ## run the catalogue of bad input (every test named TestBadInput…)
+	@found=$$(grep -rlE --include='*_test.go' '^func TestBadInput' cmd commands domain eventstore http projections streams 2>/dev/null | xargs -r -n1 dirname | sort -u | sed 's,^,./,'); \
+	[ -n "$$found" ] || { echo "no test is named TestBadInput…" >&2; exit 1; }; \
+	$(GO) test -count=1 -timeout 10m -run '^TestBadInput' $$found
+
+.PHONY: vet
+vet: ## run go vet on everything, tagged tests included
+	$(GO) vet -tags bench,fault ./...
+
+.PHONY: lint
+lint: $(LINTER) ## run golangci-lint
+	GOLANGCI_LINT_CACHE=$(CACHE)/golangci $(LINTER) run ./...
+
+# The linter has a module of its own, so that its dependencies stay out of ours.
+$(LINTER): tools/go.mod tools/go.sum
+	cd tools && $(GO) build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
+
+.PHONY: arch
+arch: ## check the map of the house: imports, folders, budgets
+	$(GO) test -count=1 -run 'TestTheHouse|TestABrokenRule|TestWhatIsAllowed' ./cmd/svc
+
+.PHONY: golden
+golden: ## rewrite the files that are generated from tables, and all golden files
+	@for dir in $(GOLDEN); do $(GO) test -count=1 "$$dir" -update; done
+
+.PHONY: cover
+cover: ## write coverage.out and print the total
+	$(GO) test -p $(PARALLEL) -timeout 15m -coverprofile=coverage.out -coverpkg=./... ./...
+	@$(GO) tool cover -func=coverage.out | tail -1
+
+# What CI runs, with the time of each step. Generated files (docs/events.md,
+# docs/config.md, golden lists) and the guard of the OpenAPI document are compared
+# by tests, which race runs.
+CHECKS := build vet lint arch race fault
+
+.PHONY: check
+check: ## everything that must hold before a change lands: build vet lint arch race fault
+	@mkdir -p $(CACHE); : > $(CACHE)/check.txt; \
+	for step in $(CHECKS); do \
+		echo "-- $$step"; from=$$SECONDS; status=ok; \
+		$(MAKE) --no-print-directory $$step || status=FAIL; \
+		printf '   %-4s %-6s %4d s\n' $$status $$step $$((SECONDS - from)) >> $(CACHE)/check.txt; \
+		[ $$status = ok ] || exit 1; \
+	done; \
+	cat $(CACHE)/check.txt
+
+.PHONY: clean
+clean: ## remove what was built; data/ stays
+	rm -rf bin coverage.out $(CACHE)
