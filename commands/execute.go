@@ -271,6 +271,9 @@ func (u *Unavailable) Unwrap() error { return u.cause }
 // Unavailable returns how long to wait before the next attempt.
 func (u *Unavailable) Unavailable() time.Duration { return time.Second }
 
+// Refused returns err as an Unavailable.
+func Refused(err error) error { return &Unavailable{cause: err} }
+
 func unavailable(err error) error {
 	if errors.Is(err, eventstore.ErrUnavailable) {
 		return &Unavailable{cause: fmt.Errorf("the log: %w", err)}

@@ -63,3 +63,13 @@ func ParsePosition(token string) (Position, error) {
 }
 
 func checksum(b []byte) byte { return byte(crc32.ChecksumIEEE(b)) }
+
+// MarshalText implements encoding.TextMarshaler: a position is shown as its
+// token.
+func (p Position) MarshalText() ([]byte, error) { return []byte(p.Token()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *Position) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePosition(string(text))
+	return err
+}

@@ -154,8 +154,8 @@ func (m *Models) handle(ctx context.Context, f *follower, w *writer, b eventstor
 		err = w.settle(last)
 	}
 	f.advance(w.at.Seq, b.Pending)
-	if err == nil && b.Pending == 0 {
-		f.catchUp()
+	if err == nil {
+		f.well(b.Pending == 0)
 	}
 	return err
 }
@@ -182,7 +182,7 @@ func (m *Models) resume(ctx context.Context, f *follower) (*writer, eventstore.I
 		return nil, info, &staleError{gen: gen, why: why}
 	}
 	if f.log == domain.State {
-		if err := m.checkState(ctx, info); err != nil {
+		if err := m.checkState(ctx, info, at.Seq); err != nil {
 			return nil, info, err
 		}
 	}
@@ -191,12 +191,12 @@ func (m *Models) resume(ctx context.Context, f *follower) (*writer, eventstore.I
 }
 
 // checkState refuses a STATE with a hole in it, also one behind the checkpoint,
-// and readies the snapshots for it.
-func (m *Models) checkState(ctx context.Context, info eventstore.Info) error {
+// and readies the snapshots for it, whose history is trusted up to there.
+func (m *Models) checkState(ctx context.Context, info eventstore.Info, trusted uint64) error {
 	if !info.Contiguous() {
 		return m.findGap(ctx, info)
 	}
-	return m.snapshots.admit(info.Identity, info.Last)
+	return m.snapshots.admit(info.Identity, trusted)
 }
 
 // findGap names the first range that is missing.

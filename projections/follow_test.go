@@ -147,6 +147,23 @@ func TestAnUnknownActivityEventIsAUsersOwn(t *testing.T) {
 	require.Equal(t, uint64(1), activities.count(t, h.Models))
 }
 
+func TestAVoidEventTakesItsPlaceAndDoesNotCount(t *testing.T) {
+	log, _ := openLog(t, t.TempDir())
+	db, _ := openDB(t, t.TempDir())
+	at := fill(t, log, 3)
+	void := faulty{Store: log, deliver: func(_ domain.Log, b eventstore.Batch) eventstore.Batch {
+		for i := range b.Events {
+			if b.Events[i].Seq == 2 {
+				b.Events[i].Data = domain.Void{Name: "workspaces.created"}
+			}
+		}
+		return b
+	}}
+	m, _ := start(t, projections.Options{DB: db, Store: void, Projections: []projections.Projection{states}})
+	require.NoError(t, m.Reach(bounded(t), at))
+	require.Equal(t, uint64(2), states.count(t, m))
+}
+
 func TestAGapStopsAndIsNamed(t *testing.T) {
 	tests := map[string]struct {
 		lost     func(domain.Recorded) bool

@@ -15,7 +15,8 @@ import (
 //	n{generation}                        there is, or may be, such a generation
 //	g{generation}c{log}                  checkpoint of a log
 //	g{generation}d{projection}\x00{key}  what the projection stored
-//	s{log identity}{version}{stream}     aggregate snapshots, of no generation
+//	m/snapshots                          which log the snapshots are of
+//	s{version}{stream}                   aggregate snapshots, of no generation
 const (
 	numberSpace     = 'n'
 	generationSpace = 'g'
@@ -23,6 +24,7 @@ const (
 	dataSpace       = 'd'
 	snapshotSpace   = 's'
 	liveKey         = "m/live"
+	extentKey       = "m/snapshots"
 )
 
 // generation is one complete set of read models. It is immutable: what it holds

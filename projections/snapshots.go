@@ -1,9 +1,10 @@
 package projections
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/dgraph-io/badger/v4"
@@ -15,19 +16,27 @@ import (
 // not load their whole history. They are a cache: losing one costs time only.
 // They belong to one log and are used only while that log is being followed.
 type Snapshots struct {
-	db    *badger.DB
-	space atomic.Pointer[[]byte] // key prefix of the log in use; nil before it is known
+	db   *badger.DB
+	open atomic.Bool // whether the log is known to be theirs
+
+	mu     sync.Mutex
+	extent extent
+}
+
+// extent is the stored record of where all snapshots come from.
+type extent struct {
+	Identity string `json:"identity"` // of STATE
+	High     uint64 `json:"high"`     // no snapshot is of a later sequence
 }
 
 // Get returns the state of the aggregate id as of the event at seq, folded by
 // the decider of this version; ok is false when there is none.
 func (s *Snapshots) Get(id domain.StreamID, version int) (seq uint64, state []byte, ok bool) {
-	space := s.space.Load()
-	if space == nil {
+	if !s.open.Load() {
 		return 0, nil, false
 	}
 	err := s.db.View(func(txn *badger.Txn) (err error) {
-		state, ok, err = get(txn, snapshotKey(*space, id, version))
+		state, ok, err = get(txn, snapshotKey(id, version))
 		return err
 	})
 	if err != nil || !ok || len(state) < 8 {
@@ -39,76 +48,90 @@ func (s *Snapshots) Get(id domain.StreamID, version int) (seq uint64, state []by
 // Put keeps state, the aggregate id as of the event at seq. Before the log is
 // known it keeps nothing.
 func (s *Snapshots) Put(id domain.StreamID, version int, seq uint64, state []byte) error {
-	space := s.space.Load()
-	if space == nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.open.Load() {
 		return nil
 	}
+	next := extent{s.extent.Identity, max(s.extent.High, seq)}
 	value := append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(state)), seq), state...)
 	err := s.db.Update(func(txn *badger.Txn) error {
-		return txn.Set(snapshotKey(*space, id, version), value)
+		if err := txn.Set(snapshotKey(id, version), value); err != nil || next == s.extent {
+			return err
+		}
+		return next.write(txn)
 	})
 	if err != nil {
 		return fmt.Errorf("put snapshot of %s: %w", id, err)
 	}
+	s.extent = next
 	return nil
 }
 
-func snapshotKey(space []byte, id domain.StreamID, version int) []byte {
-	key := binary.AppendUvarint(join(space, nil), uint64(version))
+func snapshotKey(id domain.StreamID, version int) []byte {
+	key := binary.AppendUvarint([]byte{snapshotSpace}, uint64(version))
 	for _, part := range []string{id.Scope, id.Kind, id.ID} {
 		key = append(append(key, part...), 0)
 	}
 	return key
 }
 
-func snapshotPrefix(identity string) []byte {
-	sum := sha256.Sum256([]byte(identity))
-	return append([]byte{snapshotSpace}, sum[:8]...)
-}
-
-// admit opens the snapshots of the log with this identity, which ends at last.
-// Those of other logs, and those ahead of its end, are discarded first.
-func (s *Snapshots) admit(identity string, last uint64) error {
-	space := snapshotPrefix(identity)
-	keys, err := s.foreign(space, last)
-	if err != nil {
-		return fmt.Errorf("check snapshots: %w", err)
+// admit opens the snapshots for the log with this identity, whose history is
+// known to be that of the read models up to trusted. When they come from another
+// log, or one is of a later event, which may have been lost since, all are
+// discarded first. Those put since they were opened need no such check.
+func (s *Snapshots) admit(identity string, trusted uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open.Load() && s.extent.Identity == identity {
+		return nil
 	}
-	if err := s.discard(keys); err != nil {
-		return fmt.Errorf("discard snapshots: %w", err)
-	}
-	s.space.Store(&space)
-	return nil
-}
-
-// foreign lists the snapshots that a log in space, ending at last, cannot have
-// made.
-func (s *Snapshots) foreign(space []byte, last uint64) (keys [][]byte, err error) {
-	err = s.db.View(func(txn *badger.Txn) error {
-		return iterate(txn, nil, Span{Prefix: []byte{snapshotSpace}}, func(key, value []byte) (bool, error) {
-			same := string(key[:min(len(key), len(space))]) == string(space)
-			if !same || len(value) < 8 || binary.BigEndian.Uint64(value) > last {
-				keys = append(keys, join(key, nil))
-			}
-			return true, nil
-		})
+	var stored extent
+	err := s.db.View(func(txn *badger.Txn) (err error) {
+		stored, err = readExtent(txn)
+		return err
 	})
-	return keys, err
+	if err == nil && (stored.Identity != identity || stored.High > trusted) {
+		stored = extent{Identity: identity}
+		err = s.discard(stored)
+	}
+	if err != nil {
+		return fmt.Errorf("open snapshots: %w", err)
+	}
+	s.extent = stored
+	s.open.Store(true)
+	return nil
 }
 
 // clear discards every snapshot and keeps none until a log is admitted again.
 func (s *Snapshots) clear() error {
-	s.space.Store(nil)
-	return dropPrefix(s.db, []byte{snapshotSpace}, func() bool { return false })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.discard(extent{})
 }
 
-func (s *Snapshots) discard(keys [][]byte) error {
-	batch := s.db.NewWriteBatch()
-	defer batch.Cancel()
-	for _, key := range keys {
-		if err := batch.Delete(key); err != nil {
-			return err
-		}
+// discard deletes every snapshot before it records next: a crash in between
+// leaves them as unwanted as they were.
+func (s *Snapshots) discard(next extent) error {
+	s.open.Store(false)
+	if err := dropPrefix(s.db, []byte{snapshotSpace}, func() bool { return false }); err != nil {
+		return err
 	}
-	return batch.Flush()
+	return s.db.Update(next.write)
+}
+
+func readExtent(txn *badger.Txn) (e extent, err error) {
+	b, ok, err := get(txn, []byte(extentKey))
+	if err != nil || !ok {
+		return e, err
+	}
+	return e, json.Unmarshal(b, &e)
+}
+
+func (e extent) write(txn *badger.Txn) error {
+	b, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return txn.Set([]byte(extentKey), b)
 }

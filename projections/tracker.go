@@ -51,14 +51,15 @@ func (t *tracker) advance(seq, pending uint64) {
 	t.wake(seq)
 }
 
-// catchUp records that nothing was pending, and that the log answers.
-func (t *tracker) catchUp() {
+// well records that the log is being followed, so that an earlier fault has
+// passed; and whether nothing is pending.
+func (t *tracker) well(caughtUp bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.caught && t.fault == nil {
+	if t.fault == nil && t.caught == (t.caught || caughtUp) {
 		return
 	}
-	t.caught, t.fault = true, nil
+	t.caught, t.fault = t.caught || caughtUp, nil
 	t.wake(never)
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain"
-	"svc/domain/workspace"
 	"svc/projections"
 )
 
@@ -90,50 +89,4 @@ func TestVerifyingReportsGapsAndFaults(t *testing.T) {
 			require.False(t, v.Projections[0].Equal)
 		})
 	}
-}
-
-func TestSnapshotsBelongToOneLog(t *testing.T) {
-	id, other := workspace.Stream("a"), workspace.Stream("ab")
-	h := newHouse(t)
-	fill(t, h.log, 5)
-	require.NoError(t, h.Fresh(bounded(t)))
-	s := h.Snapshots()
-	require.NoError(t, s.Put(id, 1, 3, []byte("state")))
-	require.NoError(t, s.Put(other, 1, 99, []byte("ahead of the log")))
-	requireSnapshot(t, s, id, 1, 3, "state")
-	requireNoSnapshot(t, s, id, 2)
-	h.shut()
-
-	again := openHouse(t, h.logDir, h.dbDir)
-	require.NoError(t, again.CaughtUp(bounded(t)))
-	requireSnapshot(t, again.Snapshots(), id, 1, 3, "state")
-	requireNoSnapshot(t, again.Snapshots(), other, 1)
-	again.shut()
-
-	elsewhere := openHouse(t, t.TempDir(), h.dbDir)
-	require.NoError(t, elsewhere.CaughtUp(bounded(t)))
-	requireNoSnapshot(t, elsewhere.Snapshots(), id, 1)
-}
-
-func TestSnapshotsAreOfNoUseBeforeTheLogIsKnown(t *testing.T) {
-	log, _ := openLog(t, t.TempDir())
-	db, _ := openDB(t, t.TempDir())
-	m, err := projections.New(projections.Options{DB: db, Store: log, Log: quiet})
-	require.NoError(t, err)
-	require.NoError(t, m.Snapshots().Put(workspace.Stream("a"), 1, 1, []byte("x")))
-	requireNoSnapshot(t, m.Snapshots(), workspace.Stream("a"), 1)
-}
-
-func requireSnapshot(t *testing.T, s *projections.Snapshots, id domain.StreamID, version int, seq uint64, state string) {
-	t.Helper()
-	gotSeq, got, ok := s.Get(id, version)
-	require.True(t, ok)
-	require.Equal(t, seq, gotSeq)
-	require.Equal(t, state, string(got))
-}
-
-func requireNoSnapshot(t *testing.T, s *projections.Snapshots, id domain.StreamID, version int) {
-	t.Helper()
-	_, _, ok := s.Get(id, version)
-	require.False(t, ok)
 }

@@ -159,7 +159,7 @@ func (n *Node) openLog(ctx context.Context) error {
 }
 
 func (n *Node) openReadModels(ctx context.Context) error {
-	db, models, err := openModels(n.config(), n.store, n.log, n.registry)
+	db, models, err := openModels(n.config(), n.store, n.log, n.registerer())
 	if err != nil {
 		return err
 	}
@@ -188,6 +188,14 @@ func (n *Node) openCommands(ctx context.Context) error {
 		return err
 	}
 	return commands.Workspaces{Engine: n.engine}.EnsurePlatform(ctx)
+}
+
+// registerer is where metrics go; nil on a node that serves none.
+func (n *Node) registerer() prometheus.Registerer {
+	if n.registry == nil {
+		return nil
+	}
+	return n.registry
 }
 
 // host names a part of this node in events.

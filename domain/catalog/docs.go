@@ -137,10 +137,10 @@ func elements(t reflect.Type, path string, optional bool) []field {
 
 // kindOf names a type as the reader of JSON sees it.
 func kindOf(t reflect.Type) string {
-	switch {
-	case t == timeType:
+	switch t {
+	case timeType:
 		return "time"
-	case t == rawType:
+	case rawType:
 		return "any"
 	}
 	switch t.Kind() {

@@ -52,14 +52,19 @@ func (s *Store) watchDisk() {
 	if s.broker == nil {
 		return
 	}
-	tick := time.NewTicker(diskPeriod)
+	tick, mark := time.NewTicker(diskPeriod), time.NewTicker(watermarkPeriod)
 	defer tick.Stop()
+	defer mark.Stop()
 	for {
 		select {
 		case <-s.closing:
 			return
 		case <-tick.C:
 			s.checkDisk()
+		case <-mark.C:
+			if s.Writable() == nil {
+				s.writeWatermark()
+			}
 		}
 	}
 }
@@ -71,6 +76,9 @@ func (s *Store) checkDisk() {
 		return
 	}
 	why := s.Writable()
+	if errors.Is(why, ErrDamaged) {
+		return
+	}
 	low := free < s.opts.MinFree()
 	switch {
 	case errors.Is(why, errBroken) && !low:

@@ -34,7 +34,8 @@ type gate struct {
 	settle chan struct{} // told when coming falls to 0
 
 	mu     sync.Mutex
-	next   *round // whom the next fsync serves; nil when nobody waits
+	now    *round // whom the running fsync serves; nil when none runs
+	next   *round // whom the next one serves; nil when nobody waits
 	err    error  // why the gate is shut
 	wake   chan struct{}
 	quit   chan struct{}
@@ -115,6 +116,9 @@ func (g *gate) join(seq uint64) (*round, error) {
 	if g.closed {
 		return nil, errGateClosed
 	}
+	if g.now != nil && seq <= g.now.last {
+		return g.now, nil // written before that fsync began
+	}
 	if g.next == nil {
 		g.next = &round{done: make(chan struct{})}
 		g.wake <- struct{}{} // holds one: run empties it before it takes next
@@ -163,7 +167,7 @@ const gatherMin, gatherMax = 100 * time.Microsecond, time.Millisecond
 func (g *gate) serve() {
 	g.mu.Lock()
 	r, err := g.next, g.err
-	g.next = nil
+	g.now, g.next = r, nil
 	g.mu.Unlock()
 	if r == nil {
 		return
@@ -179,6 +183,9 @@ func (g *gate) serve() {
 		g.advance(r.last)
 		g.observe(r.n)
 	}
+	g.mu.Lock()
+	g.now = nil
+	g.mu.Unlock()
 	r.err = err
 	close(r.done)
 }

@@ -14,9 +14,6 @@ import (
 // cut on a single replica leaves one; nobody was told of it. A reader cannot
 // tell it from a batch still being written, until something follows it.
 func (s *Store) sealTails(ctx context.Context) error {
-	if s.broker == nil {
-		return nil
-	}
 	for _, log := range domain.Logs() {
 		if err := s.sealTail(ctx, log); err != nil {
 			return fmt.Errorf("seal the tail of %s: %w", log, err)

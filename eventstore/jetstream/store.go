@@ -26,7 +26,8 @@ type Store struct {
 	blobs   jetstream.ObjectStore
 	metrics metrics
 
-	known [2]atomic.Uint64 // highest sequence seen of STATE, ACTIVITY
+	known  [2]atomic.Uint64 // highest sequence seen of STATE, ACTIVITY
+	marked domain.Position  // what the watermark file says; owned by watchDisk
 
 	mu       sync.RWMutex
 	gates    map[string]*gate // by stream; empty when the broker syncs
@@ -72,6 +73,12 @@ func (s *Store) open(ctx context.Context) error {
 		s.warnUnlessSynced(ctx)
 	}
 	if err := s.learnExtent(ctx); err != nil {
+		return err
+	}
+	if s.broker == nil {
+		return nil
+	}
+	if err := s.checkWatermark(); err != nil || s.Writable() != nil {
 		return err
 	}
 	return s.sealTails(ctx)
@@ -223,6 +230,9 @@ func (s *Store) Info(ctx context.Context, log domain.Log) (eventstore.Info, erro
 func (s *Store) Close(ctx context.Context) error {
 	close(s.closing)
 	s.watchers.Wait()
+	if s.broker != nil && s.Writable() == nil {
+		s.writeWatermark()
+	}
 	s.closeGates()
 	s.nc.Close()
 	if s.broker == nil {

@@ -90,6 +90,7 @@ func (r *reader) consumer(ctx context.Context) (jetstream.Consumer, uint64, erro
 
 // retryLater turns a failed start of a consumer into another attempt.
 func (r *reader) retryLater(ctx context.Context, err error) error {
+	r.held = nil
 	r.store.opts.Log.Warn("reading the log was interrupted, trying again", "log", r.log, "err", err)
 	select {
 	case <-ctx.Done():
@@ -108,14 +109,14 @@ func (r *reader) pump(ctx context.Context, msgs <-chan jetstream.Msg, ended <-ch
 			r.held = nil
 			return errConsumerGone
 		case m := <-msgs:
-			if err := r.batch(m, msgs); err != nil {
+			if err := r.batch(ctx, m, msgs); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (r *reader) batch(m jetstream.Msg, more <-chan jetstream.Msg) error {
+func (r *reader) batch(ctx context.Context, m jetstream.Msg, more <-chan jetstream.Msg) error {
 	var b eventstore.Batch
 	size := 0
 	for {
@@ -138,20 +139,28 @@ func (r *reader) batch(m jetstream.Msg, more <-chan jetstream.Msg) error {
 		return nil
 	}
 	b.Pending += uint64(len(r.held))
-	return r.deliver(b)
+	return r.deliver(ctx, b)
 }
 
-func (r *reader) deliver(b eventstore.Batch) error {
-	if len(b.Events) > 0 {
-		last := b.Events[len(b.Events)-1].Seq
-		r.store.saw(r.log, last)
-		if err := r.handle(b); err != nil {
-			return err
-		}
-		r.next = last + 1
-		return nil
+// deliver hands over a batch once it is on disk: nobody sees an event that a
+// power cut could take back.
+func (r *reader) deliver(ctx context.Context, b eventstore.Batch) error {
+	if len(b.Events) == 0 {
+		return r.handle(b)
 	}
-	return r.handle(b)
+	last := b.Events[len(b.Events)-1].Seq
+	if g := r.store.gate(string(r.log)); g != nil {
+		g.enter()
+		if err := g.wait(ctx, last); err != nil {
+			return r.retryLater(ctx, err)
+		}
+	}
+	r.store.saw(r.log, last)
+	if err := r.handle(b); err != nil {
+		return err
+	}
+	r.next = last + 1
+	return nil
 }
 
 // take decodes m into b. Members of an atomic batch are held until it is known

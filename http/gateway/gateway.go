@@ -71,7 +71,7 @@ func New(opts Options) (*Gateway, error) {
 	if err := opts.check(); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	g := &Gateway{opts: opts, once: newOnceOnly(opts.Idempotency, opts.Log)}
+	g := &Gateway{opts: opts, once: newOnceOnly(opts.Idempotency, opts.Log, holder{opts.Host.Replica, opts.NewID()})}
 	var errs [4]error
 	var compress func(http.Handler) http.HandlerFunc
 	g.router, errs[0] = newRouter(opts.Routes)

@@ -40,24 +40,35 @@ const (
 // record is what the store keeps: first a claim, then the answer.
 type record struct {
 	Print  string      `json:"print"` // of method, path and body
+	Holder holder      `json:"holder,omitzero"`
 	Done   bool        `json:"done"`
 	Status int         `json:"status,omitempty"`
 	Header http.Header `json:"header,omitempty"`
 	Body   []byte      `json:"body,omitempty"`
 }
 
+// holder is the run of a node that made a claim. A node has one run at a time,
+// so an older one of the same name is dead, and so is its claim.
+type holder struct {
+	Node string `json:"node,omitempty"`
+	Run  string `json:"run,omitempty"`
+}
+
+func (h holder) outlived(by holder) bool { return h.Node != "" && h.Node == by.Node && h.Run != by.Run }
+
 // onceOnly runs each write with an Idempotency-Key once, and answers repeats
 // with the first successful answer.
 type onceOnly struct {
 	store IdempotencyStore
 	log   *slog.Logger
+	self  holder
 
 	mu      sync.Mutex
 	flights map[string]chan struct{} // keys at work on this node
 }
 
-func newOnceOnly(store IdempotencyStore, log *slog.Logger) *onceOnly {
-	return &onceOnly{store: store, log: log, flights: map[string]chan struct{}{}}
+func newOnceOnly(store IdempotencyStore, log *slog.Logger, self holder) *onceOnly {
+	return &onceOnly{store: store, log: log, self: self, flights: map[string]chan struct{}{}}
 }
 
 // claim is one request's hold on its key.
@@ -204,8 +215,7 @@ func (o *onceOnly) lead(r *http.Request, c claim, work task, leave func()) (rp *
 			leave()
 		}
 	}()
-	mine, _ := json.Marshal(record{Print: c.print})
-	existing, err := o.store.Claim(r.Context(), c.key, mine, c.lease)
+	existing, err := o.take(r.Context(), c)
 	if err != nil {
 		return nil, false, &closedGate{fmt.Errorf("claim idempotency key: %w", err)}
 	}
@@ -222,6 +232,24 @@ func (o *onceOnly) lead(r *http.Request, c claim, work task, leave func()) (rp *
 		}
 	}
 	return rp, false, err
+}
+
+// take claims the key in the store, also from a run of this node that crashed
+// with it, and returns what is kept there instead when there is anything.
+func (o *onceOnly) take(ctx context.Context, c claim) (existing []byte, err error) {
+	mine, err := json.Marshal(record{Print: c.print, Holder: o.self})
+	if err != nil {
+		return nil, err
+	}
+	existing, err = o.store.Claim(ctx, c.key, mine, c.lease)
+	if err != nil || existing == nil {
+		return nil, err
+	}
+	var kept record
+	if json.Unmarshal(existing, &kept) == nil && !kept.Done && kept.Print == c.print && kept.Holder.outlived(o.self) {
+		return nil, o.store.Put(ctx, c.key, mine, c.lease)
+	}
+	return existing, nil
 }
 
 // first runs work and keeps its answer, or nothing when it failed.

@@ -118,9 +118,11 @@ func TestARepeatedWriteGetsTheFirstAnswer(t *testing.T) {
 	require.NotEqual(t, first.header.Get("X-Correlation-Id"), again.header.Get("X-Correlation-Id"))
 	require.Empty(t, again.header.Get("Set-Cookie"))
 	require.EqualValues(t, 1, calls.Load())
+	store.mu.Lock()
 	for _, kept := range store.kept {
 		require.NotContains(t, string(kept), "once")
 	}
+	store.mu.Unlock()
 
 	for name, other := range map[string]answer{
 		"body":   w.do("POST", "/x", `{"a":2}`, "Idempotency-Key", "k1"),

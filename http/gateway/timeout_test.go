@@ -20,7 +20,7 @@ func impatient() gateway.Settings {
 }
 
 func TestAReadPastItsTimeIsCancelled(t *testing.T) {
-	ended := make(chan error, 1)
+	ended := make(chan error, 2)
 	w := start(t, gateway.Options{Settings: impatient, Routes: []gateway.Route{{
 		Method: "GET", Path: "/x", Permission: gateway.Public, Handler: gateway.HandlerFunc(func(r *http.Request) (any, error) {
 			<-r.Context().Done()
@@ -28,6 +28,8 @@ func TestAReadPastItsTimeIsCancelled(t *testing.T) {
 			return nil, r.Context().Err()
 		})}}})
 	w.do("GET", "/x", "").failed(t, 504, domain.CodeGatewayTimeout)
+	require.ErrorIs(t, <-ended, context.Canceled)
+	w.serveOnce("GET", "/x") // where no connection ends that could do it
 	require.ErrorIs(t, <-ended, context.Canceled)
 }
 

@@ -84,7 +84,7 @@ func (g *guard) required(where string, was, is node, d direction) {
 	}
 	for _, name := range after {
 		if !slices.Contains(before, name) {
-			g.report(where+"."+name, word)
+			g.report(where+"."+name, "%s", word)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func Load(text []byte) (*openapi3.T, error) {
 func Validate(tb testing.TB, res *http.Response, body []byte) {
 	tb.Helper()
 	if err := Check(res, body); err != nil {
-		tb.Errorf("%s %s answered %d against the document: %v\n%s", res.Request.Method, res.Request.URL, res.StatusCode, err, body)
+		tb.Errorf("%s %s answered %d against the document: %v\n%.500s", res.Request.Method, res.Request.URL, res.StatusCode, err, body)
 	}
 }
 

@@ -1,0 +1,124 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"svc/cmd/settings"
+	"svc/commands"
+	"svc/http/api"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// openGateway builds the route table and everything around it.
+func (n *Node) openGateway(ctx context.Context) error {
+	answers, err := n.store.Records(ctx, "IDEMPOTENCY", 24*time.Hour)
+	if err != nil {
+		return err
+	}
+	n.checks, err = newProbes(ctx, n)
+	if err != nil {
+		return err
+	}
+	authorizer := n.opts.Authorizer
+	if authorizer == nil {
+		authorizer = superOnly{}
+	}
+	n.gateway, err = gateway.New(gateway.Options{
+		Routes: api.Routes(n.deps()), Settings: n.gatewaySettings(),
+		Authenticator: n.opts.Authenticator, Authorizer: authorizer,
+		ReadModel: n.models, WriteGate: n.writable, Idempotency: answers, Limiter: n.store,
+		Failures: commands.Failures{Engine: n.engine, Log: n.log},
+		Host:     n.host("gateway"), Log: n.log, Metrics: n.registry, Tracer: n.tracer,
+	})
+	if err != nil {
+		return err
+	}
+	n.closeWith("gateway", n.gateway.Close)
+	n.server = &http.Server{
+		Handler: n.gateway, MaxHeaderBytes: 32 << 10, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug),
+	}
+	n.server.RegisterOnShutdown(n.gateway.EndStreams)
+	return nil
+}
+
+// deps fills in what the handlers ask for.
+func (n *Node) deps() api.Deps {
+	c := n.config()
+	return api.Deps{
+		Version: n.opts.Version, Log: n.log,
+		Healthy: n.ready, Ready: n.ready,
+		Config: func() any {
+			loaded := n.opts.Settings.Get()
+			return loaded.Report(loaded.Entries())
+		},
+		SetLogLevel: n.opts.Level.Set,
+		Metrics:     promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}), MetricsPublic: c.Obs.MetricsPublic,
+		Checks: n.checks.table(), ReadinessTTL: c.HTTP.ReadinessCacheTTL,
+		InternalURL: c.HTTP.InternalAPIURL, InternalKey: func() string { return n.config().Core.InternalAPIKey.Reveal() },
+		ReadModel: n.models, Keeper: n.models, Workspaces: commands.Workspaces{Engine: n.engine},
+	}
+}
+
+// ready reports whether the log takes writes and the read models are caught up.
+func (n *Node) ready() bool { return n.writable() == nil && n.models.Health().OK() }
+
+// writable refuses writes while the log takes none, or when events are missing
+// from it: what would be decided on a history with a hole cannot be trusted.
+func (n *Node) writable() error {
+	if err := n.store.Writable(); err != nil {
+		return commands.Refused(err)
+	}
+	for _, log := range n.models.Health().Logs {
+		if log.Fault != nil && log.Fault.Kind == projections.FaultGap {
+			return commands.Refused(fmt.Errorf("the log is damaged, see docs/operations.md: %w", log.Fault))
+		}
+	}
+	return nil
+}
+
+// gatewaySettings returns the live settings in the gateway's form, made once
+// for each set.
+func (n *Node) gatewaySettings() func() gateway.Settings {
+	type made struct {
+		from *settings.Loaded
+		to   gateway.Settings
+	}
+	var last atomic.Pointer[made]
+	return func() gateway.Settings {
+		loaded := n.opts.Settings.Get()
+		if m := last.Load(); m != nil && m.from == loaded {
+			return m.to
+		}
+		m := &made{loaded, toGateway(loaded.Config)}
+		last.Store(m)
+		return m.to
+	}
+}
+
+func toGateway(c settings.Config) gateway.Settings {
+	h, a := c.HTTP, c.Auth
+	limits := map[gateway.RateClass]int{
+		gateway.RateRequests: h.RateRequests, gateway.RateSearchEvents: h.RateSearchEvents, gateway.RateUploadFile: h.RateUploadFile,
+		gateway.RateCreateWorkspace: h.RateCreateWorkspace, gateway.RateImportWorkspace: h.RateImportWorkspace, gateway.RateWebhooks: h.RateWebhooks,
+		gateway.RateSignup: a.RateSignup, gateway.RateAnonymousLogin: a.RateAnonymousLogin, gateway.RateLogin: a.RateLogin,
+		gateway.RatePasswordReset: a.RatePasswordReset, gateway.RateTokenExchange: a.RateTokenExchange,
+	}
+	rates := make(map[gateway.RateClass]int64, len(limits))
+	for class, limit := range limits {
+		rates[class] = int64(limit)
+	}
+	return gateway.Settings{
+		RequestTimeout: h.RequestTimeout, RequestMaxSize: h.RequestMaxSize, UploadsMaxSize: h.UploadMaxSize, ImportMaxSize: h.ImportMaxSize,
+		RateLimits: rates, DisableRateLimit: h.DisableRateLimit, MaxConcurrent: h.MaxConcurrent,
+		Origins: origins(h), TrustedProxies: h.TrustedProxies, InternalKey: c.Core.InternalAPIKey.Reveal(), HealthLogs: c.Obs.HealthcheckLogs,
+	}
+}

@@ -1,0 +1,149 @@
+//go:build fault
+
+package fault
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/domain"
+	"svc/domain/workspace"
+	"svc/eventstore"
+	"svc/eventstore/jetstream"
+)
+
+// client of the kill test: it creates workspaces and describes them, and knows
+// what it was told.
+type writer struct {
+	name    string
+	next    int
+	pending string            // a create without an answer yet: repeated with its key
+	acked   map[string]string // name to id of acknowledged creates
+	text    map[string]string // id to the last acknowledged description
+	maybe   map[string]string // id to a description without an answer
+	rng     *rand.Rand
+}
+
+// write goes on until the service is gone.
+func (w *writer) write(s *service) {
+	for {
+		if w.pending == "" {
+			w.pending = fmt.Sprintf("%s-%d", w.name, w.next)
+			w.next++
+		}
+		id, err := s.create(w.pending)
+		if err != nil {
+			return
+		}
+		w.acked[w.pending], w.pending = id, ""
+		if w.rng.IntN(2) == 0 && w.describe(s, id) != nil {
+			return
+		}
+	}
+}
+
+func (w *writer) describe(s *service, id string) error {
+	text := fmt.Sprintf("%s described %d", w.name, w.rng.Uint64())
+	w.maybe[id] = text
+	err := s.describe(id, text)
+	if err == nil {
+		w.text[id] = text
+		delete(w.maybe, id)
+	}
+	return err
+}
+
+func TestKillLosesAndDoublesNothing(t *testing.T) {
+	s := newService(t)
+	writers := make([]*writer, 8)
+	for i := range writers {
+		writers[i] = &writer{
+			name: fmt.Sprintf("w%d", i), acked: map[string]string{}, text: map[string]string{}, maybe: map[string]string{},
+			rng: rand.New(rand.NewPCG(uint64(i), 3)),
+		}
+	}
+	kills, start := cycles(200, 2000), time.Now()
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range kills {
+		s.start(t)
+		var running sync.WaitGroup
+		for _, w := range writers {
+			running.Go(func() { w.write(s) })
+		}
+		moment := time.NewTimer(time.Duration(20+rng.IntN(150)) * time.Millisecond)
+		<-moment.C
+		s.kill()
+		running.Wait()
+	}
+	took := time.Since(start)
+
+	s.start(t)
+	for _, w := range writers { // what was not answered is asked again, with its key
+		if w.pending != "" {
+			id, err := s.create(w.pending)
+			require.NoError(t, err)
+			w.acked[w.pending] = id
+		}
+	}
+	s.verify(t)
+	checkReads(t, s, writers)
+	s.stop(t)
+	acked := checkLog(t, s, writers)
+	report(t, "kill", map[string]any{"kills": kills, "acknowledged": acked, "lost": 0, "doubled": 0, "seconds": int(took.Seconds())})
+}
+
+// checkReads asks the service for everything that was acknowledged.
+func checkReads(t *testing.T, s *service, writers []*writer) {
+	t.Helper()
+	for _, w := range writers {
+		for name, id := range w.acked {
+			got, err := s.read(id)
+			require.NoError(t, err, "%s %s was acknowledged", name, id)
+			require.Equal(t, name, got.Name)
+			if maybe, open := w.maybe[id]; open {
+				require.Contains(t, []string{w.text[id], maybe}, got.Description)
+			} else {
+				require.Equal(t, w.text[id], got.Description)
+			}
+		}
+	}
+}
+
+// checkLog reads the log itself: each create once, under the id that was told.
+func checkLog(t *testing.T, s *service, writers []*writer) (acked int) {
+	t.Helper()
+	store, err := jetstream.Open(t.Context(), storeOptions(filepath.Join(s.dir, "log"), jetstream.SyncGroup))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, store.Close(context.Background())) }()
+	created := map[string][]string{}
+	err = store.Subscribe(t.Context(), domain.State, 1, func(b eventstore.Batch) error {
+		for _, ev := range b.Events {
+			if c, ok := ev.Data.(workspace.Created); ok {
+				created[c.Workspace.Settings.Name] = append(created[c.Workspace.Settings.Name], c.Workspace.ID)
+			}
+		}
+		if b.Pending == 0 {
+			return errCaughtUp
+		}
+		return nil
+	})
+	require.ErrorIs(t, err, errCaughtUp)
+	for _, w := range writers {
+		for name, id := range w.acked {
+			require.Equal(t, []string{id}, created[name], "created once")
+			acked++
+		}
+	}
+	info, err := store.Info(t.Context(), domain.State)
+	require.NoError(t, err)
+	require.True(t, info.Contiguous())
+	require.Len(t, created, acked+1, "nothing but what was asked for, and the platform workspace")
+	return acked
+}

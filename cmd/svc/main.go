@@ -1,0 +1,64 @@
+// Command svc is the workspace platform: the service and its tools in one
+// binary.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"svc/cmd/settings"
+)
+
+// Set by the build.
+var version, commit = "dev", ""
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	world := world{source: settings.OS(), out: os.Stdout, log: os.Stderr}
+	if err := run(ctx, os.Args[1:], world); err != nil {
+		complain(os.Stderr, err)
+		os.Exit(exitCode(err))
+	}
+}
+
+// world is what a command sees of the outside, so that a test can be it.
+type world struct {
+	source settings.Source
+	out    io.Writer // results
+	log    io.Writer // the log, and progress
+}
+
+// run is main with its world passed in.
+func run(ctx context.Context, args []string, w world) error {
+	root := newRoot(w)
+	root.SetArgs(args)
+	return root.ExecuteContext(ctx)
+}
+
+// complain says what is wrong, one line for each fault.
+func complain(w io.Writer, err error) {
+	if faults, ok := errors.AsType[settings.Faults](err); ok {
+		for _, f := range faults {
+			fmt.Fprintln(w, "svc: bad setting:", f)
+		}
+		return
+	}
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintln(w, "svc:", strings.TrimSpace(line))
+	}
+}
+
+// exitCode is 2 for bad settings or bad usage, 1 for the rest.
+func exitCode(err error) int {
+	if _, ok := errors.AsType[settings.Faults](err); ok || errors.Is(err, errUsage) {
+		return 2
+	}
+	return 1
+}

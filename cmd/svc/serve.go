@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"svc/cmd/node"
+	"svc/cmd/settings"
+)
+
+func serveCommand(w world) *cobra.Command {
+	return &cobra.Command{
+		Use: "serve", Short: "Run the service",
+		Long: "Run the service until SIGTERM or SIGINT. SIGHUP reads live settings again.",
+		RunE: func(c *cobra.Command, _ []string) error { return serve(c.Context(), w) },
+	}
+}
+
+func serve(ctx context.Context, w world) error {
+	loaded, err := settings.Load(w.source)
+	if err != nil {
+		return err
+	}
+	live, level := settings.NewLive(loaded), new(slog.LevelVar)
+	level.Set(loaded.Config.Obs.LogLevel)
+	log := node.NewLog(w.log, loaded.Config.Obs.LogFormat, level)
+	for _, text := range loaded.Warnings {
+		log.Warn(text)
+	}
+	n, err := node.Open(ctx, node.Options{Settings: live, Log: log, Level: level, Version: version})
+	if err != nil {
+		return err
+	}
+	stop := reloadOnHangup(ctx, w, live, level, log)
+	defer stop()
+	return n.Serve(ctx)
+}
+
+// reloadOnHangup reads live settings again on SIGHUP, until stop is called.
+func reloadOnHangup(ctx context.Context, w world, live *settings.Live, level *slog.LevelVar, log *slog.Logger) (stop func()) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hangups:
+				reload(w, live, level, log)
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		cancel()
+		<-done
+	}
+}
+
+func reload(w world, live *settings.Live, level *slog.LevelVar, log *slog.Logger) {
+	source := w.source
+	source.Environ = os.Environ()
+	changed, needRestart, err := live.Reload(source)
+	if err != nil {
+		log.Error("settings not reloaded: the old ones stay in force", "err", err)
+		return
+	}
+	level.Set(live.Get().Config.Obs.LogLevel)
+	log.Info("settings reloaded", "changed", changed, "needRestart", needRestart)
+}

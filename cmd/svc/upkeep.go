@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"svc/cmd/node"
+	"svc/cmd/settings"
+	"svc/projections"
+)
+
+func rebuildCommand(w world) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "rebuild", Short: "Rebuild the read models from the log",
+		Long: "Rebuild the read models from the log. A running service is asked to do it and goes on serving;\nelse the data directory is opened here.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			var report projections.Report
+			err := upkeep(c.Context(), w, "rebuild", &report, func(ctx context.Context, m *projections.Models) (any, error) {
+				return m.Rebuild(ctx, progress(w, "rebuilding"))
+			})
+			if err != nil || asJSON {
+				return errors.Join(err, printIf(err == nil, w, report))
+			}
+			_, err = fmt.Fprintf(w.out, "rebuilt in %s: generation %d serves, at STATE %d and ACTIVITY %d\n",
+				report.Duration.Round(time.Millisecond), report.Generation, report.Position.State, report.Position.Activity)
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func printIf(ok bool, w world, v any) error {
+	if !ok {
+		return nil
+	}
+	return writeJSON(w, v)
+}
+
+func verifyCommand(w world) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "verify", Short: "Check the log, and the read models against it",
+		Long: "Rebuild the read models beside the live ones, compare both, and check that the state log is complete.\nExit status 1 when something is wrong.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			var report projections.VerifyReport
+			err := upkeep(c.Context(), w, "verify", &report, func(ctx context.Context, m *projections.Models) (any, error) {
+				return m.Verify(ctx, progress(w, "verifying"))
+			})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = writeJSON(w, report)
+			} else {
+				err = printVerified(w.out, report)
+			}
+			if err == nil && !report.OK {
+				err = errors.New("the verification found faults")
+			}
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func printVerified(out io.Writer, r projections.VerifyReport) error {
+	var b strings.Builder
+	for _, l := range r.Logs {
+		fmt.Fprintf(&b, "log %-9s %d events, %d to %d, %d gaps\n", l.Log, l.Messages, l.First, l.Last, len(l.Gaps))
+		for _, g := range l.Gaps {
+			fmt.Fprintf(&b, "    missing: %d to %d\n", g.From, g.To)
+		}
+	}
+	for _, p := range r.Projections {
+		verdict := "equal"
+		if !p.Equal {
+			verdict = "DIFFERENT, first at " + p.FirstDiff
+		}
+		fmt.Fprintf(&b, "read model %-14s %d keys, %s\n", p.Name, p.Keys, verdict)
+	}
+	if r.Fault != nil {
+		fmt.Fprintf(&b, "fault: %s\n", r.Fault)
+	}
+	fmt.Fprintf(&b, "%s in %s\n", map[bool]string{true: "ok", false: "NOT OK"}[r.OK], r.Duration.Round(time.Millisecond))
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// progress prints how far a long run has come, now and then.
+func progress(w world, what string) projections.Progress {
+	var last time.Time
+	return func(done, total uint64) {
+		if total == 0 || time.Since(last) < time.Second {
+			return
+		}
+		last = time.Now()
+		fmt.Fprintf(w.log, "%s: %d of %d events (%d %%)\n", what, done, total, done*100/total)
+	}
+}
+
+// upkeep runs do on the data directory, or asks the service that holds it.
+func upkeep(ctx context.Context, w world, name string, into any, do func(context.Context, *projections.Models) (any, error)) error {
+	loaded, err := settings.Load(w.source)
+	if err != nil {
+		return err
+	}
+	log := node.NewLog(w.log, loaded.Config.Obs.LogFormat, loaded.Config.Obs.LogLevel)
+	out, err := node.Offline(ctx, loaded, log, do)
+	if errors.Is(err, node.ErrDirInUse) {
+		return askService(ctx, loaded, "/sys/readmodels/"+name, into)
+	}
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(out)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(body, into)
+}
+
+// askService has the running service do it, with the internal key.
+func askService(ctx context.Context, loaded *settings.Loaded, path string, into any) error {
+	key, err := node.InternalKey(loaded)
+	if err != nil {
+		return err
+	}
+	address := strings.TrimSuffix(loaded.Config.HTTP.InternalAPIURL, "/v2") + path
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, http.NoBody)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("x-svc-api-key", key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("the service that holds the data directory does not answer at INTERNAL_API_URL: %w", err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answered %s: %s", filepath.Base(path), resp.Status, bytes.TrimSpace(body))
+	}
+	return json.Unmarshal(body, into)
+}
+
+func healthcheckCommand(w world) *cobra.Command {
+	var live bool
+	c := &cobra.Command{
+		Use: "healthcheck", Short: "Ask the service on this machine whether it serves",
+		Long: "Ask the service on this machine whether it is ready: exit status 0 or 1. For probes of containers.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			loaded, err := settings.Load(w.source)
+			if err != nil {
+				return err
+			}
+			path := "/readyz"
+			if live {
+				path = "/healthz"
+			}
+			return probe(c.Context(), w, strings.TrimSuffix(loaded.Config.HTTP.InternalAPIURL, "/v2")+path)
+		},
+	}
+	c.Flags().BoolVar(&live, "live", false, "only ask whether the process is alive")
+	return c
+}
+
+func probe(ctx context.Context, w world, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("not healthy: %w", err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return errors.Join(err, fmt.Errorf("not healthy: %s: %s", resp.Status, bytes.TrimSpace(body)))
+	}
+	_, err = fmt.Fprintln(w.out, string(bytes.TrimSpace(body)))
+	return err
+}

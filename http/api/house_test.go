@@ -1,0 +1,244 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"svc/commands"
+	"svc/domain"
+	"svc/domain/catalog"
+	"svc/domain/workspace"
+	"svc/eventstore/jetstream"
+	"svc/http/api"
+	"svc/http/api/apitest"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// internalKey must never be seen in an answer.
+const internalKey = "internal-4f1e9c7a6b2d8035-internal"
+
+var (
+	quiet = slog.New(slog.DiscardHandler)
+	today = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+)
+
+const patience = 30 * time.Second
+
+// house is the API over a real log, real read models and real commands.
+type house struct {
+	t      *testing.T
+	url    string
+	log    *jetstream.Store
+	models *projections.Models
+	client *http.Client
+	level  slog.Level // the last one set
+}
+
+// open builds a house; each change is made to its parts before they are wired.
+func open(t *testing.T, changes ...func(*api.Deps)) *house {
+	t.Helper()
+	h := &house{t: t, client: &http.Client{Transport: &http.Transport{}}}
+	h.openLog()
+	h.openModels()
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.log, Log: quiet})
+	require.NoError(t, err)
+	server := httptest.NewUnstartedServer(nil)
+	h.url = "http://" + server.Listener.Addr().String()
+	transport := &http.Transport{}
+	deps := api.Deps{
+		Version: "1.2.3", Now: func() time.Time { return today }, Log: quiet,
+		Healthy: func() bool { return true }, Ready: func() bool { return true },
+		Config:      func() any { return map[string]any{"settings": []any{}} },
+		SetLogLevel: func(l slog.Level) { h.level = l },
+		Metrics:     http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") }),
+		InternalURL: strings.Replace(h.url, "http://", "http://me:hunter2@", 1) + "/v2", InternalKey: func() string { return internalKey },
+		Transport: transport, ReadModel: h.models, Keeper: h.models, Workspaces: commands.Workspaces{Engine: engine},
+	}
+	for _, change := range changes {
+		change(&deps)
+	}
+	g, err := gateway.New(gateway.Options{
+		Routes: api.Routes(deps), Authenticator: people{}, Authorizer: people{}, ReadModel: h.models,
+		Idempotency: &answers{kept: map[string][]byte{}}, Failures: commands.Failures{Engine: engine, Log: quiet},
+		Settings: func() gateway.Settings { return gateway.Settings{InternalKey: internalKey} },
+		Now:      func() time.Time { return today }, Host: domain.Host{Service: "api-gateway"},
+	})
+	require.NoError(t, err)
+	server.Config.Handler = g
+	server.Start()
+	t.Cleanup(func() {
+		h.client.CloseIdleConnections()
+		transport.CloseIdleConnections()
+		server.Close()
+		require.NoError(t, g.Close(context.WithoutCancel(t.Context())))
+	})
+	return h
+}
+
+func (h *house) openLog() {
+	var err error
+	h.log, err = jetstream.Open(h.t.Context(), jetstream.Options{Dir: h.t.TempDir(), Events: catalog.Events(), Log: quiet})
+	require.NoError(h.t, err)
+	h.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		require.NoError(h.t, h.log.Close(ctx))
+	})
+}
+
+func (h *house) openModels() {
+	db, err := projections.OpenDB(projections.DBOptions{Dir: filepath.Join(h.t.TempDir(), "models"), Log: quiet})
+	require.NoError(h.t, err)
+	h.t.Cleanup(func() { require.NoError(h.t, db.Close()) })
+	h.models, err = projections.New(projections.Options{DB: db, Store: h.log, Known: h.log.Known, Log: quiet})
+	require.NoError(h.t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := h.models.Run(ctx); err != nil {
+			h.t.Error(err)
+		}
+	})
+	h.t.Cleanup(func() { cancel(); running.Wait() })
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// fields decodes a JSON object.
+func (a answer) fields(t *testing.T) map[string]any {
+	t.Helper()
+	var fields map[string]any
+	require.NoError(t, json.Unmarshal([]byte(a.body), &fields), a.body)
+	return fields
+}
+
+// as, key, with and body vary one request.
+type option func(*http.Request)
+
+func as(who string) option       { return with("Authorization", "Bearer "+who) }
+func key(value string) option    { return with("x-svc-api-key", value) }
+func with(name, v string) option { return func(r *http.Request) { r.Header.Add(name, v) } }
+
+func body(text string) option {
+	return func(r *http.Request) {
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
+		r.Header.Set("Content-Type", "application/json")
+	}
+}
+
+// do sends a request. Whatever comes back must be what the document allows, and
+// must not hold a secret.
+func (h *house) do(method, path string, options ...option) answer {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, h.url+path, nil)
+	require.NoError(h.t, err)
+	for _, o := range options {
+		o(r)
+	}
+	res, err := h.client.Do(r)
+	require.NoError(h.t, err)
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(h.t, err)
+	apitest.Validate(h.t, res, text)
+	head, err := json.Marshal(res.Header)
+	require.NoError(h.t, err)
+	for _, secret := range []string{internalKey, "hunter2"} {
+		require.NotContains(h.t, string(text)+string(head), secret)
+	}
+	return answer{res.StatusCode, res.Header, string(text)}
+}
+
+// facts are the events recorded of a workspace.
+func (h *house) facts(id string) []domain.Recorded {
+	h.t.Helper()
+	events, err := h.log.Load(h.t.Context(), workspace.Stream(id), 0)
+	require.NoError(h.t, err)
+	return events
+}
+
+// people knows four of them by their bearer tokens, and one key. Who may do
+// what comes with identity; here alice may do everything, bob may read, carol
+// may do nothing.
+type people struct{}
+
+func (people) Authenticate(_ context.Context, c gateway.Credentials) (gateway.Caller, error) {
+	switch {
+	case c.Bearer == "alice" || c.Bearer == "bob" || c.Bearer == "carol":
+		return gateway.Caller{Kind: gateway.KindUser, UserID: c.Bearer, SessionID: "s-" + c.Bearer}, nil
+	case c.Bearer == "root":
+		return gateway.Caller{Kind: gateway.KindUser, UserID: "root", Super: true}, nil
+	case c.Bearer == "narrow":
+		return gateway.Caller{Kind: gateway.KindUser, UserID: "alice", Scopes: []string{"events:read"}}, nil
+	case c.APIKey == "robot":
+		return gateway.Caller{Kind: gateway.KindAPIKey, KeyID: "key_1"}, nil
+	case c.APIKey != "":
+		return gateway.Caller{}, domain.Refuse(domain.CodeInvalidCredentials, "unknown API key")
+	}
+	return gateway.Caller{}, domain.Refuse(domain.CodeInvalidToken, "unknown token")
+}
+
+func (people) Authorize(_ context.Context, c gateway.Caller, p gateway.Permission, id string) (gateway.Grant, error) {
+	grant := gateway.Grant{InWorkspace: true, WorkspaceID: id}
+	action := p.(gateway.Action)
+	switch {
+	case c.UserID == "carol":
+		return gateway.Grant{}, domain.Refuse(domain.CodeWorkspaceDenied, "you have no access to this workspace")
+	case c.UserID == "bob" && action.Action != "read":
+		return grant, domain.Refuse(domain.CodePermissionDenied, "you may not %s this workspace", action.Action).
+			With("action", action.Action).With("subject", action.Subject)
+	}
+	return grant, nil
+}
+
+// answers is an IdempotencyStore in memory.
+type answers struct {
+	mu   sync.Mutex
+	kept map[string][]byte
+}
+
+func (a *answers) Claim(_ context.Context, key string, record []byte, _ time.Duration) ([]byte, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if existing, ok := a.kept[key]; ok {
+		return existing, nil
+	}
+	a.kept[key] = record
+	return nil, nil
+}
+
+func (a *answers) Put(_ context.Context, key string, record []byte, _ time.Duration) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.kept[key] = record
+	return nil
+}
+
+func (a *answers) Drop(_ context.Context, key string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.kept, key)
+	return nil
+}

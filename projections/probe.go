@@ -1,0 +1,27 @@
+package projections
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+// probeKey is of no generation and of no meaning.
+var probeKey = []byte("m/probe")
+
+// Probe writes, reads and deletes one key, to see that the store works.
+func (d *DB) Probe() error {
+	want := []byte(d.opts.Now().UTC().String())
+	if err := d.badger.Update(func(txn *badger.Txn) error { return txn.Set(probeKey, want) }); err != nil {
+		return err
+	}
+	err := d.badger.View(func(txn *badger.Txn) error {
+		got, ok, err := get(txn, probeKey)
+		if err == nil && (!ok || !bytes.Equal(got, want)) {
+			err = errors.New("what was written is not what is read")
+		}
+		return err
+	})
+	return errors.Join(err, d.badger.Update(func(txn *badger.Txn) error { return txn.Delete(probeKey) }))
+}
