@@ -130,6 +130,9 @@ func (s *Store) publish(ctx context.Context, log domain.Log, commits []eventstor
 		if !s.pause(ctx, attempt) {
 			return nil, fmt.Errorf("%w: the outcome is unknown: %w", eventstore.ErrUnavailable, err)
 		}
+		if err := s.Writable(); err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -144,7 +147,7 @@ func (s *Store) pause(ctx context.Context, attempt int) bool {
 }
 
 // attemptWait bounds one exchange, so that a lost answer leaves time to ask again.
-func (s *Store) attemptWait() time.Duration { return s.opts.MaxWait / 2 }
+func (s *Store) attemptWait() time.Duration { return min(s.opts.MaxWait/2, 5*time.Second) }
 
 // send makes one attempt to store msgs, all or none.
 func (s *Store) send(ctx context.Context, msgs []*nats.Msg) ([]uint64, error) {

@@ -79,6 +79,12 @@ func (s *Store) checkDisk() {
 	if errors.Is(why, ErrDamaged) {
 		return
 	}
+	if why == nil {
+		if err := s.broker.health(); err != nil {
+			s.fail(err)
+			why = s.Writable()
+		}
+	}
 	low := free < s.opts.MinFree()
 	switch {
 	case errors.Is(why, errBroken) && !low:

@@ -119,6 +119,21 @@ func (b *broker) InProcessConn() (net.Conn, error) {
 	return srv.InProcessConn()
 }
 
+// health returns what the server itself finds wrong, such as a stream that
+// could not write. It does not tell publishers: they get no answer.
+func (b *broker) health() error {
+	b.mu.Lock()
+	srv := b.server
+	b.mu.Unlock()
+	if srv == nil {
+		return errors.New("the embedded broker is stopped")
+	}
+	if h := srv.Healthz(&server.HealthzOptions{Details: true}); len(h.Errors) > 0 {
+		return errors.New(h.Errors[0].Error)
+	}
+	return nil
+}
+
 // stop ends the server and leaves its files as they are.
 func (b *broker) stop() {
 	b.mu.Lock()

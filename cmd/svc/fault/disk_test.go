@@ -1,0 +1,159 @@
+//go:build fault
+
+package fault
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/domain/workspace"
+	"svc/eventstore"
+	"svc/eventstore/jetstream"
+)
+
+// smallDisk mounts a disk of so many megabytes.
+func smallDisk(t *testing.T, megabytes int) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", megabytes)), "this test mounts a small disk and needs the right to")
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
+	return dir
+}
+
+// fill leaves so many bytes of the disk free and returns the file that takes
+// the rest.
+func fill(t *testing.T, dir string, leave int64) (ballast string) {
+	t.Helper()
+	var st syscall.Statfs_t
+	require.NoError(t, syscall.Statfs(dir, &st))
+	ballast = filepath.Join(dir, "ballast")
+	f, err := os.Create(ballast)
+	require.NoError(t, err)
+	_, err = f.Write(bytes.Repeat([]byte{1}, int(max(0, int64(st.Bavail)*st.Bsize-leave))))
+	require.True(t, err == nil || errors.Is(err, syscall.ENOSPC), "%v", err)
+	require.NoError(t, f.Close())
+	return ballast
+}
+
+func TestALowDiskRefusesWritesAndHeals(t *testing.T) {
+	s := newService(t, "DISK_MIN_FREE_MB=16")
+	s.dir = smallDisk(t, 256)
+	s.start(t)
+	id, err := s.create("before")
+	require.NoError(t, err)
+
+	ballast := fill(t, s.dir, 4<<20)
+	filledAt := time.Now()
+	var refused time.Duration
+	require.Eventually(t, func() bool {
+		resp := s.rawCreate(t, "during")
+		refused = time.Since(filledAt)
+		if resp.StatusCode != http.StatusServiceUnavailable {
+			return false
+		}
+		require.NotEmpty(t, resp.Header.Get("Retry-After"))
+		return true
+	}, 5*time.Second, 10*time.Millisecond)
+	require.Less(t, refused, 2*time.Second)
+	got, err := s.read(id)
+	require.NoError(t, err, "reads go on")
+	require.Equal(t, "before", got.Name)
+
+	require.NoError(t, os.Remove(ballast))
+	freedAt := time.Now()
+	require.Eventually(t, func() bool { _, err := s.create("after"); return err == nil }, 10*time.Second, 20*time.Millisecond, "without a restart")
+	report(t, "low-disk", map[string]any{"refusedAfterMs": refused.Milliseconds(), "healedAfterMs": time.Since(freedAt).Milliseconds()})
+}
+
+// rawCreate sends a create and returns the answer without its body.
+func (s *service) rawCreate(t *testing.T, name string) *http.Response {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"name": name})
+	require.NoError(t, err)
+	req, err := http.NewRequest(http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d/v2/workspaces", s.port), bytes.NewReader(body))
+	require.NoError(t, err)
+	req.Header.Set("Authorization", "Bearer tester")
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := client.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	return resp
+}
+
+// A disk that is full to the last byte wedges the broker's stream: the store
+// must reopen it by itself once there is space.
+func TestAFullDiskLosesNothingAndHeals(t *testing.T) {
+	dir := smallDisk(t, 40)
+	o := storeOptions(filepath.Join(dir, "log"), jetstream.SyncGroup)
+	o.MaxWait = 2 * time.Second // PUBLISH_TIMEOUT_MS
+	store, err := jetstream.Open(t.Context(), o)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, store.Close(context.Background())) }()
+
+	acked, refused := map[string]uint64{}, time.Duration(0)
+	id, last := workspace.Stream("full"), uint64(0)
+	put := func(size int) error {
+		c := commitOf(id, last, size)
+		r, err := store.Append(t.Context(), c)
+		if err == nil {
+			last, acked[c.Facts[0].ID] = r.Seqs[0], r.Seqs[0]
+		}
+		return err
+	}
+	require.NoError(t, put(20))
+	ballast := fill(t, dir, 2<<20)
+	for refused == 0 {
+		start := time.Now()
+		if err := put(200_000); err != nil {
+			require.ErrorIs(t, err, eventstore.ErrUnavailable, "%v", err)
+			refused = time.Since(start)
+		}
+	}
+	require.Less(t, refused, 2*time.Second)
+	require.ErrorIs(t, store.Writable(), eventstore.ErrUnavailable)
+
+	require.NoError(t, os.Remove(ballast))
+	freedAt := time.Now()
+	require.Eventually(t, func() bool { return put(20) == nil || reloadLast(t, store, &last) }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return put(20) == nil }, 20*time.Second, 50*time.Millisecond)
+	healed := time.Since(freedAt)
+	found := readAll(t, store)
+	for id, seq := range acked {
+		require.Equal(t, seq, found[id])
+	}
+	report(t, "full-disk", map[string]any{"refusedAfterMs": refused.Milliseconds(), "healedAfterMs": healed.Milliseconds(), "acknowledged": len(acked)})
+}
+
+// reloadLast takes over what is stored: an append without an answer may have
+// been stored after all.
+func reloadLast(t *testing.T, store *jetstream.Store, last *uint64) bool {
+	t.Helper()
+	events, err := store.Load(t.Context(), workspace.Stream("full"), 0)
+	if err == nil && len(events) > 0 {
+		*last = events[len(events)-1].Seq
+	}
+	return false
+}
+
+func TestTheMessageOfALowDiskSaysWhatToDo(t *testing.T) {
+	dir := smallDisk(t, 40)
+	o := storeOptions(filepath.Join(dir, "log"), jetstream.SyncGroup)
+	o.MinFree = func() int64 { return 1 << 40 }
+	store, err := jetstream.Open(t.Context(), o)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, store.Close(context.Background())) }()
+	require.Eventually(t, func() bool { return store.Writable() != nil }, 5*time.Second, 10*time.Millisecond)
+	require.True(t, strings.Contains(store.Writable().Error(), "DISK_MIN_FREE_MB"), "%v", store.Writable())
+}
