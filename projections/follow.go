@@ -178,6 +178,10 @@ func (m *Models) resume(ctx context.Context, f *follower) (*writer, eventstore.I
 	if err != nil {
 		return nil, info, err
 	}
+	if damage := m.opts.Damage(); why != "" && damage != nil {
+		// These read models may be all that is left of the missing events.
+		return nil, info, &Fault{Kind: FaultGap, Log: f.log, From: info.Last + 1, To: max(at.Seq, info.Last+1), Message: damage.Error(), Err: damage}
+	}
 	if why != "" {
 		return nil, info, &staleError{gen: gen, why: why}
 	}

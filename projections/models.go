@@ -25,6 +25,7 @@ type Options struct {
 
 	Projections []Projection           // default Table()
 	Known       func() domain.Position // how far the logs reach, as this node knows; default what was applied
+	Damage      func() error           // what is known to be missing from the logs; default nothing
 	Now         func() time.Time       // default time.Now
 	Log         *slog.Logger           // default slog.Default
 	Metrics     prometheus.Registerer  // default none
@@ -39,6 +40,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Known == nil {
 		o.Known = func() domain.Position { return domain.Position{} }
+	}
+	if o.Damage == nil {
+		o.Damage = func() error { return nil }
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -36,7 +36,20 @@ func golden(t *testing.T, file, got string) {
 	}
 	want, err := os.ReadFile(file)
 	require.NoError(t, err, "run: go test ./domain/catalog -update")
-	require.Equal(t, string(want), got, "run: go test ./domain/catalog -update")
+	if string(want) != got {
+		t.Errorf("%s is out of date from line %d on; run: go test ./domain/catalog -update", file, firstDifference(string(want), got))
+	}
+}
+
+// firstDifference returns the number of the first line that a and b do not share.
+func firstDifference(a, b string) int {
+	of := strings.Split(b, "\n")
+	for i, line := range strings.Split(a, "\n") {
+		if i >= len(of) || of[i] != line {
+			return i + 1
+		}
+	}
+	return len(strings.Split(a, "\n"))
 }
 
 // A type name is a subject and a word of the API: it is written as the catalogue

@@ -52,19 +52,14 @@ func (s *Store) watchDisk() {
 	if s.broker == nil {
 		return
 	}
-	tick, mark := time.NewTicker(diskPeriod), time.NewTicker(watermarkPeriod)
+	tick := time.NewTicker(diskPeriod)
 	defer tick.Stop()
-	defer mark.Stop()
 	for {
 		select {
 		case <-s.closing:
 			return
 		case <-tick.C:
 			s.checkDisk()
-		case <-mark.C:
-			if s.Writable() == nil {
-				s.writeWatermark()
-			}
 		}
 	}
 }

@@ -42,6 +42,7 @@ type gate struct {
 	ended  chan struct{}
 	closed bool
 
+	mark   *watermark    // of an event log; nil for other streams
 	blocks blockFiles    // owned by run
 	took   time.Duration // by the last fsync; owned by run
 }
@@ -55,10 +56,11 @@ type round struct {
 }
 
 // openGate returns a running gate over the block files below dir. What is there
-// already is made durable first, with the directories up to top.
-func openGate(dir, top string, observe func(int), fail func(error)) (*gate, error) {
+// already is made durable first, with the directories up to top. The gate keeps
+// mark up to date, and closes it.
+func openGate(dir, top string, mark *watermark, observe func(int), fail func(error)) (*gate, error) {
 	g := &gate{
-		dir: dir, observe: observe, fail: fail,
+		dir: dir, mark: mark, observe: observe, fail: fail,
 		settle: make(chan struct{}, 1), wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
 		blocks: blockFiles{dir: dir},
 	}
@@ -131,6 +133,9 @@ func (g *gate) join(seq uint64) (*round, error) {
 func (g *gate) run() {
 	defer close(g.ended)
 	defer g.blocks.close()
+	if g.mark != nil {
+		defer g.mark.file.Close()
+	}
 	for {
 		select {
 		case <-g.wake:
@@ -176,6 +181,9 @@ func (g *gate) serve() {
 		start := time.Now()
 		err = g.blocks.sync()
 		g.took = time.Since(start)
+	}
+	if err == nil && g.mark != nil {
+		err = g.mark.set(r.last)
 	}
 	if err != nil {
 		g.shut(fmt.Errorf("fsync %s: %w", g.dir, err))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,8 +27,7 @@ type Store struct {
 	blobs   jetstream.ObjectStore
 	metrics metrics
 
-	known  [2]atomic.Uint64 // highest sequence seen of STATE, ACTIVITY
-	marked domain.Position  // what the watermark file says; owned by watchDisk
+	known [2]atomic.Uint64 // highest sequence seen of STATE, ACTIVITY
 
 	mu       sync.RWMutex
 	gates    map[string]*gate // by stream; empty when the broker syncs
@@ -75,11 +75,8 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.learnExtent(ctx); err != nil {
 		return err
 	}
-	if s.broker == nil {
+	if s.checkWatermarks(); s.broker == nil || s.Writable() != nil {
 		return nil
-	}
-	if err := s.checkWatermark(); err != nil || s.Writable() != nil {
-		return err
 	}
 	return s.sealTails(ctx)
 }
@@ -145,7 +142,14 @@ func (s *Store) openGate(stream string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return fmt.Errorf("the embedded broker keeps %s elsewhere than expected: %w", stream, err)
 	}
-	g, err := openGate(dir, filepath.Dir(filepath.Clean(s.opts.Dir)), s.metrics.gateBatch, func(err error) { s.fail(err) })
+	var mark *watermark
+	if log := domain.Log(stream); slices.Contains(domain.Logs(), log) {
+		var err error
+		if mark, err = openWatermark(watermarkPath(s.opts.Dir, log)); err != nil {
+			return err
+		}
+	}
+	g, err := openGate(dir, filepath.Dir(filepath.Clean(s.opts.Dir)), mark, s.metrics.gateBatch, func(err error) { s.fail(err) })
 	if err != nil {
 		return err
 	}
@@ -230,9 +234,6 @@ func (s *Store) Info(ctx context.Context, log domain.Log) (eventstore.Info, erro
 func (s *Store) Close(ctx context.Context) error {
 	close(s.closing)
 	s.watchers.Wait()
-	if s.broker != nil && s.Writable() == nil {
-		s.writeWatermark()
-	}
 	s.closeGates()
 	s.nc.Close()
 	if s.broker == nil {

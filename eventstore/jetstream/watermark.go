@@ -1,81 +1,80 @@
 package jetstream
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
+	"strconv"
+	"strings"
 
 	"svc/domain"
 )
 
-// The watermark is a file that says how far each log was durable a moment ago.
-// A log that ends before it has lost acknowledged events: a damaged block at
-// its end leaves no gap behind, only a shorter log.
-
-const (
-	watermarkFile   = "durable"
-	watermarkPeriod = time.Second
-)
+// watermark is a small file that says how far a log is durable. A log that ends
+// before it has lost acknowledged events: a damaged block at its end leaves no
+// gap behind, only a shorter log.
+//
+// It is written after each fsync of the log and never synced itself: after a
+// power cut it may be old, or torn, and then says less or nothing.
+type watermark struct{ file *os.File }
 
 // ErrDamaged says that the log is not what it was: acknowledged events are
 // missing. Writes are refused until the operator has decided.
 var ErrDamaged = errors.New("the log is damaged")
 
-func (s *Store) watermarkPath() string { return filepath.Join(s.opts.Dir, watermarkFile) }
+func watermarkPath(dir string, log domain.Log) string {
+	return filepath.Join(dir, "durable-"+string(log))
+}
 
-// checkWatermark compares the logs with the watermark of the last run.
-func (s *Store) checkWatermark() error {
-	body, err := os.ReadFile(s.watermarkPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+func openWatermark(path string) (*watermark, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var marks map[domain.Log]uint64
-	if json.Unmarshal(body, &marks) != nil {
-		return nil // torn by a power cut: it says nothing
+	return &watermark{f}, nil
+}
+
+// get returns what the file says; 0 when it says nothing.
+func (w *watermark) get() uint64 {
+	b := make([]byte, 21)
+	n, _ := w.file.ReadAt(b, 0)
+	text, whole := strings.CutSuffix(string(b[:n]), "\n")
+	seq, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+	if err != nil || !whole {
+		return 0
 	}
+	return seq
+}
+
+// set notes that everything up to seq is on disk.
+func (w *watermark) set(seq uint64) error {
+	_, err := w.file.WriteAt(fmt.Appendf(nil, "%20d\n", seq), 0)
+	return err
+}
+
+// checkWatermarks stops appends when a log is shorter than it was.
+func (s *Store) checkWatermarks() {
 	for _, log := range domain.Logs() {
-		if have := s.Known().Of(log); have < marks[log] {
-			s.setStopped(fmt.Errorf("%w: %s ends at %d, and was on disk up to %d: events are missing from its end. "+
-				"Restore the data directory from a backup, or accept the loss: remove %s and start again",
-				ErrDamaged, log, have, marks[log], s.watermarkPath()))
-			s.opts.Log.Error("acknowledged events are missing from the log", "log", log, "last", have, "wasDurable", marks[log])
-			return nil
+		g := s.gate(string(log))
+		if g == nil {
+			continue
 		}
+		have, was := s.Known().Of(log), g.mark.get()
+		if have >= was {
+			continue
+		}
+		s.opts.Log.Error("acknowledged events are missing from the log", "log", log, "last", have, "wasDurable", was)
+		s.setStopped(fmt.Errorf("%w: %s ends at %d and was on disk up to %d; restore the data directory from a backup, "+
+			"or accept the loss: remove %s and start again", ErrDamaged, log, have, was, watermarkPath(s.opts.Dir, log)))
+	}
+}
+
+// Damage returns an error that is ErrDamaged when acknowledged events are known
+// to be missing from the log.
+func (s *Store) Damage() error {
+	if err := s.Writable(); errors.Is(err, ErrDamaged) {
+		return err
 	}
 	return nil
-}
-
-// writeWatermark notes how far the logs are durable, when that has changed. It
-// is not synced: an older one only sees less.
-func (s *Store) writeWatermark() {
-	marks := map[domain.Log]uint64{}
-	for _, log := range domain.Logs() {
-		marks[log] = s.Durable(log)
-	}
-	if marks[domain.State] == s.marked.State && marks[domain.Activity] == s.marked.Activity {
-		return
-	}
-	body, err := json.Marshal(marks)
-	if err == nil {
-		err = replaceFile(s.watermarkPath(), body)
-	}
-	if err != nil {
-		s.opts.Log.Warn("the watermark of the log was not written", "err", err)
-		return
-	}
-	s.marked = domain.Position{State: marks[domain.State], Activity: marks[domain.Activity]}
-}
-
-func replaceFile(path string, body []byte) error {
-	if err := os.WriteFile(path+".tmp", body, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".tmp", path)
 }

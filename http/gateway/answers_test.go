@@ -138,7 +138,9 @@ func TestAFrameArrivesAtOnce(t *testing.T) {
 	w := serve(t, get("/sse", gateway.Stream{Serve: func(w http.ResponseWriter, r *http.Request) (any, error) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, "data: 1\n\n")
-		require.NoError(t, http.NewResponseController(w).Flush())
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			return nil, err
+		}
 		<-next
 		_, _ = io.WriteString(w, "data: 2\n\n")
 		return nil, nil

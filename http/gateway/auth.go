@@ -86,10 +86,11 @@ func (g *Gateway) ask(ctx context.Context, c Credentials) (Caller, error) {
 // credentials reads what the request shows.
 func credentials(r *http.Request) (Credentials, error) {
 	c := Credentials{APIKey: r.Header.Get("X-Svc-Api-Key")}
-	for _, header := range []string{"Authorization", "X-Svc-Api-Key"} {
-		if len(r.Header.Values(header)) > 1 {
-			return c, domain.Refuse(domain.CodeInvalidToken, "%s was sent twice", header)
-		}
+	if len(r.Header.Values("X-Svc-Api-Key")) > 1 {
+		return c, domain.Refuse(domain.CodeInvalidCredentials, "x-svc-api-key was sent twice")
+	}
+	if len(r.Header.Values("Authorization")) > 1 {
+		return c, domain.Refuse(domain.CodeInvalidToken, "Authorization was sent twice")
 	}
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, token, _ := strings.Cut(header, " ")

@@ -20,16 +20,15 @@ import (
 //		return nil, err
 //	}
 type Query struct {
-	values  url.Values
-	code    domain.Code
-	faults  []domain.FieldError
-	request *http.Request
+	values url.Values
+	code   domain.Code // of the first fault
+	faults []domain.FieldError
 }
 
 // NewQuery returns a reader of r's query.
 func NewQuery(r *http.Request) *Query {
 	values, err := url.ParseQuery(r.URL.RawQuery)
-	q := &Query{values: values, request: r}
+	q := &Query{values: values}
 	if err != nil {
 		q.fault(domain.CodeInvalidParameter, "query", "is not well-formed")
 	}
