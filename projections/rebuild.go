@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"svc/domain"
 	"svc/eventstore"
@@ -14,7 +13,7 @@ import (
 type Report struct {
 	Generation uint32          `json:"generation"` // the one that serves now
 	Position   domain.Position `json:"position"`   // what it held when it took over
-	Duration   time.Duration   `json:"duration"`
+	Duration   Duration        `json:"duration"`
 }
 
 // Progress is told how far a rebuild or a verification has come: sequences
@@ -48,7 +47,7 @@ func (m *Models) Rebuild(ctx context.Context, progress Progress) (Report, error)
 	if err := m.takeOver(ctx, old, gen, writers); err != nil {
 		return Report{}, fmt.Errorf("rebuild read models: %w", err)
 	}
-	r := Report{Generation: gen.num, Position: m.Position(), Duration: m.opts.Now().Sub(started)}
+	r := Report{Generation: gen.num, Position: m.Position(), Duration: Duration(m.opts.Now().Sub(started))}
 	m.opts.Log.Info("read models rebuilt", "generation", r.Generation, "state", r.Position.State,
 		"activity", r.Position.Activity, "duration", r.Duration)
 	return r, nil

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"time"
 
 	"github.com/dgraph-io/badger/v4"
 
@@ -23,7 +22,7 @@ type VerifyReport struct {
 	Projections []ProjectionReport `json:"projections"`
 	Logs        []LogReport        `json:"logs"`
 	Fault       *Fault             `json:"fault,omitempty"` // what stopped the rebuild, when something did
-	Duration    time.Duration      `json:"duration"`
+	Duration    Duration           `json:"duration"`
 }
 
 // ProjectionReport compares one live read model with its rebuilt twin.
@@ -84,7 +83,7 @@ func (m *Models) Verify(ctx context.Context, progress Progress) (r VerifyReport,
 	if err != nil {
 		return r, fmt.Errorf("verify read models: %w", err)
 	}
-	r.Duration = m.opts.Now().Sub(started)
+	r.Duration = Duration(m.opts.Now().Sub(started))
 	r.OK = r.good()
 	return r, nil
 }

@@ -19,8 +19,7 @@ type Workspaces struct{}
 
 // Document is a stored answer, ready to be served.
 type Document struct {
-	ETag string // quoted
-	Seq  uint64 // of the event that last changed it
+	Seq  uint64 // of the event that last changed it; its ETag names it
 	JSON []byte
 }
 
@@ -32,14 +31,14 @@ type workspaceDocument struct {
 	CreatedBy string `json:"createdBy"`
 	UpdatedAt string `json:"updatedAt"`
 	UpdatedBy string `json:"updatedBy"`
-	Seq       uint64 `json:"seq"`
+	Logo      string `json:"logo,omitempty"` // the other name of photo
 }
 
 // timestamp is the form of times in documents.
 const timestamp = "2006-01-02T15:04:05.000Z"
 
 // Name implements Projection.
-func (Workspaces) Name() string { return "workspaces.1" }
+func (Workspaces) Name() string { return "workspaces.2" }
 
 // Log implements Projection.
 func (Workspaces) Log() domain.Log { return domain.State }
@@ -75,10 +74,10 @@ func (w Workspaces) update(tx Tx, ev domain.Recorded, s workspace.Snapshot) erro
 }
 
 func (Workspaces) put(tx Tx, ev domain.Recorded, s workspace.Snapshot, h header) error {
-	h.seq, h.etag = ev.Seq, `"`+ev.ID+`"`
+	h.seq = ev.Seq
 	body, err := json.Marshal(workspaceDocument{
 		ID: s.ID, Settings: s.Settings, CreatedAt: h.created, CreatedBy: h.by,
-		UpdatedAt: ev.At.UTC().Format(timestamp), UpdatedBy: ev.Meta.UserID, Seq: ev.Seq,
+		UpdatedAt: ev.At.UTC().Format(timestamp), UpdatedBy: ev.Meta.UserID, Logo: s.Settings.Photo,
 	})
 	if err != nil {
 		return err
@@ -96,7 +95,7 @@ func (w Workspaces) Get(r Reader, id string) (doc Document, ok bool, err error) 
 		return Document{}, false, err
 	}
 	h, body, err := parseHeader(value)
-	return Document{ETag: h.etag, Seq: h.seq, JSON: body}, err == nil, err
+	return Document{Seq: h.seq, JSON: body}, err == nil, err
 }
 
 // List visits all workspaces, the last updated first, until visit returns false.
@@ -121,16 +120,15 @@ func updateKey(seq uint64, id string) []byte {
 // it and changing it needs, without decoding it.
 type header struct {
 	seq     uint64
-	etag    string
 	created string
 	by      string
 }
 
 // encode returns the header with room for a body.
 func (h header) encode(body int) []byte {
-	b := make([]byte, 0, 8+3*binary.MaxVarintLen32+len(h.etag)+len(h.created)+len(h.by)+body)
+	b := make([]byte, 0, 8+2*binary.MaxVarintLen32+len(h.created)+len(h.by)+body)
 	b = binary.BigEndian.AppendUint64(b, h.seq)
-	for _, field := range []string{h.etag, h.created, h.by} {
+	for _, field := range []string{h.created, h.by} {
 		b = append(binary.AppendUvarint(b, uint64(len(field))), field...)
 	}
 	return b
@@ -143,7 +141,7 @@ func parseHeader(b []byte) (h header, body []byte, err error) {
 		return h, nil, errHeader
 	}
 	h.seq, b = binary.BigEndian.Uint64(b), b[8:]
-	for _, field := range []*string{&h.etag, &h.created, &h.by} {
+	for _, field := range []*string{&h.created, &h.by} {
 		n, size := binary.Uvarint(b)
 		if size <= 0 || uint64(len(b)-size) < n {
 			return h, nil, errHeader

@@ -43,7 +43,7 @@ func (n *Node) openGateway(ctx context.Context) error {
 	}
 	n.closeWith("gateway", n.gateway.Close)
 	n.server = &http.Server{
-		Handler: n.gateway, MaxHeaderBytes: 32 << 10, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: n.gateway, MaxHeaderBytes: 64 << 10, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug),
 	}
 	n.server.RegisterOnShutdown(n.gateway.EndStreams)

@@ -371,6 +371,17 @@ func TestDeploymentFilesKeepTheProbeValues(t *testing.T) {
 			documents[name] = append(documents[name], parsed)
 		}
 	}
+	for _, name := range []string{"docker-compose.yml", "compose.cluster.yml"} {
+		for service, value := range documents[name][0]["services"].(map[string]any) {
+			if !strings.HasPrefix(service, "svc") {
+				continue
+			}
+			check := value.(map[string]any)["healthcheck"].(map[string]any)
+			require.Equal(t, []any{"CMD", "/svc", "healthcheck"}, check["test"], service)
+			require.Contains(t, []any{"3s", "5s"}, check["timeout"], service)
+			require.Contains(t, []any{2, 3}, check["retries"], service)
+		}
+	}
 	set := documents["kubernetes.yaml"][2]
 	pod := at(set, "spec", "template", "spec").(map[string]any)
 	require.Greater(t, pod["terminationGracePeriodSeconds"], 40, "SHUTDOWN_GRACE_SECONDS and closing")

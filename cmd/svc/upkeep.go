@@ -33,7 +33,7 @@ func rebuildCommand(w world) *cobra.Command {
 				return errors.Join(err, printIf(err == nil, w, report))
 			}
 			_, err = fmt.Fprintf(w.out, "rebuilt in %s: generation %d serves, at STATE %d and ACTIVITY %d\n",
-				report.Duration.Round(time.Millisecond), report.Generation, report.Position.State, report.Position.Activity)
+				report.Duration, report.Generation, report.Position.State, report.Position.Activity)
 			return err
 		},
 	}
@@ -94,7 +94,7 @@ func printVerified(out io.Writer, r projections.VerifyReport) error {
 	if r.Fault != nil {
 		fmt.Fprintf(&b, "fault: %s\n", r.Fault)
 	}
-	fmt.Fprintf(&b, "%s in %s\n", map[bool]string{true: "ok", false: "NOT OK"}[r.OK], r.Duration.Round(time.Millisecond))
+	fmt.Fprintf(&b, "%s in %s\n", map[bool]string{true: "ok", false: "NOT OK"}[r.OK], r.Duration)
 	_, err := io.WriteString(out, b.String())
 	return err
 }

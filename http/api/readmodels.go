@@ -9,7 +9,6 @@ import (
 
 	"svc/domain"
 	"svc/http/gateway"
-	"svc/projections"
 )
 
 // upkeep runs one long task on the read models at a time.
@@ -29,28 +28,10 @@ type task struct {
 	since time.Time
 }
 
-// rebuildReport is projections.Report in the units of the API.
-type rebuildReport struct {
-	Generation uint32 `json:"generation"`
-	Position   string `json:"position"`
-	Duration   int64  `json:"duration"` // in milliseconds
-}
-
-// verifyReport is projections.VerifyReport in the units of the API.
-type verifyReport struct {
-	OK          bool                           `json:"ok"`
-	Position    string                         `json:"position"`
-	Projections []projections.ProjectionReport `json:"projections"`
-	Logs        []projections.LogReport        `json:"logs"`
-	Fault       *projections.Fault             `json:"fault,omitempty"`
-	Duration    int64                          `json:"duration"` // in milliseconds
-}
-
 // rebuild handles POST /sys/readmodels/rebuild.
 func (u *upkeep) rebuild() http.Handler {
 	return u.alone("rebuild", func(r *http.Request) (any, error) {
-		got, err := u.models.Rebuild(r.Context(), nil)
-		return rebuildReport{got.Generation, got.Position.Token(), got.Duration.Milliseconds()}, err
+		return u.models.Rebuild(r.Context(), nil)
 	})
 }
 
@@ -58,10 +39,8 @@ func (u *upkeep) rebuild() http.Handler {
 func (u *upkeep) verify() http.Handler {
 	return u.alone("verify", func(r *http.Request) (any, error) {
 		got, err := u.models.Verify(r.Context(), nil)
-		return verifyReport{
-			OK: got.OK, Position: got.Position.Token(), Projections: orNone(got.Projections), Logs: orNone(got.Logs),
-			Fault: got.Fault, Duration: got.Duration.Milliseconds(),
-		}, err
+		got.Projections, got.Logs = orNone(got.Projections), orNone(got.Logs)
+		return got, err
 	})
 }
 
