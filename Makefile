@@ -68,7 +68,7 @@ bench: build ## run the benchmarks; one line of JSON each
 
 .PHONY: fault
 fault: ## run the fault tests (FAULT_PROFILE=quick, or full)
-	FAULT_PROFILE=$(FAULT_PROFILE) $(GO) test -tags fault -count=1 -timeout $(if $(filter full,$(FAULT_PROFILE)),60m,10m) -v ./cmd/svc/fault/... \
+	FAULT_PROFILE=$(FAULT_PROFILE) $(GO) test -tags fault -count=1 -timeout $(if $(filter full,$(FAULT_PROFILE)),60m,10m) -v ./cmd/svc/fault/... ./eventstore/crashfs/... \
 	| grep -vE '^=== (RUN|PAUSE|CONT)'
 
 .PHONY: badinput

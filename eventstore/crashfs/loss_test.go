@@ -1,3 +1,5 @@
+//go:build fault
+
 package crashfs_test
 
 import (
