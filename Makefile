@@ -72,10 +72,9 @@ fault: ## run the fault tests (FAULT_PROFILE=quick, or full)
 	| grep -vE '^=== (RUN|PAUSE|CONT)'
 
 .PHONY: badinput
-badinput: ## run the catalogue of bad input (every test named TestBadInput…)
-	@found=$$(grep -rlE --include='*_test.go' '^func TestBadInput' cmd commands domain eventstore http projections streams 2>/dev/null | xargs -r -n1 dirname | sort -u | sed 's,^,./,'); \
-	[ -n "$$found" ] || { echo "no test is named TestBadInput…" >&2; exit 1; }; \
-	$(GO) test -count=1 -timeout 10m -run '^TestBadInput' $$found
+badinput: ## run the catalogue of bad input: tests named TestBad… and TestGarbage…, and every fuzz corpus
+	$(GO) test -count=1 -timeout 10m -run '^(TestBad|TestGarbage|Fuzz)' -v ./cmd/settings/... ./domain/... ./http/... \
+	| grep -E '^(ok|FAIL|panic|--- (PASS|FAIL): )'
 
 .PHONY: vet
 vet: ## run go vet on everything, tagged tests included

@@ -59,7 +59,11 @@ func ParsePosition(token string) (Position, error) {
 	if m <= 0 || n+m != len(b) {
 		return Position{}, errPosition
 	}
-	return Position{State: state, Activity: activity}, nil
+	p := Position{State: state, Activity: activity}
+	if p.Token() != token {
+		return Position{}, errPosition // one position has one token
+	}
+	return p, nil
 }
 
 func checksum(b []byte) byte { return byte(crc32.ChecksumIEEE(b)) }

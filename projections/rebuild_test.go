@@ -91,7 +91,7 @@ func TestARebuildRevivesALogThatStopped(t *testing.T) {
 	}}
 	at := fill(t, log, 3)
 	m, _ := start(t, projections.Options{DB: db, Store: log, Projections: []projections.Projection{moody}})
-	faultOf(t, m.Reach(bounded(t), at))
+	require.NotNil(t, faultOf(t, m.Reach(bounded(t), at)))
 	_, err := m.Rebuild(bounded(t), nil)
 	require.Equal(t, uint64(2), faultOf(t, err).From, "a rebuild fails where following did")
 	require.Equal(t, uint32(1), m.Health().Generation, "and changes nothing")

@@ -2,7 +2,6 @@ package projections_test
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -114,5 +113,5 @@ func TestADeletedStoreIsRebuilt(t *testing.T) {
 	again := openHouse(t, h.logDir, h.dbDir)
 	require.NoError(t, again.Fresh(bounded(t)))
 	require.Equal(t, "one", nameOf(t, again.Models, "a"))
-	require.NoFileExists(t, filepath.Join(h.dbDir+".corrupt"))
+	require.NoFileExists(t, h.dbDir+".corrupt")
 }

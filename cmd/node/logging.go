@@ -18,7 +18,7 @@ import (
 func NewLog(w io.Writer, format string, level slog.Leveler) *slog.Logger {
 	var h slog.Handler
 	if format == "text" || format == "auto" && isTerminal(w) {
-		h = tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: !isTerminal(w)})
+		h = tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: !isTerminal(w)})
 	} else {
 		h = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
 	}

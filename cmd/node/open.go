@@ -1,8 +1,11 @@
 package node
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -26,9 +29,12 @@ func storeOptions(c settings.Config, log *slog.Logger) (jetstream.Options, error
 	b := c.Broker
 	o := jetstream.Options{
 		Events: catalog.Events(), Name: c.Core.NodeName, Replicas: b.StreamReplicas, MaxWait: b.PublishTimeout, Log: log,
-		Sync: jetstream.Sync(b.Sync), MaxSize: b.MaxStore, Listen: b.Listen,
+		Sync: jetstream.Sync(b.Sync), MaxSize: b.MaxStore,
 	}
 	var err error
+	if b.Listen != "" {
+		return o, errors.New("NATS_LISTEN: outside subscribers are not served yet; unset it")
+	}
 	if !b.Embedded {
 		for _, u := range b.URLs {
 			o.URL = append(o.URL, u.Reveal())
@@ -41,7 +47,7 @@ func storeOptions(c settings.Config, log *slog.Logger) (jetstream.Options, error
 	if b.ClusterListen == "" {
 		return o, nil
 	}
-	o.Cluster = jetstream.Cluster{Name: b.ClusterName, Listen: b.ClusterListen}
+	o.Cluster = jetstream.Cluster{Name: b.ClusterName, Listen: b.ClusterListen, Secret: clusterSecret(c)}
 	for _, r := range b.ClusterRoutes {
 		u, err := url.Parse(r.Reveal())
 		if err != nil {
@@ -54,6 +60,14 @@ func storeOptions(c settings.Config, log *slog.Logger) (jetstream.Options, error
 		o.Cluster.TLS.ClientCAs, o.Cluster.TLS.ClientAuth = o.Cluster.TLS.RootCAs, tls.RequireAndVerifyClientCert
 	}
 	return o, err
+}
+
+// clusterSecret is what the nodes of a cluster show each other: all of them
+// have the internal key.
+func clusterSecret(c settings.Config) string {
+	mac := hmac.New(sha256.New, []byte(c.Core.InternalAPIKey.Reveal()))
+	mac.Write([]byte("svc cluster routes"))
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
 // clientTLS reads the files of a TLS peer; nil when none is given.

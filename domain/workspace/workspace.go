@@ -123,6 +123,11 @@ func (a Settings) validate() error {
 	if n := utf8.RuneCountInString(a.Name); n < 1 || n > 60 || hasControl(a.Name) {
 		errs = append(errs, domain.FieldError{Field: "name", Message: "must be 1 to 60 characters without control characters"})
 	}
+	for _, text := range []struct{ field, value string }{{"name", a.Name}, {"description", a.Description}, {"photo", a.Photo}} {
+		if !utf8.ValidString(text.value) {
+			errs = append(errs, domain.FieldError{Field: text.field, Message: "must be UTF-8"})
+		}
+	}
 	for _, l := range a.Labels {
 		if !isLabel(l) {
 			errs = append(errs, domain.FieldError{Field: "labels", Message: "a label is 2 to 60 characters of 0-9 A-Z a-z . _ : -"})

@@ -107,7 +107,7 @@ func mapShared(dir string) error {
 	return file("old", os.O_RDWR, func(f *os.File) error {
 		_, err := unix.Mmap(int(f.Fd()), 0, 3, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 		if err != unix.ENODEV {
-			return fmt.Errorf("a shared mapping was not refused: %v", err)
+			return fmt.Errorf("a shared mapping was not refused: %w", err)
 		}
 		return nil
 	})(dir)

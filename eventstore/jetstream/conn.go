@@ -25,7 +25,7 @@ func (s *Store) connect() error {
 	}
 	address := nats.DefaultURL
 	if s.broker != nil {
-		options = append(options, nats.InProcessServer(s.broker))
+		options = append(options, nats.InProcessServer(s.broker), nats.Token(s.broker.token))
 	} else {
 		address = strings.Join(s.opts.URL, ",")
 		options = append(options, s.clientAuth()...)

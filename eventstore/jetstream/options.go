@@ -34,8 +34,7 @@ type Options struct {
 	Dir     string // where the embedded broker keeps its files
 	Sync    Sync   // default SyncGroup
 	Cluster Cluster
-	Listen  string // host:port on which the embedded broker also listens; needs Users
-	MaxSize int64  // cap of the embedded store in bytes; default 80 % of the disk
+	MaxSize int64 // cap of the embedded store in bytes; default 80 % of the disk
 
 	URL       []string    // an external broker instead of the embedded one
 	CredsFile string      // NATS credentials for it
@@ -56,7 +55,8 @@ type Cluster struct {
 	Name   string
 	Listen string // host:port; set = clustered
 	Routes []*url.URL
-	TLS    *tls.Config
+	Secret string      // what nodes show each other; the same on all of them
+	TLS    *tls.Config // for routes that leave the host
 }
 
 func (o Options) withDefaults() (Options, error) {

@@ -20,7 +20,8 @@ import (
 // broker is the embedded server. It can be stopped and started again under a
 // living connection: the connection asks it for a new pipe and goes on.
 type broker struct {
-	opts Options
+	opts  Options
+	token string // admits this process, and nobody else
 
 	mu     sync.Mutex
 	server *server.Server
@@ -55,20 +56,15 @@ func (b *broker) start() error {
 
 func (b *broker) serverOptions() (*server.Options, error) {
 	so := &server.Options{
-		ServerName: b.opts.Name, DontListen: b.opts.Listen == "", StoreDir: b.opts.Dir,
+		ServerName: b.opts.Name, DontListen: true, Authorization: b.token, StoreDir: b.opts.Dir,
 		JetStream: true, JetStreamMaxStore: b.maxStore(), SyncAlways: b.opts.brokerSyncs(),
 		NoSigs: true, DisableJetStreamBanner: true, MaxControlLine: 8 << 10, WriteDeadline: 10 * time.Second,
-	}
-	if b.opts.Listen != "" {
-		host, port, err := splitHostPort(b.opts.Listen)
-		if err != nil {
-			return nil, err
-		}
-		so.Host, so.Port = host, port
 	}
 	return so, b.clusterOptions(so)
 }
 
+// clusterOptions joins the other nodes. The server opens its routes only after
+// a port for clients: that one is on loopback and takes nothing but our token.
 func (b *broker) clusterOptions(so *server.Options) error {
 	c := b.opts.Cluster
 	if c.Listen == "" {
@@ -78,14 +74,22 @@ func (b *broker) clusterOptions(so *server.Options) error {
 	if err != nil {
 		return err
 	}
-	so.DontListen = false
-	if b.opts.Listen == "" {
-		so.Host, so.Port = "127.0.0.1", server.RANDOM_PORT
+	so.DontListen, so.Host, so.Port = false, "127.0.0.1", server.RANDOM_PORT
+	so.Cluster = server.ClusterOpts{Name: c.Name, Host: host, Port: port, TLSConfig: c.TLS, NoAdvertise: true}
+	if c.Secret != "" {
+		so.Cluster.Username, so.Cluster.Password = clusterUser, c.Secret
 	}
-	so.Cluster = server.ClusterOpts{Name: c.Name, Host: host, Port: port, TLSConfig: c.TLS}
-	so.Routes = append([]*url.URL(nil), c.Routes...)
+	for _, route := range c.Routes {
+		u := *route
+		if c.Secret != "" {
+			u.User = url.UserPassword(clusterUser, c.Secret)
+		}
+		so.Routes = append(so.Routes, &u)
+	}
 	return nil
 }
+
+const clusterUser = "svc"
 
 func splitHostPort(addr string) (string, int, error) {
 	host, port, err := net.SplitHostPort(addr)

@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -58,7 +59,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 func (s *Store) open(ctx context.Context) error {
 	if s.opts.embedded() {
-		s.broker = &broker{opts: s.opts}
+		s.broker = &broker{opts: s.opts, token: rand.Text()}
 		if err := s.broker.start(); err != nil {
 			return err
 		}

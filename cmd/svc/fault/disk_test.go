@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -155,5 +154,5 @@ func TestTheMessageOfALowDiskSaysWhatToDo(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close(context.Background())) }()
 	require.Eventually(t, func() bool { return store.Writable() != nil }, 5*time.Second, 10*time.Millisecond)
-	require.True(t, strings.Contains(store.Writable().Error(), "DISK_MIN_FREE_MB"), "%v", store.Writable())
+	require.ErrorContains(t, store.Writable(), "DISK_MIN_FREE_MB")
 }

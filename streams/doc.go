@@ -1,0 +1,8 @@
+// Package streams is what happens because something happened: consumers of the
+// logs that have effects, such as the feed, webhooks, triggers, schedules, bulk
+// runs and cleanup. Each has a Run(ctx) error, and each is handed only events
+// that are on disk: eventstore.Store.Subscribe never delivers others.
+//
+// It may import domain, eventstore, projections and commands, and never http.
+// The first consumers come with the features that need them.
+package streams
