@@ -1,9 +1,7 @@
 package jetstream
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -112,29 +110,6 @@ func headerText(s string) string {
 	}
 	return s
 }
-
-// decode turns a stored message back into an event.
-func (s *Store) decode(log domain.Log, m stored) (domain.Recorded, error) {
-	var env envelope
-	if err := json.Unmarshal(m.data, &env); err != nil {
-		return domain.Recorded{}, fmt.Errorf("%s %d: %w", log, m.seq, errors.Join(errDamaged, err))
-	}
-	body := env.Data
-	if len(body) == 0 {
-		body = env.Payload
-	}
-	ev, err := s.opts.Events.Decode(env.Type, bytes.TrimSpace(body))
-	if err != nil {
-		return domain.Recorded{}, fmt.Errorf("%s %d: %w", log, m.seq, err)
-	}
-	return domain.Recorded{
-		ID: env.ID, Log: log, Stream: domain.StreamID{Scope: env.Workspace, Kind: env.Kind, ID: env.Key},
-		Seq: m.seq, At: m.at, Meta: env.Source, Data: ev, Size: len(m.data),
-	}, nil
-}
-
-// errDamaged says that a stored message does not open.
-var errDamaged = errors.New("the stored event is damaged")
 
 // stored is a message as the broker returned it, by whichever way it was read.
 type stored struct {
