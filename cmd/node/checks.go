@@ -65,7 +65,7 @@ func (p *probes) readModels(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxLag)
 	defer cancel()
-	if err := p.node.models.Fresh(ctx); err != nil {
+	if err := (reads{p.node.models, p.node.store}).fresh(ctx); err != nil {
 		return &api.Fault{Name: "Lagging", Err: fmt.Errorf("more than %s behind the log: %w", maxLag, err)}
 	}
 	return nil

@@ -23,6 +23,7 @@ func (n *Node) openGateway(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	n.self = selfTransport(n.config().HTTP)
 	n.checks, err = newProbes(ctx, n)
 	if err != nil {
 		return err
@@ -34,7 +35,7 @@ func (n *Node) openGateway(ctx context.Context) error {
 	n.gateway, err = gateway.New(gateway.Options{
 		Routes: api.Routes(n.deps()), Settings: n.gatewaySettings(),
 		Authenticator: n.opts.Authenticator, Authorizer: authorizer,
-		ReadModel: n.models, WriteGate: n.writable, Idempotency: answers, Limiter: n.store,
+		ReadModel: reads{n.models, n.store}, WriteGate: n.writable, Idempotency: answers, Limiter: n.store,
 		Failures: commands.Failures{Engine: n.engine, Log: n.log},
 		Host:     n.host("gateway"), Log: n.log, Metrics: n.registry, Tracer: n.tracer,
 	})
@@ -42,6 +43,10 @@ func (n *Node) openGateway(ctx context.Context) error {
 		return err
 	}
 	n.closeWith("gateway", n.gateway.Close)
+	n.closeWith("own connections", func(context.Context) error {
+		n.self.CloseIdleConnections()
+		return nil
+	})
 	n.server = &http.Server{
 		Handler: n.gateway, MaxHeaderBytes: 64 << 10, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug),
@@ -64,6 +69,7 @@ func (n *Node) deps() api.Deps {
 		Metrics:     promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}), MetricsPublic: c.Obs.MetricsPublic,
 		Checks: n.checks.table(), ReadinessTTL: c.HTTP.ReadinessCacheTTL,
 		InternalURL: c.HTTP.InternalAPIURL, InternalKey: func() string { return n.config().Core.InternalAPIKey.Reveal() },
+		Transport: n.self,
 		ReadModel: n.models, Keeper: n.models, Workspaces: commands.Workspaces{Engine: n.engine},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/lmittmann/tint"
@@ -22,7 +23,7 @@ func NewLog(w io.Writer, format string, level slog.Leveler) *slog.Logger {
 	} else {
 		h = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
 	}
-	return slog.New(correlated{h})
+	return slog.New(correlated{Handler: h})
 }
 
 func isTerminal(w io.Writer) bool {
@@ -34,22 +35,28 @@ func isTerminal(w io.Writer) bool {
 	return err == nil
 }
 
-// correlated adds the correlation id of the request in a line's context.
-type correlated struct{ slog.Handler }
+// correlated adds the correlation id of the request in a line's context, unless
+// the line has it already.
+type correlated struct {
+	slog.Handler
+	told bool // by WithAttrs
+}
+
+const correlationKey = "correlationId"
 
 // Handle implements slog.Handler.
 func (c correlated) Handle(ctx context.Context, r slog.Record) error {
 	id := commands.RequestFrom(ctx).Meta.CorrelationID
-	if id != "" && !has(r, "correlationId") {
+	if id != "" && !c.told && !has(r) {
 		r = r.Clone()
-		r.AddAttrs(slog.String("correlationId", id))
+		r.AddAttrs(slog.String(correlationKey, id))
 	}
 	return c.Handler.Handle(ctx, r)
 }
 
-func has(r slog.Record, key string) (found bool) {
+func has(r slog.Record) (found bool) {
 	r.Attrs(func(a slog.Attr) bool {
-		found = a.Key == key
+		found = a.Key == correlationKey
 		return !found
 	})
 	return found
@@ -57,8 +64,11 @@ func has(r slog.Record, key string) (found bool) {
 
 // WithAttrs implements slog.Handler.
 func (c correlated) WithAttrs(as []slog.Attr) slog.Handler {
-	return correlated{c.Handler.WithAttrs(as)}
+	told := slices.ContainsFunc(as, func(a slog.Attr) bool { return a.Key == correlationKey })
+	return correlated{c.Handler.WithAttrs(as), c.told || told}
 }
 
 // WithGroup implements slog.Handler.
-func (c correlated) WithGroup(name string) slog.Handler { return correlated{c.Handler.WithGroup(name)} }
+func (c correlated) WithGroup(name string) slog.Handler {
+	return correlated{c.Handler.WithGroup(name), c.told}
+}

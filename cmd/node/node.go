@@ -53,6 +53,7 @@ type Node struct {
 	listener net.Listener
 	server   *http.Server
 	checks   *probes
+	self     *http.Transport // for calls to this node
 
 	background sync.WaitGroup // the read models
 	stopModels context.CancelFunc

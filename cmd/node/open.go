@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/url"
@@ -40,7 +41,10 @@ func storeOptions(c settings.Config, log *slog.Logger) (jetstream.Options, error
 			o.URL = append(o.URL, u.Reveal())
 		}
 		o.CredsFile = b.CredsFile.Reveal()
-		o.TLS, err = clientTLS(b.TLSCA, b.TLSCert, b.TLSKey)
+		if err := readable(o.CredsFile); err != nil {
+			return o, fmt.Errorf("NATS_CREDS: the credentials file cannot be read: %w", err)
+		}
+		o.TLS, err = clientTLS("NATS_TLS", b.TLSCA, b.TLSCert, b.TLSKey)
 		return o, err
 	}
 	o.Dir = filepath.Join(c.Core.DataDir, "log")
@@ -55,7 +59,7 @@ func storeOptions(c settings.Config, log *slog.Logger) (jetstream.Options, error
 		}
 		o.Cluster.Routes = append(o.Cluster.Routes, u)
 	}
-	o.Cluster.TLS, err = clientTLS(b.ClusterTLSCA, b.ClusterTLSCert, b.ClusterTLSKey)
+	o.Cluster.TLS, err = clientTLS("NATS_CLUSTER_TLS", b.ClusterTLSCA, b.ClusterTLSCert, b.ClusterTLSKey)
 	if o.Cluster.TLS != nil {
 		o.Cluster.TLS.ClientCAs, o.Cluster.TLS.ClientAuth = o.Cluster.TLS.RootCAs, tls.RequireAndVerifyClientCert
 	}
@@ -70,8 +74,21 @@ func clusterSecret(c settings.Config) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// clientTLS reads the files of a TLS peer; nil when none is given.
-func clientTLS(ca, cert, key string) (*tls.Config, error) {
+// readable opens a file, if one is given. Its path may be a secret.
+func readable(path string) error {
+	if path == "" {
+		return nil
+	}
+	f, err := os.Open(path)
+	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
+		return wrapped.Err
+	}
+	return errors.Join(err, f.Close())
+}
+
+// clientTLS reads the files of a TLS peer; nil when none is given. Its errors
+// name the settings, which begin with prefix.
+func clientTLS(prefix, ca, cert, key string) (*tls.Config, error) {
 	if ca == "" && cert == "" {
 		return nil, nil
 	}
@@ -79,17 +96,17 @@ func clientTLS(ca, cert, key string) (*tls.Config, error) {
 	if ca != "" {
 		pem, err := os.ReadFile(ca)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s_CA_FILE: %w", prefix, err)
 		}
 		t.RootCAs = x509.NewCertPool()
 		if !t.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s holds no certificate in PEM form", ca)
+			return nil, fmt.Errorf("%s_CA_FILE: %s holds no certificate in PEM form", prefix, ca)
 		}
 	}
 	if cert != "" {
 		pair, err := tls.LoadX509KeyPair(cert, key)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s_CERT_FILE, %s_KEY_FILE: %w", prefix, prefix, err)
 		}
 		t.Certificates = []tls.Certificate{pair}
 	}

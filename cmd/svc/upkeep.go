@@ -144,7 +144,7 @@ func askService(ctx context.Context, loaded *settings.Loaded, path string, into 
 		return err
 	}
 	req.Header.Set("x-svc-api-key", key)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := node.Client(loaded.Config.HTTP).Do(req)
 	if err != nil {
 		return fmt.Errorf("the service that holds the data directory does not answer at INTERNAL_API_URL: %w", err)
 	}
@@ -173,21 +173,22 @@ func healthcheckCommand(w world) *cobra.Command {
 			if live {
 				path = "/healthz"
 			}
-			return probe(c.Context(), w, strings.TrimSuffix(loaded.Config.HTTP.InternalAPIURL, "/v2")+path)
+			return probe(c.Context(), w, loaded.Config.HTTP, path)
 		},
 	}
 	c.Flags().BoolVar(&live, "live", false, "only ask whether the process is alive")
 	return c
 }
 
-func probe(ctx context.Context, w world, address string) error {
+func probe(ctx context.Context, w world, h settings.HTTP, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
+	address := strings.TrimSuffix(h.InternalAPIURL, "/v2") + path
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := node.Client(h).Do(req)
 	if err != nil {
 		return fmt.Errorf("not healthy: %w", err)
 	}

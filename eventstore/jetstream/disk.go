@@ -31,11 +31,13 @@ func (s *Store) setStopped(err error) {
 	s.stopped = err
 }
 
-// fail stops appends after a write or an fsync that went wrong. On the embedded
-// broker watchDisk reopens the store; an external broker looks after itself.
+// fail stops appends after a write or an fsync that went wrong, and watchDisk
+// reopens the embedded broker. In a cluster the fault may be another node's, and
+// a broker that is stopped takes the quorum with it: appends are only refused
+// one by one there, as with an external broker, which looks after itself.
 func (s *Store) fail(err error) {
 	s.opts.Log.Error("the log took no write", "err", err)
-	if s.broker != nil {
+	if s.alone() {
 		s.setStopped(fmt.Errorf("%w: %w", errBroken, err))
 	}
 }
@@ -43,7 +45,10 @@ func (s *Store) fail(err error) {
 // errBroken marks a fault after which the files must be read anew.
 var errBroken = errors.New("a write to the log failed")
 
-const diskPeriod = 250 * time.Millisecond
+const (
+	diskPeriod = 250 * time.Millisecond
+	leastFree  = 1 << 20 // without which it is no use to try
+)
 
 // watchDisk refuses appends while the disk is low, and reopens the embedded
 // broker after a fault once there is space: a JetStream stream that failed to
@@ -74,13 +79,13 @@ func (s *Store) checkDisk() {
 	if errors.Is(why, ErrDamaged) {
 		return
 	}
-	if why == nil {
+	if why == nil && s.alone() {
 		if err := s.broker.health(); err != nil {
 			s.fail(err)
 			why = s.Writable()
 		}
 	}
-	low := free < s.opts.MinFree()
+	low := free < max(s.opts.MinFree(), leastFree)
 	switch {
 	case errors.Is(why, errBroken) && !low:
 		s.reopen()

@@ -28,7 +28,8 @@ type Store struct {
 	blobs   jetstream.ObjectStore
 	metrics metrics
 
-	known [2]atomic.Uint64 // highest sequence seen of STATE, ACTIVITY
+	known  [2]atomic.Uint64 // highest sequence seen of STATE, ACTIVITY
+	extent *extent          // learns what others appended
 
 	mu       sync.RWMutex
 	gates    map[string]*gate // by stream; empty when the broker syncs
@@ -47,13 +48,16 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: o, gates: map[string]*gate{}, epoch: make(chan struct{}), closing: make(chan struct{})}
+	s := &Store{opts: o, gates: map[string]*gate{}, epoch: make(chan struct{}), closing: make(chan struct{}), extent: newExtent()}
 	s.metrics = newMetrics(o.Metrics)
 	if err := s.open(ctx); err != nil {
 		s.abandon()
 		return nil, err
 	}
 	s.watchers.Go(s.watchDisk)
+	if !s.alone() {
+		s.watchers.Go(s.watchExtent)
+	}
 	return s, nil
 }
 
@@ -86,8 +90,8 @@ func (s *Store) open(ctx context.Context) error {
 func (s *Store) ensure(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, brokerStartTimeout)
 	defer cancel()
-	for {
-		err := s.tryStreams(ctx)
+	for wait := firstTry; ; wait = min(2*wait, lastTry) {
+		err := s.tryStreams(ctx, wait)
 		if err == nil {
 			return s.openGates()
 		}
@@ -102,9 +106,13 @@ func (s *Store) ensure(ctx context.Context) error {
 	}
 }
 
-// tryStreams makes one attempt: a broker without a leader yet does not answer.
-func (s *Store) tryStreams(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+// Bounds of one attempt: a stream without a leader yet does not answer, and is
+// asked again soon; a slow broker is given more time.
+const firstTry, lastTry = 500 * time.Millisecond, 8 * time.Second
+
+// tryStreams makes one attempt.
+func (s *Store) tryStreams(ctx context.Context, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	return s.ensureStreams(ctx)
 }
@@ -199,7 +207,7 @@ func (s *Store) Durable(log domain.Log) uint64 {
 }
 
 // Known returns how far the logs reach as far as this node has seen: what it
-// appended itself, and what its readers were handed.
+// appended itself, what its readers were handed, and what Refresh learned.
 func (s *Store) Known() domain.Position {
 	return domain.Position{State: s.known[0].Load(), Activity: s.known[1].Load()}
 }
@@ -274,5 +282,6 @@ func transient(err error) bool {
 		return api.Code == 503
 	}
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
-		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrConnectionReconnecting)
+		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrConnectionReconnecting) ||
+		errors.Is(err, nats.ErrReconnectBufExceeded)
 }

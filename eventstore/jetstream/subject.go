@@ -1,6 +1,8 @@
 package jetstream
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -23,9 +25,12 @@ const (
 	ratesRoot    = "svc.rates."
 )
 
-// maxToken bounds one encoded token, so that no user text makes a subject that
+// Bounds of what one text becomes, so that no user text makes a subject that
 // the broker refuses.
-const maxToken = 256
+const (
+	maxToken = 256
+	maxType  = 4 * maxToken // of all tokens of an event type
+)
 
 // subjectOf returns the subject of an event of this type on this stream.
 func subjectOf(log domain.Log, id domain.StreamID, eventType string) string {
@@ -43,17 +48,26 @@ func aggregateRoot(id domain.StreamID) string {
 // aggregateFilter matches every event of one aggregate.
 func aggregateFilter(id domain.StreamID) string { return aggregateRoot(id) + ">" }
 
-// typeTokens encodes an event type, token by token.
+// typeTokens encodes an event type, token by token. A type with too many of
+// them is cut: nothing is found by its type alone.
 func typeTokens(eventType string) string {
-	parts := strings.Split(eventType, ".")
-	for i, p := range parts {
-		parts[i] = token(p)
+	var b strings.Builder
+	for part := range strings.SplitSeq(eventType, ".") {
+		encoded := token(part)
+		if b.Len()+len(encoded) >= maxType {
+			break
+		}
+		if b.Len() > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(encoded)
 	}
-	return strings.Join(parts, ".")
+	return b.String()
 }
 
 // token percent-encodes every byte outside [A-Za-z0-9_-]. An empty token
-// becomes "%", which encodes nothing else.
+// becomes "%", and one that would be too long its beginning, "%%" and a hash,
+// so that different texts have different tokens.
 func token(s string) string {
 	if s == "" {
 		return "%"
@@ -62,17 +76,19 @@ func token(s string) string {
 		return s
 	}
 	var b strings.Builder
-	for i := range len(s) {
+	for i := 0; i < len(s) && b.Len() <= maxToken; i++ {
 		if isPlain(s[i]) {
 			b.WriteByte(s[i])
 		} else {
 			fmt.Fprintf(&b, "%%%02X", s[i])
 		}
-		if b.Len() >= maxToken {
-			break
-		}
 	}
-	return b.String()
+	if b.Len() <= maxToken {
+		return b.String()
+	}
+	sum := sha256.Sum256([]byte(s))
+	digest := "%%" + hex.EncodeToString(sum[:16])
+	return b.String()[:maxToken-len(digest)] + digest
 }
 
 func plain(s string) bool {

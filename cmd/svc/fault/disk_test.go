@@ -11,12 +11,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"svc/domain"
 	"svc/domain/workspace"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
@@ -101,6 +104,7 @@ func TestAFullDiskLosesNothingAndHeals(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close(context.Background())) }()
 
+	follower := follow(t, store)
 	acked, refused := map[string]uint64{}, time.Duration(0)
 	id, last := workspace.Stream("full"), uint64(0)
 	put := func(size int) error {
@@ -132,7 +136,36 @@ func TestAFullDiskLosesNothingAndHeals(t *testing.T) {
 	for id, seq := range acked {
 		require.Equal(t, seq, found[id])
 	}
+	require.Eventually(t, func() bool { return follower.Load() == last }, 20*time.Second, 20*time.Millisecond, "a reader goes on after the broker was restarted")
 	report(t, "full-disk", map[string]any{"refusedAfterMs": refused.Milliseconds(), "healedAfterMs": healed.Milliseconds(), "acknowledged": len(acked)})
+}
+
+// follow reads the log until the test ends, and tells how far it has come. It
+// fails the test when a sequence is left out or comes twice.
+func follow(t *testing.T, store *jetstream.Store) *atomic.Uint64 {
+	t.Helper()
+	var last atomic.Uint64
+	ctx, cancel := context.WithCancel(t.Context())
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		err := store.Subscribe(ctx, domain.State, 1, func(b eventstore.Batch) error {
+			for _, ev := range b.Events {
+				if ev.Seq != last.Load()+1 {
+					return fmt.Errorf("event %d after %d", ev.Seq, last.Load())
+				}
+				last.Store(ev.Seq)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		reading.Wait()
+	})
+	return &last
 }
 
 // reloadLast takes over what is stored: an append without an answer may have

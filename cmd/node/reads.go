@@ -1,0 +1,50 @@
+package node
+
+import (
+	"context"
+	"errors"
+
+	"svc/domain"
+	"svc/eventstore/jetstream"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// reads are the read models as a request waits for them: they have what was
+// written before it, on whichever node.
+type reads struct {
+	models *projections.Models
+	store  *jetstream.Store
+}
+
+// Reach implements gateway.ReadModel.
+func (r reads) Reach(ctx context.Context, p domain.Position) error {
+	return behind(r.models.Reach(ctx, p))
+}
+
+// Fresh implements gateway.ReadModel. A broker that does not tell what other
+// nodes wrote is no reason to refuse a read: it goes on with what is known
+// here. Nobody writes with the internal key what they read with it, and the
+// readiness report must come also when the read models do not.
+func (r reads) Fresh(ctx context.Context) error {
+	if gateway.CallerFrom(ctx).Kind == gateway.KindInternal {
+		return nil
+	}
+	return behind(r.fresh(ctx))
+}
+
+func (r reads) fresh(ctx context.Context) error {
+	if err := r.store.Refresh(ctx); err != nil && ctx.Err() != nil {
+		return err
+	}
+	return r.models.Fresh(ctx)
+}
+
+// behind tells a reader that read models which have stopped are behind. Why is
+// in the log and in the readiness report.
+func behind(err error) error {
+	if _, stopped := errors.AsType[*projections.Fault](err); stopped {
+		return domain.Refuse(domain.CodeUnavailable, "the read model is behind").Reason("read_model_behind").With("retryAfter", 1)
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package node
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"net/http"
+	"os"
+	"time"
+
+	"svc/cmd/settings"
+)
+
+// Client returns a client for calls to this service itself, at INTERNAL_API_URL.
+// It follows no redirect and uses no proxy: the internal key is for nobody else.
+func Client(h settings.HTTP) *http.Client {
+	t := selfTransport(h)
+	t.DisableKeepAlives = true
+	return &http.Client{
+		Transport:     t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// selfTransport trusts the certificate that this service serves with, under
+// whatever name it is called: a public certificate does not name localhost, and
+// a private one has no known authority.
+func selfTransport(h settings.HTTP) *http.Transport {
+	t := &http.Transport{MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute}
+	own := leafOf(h.TLSCertFile)
+	if own == nil {
+		return t
+	}
+	t.ForceAttemptHTTP2 = true
+	t.TLSClientConfig = &tls.Config{
+		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, // verified below
+		VerifyConnection: func(c tls.ConnectionState) error {
+			if bytes.Equal(c.PeerCertificates[0].Raw, own) {
+				return nil
+			}
+			between := x509.NewCertPool()
+			for _, cert := range c.PeerCertificates[1:] {
+				between.AddCert(cert)
+			}
+			_, err := c.PeerCertificates[0].Verify(x509.VerifyOptions{DNSName: c.ServerName, Intermediates: between})
+			return err
+		},
+	}
+	return t
+}
+
+// leafOf returns the first certificate in a file; nil when there is none.
+func leafOf(file string) []byte {
+	if file == "" {
+		return nil
+	}
+	rest, err := os.ReadFile(file)
+	for block := new(pem.Block); err == nil && block != nil; {
+		if block, rest = pem.Decode(rest); block != nil && block.Type == "CERTIFICATE" {
+			return block.Bytes
+		}
+	}
+	return nil
+}
