@@ -22,10 +22,19 @@ const (
 	codeDuplicateInBatch          = 10201 // one of ours is stored already
 	codeDuplicateInProcess        = 10158 // our first attempt is still under way
 	codeBatchIncomplete           = 10176 // the batch was dropped before its commit
+	codeTooManyBatches            = 10210 // more batches under way than the broker takes
+	codeNoPeers                   = 10005 // the cluster has not gathered yet
 	codeNoMessage                 = 10037 // nothing at that sequence or subject
 	codeStoreFailed               = 10077 // the stream could not write
 	codeInsufficientResources     = 10023
 	codeStorageExceeded           = 10047
+)
+
+// Bounds of atomic batches: what the broker takes, and how many at once it is
+// given.
+const (
+	maxFacts   = 1000
+	maxBatches = 32
 )
 
 // Append implements eventstore.Store.
@@ -96,8 +105,8 @@ func (s *Store) messages(commits []eventstore.Commit) (msgs []*nats.Msg, log dom
 			msgs = append(msgs, m)
 		}
 	}
-	if len(msgs) == 0 {
-		return nil, "", errors.New("jetstream: nothing to append")
+	if len(msgs) == 0 || len(msgs) > maxFacts {
+		return nil, "", fmt.Errorf("jetstream: an append takes 1 to %d facts, not %d", maxFacts, len(msgs))
 	}
 	return msgs, log, nil
 }
@@ -109,18 +118,20 @@ func (s *Store) publish(ctx context.Context, log domain.Log, commits []eventstor
 	ctx, cancel := context.WithTimeout(ctx, s.opts.MaxWait)
 	defer cancel()
 	for attempt := 0; ; attempt++ {
-		seqs, err := s.send(ctx, msgs)
-		if err == nil {
+		seqs, duplicate, err := s.send(ctx, msgs)
+		if err == nil && !duplicate {
 			return seqs, nil
 		}
 		switch codeOf(err) {
 		case codeWrongLastSequence, codeWrongLastSequenceConstant, codeDuplicateInBatch:
 			return s.recognise(ctx, log, commits, msgs)
 		case codeStoreFailed, codeInsufficientResources, codeStorageExceeded:
-			s.fail(err)
-			return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
-		case codeDuplicateInProcess, codeBatchIncomplete:
+			return nil, s.refused(err)
+		case codeDuplicateInProcess, codeBatchIncomplete, codeTooManyBatches:
 		case 0:
+			if duplicate {
+				return s.own(ctx, log, commits, seqs[0])
+			}
 			if !transient(err) {
 				return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 			}
@@ -136,6 +147,17 @@ func (s *Store) publish(ctx context.Context, log domain.Log, commits []eventstor
 	}
 }
 
+// refused turns an error of the broker's storage into ours. A stream that could
+// not write must be reopened; one that is full must not.
+func (s *Store) refused(err error) error {
+	if codeOf(err) == codeStoreFailed {
+		s.fail(err)
+	} else {
+		err = fmt.Errorf("the log has reached its size limit, see JETSTREAM_MAX_STORE: %w", err)
+	}
+	return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+}
+
 // pause waits before a repeated attempt; false when there is no time for one.
 func (s *Store) pause(ctx context.Context, attempt int) bool {
 	select {
@@ -149,15 +171,23 @@ func (s *Store) pause(ctx context.Context, attempt int) bool {
 // attemptWait bounds one exchange, so that a lost answer leaves time to ask again.
 func (s *Store) attemptWait() time.Duration { return min(s.opts.MaxWait/2, 5*time.Second) }
 
-// send makes one attempt to store msgs, all or none.
-func (s *Store) send(ctx context.Context, msgs []*nats.Msg) ([]uint64, error) {
+// send makes one attempt to store msgs, all or none. A duplicate is a single
+// message whose id is stored already.
+func (s *Store) send(ctx context.Context, msgs []*nats.Msg) (seqs []uint64, duplicate bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.attemptWait())
 	defer cancel()
 	if len(msgs) == 1 {
 		ack, err := s.request(ctx, msgs[0])
-		return []uint64{ack.Sequence}, err
+		return []uint64{ack.Sequence}, ack.Duplicate, err
 	}
-	return s.sendBatch(ctx, msgs)
+	select {
+	case s.batches <- struct{}{}:
+		defer func() { <-s.batches }()
+	case <-ctx.Done():
+		return nil, false, ctx.Err()
+	}
+	seqs, err = s.sendBatch(ctx, msgs)
+	return seqs, false, err
 }
 
 // sendBatch stores several messages atomically. Only the first and the last are
@@ -169,28 +199,30 @@ func (s *Store) sendBatch(ctx context.Context, msgs []*nats.Msg) ([]uint64, erro
 		m.Header[headerBatchSeq] = []string{strconv.Itoa(i + 1)}
 		m.Header[headerBatchSize] = []string{strconv.Itoa(len(msgs))}
 	}
-	for i, m := range msgs[:len(msgs)-1] {
-		if i > 0 {
-			if err := s.nc.PublishMsg(m); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if _, err := s.request(ctx, m); err != nil {
+	first, last := msgs[0], msgs[len(msgs)-1]
+	if _, err := s.request(ctx, first); err != nil {
+		return nil, err
+	}
+	for _, m := range msgs[1 : len(msgs)-1] {
+		if err := s.nc.PublishMsg(m); err != nil {
 			return nil, err
 		}
 	}
-	last := msgs[len(msgs)-1]
 	last.Header[headerBatchCommit] = []string{"1"}
 	ack, err := s.request(ctx, last)
 	if err != nil {
 		return nil, err
 	}
-	seqs := make([]uint64, len(msgs))
+	return run(ack.Sequence-uint64(len(msgs)-1), len(msgs)), nil
+}
+
+// run returns n sequences from first on.
+func run(first uint64, n int) []uint64 {
+	seqs := make([]uint64, n)
 	for i := range seqs {
-		seqs[i] = ack.Sequence - uint64(len(msgs)-1-i)
+		seqs[i] = first + uint64(i)
 	}
-	return seqs, nil
+	return seqs
 }
 
 // pubAck is the broker's answer to a publish.
@@ -231,26 +263,69 @@ func codeOf(err error) int {
 // known id: when the events that follow the expectation are the very ones we
 // sent, an earlier attempt was stored and only its answer was lost.
 func (s *Store) recognise(ctx context.Context, log domain.Log, commits []eventstore.Commit, msgs []*nats.Msg) ([]uint64, error) {
-	var seqs []uint64
-	for _, c := range commits {
-		from, filter := c.Expected+1, aggregateFilter(c.Stream)
-		if log == domain.Activity {
-			filter = activityRoot + token(c.Stream.Scope) + ".>"
-		}
-		for _, f := range c.Facts {
-			m, ok, err := s.get(ctx, string(log), getRequest{NextFor: filter, Seq: from})
-			if err != nil {
-				return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
-			}
-			if !ok || m.header.Get(headerID) != f.ID {
-				return nil, eventstore.ErrConflict
-			}
-			seqs = append(seqs, m.seq)
-			from = m.seq + 1
-		}
+	if log == domain.Activity {
+		return s.recogniseActivity(ctx, commits, msgs)
 	}
-	if len(seqs) != len(msgs) {
+	c := commits[0]
+	m, ok, err := s.get(ctx, string(log), getRequest{NextFor: aggregateFilter(c.Stream), Seq: c.Expected + 1})
+	if err != nil {
+		return nil, err
+	}
+	if !ok || m.header.Get(headerID) != c.Facts[0].ID {
 		return nil, eventstore.ErrConflict
 	}
-	return seqs, nil
+	return s.own(ctx, log, commits, m.seq)
+}
+
+// recogniseActivity finds a commit without an expectation: its first event,
+// sent once more by itself, is answered with where it is stored.
+func (s *Store) recogniseActivity(ctx context.Context, commits []eventstore.Commit, msgs []*nats.Msg) ([]uint64, error) {
+	first := &nats.Msg{Subject: msgs[0].Subject, Data: msgs[0].Data, Header: nats.Header{
+		headerID: msgs[0].Header[headerID], headerType: msgs[0].Header[headerType],
+	}}
+	ack, err := s.request(ctx, first)
+	if err != nil || !ack.Duplicate {
+		return nil, fmt.Errorf("%w: the outcome is unknown: %w", eventstore.ErrUnavailable, errors.Join(err, errors.New("an id was refused as known, and is not")))
+	}
+	return s.own(ctx, domain.Activity, commits, ack.Sequence)
+}
+
+// errBurned says that ids are stored with a commit that never counted.
+var errBurned = errors.New("these ids belong to a commit that is void")
+
+// own checks that what is stored from seq on are the facts of commits, and
+// returns where.
+func (s *Store) own(ctx context.Context, log domain.Log, commits []eventstore.Commit, seq uint64) ([]uint64, error) {
+	first, at := seq, seq
+	for _, c := range commits {
+		for _, f := range c.Facts {
+			m, ok, err := s.at(ctx, log, at)
+			if err != nil {
+				return nil, err
+			}
+			ev, err := s.settledIf(ctx, ok, log, m)
+			switch {
+			case err != nil:
+				return nil, err
+			case !ok || ev.ID != f.ID || ev.Stream != c.Stream:
+				return nil, fmt.Errorf("jetstream: event id %s is used twice", f.ID)
+			case isVoid(ev.Data):
+				return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, errBurned)
+			}
+			at++
+		}
+	}
+	return run(first, int(at-first)), nil
+}
+
+func (s *Store) settledIf(ctx context.Context, ok bool, log domain.Log, m stored) (domain.Recorded, error) {
+	if !ok {
+		return domain.Recorded{}, nil
+	}
+	return s.settled(ctx, log, m)
+}
+
+func isVoid(ev domain.Event) bool {
+	_, void := ev.(domain.Void)
+	return void
 }

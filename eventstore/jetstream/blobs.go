@@ -14,24 +14,28 @@ import (
 	"svc/eventstore"
 )
 
-// PutBlob stores what r holds under its SHA-256, unless it is there already,
-// and returns that name once the content is on disk.
+// PutBlob stores content under its SHA-256, unless it is there already, and
+// returns that name once the content is on disk.
 func (s *Store) PutBlob(ctx context.Context, content []byte) (name string, err error) {
 	sum := sha256.Sum256(content)
 	name = hex.EncodeToString(sum[:])
 	if err := s.Writable(); err != nil {
 		return "", err
 	}
-	if _, err := s.blobs.GetInfo(ctx, name); err == nil {
-		return name, nil
-	}
-	err = s.durably(ctx, "OBJ_"+bucketBlobs, func() (uint64, error) {
-		if _, err := s.blobs.Put(ctx, jetstream.ObjectMeta{Name: name}, bytes.NewReader(content)); err != nil {
-			return 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
-		}
-		return s.lastOf(ctx, "OBJ_"+bucketBlobs)
-	})
+	// Two puts of one content at once would leave chunks that belong to none.
+	_, err, _ = s.putting.Do(name, func() (any, error) { return nil, s.putBlob(ctx, name, content) })
 	return name, err
+}
+
+func (s *Store) putBlob(ctx context.Context, name string, content []byte) error {
+	return s.durably(ctx, streamBlobs, func() (uint64, error) {
+		if _, err := s.blobs.GetInfo(ctx, name); err != nil {
+			if _, err := s.blobs.Put(ctx, jetstream.ObjectMeta{Name: name}, bytes.NewReader(content)); err != nil {
+				return 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+			}
+		}
+		return s.lastOf(ctx, streamBlobs) // also when it was there: it may not be on disk yet
+	})
 }
 
 // lastOf returns the last sequence of a stream.

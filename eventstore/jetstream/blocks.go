@@ -7,27 +7,44 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// blockFiles fsyncs the newest block files of a stream. Blocks are numbered
-// upwards; a block that was left behind by a newer one changes no more.
+// blockFiles fsyncs the block files of a stream. Blocks are numbered upwards,
+// and messages go to the newest.
+//
+// In a dense stream blocks are only ever added, one number after another, so
+// that the next one is found by its name. Elsewhere purges leave holes in the
+// numbers and compaction replaces older blocks: there the directory is listed
+// whenever it changed, and every block that is new or another file is synced.
 type blockFiles struct {
-	dir    string
+	dir   string
+	dense bool
+
 	newest uint64 // number of the block in file; 0 before there is one
 	file   *os.File
+
+	known  map[uint64]blockID // synced blocks, of a stream that is not dense
+	listed time.Time          // when the directory was last listed
+	stamp  time.Time          // its time of change then
+}
+
+// blockID tells whether a block is still the same file of the same length.
+type blockID struct {
+	inode uint64
+	size  int64
 }
 
 func (b *blockFiles) path(n uint64) string {
 	return filepath.Join(b.dir, strconv.FormatUint(n, 10)+".blk")
 }
 
-// sync makes every byte written so far durable: the block known last, and all
-// that appeared since, with the directory that names them.
+// sync makes every byte written so far durable.
 func (b *blockFiles) sync() error {
-	if err := b.refresh(); err != nil {
-		return err
+	if b.file == nil || !b.dense && b.changed() {
+		return b.scan()
 	}
 	grew := false
 	for {
@@ -59,46 +76,82 @@ func (b *blockFiles) syncNewest() error {
 	return unix.Fdatasync(int(b.file.Fd()))
 }
 
-// refresh notices a block that was replaced or removed by compaction or purge.
-func (b *blockFiles) refresh() error {
-	if b.file == nil {
-		return b.scan()
-	}
-	held, err := b.file.Stat()
+// racy is how close to a change a listing may have missed another one: file
+// systems stamp changes with a coarse clock.
+const racy = 50 * time.Millisecond
+
+// changed reports whether names in the directory may have changed since it was
+// listed.
+func (b *blockFiles) changed() bool {
+	info, err := os.Stat(b.dir)
+	return err != nil || !info.ModTime().Equal(b.stamp) || b.listed.Sub(b.stamp) < racy
+}
+
+// scan lists the directory, syncs every block that it does not know as it is,
+// and holds the newest one open.
+func (b *blockFiles) scan() error {
+	info, err := os.Stat(b.dir)
 	if err != nil {
 		return err
 	}
-	named, err := os.Stat(b.path(b.newest))
-	if err == nil && os.SameFile(held, named) {
-		return nil
-	}
-	b.close()
-	return b.scan()
-}
-
-// scan opens the newest block and fsyncs the directory.
-func (b *blockFiles) scan() error {
+	b.stamp, b.listed = info.ModTime(), time.Now()
 	entries, err := os.ReadDir(b.dir)
 	if err != nil {
 		return err
 	}
-	newest := uint64(0)
+	known, newest := make(map[uint64]blockID, len(entries)), uint64(0)
 	for _, e := range entries {
 		n, err := strconv.ParseUint(strings.TrimSuffix(e.Name(), ".blk"), 10, 64)
-		if err == nil && strings.HasSuffix(e.Name(), ".blk") {
-			newest = max(newest, n)
+		if err != nil || !strings.HasSuffix(e.Name(), ".blk") {
+			continue
 		}
+		id, err := b.syncUnknown(n)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // purged meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		known[n], newest = id, max(newest, n)
 	}
-	f, err := os.Open(b.path(newest))
-	if errors.Is(err, fs.ErrNotExist) {
-		b.newest = 0
-		return nil
-	}
-	if err != nil {
+	b.known = known
+	if err := b.hold(newest); err != nil {
 		return err
 	}
-	b.file, b.newest = f, newest
 	return syncDir(b.dir)
+}
+
+// syncUnknown syncs block n, unless it is known as it is.
+func (b *blockFiles) syncUnknown(n uint64) (blockID, error) {
+	f, err := os.Open(b.path(n))
+	if err != nil {
+		return blockID{}, err
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return blockID{}, err
+	}
+	id := blockID{inode: st.Ino, size: st.Size}
+	if have, ok := b.known[n]; ok && have == id && n != b.newest {
+		return id, nil
+	}
+	return id, unix.Fdatasync(int(f.Fd()))
+}
+
+// hold keeps block n open as the newest.
+func (b *blockFiles) hold(n uint64) error {
+	b.close()
+	b.newest = n
+	if n == 0 {
+		return nil
+	}
+	f, err := os.Open(b.path(n))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // purged meanwhile: the next sync lists again
+	}
+	b.file = f
+	return err
 }
 
 func (b *blockFiles) close() {

@@ -33,7 +33,11 @@ func (s *Store) Bucket(ctx context.Context, c BucketConfig) (*Bucket, error) {
 	if c.Volatile {
 		cfg.Storage = jetstream.MemoryStorage
 	}
-	kv, err := s.js.CreateOrUpdateKeyValue(ctx, cfg)
+	var kv jetstream.KeyValue
+	err := s.insist(ctx, func(ctx context.Context) (err error) {
+		kv, err = s.js.CreateOrUpdateKeyValue(ctx, cfg)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("bucket %s: %w", c.Name, err)
 	}
@@ -47,17 +51,21 @@ func (s *Store) Bucket(ctx context.Context, c BucketConfig) (*Bucket, error) {
 // ErrNoKey says that a bucket has no such key.
 var ErrNoKey = errors.New("jetstream: no such key")
 
-// Get returns the value of key and its revision.
+// Get returns the value of key and its revision, as the bucket's leader has it:
+// another replica may not know yet what was just written.
 func (b *Bucket) Get(ctx context.Context, key string) (value []byte, revision uint64, err error) {
-	e, err := b.kv.Get(ctx, bucketKey(key))
-	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrKeyDeleted) {
+	m, ok, err := b.store.get(ctx, b.stream, getRequest{LastFor: "$KV." + b.kv.Bucket() + "." + bucketKey(key)})
+	if err != nil {
+		return nil, 0, err
+	}
+	if !ok || m.header.Get(headerKeyOperation) != "" {
 		return nil, 0, ErrNoKey
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
-	}
-	return e.Value(), e.Revision(), nil
+	return m.data, m.seq, nil
 }
+
+// headerKeyOperation is on the messages that delete a key.
+const headerKeyOperation = "KV-Operation"
 
 // Put sets key, whatever it was.
 func (b *Bucket) Put(ctx context.Context, key string, value []byte) (revision uint64, err error) {

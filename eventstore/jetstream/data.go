@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -23,40 +24,69 @@ type Operation struct {
 	Body     []byte
 }
 
-// AppendData adds an operation to the data named by id when its last one is
-// expected (0: none), and returns its sequence once it is on disk. A snapshot
-// stands for everything before it, which is then purged.
-func (s *Store) AppendData(ctx context.Context, id domain.StreamID, expected uint64, snapshot bool, body []byte) (seq uint64, err error) {
+// Change is one operation to be added to a piece of user data.
+type Change struct {
+	ID       string // repeated with the same id it is stored once
+	Expected uint64 // sequence of the last operation; 0 for none
+	Snapshot bool   // stands for everything before it, which is then purged
+	Body     []byte
+}
+
+// AppendData adds a change to the data named by id and returns its sequence
+// once it is on disk. It fails like Append.
+func (s *Store) AppendData(ctx context.Context, id domain.StreamID, c Change) (seq uint64, err error) {
 	if err := s.Writable(); err != nil {
 		return 0, err
 	}
 	subject := dataSubject(id)
-	m := &nats.Msg{Subject: subject, Data: body, Header: nats.Header{
-		headerExpect: {strconv.FormatUint(expected, 10)},
+	m := &nats.Msg{Subject: subject, Data: c.Body, Header: nats.Header{
+		headerID: {c.ID}, headerExpect: {strconv.FormatUint(c.Expected, 10)},
 	}}
-	if snapshot {
+	if c.Snapshot {
 		m.Header[headerSnapshot] = []string{"1"}
 	}
 	err = s.durably(ctx, streamData, func() (uint64, error) {
-		seq, err = s.sendOne(ctx, m)
+		seq, err = s.sendUntilKnown(ctx, streamData, m, getRequest{NextFor: subject, Seq: c.Expected + 1})
 		return seq, err
 	})
-	if err != nil || !snapshot {
-		return seq, err
+	if err == nil && c.Snapshot {
+		if err := s.purgeBelow(ctx, streamData, subject, seq); err != nil {
+			s.opts.Log.Warn("operations before a snapshot were not purged; the next one does it", "data", id.String(), "err", err)
+		}
 	}
-	return seq, s.purgeBelow(ctx, streamData, subject, seq)
+	return seq, err
 }
 
-// sendOne publishes a message that has no id of its own.
-func (s *Store) sendOne(ctx context.Context, m *nats.Msg) (uint64, error) {
+// sendUntilKnown publishes one message until its outcome is known. When it is
+// refused for its expectation, winner names the message that may be it.
+func (s *Store) sendUntilKnown(ctx context.Context, stream string, m *nats.Msg, winner getRequest) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.MaxWait)
+	defer cancel()
+	for attempt := 0; ; attempt++ {
+		seq, err := s.sendOne(ctx, m)
+		if errors.Is(err, eventstore.ErrConflict) {
+			won, ok, getErr := s.get(ctx, stream, winner)
+			if getErr == nil && ok && won.header.Get(headerID) == m.Header.Get(headerID) {
+				return won.seq, nil
+			}
+			return 0, errors.Join(err, getErr)
+		}
+		if err == nil || !transient(err) || !s.pause(ctx, attempt) {
+			return seq, err
+		}
+	}
+}
+
+// sendOne makes one attempt to publish a message.
+func (s *Store) sendOne(ctx context.Context, m *nats.Msg) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.attemptWait())
 	defer cancel()
 	ack, err := s.request(ctx, m)
 	switch codeOf(err) {
 	case codeWrongLastSequence, codeWrongLastSequenceConstant:
 		return 0, eventstore.ErrConflict
 	case codeStoreFailed, codeInsufficientResources, codeStorageExceeded:
-		s.fail(err)
+		return 0, s.refused(err)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
@@ -67,9 +97,13 @@ func (s *Store) sendOne(ctx context.Context, m *nats.Msg) (uint64, error) {
 // LoadData returns the operations of id since its last snapshot, that snapshot
 // first.
 func (s *Store) LoadData(ctx context.Context, id domain.StreamID) ([]Operation, error) {
+	least, err := s.leastLoad(ctx, streamData, dataSubject(id))
+	if err != nil {
+		return nil, err
+	}
 	var ops []Operation
-	for next := uint64(1); ; {
-		msgs, more, err := s.fetch(ctx, streamData, dataSubject(id), next, loadBatch)
+	for last, attempt := uint64(0), 0; ; {
+		msgs, more, err := s.fetch(ctx, streamData, dataSubject(id), last+1, loadBatch)
 		if err != nil {
 			return nil, err
 		}
@@ -79,10 +113,13 @@ func (s *Store) LoadData(ctx context.Context, id domain.StreamID) ([]Operation, 
 				ops = nil // a purge that a crash forestalled
 			}
 			ops = append(ops, op)
-			next = m.seq + 1
+			last = m.seq
 		}
-		if !more {
-			return ops, nil
+		if !more && last >= least {
+			return ops, s.onDisk(ctx, streamData, last)
+		}
+		if attempt++; !more && !s.pause(ctx, attempt) {
+			return nil, fmt.Errorf("%w: the replica is behind", eventstore.ErrUnavailable)
 		}
 	}
 }

@@ -8,46 +8,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"svc/eventstore"
+	"svc/domain"
 )
 
 // errDiskLow is why appends are refused below the watermark.
 var errDiskLow = errors.New("the disk is low")
 
-// Writable returns nil when appends are possible now, else an error that is
-// eventstore.ErrUnavailable and says why.
-func (s *Store) Writable() error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.stopped != nil {
-		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, s.stopped)
-	}
-	return nil
-}
-
-func (s *Store) setStopped(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stopped = err
-}
-
-// fail stops appends after a write or an fsync that went wrong, and watchDisk
-// reopens the embedded broker. In a cluster the fault may be another node's, and
-// a broker that is stopped takes the quorum with it: appends are only refused
-// one by one there, as with an external broker, which looks after itself.
-func (s *Store) fail(err error) {
-	s.opts.Log.Error("the log took no write", "err", err)
-	if s.alone() {
-		s.setStopped(fmt.Errorf("%w: %w", errBroken, err))
-	}
-}
-
-// errBroken marks a fault after which the files must be read anew.
-var errBroken = errors.New("a write to the log failed")
-
 const (
 	diskPeriod = 250 * time.Millisecond
 	leastFree  = 1 << 20 // without which it is no use to try
+	longestGap = 5 * time.Second
 )
 
 // watchDisk refuses appends while the disk is low, and reopens the embedded
@@ -59,42 +29,54 @@ func (s *Store) watchDisk() {
 	}
 	tick := time.NewTicker(diskPeriod)
 	defer tick.Stop()
+	var next time.Time    // before which the broker is not reopened again
+	gap := 2 * diskPeriod // grows while reopening does not help
 	for {
 		select {
 		case <-s.closing:
 			return
 		case <-tick.C:
-			s.checkDisk()
+		}
+		spacious := s.checkDisk()
+		s.checkHealth()
+		switch broken := s.faults.isBroken(); {
+		case broken == 0 && time.Now().After(next):
+			gap = 2 * diskPeriod
+		case broken > 0 && spacious && time.Now().After(next):
+			s.reopen(broken)
+			next, gap = time.Now().Add(gap), min(2*gap, longestGap)
 		}
 	}
 }
 
-func (s *Store) checkDisk() {
+// checkDisk notes whether the disk is low, and reports whether it is not.
+func (s *Store) checkDisk() (spacious bool) {
+	least := max(s.opts.MinFree(), leastFree)
 	free, err := diskFree(s.opts.Dir)
-	if err != nil {
-		s.setStopped(fmt.Errorf("the data directory cannot be examined: %w", err))
-		return
-	}
-	why := s.Writable()
-	if errors.Is(why, ErrDamaged) {
-		return
-	}
-	if why == nil && s.alone() {
-		if err := s.broker.health(); err != nil {
-			s.fail(err)
-			why = s.Writable()
-		}
-	}
-	low := free < max(s.opts.MinFree(), leastFree)
 	switch {
-	case errors.Is(why, errBroken) && !low:
-		s.reopen()
-	case low && why == nil:
-		s.opts.Log.Error("the disk is low: writes are refused until there is space", "freeBytes", free, "minBytes", s.opts.MinFree())
-		s.setStopped(fmt.Errorf("%w: %d MB free, DISK_MIN_FREE_MB asks for %d", errDiskLow, free>>20, s.opts.MinFree()>>20))
-	case !low && why != nil && !errors.Is(why, errBroken):
-		s.opts.Log.Info("writes are possible again", "freeBytes", free)
-		s.setStopped(nil)
+	case err != nil:
+		err = fmt.Errorf("the data directory cannot be examined: %w", err)
+	case free < least:
+		err = fmt.Errorf("%w: %d MB free, DISK_MIN_FREE_MB asks for %d", errDiskLow, free>>20, s.opts.MinFree()>>20)
+	}
+	switch changed := s.faults.setLow(err); {
+	case changed && err != nil:
+		s.opts.Log.Error("writes are refused until there is space", "err", err)
+	case changed:
+		s.opts.Log.Info("there is space on the disk again", "freeBytes", free)
+	}
+	return err == nil
+}
+
+// checkHealth asks the broker what it found wrong: publishers are not told that
+// a stream could not write. In a cluster it finds wrong what passes by itself,
+// such as an election.
+func (s *Store) checkHealth() {
+	if s.opts.Cluster.Listen != "" || s.faults.isBroken() > 0 {
+		return
+	}
+	if err := errors.Join(s.broker.health(), s.gateFault()); err != nil {
+		s.fail(err)
 	}
 }
 
@@ -107,26 +89,45 @@ func diskFree(dir string) (int64, error) {
 }
 
 // reopen stops the embedded broker, drops what the page cache claims, and
-// starts it again on what the disk holds. Nothing acknowledged can be missing
+// starts it again on what the disk holds. Nothing acknowledged may be missing
 // there: an append that was not fsynced was not acknowledged.
-func (s *Store) reopen() {
+func (s *Store) reopen(broken uint64) {
 	s.opts.Log.Warn("reopening the log after a failed write")
 	s.broker.stop()
 	s.broker.dropCaches()
-	if err := s.broker.start(); err != nil {
-		s.opts.Log.Error("the log could not be reopened, trying again", "err", err)
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), brokerStartTimeout)
 	defer cancel()
-	if err := s.ensure(ctx); err != nil {
+	err := s.broker.start()
+	if err == nil {
+		err = s.ensure(ctx)
+	}
+	if err == nil {
+		err = s.examine(ctx)
+	}
+	if err != nil {
 		s.opts.Log.Error("the log could not be reopened, trying again", "err", err)
 		return
 	}
-	s.setStopped(nil)
+	if !s.faults.mend(broken) || s.Writable() != nil {
+		return
+	}
 	if err := s.sealTails(ctx); err != nil {
 		s.fail(err)
 		return
 	}
 	s.opts.Log.Info("the log is open again, writes are possible")
+}
+
+// examine compares a reopened log with what was durable before.
+func (s *Store) examine(ctx context.Context) error {
+	for _, log := range domain.Logs() {
+		info, err := s.Info(ctx, log)
+		if err != nil {
+			return err
+		}
+		if was := s.Durable(log); info.Last < was {
+			s.faults.setDamaged(s.shorter(log, info.Last, was))
+		}
+	}
+	return nil
 }

@@ -19,9 +19,7 @@ import (
 // and would answer the second call with success. It stays shut until the store
 // has reopened the stream.
 type gate struct {
-	dir     string        // the stream's directory with its block files
-	observe func(n int)   // told how many waited for one fsync
-	fail    func(error)   // told once when the gate shuts
+	gateOptions
 	durable atomic.Uint64 // highest sequence known to be on disk
 
 	coming atomic.Int64  // appends that are on their way and have not joined yet
@@ -36,7 +34,6 @@ type gate struct {
 	ended  chan struct{}
 	closed bool
 
-	mark   *watermark    // of an event log; nil for other streams
 	blocks blockFiles    // owned by run
 	took   time.Duration // by the last fsync; owned by run
 }
@@ -49,16 +46,25 @@ type round struct {
 	err  error
 }
 
+// gateOptions describe a gate.
+type gateOptions struct {
+	dir     string      // the stream's directory with its block files
+	top     string      // up to which the names of directories are made durable
+	dense   bool        // whether blocks are only ever added, one number after another
+	mark    *watermark  // of an event log; nil for other streams. The gate closes it
+	observe func(n int) // told how many waited for one fsync
+	fail    func(error) // told once when the gate shuts
+}
+
 // openGate returns a running gate over the block files below dir. What is there
-// already is made durable first, with the directories up to top. The gate keeps
-// mark up to date, and closes it.
-func openGate(dir, top string, mark *watermark, observe func(int), fail func(error)) (*gate, error) {
+// already is made durable first, with the directories up to top.
+func openGate(o gateOptions) (*gate, error) {
 	g := &gate{
-		dir: dir, mark: mark, observe: observe, fail: fail,
-		settle: make(chan struct{}, 1), wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
-		blocks: blockFiles{dir: dir},
+		gateOptions: o,
+		settle:      make(chan struct{}, 1), wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
+		blocks: blockFiles{dir: o.dir, dense: o.dense},
 	}
-	if err := syncTree(filepath.Dir(dir), top); err != nil {
+	if err := syncTree(filepath.Dir(o.dir), o.top); err != nil {
 		return nil, err
 	}
 	if err := g.blocks.scan(); err != nil {
@@ -130,8 +136,16 @@ func (g *gate) run() {
 	if g.mark != nil {
 		defer g.mark.file.Close()
 	}
+	var tick <-chan time.Time
+	if !g.dense {
+		t := time.NewTicker(rewritePeriod)
+		defer t.Stop()
+		tick = t.C
+	}
 	for {
 		select {
+		case <-tick:
+			g.followRewrites()
 		case <-g.wake:
 			g.gather()
 			g.serve()
@@ -140,6 +154,27 @@ func (g *gate) run() {
 			return
 		}
 	}
+}
+
+// rewritePeriod is how soon blocks that were rewritten are made durable.
+const rewritePeriod = time.Second
+
+// followRewrites makes durable what a purge or a compaction wrote, also when
+// nobody appends.
+func (g *gate) followRewrites() {
+	if g.fault() != nil || !g.blocks.changed() {
+		return
+	}
+	if err := g.blocks.sync(); err != nil {
+		g.shut(fmt.Errorf("fsync %s: %w", g.dir, err))
+	}
+}
+
+// fault returns why the gate is shut; nil when it is not.
+func (g *gate) fault() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.err
 }
 
 // gather gives appends that are on their way the time of about one fsync to
@@ -177,7 +212,7 @@ func (g *gate) serve() {
 		g.took = time.Since(start)
 	}
 	if err == nil && g.mark != nil {
-		err = g.mark.set(r.last)
+		err = g.mark.set(max(r.last, g.durable.Load()))
 	}
 	if err != nil {
 		g.shut(fmt.Errorf("fsync %s: %w", g.dir, err))

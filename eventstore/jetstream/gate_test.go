@@ -32,7 +32,9 @@ func newTrial(t *testing.T, mark *watermark) *trial {
 	require.NoError(t, os.MkdirAll(tr.dir, 0o700))
 	tr.write(t, 1, "first")
 	var err error
-	tr.gate, err = openGate(tr.dir, top, mark, func(n int) { tr.rounds <- n }, func(err error) { tr.failures <- err })
+	tr.gate, err = openGate(gateOptions{
+		dir: tr.dir, top: top, mark: mark, observe: func(n int) { tr.rounds <- n }, fail: func(err error) { tr.failures <- err },
+	})
 	require.NoError(t, err)
 	return tr
 }
@@ -103,7 +105,10 @@ func TestManyWritersShareFsyncs(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "1.blk"), nil, 0o600))
 	var fsyncs, served, seq atomic.Int64
-	g, err := openGate(dir, filepath.Dir(dir), nil, func(n int) { fsyncs.Add(1); served.Add(int64(n)) }, func(err error) { t.Error(err) })
+	g, err := openGate(gateOptions{
+		dir: dir, top: filepath.Dir(dir), dense: true,
+		observe: func(n int) { fsyncs.Add(1); served.Add(int64(n)) }, fail: func(err error) { t.Error(err) },
+	})
 	require.NoError(t, err)
 	var writers sync.WaitGroup
 	for range 32 {
@@ -285,7 +290,7 @@ func TestALoneWriterDoesNotWaitForOthers(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "1.blk"), nil, 0o600))
 	synctest.Test(t, func(t *testing.T) {
-		g, err := openGate(dir, filepath.Dir(dir), nil, func(int) {}, func(err error) { t.Error(err) })
+		g, err := openGate(gateOptions{dir: dir, top: filepath.Dir(dir), dense: true, observe: func(int) {}, fail: func(err error) { t.Error(err) }})
 		require.NoError(t, err)
 		defer g.close()
 		start := time.Now()
@@ -309,6 +314,6 @@ func TestALoneWriterDoesNotWaitForOthers(t *testing.T) {
 }
 
 func TestAGateOverNothingIsRefused(t *testing.T) {
-	_, err := openGate(filepath.Join(t.TempDir(), "missing", "msgs"), t.TempDir(), nil, nil, nil)
+	_, err := openGate(gateOptions{dir: filepath.Join(t.TempDir(), "missing", "msgs"), top: t.TempDir()})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -19,7 +19,7 @@ const loadBatch = 500
 
 // Load implements eventstore.Store.
 func (s *Store) Load(ctx context.Context, id domain.StreamID, after uint64) ([]domain.Recorded, error) {
-	least, err := s.leastLoad(ctx, id)
+	least, err := s.leastLoad(ctx, string(domain.State), aggregateFilter(id))
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", id, err)
 	}
@@ -38,7 +38,7 @@ func (s *Store) Load(ctx context.Context, id domain.StreamID, after uint64) ([]d
 			after = m.seq
 		}
 		if !more && after >= least {
-			return events, nil
+			return events, s.loadedOnDisk(ctx, events)
 		}
 		if !more {
 			if attempt++; !s.pause(ctx, attempt) {
@@ -48,13 +48,21 @@ func (s *Store) Load(ctx context.Context, id domain.StreamID, after uint64) ([]d
 	}
 }
 
+// loadedOnDisk waits until the events are on disk.
+func (s *Store) loadedOnDisk(ctx context.Context, events []domain.Recorded) error {
+	if len(events) == 0 {
+		return nil
+	}
+	return s.onDisk(ctx, string(domain.State), events[len(events)-1].Seq)
+}
+
 // leastLoad returns the sequence up to which a load must reach. Runs of
 // messages are served by any replica, and one may be behind: the leader knows.
-func (s *Store) leastLoad(ctx context.Context, id domain.StreamID) (uint64, error) {
+func (s *Store) leastLoad(ctx context.Context, stream, filter string) (uint64, error) {
 	if s.opts.Replicas == 1 {
 		return 0, nil
 	}
-	m, ok, err := s.get(ctx, string(domain.State), getRequest{LastFor: aggregateFilter(id)})
+	m, ok, err := s.get(ctx, stream, getRequest{LastFor: filter})
 	if err != nil || !ok {
 		return 0, err
 	}
@@ -77,18 +85,32 @@ func (s *Store) settled(ctx context.Context, log domain.Log, m stored) (domain.R
 	if err != nil {
 		return ev, err
 	}
-	id, seq, size := m.batch()
-	if size == 0 || seq == size {
-		return ev, nil
-	}
-	last, ok, err := s.at(ctx, log, m.seq+size-seq)
-	if err != nil {
-		return ev, err
-	}
-	if lastID, n, _ := last.batch(); !ok || lastID != id || n != size {
+	whole, err := s.completed(ctx, log, m)
+	if err == nil && !whole {
 		ev.Data = domain.Void{Name: ev.Data.EventType()}
 	}
-	return ev, nil
+	return ev, err
+}
+
+// completed reports whether the batch of m was committed: whether its last
+// message is, or was, where it belongs. What was purged counts as having been
+// there; what the log never reached, or gave to another, was not.
+func (s *Store) completed(ctx context.Context, log domain.Log, m stored) (bool, error) {
+	id, seq, size := m.batch()
+	if seq == size {
+		return true, nil
+	}
+	end := m.seq + size - seq
+	last, ok, err := s.at(ctx, log, end)
+	if err != nil {
+		return false, err
+	}
+	if ok {
+		lastID, n, _ := last.batch()
+		return lastID == id && n == size, nil
+	}
+	info, err := s.Info(ctx, log)
+	return info.Last >= end, err
 }
 
 // at returns the message at seq.

@@ -23,8 +23,7 @@ func (s *Store) sealTails(ctx context.Context) error {
 }
 
 func (s *Store) sealTail(ctx context.Context, log domain.Log) error {
-	root := map[domain.Log]string{domain.State: stateRoot, domain.Activity: activityRoot}[log]
-	last, ok, err := s.get(ctx, string(log), getRequest{LastFor: root + ">"})
+	last, ok, err := s.get(ctx, string(log), getRequest{LastFor: rootOf(log) + ">"})
 	if err != nil || !ok {
 		return err
 	}

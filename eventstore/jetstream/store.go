@@ -3,17 +3,14 @@ package jetstream
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/singleflight"
 
 	"svc/domain"
 	"svc/eventstore"
@@ -28,14 +25,17 @@ type Store struct {
 	blobs   jetstream.ObjectStore
 	metrics metrics
 
-	known  [2]atomic.Uint64 // highest sequence seen of STATE, ACTIVITY
-	extent *extent          // learns what others appended
+	known   [2]atomic.Uint64   // highest sequence seen of STATE, ACTIVITY
+	extent  *extent            // learns what others appended
+	faults  faults             // why appends are refused
+	batches chan struct{}      // held while an atomic batch is sent
+	putting singleflight.Group // blobs on their way, by name
 
 	mu       sync.RWMutex
 	gates    map[string]*gate // by stream; empty when the broker syncs
-	stopped  error            // why appends are refused; nil when they are not
 	epoch    chan struct{}    // closed and replaced when the broker was restarted
 	closing  chan struct{}
+	closed   sync.Once
 	watchers sync.WaitGroup
 }
 
@@ -48,7 +48,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: o, gates: map[string]*gate{}, epoch: make(chan struct{}), closing: make(chan struct{}), extent: newExtent()}
+	s := &Store{opts: o, gates: map[string]*gate{}, epoch: make(chan struct{}), closing: make(chan struct{}), extent: newExtent(), batches: make(chan struct{}, maxBatches)}
 	s.metrics = newMetrics(o.Metrics)
 	if err := s.open(ctx); err != nil {
 		s.abandon()
@@ -88,33 +88,10 @@ func (s *Store) open(ctx context.Context) error {
 
 // ensure waits for streams that exist, have a leader, and are gated.
 func (s *Store) ensure(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, brokerStartTimeout)
-	defer cancel()
-	for wait := firstTry; ; wait = min(2*wait, lastTry) {
-		err := s.tryStreams(ctx, wait)
-		if err == nil {
-			return s.openGates()
-		}
-		if !transient(err) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the broker does not serve its streams: %w", err)
-		case <-time.After(200 * time.Millisecond):
-		}
+	if err := s.insist(ctx, s.ensureStreams); err != nil {
+		return err
 	}
-}
-
-// Bounds of one attempt: a stream without a leader yet does not answer, and is
-// asked again soon; a slow broker is given more time.
-const firstTry, lastTry = 500 * time.Millisecond, 8 * time.Second
-
-// tryStreams makes one attempt.
-func (s *Store) tryStreams(ctx context.Context, wait time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	return s.ensureStreams(ctx)
+	return s.openGates()
 }
 
 // learnExtent notes how far the logs reach, so that a fresh reader waits for it.
@@ -128,72 +105,6 @@ func (s *Store) learnExtent(ctx context.Context) error {
 		if g := s.gate(string(log)); g != nil {
 			g.advance(info.Last)
 		}
-	}
-	return nil
-}
-
-// openGates gates every stream of the embedded broker that is kept on disk.
-func (s *Store) openGates() error {
-	if !s.opts.grouped() {
-		return nil
-	}
-	names := []string{string(domain.State), string(domain.Activity), streamData, streamPayloads, "OBJ_" + bucketBlobs}
-	for _, name := range names {
-		if err := s.openGate(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Store) openGate(stream string) error {
-	dir := filepath.Join(s.opts.Dir, "jetstream", "$G", "streams", stream, "msgs")
-	if _, err := os.Stat(dir); err != nil {
-		return fmt.Errorf("the embedded broker keeps %s elsewhere than expected: %w", stream, err)
-	}
-	var mark *watermark
-	if log := domain.Log(stream); slices.Contains(domain.Logs(), log) {
-		var err error
-		if mark, err = openWatermark(watermarkPath(s.opts.Dir, log)); err != nil {
-			return err
-		}
-	}
-	g, err := openGate(dir, filepath.Dir(filepath.Clean(s.opts.Dir)), mark, s.metrics.gateBatch, func(err error) { s.fail(err) })
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if old := s.gates[stream]; old != nil {
-		g.advance(old.durable.Load())
-		old.close()
-	}
-	s.gates[stream] = g
-	return nil
-}
-
-func (s *Store) gate(stream string) *gate {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.gates[stream]
-}
-
-// durably runs write, which stores something on stream and returns its last
-// sequence, and waits until that is on disk.
-func (s *Store) durably(ctx context.Context, stream string, write func() (uint64, error)) error {
-	g := s.gate(stream)
-	if g == nil {
-		_, err := write()
-		return err
-	}
-	g.enter()
-	seq, err := write()
-	if err != nil {
-		g.leave()
-		return err
-	}
-	if err := g.wait(ctx, seq); err != nil {
-		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
 	return nil
 }
@@ -239,8 +150,14 @@ func (s *Store) Info(ctx context.Context, log domain.Log) (eventstore.Info, erro
 	}, nil
 }
 
-// Close makes everything durable and ends the broker.
-func (s *Store) Close(ctx context.Context) error {
+// Close makes everything durable and ends the broker. Closing twice does
+// nothing more.
+func (s *Store) Close(ctx context.Context) (err error) {
+	s.closed.Do(func() { err = s.close(ctx) })
+	return err
+}
+
+func (s *Store) close(ctx context.Context) error {
 	close(s.closing)
 	s.watchers.Wait()
 	s.closeGates()
@@ -264,24 +181,4 @@ func (s *Store) abandon() {
 	if s.broker != nil {
 		s.broker.stop()
 	}
-}
-
-func (s *Store) closeGates() {
-	s.mu.Lock()
-	gates := s.gates
-	s.gates = map[string]*gate{}
-	s.mu.Unlock()
-	for _, g := range gates {
-		g.close()
-	}
-}
-
-// transient reports whether an error of the broker may pass by itself.
-func transient(err error) bool {
-	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
-		return api.Code == 503
-	}
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
-		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrConnectionReconnecting) ||
-		errors.Is(err, nats.ErrReconnectBufExceeded)
 }

@@ -18,6 +18,7 @@ const (
 	streamRates    = "RATES"
 	streamProbe    = "PROBE"
 	bucketBlobs    = "BLOBS"
+	streamBlobs    = "OBJ_" + bucketBlobs
 )
 
 // streamTable is every stream of the platform but the key-value buckets and the
@@ -66,7 +67,9 @@ func (s *Store) ensureStreams(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("object store %s: %w", bucketBlobs, err)
 	}
-	s.blobs = blobs
+	if s.blobs == nil {
+		s.blobs = blobs
+	}
 	return nil
 }
 

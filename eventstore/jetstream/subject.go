@@ -40,6 +40,14 @@ func subjectOf(log domain.Log, id domain.StreamID, eventType string) string {
 	return aggregateRoot(id) + typeTokens(eventType)
 }
 
+// rootOf returns the prefix shared by the subjects of a log.
+func rootOf(log domain.Log) string {
+	if log == domain.Activity {
+		return activityRoot
+	}
+	return stateRoot
+}
+
 // aggregateRoot returns the prefix shared by the subjects of one aggregate.
 func aggregateRoot(id domain.StreamID) string {
 	return stateRoot + token(id.Scope) + "." + token(id.Kind) + "." + token(id.ID) + "."

@@ -43,7 +43,14 @@ type reader struct {
 	log    domain.Log
 	next   uint64
 	handle func(eventstore.Batch) error
-	held   []domain.Recorded // of a batch whose commit has not come yet
+	held   []held // of a batch whose commit has not come yet
+	least  uint64 // what the log held when the consumer began
+}
+
+// held is an event and the message it came in.
+type held struct {
+	event domain.Recorded
+	msg   stored
 }
 
 // follow reads with one consumer for as long as it lasts.
@@ -51,27 +58,52 @@ func (r *reader) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := r.store.epochEnded()
+	if err := r.lookAhead(ctx); err != nil {
+		return r.retryLater(ctx, err)
+	}
 	consumer, pending, err := r.consumer(ctx)
 	if err != nil {
 		return r.retryLater(ctx, err)
 	}
-	if pending == 0 {
+	if r.pending(pending, r.next-1) == 0 {
 		if err := r.handle(eventstore.Batch{}); err != nil {
 			return err
 		}
 	}
-	msgs := make(chan jetstream.Msg, 2*batchEvents)
+	msgs := make(chan jetstream.Msg, batchEvents/4)
 	consume, err := consumer.Consume(func(m jetstream.Msg) {
 		select {
 		case msgs <- m:
 		case <-ctx.Done():
 		}
-	}, jetstream.PullMaxMessages(4*batchEvents), jetstream.PullHeartbeat(5*time.Second), jetstream.PullExpiry(30*time.Second))
+	}, jetstream.PullMaxMessagesWithBytesLimit(4*batchEvents, 2*batchBytes), jetstream.PullHeartbeat(5*time.Second), jetstream.PullExpiry(30*time.Second))
 	if err != nil {
 		return r.retryLater(ctx, err)
 	}
 	defer consume.Stop()
 	return r.pump(ctx, msgs, ended)
+}
+
+// lookAhead asks the leader for the last event. The consumer may read from a
+// replica that is behind and does not know what it lacks.
+func (r *reader) lookAhead(ctx context.Context) error {
+	if r.store.alone() {
+		return nil
+	}
+	last, ok, err := r.store.get(ctx, string(r.log), getRequest{LastFor: rootOf(r.log) + ">"})
+	if err == nil && ok {
+		r.least = last.seq
+	}
+	return err
+}
+
+// pending returns how many events follow the one at last, of which the consumer
+// knows told.
+func (r *reader) pending(told, last uint64) uint64 {
+	if last >= r.least {
+		return told
+	}
+	return max(told, r.least-last)
 }
 
 func (r *reader) consumer(ctx context.Context) (jetstream.Consumer, uint64, error) {
@@ -120,7 +152,7 @@ func (r *reader) batch(ctx context.Context, m jetstream.Msg, more <-chan jetstre
 	var b eventstore.Batch
 	size := 0
 	for {
-		pending, n, err := r.take(&b, m)
+		pending, n, err := r.take(ctx, &b, m)
 		if err != nil {
 			return err
 		}
@@ -138,7 +170,11 @@ func (r *reader) batch(ctx context.Context, m jetstream.Msg, more <-chan jetstre
 	if len(b.Events) == 0 && b.Pending > 0 {
 		return nil
 	}
-	b.Pending += uint64(len(r.held))
+	last := r.next - 1
+	if n := len(b.Events); n > 0 {
+		last = b.Events[n-1].Seq
+	}
+	b.Pending = r.pending(b.Pending+uint64(len(r.held)), last)
 	return r.deliver(ctx, b)
 }
 
@@ -165,7 +201,7 @@ func (r *reader) deliver(ctx context.Context, b eventstore.Batch) error {
 
 // take decodes m into b. Members of an atomic batch are held until it is known
 // whether the batch was completed.
-func (r *reader) take(b *eventstore.Batch, m jetstream.Msg) (pending uint64, size int, err error) {
+func (r *reader) take(ctx context.Context, b *eventstore.Batch, m jetstream.Msg) (pending uint64, size int, err error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return 0, 0, fmt.Errorf("%s: a message without a place: %w", r.log, err)
@@ -175,35 +211,64 @@ func (r *reader) take(b *eventstore.Batch, m jetstream.Msg) (pending uint64, siz
 	if err != nil {
 		return 0, 0, err
 	}
-	_, seq, batchSize := st.batch()
-	if batchSize > 0 {
-		r.hold(b, ev, seq, batchSize)
-	} else {
-		r.release(b, false)
+	id, seq, batchSize := st.batch()
+	if len(r.held) > 0 && r.heldID() != id {
+		if err := r.release(ctx, b); err != nil {
+			return 0, 0, err
+		}
+	}
+	switch {
+	case batchSize == 0:
 		b.Events = append(b.Events, ev)
+	case seq == batchSize: // its commit: what came before it counts
+		b.Events = append(r.unhold(b.Events), ev)
+	default:
+		r.held = append(r.held, held{ev, st})
 	}
 	return meta.NumPending, len(st.data), nil
 }
 
-// hold keeps ev until the last of its batch has come.
-func (r *reader) hold(b *eventstore.Batch, ev domain.Recorded, seq, size uint64) {
-	if seq == 1 {
-		r.release(b, false)
-	}
-	r.held = append(r.held, ev)
-	if seq == size {
-		r.release(b, uint64(len(r.held)) == size)
-	}
+// heldID is the id of the batch that is held.
+func (r *reader) heldID() string {
+	id, _, _ := r.held[0].msg.batch()
+	return id
 }
 
-// release hands on what is held: as it is when the batch is complete, else as
-// events that never counted.
-func (r *reader) release(b *eventstore.Batch, complete bool) {
-	for _, ev := range r.held {
-		if !complete {
-			ev.Data = domain.Void{Name: ev.Data.EventType()}
-		}
-		b.Events = append(b.Events, ev)
+// unhold moves what is held behind events, as it is.
+func (r *reader) unhold(events []domain.Recorded) []domain.Recorded {
+	for _, h := range r.held {
+		events = append(events, h.event)
 	}
 	r.held = nil
+	return events
+}
+
+// release hands on what is held after something else followed it: as it is when
+// the batch was completed after all and its end was purged, else as events that
+// never counted.
+func (r *reader) release(ctx context.Context, b *eventstore.Batch) error {
+	whole, err := r.store.completed(ctx, r.log, r.held[len(r.held)-1].msg)
+	if err != nil {
+		return r.retryLater(ctx, err)
+	}
+	for i := range r.held {
+		if ev := &r.held[i].event; !whole {
+			ev.Data = domain.Void{Name: ev.Data.EventType()}
+		}
+	}
+	b.Events = r.unhold(b.Events)
+	return nil
+}
+
+// settleTail hands on what is held when the log goes on no further, because the
+// end of the batch was purged. A batch still being written stays held.
+func (r *reader) settleTail(ctx context.Context, b *eventstore.Batch) error {
+	whole, err := r.store.completed(ctx, r.log, r.held[len(r.held)-1].msg)
+	if err != nil {
+		return r.retryLater(ctx, err)
+	}
+	if whole {
+		b.Events = r.unhold(b.Events)
+	}
+	return nil
 }

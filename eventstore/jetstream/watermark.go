@@ -64,10 +64,15 @@ func (s *Store) checkWatermarks() {
 		if have >= was {
 			continue
 		}
-		s.opts.Log.Error("acknowledged events are missing from the log", "log", log, "last", have, "wasDurable", was)
-		s.setStopped(fmt.Errorf("%w: %s ends at %d and was on disk up to %d; restore the data directory from a backup, "+
-			"or accept the loss: remove %s and start again", ErrDamaged, log, have, was, watermarkPath(s.opts.Dir, log)))
+		s.faults.setDamaged(s.shorter(log, have, was))
 	}
+}
+
+// shorter says, and returns, that a log lost its end.
+func (s *Store) shorter(log domain.Log, have, was uint64) error {
+	s.opts.Log.Error("acknowledged events are missing from the log", "log", log, "last", have, "wasDurable", was)
+	return fmt.Errorf("%w: %s ends at %d and was on disk up to %d; restore the data directory from a backup, "+
+		"or accept the loss: remove %s and start again", ErrDamaged, log, have, was, watermarkPath(s.opts.Dir, log))
 }
 
 // Damage returns an error that is ErrDamaged when acknowledged events are known
