@@ -4,10 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"log/slog"
 	"slices"
-	"time"
 
 	"github.com/maypok86/otter/v2"
 
@@ -23,52 +20,21 @@ const (
 	recentIDs     = 32   // ids remembered per aggregate, to know one's own events
 )
 
-// Snapshots keep folded states, so that a long history is not folded again
-// after a restart. They may be lost at any time. Sequences are those of STATE.
-type Snapshots interface {
-	Get(id domain.StreamID, version int) (seq uint64, state []byte, ok bool)
-	Put(id domain.StreamID, version int, seq uint64, state []byte) error
-}
-
-// Engine runs commands against the log.
-type Engine struct {
-	store     eventstore.Store
-	snapshots Snapshots
-	host      domain.Host
-	log       *slog.Logger
-	cache     *otter.Cache[domain.StreamID, any] // of *folded[S]
-}
-
-// EngineOptions configure an Engine; only Store is required.
-type EngineOptions struct {
-	Store     eventstore.Store
-	Snapshots Snapshots // default none
-	Host      domain.Host
-	Log       *slog.Logger
-}
-
-// NewEngine returns an Engine.
-func NewEngine(o EngineOptions) (*Engine, error) {
-	if o.Store == nil {
-		return nil, errors.New("commands: EngineOptions.Store is required")
-	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
-	cache, err := otter.New(&otter.Options[domain.StreamID, any]{MaximumSize: cachedStates})
-	if err != nil {
-		return nil, err
-	}
-	return &Engine{store: o.Store, snapshots: o.Snapshots, host: o.Host, log: o.Log, cache: cache}, nil
-}
-
 // folded is an aggregate at a point of its history. It is never changed, only
 // replaced.
 type folded[S any] struct {
 	state  S
 	seq    uint64   // of its last event; 0 for none
 	recent []string // ids of its last events
+	voided []string // ids of its last events that never counted
 	length int      // events folded since the last snapshot
+}
+
+// snapshot is a folded aggregate as it is kept.
+type snapshot[S any] struct {
+	State  S        `json:"state"`
+	Recent []string `json:"recent,omitempty"`
+	Voided []string `json:"voided,omitempty"`
 }
 
 // Execution is one run of a command, as told to whoever asked.
@@ -86,9 +52,12 @@ type Precondition func(seq uint64) error
 // remembered state counts only when the append accepts it; a refusal is given
 // only after the state was brought up to date.
 func Execute[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, cmd C, pre ...Precondition) (Execution[S], error) {
-	ids := drawIDs(ctx)
+	ids := drawIDs(ctx, id.String())
 	agg, current, err := recall(ctx, e, d, id)
 	for attempt := 1; err == nil; attempt++ {
+		for slices.Contains(agg.voided, ids.at(0)) {
+			ids = ids.again() // a power cut took the first attempt, and its ids
+		}
 		if mine(agg.recent, ids.at(0)) {
 			return told(ctx, agg, true), nil
 		}
@@ -112,10 +81,22 @@ func Execute[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], i
 		if attempt == maxAttempts {
 			return Execution[S]{}, busy(id)
 		}
-		agg, err = refresh(ctx, e, d, id, agg)
+		agg, err = afterConflict(ctx, e, d, id, agg)
 		current = true
 	}
 	return Execution[S]{}, err
+}
+
+// afterConflict brings agg up to date. When there is nothing newer, what was
+// remembered is ahead of the log, which lost its end: it is folded from the
+// beginning.
+func afterConflict[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S]) (*folded[S], error) {
+	next, err := refresh(ctx, e, d, id, agg)
+	if err != nil || next.seq != agg.seq {
+		return next, err
+	}
+	e.cache.Invalidate(id)
+	return refresh(ctx, e, d, id, &folded[S]{})
 }
 
 // busy is the answer when others won every race.
@@ -161,12 +142,12 @@ func fromSnapshot[S, C any](e *Engine, d domain.Decider[S, C], id domain.StreamI
 	if !ok {
 		return agg
 	}
-	if err := json.Unmarshal(body, &agg.state); err != nil {
+	var kept snapshot[S]
+	if err := json.Unmarshal(body, &kept); err != nil {
 		e.log.Warn("a snapshot does not open and is ignored", "aggregate", id.String(), "err", err)
-		return &folded[S]{}
+		return agg
 	}
-	agg.seq = seq
-	return agg
+	return &folded[S]{state: kept.State, seq: seq, recent: kept.Recent, voided: kept.Voided}
 }
 
 // refresh folds what was recorded since agg and remembers the result.
@@ -177,9 +158,13 @@ func refresh[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], i
 	}
 	next := *agg
 	for _, ev := range events {
-		next.state = d.Evolve(next.state, ev.Data)
+		if _, void := ev.Data.(domain.Void); void {
+			next.voided = remember(next.voided, ev.ID)
+		} else {
+			next.state = d.Evolve(next.state, ev.Data)
+			next.recent = remember(next.recent, ev.ID)
+		}
 		next.seq = ev.Seq
-		next.recent = remember(next.recent, ev.ID)
 		next.length++
 	}
 	keep(e, d, id, &next)
@@ -213,7 +198,7 @@ func appendTo[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], 
 // keep remembers agg, and snapshots it when much was folded since the last time.
 func keep[S, C any](e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S]) {
 	if e.snapshots != nil && agg.length >= snapshotEvery {
-		if body, err := json.Marshal(agg.state); err == nil && e.snapshots.Put(id, d.Version, agg.seq, body) == nil {
+		if body, err := json.Marshal(snapshot[S]{agg.state, agg.recent, agg.voided}); err == nil && e.snapshots.Put(id, d.Version, agg.seq, body) == nil {
 			agg.length = 0
 		}
 	}
@@ -235,48 +220,4 @@ func remember(recent []string, id string) []string {
 
 func mine(recent []string, id string) bool {
 	return slices.Contains(recent, id)
-}
-
-// Record appends an activity event to a workspace.
-func (e *Engine) Record(ctx context.Context, workspaceID string, ev domain.Event) error {
-	receipt, err := e.store.Append(ctx, eventstore.Commit{
-		Stream: domain.StreamID{Scope: workspaceID}, Meta: e.meta(ctx),
-		Facts: []eventstore.Fact{{ID: drawIDs(ctx).at(0), Event: ev}},
-	})
-	if err != nil {
-		return unavailable(err)
-	}
-	RequestFrom(ctx).Saw(receipt.Position)
-	return nil
-}
-
-// meta is the source of the events that ctx causes.
-func (e *Engine) meta(ctx context.Context) domain.Meta {
-	m := RequestFrom(ctx).Meta
-	if m.Host == (domain.Host{}) {
-		m.Host = e.host
-	}
-	return m
-}
-
-// Unavailable is a refusal because the log takes no writes now.
-type Unavailable struct{ cause error }
-
-// Error implements error.
-func (u *Unavailable) Error() string { return u.cause.Error() }
-
-// Unwrap returns the store's own error.
-func (u *Unavailable) Unwrap() error { return u.cause }
-
-// Unavailable returns how long to wait before the next attempt.
-func (u *Unavailable) Unavailable() time.Duration { return time.Second }
-
-// Refused returns err as an Unavailable.
-func Refused(err error) error { return &Unavailable{cause: err} }
-
-func unavailable(err error) error {
-	if errors.Is(err, eventstore.ErrUnavailable) {
-		return &Unavailable{cause: fmt.Errorf("the log: %w", err)}
-	}
-	return err
 }

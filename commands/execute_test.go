@@ -12,6 +12,7 @@ import (
 
 	"svc/commands"
 	"svc/domain"
+	"svc/domain/activity"
 	"svc/domain/catalog"
 	"svc/domain/workspace"
 	"svc/eventstore"
@@ -201,4 +202,57 @@ func TestALongHistoryIsSnapshotted(t *testing.T) {
 	got, err = fresh.Update(t.Context(), made.State.ID, rename("204"), "")
 	require.NoError(t, err)
 	require.False(t, got.Changed)
+}
+
+// half is a store that a power cut left with the first half of a commit.
+type half struct {
+	eventstore.Store
+	ids  []string
+	void bool
+}
+
+func (h *half) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
+	h.ids = append(h.ids, commits[0].Facts[0].ID)
+	if !h.void {
+		return eventstore.Receipt{}, eventstore.ErrUnavailable
+	}
+	return eventstore.Receipt{Seqs: []uint64{2}, Position: domain.Position{State: 2}}, nil
+}
+
+func (h *half) Load(_ context.Context, id domain.StreamID, after uint64) ([]domain.Recorded, error) {
+	if !h.void || after >= 1 {
+		return nil, nil
+	}
+	return []domain.Recorded{{ID: h.ids[0], Seq: 1, Stream: id, Data: domain.Void{Name: "workspaces.created"}}}, nil
+}
+
+func TestAVoidEventIsNotTakenForSuccess(t *testing.T) {
+	store := &half{}
+	create := func() (commands.Workspace, error) {
+		ctx := commands.WithRequest(t.Context(), &commands.Request{Seed: "key"})
+		return newWorkspaces(t, store, nil).Create(ctx, workspace.Settings{Name: "n"})
+	}
+	_, err := create()
+	require.Error(t, err)
+	store.void = true
+	made, err := create()
+	require.NoError(t, err)
+	require.Equal(t, "n", made.State.Settings.Name)
+	require.Len(t, store.ids, 2)
+	require.NotEqual(t, store.ids[0], store.ids[1], "the ids of a void commit are burned")
+}
+
+func TestIDsDoNotDependOnWhatElseARequestDoes(t *testing.T) {
+	store := openStore(t)
+	ws := newWorkspaces(t, store, nil)
+	run := func(record bool) commands.Workspace {
+		ctx := commands.WithRequest(t.Context(), &commands.Request{Seed: "k"})
+		if record {
+			require.NoError(t, ws.Engine.Record(ctx, "w1", activity.Failure{Error: "x"}))
+		}
+		got, err := ws.Create(ctx, workspace.Settings{Name: "a"})
+		require.NoError(t, err)
+		return got
+	}
+	require.Equal(t, run(false).State, run(true).State)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 
 	"github.com/oklog/ulid/v2"
 )
@@ -12,8 +13,11 @@ import (
 // ids are the event ids of one command: the same for every attempt at it.
 type ids struct{ base [16]byte }
 
-// drawIDs returns the ids of the next command of the request in ctx.
-func drawIDs(ctx context.Context) ids { return ids{base: RequestFrom(ctx).draw()} }
+// drawIDs returns the ids of the next command of the request in ctx for one
+// purpose: an aggregate, or the activity of a workspace.
+func drawIDs(ctx context.Context, purpose string) ids {
+	return ids{base: RequestFrom(ctx).draw(purpose)}
+}
 
 // at returns the id of the i-th event, in order.
 func (d ids) at(i int) string {
@@ -22,17 +26,28 @@ func (d ids) at(i int) string {
 	return id.String()
 }
 
+// again returns other ids for the same command, when these are burned.
+func (d ids) again() ids { return ids{base: fit(sha256.Sum256(d.base[:]))} }
+
 // draw returns 16 bytes fit for a ULID that are unlike any drawn before. With a
-// seed they are a function of it and of how many the request drew already, so
-// that a repeated request draws the same again.
-func (r *Request) draw() [16]byte {
+// seed they are a function of it, of the purpose, and of how often the request
+// drew for that purpose, so that a repeated request draws the same again even
+// when it does other things in between.
+func (r *Request) draw(purpose string) [16]byte {
 	if r.Seed == "" {
 		return ulid.Make()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.drawn++
-	h := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(r.Seed), uint64(r.drawn)))
+	if r.drawn == nil {
+		r.drawn = map[string]int{}
+	}
+	r.drawn[purpose]++
+	return fit(sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", r.Seed, purpose, r.drawn[purpose])))
+}
+
+// fit cuts a hash to the form of a ULID.
+func fit(h [sha256.Size]byte) [16]byte {
 	h[0] &= 0x7f // the first character of a ULID has three bits
 	h[8] &= 0x7f // leaves room for at
 	return [16]byte(h[:16])
@@ -47,7 +62,7 @@ func newShortID(ctx context.Context, n int) string {
 	if r.Seed == "" {
 		_, _ = rand.Read(source[:]) // never fails: crypto/rand ends the process instead
 	} else {
-		b := r.draw()
+		b := r.draw("id")
 		source = sha256.Sum256(b[:])
 	}
 	id := make([]byte, n)

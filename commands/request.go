@@ -19,7 +19,7 @@ type Request struct {
 
 	mu    sync.Mutex
 	pos   domain.Position
-	drawn int
+	drawn map[string]int // how often each purpose drew bytes
 }
 
 type requestKey struct{}

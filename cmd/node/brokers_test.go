@@ -94,7 +94,11 @@ func TestAClusterOfEmbeddedBrokers(t *testing.T) {
 
 	nodes[0].stop(t)
 	id, _ := nodes[1].create(t, "two of three")
-	require.Equal(t, http.StatusOK, nodes[2].get(t, "/v2/workspaces/"+id, as("root")).StatusCode)
+	require.Eventually(t, func() bool { // a reader that lost its broker needs a moment to find another
+		got := nodes[2].get(t, "/v2/workspaces/"+id, as("root"))
+		return got.StatusCode == http.StatusOK || got.code(t) != "service_unavailable"
+	}, 30*time.Second, 10*time.Millisecond)
+	require.Equal(t, "two of three", nodes[2].get(t, "/v2/workspaces/"+id, as("root")).json(t)["name"])
 	nodes[0].start(t)
 	nodes[0].await(t, "/readyz", http.StatusOK)
 	require.Equal(t, "two of three", nodes[0].get(t, "/v2/workspaces/"+id, as("root")).json(t)["name"])

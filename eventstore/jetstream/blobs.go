@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -53,6 +55,26 @@ var ErrNoBlob = errors.New("jetstream: no such blob")
 // GetBlob returns the content stored under name. A content that does not match
 // its name is an error, never an answer.
 func (s *Store) GetBlob(ctx context.Context, name string) ([]byte, error) {
+	patience, cancel := context.WithTimeout(ctx, s.opts.MaxWait)
+	defer cancel()
+	for attempt := 0; ; attempt++ {
+		content, err := s.readBlob(ctx, name)
+		if err == nil || s.opts.Replicas == 1 || !s.leaderHasBlob(patience, name) || !s.pause(patience, attempt) {
+			return content, err
+		}
+	}
+}
+
+// leaderHasBlob tells whether a blob that could not be read is only late on the
+// replica that was asked.
+func (s *Store) leaderHasBlob(ctx context.Context, name string) bool {
+	subject := "$O." + bucketBlobs + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
+	m, ok, err := s.get(ctx, streamBlobs, getRequest{LastFor: subject})
+	var info jetstream.ObjectInfo
+	return err == nil && ok && json.Unmarshal(m.data, &info) == nil && !info.Deleted
+}
+
+func (s *Store) readBlob(ctx context.Context, name string) ([]byte, error) {
 	r, err := s.blobs.Get(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return nil, ErrNoBlob

@@ -76,7 +76,7 @@ func (r *reader) follow(ctx context.Context) error {
 		case msgs <- m:
 		case <-ctx.Done():
 		}
-	}, jetstream.PullMaxMessagesWithBytesLimit(4*batchEvents, 2*batchBytes), jetstream.PullHeartbeat(5*time.Second), jetstream.PullExpiry(30*time.Second))
+	}, jetstream.PullMaxMessagesWithBytesLimit(4*batchEvents, 2*batchBytes), jetstream.PullHeartbeat(time.Second), jetstream.PullExpiry(30*time.Second))
 	if err != nil {
 		return r.retryLater(ctx, err)
 	}
@@ -166,6 +166,11 @@ func (r *reader) batch(ctx context.Context, m jetstream.Msg, more <-chan jetstre
 		default:
 		}
 		break
+	}
+	if b.Pending == 0 && len(r.held) > 0 {
+		if err := r.settleTail(ctx, &b); err != nil {
+			return err
+		}
 	}
 	if len(b.Events) == 0 && b.Pending > 0 {
 		return nil

@@ -58,6 +58,11 @@ func (s sample) rate() float64 { return float64(s.count) / s.took.Seconds() }
 // cpuEach is the CPU time of one operation in microseconds.
 func (s sample) cpuEach() float64 { return float64(s.cpu.Microseconds()) / float64(s.count) }
 
+// plus is s and a further slice of the same run.
+func (s sample) plus(o sample) sample {
+	return sample{s.count + o.count, s.took + o.took, s.cpu + o.cpu, append(s.latency, o.latency...)}
+}
+
 // series is one side of all runs.
 type series []sample
 

@@ -20,8 +20,13 @@ import (
 
 // slowNode is a file or directory of a disk that takes its time to sync.
 type slowNode struct {
-	fs.LoopbackNode
+	*fs.LoopbackNode
 	delay time.Duration
+}
+
+// WrapChild implements fs.NodeWrapChilder: what lies in a slow directory is slow.
+func (n *slowNode) WrapChild(_ context.Context, ops fs.InodeEmbedder) fs.InodeEmbedder {
+	return &slowNode{ops.(*fs.LoopbackNode), n.delay}
 }
 
 // Fsync implements fs.NodeFsyncer.
@@ -52,11 +57,8 @@ func serveSlowDisk() error {
 	if err := syscall.Stat(backing, &st); err != nil {
 		return err
 	}
-	data := &fs.LoopbackRoot{Path: backing, Dev: uint64(st.Dev)}
-	data.NewNode = func(data *fs.LoopbackRoot, _ *fs.Inode, _ string, _ *syscall.Stat_t) fs.InodeEmbedder {
-		return &slowNode{fs.LoopbackNode{RootData: data}, delay}
-	}
-	root := data.NewNode(data, nil, "", &st)
+	data := &fs.LoopbackRoot{Path: backing, Dev: st.Dev}
+	root := &slowNode{&fs.LoopbackNode{RootData: data}, delay}
 	data.RootNode = root
 	second := time.Second
 	server, err := fs.Mount(os.Getenv("BENCH_MOUNT"), root, &fs.Options{

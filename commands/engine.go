@@ -1,0 +1,97 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"svc/domain"
+	"svc/eventstore"
+)
+
+// Snapshots keep folded states, so that a long history is not folded again
+// after a restart. They may be lost at any time. Sequences are those of STATE.
+type Snapshots interface {
+	Get(id domain.StreamID, version int) (seq uint64, state []byte, ok bool)
+	Put(id domain.StreamID, version int, seq uint64, state []byte) error
+}
+
+// Engine runs commands against the log.
+type Engine struct {
+	store     eventstore.Store
+	snapshots Snapshots
+	host      domain.Host
+	log       *slog.Logger
+	cache     *otter.Cache[domain.StreamID, any] // of *folded[S]
+}
+
+// EngineOptions configure an Engine; only Store is required.
+type EngineOptions struct {
+	Store     eventstore.Store
+	Snapshots Snapshots // default none
+	Host      domain.Host
+	Log       *slog.Logger
+}
+
+// NewEngine returns an Engine.
+func NewEngine(o EngineOptions) (*Engine, error) {
+	if o.Store == nil {
+		return nil, errors.New("commands: EngineOptions.Store is required")
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	cache, err := otter.New(&otter.Options[domain.StreamID, any]{MaximumSize: cachedStates})
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{store: o.Store, snapshots: o.Snapshots, host: o.Host, log: o.Log, cache: cache}, nil
+}
+
+// Record appends an activity event to a workspace.
+func (e *Engine) Record(ctx context.Context, workspaceID string, ev domain.Event) error {
+	receipt, err := e.store.Append(ctx, eventstore.Commit{
+		Stream: domain.StreamID{Scope: workspaceID}, Meta: e.meta(ctx),
+		Facts: []eventstore.Fact{{ID: drawIDs(ctx, "activity/"+workspaceID+"/"+ev.EventType()).at(0), Event: ev}},
+	})
+	if err != nil {
+		return unavailable(err)
+	}
+	RequestFrom(ctx).Saw(receipt.Position)
+	return nil
+}
+
+// meta is the source of the events that ctx causes.
+func (e *Engine) meta(ctx context.Context) domain.Meta {
+	m := RequestFrom(ctx).Meta
+	if m.Host == (domain.Host{}) {
+		m.Host = e.host
+	}
+	return m
+}
+
+// Unavailable is a refusal because the log takes no writes now.
+type Unavailable struct{ cause error }
+
+// Error implements error.
+func (u *Unavailable) Error() string { return u.cause.Error() }
+
+// Unwrap returns the store's own error.
+func (u *Unavailable) Unwrap() error { return u.cause }
+
+// Unavailable returns how long to wait before the next attempt.
+func (u *Unavailable) Unavailable() time.Duration { return time.Second }
+
+// Refused returns err as an Unavailable.
+func Refused(err error) error { return &Unavailable{cause: err} }
+
+func unavailable(err error) error {
+	if errors.Is(err, eventstore.ErrUnavailable) {
+		return &Unavailable{cause: fmt.Errorf("the log: %w", err)}
+	}
+	return err
+}
