@@ -89,7 +89,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 // closeWith, so that a failed start leaves nothing behind.
 func (n *Node) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		n.lockData, n.ensureKeys, n.startTracing, n.listen,
+		n.listen, n.lockData, n.ensureKeys, n.startTracing,
 		n.openLog, n.openReadModels, n.openCommands, n.openGateway,
 	} {
 		if err := step(ctx); err != nil {

@@ -135,6 +135,9 @@ func listen(h settings.HTTP) (net.Listener, error) {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("port %d is in use: stop what listens there, or set PORT", h.Port)
 	}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("this user may not listen on port %d: choose one above 1023 with PORT, or give it the right", h.Port)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s (ADDR, PORT): %w", address, err)
 	}

@@ -32,6 +32,13 @@ func (a *assembly) demand(ok bool, want, name string, others ...string) {
 	a.faults = append(a.faults, Fault{name, a.entryText(name), want})
 }
 
+// require demands that name is given: a default does not do.
+func (a *assembly) require(want, name string, others ...string) {
+	if !a.isGiven(name) && !a.faulty(append(others, name)...) {
+		a.faults = append(a.faults, Fault{Name: name, Expected: want})
+	}
+}
+
 func (a *assembly) checkVersioning() {
 	w, r := a.Config.Workspaces, a.Config.Runtime
 	a.demand(w.LockTimeout > w.OperationTimeout,
@@ -98,8 +105,8 @@ func (a *assembly) checkCluster() {
 	}
 	if !b.Single() {
 		const want = "a value: with a cluster or an external broker no key is generated"
-		a.demand(a.isGiven("SECRETS_MASTER_KEYS"), want, "SECRETS_MASTER_KEYS", "NATS_EMBEDDED", "NATS_URL")
-		a.demand(a.isGiven("INTERNAL_API_KEY"), want, "INTERNAL_API_KEY", "NATS_EMBEDDED", "NATS_URL")
+		a.require(want, "SECRETS_MASTER_KEYS", "NATS_EMBEDDED", "NATS_URL")
+		a.require(want, "INTERNAL_API_KEY", "NATS_EMBEDDED", "NATS_URL")
 	}
 }
 

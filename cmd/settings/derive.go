@@ -1,8 +1,10 @@
 package settings
 
 import (
-	"fmt"
+	"net"
+	"net/netip"
 	"net/url"
+	"strconv"
 )
 
 // defaults is what a derived default may look at: the settings above it, and
@@ -26,12 +28,24 @@ func defaultNodeName(d *defaults) string {
 }
 
 // defaultAPIURL speaks HTTPS when the listener does.
-func defaultAPIURL(d *defaults) string {
+func defaultAPIURL(d *defaults) string { return ownURL(d.cfg.HTTP, "localhost") }
+
+// defaultInternalURL is where this node can reach itself: localhost, unless it
+// listens on one address only.
+func defaultInternalURL(d *defaults) string {
+	host := "localhost"
+	if addr, err := netip.ParseAddr(d.cfg.HTTP.Addr); err == nil && !addr.IsUnspecified() && addr != netip.MustParseAddr("127.0.0.1") {
+		host = d.cfg.HTTP.Addr
+	}
+	return ownURL(d.cfg.HTTP, host)
+}
+
+func ownURL(h HTTP, host string) string {
 	scheme := "http"
-	if d.cfg.HTTP.TLSCertFile != "" {
+	if h.TLSCertFile != "" {
 		scheme = "https"
 	}
-	return fmt.Sprintf("%s://localhost:%d/v2", scheme, d.cfg.HTTP.Port)
+	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(h.Port)) + "/v2"
 }
 
 func defaultConsoleURL(d *defaults) string { return d.cfg.HTTP.Origin() + "/console/" }

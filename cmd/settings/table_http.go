@@ -59,7 +59,7 @@ func httpTable(c *HTTP) []Setting {
 		{Name: "TLS_CERT_FILE", Default: "-", Unit: "path", Meaning: "serve HTTPS directly: certificate", marks: perNode, value: path(&c.TLSCertFile)},
 		{Name: "TLS_KEY_FILE", Default: "-", Unit: "path", Meaning: "serve HTTPS directly: private key", marks: perNode, value: path(&c.TLSKeyFile)},
 		{Name: "API_URL", Default: "`http://localhost:{PORT}/v2`", Unit: "URL", Meaning: "public API address; JWT audience; issuer = without `/v2`", derive: defaultAPIURL, value: apiURL(&c.APIURL)},
-		{Name: "INTERNAL_API_URL", Default: "`http://localhost:{PORT}/v2`", Unit: "URL", Meaning: "address for service-to-service calls and readiness", marks: perNode, derive: defaultAPIURL, value: apiURL(&c.InternalAPIURL)},
+		{Name: "INTERNAL_API_URL", Default: "`http://localhost:{PORT}/v2`", Unit: "URL", Meaning: "address for service-to-service calls and readiness", marks: perNode, derive: defaultInternalURL, value: apiURL(&c.InternalAPIURL)},
 		{Name: "CONSOLE_URL", Default: "`/console/` on the origin of API_URL", Unit: "URL list", Meaning: "first = default; all allowed for CORS, redirects, framing", derive: defaultConsoleURL, value: urls(&c.ConsoleURLs, true, web...)},
 		{Name: "PAGES_HOST", Default: "-", Unit: "host suffix", Meaning: "pages at `{workspaceSlug}{PAGES_HOST}`; unset: `/pages/{workspaceSlug}` on the API host", value: matching(&c.PagesHost, `[.-][A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?`, "a host suffix such as .pages.example.com")},
 		{Name: "CORS_ADDITIONAL_ALLOWED_ORIGINS", Default: "-", Unit: "list", Meaning: "exact origins", marks: live, value: listOf(&c.CORSOrigins, "origins such as https://app.example.com", isOrigin)},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,9 @@ func newRoot(w world) *cobra.Command {
 		Short: "A workspace platform on a durable event log",
 		Long: "svc runs workspaces: automations, pages, apps, roles, secrets and files, on a durable event log.\n" +
 			"`svc serve` starts the service; settings come from the environment, see `svc config`.",
-		SilenceUsage: true, SilenceErrors: true,
+		Version: version, SilenceUsage: true, SilenceErrors: true,
+		Args: knownCommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetOut(w.out)
 	root.SetErr(w.log)
@@ -42,6 +45,19 @@ func newRoot(w world) *cobra.Command {
 		}
 	}
 	return root
+}
+
+// knownCommand refuses a word that is no subcommand, and names those it may
+// have meant.
+func knownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := "see `svc --help`"
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return fmt.Errorf("%w: there is no command %q; %s", errUsage, args[0], hint)
 }
 
 func noArguments(c *cobra.Command, args []string) error {
@@ -78,6 +94,9 @@ func configCommand(w world) *cobra.Command {
 	c := &cobra.Command{
 		Use: "config", Short: "Print the effective settings, secrets masked",
 		RunE: func(*cobra.Command, []string) error {
+			if docs && (check || asJSON || changed) || check && (asJSON || changed) {
+				return fmt.Errorf("%w: --docs and --check stand alone", errUsage)
+			}
 			if docs {
 				_, err := fmt.Fprint(w.out, settings.Docs())
 				return err
@@ -97,7 +116,6 @@ func configCommand(w world) *cobra.Command {
 	c.Flags().BoolVar(&docs, "docs", false, "print the documentation of all settings")
 	c.Flags().BoolVar(&changed, "changed", false, "only what differs from its default")
 	c.Flags().BoolVar(&check, "check", false, "only validate: exit status 0 or 2")
-	c.MarkFlagsMutuallyExclusive("docs", "check", "json")
 	return c
 }
 

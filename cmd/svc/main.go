@@ -51,7 +51,9 @@ func complain(w io.Writer, err error) {
 		return
 	}
 	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintln(w, "svc:", strings.TrimSpace(line))
+		if text := strings.TrimSpace(line); text != "" {
+			fmt.Fprintln(w, "svc:", text)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func (s *Store) connect() error {
 	}
 	nc, err := nats.Connect(address, options...)
 	if err != nil {
-		return fmt.Errorf("cannot reach the broker at %s: %w", redacted(s.opts.URL), err)
+		return fmt.Errorf("cannot reach the broker at %s (NATS_URL): %w", redacted(s.opts.URL), err)
 	}
 	s.nc = nc
 	s.js, err = jetstream.New(nc)

@@ -88,7 +88,9 @@ func (s *Store) open(ctx context.Context) error {
 
 // ensure waits for streams that exist, have a leader, and are gated.
 func (s *Store) ensure(ctx context.Context) error {
-	if err := s.insist(ctx, s.ensureStreams); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, brokerStartTimeout)
+	defer cancel()
+	if err := s.ensureStreams(ctx); err != nil {
 		return err
 	}
 	return s.openGates()

@@ -57,20 +57,25 @@ func streamTable(replicas int) []jetstream.StreamConfig {
 // other subjects or another number of replicas is the operator's to settle.
 func (s *Store) ensureStreams(ctx context.Context) error {
 	for _, cfg := range streamTable(s.opts.Replicas) {
-		if err := s.ensureStream(ctx, cfg); err != nil {
+		err := s.insist(ctx, func(ctx context.Context) error { return s.ensureStream(ctx, cfg) })
+		if err != nil {
 			return fmt.Errorf("stream %s: %w", cfg.Name, err)
 		}
 	}
+	if err := s.insist(ctx, s.ensureBlobs); err != nil {
+		return fmt.Errorf("object store %s: %w", bucketBlobs, err)
+	}
+	return nil
+}
+
+func (s *Store) ensureBlobs(ctx context.Context) error {
 	blobs, err := s.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
 		Bucket: bucketBlobs, Replicas: s.opts.Replicas, Description: "contents named by their SHA-256",
 	})
-	if err != nil {
-		return fmt.Errorf("object store %s: %w", bucketBlobs, err)
-	}
-	if s.blobs == nil {
+	if err == nil && s.blobs == nil {
 		s.blobs = blobs
 	}
-	return nil
+	return err
 }
 
 func (s *Store) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) error {
