@@ -23,7 +23,7 @@ func newRoot(w world) *cobra.Command {
 		Long: "svc runs workspaces: automations, pages, apps, roles, secrets and files, on a durable event log.\n" +
 			"`svc serve` starts the service; settings come from the environment, see `svc config`.",
 		Version: version, SilenceUsage: true, SilenceErrors: true,
-		Args: knownCommand,
+		Args: knownCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetOut(w.out)

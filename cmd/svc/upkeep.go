@@ -101,7 +101,7 @@ func printVerified(out io.Writer, r projections.VerifyReport) error {
 
 // progress prints how far a long run has come, now and then.
 func progress(w world, what string) projections.Progress {
-	var last time.Time
+	last := time.Now()
 	return func(done, total uint64) {
 		if total == 0 || time.Since(last) < time.Second {
 			return

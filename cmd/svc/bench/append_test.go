@@ -33,7 +33,7 @@ var modes = []jetstream.Sync{jetstream.SyncGroup, jetstream.SyncNever, jetstream
 // benchAppend compares durable appends with appends that are not, and with an
 // fsync for each.
 func benchAppend(t *testing.T, _ *history) {
-	dir := t.TempDir()
+	dir, others := t.TempDir(), watchOthers(t)
 	slow := mountSlowDisk(t, time.Millisecond)
 	out := line{
 		"runs": runs, "durability": "group: fdatasync before the answer, shared by all who wait", "aim_lazy": aimLazy, "aim_always": aimAlways,
@@ -45,6 +45,11 @@ func benchAppend(t *testing.T, _ *history) {
 	many[jetstream.SyncGroup].describe(out, "group")
 	many[jetstream.SyncNever].describe(out, "lazy")
 	many[jetstream.SyncAlways].describe(out, "always")
+	out["ratios_lazy"] = many[jetstream.SyncGroup].ratios(many[jetstream.SyncNever])
+	out["ratios_always"] = many[jetstream.SyncGroup].ratios(many[jetstream.SyncAlways])
+	for _, mode := range modes {
+		out["rates_"+string(mode)] = many[mode].rates()
+	}
 	counts := total(many)
 	for _, writers := range []int{1, 16} {
 		few := appendAll(t, dir, writers, modes)
@@ -59,6 +64,8 @@ func benchAppend(t *testing.T, _ *history) {
 	out["ratio_always_1ms"] = always1ms
 	out["per_s_group_1ms"] = onSlow[jetstream.SyncGroup].of(sample.rate)
 	out["per_s_always_1ms"] = onSlow[jetstream.SyncAlways].of(sample.rate)
+	out["ratios_always_1ms"] = onSlow[jetstream.SyncGroup].ratios(onSlow[jetstream.SyncAlways])
+	out["fsync_ms_after"], out["others_cores"] = fsyncTime(t, dir), others()
 	out["sent"], out["stored"], out["answered"] = counts, counts, counts
 	out["ok_lazy"], out["ok_always"], out["ok_always_1ms"] = lazy >= aimLazy, always >= aimAlways, always1ms >= aimAlways
 	out["ok"] = lazy >= aimLazy && always >= aimAlways

@@ -22,7 +22,7 @@ const (
 
 // benchIdle measures what the service takes while nothing happens.
 func benchIdle(t *testing.T, _ *history) {
-	dir, path := t.TempDir(), binary(t)
+	dir, path, others := t.TempDir(), binary(t), watchOthers(t)
 	store := openStore(t, filepath.Join(dir, "log"), jetstream.SyncGroup)
 	const workspaces, events = 100, 1000
 	require.NoError(t, write(t, store, workspaces, events))
@@ -47,7 +47,7 @@ func benchIdle(t *testing.T, _ *history) {
 	memory, size := float64(resident)/1024, megabytes(info.Size())
 	okMemory, okCPU, okSize := memory < aimMemoryMB, percent < aimCPU, size < aimBinaryMB
 	line{
-		"runs": 1, "warm_s": warm.Seconds(), "window_s": window.Seconds(), "events": events, "workspaces": workspaces,
+		"runs": 1, "others_cores": others(), "warm_s": warm.Seconds(), "window_s": window.Seconds(), "events": events, "workspaces": workspaces,
 		"rss_mb": memory, "pss_mb": float64(proportional) / 1024, "anon_mb": float64(anonymous) / 1024,
 		"cpu_percent": percent, "written_kb": float64(written) / 1024, "binary_mb": size,
 		"aim_rss_mb": aimMemoryMB, "aim_cpu_percent": aimCPU, "aim_binary_mb": aimBinaryMB,

@@ -27,8 +27,11 @@ type line map[string]any
 func (l line) print(t *testing.T, name string) {
 	t.Helper()
 	for key, value := range l {
-		if f, ok := value.(float64); ok {
-			l[key] = short(f)
+		switch v := value.(type) {
+		case float64:
+			l[key] = short(v)
+		case []float64:
+			l[key] = rounded(v)
 		}
 	}
 	b, err := json.Marshal(l)
@@ -43,6 +46,46 @@ func short(f float64) float64 {
 	}
 	scale := math.Pow(10, max(0, 2-math.Floor(math.Log10(math.Abs(f)))))
 	return math.Round(f*scale) / scale
+}
+
+func rounded(values []float64) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = short(v)
+	}
+	return out
+}
+
+// busy is the CPU time, in seconds, that the whole machine has spent on
+// anything, and of that the part of this process and its ended children.
+func busy(t *testing.T) (all, own float64) {
+	t.Helper()
+	b, err := os.ReadFile("/proc/stat")
+	require.NoError(t, err)
+	first, _, _ := strings.Cut(string(b), "\n")
+	for i, field := range strings.Fields(first)[1:9] {
+		ticks, err := strconv.ParseFloat(field, 64)
+		require.NoError(t, err)
+		if i != 3 && i != 4 { // idle, and waiting for the disk
+			all += ticks / 100
+		}
+	}
+	var children syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children))
+	ended := time.Duration(children.Utime.Nano() + children.Stime.Nano())
+	return all, (ownCPU(t) + ended).Seconds()
+}
+
+// watchOthers returns how many cores others kept busy since the call. What a
+// living child used counts as others' until it has ended.
+func watchOthers(t *testing.T) func() float64 {
+	t.Helper()
+	start := time.Now()
+	all, own := busy(t)
+	return func() float64 {
+		nowAll, nowOwn := busy(t)
+		return max(0, ((nowAll-all)-(nowOwn-own))/time.Since(start).Seconds())
+	}
 }
 
 // sample is one side of one run.
@@ -82,15 +125,17 @@ func (s series) count() (n int) {
 	return n
 }
 
-// ratio is the median over the runs of this side's rate to the control's of the
-// same run.
-func (s series) ratio(control series) float64 {
+// ratios are this side's rate to the control's of the same run, run by run.
+func (s series) ratios(control series) []float64 {
 	values := make([]float64, len(s))
 	for i := range s {
 		values[i] = s[i].rate() / control[i].rate()
 	}
-	return median(values)
+	return values
 }
+
+// ratio is the median of ratios.
+func (s series) ratio(control series) float64 { return median(s.ratios(control)) }
 
 // describe adds the rate, the latencies and the CPU time of one side to a line.
 func (s series) describe(l line, side string) {
@@ -103,6 +148,15 @@ func (s series) describe(l line, side string) {
 	for _, p := range []int{50, 95, 99} {
 		l[fmt.Sprintf("p%d_ms_%s", p, side)] = s.of(func(s sample) float64 { return percentile(s.latency, p) })
 	}
+}
+
+// rates are the rates of the runs: when they differ much, the run was disturbed.
+func (s series) rates() []float64 {
+	values := make([]float64, len(s))
+	for i := range s {
+		values[i] = s[i].rate()
+	}
+	return values
 }
 
 func median(values []float64) float64 {

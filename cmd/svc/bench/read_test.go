@@ -122,6 +122,7 @@ type page struct {
 // least that could answer the same bytes.
 func benchRead(t *testing.T, _ *history) {
 	const workspaces = 1000
+	others := watchOthers(t)
 	dir := t.TempDir()
 	store := openStore(t, filepath.Join(dir, "log"), jetstream.SyncGroup)
 	require.NoError(t, write(t, store, workspaces, 5*workspaces))
@@ -145,17 +146,17 @@ func benchRead(t *testing.T, _ *history) {
 		}
 		ours, control = append(ours, a), append(control, b)
 	}
+	service.stop(t)
+	bare.stop(t)
 	answered := ours.count() + control.count()
 	out := line{
-		"runs": runs, "connections": connections, "workspaces": workspaces, "body_bytes": len(pages["w000000"].body),
+		"runs": runs, "others_cores": others(), "ratios": ours.ratios(control), "connections": connections, "workspaces": workspaces, "body_bytes": len(pages["w000000"].body),
 		"aim": aimRead, "ratio": ours.ratio(control), "ok": ours.ratio(control) >= aimRead, "sent": answered, "answered": answered,
 		"ratio_cpu": control.of(sample.cpuEach) / ours.of(sample.cpuEach), "durability": "none: a read",
 	}
 	ours.describe(out, "service")
 	control.describe(out, "bare")
 	out.print(t, "read")
-	service.stop(t)
-	bare.stop(t)
 }
 
 func launchBare(t *testing.T, pages map[string]page) *server {

@@ -23,13 +23,14 @@ const aimReplay = 0.5
 // log that does nothing.
 func benchReplay(t *testing.T, past *history) {
 	past.fill(t)
+	others := watchOthers(t)
 	var ours, control series
 	for range runs {
 		ours = append(ours, rebuildOnce(t, past))
 		control = append(control, consumeOnce(t, past))
 	}
 	out := line{
-		"runs": runs, "events": past.events, "workspaces": past.workspaces, "log_mb": megabytes(sizeOf(t, past.log())),
+		"runs": runs, "others_cores": others(), "ratios": ours.ratios(control), "events": past.events, "workspaces": past.workspaces, "log_mb": megabytes(sizeOf(t, past.log())),
 		"fill_per_s": past.rate, "aim": aimReplay, "ratio": ours.ratio(control), "ok": ours.ratio(control) >= aimReplay,
 		"ratio_cpu": control.of(sample.cpuEach) / ours.of(sample.cpuEach), "durability": "none: read models are rebuilt, not synced",
 		"stored": past.events, "answered": ours.count() + control.count(), "sent": uint64(2*runs) * past.events,

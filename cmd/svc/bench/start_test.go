@@ -25,6 +25,7 @@ const remembered = 2 * time.Minute
 // benchStart measures from exec to the first 200 of /readyz on a long log.
 func benchStart(t *testing.T, past *history) {
 	past.fill(t)
+	others := watchOthers(t)
 	path := binary(t)
 	s := startBinary(t, path, past.dir) // builds the read models
 	s.awaitReady(t, "/readyz")
@@ -52,9 +53,9 @@ func benchStart(t *testing.T, past *history) {
 	line{
 		"runs": runs, "events": past.events, "workspaces": past.workspaces, "log_mb": megabytes(sizeOf(t, past.log())),
 		"readmodels_mb": megabytes(sizeOf(t, filepath.Join(past.dir, "readmodels"))), "rss_mb": float64(resident) / 1024,
-		"clean_s": c, "killed_s": k, "all_clean_s": rounded(clean), "all_killed_s": rounded(killed), "aim_clean_s": aimClean, "aim_killed_s": aimKilled,
+		"clean_s": c, "killed_s": k, "all_clean_s": clean, "all_killed_s": killed, "aim_clean_s": aimClean, "aim_killed_s": aimKilled,
 		"ok_clean": c < aimClean, "ok_killed": k < aimKilled, "ok": c < aimClean && k < aimKilled,
-		"sent": past.events, "stored": stored, "durability": "group", "page_cache": "warm",
+		"sent": past.events, "stored": stored, "durability": "group", "page_cache": "warm", "others_cores": others(),
 	}.print(t, "start")
 }
 
@@ -65,12 +66,4 @@ func start(t *testing.T, path, dir string) (*server, float64) {
 	s := startBinary(t, path, dir)
 	s.awaitReady(t, "/readyz")
 	return s, time.Since(from).Seconds()
-}
-
-func rounded(values []float64) []float64 {
-	out := make([]float64, len(values))
-	for i, v := range values {
-		out[i] = short(v)
-	}
-	return out
 }

@@ -61,6 +61,7 @@ func (w *writer) describe(s *service, id string) error {
 }
 
 func TestKillLosesAndDoublesNothing(t *testing.T) {
+	t.Parallel()
 	s := newService(t)
 	writers := make([]*writer, 8)
 	for i := range writers {

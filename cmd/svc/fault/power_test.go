@@ -220,6 +220,7 @@ func readAll(t *testing.T, store eventstore.Store) map[string]uint64 {
 }
 
 func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	if s, err := strconv.ParseUint(os.Getenv("FAULT_SEED"), 10, 64); err == nil {
 		seed = s
