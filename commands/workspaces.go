@@ -45,10 +45,11 @@ func (w Workspaces) EnsurePlatform(ctx context.Context) error {
 func ETag(seq uint64) string { return `"` + strconv.FormatUint(seq, 36) + `"` }
 
 // matches refuses a command when the aggregate is not at the state the caller
-// saw. An empty or `*` tag matches whatever there is.
+// saw. An empty or `*` tag matches whatever there is; about an aggregate that
+// does not exist the decision itself has the word.
 func matches(ifMatch string) Precondition {
 	return func(seq uint64) error {
-		if ifMatch == "" || ifMatch == "*" {
+		if ifMatch == "" || ifMatch == "*" || seq == 0 {
 			return nil
 		}
 		for tag := range strings.SplitSeq(ifMatch, ",") {

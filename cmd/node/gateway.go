@@ -35,7 +35,7 @@ func (n *Node) openGateway(ctx context.Context) error {
 	n.gateway, err = gateway.New(gateway.Options{
 		Routes: api.Routes(n.deps()), Settings: n.gatewaySettings(),
 		Authenticator: n.opts.Authenticator, Authorizer: authorizer,
-		ReadModel: reads{n.models, n.store}, WriteGate: n.writable, Idempotency: answers, Limiter: n.store,
+		ReadModel: reads{n.models, n.store}, Known: n.store.Known, WriteGate: n.writable, Idempotency: answers, Limiter: n.store,
 		Failures: commands.Failures{Engine: n.engine, Log: n.log},
 		Host:     n.host("gateway"), Log: n.log, Metrics: n.registry, Tracer: n.tracer,
 	})
@@ -48,7 +48,7 @@ func (n *Node) openGateway(ctx context.Context) error {
 		return nil
 	})
 	n.server = &http.Server{
-		Handler: n.gateway, MaxHeaderBytes: 64 << 10, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: n.gateway, MaxHeaderBytes: 64 << 10, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, DisableGeneralOptionsHandler: true,
 		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug),
 	}
 	n.server.RegisterOnShutdown(n.gateway.EndStreams)

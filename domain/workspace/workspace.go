@@ -4,7 +4,9 @@
 package workspace
 
 import (
+	"net/url"
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -123,6 +125,12 @@ func (a Settings) validate() error {
 	if n := utf8.RuneCountInString(a.Name); n < 1 || n > 60 || hasControl(a.Name) {
 		errs = append(errs, domain.FieldError{Field: "name", Message: "must be 1 to 60 characters without control characters"})
 	}
+	if utf8.RuneCountInString(a.Description) > maxDescription {
+		errs = append(errs, domain.FieldError{Field: "description", Message: "must be at most 10000 characters"})
+	}
+	if a.Photo != "" && !isPicture(a.Photo) {
+		errs = append(errs, domain.FieldError{Field: "photo", Message: "must be an http or https URL or a path that begins with /, of at most 2048 characters"})
+	}
 	for _, text := range []struct{ field, value string }{{"name", a.Name}, {"description", a.Description}, {"photo", a.Photo}} {
 		if !utf8.ValidString(text.value) {
 			errs = append(errs, domain.FieldError{Field: text.field, Message: "must be UTF-8"})
@@ -138,6 +146,26 @@ func (a Settings) validate() error {
 		return domain.Invalid(errs...)
 	}
 	return nil
+}
+
+// The longest texts, in characters.
+const (
+	maxDescription = 10000
+	maxPhoto       = 2048
+)
+
+// isPicture reports whether s is an address that a browser may load a picture
+// from: of the web, or of this very site. What a browser would take for another
+// site (//host, /\host) is no path.
+func isPicture(s string) bool {
+	if utf8.RuneCountInString(s) > maxPhoto || hasControl(s) {
+		return false
+	}
+	if strings.HasPrefix(s, "/") {
+		return !strings.HasPrefix(s, "//") && !strings.Contains(s, `\`)
+	}
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 }
 
 func hasControl(s string) bool {

@@ -65,6 +65,13 @@ func TestWorkspace(t *testing.T) {
 		"a look-alike letter is no label": {
 			When: create(workspace.Settings{Name: "a", Labels: []string{"сore"}}), Refuse: domain.CodeValidation,
 		},
+		"a description of ten thousand characters is long enough": {
+			Given: made, When: workspace.Update{Description: new(strings.Repeat("é", 10000))},
+			Then: updated(workspace.Settings{Name: "Shop", Description: strings.Repeat("é", 10000), Labels: []string{"core"}}),
+		},
+		"a longer description is too long": {
+			Given: made, When: workspace.Update{Description: new(strings.Repeat("é", 10001))}, Refuse: domain.CodeValidation,
+		},
 		"what does not exist is not updated": {
 			When: workspace.Update{Name: new("Store")}, Refuse: domain.CodeNotFound,
 		},
@@ -114,6 +121,41 @@ func TestEveryFaultOfTheSettingsIsNamed(t *testing.T) {
 		fields = append(fields, f.Field)
 	}
 	require.Equal(t, []string{"name", "labels"}, fields)
+}
+
+func TestAPhotoIsAnAddress(t *testing.T) {
+	for photo, fine := range map[string]bool{
+		"https://example.com/a.png":                 true,
+		"http://localhost:3000/a?b=c#d":             true,
+		"HTTPS://EXAMPLE.COM/é":                     true,
+		"/v2/files/w/f.png":                         true,
+		"/" + strings.Repeat("é", 2047):             true,
+		"":                                          true,
+		"/" + strings.Repeat("é", 2048):             false,
+		"//evil.example/a.png":                      false,
+		`/\evil.example/a.png`:                      false,
+		"/a\nb":                                     false,
+		"javascript:alert(1)":                       false,
+		"java\tscript:alert(1)":                     false,
+		"data:image/svg+xml;base64,PHN2Zz4=":        false,
+		"ftp://example.com/a.png":                   false,
+		"https:///a.png":                            false,
+		"https:a.png":                               false,
+		"https://:443/a.png":                        false,
+		"https://exa mple.com/a.png":                false,
+		" https://example.com/a.png":                false,
+		"a.png":                                     false,
+		"https://example.com/\u0085":                false,
+		"https://e.co/" + strings.Repeat("a", 2048): false,
+	} {
+		_, err := workspace.Decider.Decide(workspace.State{}, create(workspace.Settings{Name: "a", Photo: photo}))
+		if fine {
+			require.NoError(t, err, "%q", photo)
+			continue
+		}
+		require.Equal(t, domain.CodeValidation, domain.CodeOf(err), "%q", photo)
+		require.ErrorContains(t, err, "photo")
+	}
 }
 
 func TestAWorkspaceIsItsOwnScope(t *testing.T) {

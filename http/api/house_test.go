@@ -52,6 +52,12 @@ type house struct {
 // open builds a house; each change is made to its parts before they are wired.
 func open(t *testing.T, changes ...func(*api.Deps)) *house {
 	t.Helper()
+	return openBehind(t, func(*gateway.Options) {}, changes...)
+}
+
+// openBehind is open with another gateway.
+func openBehind(t *testing.T, other func(*gateway.Options), changes ...func(*api.Deps)) *house {
+	t.Helper()
 	h := &house{t: t, client: &http.Client{Transport: &http.Transport{}}}
 	h.openLog()
 	h.openModels()
@@ -72,12 +78,14 @@ func open(t *testing.T, changes ...func(*api.Deps)) *house {
 	for _, change := range changes {
 		change(&deps)
 	}
-	g, err := gateway.New(gateway.Options{
-		Routes: api.Routes(deps), Authenticator: people{}, Authorizer: people{}, ReadModel: h.models,
+	opts := gateway.Options{
+		Routes: api.Routes(deps), Authenticator: people{}, Authorizer: people{}, ReadModel: h.models, Known: h.log.Known,
 		Idempotency: &answers{kept: map[string][]byte{}}, Failures: commands.Failures{Engine: engine, Log: quiet},
 		Settings: func() gateway.Settings { return gateway.Settings{InternalKey: internalKey} },
 		Now:      func() time.Time { return today }, Host: domain.Host{Service: "api-gateway"},
-	})
+	}
+	other(&opts)
+	g, err := gateway.New(opts)
 	require.NoError(t, err)
 	server.Config.Handler = g
 	server.Start()

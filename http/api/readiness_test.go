@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"svc/domain"
 	"svc/http/api"
 	"svc/http/gateway"
 )
@@ -67,6 +68,30 @@ func TestReadinessOverHTTP(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, alone.status)
 	require.JSONEq(t, `{"status":"error","modulesReady":[{"module":"broker","driver":"nats-jetstream"}],
 		"errors":[{"error":"WriteFailed","module":"eventsStorage","driver":"badger","message":"disk below DISK_MIN_FREE_MB"}]}`, alone.body)
+}
+
+// stopped is a read model that gets nowhere.
+type stopped struct{}
+
+func (stopped) Reach(ctx context.Context, _ domain.Position) error { return errors.New("stopped") }
+func (stopped) Fresh(ctx context.Context) error                    { return errors.New("stopped") }
+
+// The report must come exactly when something is wrong, however busy it is.
+func TestReadinessDoesNotNeedWhatItTests(t *testing.T) {
+	h := openBehind(t, func(o *gateway.Options) {
+		o.ReadModel = stopped{}
+		o.Settings = func() gateway.Settings {
+			return gateway.Settings{InternalKey: internalKey, MaxConcurrent: 1, RateLimits: map[gateway.RateClass]int64{gateway.RateRequests: 1}}
+		}
+	}, func(d *api.Deps) { d.Checks = table(errors.New("stopped")) })
+	seq := with("x-svc-min-seq", domain.Position{State: 99}.Token())
+	for range 2 {
+		got := h.do("GET", "/v2/readiness", key(internalKey), seq)
+		require.Equal(t, http.StatusBadRequest, got.status, got.body)
+		require.Contains(t, got.body, `"message":"stopped"`)
+		require.NotContains(t, got.body, "Unreachable")
+		require.Equal(t, http.StatusBadRequest, h.do("GET", "/v2/events/readiness", key(internalKey), seq).status)
+	}
 }
 
 // services answers in place of the network.

@@ -42,12 +42,12 @@ func Routes(d Deps) []gateway.Route {
 		{Method: get, Path: "/docs/{asset}", Permission: gateway.Public, Handler: gateway.HandlerFunc(docs.Asset), Summary: "Load a file of the reference page"},
 
 		// Readiness
-		{Method: get, Path: "/readiness", Surface: gateway.Versioned, Permission: gateway.SuperOrInternal, Handler: ready.report(), Summary: "Test the services"},
-		{Method: get, Path: "/runtime/readiness", Surface: gateway.Versioned, Permission: gateway.Internal, Handler: ready.service("runtime"), Summary: "Test the modules of the runtime service"},
-		{Method: get, Path: "/events/readiness", Surface: gateway.Versioned, Permission: gateway.Internal, Handler: ready.service("events"), Summary: "Test the modules of the events service"},
-		{Method: get, Path: "/workspaces/readiness", Surface: gateway.Versioned, Permission: gateway.Internal, Handler: ready.service("workspaces"), Summary: "Test the modules of the workspaces service"},
-		{Method: get, Path: "/searchengine/readiness", Surface: gateway.Versioned, Permission: gateway.Internal, Handler: ready.service("searchengine"), Summary: "Test the modules of the search engine"},
-		{Method: get, Path: "/crawler/readiness", Surface: gateway.Versioned, Permission: gateway.Internal, Handler: ready.service("crawler"), Summary: "Test the modules of the crawler"},
+		{Method: get, Path: "/readiness", Surface: gateway.Versioned, Permission: gateway.SuperOrInternal, NoWait: true, Handler: ready.report(), Summary: "Test the services"},
+		{Method: get, Path: "/runtime/readiness", Surface: gateway.Versioned, Permission: gateway.Internal, NoWait: true, Handler: ready.service("runtime"), Summary: "Test the modules of the runtime service"},
+		{Method: get, Path: "/events/readiness", Surface: gateway.Versioned, Permission: gateway.Internal, NoWait: true, Handler: ready.service("events"), Summary: "Test the modules of the events service"},
+		{Method: get, Path: "/workspaces/readiness", Surface: gateway.Versioned, Permission: gateway.Internal, NoWait: true, Handler: ready.service("workspaces"), Summary: "Test the modules of the workspaces service"},
+		{Method: get, Path: "/searchengine/readiness", Surface: gateway.Versioned, Permission: gateway.Internal, NoWait: true, Handler: ready.service("searchengine"), Summary: "Test the modules of the search engine"},
+		{Method: get, Path: "/crawler/readiness", Surface: gateway.Versioned, Permission: gateway.Internal, NoWait: true, Handler: ready.service("crawler"), Summary: "Test the modules of the crawler"},
 
 		// System maintenance
 		{Method: get, Path: "/sys/config", Permission: gateway.SuperOrInternal, Handler: config(d.Config), Summary: "Read the effective settings"},

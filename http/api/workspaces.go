@@ -60,6 +60,11 @@ func createWorkspace(d Deps) gateway.HandlerFunc {
 // getWorkspace handles GET /v2/workspaces/{workspaceId}.
 func getWorkspace(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
+		q := gateway.NewQuery(r)
+		q.Unsupported("version", "at", "atSeq")
+		if err := q.Err(); err != nil {
+			return nil, err
+		}
 		id := workspaceID(r)
 		found, ok, err := findWorkspace(d.ReadModel, id)
 		if err != nil {
@@ -121,11 +126,14 @@ func noWorkspace(id string) error {
 	return domain.Refuse(domain.CodeNotFound, "there is no such workspace").With("resource", "workspace").With("id", id)
 }
 
-// tagged is a body with the tag of the state it shows.
+// tagged is a stored body with the tag of the state it shows.
 type tagged struct {
-	json.RawMessage
-	seq uint64
+	json []byte
+	seq  uint64
 }
+
+// Encoded implements gateway.Encoded.
+func (t tagged) Encoded() []byte { return t.json }
 
 // ETag implements gateway.Tagged.
 func (t tagged) ETag() string { return strings.Trim(commands.ETag(t.seq), `"`) }

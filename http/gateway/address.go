@@ -50,13 +50,21 @@ func isPublicAddress(addr netip.Addr) bool {
 	return addr.IsGlobalUnicast() && !addr.IsPrivate() && !sharedSpace.Contains(addr)
 }
 
+// shownAddress is addr for the log: empty when there is none.
+func shownAddress(addr netip.Addr) string {
+	if !addr.IsValid() {
+		return ""
+	}
+	return addr.String()
+}
+
 // addressKey is the subject of limits by IP. The half of an IPv6 address that
 // a client picks by itself does not make it another client.
 func addressKey(addr netip.Addr) string {
 	if addr.Is6() {
 		if prefix, err := addr.Prefix(64); err == nil {
-			return prefix.String()
+			return "ip:" + prefix.String()
 		}
 	}
-	return addr.String()
+	return "ip:" + addr.String()
 }

@@ -67,6 +67,22 @@ type notify struct {
 // Close implements io.Closer.
 func (n notify) Close() error { close(n.closed); return nil }
 
+// stored is JSON that need not be looked at again.
+type stored string
+
+// Encoded implements gateway.Encoded.
+func (s stored) Encoded() []byte { return []byte(s) }
+
+// MarshalJSON must not be asked.
+func (stored) MarshalJSON() ([]byte, error) { return nil, errors.New("encoded twice") }
+
+func TestStoredJSONIsSentAsItIs(t *testing.T) {
+	a := serve(t, get("/x", stored(`{"a": "<&>"}`))).do("GET", "/x", "")
+	require.Equal(t, 200, a.status)
+	require.Equal(t, `{"a": "<&>"}`, a.body)
+	require.Equal(t, "application/json; charset=utf-8", a.header.Get("Content-Type"))
+}
+
 func TestConditionalRequests(t *testing.T) {
 	w := serve(t, get("/x", tagged{"t1"}), post("/x", func(r *http.Request) (any, error) {
 		return tagged{"t2"}, gateway.IfMatch(r, "t1")

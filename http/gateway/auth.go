@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -39,8 +38,7 @@ func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request) error {
 	}
 	caller, err := g.identify(r, ex)
 	if err != nil {
-		// Guessing credentials is a request like any other for the limits.
-		return errors.Join(g.limits.take(r.Context(), ex, RateRequests, addressKey(ex.ip)), err)
+		return g.countStranger(r, ex, err)
 	}
 	ex.caller = caller
 	ex.command.Meta.UserID = caller.Actor()
@@ -49,6 +47,15 @@ func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("X-Svc-Session-Id", caller.SessionID)
 	}
 	return nil
+}
+
+// countStranger counts a request of somebody unknown that is refused with err:
+// guessing credentials and paths is a request like any other for the limits.
+func (g *Gateway) countStranger(r *http.Request, ex *exchange, err error) error {
+	if over := g.limits.take(r.Context(), ex, RateRequests, addressKey(ex.ip)); over != nil {
+		return over
+	}
+	return err
 }
 
 // identify asks the Authenticator. On open routes a cookie that does not hold

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -52,7 +53,7 @@ func (ex *exchange) bodyLimit(r *http.Request) int64 {
 }
 
 // readBody reads a body to its end. Whatever stops it is the client's fault:
-// too much, too little, or a connection that broke.
+// too much, too little, too late, or a connection that broke.
 func readBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
@@ -63,6 +64,9 @@ func readBody(r *http.Request) ([]byte, error) {
 	}
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, tooLarge(max(r.ContentLength, large.Limit+1), large.Limit)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, err
 	}
 	return nil, badBody("the body could not be read to its end")
 }

@@ -2,8 +2,11 @@ package gateway
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+
+	"svc/domain"
 )
 
 // The limits on what comes before a body.
@@ -16,8 +19,14 @@ const (
 // the gateway's own words to the services.
 var keptHeaders = []string{"X-Svc-Api-Key", "X-Svc-Csrf-Token", "X-Svc-Min-Seq", "X-Svc-Api-Version"}
 
-// clean is the header step: it bounds the size of URL and headers, and removes
-// what only the gateway may say.
+// Headers that may come in several lines, and those that may not.
+var (
+	listHeaders   = []string{"If-Match", "If-None-Match"}
+	singleHeaders = []string{"Content-Type", "X-Svc-API-Version", "x-svc-min-seq"}
+)
+
+// clean is the header step: it bounds the size of URL and headers, removes what
+// only the gateway may say, and settles what was said twice.
 func (g *Gateway) clean(_ http.ResponseWriter, r *http.Request) error {
 	if len(r.RequestURI) > maxURL {
 		return RefuseStatus(http.StatusRequestURITooLong, "the URL is longer than %d bytes", maxURL)
@@ -34,11 +43,39 @@ func (g *Gateway) clean(_ http.ResponseWriter, r *http.Request) error {
 	if size > maxHeaders {
 		return RefuseStatus(http.StatusRequestHeaderFieldsTooLarge, "the headers are larger than %d bytes", maxHeaders)
 	}
+	return unify(r.Header)
+}
+
+// unify leaves one line of each header that handlers read: lists are joined,
+// and what can only be said once is refused when it is said twice.
+func unify(h http.Header) error {
+	for _, name := range listHeaders {
+		if lines := h.Values(name); len(lines) > 1 {
+			h.Set(name, strings.Join(lines, ", "))
+		}
+	}
+	for _, name := range singleHeaders {
+		if len(h.Values(name)) > 1 {
+			return domain.Refuse(domain.CodeInvalidParameter, "%s was sent twice", name).With("parameter", name)
+		}
+	}
 	return nil
 }
 
-// mustRoute refuses what has no route: unknown paths and methods.
-func (g *Gateway) mustRoute(_ http.ResponseWriter, r *http.Request) error { return exchangeOf(r).lost }
+// mustRoute refuses what has no route, unknown paths and methods, and a query
+// that cannot be read.
+func (g *Gateway) mustRoute(_ http.ResponseWriter, r *http.Request) error {
+	ex := exchangeOf(r)
+	switch _, err := url.QueryUnescape(r.URL.RawQuery); {
+	case ex.lost != nil && strings.HasPrefix(r.URL.Path, "/sys/"):
+		return ex.lost // operators are never locked out
+	case ex.lost != nil:
+		return g.countStranger(r, ex, ex.lost)
+	case err != nil:
+		return domain.Refuse(domain.CodeInvalidParameter, "the query is not well-formed").With("parameter", "query")
+	}
+	return nil
+}
 
 // isOurs also catches x_svc_: some servers behind a proxy read it as a dash.
 func isOurs(name string) bool {

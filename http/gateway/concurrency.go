@@ -59,7 +59,7 @@ func (s *slot) drop() {
 func (g *Gateway) occupy(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ex := exchangeOf(r)
-		if ex.route.Probe {
+		if ex.unlimited() {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ func (g *Gateway) catchUp(_ http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	pos, err := minPosition(r.Header.Get("X-Svc-Min-Seq"))
-	if err != nil || g.opts.ReadModel == nil {
+	if err != nil || g.opts.ReadModel == nil || ex.route.NoWait {
 		return err
 	}
 	return bounded(r.Context(), func(ctx context.Context) error {
@@ -45,10 +46,16 @@ func (g *Gateway) catchUp(_ http.ResponseWriter, r *http.Request) error {
 // minPosition reads x-svc-min-seq. A contentRevision is accepted in place of a
 // position: a fresh read model has every revision that was acknowledged.
 func minPosition(token string) (domain.Position, error) {
-	if strings.Trim(token, "0123456789") == "" {
+	if token == "" {
 		return domain.Position{}, nil
 	}
-	pos, err := domain.ParsePosition(token)
+	var pos domain.Position
+	var err error
+	if strings.Trim(token, "0123456789") == "" {
+		_, err = strconv.ParseUint(token, 10, 64)
+	} else {
+		pos, err = domain.ParsePosition(token)
+	}
 	if err != nil {
 		return pos, domain.Refuse(domain.CodeInvalidParameter, "x-svc-min-seq is not a position").
 			With("parameter", "x-svc-min-seq")

@@ -68,7 +68,9 @@ func TestReadsWaitForTheReadModel(t *testing.T) {
 		"a read from a revision":       {"GET", "/v2/x", "17", []string{"fresh"}},
 		"a write":                      {"POST", "/v2/x", token, nil},
 		"a search by POST":             {"POST", "/v2/search", token, []string{"reach 42", "fresh"}},
+		"the largest revision":         {"GET", "/v2/x", "18446744073709551615", []string{"fresh"}},
 		"a plain path":                 {"GET", "/plain", token, nil},
+		"a report about itself":        {"GET", "/v2/report", token, nil},
 		"a versioned path, unprefixed": {"GET", "/both", "", []string{"fresh"}},
 	}
 	m := &model{}
@@ -78,6 +80,7 @@ func TestReadsWaitForTheReadModel(t *testing.T) {
 		{Method: "POST", Path: "/x", Surface: gateway.Versioned, Permission: gateway.Public, Handler: ok},
 		{Method: "POST", Path: "/search", Surface: gateway.Versioned, Permission: gateway.Public, Effect: gateway.Reads, Handler: ok},
 		{Method: "GET", Path: "/both", Surface: gateway.VersionedAndPlain, Permission: gateway.Public, Handler: ok},
+		{Method: "GET", Path: "/report", Surface: gateway.Versioned, Permission: gateway.Public, NoWait: true, Handler: ok},
 		get("/plain", 1)}})
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +88,7 @@ func TestReadsWaitForTheReadModel(t *testing.T) {
 			require.Equal(t, tt.asked, m.take())
 		})
 	}
-	for _, bad := range []string{"abc", "-1", "1.5", token + "x", "<script>"} {
+	for _, bad := range []string{"18446744073709551616", "99999999999999999999999", "abc", "-1", "1.5", token + "x", "<script>"} {
 		f := w.do("GET", "/v2/x", "", "X-Svc-Min-Seq", bad).failed(t, 400, domain.CodeInvalidParameter)
 		require.Equal(t, "x-svc-min-seq", f.Details["parameter"])
 	}
@@ -110,6 +113,20 @@ func TestAWriteTellsItsPosition(t *testing.T) {
 	require.Equal(t, token, w.do("POST", "/x", "").header.Get("X-Svc-Seq"))
 	require.Equal(t, token, w.do("POST", "/fail", "").header.Get("X-Svc-Seq"))
 	require.Empty(t, w.do("POST", "/idle", "").header.Get("X-Svc-Seq"))
+}
+
+func TestAWriteThatChangedNothingTellsWhatIsKnown(t *testing.T) {
+	known := domain.Position{State: 8}
+	w := start(t, gateway.Options{Known: func() domain.Position { return known }, Idempotency: newShelf(), Routes: []gateway.Route{
+		post("/idle", returns(1, nil)), post("/fail", returns(nil, domain.Refuse(domain.CodeConflict, "no"))), get("/x", 1)}})
+	seq := func(a answer) string { return a.header.Get("X-Svc-Seq") }
+	require.Equal(t, known.Token(), seq(w.do("POST", "/idle", "")))
+	first := w.do("POST", "/idle", "", "Idempotency-Key", "k")
+	require.Equal(t, known.Token(), seq(first))
+	known.State = 9
+	require.Equal(t, seq(first), seq(w.do("POST", "/idle", "", "Idempotency-Key", "k")), "a replay tells the first position")
+	require.Empty(t, seq(w.do("POST", "/fail", "")))
+	require.Empty(t, seq(w.do("GET", "/x", "")))
 }
 
 func TestTheWriteGate(t *testing.T) {

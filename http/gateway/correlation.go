@@ -17,7 +17,7 @@ import (
 )
 
 // begin is the correlation step: it opens the exchange, gives the request its
-// id and its place in a trace, and finds its route.
+// id, its place in a trace and a deadline for its body, and finds its route.
 func (g *Gateway) begin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ex := &exchange{gateway: g, settings: g.opts.Settings().withDefaults(), start: g.opts.Now(), id: g.opts.NewID()}
@@ -33,7 +33,11 @@ func (g *Gateway) begin(next http.Handler) http.Handler {
 		h.Set("X-Correlation-Id", ex.id)
 		h.Set("Traceparent", ex.parent)
 		h.Set("X-Svc-Api-Version-Used", ex.version.Revisions[len(ex.version.Revisions)-1])
-		next.ServeHTTP(w, r.WithContext(ctx))
+		r = r.WithContext(ctx)
+		if rec, ok := w.(*recorder); ok {
+			receive(rec, r, ex)
+		}
+		next.ServeHTTP(w, r)
 		endSpan(span, w)
 	})
 }

@@ -123,6 +123,9 @@ func (g *Gateway) shareAcrossOrigins(next http.Handler) http.Handler {
 		case origin == "":
 			w.Header().Add("Vary", "Origin")
 			next.ServeHTTP(w, r)
+		case g.cors.trusts(origin) && isVain(r, ex):
+			w.Header().Add("Vary", "Origin")
+			w.WriteHeader(http.StatusNoContent)
 		case g.cors.trusts(origin):
 			trusting.ServeHTTP(w, r)
 		case ex.route != nil && ex.route.AnyOrigin:
@@ -132,6 +135,13 @@ func (g *Gateway) shareAcrossOrigins(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// isVain reports whether r is a preflight for what does not exist. It is told
+// so by what it is not allowed, as browsers expect, not by a status.
+func isVain(r *http.Request, ex *exchange) bool {
+	asked := r.Header.Get("Access-Control-Request-Method")
+	return r.Method == http.MethodOptions && asked != "" && (ex.route == nil || !slices.Contains(corsMethods, asked))
 }
 
 // routedMethod returns the method to find the route by: a preflight asks for

@@ -60,6 +60,11 @@ func TestPreflight(t *testing.T) {
 	require.Equal(t, 204, stranger.status)
 	require.Empty(t, stranger.header.Get("Access-Control-Allow-Origin"))
 
+	for _, vain := range []answer{ask("/x", "https://console.test", "DELETE"), ask("/x", "https://console.test", "BREW"), ask("/unknown", "https://console.test", "GET")} {
+		require.Equal(t, 204, vain.status)
+		require.Empty(t, vain.header.Get("Access-Control-Allow-Methods"))
+	}
+
 	require.Equal(t, "*", ask("/hook", "https://evil.test", "POST").header.Get("Access-Control-Allow-Origin"))
 }
 

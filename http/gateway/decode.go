@@ -18,8 +18,10 @@ const maxNesting = 64
 // Decode reads the JSON body of r into v. Bodies are closed: a field that v
 // does not have, a key given twice or a value of another type is refused and
 // named by its dotted path. Maps, interfaces, json.RawMessage and types that
-// decode themselves are open parts, in which only doubled keys are refused. No
-// body is an empty object.
+// decode themselves are open parts, in which only doubled keys and texts with half
+// a surrogate pair are refused. No body is an empty object. A body without a
+// Content-Type is taken for JSON; one that is nested too deeply is refused with
+// 400, like any other shape that is not acceptable.
 func Decode(r *http.Request, v any) error {
 	body, err := readBody(r)
 	if err != nil {
@@ -95,7 +97,8 @@ func wrongType(e *json.UnmarshalTypeError) error {
 	if e.Field == "" {
 		return badBody("the body " + expected)
 	}
-	return badBody(e.Field+": "+expected, domain.FieldError{Field: e.Field, Message: expected})
+	field := shown(e.Field)
+	return badBody(field+": "+expected, domain.FieldError{Field: field, Message: expected})
 }
 
 // jsonName names a Go type as a client knows it.

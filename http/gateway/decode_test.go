@@ -104,6 +104,14 @@ func TestDecode(t *testing.T) {
 		"a number in a list of texts": {`{"tags":["a",1]}`, "tags"},
 		"an object for a flag":        {`{"on":{}}`, "on"},
 		"a time that is none":         {`{"at":"yesterday"}`, "-"},
+		"a surrogate pair":            {`{"name":"\ud83d\ude00 \\ud800 \u00e9"}`, ""},
+		"a high surrogate alone":      {`{"name":"\ud800"}`, "name"},
+		"a low surrogate alone":       {`{"name":"a\uDC00"}`, "name"},
+		"a pair the wrong way round":  {`{"payload":{"a":["\ude00\ud83d"]}}`, "payload.a[0]"},
+		"a high surrogate and text":   {`{"name":"\ud800u0041"}`, "name"},
+		"half a surrogate in a key":   {`{"payload":{"\ud800":1}}`, "payload.\ufffd"},
+		"a name without an end":       {`{"` + strings.Repeat("é", 9000) + `":1}`, strings.Repeat("é", 100) + "…"},
+		"a long name above a fault":   {`{"byName":{"` + strings.Repeat("k", 9000) + `":{"x":1}}}`, "byName." + strings.Repeat("k", 93) + "…"},
 		"a million digits":            {`{"count":` + strings.Repeat("9", 900_000) + `}`, "count"},
 	}
 	w := serve(t, decoding())
@@ -127,6 +135,23 @@ func TestDecode(t *testing.T) {
 func TestDecodeNamesEveryFault(t *testing.T) {
 	a := serve(t, decoding()).do("POST", "/decode", `{"x":1,"nested":{"y":1},"name":"a","name":"b"}`)
 	require.Len(t, a.failed(t, 400, domain.CodeInvalidRequest).Details["errors"], 3)
+}
+
+func TestDecodeListsTwentyFaults(t *testing.T) {
+	var fields []string
+	for i := range 50 {
+		fields = append(fields, fmt.Sprintf(`"x%d":1`, i))
+	}
+	w := serve(t, decoding(), post("/query", func(r *http.Request) (any, error) { return 1, gateway.NewQuery(r).Err() }))
+	a := w.do("POST", "/decode", "{"+strings.Join(fields, ",")+"}")
+	require.Len(t, a.failed(t, 400, domain.CodeInvalidRequest).Details["errors"], 20)
+	query := strings.Repeat("%00", 200)
+	for i := range 50 {
+		query += fmt.Sprintf("&a%d=%%00", i)
+	}
+	f := w.do("POST", "/query?"+query, "").failed(t, 400, domain.CodeInvalidParameter)
+	require.Len(t, f.Details["errors"], 20)
+	require.Less(t, len([]rune(f.Message)), 150)
 }
 
 func TestContentTypes(t *testing.T) {

@@ -54,6 +54,18 @@ var refusals = map[int]string{
 	http.StatusRequestHeaderFieldsTooLarge: "headers_too_large",
 }
 
+// reasonStatuses are the refusals of the domain whose reason has one of these
+// statuses. Their code is invalid_request.
+var reasonStatuses = map[string]int{
+	"event_too_large": http.StatusRequestEntityTooLarge,
+}
+
+// statusOf is the status of a refusal: that of its reason, else of its code.
+func statusOf(e *domain.Error) int {
+	reason, _ := e.Details["reason"].(string)
+	return cmp.Or(reasonStatuses[reason], statuses[e.Code], http.StatusInternalServerError)
+}
+
 // Refusal is an error with an HTTP status that no code stands for.
 type Refusal struct {
 	Status int
@@ -97,7 +109,7 @@ func explain(err error) (status int, refusal *domain.Error, known bool) {
 		return e.Status, e.Err, true
 	}
 	if e, ok := errors.AsType[*domain.Error](err); ok {
-		return cmp.Or(statuses[e.Code], http.StatusInternalServerError), e, true
+		return statusOf(e), e, true
 	}
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		large := tooLarge(e.Limit+1, e.Limit)

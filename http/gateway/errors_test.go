@@ -48,6 +48,12 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 	}
 }
 
+func TestAReasonCanHaveAStatus(t *testing.T) {
+	large := domain.Refuse(domain.CodeInvalidRequest, "event x is too large").Reason("event_too_large").With("length", 11).With("limit", 10)
+	f := serve(t, post("/x", returns(nil, large))).do("POST", "/x", "").failed(t, 413, domain.CodeInvalidRequest)
+	require.Equal(t, map[string]any{"reason": "event_too_large", "length": 11.0, "limit": 10.0}, f.Details)
+}
+
 func TestWhatTheCallerIsToldOfOtherErrors(t *testing.T) {
 	tests := map[string]struct {
 		err    error

@@ -29,6 +29,7 @@ type Options struct {
 	Authorizer    Authorizer
 	CheckCSRF     func(c Caller, token string) bool // nil: no token holds
 	ReadModel     ReadModel                         // nil: reads never wait
+	Known         func() domain.Position            // what this node knows to be in the logs, for writes that changed nothing; nil: they tell no position
 	WriteGate     func() error                      // nil: always open
 	Idempotency   IdempotencyStore                  // nil: nothing is replayed
 	Limiter       Limiter                           // nil: this node counts alone
@@ -171,7 +172,9 @@ func (g *Gateway) step(ask func(http.ResponseWriter, *http.Request) error) func(
 
 // ServeHTTP implements http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	g.handler.ServeHTTP(&recorder{ResponseWriter: w}, r)
+	rec := &recorder{ResponseWriter: w}
+	g.handler.ServeHTTP(rec, r)
+	rec.incoming.settle(rec.Header()) // of an answer without a word
 }
 
 // EndStreams ends every live stream, and those that are still to come: for

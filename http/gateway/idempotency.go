@@ -35,6 +35,7 @@ const (
 	twinPoll   = 100 * time.Millisecond // between looks at another node's claim
 	storeWait  = 5 * time.Second
 	maxKeySize = 255
+	maxKept    = 512 << 10 // bytes of a record; a larger answer is not kept
 )
 
 // record is what the store keeps: first a claim, then the answer.
@@ -42,6 +43,7 @@ type record struct {
 	Print  string      `json:"print"` // of method, path and body
 	Holder holder      `json:"holder,omitzero"`
 	Done   bool        `json:"done"`
+	Again  bool        `json:"again,omitempty"` // it was done, but a repeat must run again
 	Status int         `json:"status,omitempty"`
 	Header http.Header `json:"header,omitempty"`
 	Body   []byte      `json:"body,omitempty"`
@@ -215,7 +217,7 @@ func (o *onceOnly) lead(r *http.Request, c claim, work task, leave func()) (rp *
 			leave()
 		}
 	}()
-	existing, err := o.take(r.Context(), c)
+	existing, repeated, err := o.take(r.Context(), c)
 	if err != nil {
 		return nil, false, &closedGate{fmt.Errorf("claim idempotency key: %w", err)}
 	}
@@ -224,6 +226,9 @@ func (o *onceOnly) lead(r *http.Request, c claim, work task, leave func()) (rp *
 		return rp, pending, err
 	}
 	rp, err = o.first(r, c, work)
+	if err == nil && repeated {
+		err = rp.markReplayed()
+	}
 	if err == nil && rp.stream != nil {
 		handedOver = true
 		rp.settle = func(last any, failure error) {
@@ -235,21 +240,25 @@ func (o *onceOnly) lead(r *http.Request, c claim, work task, leave func()) (rp *
 }
 
 // take claims the key in the store, also from a run of this node that crashed
-// with it, and returns what is kept there instead when there is anything.
-func (o *onceOnly) take(ctx context.Context, c claim) (existing []byte, err error) {
+// with it and after an answer that could not be kept (repeated), and returns what
+// is kept there instead when there is anything.
+func (o *onceOnly) take(ctx context.Context, c claim) (existing []byte, repeated bool, err error) {
 	mine, err := json.Marshal(record{Print: c.print, Holder: o.self})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	existing, err = o.store.Claim(ctx, c.key, mine, c.lease)
 	if err != nil || existing == nil {
-		return nil, err
+		return nil, false, err
 	}
 	var kept record
-	if json.Unmarshal(existing, &kept) == nil && !kept.Done && kept.Print == c.print && kept.Holder.outlived(o.self) {
-		return nil, o.store.Put(ctx, c.key, mine, c.lease)
+	if json.Unmarshal(existing, &kept) != nil || kept.Print != c.print {
+		return existing, false, nil
 	}
-	return existing, nil
+	if kept.Again || !kept.Done && kept.Holder.outlived(o.self) {
+		return nil, kept.Again, o.store.Put(ctx, c.key, mine, c.lease)
+	}
+	return existing, false, nil
 }
 
 // first runs work and keeps its answer, or nothing when it failed.

@@ -24,6 +24,7 @@ type shelf struct {
 	kept    map[string][]byte
 	claimed chan string // told of every claim, when set
 	broken  bool
+	most    int // bytes of a record; zero: any number
 }
 
 func newShelf() *shelf { return &shelf{kept: map[string][]byte{}} }
@@ -49,6 +50,9 @@ func (s *shelf) Claim(_ context.Context, key string, record []byte, _ time.Durat
 func (s *shelf) Put(ctx context.Context, key string, record []byte, _ time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.most > 0 && len(record) > s.most {
+		return errors.New("record too large")
+	}
 	s.kept[key] = record
 	return ctx.Err()
 }

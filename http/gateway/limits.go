@@ -151,6 +151,16 @@ func (g *Gateway) limitByCaller(_ http.ResponseWriter, r *http.Request) error {
 	return g.limits.take(r.Context(), ex, RateRequests, ex.callerKey())
 }
 
+// unlimited reports whether no limit counts the request: a health check, or the
+// platform's own call with the internal key.
+func (ex *exchange) unlimited() bool {
+	if ex.route == nil {
+		return false
+	}
+	own := ex.route.Permission == Internal || ex.route.Permission == SuperOrInternal
+	return ex.route.Probe || own && ex.caller.Kind == KindInternal
+}
+
 // callerKey names whom limits and idempotency keys belong to.
 func (ex *exchange) callerKey() string {
 	switch c := ex.caller; {
@@ -161,5 +171,5 @@ func (ex *exchange) callerKey() string {
 	case c.Kind == KindInternal:
 		return "internal"
 	}
-	return "ip:" + addressKey(ex.ip)
+	return addressKey(ex.ip)
 }

@@ -193,6 +193,53 @@ func TestBadCredentialsAreCountedToo(t *testing.T) {
 	w.do("POST", "/v2/x", "", "Authorization", "Bearer guess").failed(t, 429, domain.CodeRateLimit)
 }
 
+func TestStrangersOfOneAddressShareTheirLimit(t *testing.T) {
+	sys := get("/sys/config", 1)
+	w := start(t, gateway.Options{Routes: []gateway.Route{limited(""), sys}, Settings: func() gateway.Settings {
+		return gateway.Settings{RateLimits: map[gateway.RateClass]int64{gateway.RateRequests: 4}}
+	}})
+	require.Equal(t, 200, w.do("POST", "/v2/x", "").status)
+	w.do("POST", "/v2/x", "", "Authorization", "Bearer guess").failed(t, 401, domain.CodeInvalidToken)
+	w.do("POST", "/v2/unknown", "").failed(t, 404, domain.CodeNotFound)
+	w.do("PATCH", "/v2/x", "").failed(t, 405, domain.CodeInvalidRequest)
+	for _, request := range [][]string{{"POST", "/v2/x"}, {"POST", "/v2/unknown"}, {"PATCH", "/v2/x"}, {"GET", "/nothing"}} {
+		w.do(request[0], request[1], "").failed(t, 429, domain.CodeRateLimit)
+	}
+	w.do("POST", "/v2/x", "", "Authorization", "Bearer guess").failed(t, 429, domain.CodeRateLimit)
+	require.Equal(t, 200, w.do("POST", "/v2/x", "", "Authorization", "Bearer ann").status, "who is known has a limit of their own")
+	require.Equal(t, 200, w.do("GET", "/sys/config", "").status)
+	w.do("GET", "/sys/unknown", "").failed(t, 404, domain.CodeNotFound)
+}
+
+func TestOwnCallsAreNotLimited(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	slow := gateway.HandlerFunc(func(*http.Request) (any, error) {
+		entered <- struct{}{}
+		<-leave
+		return 1, nil
+	})
+	w := start(t, gateway.Options{Routes: []gateway.Route{
+		{Method: "GET", Path: "/own", Surface: gateway.Versioned, Permission: gateway.Internal, Handler: slow},
+		{Method: "GET", Path: "/both", Surface: gateway.Versioned, Permission: gateway.SuperOrInternal, Handler: slow},
+		{Method: "GET", Path: "/open", Surface: gateway.Versioned, Permission: gateway.Public, Handler: returns(1, nil)},
+	}, Settings: func() gateway.Settings {
+		return gateway.Settings{InternalKey: "inside", MaxConcurrent: 1, RateLimits: map[gateway.RateClass]int64{gateway.RateRequests: 1}}
+	}})
+	var wg sync.WaitGroup
+	for range 2 {
+		for _, path := range []string{"/v2/own", "/v2/both"} {
+			wg.Go(func() { require.Equal(t, 200, w.do("GET", path, "", "X-Svc-Api-Key", "inside").status) })
+		}
+	}
+	for range 4 {
+		<-entered
+	}
+	close(leave)
+	wg.Wait()
+	require.Equal(t, 200, w.do("GET", "/v2/open", "", "X-Svc-Api-Key", "inside").status)
+	w.do("GET", "/v2/open", "", "X-Svc-Api-Key", "inside").failed(t, 429, domain.CodeRateLimit)
+}
+
 func TestConcurrentRequestsAreBounded(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	slow := limited("")

@@ -3,8 +3,6 @@ package gateway
 import (
 	"log/slog"
 	"net/http"
-	"net/url"
-	"regexp"
 	"strconv"
 	"time"
 
@@ -62,7 +60,8 @@ func (g *Gateway) report(rec *recorder, r *http.Request) {
 	g.opts.Log.LogAttrs(r.Context(), slog.LevelInfo, "request answered",
 		slog.String("method", r.Method), slog.String("route", ex.template), slog.String("path", ex.shownPath(r.URL)),
 		slog.Int("status", rec.status), slog.Float64("durationMs", float64(took)/float64(time.Millisecond)),
-		slog.Int64("bytes", rec.bytes), slog.String("correlationId", ex.id), slog.String("userId", ex.caller.Actor()))
+		slog.Int64("bytes", rec.bytes), slog.String("correlationId", ex.id), slog.String("userId", ex.caller.Actor()),
+		slog.String("ip", shownAddress(ex.ip)))
 }
 
 func isKnownMethod(method string) bool {
@@ -72,27 +71,4 @@ func isKnownMethod(method string) bool {
 		}
 	}
 	return false
-}
-
-// secretValue finds the values of query parameters that are credentials.
-var secretValue = regexp.MustCompile(`(?i)((?:^|[&?;])[^=&;]*(?:token|secret|password|code|key)[^=&;]*=)[^&;]*`)
-
-// secretSegment finds tokens that are part of a path.
-var secretSegment = regexp.MustCompile(`(at:|at%3[aA])[^/]+`)
-
-// maskedPath is a path without credentials, for logs and events.
-func (ex *exchange) maskedPath(path string) string {
-	if ex.route != nil && ex.route.SecretPath {
-		return ex.template
-	}
-	return secretSegment.ReplaceAllString(path, "${1}***")
-}
-
-// shownPath is a path and query for the log, without credentials.
-func (ex *exchange) shownPath(u *url.URL) string {
-	path := ex.maskedPath(u.EscapedPath())
-	if u.RawQuery == "" {
-		return path
-	}
-	return path + "?" + secretValue.ReplaceAllString(u.RawQuery, "${1}***")
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"io"
 	"mime/multipart"
@@ -78,6 +79,9 @@ func (p partReader) Read(b []byte) (int, error) {
 func badPart(err error) error {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLarge(large.Limit+1, large.Limit)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return err
 	}
 	return badBody("the multipart body is malformed")
 }

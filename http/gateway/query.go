@@ -60,11 +60,23 @@ func (q *Query) fault(code domain.Code, name, message string) {
 	if len(q.faults) == 0 {
 		q.code = code
 	}
-	q.faults = append(q.faults, domain.FieldError{Field: name, Message: message})
+	if len(q.faults) < maxFaults {
+		q.faults = append(q.faults, domain.FieldError{Field: shown(name), Message: message})
+	}
 }
 
 // Has reports whether the parameter was sent at all.
 func (q *Query) Has(name string) bool { return q.values.Has(name) }
+
+// Unsupported faults the parameters that are planned, but not understood yet:
+// ignoring them would answer another question.
+func (q *Query) Unsupported(names ...string) {
+	for _, name := range names {
+		if q.Has(name) {
+			q.fault(domain.CodeInvalidParameter, name, "is not supported yet")
+		}
+	}
+}
 
 // Text returns the parameter, or "". Sent twice it is a fault.
 func (q *Query) Text(name string) string {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -29,29 +30,71 @@ func replay(kept []byte, print string) (rp *reply, pending bool, err error) {
 	return &reply{status: rec.Status, header: rec.Header, body: rec.Body}, false, nil
 }
 
+// markReplayed makes the answer of work that ran again one of a repeat.
+func (rp *reply) markReplayed() (err error) {
+	rp.header.Set("Idempotency-Replayed", "true")
+	for _, once := range shownOnce {
+		rp.header.Del(once)
+	}
+	if rp.again != nil {
+		rp.body, err = json.Marshal(rp.again)
+	}
+	return err
+}
+
+// shownOnce are the headers that a repeat does not get.
+var shownOnce = []string{"Set-Cookie", "X-Svc-Csrf-Token"}
+
 // keep stores an answer for a day. The answer itself is sent in any case: the
-// write has happened.
+// write has happened. One that is too large, or that the store does not take, is
+// noted only as done: a repeat runs again, meets its own events, because its ids
+// are functions of its key, and so answers the same.
 func (o *onceOnly) keep(r *http.Request, c claim, rp *reply) {
-	rec := record{Print: c.print, Done: true, Status: rp.status, Header: rp.header.Clone(), Body: rp.body}
-	for _, once := range []string{"Set-Cookie", "X-Svc-Csrf-Token"} {
+	whole, err := recordOf(r, c, rp)
+	if err == nil {
+		err = o.put(r, c, whole)
+	}
+	if err == nil {
+		return
+	}
+	if !errors.Is(err, errTooLarge) {
+		o.log.ErrorContext(r.Context(), "answer not kept for its idempotency key", "correlationId", exchangeOf(r).id, "err", err)
+	}
+	if o.put(r, c, record{Print: c.print, Done: true, Again: true}) != nil {
+		o.drop(r, c)
+	}
+}
+
+// errTooLarge is why an answer is not kept.
+var errTooLarge = errors.New("gateway: answer too large to be kept")
+
+// recordOf is what a repeat is answered with.
+func recordOf(r *http.Request, c claim, rp *reply) (rec record, err error) {
+	rec = record{Print: c.print, Done: true, Status: rp.status, Header: rp.header.Clone(), Body: rp.body}
+	for _, once := range shownOnce {
 		rec.Header.Del(once)
 	}
-	if pos := exchangeOf(r).command.Position(); !pos.IsZero() {
-		rec.Header.Set("X-Svc-Seq", pos.Token())
-	}
-	var err error
+	setPosition(rec.Header, exchangeOf(r).reached(r, rp.status))
 	if rp.again != nil {
 		rec.Body, err = json.Marshal(rp.again)
 	}
-	encoded, bad := json.Marshal(rec)
-	if err == nil && bad == nil {
-		ctx, cancel := storeContext(r)
-		defer cancel()
-		err = o.store.Put(ctx, c.key, encoded, keptFor)
+	return rec, err
+}
+
+func (o *onceOnly) put(r *http.Request, c claim, rec record) error {
+	if len(rec.Body) > maxKept {
+		return errTooLarge
 	}
-	if err != nil || bad != nil {
-		o.log.ErrorContext(r.Context(), "answer not kept for its idempotency key", "correlationId", exchangeOf(r).id, "err", err)
+	encoded, err := json.Marshal(rec)
+	if err != nil {
+		return err
 	}
+	if len(encoded) > maxKept {
+		return errTooLarge
+	}
+	ctx, cancel := storeContext(r)
+	defer cancel()
+	return o.store.Put(ctx, c.key, encoded, keptFor)
 }
 
 // keepLast keeps the last frame of a stream, or nothing when it failed.

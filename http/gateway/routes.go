@@ -43,6 +43,9 @@ type Route struct {
 
 	// Probe marks a health check: never limited, and logged only on demand.
 	Probe bool
+	// NoWait answers without waiting for the read model: what tells whether the
+	// read model works must be told when it does not.
+	NoWait bool
 	// OwnAuth leaves credentials to the handler: none is read or removed.
 	OwnAuth bool
 	// BearerKey accepts the internal API key as a bearer token as well.

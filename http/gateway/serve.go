@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
+
+	"svc/domain"
 )
 
 // serve is the end of the chain: it runs the handler and sends its answer.
@@ -63,12 +65,29 @@ func (g *Gateway) send(w http.ResponseWriter, r *http.Request, rp *reply) {
 	}
 	h := w.Header()
 	ex.setRateHeaders(h)
-	if pos := ex.command.Position(); !pos.IsZero() {
-		h.Set("X-Svc-Seq", pos.Token())
-	}
+	setPosition(h, ex.reached(r, rp.status))
 	g.forbidStoring(h, ex, rp)
 	if err := rp.send(w, r); err != nil {
 		g.refuse(w, r, err)
+	}
+}
+
+// reached is the position that an answer tells: how far the request has written.
+// A write that succeeded without changing anything has met what this node knows.
+func (ex *exchange) reached(r *http.Request, status int) domain.Position {
+	var pos domain.Position
+	if ex.command != nil {
+		pos = ex.command.Position()
+	}
+	if g := ex.gateway; pos.IsZero() && status < http.StatusMultipleChoices && ex.writes(r) && g != nil && g.opts.Known != nil {
+		pos = g.opts.Known()
+	}
+	return pos
+}
+
+func setPosition(h http.Header, pos domain.Position) {
+	if !pos.IsZero() {
+		h.Set("X-Svc-Seq", pos.Token())
 	}
 }
 
@@ -92,9 +111,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	rp := failure(ex, err)
 	h := w.Header()
 	ex.setRateHeaders(h)
-	if ex.command != nil && !ex.command.Position().IsZero() {
-		h.Set("X-Svc-Seq", ex.command.Position().Token())
-	}
+	setPosition(h, ex.reached(r, rp.status))
 	g.forbidStoring(h, ex, rp)
 	_ = rp.send(w, r) // it is no stream
 }

@@ -1,12 +1,16 @@
 package gateway
 
 import (
+	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"reflect"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"svc/domain"
 )
@@ -21,13 +25,30 @@ type walker struct {
 	tooDeep bool
 }
 
-// maxFaults is how many faults one answer lists.
-const maxFaults = 20
+// The bounds of what one answer says about faults.
+const (
+	maxFaults = 20  // listed
+	maxShown  = 100 // characters of a name that the client chose
+)
 
 func (w *walker) fault(path, message string) {
 	if len(w.faults) < maxFaults {
-		w.faults = append(w.faults, domain.FieldError{Field: path, Message: message})
+		w.faults = append(w.faults, domain.FieldError{Field: shown(path), Message: message})
 	}
+}
+
+// shown is a name that the client chose, cut to a length that can be shown.
+func shown(name string) string {
+	if len(name) <= maxShown {
+		return name
+	}
+	n := 0
+	for at := range name {
+		if n++; n > maxShown {
+			return name[:at] + "…"
+		}
+	}
+	return name
 }
 
 // value goes over one value. A nil type is open.
@@ -44,7 +65,9 @@ func (w *walker) value(t reflect.Type, path string, depth int) {
 	case '[':
 		w.list(t, path, depth)
 	case '"':
-		w.text()
+		if _, whole := w.text(); !whole {
+			w.fault(cmp.Or(path, "body"), unpaired)
+		}
 	default:
 		w.scalar(t, depth)
 	}
@@ -53,8 +76,11 @@ func (w *walker) value(t reflect.Type, path string, depth int) {
 func (w *walker) object(t reflect.Type, path string, depth int) {
 	seen := map[string]bool{}
 	for w.pos++; w.next() != '}'; {
-		key := w.text()
+		key, whole := w.text()
 		at := join2(path, key)
+		if !whole {
+			w.fault(at, unpaired)
+		}
 		if seen[key] {
 			w.fault(at, "given twice")
 		}
@@ -113,8 +139,11 @@ func (w *walker) scalar(t reflect.Type, depth int) {
 	}
 }
 
-// text reads a string and returns it decoded.
-func (w *walker) text() string {
+// unpaired is the fault of a text that no UTF-8 can hold.
+const unpaired = "has an unpaired surrogate"
+
+// text reads a string and returns it decoded, and whether it can be.
+func (w *walker) text() (s string, whole bool) {
 	start := w.pos
 	for w.pos++; w.data[w.pos] != '"'; w.pos++ {
 		if w.data[w.pos] == '\\' {
@@ -123,12 +152,45 @@ func (w *walker) text() string {
 	}
 	w.pos++
 	quoted := w.data[start:w.pos]
-	if !strings.Contains(string(quoted), `\`) {
-		return string(quoted[1 : len(quoted)-1])
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1]), true
 	}
-	var s string
 	_ = json.Unmarshal(quoted, &s) // valid: the whole was
-	return s
+	return s, isPaired(quoted)
+}
+
+// isPaired reports whether each half of a surrogate pair in a quoted string has
+// the other.
+func isPaired(quoted []byte) bool {
+	for i := 0; i < len(quoted); i++ {
+		if quoted[i] != '\\' {
+			continue
+		}
+		if i++; quoted[i] != 'u' {
+			continue
+		}
+		first := unit(quoted[i-1:])
+		if i += 4; !utf16.IsSurrogate(first) {
+			continue
+		}
+		if utf16.DecodeRune(first, unit(quoted[i+1:])) == utf8.RuneError {
+			return false
+		}
+		i += 6
+	}
+	return true
+}
+
+// unit is the number of a \uXXXX escape at the beginning of b, or -1.
+func unit(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return -1
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(n)
 }
 
 // next skips space, commas and colons and returns what follows.
@@ -147,9 +209,9 @@ func (w *walker) space() {
 
 func join2(path, key string) string {
 	if path == "" {
-		return key
+		return shown(key)
 	}
-	return path + "." + key
+	return path + "." + shown(key)
 }
 
 var (

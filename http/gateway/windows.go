@@ -51,7 +51,7 @@ func newWindows(shared Limiter, now func() time.Time, log *slog.Logger) *windows
 // the limit is exceeded.
 func (w *windows) take(ctx context.Context, ex *exchange, class RateClass, subject string) error {
 	limit := findClass(class)
-	if limit == nil || ex.settings.DisableRateLimit || ex.route != nil && ex.route.Probe {
+	if limit == nil || ex.settings.DisableRateLimit || ex.unlimited() {
 		return nil
 	}
 	most, set := ex.settings.RateLimits[class]

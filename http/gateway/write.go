@@ -87,11 +87,13 @@ func (rp *reply) abandon() {
 	}
 }
 
-// recorder notes the status and size of an answer for metrics and logs.
+// recorder notes the status and size of an answer for metrics and logs, and
+// looks after a body that was not read when the answer begins.
 type recorder struct {
 	http.ResponseWriter
-	status int
-	bytes  int64
+	incoming *incoming // the request's body; nil: none to look after
+	status   int
+	bytes    int64
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -99,17 +101,26 @@ func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 || w.status == http.StatusContinue || w.status == http.StatusEarlyHints {
 		w.status = status
 	}
+	if status >= http.StatusOK {
+		w.incoming.settle(w.Header())
+	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
 func (w *recorder) Write(b []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
+	w.start()
 	n, err := w.ResponseWriter.Write(b)
 	w.bytes += int64(n)
 	return n, err
+}
+
+// start notes that an answer begins without a status.
+func (w *recorder) start() {
+	if w.status == 0 {
+		w.status = http.StatusOK
+		w.incoming.settle(w.Header())
+	}
 }
 
 // Unwrap lets http.ResponseController reach the connection.
@@ -117,9 +128,7 @@ func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Flush implements http.Flusher.
 func (w *recorder) Flush() {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
+	w.start()
 	_ = http.NewResponseController(w.ResponseWriter).Flush() // a writer that cannot has nothing to flush
 }
 

@@ -21,7 +21,8 @@ const aimReplay = 0.5
 
 // benchReplay compares a rebuild of the read models with a consumer of the same
 // log that does nothing.
-func benchReplay(t *testing.T, past *history) {
+func benchReplay(t *testing.T, _ *history) {
+	past := newHistory(t, 250_000)
 	past.fill(t)
 	others := watchOthers(t)
 	var ours, control series

@@ -29,15 +29,10 @@ func (n *slowNode) WrapChild(_ context.Context, ops fs.InodeEmbedder) fs.InodeEm
 	return &slowNode{ops.(*fs.LoopbackNode), n.delay}
 }
 
-// Fsync implements fs.NodeFsyncer.
+// Fsync implements fs.NodeFsyncer. It heeds no interrupt, as a disk does not:
+// every signal of the Go scheduler to the caller would be one.
 func (n *slowNode) Fsync(ctx context.Context, f fs.FileHandle, flags uint32) syscall.Errno {
-	timer := time.NewTimer(n.delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return syscall.EINTR
-	}
+	<-time.After(n.delay)
 	if file, ok := f.(fs.FileFsyncer); ok {
 		return file.Fsync(ctx, flags)
 	}

@@ -80,7 +80,7 @@ func (s *subject) append(ctx context.Context, store eventstore.Store) error {
 	return nil
 }
 
-// history is a log that was filled once for all benchmarks that need a long one.
+// history is a log that is filled once and then read.
 type history struct {
 	dir        string // a data directory: the log is in log
 	workspaces int
@@ -89,9 +89,9 @@ type history struct {
 	rate       float64   // at which it was filled
 }
 
-func newHistory(t *testing.T) *history {
+func newHistory(t *testing.T, events int) *history {
 	t.Helper()
-	return &history{dir: t.TempDir(), workspaces: 10_000, events: uint64(scaled(1_000_000))}
+	return &history{dir: t.TempDir(), workspaces: 10_000, events: uint64(scaled(events))}
 }
 
 func (h *history) log() string { return filepath.Join(h.dir, "log") }
