@@ -6,7 +6,6 @@ import (
 
 	"svc/domain"
 	"svc/eventstore/jetstream"
-	"svc/http/gateway"
 	"svc/projections"
 )
 
@@ -24,14 +23,8 @@ func (r reads) Reach(ctx context.Context, p domain.Position) error {
 
 // Fresh implements gateway.ReadModel. A broker that does not tell what other
 // nodes wrote is no reason to refuse a read: it goes on with what is known
-// here. Nobody writes with the internal key what they read with it, and the
-// readiness report must come also when the read models do not.
-func (r reads) Fresh(ctx context.Context) error {
-	if gateway.CallerFrom(ctx).Kind == gateway.KindInternal {
-		return nil
-	}
-	return behind(r.fresh(ctx))
-}
+// here.
+func (r reads) Fresh(ctx context.Context) error { return behind(r.fresh(ctx)) }
 
 func (r reads) fresh(ctx context.Context) error {
 	if err := r.store.Refresh(ctx); err != nil && ctx.Err() != nil {

@@ -32,19 +32,20 @@ func serve(ctx context.Context, w world) error {
 	for _, text := range loaded.Warnings {
 		log.Warn(text)
 	}
+	hangups := make(chan os.Signal, 1) // from here on none ends the process; the first waits for the start
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	n, err := node.Open(ctx, node.Options{Settings: live, Log: log, Level: level, Version: version})
 	if err != nil {
 		return err
 	}
-	stop := reloadOnHangup(ctx, w, live, level, log)
+	stop := reloadOnHangup(ctx, hangups, func() { reload(w, live, level, log) })
 	defer stop()
 	return n.Serve(ctx)
 }
 
 // reloadOnHangup reads live settings again on SIGHUP, until stop is called.
-func reloadOnHangup(ctx context.Context, w world, live *settings.Live, level *slog.LevelVar, log *slog.Logger) (stop func()) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
+func reloadOnHangup(ctx context.Context, hangups <-chan os.Signal, reload func()) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -54,12 +55,11 @@ func reloadOnHangup(ctx context.Context, w world, live *settings.Live, level *sl
 			case <-ctx.Done():
 				return
 			case <-hangups:
-				reload(w, live, level, log)
+				reload()
 			}
 		}
 	}()
 	return func() {
-		signal.Stop(hangups)
 		cancel()
 		<-done
 	}

@@ -45,6 +45,18 @@ func TestSIGHUPAppliesLiveSettings(t *testing.T) {
 	require.Zero(t, pr.signal(t, syscall.SIGTERM))
 }
 
+// A hangup that comes too early neither ends the service nor is forgotten.
+func TestSIGHUPDuringTheStart(t *testing.T) {
+	p := newPlace(t)
+	p.fill(t, 200)
+	pr := p.launch(t)
+	pr.says(t, `"msg":"`+firstLine)
+	require.NoError(t, pr.cmd.Process.Signal(syscall.SIGHUP))
+	p.awaitReady(t)
+	pr.says(t, "settings reloaded")
+	require.Zero(t, pr.signal(t, syscall.SIGTERM))
+}
+
 func TestSignalsEndTheServiceInGoodOrder(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		p := newPlace(t)

@@ -73,7 +73,16 @@ func (b *blockFiles) syncNewest() error {
 	if b.file == nil {
 		return nil
 	}
-	return unix.Fdatasync(int(b.file.Fd()))
+	return fdatasync(b.file)
+}
+
+// fdatasync makes the content and size of f durable.
+func fdatasync(f *os.File) error {
+	for {
+		if err := unix.Fdatasync(int(f.Fd())); err != unix.EINTR {
+			return err
+		}
+	}
 }
 
 // racy is how close to a change a listing may have missed another one: file
@@ -136,7 +145,7 @@ func (b *blockFiles) syncUnknown(n uint64) (blockID, error) {
 	if have, ok := b.known[n]; ok && have == id && n != b.newest {
 		return id, nil
 	}
-	return id, unix.Fdatasync(int(f.Fd()))
+	return id, fdatasync(f)
 }
 
 // hold keeps block n open as the newest.

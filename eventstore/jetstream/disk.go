@@ -15,9 +15,10 @@ import (
 var errDiskLow = errors.New("the disk is low")
 
 const (
-	diskPeriod = 250 * time.Millisecond
-	leastFree  = 1 << 20 // without which it is no use to try
-	longestGap = 5 * time.Second
+	diskPeriod   = 250 * time.Millisecond
+	healthPeriod = time.Second
+	leastFree    = 1 << 20 // without which it is no use to try
+	longestGap   = 5 * time.Second
 )
 
 // watchDisk refuses appends while the disk is low, and reopens the embedded
@@ -29,8 +30,9 @@ func (s *Store) watchDisk() {
 	}
 	tick := time.NewTicker(diskPeriod)
 	defer tick.Stop()
-	var next time.Time    // before which the broker is not reopened again
-	gap := 2 * diskPeriod // grows while reopening does not help
+	var examined time.Time // when the broker was last asked how it is
+	var next time.Time     // before which the broker is not reopened again
+	gap := 2 * diskPeriod  // grows while reopening does not help
 	for {
 		select {
 		case <-s.closing:
@@ -38,7 +40,10 @@ func (s *Store) watchDisk() {
 		case <-tick.C:
 		}
 		spacious := s.checkDisk()
-		s.checkHealth()
+		if time.Since(examined) >= healthPeriod {
+			s.checkHealth()
+			examined = time.Now()
+		}
 		switch broken := s.faults.isBroken(); {
 		case broken == 0 && time.Now().After(next):
 			gap = 2 * diskPeriod

@@ -163,6 +163,27 @@ func TestAFailedFsyncShutsTheGate(t *testing.T) {
 	require.Empty(t, tr.rounds)
 }
 
+// Who gathered while the gate was being shut is told too, without an fsync.
+func TestAGateIsShutOnceForAll(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	tr := newTrial(t, nil)
+	first := tr.ask(t.Context(), 1)
+	require.Eventually(t, func() bool { return tr.durable.Load() == 1 }, 10*time.Second, time.Millisecond)
+	answers := []<-chan error{tr.ask(t.Context(), 2), tr.ask(t.Context(), 3)}
+	tr.joined(t, 2)
+	tr.shut(unix.EIO)
+	require.ErrorIs(t, <-tr.ask(t.Context(), 4), unix.EIO, "nobody joins a gate that is shut")
+	require.Equal(t, 1, <-tr.rounds)
+	require.NoError(t, <-first)
+	for _, answer := range answers {
+		require.ErrorIs(t, <-answer, unix.EIO)
+	}
+	tr.close()
+	require.ErrorIs(t, <-tr.failures, unix.EIO)
+	require.Empty(t, tr.failures, "reported once")
+	require.EqualValues(t, 1, tr.durable.Load())
+}
+
 func readMark(t *testing.T, path string) uint64 {
 	t.Helper()
 	w, err := openWatermark(path)

@@ -24,6 +24,27 @@ type model struct {
 	broken bool
 }
 
+func TestAFreshReadModelNeedsNoTimer(t *testing.T) {
+	w := start(t, gateway.Options{ReadModel: current{}, Routes: []gateway.Route{
+		{Method: "GET", Path: "/x", Surface: gateway.Versioned, Permission: gateway.Public, Handler: returns(1, nil)},
+	}})
+	require.Equal(t, 200, w.do("GET", "/v2/x", "").status)
+}
+
+// current is a read model that is up to date, and fails whoever sets a timer.
+type current struct{}
+
+// Reach implements gateway.ReadModel.
+func (c current) Reach(ctx context.Context, _ domain.Position) error { return c.Fresh(ctx) }
+
+// Fresh implements gateway.ReadModel.
+func (current) Fresh(ctx context.Context) error {
+	if _, timed := ctx.Deadline(); timed {
+		return errors.New("a timer was set")
+	}
+	return nil
+}
+
 // Reach implements gateway.ReadModel.
 func (m *model) Reach(ctx context.Context, pos domain.Position) error {
 	return m.answer(ctx, fmt.Sprint("reach ", pos.State))
@@ -33,6 +54,9 @@ func (m *model) Reach(ctx context.Context, pos domain.Position) error {
 func (m *model) Fresh(ctx context.Context) error { return m.answer(ctx, "fresh") }
 
 func (m *model) answer(ctx context.Context, asked string) error {
+	if err := ctx.Err(); err != nil {
+		return err // asked whether there is anything to wait for: there is
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked = append(m.asked, asked)

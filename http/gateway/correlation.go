@@ -81,7 +81,7 @@ func (g *Gateway) startSpan(r *http.Request, ex *exchange) (context.Context, tra
 		sc = nextSpan(remote)
 		ctx = trace.ContextWithSpanContext(ctx, sc)
 	}
-	ex.parent = fmt.Sprintf("00-%s-%s-%s", sc.TraceID(), sc.SpanID(), sc.TraceFlags())
+	ex.parent = "00-" + sc.TraceID().String() + "-" + sc.SpanID().String() + "-" + sc.TraceFlags().String()
 	return ctx, span
 }
 

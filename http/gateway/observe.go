@@ -3,6 +3,7 @@ package gateway
 import (
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -54,7 +55,8 @@ func (g *Gateway) report(rec *recorder, r *http.Request) {
 		method = "other" // a label must not grow with what clients make up
 	}
 	g.metrics.duration.WithLabelValues(method, ex.template, strconv.Itoa(rec.status)).Observe(took.Seconds())
-	if ex.route != nil && ex.route.Probe && !ex.settings.HealthLogs {
+	quiet := ex.route != nil && ex.route.Probe && !ex.settings.HealthLogs
+	if quiet || !g.opts.Log.Enabled(r.Context(), slog.LevelInfo) {
 		return
 	}
 	g.opts.Log.LogAttrs(r.Context(), slog.LevelInfo, "request answered",
@@ -65,10 +67,5 @@ func (g *Gateway) report(rec *recorder, r *http.Request) {
 }
 
 func isKnownMethod(method string) bool {
-	for _, known := range append([]string{http.MethodOptions}, corsMethods...) {
-		if method == known {
-			return true
-		}
-	}
-	return false
+	return method == http.MethodOptions || slices.Contains(corsMethods, method)
 }

@@ -35,7 +35,7 @@ func TestAnAnswerThatCannotBeKeptIsMadeAgain(t *testing.T) {
 			for n := range 2 {
 				again := w.do("POST", "/x", `{}`, "Idempotency-Key", "k")
 				require.Equal(t, 201, again.status)
-				require.True(t, first.body == again.body, "the same answer")
+				require.Equal(t, first.body, again.body, "the same answer")
 				require.Equal(t, first.header.Get("X-Svc-Seq"), again.header.Get("X-Svc-Seq"))
 				require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
 				require.EqualValues(t, n+2, calls.Load())
