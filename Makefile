@@ -68,8 +68,10 @@ bench: build ## run the benchmarks; one line of JSON each
 
 .PHONY: fault
 fault: ## run the fault tests (FAULT_PROFILE=quick, or full)
-	FAULT_PROFILE=$(FAULT_PROFILE) $(GO) test -tags fault -count=1 -timeout $(if $(filter full,$(FAULT_PROFILE)),60m,10m) -v ./cmd/svc/fault/... ./eventstore/crashfs/... \
-	| grep -vE '^=== (RUN|PAUSE|CONT)'
+	FAULT_PROFILE=$(FAULT_PROFILE) $(FAULT) -v ./cmd/svc/fault/... ./eventstore/crashfs/... | grep -vE '^=== (RUN|PAUSE|CONT)'
+	FAULT_PROFILE=$(FAULT_PROFILE) $(FAULT) -run Full -v ./projections | grep -vE '^=== (RUN|PAUSE|CONT)'
+
+FAULT = $(GO) test -tags fault -count=1 -timeout $(if $(filter full,$(FAULT_PROFILE)),60m,10m)
 
 .PHONY: badinput
 badinput: ## run the catalogue of bad input: tests named TestBad… and TestGarbage…, and every fuzz corpus

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 type DBOptions struct {
 	Dir string // required
 
-	MemtableMB   int64         // bounds the memory of unflushed writes; default 8
+	MemtableMB   int64         // bounds the memory of unflushed writes; default 8, less on a disk below 16 times as much
 	BlockCacheMB int64         // compresses tables and caches blocks; default 0: neither, the page cache does it
 	GCEvery      time.Duration // between collections of the value log; default 10m
 
@@ -27,6 +28,8 @@ type DBOptions struct {
 	BootID func() string
 	Now    func() time.Time // default time.Now
 	Log    *slog.Logger     // default slog.Default
+
+	memtable, valueLog int64 // bytes, as they suit the disk
 }
 
 func (o DBOptions) withDefaults() (DBOptions, error) {
@@ -51,6 +54,7 @@ type DB struct {
 	opts   DBOptions
 	badger *badger.DB
 	lock   *os.File
+	space  *space
 	moved  string
 
 	stop      chan struct{}
@@ -70,7 +74,10 @@ func OpenDB(o DBOptions) (*DB, error) {
 		return nil, err
 	}
 	d := &DB{opts: o, lock: lock, stop: make(chan struct{})}
-	if err := d.open(); err != nil {
+	if d.space, err = newSpace(&d.opts); err == nil {
+		err = d.open()
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open read model store: %w", err), lock.Close())
 	}
 	d.collector.Go(d.collect)
@@ -79,6 +86,9 @@ func OpenDB(o DBOptions) (*DB, error) {
 
 // open opens the store as it is, or else a fresh one in its place.
 func (d *DB) open() error {
+	if err := d.space.admit(); err != nil {
+		return err
+	}
 	damage := d.examine()
 	if damage == nil {
 		if damage = d.openBadger(); damage == nil {
@@ -109,11 +119,16 @@ func (d *DB) openBadger() (err error) {
 	if err := d.mark(opening); err != nil {
 		return err
 	}
-	if d.badger, err = badger.Open(d.opts.badger()); err != nil {
+	if err := d.space.watch(); err != nil {
 		return err
 	}
+	if d.badger, err = badger.Open(d.opts.badger().WithLogger(badgerLog{d.opts.Log, d.space})); err != nil {
+		d.space.end()
+		return err
+	}
+	d.space.begin()
 	if err := d.mark(opened); err != nil {
-		return errors.Join(err, d.badger.Close())
+		return errors.Join(err, d.space.close(d.badger))
 	}
 	return nil
 }
@@ -126,24 +141,27 @@ func (o DBOptions) badger() badger.Options {
 		WithDetectConflicts(false).
 		WithMetricsEnabled(false).
 		WithNumVersionsToKeep(1).
-		WithMemTableSize(o.MemtableMB << 20).
+		WithMemTableSize(o.memtable).
 		WithNumMemtables(2).
 		WithNumCompactors(2).
 		WithNumLevelZeroTables(3).
 		WithNumLevelZeroTablesStall(8).
-		WithValueThreshold(32 << 10).
-		WithValueLogFileSize(32 << 20).
+		WithValueThreshold(min(1<<20, o.memtable/8)). // Badger's most: a new value log file is made within a commit, for which all readers wait
+		WithValueLogFileSize(o.valueLog).
 		WithChecksumVerificationMode(options.OnBlockRead).
 		WithVerifyValueChecksum(true).
 		WithCompression(options.None).
 		WithBlockCacheSize(0).
 		WithIndexCacheSize(2 << 20).
-		WithLogger(badgerLog{o.Log})
+		WithLogger(nil)
 	if o.BlockCacheMB > 0 {
 		b = b.WithCompression(options.Snappy).WithBlockCacheSize(o.BlockCacheMB << 20)
 	}
 	return b
 }
+
+// store returns the store for its users: they write through its space.
+func (d *DB) store() store { return store{d.badger, d.space} }
 
 // Moved returns where a damaged store was moved to; "" when there was none.
 func (d *DB) Moved() string { return d.moved }
@@ -158,7 +176,7 @@ func (d *DB) Size() int64 {
 func (d *DB) Close() error {
 	close(d.stop)
 	d.collector.Wait()
-	err := d.badger.Close()
+	err := d.space.close(d.badger)
 	if err == nil {
 		err = d.unmark()
 	}
@@ -175,7 +193,7 @@ func (d *DB) collect() {
 			return
 		case <-tick.C:
 		}
-		for d.badger.RunValueLogGC(0.5) == nil {
+		for d.space.write(func() error { return d.badger.RunValueLogGC(0.5) }) == nil {
 			d.opts.Log.Debug("value log of read models collected")
 		}
 	}
@@ -183,7 +201,10 @@ func (d *DB) collect() {
 
 // badgerLog hands Badger's own messages to slog, one level down where they are
 // routine.
-type badgerLog struct{ log *slog.Logger }
+type badgerLog struct {
+	log   *slog.Logger
+	space *space
+}
 
 // Errorf implements badger.Logger.
 func (l badgerLog) Errorf(format string, args ...any) {
@@ -200,5 +221,11 @@ func (l badgerLog) Infof(format string, args ...any) {
 	l.log.Debug("badger: " + fmt.Sprintf(format, args...))
 }
 
-// Debugf implements badger.Logger.
-func (badgerLog) Debugf(string, ...any) {}
+// Debugf implements badger.Logger. A compaction says when it has gathered what
+// goes into a table, and does not notice when the file for it cannot be made: it is
+// held up here until it can.
+func (l badgerLog) Debugf(format string, _ ...any) {
+	if strings.Contains(format, "LOG Compact. Added") {
+		l.space.await(tableRoom)
+	}
+}

@@ -8,5 +8,7 @@
 // deleted, is replaced when it is damaged, and is rebuilt beside the live one
 // when it is asked for. A rebuilt model is byte-equal to the live one.
 //
+// A full disk refuses writes with ErrNoSpace and stops nothing else: see space.
+//
 // What cannot be applied stops its log and turns Health red. Nothing is skipped.
 package projections

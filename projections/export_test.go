@@ -5,6 +5,9 @@ import "github.com/dgraph-io/badger/v4"
 // Badger returns the store itself, for tests that damage it.
 func (d *DB) Badger() *badger.DB { return d.badger }
 
+// Update writes as the read models do.
+func (d *DB) Update(fn func(*badger.Txn) error) error { return d.store().Update(fn) }
+
 // Generations lists the generations that have a key.
 func (m *Models) Generations() (nums []uint32, err error) {
 	err = m.db.View(func(txn *badger.Txn) error {
@@ -30,3 +33,6 @@ const (
 	MarkName    = markName
 	MaxOpenings = maxOpenings
 )
+
+// Gather adds to a batch what has come since.
+var Gather = gather

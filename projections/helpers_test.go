@@ -25,7 +25,12 @@ import (
 	"svc/projections"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// Badger leaves two goroutines behind when it does not open.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreTopFunction("github.com/dgraph-io/badger/v4.(*DB).monitorCache"),
+		goleak.IgnoreTopFunction("github.com/dgraph-io/ristretto/v2/z.(*AllocatorPool).freeupAllocators"))
+}
 
 var quiet = slog.New(slog.DiscardHandler)
 

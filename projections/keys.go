@@ -75,7 +75,7 @@ const dropBatch = 1000
 // dropPrefix deletes every key under prefix, in small transactions, so that
 // readers of older snapshots keep what they see and writers are not held up:
 // Badger's own DropPrefix stops the world. It stops early when stop says so.
-func dropPrefix(db *badger.DB, prefix []byte, stop func() bool) error {
+func dropPrefix(db store, prefix []byte, stop func() bool) error {
 	for from := prefix; from != nil && !stop(); {
 		err := db.Update(func(txn *badger.Txn) (err error) {
 			from, err = dropSome(txn, prefix, from)

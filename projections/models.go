@@ -55,7 +55,7 @@ func (o Options) withDefaults() (Options, error) {
 // use.
 type Models struct {
 	opts      Options
-	db        *badger.DB
+	db        store
 	metrics   *metrics
 	shape     string
 	snapshots *Snapshots
@@ -88,8 +88,8 @@ func New(o Options) (*Models, error) {
 		return nil, err
 	}
 	m := &Models{
-		opts: o, db: o.DB.badger, shape: fingerprint(o.Projections), work: newSemaphore(),
-		sweep: make(chan struct{}, 1), claimed: map[uint32]struct{}{}, snapshots: &Snapshots{db: o.DB.badger},
+		opts: o, db: o.DB.store(), shape: fingerprint(o.Projections), work: newSemaphore(),
+		sweep: make(chan struct{}, 1), claimed: map[uint32]struct{}{}, snapshots: &Snapshots{db: o.DB.store()},
 	}
 	for _, log := range domain.Logs() {
 		m.logs = append(m.logs, &follower{tracker: newTracker(log), gate: newSemaphore()})

@@ -13,7 +13,7 @@ var probeKey = []byte("m/probe")
 // Probe writes, reads and deletes one key, to see that the store works.
 func (d *DB) Probe() error {
 	want := []byte(d.opts.Now().UTC().String())
-	if err := d.badger.Update(func(txn *badger.Txn) error { return txn.Set(probeKey, want) }); err != nil {
+	if err := d.store().Update(func(txn *badger.Txn) error { return txn.Set(probeKey, want) }); err != nil {
 		return err
 	}
 	err := d.badger.View(func(txn *badger.Txn) error {
@@ -23,5 +23,5 @@ func (d *DB) Probe() error {
 		}
 		return err
 	})
-	return errors.Join(err, d.badger.Update(func(txn *badger.Txn) error { return txn.Delete(probeKey) }))
+	return errors.Join(err, d.store().Update(func(txn *badger.Txn) error { return txn.Delete(probeKey) }))
 }

@@ -54,16 +54,25 @@ func send(ctx context.Context, batches chan<- eventstore.Batch, b eventstore.Bat
 // gather adds to b what has come since, so that a log that is behind is applied
 // in large transactions however small its batches are.
 func gather(b eventstore.Batch, batches <-chan eventstore.Batch) eventstore.Batch {
-	for len(b.Events) < maxBatchEvents {
+	size := sizeOf(b.Events)
+	for len(b.Events) < maxBatchEvents && size < maxBatchBytes {
 		select {
 		case next, ok := <-batches:
 			if !ok {
 				return b
 			}
 			b.Events, b.Pending = append(b.Events, next.Events...), next.Pending
+			size += sizeOf(next.Events)
 		default:
 			return b
 		}
 	}
 	return b
+}
+
+func sizeOf(events []domain.Recorded) (n int) {
+	for _, ev := range events {
+		n += ev.Size
+	}
+	return n
 }

@@ -33,6 +33,9 @@ func (m *Models) Rebuild(ctx context.Context, progress Progress) (Report, error)
 		return Report{}, fmt.Errorf("wait to rebuild read models: %w", err)
 	}
 	defer m.work.release()
+	if err := m.db.demandCopy(); err != nil {
+		return Report{}, fmt.Errorf("rebuild read models: %w", err)
+	}
 	started := m.opts.Now()
 	old := m.live.Load()
 	gen, err := m.claim()

@@ -16,7 +16,7 @@ import (
 // not load their whole history. They are a cache: losing one costs time only.
 // They belong to one log and are used only while that log is being followed.
 type Snapshots struct {
-	db   *badger.DB
+	db   store
 	open atomic.Bool // whether the log is known to be theirs
 
 	mu     sync.Mutex

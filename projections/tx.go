@@ -23,7 +23,7 @@ func (tx Tx) Get(key []byte) (value []byte, ok bool, err error) {
 }
 
 // Set stores value under key. Value must not change afterwards. What one event
-// changes in one projection must stay below 1 MiB, values over 32 KiB left out
+// changes in one projection must stay below 1 MiB, values over 1 MiB left out
 // of account: they are kept apart.
 func (tx Tx) Set(key, value []byte) error {
 	return tx.txn.Set(join(tx.area, key), value)

@@ -59,6 +59,9 @@ func (m *Models) Verify(ctx context.Context, progress Progress) (r VerifyReport,
 		return r, fmt.Errorf("wait to verify read models: %w", err)
 	}
 	defer m.work.release()
+	if err := m.db.demandCopy(); err != nil {
+		return r, fmt.Errorf("verify read models: %w", err)
+	}
 	started := m.opts.Now()
 	scratch, err := m.claim()
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 // writer applies the events of one log to one generation, in order and each one
 // once. It is used by one goroutine at a time.
 type writer struct {
-	db      *badger.DB
+	db      store
 	gen     *generation
 	log     domain.Log
 	scopes  []scope
@@ -135,7 +135,7 @@ func (w *writer) moveTo(txn *badger.Txn, at checkpoint) error {
 	if err := at.write(txn, w.key); err != nil {
 		return err
 	}
-	if err := txn.Commit(); err != nil {
+	if err := w.db.commit(txn); err != nil {
 		return fmt.Errorf("commit %s at %d: %w", w.log, at.Seq, err)
 	}
 	w.at = at

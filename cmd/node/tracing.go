@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -26,6 +27,7 @@ func (n *Node) startTracing(ctx context.Context) error {
 		return fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 	}
 	n.tracer = provider.Tracer("svc")
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { n.log.Warn("traces were not exported", "err", err) }))
 	n.closeWith("tracing", provider.Shutdown)
 	return nil
 }

@@ -134,6 +134,13 @@ func (p *place) program(args ...string) *process {
 // serve starts the service as a process and waits until it is ready.
 func (p *place) serve(t *testing.T) *process {
 	t.Helper()
+	pr := p.launch(t)
+	p.awaitReady(t)
+	return pr
+}
+
+func (p *place) launch(t *testing.T) *process {
+	t.Helper()
 	pr := p.program("serve")
 	require.NoError(t, pr.cmd.Start())
 	t.Cleanup(func() {
@@ -144,11 +151,15 @@ func (p *place) serve(t *testing.T) *process {
 			t.Logf("log of the service:\n%s", pr.log)
 		}
 	})
+	return pr
+}
+
+func (p *place) awaitReady(t *testing.T) {
+	t.Helper()
 	require.Eventually(t, func() bool {
 		status, _, err := p.get(t.Context(), "/readyz")
 		return err == nil && status == http.StatusOK
 	}, 30*time.Second, 5*time.Millisecond, "the service must become ready")
-	return pr
 }
 
 // signal sends a signal and returns the exit code.

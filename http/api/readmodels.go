@@ -2,13 +2,16 @@ package api
 
 import (
 	"cmp"
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
 	"time"
 
+	"svc/commands"
 	"svc/domain"
 	"svc/http/gateway"
+	"svc/projections"
 )
 
 // upkeep runs one long task on the read models at a time.
@@ -58,6 +61,9 @@ func (u *upkeep) alone(kind string, work gateway.HandlerFunc) http.Handler {
 		report, err := work(r)
 		if err != nil {
 			u.log.ErrorContext(r.Context(), "read models task broken off", "task", kind, "err", err)
+			if errors.Is(err, projections.ErrNoSpace) {
+				err = commands.Refused(err)
+			}
 			return nil, err
 		}
 		return gateway.OK(report).With("Cache-Control", "no-store"), nil

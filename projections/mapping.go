@@ -1,0 +1,130 @@
+package projections
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	_ "unsafe" // for go:linkname
+
+	"golang.org/x/sys/unix"
+)
+
+// watched are the spaces by the directory of their store.
+var watched sync.Map
+
+var watchOnce sync.Once
+
+// mapper is what unix.Mmap calls. Badger offers no way to fill a file between
+// making and mapping it, and leaves both to unix.Mmap: this is the one place
+// where that can be done. TestFilesHaveTheirBlocksBeforeTheyAreMapped tells when
+// an update of the module has moved it.
+//
+//go:linkname mapper golang.org/x/sys/unix.mapper
+var mapper *unixMapper
+
+// unixMapper is the beginning of the type of unix.mapper.
+type unixMapper struct {
+	sync.Mutex
+	_    map[*byte][]byte // the mappings there are
+	mmap func(addr, length uintptr, prot, flags, fd int, offset int64) (uintptr, error)
+}
+
+// watchMappings has s asked before a file of its store is mapped for writing.
+func watchMappings(s *space) {
+	watched.Store(s.real, s)
+	watchOnce.Do(func() {
+		mmap := mapper.mmap
+		mapper.mmap = func(addr, length uintptr, prot, flags, fd int, offset int64) (uintptr, error) {
+			if fd >= 0 && prot&unix.PROT_WRITE != 0 && flags&unix.MAP_SHARED != 0 {
+				beforeMapping(fd, int64(length))
+			}
+			return mmap(addr, length, prot, flags, fd, offset)
+		}
+	})
+}
+
+func unwatchMappings(s *space) { watched.Delete(s.real) }
+
+func beforeMapping(fd int, length int64) {
+	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	if err != nil {
+		return
+	}
+	if s, ok := watched.Load(filepath.Dir(path)); ok {
+		s.(*space).take(fd, path, length)
+	}
+}
+
+// diskSpace returns how many bytes of the disk are free to us, out of how many.
+func diskSpace(dir string) (free, total int64, err error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	return int64(st.Bavail) * st.Bsize, int64(st.Blocks) * st.Bsize, nil
+}
+
+// blocks returns how many bytes of a file have a place on the disk.
+func blocks(fd int) int64 {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return 0
+	}
+	return st.Blocks * 512
+}
+
+// fill gives the first length bytes of a file blocks of their own. Where the file
+// system cannot do so, a new file is written over with zeros.
+func fill(fd int, length int64, isNew bool) error {
+	err := reserve(fd, 0, length)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	if !isNew {
+		return nil
+	}
+	return writeZeros(fd, length)
+}
+
+// layIn gives a file blocks up to length without making it longer.
+func layIn(fd int, length int64) error { return reserve(fd, unix.FALLOC_FL_KEEP_SIZE, length) }
+
+// onlyZeros reports whether nothing was written to the file: each kind that
+// Badger makes has something else in its first page.
+func onlyZeros(fd int) bool {
+	page := make([]byte, 4<<10)
+	n, err := unix.Pread(fd, page, 0)
+	return err == nil && !slices.ContainsFunc(page[:n], func(b byte) bool { return b != 0 })
+}
+
+// piece bounds what one system call reserves: an interrupted one starts over.
+const piece = 1 << 20
+
+func reserve(fd int, mode uint32, length int64) error {
+	for at := int64(0); at < length; {
+		switch err := unix.Fallocate(fd, mode, at, min(piece, length-at)); {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return err
+		default:
+			at += piece
+		}
+	}
+	return nil
+}
+
+// writeZeros writes to a file that is all zeros already.
+func writeZeros(fd int, length int64) error {
+	zeros := make([]byte, piece)
+	for at := int64(0); at < length; {
+		n, err := unix.Pwrite(fd, zeros[:min(piece, length-at)], at)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		at += int64(max(n, 0))
+	}
+	return nil
+}

@@ -1,0 +1,269 @@
+package projections
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+// ErrNoSpace says that the disk has no room for the read models to be written.
+// They can be read as before, and are written again when there is room.
+var ErrNoSpace = errors.New("projections: no room on the disk for the read models")
+
+const (
+	waitForSpace = 100 * time.Millisecond // between two looks at a full disk
+	waitForFlush = 2 * time.Millisecond   // between two looks at memtables that are being made tables
+	closeWait    = 5 * time.Second        // for room to close in
+	maxFull      = 2                      // memtables that Badger takes in before it holds up a commit
+
+	manifestRoom = 64 << 10 // kept at the end of the manifest, enough for hundreds of tables
+	tableRoom    = 4 << 20  // free before a compaction makes a file: the file system needs some of its own
+)
+
+// space sees to it that Badger never writes where the disk has no room. Badger
+// writes through mapped files, which are full of holes when they are made, and
+// where a hole cannot be filled the process ends with a SIGBUS.
+//
+// So every file is filled with real blocks before it is mapped: take, which
+// Badger's goroutines run through on their way into mmap, and in which those of
+// the background wait for as long as the disk is full. Badger holds its readers up
+// while it makes one kind of file, the next memtable: that one is laid in before a
+// write may need it, the spare. A write for which there is none is refused.
+type space struct {
+	dir      string // as the store names it
+	memtable int64  // bytes that one memtable file can use
+	values   int64  // bytes of one value log file
+	log      *slog.Logger
+
+	real    string       // dir, absolute and without links, while it is watched
+	waiting atomic.Int32 // goroutines of Badger that wait for room
+	gate    sync.RWMutex // held for reading while Badger is written to
+
+	mu    sync.Mutex
+	spare *os.File // the next memtable file: empty, with all its blocks
+	next  int      // its number
+	full  []string // memtable files before the current one, which wait to be made tables
+	bare  bool     // the file system cannot lay in blocks
+}
+
+// newSpace chooses sizes that suit the disk and adjusts o to them. A memtable
+// never is smaller than one that was left to be replayed.
+func newSpace(o *DBOptions) (*space, error) {
+	_, total, err := diskSpace(existing(o.Dir))
+	if err != nil {
+		return nil, fmt.Errorf("look at the disk of the read models: %w", err)
+	}
+	memtable := min(o.MemtableMB<<20, max(8<<20, total/16))
+	for _, file := range memtables(o.Dir) {
+		memtable = max(memtable, file.size/2)
+	}
+	o.memtable, o.valueLog = memtable, min(max(4<<20, total/128), 8<<20)
+	// Badger changes memtables when one is full, and may be one transaction late:
+	// 15 % of it, and what its log adds to each entry.
+	return &space{dir: o.Dir, memtable: memtable + memtable/4, values: 2 * o.valueLog, log: o.Log}, nil
+}
+
+func existing(dir string) string {
+	if _, err := os.Stat(dir); err != nil {
+		return filepath.Dir(dir)
+	}
+	return dir
+}
+
+// admit refuses to open a store on a disk that is too full for it.
+func (s *space) admit() error {
+	return s.demand(existing(s.dir), 2*s.memtable+s.values+tableRoom)
+}
+
+// demand returns ErrNoSpace unless so many bytes are free.
+func (s *space) demand(dir string, need int64) error {
+	free, _, err := diskSpace(dir)
+	if err == nil && free < need {
+		err = fmt.Errorf("%w: %d MB are needed, %d MB are free", ErrNoSpace, need>>20, free>>20)
+	}
+	return err
+}
+
+// watch begins to see to the files of the store, which Badger is about to open.
+func (s *space) watch() error {
+	abs, err := filepath.Abs(s.dir)
+	if err == nil {
+		s.real, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return err
+	}
+	for _, file := range memtables(s.dir) {
+		if file.size == 0 { // a spare, which Badger would take for a memtable
+			if err := os.Remove(file.path); err != nil {
+				return err
+			}
+		}
+	}
+	watchMappings(s)
+	return nil
+}
+
+// begin finds out, from the store that Badger has opened, what it makes next.
+func (s *space) begin() {
+	for _, file := range memtables(s.dir) {
+		s.next = max(s.next, file.number+1)
+	}
+}
+
+// end lets go of the store, which Badger has closed.
+func (s *space) end() { unwatchMappings(s) }
+
+// write calls fn, which commits one transaction, unless that might have to wait
+// for room.
+func (s *space) write(fn func() error) error {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	busy, err := s.ready()
+	for busy && err == nil {
+		<-time.After(waitForFlush)
+		busy, err = s.ready()
+	}
+	if err != nil {
+		return err
+	}
+	return fn()
+}
+
+// ready returns an error when there is no room to write, and whether Badger
+// is behind: a commit that it holds up holds up all readers too.
+func (s *space) ready() (busy bool, err error) {
+	if s.waiting.Load() > 0 {
+		return false, ErrNoSpace
+	}
+	if err := s.demand(s.dir, s.values); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err = s.keepSpare()
+	for len(s.full) > 0 {
+		if _, err := os.Stat(s.full[0]); err == nil {
+			break
+		}
+		s.full = s.full[1:]
+	}
+	return len(s.full) >= maxFull, err
+}
+
+// take fills the file, which is about to be mapped, with blocks, and waits until
+// it can. It never gives up: Badger takes a failed compaction for a good one.
+func (s *space) take(fd int, path string, length int64) {
+	isNew := onlyZeros(fd)
+	switch filepath.Ext(path) {
+	case ".mem":
+		length = min(length, s.memtable)
+	case ".sst":
+		if !isNew {
+			return // it is not written to again
+		}
+		s.wait(path, s.keepManifest)
+	}
+	if blocks(fd) < length {
+		s.wait(path, func() error { return fill(fd, length, isNew) })
+	}
+}
+
+// await waits until so many bytes are free.
+func (s *space) await(need int64) {
+	s.wait("a compaction", func() error { return s.demand(s.dir, need) })
+}
+
+// wait tries until it succeeds. Nothing is written meanwhile, so the spare
+// is of no use but for its room.
+func (s *space) wait(what string, try func() error) {
+	err := try()
+	if err == nil {
+		return
+	}
+	s.waiting.Add(1)
+	defer s.waiting.Add(-1)
+	s.log.Error("read models wait for room on the disk", "for", filepath.Base(what), "err", err)
+	tick := time.NewTicker(waitForSpace)
+	defer tick.Stop()
+	for ; err != nil; err = try() {
+		if s.gate.TryLock() {
+			s.dropSpare()
+			s.gate.Unlock()
+		}
+		<-tick.C
+	}
+	s.log.Info("read models found room on the disk", "for", filepath.Base(what))
+}
+
+// keepManifest keeps blocks beyond the end of the manifest: half a line in it
+// would make the store unreadable.
+func (s *space) keepManifest() error {
+	file, err := os.OpenFile(filepath.Join(s.dir, badger.ManifestFilename), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	stat, err := file.Stat()
+	if err == nil {
+		err = layIn(int(file.Fd()), stat.Size()+manifestRoom)
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
+}
+
+// close closes db. When there is no room for what that writes, it leaves the
+// store as a crash would, with the goroutine that closes it: the process is about
+// to end, and the next one replays what was not written.
+func (s *space) close(db *badger.DB) error {
+	s.dropSpare()
+	done := make(chan error, 1)
+	go func() { done <- db.Close() }()
+	tick := time.NewTicker(waitForSpace)
+	defer tick.Stop()
+	for waited := time.Duration(0); waited < closeWait; {
+		select {
+		case err := <-done:
+			s.end()
+			return err
+		case <-tick.C:
+		}
+		if waited += waitForSpace; s.waiting.Load() == 0 {
+			waited = 0
+		}
+	}
+	return fmt.Errorf("close read model store: %w", ErrNoSpace)
+}
+
+// store is Badger with its disk watched: every write goes through here.
+type store struct {
+	*badger.DB
+	space *space
+}
+
+// Update is badger's, and fails with ErrNoSpace when the disk is full.
+func (s store) Update(fn func(*badger.Txn) error) error {
+	return s.space.write(func() error { return s.DB.Update(fn) })
+}
+
+func (s store) commit(txn *badger.Txn) error { return s.space.write(txn.Commit) }
+
+// demandCopy refuses to begin a copy of the read models for which there is
+// no room.
+func (s store) demandCopy() error {
+	tables, values := s.Size()
+	return s.space.demand(s.space.dir, tables+values+2*s.space.memtable+s.space.values)
+}
