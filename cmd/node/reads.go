@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"svc/domain"
 	"svc/eventstore/jetstream"
@@ -30,7 +31,17 @@ func (r reads) fresh(ctx context.Context) error {
 	if err := r.store.Refresh(ctx); err != nil && ctx.Err() != nil {
 		return err
 	}
+	if ctx.Err() == nil && r.outOfSpace() {
+		return nil // what is there is served: a full disk stops writes, not reads
+	}
 	return r.models.Fresh(ctx)
+}
+
+// outOfSpace reports whether the read models wait for room on the disk.
+func (r reads) outOfSpace() bool {
+	return slices.ContainsFunc(r.models.Health().Logs, func(l projections.LogHealth) bool {
+		return l.Fault != nil && errors.Is(l.Fault, projections.ErrNoSpace)
+	})
 }
 
 // behind tells a reader that read models which have stopped are behind. Why is

@@ -66,6 +66,7 @@ func (s *Store) append(ctx context.Context, commits []eventstore.Commit) (events
 	if err := ctx.Err(); err != nil {
 		return eventstore.Receipt{}, err
 	}
+	s.lookAtDisk()
 	if err := s.Writable(); err != nil {
 		return eventstore.Receipt{}, err
 	}

@@ -54,6 +54,21 @@ func (s *Store) watchDisk() {
 	}
 }
 
+// diskFresh is how old the last look at the disk may be when an append comes.
+const diskFresh = 20 * time.Millisecond
+
+// lookAtDisk looks at the disk unless somebody did a moment ago: a disk can be
+// filled between two ticks, and what is appended then cannot be projected.
+func (s *Store) lookAtDisk() {
+	if s.broker == nil {
+		return
+	}
+	last, now := s.looked.Load(), time.Now().UnixNano()
+	if now-last >= int64(diskFresh) && s.looked.CompareAndSwap(last, now) {
+		s.checkDisk()
+	}
+}
+
 // checkDisk notes whether the disk is low, and reports whether it is not.
 func (s *Store) checkDisk() (spacious bool) {
 	least := max(s.opts.MinFree(), leastFree)

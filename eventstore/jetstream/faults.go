@@ -87,11 +87,12 @@ func (s *Store) Writable() error {
 	return nil
 }
 
-// fail stops appends after a write or an fsync that went wrong. On the embedded
-// broker watchDisk reopens the store; an external broker looks after itself.
+// fail stops appends after a write or an fsync that went wrong, until watchDisk
+// has reopened the broker. An external broker looks after itself, and in a
+// cluster the fault may be another node's.
 func (s *Store) fail(err error) {
 	s.opts.Log.Error("the log took no write", "err", err)
-	if s.broker != nil {
+	if s.alone() {
 		s.faults.setBroken(err)
 	}
 }

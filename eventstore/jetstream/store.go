@@ -27,6 +27,7 @@ type Store struct {
 
 	known   [2]atomic.Uint64   // highest sequence seen of STATE, ACTIVITY
 	extent  *extent            // learns what others appended
+	looked  atomic.Int64       // when the disk was last looked at
 	faults  faults             // why appends are refused
 	batches chan struct{}      // held while an atomic batch is sent
 	putting singleflight.Group // blobs on their way, by name
