@@ -188,7 +188,35 @@ func (n *Node) openCommands(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return commands.Workspaces{Engine: n.engine}.EnsurePlatform(ctx)
+	return n.ensurePlatform(ctx)
+}
+
+// ensurePlatform makes the platform workspace: now, or as soon as writes are
+// possible. A low disk does not keep a service from starting.
+func (n *Node) ensurePlatform(ctx context.Context) error {
+	ensure := commands.Workspaces{Engine: n.engine}.EnsurePlatform
+	err := ensure(ctx)
+	if _, later := errors.AsType[*commands.Unavailable](err); !later {
+		return err
+	}
+	n.log.Warn("the platform workspace is made when writes are possible", "err", err)
+	trying, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() {
+		for err != nil && trying.Err() == nil {
+			select {
+			case <-trying.Done():
+			case <-time.After(time.Second):
+				err = ensure(trying)
+			}
+		}
+	})
+	n.closeWith("platform workspace", func(context.Context) error {
+		stop()
+		running.Wait()
+		return nil
+	})
+	return nil
 }
 
 // registerer is where metrics go; nil on a node that serves none.

@@ -201,8 +201,14 @@ func TestALowDiskStopsWritesUntilThereIsSpace(t *testing.T) {
 func TestAServiceStartsWhenTheDiskIsLow(t *testing.T) {
 	s := newService(t, "DISK_MIN_FREE_MB=1048576").start(t)
 	s.await(t, "/readyz", http.StatusServiceUnavailable)
-	require.Equal(t, http.StatusOK, s.get(t, "/v2/workspaces/platform", as("root")).StatusCode)
+	require.Equal(t, http.StatusNotFound, s.get(t, "/v2/workspaces/platform", as("root")).StatusCode, "it could not be made yet")
+	s.reload(t, "DISK_MIN_FREE_MB=1") // as if there were space again
+	s.await(t, "/readyz", http.StatusOK)
+	require.Eventually(t, func() bool {
+		return s.get(t, "/v2/workspaces/platform", as("root")).StatusCode == http.StatusOK
+	}, 20*time.Second, 20*time.Millisecond, "it is made as soon as writes are possible")
 	s.stop(t)
 	s.start(t)
 	s.await(t, "/readyz", http.StatusServiceUnavailable)
+	require.Equal(t, http.StatusOK, s.get(t, "/v2/workspaces/platform", as("root")).StatusCode, "reads go on")
 }

@@ -59,15 +59,20 @@ func outcome(err error) string {
 }
 
 func (s *Store) append(ctx context.Context, commits []eventstore.Commit) (eventstore.Receipt, error) {
-	msgs, log, err := s.messages(commits)
-	if err != nil {
-		return eventstore.Receipt{}, err
-	}
 	if err := ctx.Err(); err != nil {
 		return eventstore.Receipt{}, err
 	}
 	s.lookAtDisk()
 	if err := s.Writable(); err != nil {
+		return eventstore.Receipt{}, err
+	}
+	return s.commit(ctx, commits)
+}
+
+// commit is append without asking whether writes are possible.
+func (s *Store) commit(ctx context.Context, commits []eventstore.Commit) (eventstore.Receipt, error) {
+	msgs, log, err := s.messages(commits)
+	if err != nil {
 		return eventstore.Receipt{}, err
 	}
 	var seqs []uint64
