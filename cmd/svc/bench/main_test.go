@@ -9,12 +9,14 @@ import (
 	"runtime/pprof"
 	"strconv"
 	"testing"
+
+	"svc/cmd/node/nodetest"
 )
 
 // The test binary is also the processes that are measured or needed beside
 // them: roles says what each does instead of running tests.
 var roles = map[string]func() error{
-	"serve":    serve,
+	"serve":    nodetest.Serve,
 	"bare":     serveBare,
 	"slowdisk": serveSlowDisk,
 }

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -28,11 +27,7 @@ import (
 	"github.com/dgraph-io/badger/v4/options"
 	"github.com/stretchr/testify/require"
 
-	"svc/cmd/node"
-	"svc/cmd/settings"
-	"svc/domain"
 	"svc/eventstore/jetstream"
-	"svc/http/gateway"
 )
 
 const (
@@ -41,33 +36,6 @@ const (
 	turns       = 4 // of one run; the sides take turns, so that a busy moment of the machine falls on both
 	sliceTime   = time.Second
 )
-
-// serve is `svc serve` with one difference: callers say who they are.
-func serve() error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	loaded, err := settings.Load(settings.OS())
-	if err != nil {
-		return err
-	}
-	log := node.NewLog(os.Stderr, "json", slog.LevelWarn)
-	n, err := node.Open(ctx, node.Options{Settings: settings.NewLive(loaded), Log: log, Authenticator: trusting{}})
-	if err != nil {
-		return err
-	}
-	return n.Serve(ctx)
-}
-
-// trusting takes everybody with a token for the super admin of that name.
-type trusting struct{}
-
-// Authenticate implements gateway.Authenticator.
-func (trusting) Authenticate(_ context.Context, c gateway.Credentials) (gateway.Caller, error) {
-	if c.Bearer == "" {
-		return gateway.Caller{}, domain.Refuse(domain.CodeMissingToken, "no token")
-	}
-	return gateway.Caller{Kind: gateway.KindUser, UserID: c.Bearer, SessionID: "s-" + c.Bearer, Super: true}, nil
-}
 
 // openBare opens a Badger as the read models have it.
 func openBare(dir string) (*badger.DB, error) {

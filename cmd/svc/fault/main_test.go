@@ -8,13 +8,15 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"svc/cmd/node/nodetest"
 )
 
 // The test binary is also the processes that the tests kill: roles says what
 // each does instead of running tests.
 var roles = map[string]func() error{
 	"store-writer": writeToStore,
-	"serve":        serve,
+	"serve":        nodetest.Serve,
 }
 
 const roleVariable = "FAULT_ROLE"

@@ -4,56 +4,20 @@ package fault
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"svc/cmd/node"
-	"svc/cmd/settings"
-	"svc/domain"
-	"svc/http/gateway"
 )
-
-// serve is `svc serve` with one difference: callers say who they are. Identity
-// is not what these tests try to break.
-func serve() error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	loaded, err := settings.Load(settings.OS())
-	if err != nil {
-		return err
-	}
-	log := node.NewLog(os.Stderr, "json", slog.LevelWarn)
-	n, err := node.Open(ctx, node.Options{Settings: settings.NewLive(loaded), Log: log, Authenticator: trusting{}})
-	if err != nil {
-		return err
-	}
-	return n.Serve(ctx)
-}
-
-// trusting takes everybody with a token for the super admin of that name.
-type trusting struct{}
-
-// Authenticate implements gateway.Authenticator.
-func (trusting) Authenticate(_ context.Context, c gateway.Credentials) (gateway.Caller, error) {
-	if c.Bearer == "" {
-		return gateway.Caller{}, domain.Refuse(domain.CodeMissingToken, "no token")
-	}
-	return gateway.Caller{Kind: gateway.KindUser, UserID: c.Bearer, SessionID: "s-" + c.Bearer, Super: true}, nil
-}
 
 // service is a child process that serves, and its data.
 type service struct {
