@@ -126,10 +126,29 @@ type getRequest struct {
 	LastFor string `json:"last_by_subj,omitempty"`
 }
 
-// get returns one message from the stream's leader, which alone is never behind.
-func (s *Store) get(ctx context.Context, stream string, req getRequest) (stored, bool, error) {
+// patiently repeats a question that got no answer: a broker may just be gone,
+// or be electing a leader. Asking again is always safe.
+func (s *Store) patiently(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.MaxWait)
 	defer cancel()
+	for attempt := 0; ; attempt++ {
+		err := within(ctx, s.opts.MaxWait/4, ask)
+		if err == nil || !transient(err) || !s.pause(ctx, attempt) {
+			return err
+		}
+	}
+}
+
+// get returns one message from the stream's leader, which alone is never behind.
+func (s *Store) get(ctx context.Context, stream string, req getRequest) (m stored, ok bool, err error) {
+	err = s.patiently(ctx, func(ctx context.Context) (err error) {
+		m, ok, err = s.getOnce(ctx, stream, req)
+		return err
+	})
+	return m, ok, err
+}
+
+func (s *Store) getOnce(ctx context.Context, stream string, req getRequest) (stored, bool, error) {
 	body, err := json.Marshal(req)
 	if err != nil {
 		return stored{}, false, err
@@ -177,8 +196,14 @@ type batchRequest struct {
 // fetch returns up to n messages that match filter, from seq on; more tells
 // whether others follow. It needs no consumer.
 func (s *Store) fetch(ctx context.Context, stream, filter string, seq uint64, n int) (msgs []stored, more bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.MaxWait)
-	defer cancel()
+	err = s.patiently(ctx, func(ctx context.Context) (err error) {
+		msgs, more, err = s.fetchOnce(ctx, stream, filter, seq, n)
+		return err
+	})
+	return msgs, more, err
+}
+
+func (s *Store) fetchOnce(ctx context.Context, stream, filter string, seq uint64, n int) (msgs []stored, more bool, err error) {
 	inbox := s.nc.NewInbox()
 	sub, err := s.nc.SubscribeSync(inbox)
 	if err != nil {

@@ -140,9 +140,11 @@ func (s *Store) saw(log domain.Log, seq uint64) {
 
 // Info implements eventstore.Store.
 func (s *Store) Info(ctx context.Context, log domain.Log) (eventstore.Info, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.MaxWait)
-	defer cancel()
-	stream, err := s.js.Stream(ctx, string(log))
+	var stream jetstream.Stream
+	err := s.patiently(ctx, func(ctx context.Context) (err error) {
+		stream, err = s.js.Stream(ctx, string(log))
+		return err
+	})
 	if err != nil {
 		return eventstore.Info{}, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
