@@ -14,7 +14,7 @@ import (
 
 // Bounds of the command path.
 const (
-	maxAttempts   = 12   // lost races before a command gives up
+	maxAttempts   = 50   // lost races before a command gives up
 	cachedStates  = 4096 // aggregates kept folded
 	snapshotEvery = 200  // events after which a state is snapshotted
 	recentIDs     = 32   // ids remembered per aggregate, to know one's own events
