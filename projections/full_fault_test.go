@@ -35,21 +35,27 @@ const diskVar = "PROJECTIONS_FAULT_DISK"
 
 // A write to a mapped page that finds no room is a SIGBUS, which nothing can
 // recover from: so each round is a process of its own.
-func TestAFullDiskStopsNeitherTheProcessNorReads(t *testing.T) { fullRounds(t, "TestFullDiskRound") }
+func TestAFullDiskStopsNeitherTheProcessNorReads(t *testing.T) { inRounds(t, fullDiskRound) }
 
 // The same for what Badger does in the background, where the log is no limit to
 // how much is written.
-func TestAFullDiskHoldsTheBackgroundUp(t *testing.T) { fullRounds(t, "TestFullDiskStress") }
+func TestAFullDiskHoldsTheBackgroundUp(t *testing.T) { inRounds(t, fullDiskStress) }
 
-func fullRounds(t *testing.T, name string) {
+// inRounds runs the same test again in processes that have a disk, where it is
+// one round.
+func inRounds(t *testing.T, round func(t *testing.T, disk string)) {
 	t.Helper()
+	if disk := os.Getenv(diskVar); disk != "" {
+		round(t, disk)
+		return
+	}
 	rounds := 4
 	if os.Getenv("FAULT_PROFILE") == "full" {
 		rounds = 20
 	}
 	failed := 0
 	for i := range rounds {
-		out, err := fullRound(t, name, 128+64*(i%2))
+		out, err := fullRound(t, t.Name(), 128+64*(i%2))
 		if err != nil {
 			failed++
 		}
@@ -78,12 +84,8 @@ func fullRound(t *testing.T, name string, megabytes int) (tail string, err error
 	return string(out[:min(len(out), 2500)]), err
 }
 
-// TestFullDiskRound is the process of one round.
-func TestFullDiskRound(t *testing.T) {
-	disk := os.Getenv(diskVar)
-	if disk == "" {
-		t.Skip("is run by TestAFullDiskStopsNeitherTheProcessNorReads")
-	}
+// fullDiskRound is the process of one round.
+func fullDiskRound(t *testing.T, disk string) {
 	h := openHouse(t, filepath.Join(disk, "log"), filepath.Join(disk, "models"))
 	create(t, h.log, "first", "first")
 	require.NoError(t, h.Fresh(bounded(t)))
@@ -172,14 +174,10 @@ func readOnce(t *testing.T, m *projections.Models, slowest *atomic.Int64) {
 	pass(time.Millisecond)
 }
 
-// TestFullDiskStress is the process of one round without a log: six writers
+// fullDiskStress is the process of one round without a log: six writers
 // that replace values over and over, and check at the end that each key has the
 // last one that was taken.
-func TestFullDiskStress(t *testing.T) {
-	disk := os.Getenv(diskVar)
-	if disk == "" {
-		t.Skip("is run by TestAFullDiskHoldsTheBackgroundUp")
-	}
+func fullDiskStress(t *testing.T, disk string) {
 	waits := &waitCounter{}
 	db, err := projections.OpenDB(projections.DBOptions{Dir: filepath.Join(disk, "models"), Log: slog.New(waits)})
 	require.NoError(t, err)

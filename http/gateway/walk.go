@@ -181,7 +181,7 @@ func isPaired(quoted []byte) bool {
 	return true
 }
 
-// unit is the number of a \uXXXX escape at the beginning of b, or -1.
+// unit is the number of a \u escape with its four digits at the beginning of b, or -1.
 func unit(b []byte) rune {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return -1
