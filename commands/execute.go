@@ -52,6 +52,14 @@ type Precondition func(seq uint64) error
 // remembered state counts only when the append accepts it; a refusal is given
 // only after the state was brought up to date.
 func Execute[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, cmd C, pre ...Precondition) (Execution[S], error) {
+	return ExecuteNaming(ctx, e, d, id, cmd, nil, pre...)
+}
+
+// ExecuteNaming is Execute for an aggregate that holds names which nobody else
+// may hold; names lists those of a state. What the command changes and the names
+// it takes or gives up are recorded together or not at all. A name that is taken
+// is refused as one that exists already.
+func ExecuteNaming[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, cmd C, names func(S) []Name, pre ...Precondition) (Execution[S], error) {
 	ids := drawIDs(ctx, id.String())
 	agg, current, err := recall(ctx, e, d, id)
 	for attempt := 1; err == nil; attempt++ {
@@ -62,7 +70,10 @@ func Execute[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], i
 			return told(ctx, agg, true), nil
 		}
 		var events []domain.Event
-		events, err = decide(d, agg, cmd, pre)
+		var named []eventstore.Commit
+		if events, err = decide(d, agg, cmd, pre); err == nil && names != nil {
+			named, err = naming(ctx, e, id, ids, names(agg.state), names(d.Fold(agg.state, events...)))
+		}
 		if (err != nil || len(events) == 0) && !current {
 			agg, err = refresh(ctx, e, d, id, agg)
 			current = true
@@ -71,7 +82,7 @@ func Execute[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], i
 		if err != nil || len(events) == 0 {
 			return told(ctx, agg, false), err
 		}
-		next, appendErr := appendTo(ctx, e, d, id, agg, ids, events)
+		next, appendErr := appendTo(ctx, e, d, id, agg, ids, events, named)
 		if appendErr == nil {
 			return told(ctx, next, true), nil
 		}
@@ -171,22 +182,25 @@ func refresh[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], i
 	return &next, nil
 }
 
-// appendTo records events and returns the aggregate with them folded in.
-func appendTo[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S], ids ids, events []domain.Event) (*folded[S], error) {
+// appendTo records events, with what else belongs to the decision, and returns
+// the aggregate with them folded in.
+func appendTo[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S], ids ids, events []domain.Event, with []eventstore.Commit) (*folded[S], error) {
 	facts := make([]eventstore.Fact, len(events))
 	for i, ev := range events {
 		facts[i] = eventstore.Fact{ID: ids.at(i), Event: ev}
 	}
-	receipt, err := e.store.Append(ctx, eventstore.Commit{Stream: id, Expected: agg.seq, Meta: e.meta(ctx), Facts: facts})
+	commit := eventstore.Commit{Stream: id, Expected: agg.seq, Meta: e.meta(ctx), Facts: facts}
+	receipt, err := e.store.Append(ctx, append([]eventstore.Commit{commit}, with...)...)
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	if receipt.Position.State <= agg.seq {
+	RequestFrom(ctx).Saw(receipt.Position)
+	if receipt.Seqs[0] <= agg.seq {
 		return refresh(ctx, e, d, id, agg) // stored by an earlier attempt, long ago
 	}
 	next := *agg
 	next.state = d.Fold(agg.state, events...)
-	next.seq = receipt.Seqs[len(receipt.Seqs)-1]
+	next.seq = receipt.Seqs[len(facts)-1]
 	next.length += len(events)
 	for _, f := range facts {
 		next.recent = remember(next.recent, f.ID)

@@ -20,6 +20,9 @@ var ErrConflict = errors.New("eventstore: the aggregate has changed")
 // repeating the same commit with the same ids is safe.
 var ErrUnavailable = errors.New("eventstore: writes are not possible now")
 
+// ErrNoKey says that a bucket has no such key.
+var ErrNoKey = errors.New("eventstore: no such key")
+
 // Fact is an event to be stored under an id chosen by the caller. Repeating an
 // append with the same ids stores nothing twice.
 type Fact struct {

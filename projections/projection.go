@@ -25,6 +25,7 @@ type Projection interface {
 func Table() []Projection {
 	return []Projection{
 		Workspaces{},
+		Sessions{},
 	}
 }
 

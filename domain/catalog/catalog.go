@@ -4,6 +4,8 @@ package catalog
 import (
 	"svc/domain"
 	"svc/domain/activity"
+	"svc/domain/name"
+	"svc/domain/session"
 	"svc/domain/workspace"
 )
 
@@ -12,7 +14,10 @@ import (
 func Table() []domain.Fact {
 	return []domain.Fact{
 		domain.Describe[domain.Sealed](domain.State, "The log ended in a commit that a power cut left incomplete; that commit never counted."),
+		domain.Describe[name.Taken](domain.State, "A name that only one can have, such as a mail address, was taken."),
+		domain.Describe[name.Released](domain.State, "A name that only one can have is free again."),
 		domain.Describe[activity.Failure](domain.Activity, "A request or a run failed in a workspace."),
+		domain.Describe[session.Ended](domain.State, "A session ended before its time."),
 		domain.Describe[workspace.Created](domain.State, "A workspace was created."),
 		domain.Describe[workspace.Updated](domain.State, "Settings of a workspace changed."),
 	}

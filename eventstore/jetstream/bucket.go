@@ -48,9 +48,6 @@ func (s *Store) Bucket(ctx context.Context, c BucketConfig) (*Bucket, error) {
 	return b, s.openGate(b.stream)
 }
 
-// ErrNoKey says that a bucket has no such key.
-var ErrNoKey = errors.New("jetstream: no such key")
-
 // Get returns the value of key and its revision, as the bucket's leader has it:
 // another replica may not know yet what was just written.
 func (b *Bucket) Get(ctx context.Context, key string) (value []byte, revision uint64, err error) {
@@ -59,13 +56,42 @@ func (b *Bucket) Get(ctx context.Context, key string) (value []byte, revision ui
 		return nil, 0, err
 	}
 	if !ok || m.header.Get(headerKeyOperation) != "" {
-		return nil, 0, ErrNoKey
+		return nil, 0, eventstore.ErrNoKey
 	}
 	return m.data, m.seq, nil
 }
 
 // headerKeyOperation is on the messages that delete a key.
 const headerKeyOperation = "KV-Operation"
+
+// List returns the values of every key that continues prefix by one segment:
+// those of "a/b" and "a/c" for "a". Keys that were just written may be missing
+// only when they are not acknowledged yet.
+func (b *Bucket) List(ctx context.Context, prefix string) ([][]byte, error) {
+	filter := "$KV." + b.kv.Bucket() + "." + bucketKey(prefix) + ".*"
+	least, err := b.store.leastLoad(ctx, b.stream, filter)
+	if err != nil {
+		return nil, err
+	}
+	var values [][]byte
+	for last, attempt := uint64(0), 0; ; {
+		msgs, more, err := b.store.fetch(ctx, b.stream, filter, last+1, loadBatch)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range msgs {
+			if last = m.seq; m.header.Get(headerKeyOperation) == "" {
+				values = append(values, m.data)
+			}
+		}
+		if !more && last >= least {
+			return values, nil
+		}
+		if attempt++; !more && !b.store.pause(ctx, attempt) {
+			return nil, fmt.Errorf("%w: the replica is behind", eventstore.ErrUnavailable)
+		}
+	}
+}
 
 // Put sets key, whatever it was.
 func (b *Bucket) Put(ctx context.Context, key string, value []byte) (revision uint64, err error) {
@@ -117,6 +143,11 @@ func bucketError(err error) error {
 }
 
 // bucketKey encodes any text as a key: the broker allows only some characters.
+// Slashes divide it into segments.
 func bucketKey(key string) string {
-	return strings.ReplaceAll(token(key), "%", "=")
+	segments := strings.Split(key, "/")
+	for i, segment := range segments {
+		segments[i] = strings.ReplaceAll(token(segment), "%", "=")
+	}
+	return strings.Join(segments, ".")
 }

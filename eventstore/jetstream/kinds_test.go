@@ -3,6 +3,7 @@ package jetstream_test
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,7 +78,7 @@ func TestBucketsKeepValuesByRevision(t *testing.T) {
 		b, err := s.Bucket(t.Context(), jetstream.BucketConfig{Name: "sessions", TTL: time.Hour, Volatile: volatile})
 		require.NoError(t, err)
 		_, _, err = b.Get(t.Context(), "a b/ü")
-		require.ErrorIs(t, err, jetstream.ErrNoKey)
+		require.ErrorIs(t, err, eventstore.ErrNoKey)
 		rev, err := b.Create(t.Context(), "a b/ü", []byte("1"))
 		require.NoError(t, err)
 		_, err = b.Create(t.Context(), "a b/ü", []byte("2"))
@@ -93,7 +94,7 @@ func TestBucketsKeepValuesByRevision(t *testing.T) {
 		require.NoError(t, b.Delete(t.Context(), "a b/ü"))
 		require.NoError(t, b.Delete(t.Context(), "a b/ü"))
 		_, _, err = b.Get(t.Context(), "a b/ü")
-		require.ErrorIs(t, err, jetstream.ErrNoKey)
+		require.ErrorIs(t, err, eventstore.ErrNoKey)
 	}
 }
 
@@ -113,4 +114,51 @@ func TestCountersAddUpWithinTheirWindow(t *testing.T) {
 	total, err := s.Add(t.Context(), "login/a@b.c", time.Minute, 5)
 	require.NoError(t, err)
 	require.EqualValues(t, 5, total)
+}
+
+func TestABucketListsWhatIsBelowAPrefix(t *testing.T) {
+	s := open(t, jetstream.Options{Dir: t.TempDir()})
+	b, err := s.Bucket(t.Context(), jetstream.BucketConfig{Name: "LISTED", TTL: time.Hour})
+	require.NoError(t, err)
+	for _, key := range []string{"u1/a", "u1/b", "u1/c", "u2/a", "u1", "u1/a/deep"} {
+		_, err := b.Put(t.Context(), key, []byte(key))
+		require.NoError(t, err)
+	}
+	require.NoError(t, b.Delete(t.Context(), "u1/b"))
+	values, err := b.List(t.Context(), "u1")
+	require.NoError(t, err)
+	require.Equal(t, [][]byte{[]byte("u1/a"), []byte("u1/c")}, values)
+	values, err = b.List(t.Context(), "nobody")
+	require.NoError(t, err)
+	require.Empty(t, values)
+}
+
+func TestARecordIsTakenOnce(t *testing.T) {
+	s := open(t, jetstream.Options{Dir: t.TempDir()})
+	r, err := s.Records(t.Context(), "ONCE", time.Hour)
+	require.NoError(t, err)
+	require.NoError(t, r.Put(t.Context(), "k", []byte("v"), time.Minute))
+	value, ok, err := r.Get(t.Context(), "k")
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, "v", string(value))
+
+	var taken atomic.Int32
+	var asking sync.WaitGroup
+	for range 8 {
+		asking.Go(func() {
+			if _, ok, err := r.Take(t.Context(), "k"); err == nil && ok {
+				taken.Add(1)
+			}
+		})
+	}
+	asking.Wait()
+	require.EqualValues(t, 1, taken.Load())
+	_, ok, err = r.Take(t.Context(), "k")
+	require.NoError(t, err)
+	require.False(t, ok)
+	require.NoError(t, r.Put(t.Context(), "late", []byte("v"), -time.Second))
+	_, ok, err = r.Get(t.Context(), "late")
+	require.NoError(t, err)
+	require.False(t, ok)
 }

@@ -34,7 +34,7 @@ func (r *Records) Claim(ctx context.Context, key string, value []byte, ttl time.
 			return nil, err
 		}
 		kept, revision, err := r.bucket.Get(ctx, key)
-		if errors.Is(err, ErrNoKey) {
+		if errors.Is(err, eventstore.ErrNoKey) {
 			continue // it expired between the two
 		}
 		if err != nil {
@@ -54,6 +54,40 @@ func (r *Records) Claim(ctx context.Context, key string, value []byte, ttl time.
 func (r *Records) Put(ctx context.Context, key string, value []byte, ttl time.Duration) error {
 	_, err := r.bucket.Put(ctx, key, r.seal(value, ttl))
 	return err
+}
+
+// Take returns what is kept under key and forgets it: of several who ask, one
+// gets it. ok is false when nothing is there, or its time is over.
+func (r *Records) Take(ctx context.Context, key string) (value []byte, ok bool, err error) {
+	kept, revision, err := r.bucket.Get(ctx, key)
+	if errors.Is(err, eventstore.ErrNoKey) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if _, err = r.bucket.Update(ctx, key, r.seal(nil, -time.Second), revision); errors.Is(err, eventstore.ErrConflict) {
+		return nil, false, nil // somebody else was first
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	value, ok = r.open(kept)
+	return value, ok, nil
+}
+
+// Get returns what is kept under key; ok is false when nothing is, or its time
+// is over.
+func (r *Records) Get(ctx context.Context, key string) (value []byte, ok bool, err error) {
+	kept, _, err := r.bucket.Get(ctx, key)
+	if errors.Is(err, eventstore.ErrNoKey) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	value, ok = r.open(kept)
+	return value, ok, nil
 }
 
 // Drop forgets what is kept under key.

@@ -1,0 +1,75 @@
+package commands
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"slices"
+
+	"svc/domain"
+	"svc/domain/name"
+	"svc/eventstore"
+)
+
+// Name is a word that one aggregate holds on the whole platform, such as the
+// mail address of an account.
+type Name struct{ Kind, Value string }
+
+// naming returns what is to be recorded with a decision of the aggregate id that
+// held the names before and holds those after. Names are always read anew: they
+// change seldom, and a refusal must be the log's own.
+func naming(ctx context.Context, e *Engine, id domain.StreamID, ids ids, before, after []Name) ([]eventstore.Commit, error) {
+	var commits []eventstore.Commit
+	add := func(n Name, cmd name.Command) error {
+		c, err := rename(ctx, e, n, ids, cmd)
+		if err == nil && len(c.Facts) > 0 {
+			commits = append(commits, c)
+		}
+		return err
+	}
+	for i, n := range after {
+		if slices.Contains(before, n) || slices.Contains(after[:i], n) {
+			continue
+		}
+		if err := add(n, name.Take{Kind: n.Kind, Owner: id.String()}); err != nil {
+			return nil, err
+		}
+	}
+	for i, n := range before {
+		if slices.Contains(after, n) || slices.Contains(before[:i], n) {
+			continue
+		}
+		if err := add(n, name.Release{Kind: n.Kind, Owner: id.String()}); err != nil {
+			return nil, err
+		}
+	}
+	return commits, nil
+}
+
+// rename decides cmd on a name. The ids of its events are functions of those of
+// the decision that it belongs to.
+func rename(ctx context.Context, e *Engine, n Name, ids ids, cmd name.Command) (eventstore.Commit, error) {
+	stream := name.Stream(n.Kind, n.Value)
+	held, err := refresh(ctx, e, name.Decider, stream, &folded[name.State]{})
+	if err != nil {
+		return eventstore.Commit{}, err
+	}
+	events, err := name.Decider.Decide(held.state, cmd)
+	if refusal, ok := errors.AsType[*domain.Error](err); ok && refusal.Code == domain.CodeAlreadyExists {
+		return eventstore.Commit{}, refusal.With("value", n.Value)
+	}
+	if err != nil || len(events) == 0 {
+		return eventstore.Commit{}, err
+	}
+	own := ids.beside(stream.String())
+	c := eventstore.Commit{Stream: stream, Expected: held.seq, Meta: e.meta(ctx)}
+	for i, ev := range events {
+		c.Facts = append(c.Facts, eventstore.Fact{ID: own.at(i), Event: ev})
+	}
+	return c, nil
+}
+
+// beside returns ids for what is recorded together with these.
+func (d ids) beside(purpose string) ids {
+	return ids{base: fit(sha256.Sum256(append(d.base[:], purpose...)))}
+}

@@ -1,0 +1,266 @@
+// Package sessions keeps who is signed in. A session lives in a durable bucket
+// for its time and no longer; that it ended before is an event, so that every
+// node knows it with the next request.
+package sessions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/maypok86/otter/v2"
+
+	"svc/commands"
+	"svc/domain/session"
+	"svc/eventstore"
+)
+
+// Session is somebody who is signed in.
+type Session struct {
+	ID         string    `json:"id"`
+	UserID     string    `json:"userId"`
+	CreatedAt  time.Time `json:"createdAt"`
+	LastSeenAt time.Time `json:"lastSeenAt"`
+	Expires    time.Time `json:"expires"`
+	IP         string    `json:"ip,omitempty"`
+	UserAgent  string    `json:"userAgent,omitempty"`
+	Provider   string    `json:"provider"`
+	ClientID   string    `json:"clientId,omitempty"`
+	MFA        bool      `json:"mfa,omitempty"`        // the second factor was shown
+	MFAPending bool      `json:"mfaPending,omitempty"` // it is still owed
+	Anonymous  bool      `json:"anonymous,omitempty"`
+}
+
+// Opening is what a login tells of a new session.
+type Opening struct {
+	UserID, IP, UserAgent, Provider, ClientID string
+
+	MFA, MFAPending, Anonymous bool
+	Lifetime                   time.Duration // 0, or longer than allowed: as long as allowed
+}
+
+// Bucket keeps values by key. It is a *jetstream.Bucket.
+type Bucket interface {
+	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
+	Create(ctx context.Context, key string, value []byte) (revision uint64, err error)
+	Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
+	Delete(ctx context.Context, key string) error
+	List(ctx context.Context, prefix string) ([][]byte, error)
+}
+
+// Options configure Sessions; Engine, Bucket, Ended and MaxAge are required.
+type Options struct {
+	Engine *commands.Engine
+	Bucket Bucket
+	// Ended reports whether a session ended before its time, as the read model
+	// knows.
+	Ended  func(id string) (bool, error)
+	MaxAge func() time.Duration // longest life of a session
+	Now    func() time.Time     // default time.Now
+}
+
+// Sessions are those of the platform.
+type Sessions struct {
+	o     Options
+	cache *otter.Cache[string, kept]
+	seen  chan kept
+}
+
+// kept is a session as it was read, with its revision in the bucket.
+type kept struct {
+	Session
+	revision uint64
+}
+
+// Bounds of what a node remembers.
+const (
+	cached     = 20_000
+	cacheFor   = time.Minute
+	seenEvery  = time.Minute // how exact LastSeenAt is
+	seenQueue  = 256
+	maxAgent   = 300 // characters of a user agent
+	touchLimit = 5 * time.Second
+)
+
+// New returns the sessions in o.Bucket.
+func New(o Options) (*Sessions, error) {
+	if o.Engine == nil || o.Bucket == nil || o.Ended == nil || o.MaxAge == nil {
+		return nil, errors.New("sessions: Engine, Bucket, Ended and MaxAge are required")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	cache, err := otter.New(&otter.Options[string, kept]{MaximumSize: cached, ExpiryCalculator: otter.ExpiryWriting[string, kept](cacheFor)})
+	return &Sessions{o: o, cache: cache, seen: make(chan kept, seenQueue)}, err
+}
+
+// Open begins a session.
+func (s *Sessions) Open(ctx context.Context, o Opening) (Session, error) {
+	now, longest := s.o.Now().UTC(), s.o.MaxAge()
+	if o.Lifetime <= 0 || o.Lifetime > longest {
+		o.Lifetime = longest
+	}
+	next := Session{
+		ID: uuid.NewString(), UserID: o.UserID, CreatedAt: now, LastSeenAt: now, Expires: now.Add(o.Lifetime),
+		IP: o.IP, UserAgent: cut(o.UserAgent, maxAgent), Provider: o.Provider, ClientID: o.ClientID,
+		MFA: o.MFA, MFAPending: o.MFAPending, Anonymous: o.Anonymous,
+	}
+	body, err := json.Marshal(next)
+	if err != nil {
+		return Session{}, err
+	}
+	revision, err := s.o.Bucket.Create(ctx, key(o.UserID, next.ID), body)
+	if err != nil {
+		return Session{}, unavailable(err)
+	}
+	s.keep(kept{next, revision})
+	return next, nil
+}
+
+// Get returns a session that is neither over nor ended.
+func (s *Sessions) Get(ctx context.Context, userID, id string) (Session, bool, error) {
+	found, ok, err := s.find(ctx, userID, id)
+	if err != nil || !ok || !found.Expires.After(s.o.Now()) {
+		return Session{}, false, err
+	}
+	ended, err := s.o.Ended(id)
+	if err != nil || ended {
+		return Session{}, false, err
+	}
+	s.note(found)
+	return found.Session, true, nil
+}
+
+// find reads a session from memory, or from the bucket. What is still going to
+// change is not remembered: another node may change it.
+func (s *Sessions) find(ctx context.Context, userID, id string) (kept, bool, error) {
+	if userID == "" || id == "" {
+		return kept{}, false, nil
+	}
+	if have, ok := s.cache.GetIfPresent(key(userID, id)); ok {
+		return have, true, nil
+	}
+	value, revision, err := s.o.Bucket.Get(ctx, key(userID, id))
+	if errors.Is(err, eventstore.ErrNoKey) {
+		return kept{}, false, nil
+	}
+	if err != nil {
+		return kept{}, false, unavailable(err)
+	}
+	have := kept{revision: revision}
+	if err := json.Unmarshal(value, &have.Session); err != nil {
+		return kept{}, false, fmt.Errorf("read a session: %w", err)
+	}
+	s.keep(have)
+	return have, true, nil
+}
+
+func (s *Sessions) keep(have kept) {
+	if !have.MFAPending {
+		s.cache.Set(key(have.UserID, have.ID), have)
+	}
+}
+
+// Of returns the live sessions of a user, the last seen first.
+func (s *Sessions) Of(ctx context.Context, userID string) ([]Session, error) {
+	values, err := s.o.Bucket.List(ctx, userID)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	var live []Session
+	for _, value := range values {
+		var one Session
+		if err := json.Unmarshal(value, &one); err != nil {
+			return nil, fmt.Errorf("read a session: %w", err)
+		}
+		ended, err := s.o.Ended(one.ID)
+		if err != nil {
+			return nil, err
+		}
+		if !ended && one.Expires.After(s.o.Now()) {
+			live = append(live, one)
+		}
+	}
+	slices.SortFunc(live, func(a, b Session) int { return b.LastSeenAt.Compare(a.LastSeenAt) })
+	return live, nil
+}
+
+// Confirm notes that the second factor of a session was shown.
+func (s *Sessions) Confirm(ctx context.Context, userID, id string) error {
+	for {
+		s.cache.Invalidate(key(userID, id))
+		have, ok, err := s.find(ctx, userID, id)
+		if err != nil || !ok || have.MFA && !have.MFAPending {
+			return err
+		}
+		have.MFA, have.MFAPending = true, false
+		err = s.put(ctx, have)
+		if !errors.Is(err, eventstore.ErrConflict) {
+			return err
+		}
+	}
+}
+
+// put replaces a session unless somebody else did meanwhile.
+func (s *Sessions) put(ctx context.Context, have kept) error {
+	body, err := json.Marshal(have.Session)
+	if err != nil {
+		return err
+	}
+	have.revision, err = s.o.Bucket.Update(ctx, key(have.UserID, have.ID), body, have.revision)
+	if err != nil {
+		s.cache.Invalidate(key(have.UserID, have.ID))
+		return unavailable(err)
+	}
+	s.keep(have)
+	return nil
+}
+
+// End ends a session before its time; false when there is none. The event comes
+// first: a session that is told to have ended is over, whatever the bucket says.
+func (s *Sessions) End(ctx context.Context, userID, id, cause string) (bool, error) {
+	found, ok, err := s.Get(ctx, userID, id)
+	if err != nil || !ok {
+		return false, err
+	}
+	_, err = commands.Execute(ctx, s.o.Engine, session.Decider, session.Stream(id), session.End{
+		SessionID: id, UserID: userID, Cause: cause, Expires: found.Expires,
+	})
+	if err != nil {
+		return false, err
+	}
+	s.cache.Invalidate(key(userID, id))
+	return true, unavailable(s.o.Bucket.Delete(ctx, key(userID, id)))
+}
+
+// EndAll ends every session of a user but one.
+func (s *Sessions) EndAll(ctx context.Context, userID, except, cause string) error {
+	live, err := s.Of(ctx, userID)
+	for _, one := range live {
+		if err == nil && one.ID != except {
+			_, err = s.End(ctx, userID, one.ID, cause)
+		}
+	}
+	return err
+}
+
+func key(userID, id string) string { return userID + "/" + id }
+
+// cut shortens text to n characters.
+func cut(text string, n int) string {
+	if r := []rune(text); len(r) > n {
+		return string(r[:n])
+	}
+	return text
+}
+
+func unavailable(err error) error {
+	if errors.Is(err, eventstore.ErrUnavailable) {
+		return commands.Refused(err)
+	}
+	return err
+}
