@@ -44,14 +44,14 @@ type Execution[S any] struct {
 	Changed bool   // whether this command recorded anything
 }
 
-// Precondition is asked before each decision with the aggregate's sequence.
-type Precondition func(seq uint64) error
+// Precondition is asked before each decision with the state it is made on.
+type Precondition[S any] func(S) error
 
 // Execute runs cmd against the aggregate at id. A lost race is run again from
 // the load, so Decide always has the last word of the log: a decision made on a
 // remembered state counts only when the append accepts it; a refusal is given
 // only after the state was brought up to date.
-func Execute[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, cmd C, pre ...Precondition) (Execution[S], error) {
+func Execute[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, cmd C, pre ...Precondition[S]) (Execution[S], error) {
 	return ExecuteNaming(ctx, e, d, id, cmd, nil, pre...)
 }
 
@@ -59,7 +59,7 @@ func Execute[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], i
 // may hold; names lists those of a state. What the command changes and the names
 // it takes or gives up are recorded together or not at all. A name that is taken
 // is refused as one that exists already.
-func ExecuteNaming[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, cmd C, names func(S) []Name, pre ...Precondition) (Execution[S], error) {
+func ExecuteNaming[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, cmd C, names func(S) []Name, pre ...Precondition[S]) (Execution[S], error) {
 	ids := drawIDs(ctx, id.String())
 	agg, current, err := recall(ctx, e, d, id)
 	for attempt := 1; err == nil; attempt++ {
@@ -115,9 +115,9 @@ func busy(id domain.StreamID) error {
 	return domain.Refuse(domain.CodeConflict, "%s is being changed by others, try again", id.Kind).Reason("stale")
 }
 
-func decide[S, C any](d domain.Decider[S, C], agg *folded[S], cmd C, pre []Precondition) ([]domain.Event, error) {
+func decide[S, C any](d domain.Decider[S, C], agg *folded[S], cmd C, pre []Precondition[S]) ([]domain.Event, error) {
 	for _, check := range pre {
-		if err := check(agg.seq); err != nil {
+		if err := check(agg.state); err != nil {
 			return nil, err
 		}
 	}

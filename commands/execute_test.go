@@ -12,6 +12,7 @@ import (
 
 	"svc/commands"
 	"svc/domain"
+	"svc/domain/access"
 	"svc/domain/activity"
 	"svc/domain/catalog"
 	"svc/domain/workspace"
@@ -53,7 +54,10 @@ func TestCreateRecordsWhoAskedAndWhere(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, events, 1)
 	require.Equal(t, domain.Meta{UserID: "u1", CorrelationID: "c1", TraceID: "t1", Host: domain.Host{Service: "test", Replica: "n1"}}, events[0].Meta)
-	require.Equal(t, workspace.Created{Workspace: workspace.Snapshot(got.State)}, events[0].Data)
+	require.Equal(t, workspace.Created{
+		Workspace: workspace.Snapshot{ID: got.State.ID, Settings: got.State.Settings}, Security: got.State.Security, Shares: got.State.Shares,
+	}, events[0].Data)
+	require.Equal(t, []access.Share{access.OwnedBy("u1")}, got.State.Shares, "whoever asks owns it")
 }
 
 func TestARefusalIsGivenOnTheLatestStateOnly(t *testing.T) {
@@ -65,7 +69,7 @@ func TestARefusalIsGivenOnTheLatestStateOnly(t *testing.T) {
 	renamed, err := there.Update(t.Context(), made.State.ID, rename("b"), "")
 	require.NoError(t, err)
 	// here still remembers "a": "no change" would be wrong.
-	again, err := here.Update(t.Context(), made.State.ID, rename("a"), commands.ETag(renamed.Seq))
+	again, err := here.Update(t.Context(), made.State.ID, rename("a"), commands.ETag(renamed.State.Revision))
 	require.NoError(t, err)
 	require.True(t, again.Changed)
 	require.Equal(t, "a", again.State.Settings.Name)
@@ -75,9 +79,9 @@ func TestAStaleTagIsRefused(t *testing.T) {
 	ws := newWorkspaces(t, openStore(t), nil)
 	made, err := ws.Create(t.Context(), workspace.Settings{Name: "a"})
 	require.NoError(t, err)
-	_, err = ws.Update(t.Context(), made.State.ID, rename("b"), commands.ETag(made.Seq))
+	_, err = ws.Update(t.Context(), made.State.ID, rename("b"), commands.ETag(made.State.Revision))
 	require.NoError(t, err)
-	_, err = ws.Update(t.Context(), made.State.ID, rename("c"), commands.ETag(made.Seq))
+	_, err = ws.Update(t.Context(), made.State.ID, rename("c"), commands.ETag(made.State.Revision))
 	require.Equal(t, domain.CodeConflict, domain.CodeOf(err))
 	_, err = ws.Update(t.Context(), made.State.ID, rename("c"), "*")
 	require.NoError(t, err)

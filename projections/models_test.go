@@ -50,11 +50,11 @@ func TestTheLastUpdatedIsListedFirst(t *testing.T) {
 	var seqs []uint64
 	require.NoError(t, h.View(func(r projections.Reader) error {
 		return projections.Workspaces{}.List(r, func(d projections.Document) bool {
-			seqs = append(seqs, d.Seq)
+			seqs = append(seqs, d.Revision)
 			return true
 		})
 	}))
-	require.Equal(t, []uint64{3, 2}, seqs)
+	require.Equal(t, []uint64{2, 1}, seqs, "a was changed once, b never")
 }
 
 func TestADocumentIsServedAsStored(t *testing.T) {
@@ -69,7 +69,7 @@ func TestADocumentIsServedAsStored(t *testing.T) {
 	require.NoError(t, h.View(func(r projections.Reader) error {
 		doc, ok, err := projections.Workspaces{}.Get(r, "a")
 		require.True(t, ok)
-		require.EqualValues(t, 2, doc.Seq)
+		require.EqualValues(t, 2, doc.Revision)
 		const form = "2006-01-02T15:04:05.000Z"
 		require.JSONEq(t, fmt.Sprintf(`{"id":"a","name":"two","createdAt":%q,"createdBy":"u1","updatedAt":%q,"updatedBy":"u1"}`,
 			made.At.UTC().Format(form), changed.At.UTC().Format(form)), string(doc.JSON))

@@ -26,6 +26,8 @@ func Table() []Projection {
 	return []Projection{
 		Workspaces{},
 		Sessions{},
+		Access{},
+		APIKeys{},
 	}
 }
 

@@ -19,8 +19,8 @@ type Workspaces struct{}
 
 // Document is a stored answer, ready to be served.
 type Document struct {
-	Seq  uint64 // of the event that last changed it; its ETag names it
-	JSON []byte
+	Revision uint64 // how often it changed; its ETag names it
+	JSON     []byte
 }
 
 // workspaceDocument is the JSON of a workspace.
@@ -38,7 +38,7 @@ type workspaceDocument struct {
 const timestamp = "2006-01-02T15:04:05.000Z"
 
 // Name implements Projection.
-func (Workspaces) Name() string { return "workspaces.2" }
+func (Workspaces) Name() string { return "workspaces.3" }
 
 // Log implements Projection.
 func (Workspaces) Log() domain.Log { return domain.State }
@@ -75,6 +75,7 @@ func (w Workspaces) update(tx Tx, ev domain.Recorded, s workspace.Snapshot) erro
 
 func (Workspaces) put(tx Tx, ev domain.Recorded, s workspace.Snapshot, h header) error {
 	h.seq = ev.Seq
+	h.revision++
 	body, err := json.Marshal(workspaceDocument{
 		ID: s.ID, Settings: s.Settings, CreatedAt: h.created, CreatedBy: h.by,
 		UpdatedAt: ev.At.UTC().Format(timestamp), UpdatedBy: ev.Meta.UserID, Logo: s.Settings.Photo,
@@ -95,7 +96,7 @@ func (w Workspaces) Get(r Reader, id string) (doc Document, ok bool, err error) 
 		return Document{}, false, err
 	}
 	h, body, err := parseHeader(value)
-	return Document{Seq: h.seq, JSON: body}, err == nil, err
+	return Document{Revision: h.revision, JSON: body}, err == nil, err
 }
 
 // List visits all workspaces, the last updated first, until visit returns false.
@@ -119,15 +120,17 @@ func updateKey(seq uint64, id string) []byte {
 // header is what a stored document carries in front of its JSON: what serving
 // it and changing it needs, without decoding it.
 type header struct {
-	seq     uint64
-	created string
-	by      string
+	seq      uint64 // of the last event
+	revision uint64
+	created  string
+	by       string
 }
 
 // encode returns the header with room for a body.
 func (h header) encode(body int) []byte {
-	b := make([]byte, 0, 8+2*binary.MaxVarintLen32+len(h.created)+len(h.by)+body)
+	b := make([]byte, 0, 16+2*binary.MaxVarintLen32+len(h.created)+len(h.by)+body)
 	b = binary.BigEndian.AppendUint64(b, h.seq)
+	b = binary.BigEndian.AppendUint64(b, h.revision)
 	for _, field := range []string{h.created, h.by} {
 		b = append(binary.AppendUvarint(b, uint64(len(field))), field...)
 	}
@@ -137,10 +140,10 @@ func (h header) encode(body int) []byte {
 var errHeader = errors.New("a stored document is damaged")
 
 func parseHeader(b []byte) (h header, body []byte, err error) {
-	if len(b) < 8 {
+	if len(b) < 16 {
 		return h, nil, errHeader
 	}
-	h.seq, b = binary.BigEndian.Uint64(b), b[8:]
+	h.seq, h.revision, b = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), b[16:]
 	for _, field := range []*string{&h.created, &h.by} {
 		n, size := binary.Uvarint(b)
 		if size <= 0 || uint64(len(b)-size) < n {

@@ -4,6 +4,7 @@ package catalog
 import (
 	"svc/domain"
 	"svc/domain/activity"
+	"svc/domain/apikey"
 	"svc/domain/name"
 	"svc/domain/session"
 	"svc/domain/workspace"
@@ -20,6 +21,12 @@ func Table() []domain.Fact {
 		domain.Describe[session.Ended](domain.State, "A session ended before its time."),
 		domain.Describe[workspace.Created](domain.State, "A workspace was created."),
 		domain.Describe[workspace.Updated](domain.State, "Settings of a workspace changed."),
+		domain.Describe[workspace.Secured](domain.State, "The security document of a workspace was replaced."),
+		domain.Describe[workspace.Shared](domain.State, "A workspace was shared with somebody, or shared otherwise than before."),
+		domain.Describe[workspace.Unshared](domain.State, "A workspace is no longer shared with somebody."),
+		domain.Describe[apikey.Created](domain.State, "An API key was made in a workspace."),
+		domain.Describe[apikey.Updated](domain.State, "What an API key may do, its name or its time changed."),
+		domain.Describe[apikey.Deleted](domain.State, "An API key was revoked."),
 	}
 }
 

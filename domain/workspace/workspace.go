@@ -11,10 +11,11 @@ import (
 	"unicode/utf8"
 
 	"svc/domain"
+	"svc/domain/access"
 )
 
 // Decider is the rule of the workspace aggregate.
-var Decider = domain.Decider[State, Command]{Kind: "workspace", Version: 1, Decide: decide, Evolve: evolve}
+var Decider = domain.Decider[State, Command]{Kind: "workspace", Version: 2, Decide: decide, Evolve: evolve}
 
 // Stream returns the stream of the workspace with this id. A workspace is its
 // own scope.
@@ -30,18 +31,25 @@ type Settings struct {
 
 // State is a workspace. The zero State is one that does not exist.
 type State struct {
-	ID       string   `json:"id"`
-	Settings Settings `json:"settings"`
+	ID       string          `json:"id"`
+	Settings Settings        `json:"settings"`
+	Security access.Security `json:"security,omitzero"`
+	Shares   []access.Share  `json:"shares,omitempty"` // one for each target
+
+	// Revisions count the changes of each object that has an ETag.
+	Revision         uint64 `json:"revision"` // of the settings
+	SecurityRevision uint64 `json:"securityRevision"`
 }
 
 // Command is what can be asked of a workspace.
 type Command interface{ workspaceCommand() }
 
 type (
-	// Create makes the workspace ID. Creating the platform workspace twice
-	// does nothing, so that every node may ask for it at start.
+	// Create makes the workspace ID, owned by Owner. Creating the platform
+	// workspace twice does nothing, so that every node may ask for it at start.
 	Create struct {
 		ID       string
+		Owner    string // "": nobody owns it
 		Settings Settings
 	}
 	// Update replaces the settings named by its non-nil fields.
@@ -62,6 +70,12 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 		return create(s, c)
 	case Update:
 		return update(s, c)
+	case Secure:
+		return secure(s, c)
+	case Share:
+		return share(s, c)
+	case Unshare:
+		return unshare(s, c)
 	default:
 		return nil, domain.Refuse(domain.CodeInternal, "workspace: unknown command %T", cmd)
 	}
@@ -78,12 +92,17 @@ func create(s State, c Create) ([]domain.Event, error) {
 	if err := c.Settings.validate(); err != nil {
 		return nil, err
 	}
-	return []domain.Event{Created{Workspace: Snapshot{ID: c.ID, Settings: c.Settings}}}, nil
+	made := Created{Workspace: Snapshot{ID: c.ID, Settings: c.Settings}, Security: access.Default(c.ID)}
+	made.Security.Authentication.ClientID = ClientID(c.ID)
+	if c.Owner != "" {
+		made.Shares = []access.Share{access.OwnedBy(c.Owner)}
+	}
+	return []domain.Event{made}, nil
 }
 
 func update(s State, c Update) ([]domain.Event, error) {
 	if s.ID == "" {
-		return nil, domain.Refuse(domain.CodeNotFound, "there is no such workspace")
+		return nil, noWorkspace()
 	}
 	next := s.Settings
 	set(&next.Name, c.Name)
@@ -108,9 +127,20 @@ func set[T any](to *T, from *T) {
 func evolve(s State, ev domain.Event) State {
 	switch e := ev.(type) {
 	case Created:
-		return State(e.Workspace)
+		return State{
+			ID: e.Workspace.ID, Settings: e.Workspace.Settings, Security: e.Security, Shares: e.Shares,
+			Revision: 1, SecurityRevision: 1,
+		}
 	case Updated:
-		return State(e.Workspace)
+		s.Settings = e.Workspace.Settings
+		s.Revision++
+	case Secured:
+		s.Security = e.Security
+		s.SecurityRevision++
+	case Shared:
+		s.Shares = access.PutShare(s.Shares, access.Share{Target: e.Target, Permissions: e.Permissions})
+	case Unshared:
+		s.Shares = access.DropShare(s.Shares, e.Target.String())
 	}
 	return s
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain"
+	"svc/domain/access"
 	"svc/domain/catalog"
 	"svc/domain/domaintest"
 	"svc/domain/workspace"
@@ -22,9 +23,16 @@ const id = "aB3dE6g"
 
 var (
 	shop    = workspace.Settings{Name: "Shop", Description: "sells", Labels: []string{"core"}}
-	created = workspace.Created{Workspace: workspace.Snapshot{ID: id, Settings: shop}}
+	created = born(id, shop)
 	made    = []domain.Event{created}
 )
+
+// born is the fact that a workspace without an owner was created.
+func born(id string, s workspace.Settings) workspace.Created {
+	ev := workspace.Created{Workspace: workspace.Snapshot{ID: id, Settings: s}, Security: access.Default(id)}
+	ev.Security.Authentication.ClientID = workspace.ClientID(id)
+	return ev
+}
 
 // updated is the fact that the settings became s.
 func updated(s workspace.Settings) []domain.Event {
@@ -48,7 +56,7 @@ func TestWorkspace(t *testing.T) {
 		},
 		"a name of sixty characters is long enough": {
 			When: create(workspace.Settings{Name: strings.Repeat("é", 60)}),
-			Then: []domain.Event{workspace.Created{Workspace: workspace.Snapshot{ID: id, Settings: workspace.Settings{Name: strings.Repeat("é", 60)}}}},
+			Then: []domain.Event{born(id, workspace.Settings{Name: strings.Repeat("é", 60)})},
 		},
 		"a name of sixty-one characters is too long": {
 			When: create(workspace.Settings{Name: strings.Repeat("a", 61)}), Refuse: domain.CodeValidation,
@@ -91,7 +99,7 @@ func TestWorkspace(t *testing.T) {
 			Given: made, When: workspace.Update{Description: new("new"), Name: new("")}, Refuse: domain.CodeValidation,
 		},
 		"the last word counts": {
-			Given: append(updated(renamed), updated(shop)...), When: workspace.Update{Name: new("Store")}, Then: updated(renamed),
+			Given: append(append(made[:1:1], updated(renamed)...), updated(shop)...), When: workspace.Update{Name: new("Store")}, Then: updated(renamed),
 		},
 		"part of a commit that never counted changes nothing": {
 			Given: []domain.Event{domain.Void{Name: "workspaces.created"}}, When: create(shop), Then: made,
@@ -107,7 +115,7 @@ func TestWorkspace(t *testing.T) {
 func TestThePlatformWorkspaceMayBeAskedForAgain(t *testing.T) {
 	again := workspace.Create{ID: domain.Platform, Settings: workspace.Settings{Name: "Platform"}}
 	scenario{
-		Given: []domain.Event{workspace.Created{Workspace: workspace.Snapshot(again)}},
+		Given: []domain.Event{born(again.ID, again.Settings)},
 		When:  again,
 	}.Check(t, workspace.Decider)
 }

@@ -128,21 +128,21 @@ func noWorkspace(id string) error {
 
 // tagged is a stored body with the tag of the state it shows.
 type tagged struct {
-	json []byte
-	seq  uint64
+	json     []byte
+	revision uint64
 }
 
 // Encoded implements gateway.Encoded.
 func (t tagged) Encoded() []byte { return t.json }
 
 // ETag implements gateway.Tagged.
-func (t tagged) ETag() string { return strings.Trim(commands.ETag(t.seq), `"`) }
+func (t tagged) ETag() string { return strings.Trim(commands.ETag(t.revision), `"`) }
 
 // findWorkspace returns a workspace as the read model keeps it.
 func findWorkspace(m ReadModel, id string) (found tagged, ok bool, err error) {
 	err = m.View(func(r projections.Reader) error {
 		doc, there, err := projections.Workspaces{}.Get(r, id)
-		found, ok = tagged{doc.JSON, doc.Seq}, there
+		found, ok = tagged{doc.JSON, doc.Revision}, there
 		return err
 	})
 	return found, ok, err
@@ -167,5 +167,5 @@ func afterwards(ctx context.Context, m ReadModel, w commands.Workspace) (any, er
 		workspace.Settings
 		Logo string `json:"logo,omitempty"`
 	}{w.State.ID, w.State.Settings, w.State.Settings.Photo})
-	return tagged{body, w.Seq}, err
+	return tagged{body, w.State.Revision}, err
 }

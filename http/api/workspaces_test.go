@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain"
+	"svc/domain/access"
 	"svc/domain/workspace"
 	"svc/http/api"
 	"svc/projections"
@@ -39,9 +40,11 @@ func TestAWorkspaceIsCreatedReadAndChanged(t *testing.T) {
 
 	events := h.facts(id)
 	require.Len(t, events, 1)
-	require.Equal(t, workspace.Created{Workspace: workspace.Snapshot{ID: id, Settings: workspace.Settings{
+	created := events[0].Data.(workspace.Created)
+	require.Equal(t, workspace.Snapshot{ID: id, Settings: workspace.Settings{
 		Name: "Shop", Description: "Orders", Photo: "https://example.com/a.png", Labels: []string{"sales", "team:web"},
-	}}}, events[0].Data)
+	}}, created.Workspace)
+	require.Equal(t, []access.Share{access.OwnedBy("alice")}, created.Shares)
 	require.Equal(t, "alice", events[0].Meta.UserID)
 	require.Equal(t, made.header.Get("X-Correlation-Id"), events[0].Meta.CorrelationID)
 	require.Equal(t, &domain.HTTPCause{Method: "POST", Path: "/v2/workspaces", Hostname: "127.0.0.1"}, events[0].Meta.HTTP)

@@ -1,0 +1,282 @@
+package access
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"svc/domain"
+)
+
+// op is what a test does with the value it finds.
+type op uint8
+
+const (
+	opAny    op = iota // one of the alternatives in `of`, looked for in the whole object
+	opEq               // the value, or an element of it, equals the operand
+	opIn               // … is in the operand
+	opGt               // … is greater, and so on
+	opGte              //
+	opLt               //
+	opLte              //
+	opRegex            // … matches
+	opExists           // the value is there
+	opSize             // the value is a list of that length
+	opAll              // the value contains each of the operand
+	opElem             // an element of the value matches `of[0]`
+)
+
+// A condition holds when all its tests do. The zero condition always holds.
+type condition []test
+
+// test is one entry of a condition.
+type test struct {
+	key  string   // the entry's name in its object, as written
+	path []string // to the value; empty for the object itself
+	op   op
+	not  bool // the opposite is asked
+	arg  any  // the operand, its placeholders replaced by holes
+	re   *regexp.Regexp
+	of   []condition
+
+	weight int // steps of one comparison: values of arg, instructions of re
+}
+
+// compiler turns conditions into tests and notes what is wrong with them.
+type compiler struct {
+	faults []domain.FieldError
+	regex  int // instructions left for the document
+	values int // values left for the rule
+	needs  holes
+}
+
+func newCompiler() *compiler { return &compiler{regex: maxTotal, values: maxValues} }
+
+func (c *compiler) fault(field, format string, args ...any) {
+	if len(c.faults) < maxFaults {
+		c.faults = append(c.faults, domain.FieldError{Field: cut(field, 200), Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+// err returns the refusal of everything that was found wrong.
+func (c *compiler) err() error {
+	if len(c.faults) == 0 {
+		return nil
+	}
+	return domain.Invalid(c.faults...)
+}
+
+// conditions compiles the conditions of one rule and returns them with the
+// placeholders that they need.
+func (c *compiler) conditions(at string, m map[string]any) (condition, holes) {
+	c.values, c.needs = maxValues, 0
+	tests := c.object(at, m, 0)
+	if c.values < 0 {
+		c.fault(at, "must not hold more than %d values", maxValues)
+	}
+	return tests, c.needs
+}
+
+// object compiles {field: value, …, $and: […], …}.
+func (c *compiler) object(at string, m map[string]any, depth int) condition {
+	if depth > maxDepth {
+		c.fault(at, "must not be nested deeper than %d", maxDepth)
+		return nil
+	}
+	var tests condition
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if c.values--; c.values < 0 {
+			return nil
+		}
+		here := at + "." + key
+		var found condition
+		if strings.HasPrefix(key, "$") {
+			found = c.joined(here, key, m[key], depth)
+		} else if path := strings.Split(key, "."); slices.Contains(path, "") || len(path) > maxPath {
+			c.fault(here, "must be the name of a field, with dots for fields within fields")
+		} else {
+			found = c.field(here, path, m[key], depth)
+		}
+		for i := range found {
+			found[i].key = key
+		}
+		tests = append(tests, found...)
+	}
+	return tests
+}
+
+// joined compiles $and, $or and $nor.
+func (c *compiler) joined(at, key string, v any, depth int) condition {
+	if key != "$and" && key != "$or" && key != "$nor" {
+		c.fault(at, "unknown operator; conditions are joined by $and, $or and $nor")
+		return nil
+	}
+	list, ok := v.([]any)
+	if !ok || len(list) == 0 {
+		c.fault(at, "must be a list of conditions")
+		return nil
+	}
+	var of []condition
+	for i, item := range list {
+		m, ok := item.(map[string]any)
+		if !ok {
+			c.fault(fmt.Sprintf("%s[%d]", at, i), "must be an object")
+			return nil
+		}
+		of = append(of, c.object(fmt.Sprintf("%s[%d]", at, i), m, depth+1))
+	}
+	if key == "$and" {
+		return slices.Concat(of...)
+	}
+	return condition{{op: opAny, not: key == "$nor", of: of}}
+}
+
+// field compiles what is asked of the value at path: a value, or operators.
+func (c *compiler) field(at string, path []string, v any, depth int) condition {
+	before := c.values
+	m, ok := v.(map[string]any)
+	if !ok || !hasOperator(m) {
+		arg := c.value(at, v, depth)
+		return condition{{path: path, op: opEq, arg: arg, weight: before - c.values}}
+	}
+	var tests condition
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if c.values--; c.values < 0 {
+			return nil
+		}
+		before = c.values
+		t := c.operator(at+"."+key, key, m, depth)
+		if t.re == nil {
+			t.weight = before - c.values
+		}
+		if t.op != opAny {
+			t.path = path
+		}
+		if key == "$not" {
+			t.of = []condition{c.negated(at+".$not", path, m[key], depth)}
+		}
+		if key != "$options" { // part of $regex
+			tests = append(tests, t)
+		}
+	}
+	return tests
+}
+
+// negated compiles the operators below $not.
+func (c *compiler) negated(at string, path []string, v any, depth int) condition {
+	m, ok := v.(map[string]any)
+	if !ok || !hasOperator(m) || depth > maxDepth {
+		c.fault(at, "must be an object of operators, nested at most %d deep", maxDepth)
+		return nil
+	}
+	return c.field(at, path, m, depth+1)
+}
+
+func hasOperator(m map[string]any) bool {
+	for key := range m {
+		if strings.HasPrefix(key, "$") {
+			return true
+		}
+	}
+	return false
+}
+
+// operator compiles one entry of an object of operators.
+func (c *compiler) operator(at, key string, m map[string]any, depth int) test {
+	v := m[key]
+	switch key {
+	case "$eq", "$ne":
+		return test{op: opEq, not: key == "$ne", arg: c.value(at, v, depth)}
+	case "$in", "$nin":
+		return test{op: opIn, not: key == "$nin", arg: c.list(at, v, depth)}
+	case "$all":
+		return test{op: opAll, arg: c.list(at, v, depth)}
+	case "$gt", "$gte", "$lt", "$lte":
+		return test{op: comparisons[key], arg: c.comparable(at, v, depth)}
+	case "$regex":
+		return c.pattern(at, v, m["$options"])
+	case "$options":
+		if _, ok := m["$regex"]; !ok {
+			c.fault(at, "belongs to $regex")
+		}
+	case "$exists":
+		want, ok := v.(bool)
+		if !ok {
+			c.fault(at, "must be true or false")
+		}
+		return test{op: opExists, not: !want}
+	case "$size":
+		n, ok := number(v)
+		if !ok || n < 0 || n != float64(int(n)) {
+			c.fault(at, "must be a whole number, not negative")
+		}
+		return test{op: opSize, arg: n}
+	case "$elemMatch":
+		return test{op: opElem, of: []condition{c.element(at, v, depth)}}
+	case "$not":
+		return test{op: opAny, not: true}
+	default:
+		c.fault(at, "unknown operator")
+	}
+	return test{}
+}
+
+var comparisons = map[string]op{"$gt": opGt, "$gte": opGte, "$lt": opLt, "$lte": opLte}
+
+// element compiles the operand of $elemMatch: conditions on the fields of an
+// element, or operators on the element itself.
+func (c *compiler) element(at string, v any, depth int) condition {
+	m, ok := v.(map[string]any)
+	switch {
+	case !ok || depth >= maxDepth:
+		c.fault(at, "must be an object, nested at most %d deep", maxDepth)
+		return nil
+	case hasOperator(m) && !hasJoin(m):
+		return c.field(at, nil, m, depth+1)
+	default:
+		return c.object(at, m, depth+1)
+	}
+}
+
+func hasJoin(m map[string]any) bool {
+	return m["$and"] != nil || m["$or"] != nil || m["$nor"] != nil
+}
+
+// pattern compiles $regex. Its cost is measured before it is paid twice.
+func (c *compiler) pattern(at string, v, options any) test {
+	expr, ok := v.(string)
+	flags, plain := options.(string)
+	switch {
+	case !ok || utf8.RuneCountInString(expr) > maxRegex:
+		c.fault(at, "must be a text of at most %d characters", maxRegex)
+	case options != nil && (!plain || strings.Trim(flags, "ims") != "" || len(flags) > 3):
+		c.fault(at, "$options must be a text of the letters i, m and s")
+	case placeholder.MatchString(expr):
+		c.fault(at, "must not hold a placeholder; use $eq or $in")
+	default:
+		if flags != "" {
+			expr = "(?" + flags + ")" + expr
+		}
+		return c.regexp(at, expr)
+	}
+	return test{}
+}
+
+func (c *compiler) regexp(at, expr string) test {
+	tree, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		c.fault(at, "is not a regular expression: %s", cut(err.Error(), maxRegex))
+		return test{}
+	}
+	program, err := syntax.Compile(tree.Simplify())
+	if err != nil || len(program.Inst) > maxProgram || len(program.Inst) > c.regex {
+		c.fault(at, "is too large once its repetitions are written out")
+		return test{}
+	}
+	c.regex -= len(program.Inst)
+	return test{op: opRegex, re: regexp.MustCompile(expr), weight: len(program.Inst)}
+}

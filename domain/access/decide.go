@@ -1,0 +1,184 @@
+package access
+
+import (
+	"slices"
+
+	"svc/domain"
+)
+
+// Decision is the answer to "may they", and why.
+type Decision struct {
+	Allowed bool     `json:"allowed"`
+	Rule    *Rule    `json:"rule,omitempty"` // the one that decided
+	Origin  string   `json:"origin"`         // where it comes from; "none" when no rule matched
+	Rules   []Ground `json:"rules"`          // all that matched; the last one decided
+}
+
+// question is one action on one object.
+type question struct {
+	subject int
+	action  set
+	object  Object
+	field   string // of an update; "" for the object as such
+}
+
+// ask looks the words up. A question with an unknown word has no action, which
+// no rule matches.
+func (r *Rights) ask(action, subject string, o Object) question {
+	q := question{subject: subjectAt(subject), object: o}
+	if q.subject < 0 || action == manage {
+		return question{}
+	}
+	q.action = vocabulary[q.subject].of(action)
+	if o == nil && q.subject == 0 {
+		q.object = &r.self
+	}
+	return q
+}
+
+// Allows reports whether the caller may do this to o. For an update, fields
+// names the top-level fields that change; without any the question is whether
+// something may change. The workspace itself is meant by a nil o.
+func (r *Rights) Allows(action, subject string, o Object, fields ...string) bool {
+	q := r.ask(action, subject, o)
+	if len(fields) == 0 {
+		return r.allows(q)
+	}
+	for _, q.field = range fields {
+		if !r.allows(q) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Rights) allows(q question) bool {
+	allowed := false
+	r.each(q, func(m *rule) bool {
+		allowed = !m.denies
+		return false
+	})
+	return allowed
+}
+
+// May is Allows with its reasons. Of several fields, the first that may not
+// change is explained.
+func (r *Rights) May(action, subject string, o Object, fields ...string) Decision {
+	q := r.ask(action, subject, o)
+	if len(fields) > 0 {
+		refused := func(field string) bool { q.field = field; return !r.allows(q) }
+		q.field = fields[max(0, slices.IndexFunc(fields, refused))]
+	}
+	d := Decision{Origin: "none", Rules: []Ground{}}
+	r.each(q, func(m *rule) bool {
+		if len(d.Rules) == 0 {
+			d.Allowed, d.Rule, d.Origin = !m.denies, &m.Rule, m.Origin
+		}
+		d.Rules = append(d.Rules, m.Ground)
+		return true
+	})
+	slices.Reverse(d.Rules)
+	return d
+}
+
+// Check is Allows as an error: nil, or the refusal that the caller is shown.
+func (r *Rights) Check(action, subject string, o Object, fields ...string) error {
+	if r.Allows(action, subject, o, fields...) {
+		return nil
+	}
+	return r.Refusal(action, subject)
+}
+
+// Refusal is what the caller is told when they may not: that they lack one
+// right, or, when they are not in the workspace, nothing that a workspace which
+// does not exist would not say.
+func (r *Rights) Refusal(action, subject string) error {
+	if !r.Any() {
+		return domain.Refuse(domain.CodeWorkspaceDenied, "you have no access to this workspace")
+	}
+	return domain.Refuse(domain.CodePermissionDenied, "you may not %s %s", action, subject).
+		With("action", action).With("subject", subject)
+}
+
+// each yields the rules that match, the decisive one first, until yield returns
+// false. Where none does, those that match the question behind it.
+func (r *Rights) each(q question, yield func(*rule) bool) {
+	shared, _ := q.object.(Shared)
+	r = r.with(shared.Shares)
+	found := false
+	next := func(m *rule) bool {
+		if m == nil || !m.matches(q, &r.bound) {
+			return true
+		}
+		found = true
+		return yield(m)
+	}
+	for i := len(r.rules) - 1; i >= 0; i-- {
+		if !next(r.rules[i]) {
+			return
+		}
+	}
+	for _, s := range shared.Shares {
+		if !next(s.rule(q.subject, r)) {
+			return
+		}
+	}
+	if rest, ok := r.rest(q); ok && !found {
+		r.each(rest, yield)
+	}
+}
+
+// rest returns the question that decides where no rule matches: reading or
+// updating the workspace, for what belongs to it and is its configuration. An
+// update limited to fields must name the subject.
+func (r *Rights) rest(q question) (question, bool) {
+	row := &vocabulary[q.subject]
+	if !row.rests || !r.belongs(q) {
+		return q, false
+	}
+	whole := &vocabulary[0]
+	switch q.action {
+	case row.of("read"):
+		return question{action: whole.of("read"), object: &r.self}, true
+	case row.of("create"), row.of("update"), row.of("delete"):
+		return question{action: whole.of("update"), object: &r.self, field: row.name}, true
+	}
+	return q, false
+}
+
+// belongs reports whether the object is one of this workspace.
+func (r *Rights) belongs(q question) bool {
+	if q.object == nil {
+		return false
+	}
+	id, ok := q.object.Field(vocabulary[q.subject].scope)
+	return ok && id == r.self.id
+}
+
+// matches reports whether the rule speaks of what is asked. What it cannot
+// judge counts against the caller.
+func (m *rule) matches(q question, b *binding) bool {
+	if m.subject != q.subject || m.actions&q.action == 0 {
+		return false
+	}
+	if len(m.Fields) > 0 && q.action == vocabulary[q.subject].of("update") && !m.covers(q.field) {
+		return false
+	}
+	s := sight{b, maxSteps}
+	switch m.when.holds(q.object, &s) {
+	case yes:
+		return true
+	case unsure:
+		return m.denies
+	}
+	return false
+}
+
+// covers reports whether a rule limited to fields speaks of one of them. Of the
+// object as such it says that something may change, never that nothing may.
+func (m *rule) covers(field string) bool {
+	if field == "" {
+		return !m.denies
+	}
+	return slices.Contains(m.Fields, field)
+}

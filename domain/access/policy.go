@@ -1,0 +1,238 @@
+package access
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"svc/domain"
+)
+
+// Policy is a security document made ready: its rules and the built-in ones,
+// for the workspace it belongs to. It never changes and may be shared.
+type Policy struct {
+	workspaceID string
+	roles       map[string]Role
+	given       []givenRole
+	rules       []*rule // of the document, in the order in which they count
+	builtIn     map[string][]*rule
+}
+
+// givenRole is a role that users of a provider have by themselves.
+type givenRole struct {
+	role, provider string
+	when           condition
+	needs          holes
+}
+
+// rule is one part of a rule, ready to be matched.
+type rule struct {
+	part
+	Ground
+
+	denies bool
+	own    bool // binds its holders in particular, not everyone
+	whole  bool // matches every object in its scope
+	when   condition
+	needs  holes
+}
+
+// newRule makes one part of a rule ready.
+func newRule(p part, g Ground, own bool, when condition, needs holes) *rule {
+	made := &rule{part: p, Ground: g, denies: g.denies(), own: own, needs: needs}
+	var more bool
+	made.when, more = p.narrow(when)
+	made.whole = !more
+	return made
+}
+
+// Ground is a rule that matched, and where it comes from: authorizations.rules[i],
+// builtIn:{who}, share:{target}, apiKey:{id}.
+type Ground struct {
+	Rule
+	Origin string `json:"origin"`
+}
+
+// Compile checks a security document and makes it ready. It refuses one that
+// the API does not allow, naming every field at fault.
+func Compile(workspaceID string, doc Security) (*Policy, error) {
+	c := newCompiler()
+	p := &Policy{workspaceID: workspaceID, roles: doc.Authorizations.Roles, builtIn: builtInFor(workspaceID)}
+	if len(p.roles) > maxRoles {
+		c.fault("authorizations.roles", "must not be more than %d", maxRoles)
+		return nil, c.err()
+	}
+	if len(doc.Authorizations.Rules) > maxRules {
+		c.fault("authorizations.rules", "must not be more than %d", maxRules)
+		return nil, c.err()
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.roles)) {
+		p.given = append(p.given, c.role(name, p.roles[name])...)
+	}
+	for i, r := range doc.Authorizations.Rules {
+		p.rules = append(p.rules, c.rule(p, i, r)...)
+	}
+	slices.SortStableFunc(p.rules, func(a, b *rule) int { return cmp.Compare(*a.Priority, *b.Priority) })
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Validate refuses a document that the API does not allow, and one without a
+// role that one of the workspace's shares gives to a user.
+func (s Security) Validate(shares []Share) error {
+	p, err := Compile("", s)
+	if err != nil {
+		return err
+	}
+	var users []string
+	for _, share := range shares {
+		if role := share.Permissions.Role; role != "" && !p.knows(role) {
+			users = append(users, share.Target.ID)
+		}
+	}
+	if len(users) > 0 {
+		fault := domain.FieldError{Field: "authorizations.roles", Message: "a role that is still assigned must stay"}
+		return domain.Invalid(fault).With("users", users)
+	}
+	return nil
+}
+
+// RoleNames lists the roles that can be assigned: owner and editor, then those
+// of the document by name.
+func (p *Policy) RoleNames() []string {
+	names := []string{owner, editor}
+	for _, name := range slices.Sorted(maps.Keys(p.roles)) {
+		if name != editor {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// knows reports whether a role can be assigned.
+func (p *Policy) knows(role string) bool {
+	_, custom := p.roles[role]
+	return custom || role == owner || role == editor
+}
+
+// role checks a role and compiles who has it by themselves.
+func (c *compiler) role(name string, r Role) []givenRole {
+	at := "authorizations.roles." + name
+	if !isName(name) || strings.EqualFold(name, owner) || strings.EqualFold(name, superadmin) {
+		c.fault(at, "must be a name of 1 to %d characters, and neither owner nor superadmin", maxName)
+	}
+	if utf8.RuneCountInString(r.Description) > maxText {
+		c.fault(at+".description", "must be at most %d characters", maxText)
+	}
+	if len(r.Auth) > maxRoles {
+		c.fault(at+".auth", "must not be more than %d", maxRoles)
+		return nil
+	}
+	var given []givenRole
+	for _, provider := range slices.Sorted(maps.Keys(r.Auth)) {
+		here, conditions := at+".auth."+provider, r.Auth[provider].Conditions
+		if !isName(provider) || provider == apiKeyProvider && len(conditions) > 0 {
+			c.fault(here, "must be the slug of a provider, or apiKey without conditions")
+		}
+		when, needs := c.conditions(here+".conditions", conditions)
+		given = append(given, givenRole{name, provider, when, needs})
+	}
+	return given
+}
+
+// apiKeyProvider marks a role that automations use by name.
+const apiKeyProvider = "apiKey"
+
+// rule checks the rule at an index of p's document and compiles its parts.
+func (c *compiler) rule(p *Policy, index int, r Rule) []*rule {
+	at := "authorizations.rules[" + strconv.Itoa(index) + "]"
+	c.words(at, r.Action.All(), r.Subject.All())
+	c.bindings(at, p, r)
+	c.limits(at, r)
+	when, needs := c.conditions(at+".conditions", r.Conditions)
+	if len(c.faults) > 0 {
+		return nil // what cannot be stored need not be made ready
+	}
+	priority := 100 + index
+	if r.Priority != nil {
+		priority = *r.Priority
+	}
+	r.Priority = &priority
+	var all []*rule
+	for _, part := range parts(p.workspaceID, r.Action.All(), r.Subject.All()) {
+		all = append(all, newRule(part, Ground{r, at}, !r.Role.IsZero(), when, needs))
+	}
+	return all
+}
+
+// words checks that actions and subjects are known, and that each action has
+// an effect on one of the subjects.
+func (c *compiler) words(at string, actions, subjects []string) {
+	c.count(at+".action", actions)
+	c.count(at+".subject", subjects)
+	for _, word := range subjects {
+		if word != everything && subjectAt(word) < 0 {
+			c.fault(at+".subject", "unknown subject %q", cut(word, maxName))
+			return
+		}
+	}
+	for _, action := range actions {
+		effect := slices.ContainsFunc(subjects, func(word string) bool {
+			return slices.ContainsFunc(subjectsOf(word), func(i int) bool { return vocabulary[i].of(action) != 0 })
+		})
+		if !effect && len(subjects) > 0 {
+			c.fault(at+".action", "unknown action %q of %s", cut(action, maxName), cut(strings.Join(subjects, ", "), maxName))
+		}
+	}
+}
+
+// count checks that a list of words is neither empty nor too long.
+func (c *compiler) count(at string, words []string) {
+	if len(words) == 0 || len(words) > maxWords {
+		c.fault(at, "must be 1 to %d words", maxWords)
+	}
+}
+
+// bindings checks the roles of a rule.
+func (c *compiler) bindings(at string, p *Policy, r Rule) {
+	if r.Role.IsZero() {
+		return
+	}
+	c.count(at+".role", r.Role.All())
+	for _, role := range r.Role.All() {
+		switch {
+		case role == owner || role == superadmin:
+			c.fault(at+".role", "no rule binds %s", role)
+		case !p.knows(role):
+			c.fault(at+".role", "unknown role %q", cut(role, maxName))
+		}
+	}
+}
+
+// limits checks the rest of a rule.
+func (c *compiler) limits(at string, r Rule) {
+	if r.Priority != nil && (*r.Priority < 100 || *r.Priority > 999) {
+		c.fault(at+".priority", "must be 100 to 999")
+	}
+	if utf8.RuneCountInString(r.Reason) > maxText {
+		c.fault(at+".reason", "must be at most %d characters", maxText)
+	}
+	if r.Fields == nil {
+		return
+	}
+	c.count(at+".fields", r.Fields)
+	if !slices.Contains(r.Action.All(), "update") && !slices.Contains(r.Action.All(), manage) {
+		c.fault(at+".fields", "limits a rule about update; this one is about others")
+	}
+	for i, field := range r.Fields {
+		if !isName(field) || strings.Contains(field, ".") {
+			c.fault(fmt.Sprintf("%s.fields[%d]", at, i), "must be the name of a top-level field")
+		}
+	}
+}

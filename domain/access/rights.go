@@ -1,0 +1,185 @@
+package access
+
+import (
+	"slices"
+	"sync"
+)
+
+// Principal is who asks. The zero Principal is a caller without a credential.
+type Principal struct {
+	UserID    string
+	SessionID string
+	Email     string
+	Topics    []string // the user topics they have joined in the workspace
+	Super     bool
+	AuthData  map[string]map[string]any // of each provider they are a user of
+	Key       *Key                      // the API key they sent, alone or beside a user
+	KeyRole   string                    // the role that an automation's fetch named
+	// Workspace is the id of a workspace that acts itself, not for a user: it has
+	// an owner's rights there.
+	Workspace string
+}
+
+// Workspace is what the evaluator needs to know of a workspace.
+type Workspace struct {
+	Policy *Policy // required
+	Shares []Share
+	// Self holds its own fields, for rules with conditions on workspaces; nil: the
+	// id alone.
+	Self Object
+}
+
+// Rights are the rules of one workspace that bind one caller, in the order in
+// which they count. They are made for one request and may be used concurrently.
+type Rights struct {
+	workspace *Workspace
+	who       *Principal
+	bound     binding
+	self      self
+	roles     []string
+	rules     []*rule
+}
+
+// self is a workspace as an object: whatever Self says, its id is its own.
+type self struct {
+	id   any
+	rest Object
+}
+
+// Field implements Object.
+func (s *self) Field(name string) (any, bool) {
+	if name == "id" {
+		return s.id, true
+	}
+	if s.rest == nil {
+		return nil, false
+	}
+	return s.rest.Field(name)
+}
+
+// For returns the rights of a caller in the workspace.
+func (w *Workspace) For(p Principal) *Rights {
+	r := &Rights{workspace: w, who: &p, bound: bind(&p)}
+	r.self = self{id: w.Policy.workspaceID, rest: w.Self}
+	r.roles = r.held()
+	r.rules = r.collect()
+	return r
+}
+
+// outside is the policy of no workspace.
+var outside = sync.OnceValue(func() *Policy {
+	return &Policy{builtIn: builtInFor("")}
+})
+
+// Outside returns the rights of a caller outside of any workspace, and in one
+// that does not exist: to create workspaces, to read apps.
+func Outside(p Principal) *Rights {
+	p.Key, p.Workspace = nil, ""
+	return (&Workspace{Policy: outside()}).For(p)
+}
+
+// held lists the caller's roles in the workspace: by sharing, by themselves, by
+// the fetch of an automation.
+func (r *Rights) held() []string {
+	policy := r.workspace.Policy
+	var roles []string
+	add := func(role string) {
+		if role != "" && !slices.Contains(roles, role) {
+			roles = append(roles, role)
+		}
+	}
+	if r.who.Workspace != "" && r.who.Workspace == policy.workspaceID {
+		add(owner)
+	}
+	for _, s := range r.workspace.Shares {
+		add(s.role(r.who, policy))
+	}
+	for i := range policy.given {
+		if g := &policy.given[i]; g.to(r) {
+			add(g.role)
+		}
+	}
+	return roles
+}
+
+// to reports whether the caller has the role by themselves.
+func (g *givenRole) to(r *Rights) bool {
+	if g.provider == apiKeyProvider {
+		return r.who.KeyRole == g.role
+	}
+	data, ok := r.who.AuthData[g.provider]
+	if !ok || g.needs&^r.bound.filled != 0 {
+		return false
+	}
+	s := sight{&r.bound, maxSteps}
+	return g.when.holds(Fields{"authData": data}, &s) == yes
+}
+
+// collect returns the rules that bind the caller. Their order needs no sorting:
+// those without priority, all of which allow, then the document's, then the
+// built-in ones that stand above it.
+func (r *Rights) collect() []*rule {
+	policy := r.workspace.Policy
+	all := make([]*rule, 0, len(policy.rules)+24)
+	has := func(role string) bool { return slices.Contains(r.roles, role) }
+	add := func(binds bool, rules ...*rule) {
+		for _, m := range rules {
+			if binds && m.needs&^r.bound.filled == 0 {
+				all = append(all, m)
+			}
+		}
+	}
+	add(true, policy.builtIn[everyone]...)
+	add(has(editor), policy.builtIn[editor]...)
+	for _, s := range r.workspace.Shares {
+		if granted := s.rule(0, r); granted != nil {
+			add(true, granted)
+		}
+	}
+	if key := r.who.Key; key != nil {
+		add(key.workspaceID == policy.workspaceID, key.rules...)
+	}
+	for _, m := range policy.rules {
+		add(m.Role.IsZero() || slices.ContainsFunc(m.Role.All(), has), m)
+	}
+	add(has(owner), policy.builtIn[owner]...)
+	add(true, policy.builtIn[nobody]...)
+	add(r.who.Super, policy.builtIn[superadmin]...)
+	add(true, policy.builtIn[nobodyAtAll]...)
+	return all
+}
+
+// with returns the caller's rights on an object that is shared: the same, or
+// more when a share gives them a role that they do not have elsewhere.
+func (r *Rights) with(shares []Share) *Rights {
+	for _, s := range shares {
+		role := s.role(r.who, r.workspace.Policy)
+		if role == "" || slices.Contains(r.roles, role) {
+			continue
+		}
+		wider := *r
+		wider.roles = append(slices.Clone(r.roles), role)
+		wider.rules = wider.collect()
+		r = &wider
+	}
+	return r
+}
+
+// Roles lists the caller's roles, the strongest first.
+func (r *Rights) Roles() []string {
+	roles := slices.Clone(r.roles)
+	if r.who.Super {
+		roles = append(roles, superadmin)
+	}
+	rank := func(role string) int { return slices.Index([]string{editor, superadmin, owner}, role) }
+	slices.SortStableFunc(roles, func(a, b string) int { return rank(b) - rank(a) })
+	return roles
+}
+
+// Role returns the caller's strongest role, or "".
+func (r *Rights) Role() string {
+	if roles := r.Roles(); len(roles) > 0 {
+		return roles[0]
+	}
+	return ""
+}

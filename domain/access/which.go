@@ -1,0 +1,91 @@
+package access
+
+import "slices"
+
+// Filter returns Allows for many objects of one subject: what it can decide for
+// all of them it decides first.
+func (r *Rights) Filter(action, subject string) func(Object) bool {
+	q := r.ask(action, subject, nil)
+	narrow := *r
+	narrow.rules = slices.DeleteFunc(slices.Clone(r.rules), func(m *rule) bool {
+		return !m.about(q) && (m.subject != 0 || !vocabulary[q.subject].rests)
+	})
+	last := len(narrow.rules) - 1
+	switch {
+	case q.action == 0:
+		return func(Object) bool { return false }
+	case last >= 0 && narrow.rules[last].about(q) && len(narrow.rules[last].when) == 0:
+		allowed := !narrow.rules[last].denies
+		return func(Object) bool { return allowed }
+	}
+	return func(o Object) bool {
+		asked := q
+		if o != nil {
+			asked.object = o
+		}
+		return narrow.allows(asked)
+	}
+}
+
+// about reports whether the rule speaks of the action on the subject at all.
+func (m *rule) about(q question) bool { return m.subject == q.subject && m.actions&q.action != 0 }
+
+// Could reports whether some object of the workspace might be allowed, before
+// any is looked at. Objects with shares of their own are not known here: a page
+// may be allowed where Could says no.
+func (r *Rights) Could(action, subject string) bool {
+	q := r.ask(action, subject, r.some(subject))
+	return r.could(q, false)
+}
+
+// could looks for a rule that allows and is not overruled for all objects. With
+// own, only rules count that bind the caller in particular.
+func (r *Rights) could(q question, own bool) bool {
+	for i := len(r.rules) - 1; i >= 0; i-- {
+		m := r.rules[i]
+		switch {
+		case !m.about(q):
+		case m.denies && m.whole && len(m.Fields) == 0:
+			return false
+		case !m.denies && (m.own || !own):
+			return true
+		}
+	}
+	if rest, ok := r.rest(q); ok && !own {
+		return r.allows(rest)
+	}
+	return false
+}
+
+// some is an object of the workspace of which nothing else is known.
+func (r *Rights) some(subject string) Object {
+	switch at := subjectAt(subject); {
+	case at <= 0:
+		return nil
+	case subject == "events":
+		return Fields{"source": map[string]any{"workspaceId": r.self.id}}
+	default:
+		return Fields{vocabulary[at].scope: r.self.id}
+	}
+}
+
+// Any reports whether the caller is in the workspace: whether they may read it,
+// or have a right there that is not everyone's.
+func (r *Rights) Any() bool {
+	if r.Allows("read", "workspaces", nil) {
+		return true
+	}
+	for i := range vocabulary {
+		for action := range vocabulary[i].actions {
+			if r.could(question{subject: i, action: 1 << action}, true) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Can lists the actions that the caller could do to some object of a subject.
+func (r *Rights) Can(subject string) []string {
+	return slices.DeleteFunc(Actions(subject), func(action string) bool { return !r.Could(action, subject) })
+}

@@ -1,0 +1,130 @@
+package projections
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/workspace"
+)
+
+// Access is the read model of who may do what in which workspace.
+//
+//	a{workspaceId}             sequence of the last change, and JSON
+//	m{userId}\x00{workspaceId} nothing: the user is named in a share
+type Access struct{}
+
+// AccessDocument is the security of a workspace and with whom it is shared.
+type AccessDocument struct {
+	Security access.Security `json:"security"`
+	Shares   []access.Share  `json:"shares,omitempty"`
+
+	Revision uint64 `json:"revision"` // how often Security changed; its ETag names it
+}
+
+// Name implements Projection.
+func (Access) Name() string { return "access.1" }
+
+// Log implements Projection.
+func (Access) Log() domain.Log { return domain.State }
+
+// Apply implements Projection.
+func (a Access) Apply(tx Tx, ev domain.Recorded) error {
+	id := ev.Stream.ID
+	switch e := ev.Data.(type) {
+	case workspace.Created:
+		return a.put(tx, ev, AccessDocument{}, AccessDocument{e.Security, e.Shares, 1})
+	case workspace.Secured:
+		return a.change(tx, ev, id, func(d *AccessDocument) { d.Security, d.Revision = e.Security, d.Revision+1 })
+	case workspace.Shared:
+		return a.change(tx, ev, id, func(d *AccessDocument) {
+			d.Shares = access.PutShare(d.Shares, access.Share{Target: e.Target, Permissions: e.Permissions})
+		})
+	case workspace.Unshared:
+		return a.change(tx, ev, id, func(d *AccessDocument) { d.Shares = access.DropShare(d.Shares, e.Target.String()) })
+	}
+	return nil
+}
+
+// change applies an event to the document of a workspace.
+func (a Access) change(tx Tx, ev domain.Recorded, id string, do func(*AccessDocument)) error {
+	value, ok, err := tx.Get(accessKey(id))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("workspace %s was never created", id)
+	}
+	before, _, err := parseAccess(value)
+	if err != nil {
+		return err
+	}
+	after := before
+	do(&after)
+	return a.put(tx, ev, before, after)
+}
+
+// put stores a document and the index of those it names.
+func (Access) put(tx Tx, ev domain.Recorded, before, after AccessDocument) error {
+	id := ev.Stream.ID
+	for _, s := range before.Shares {
+		if s.Target.ID != "" {
+			if err := tx.Delete(memberKey(s.Target.ID, id)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range after.Shares {
+		if s.Target.ID != "" {
+			if err := tx.Set(memberKey(s.Target.ID, id), nil); err != nil {
+				return err
+			}
+		}
+	}
+	body, err := json.Marshal(after)
+	if err != nil {
+		return err
+	}
+	return tx.Set(accessKey(id), append(binary.BigEndian.AppendUint64(nil, ev.Seq), body...))
+}
+
+// Get returns the document of a workspace and the sequence of its last change;
+// ok is false when there is no such workspace. A caller that has it at that
+// sequence already says so and is spared the decoding: what is returned is then
+// empty.
+func (a Access) Get(r Reader, id string, known uint64) (doc AccessDocument, seq uint64, ok bool, err error) {
+	value, ok, err := r.Get(a, accessKey(id))
+	if err != nil || !ok {
+		return doc, 0, false, err
+	}
+	if len(value) >= 8 && known != 0 && binary.BigEndian.Uint64(value) == known {
+		return doc, known, true, nil
+	}
+	doc, seq, err = parseAccess(value)
+	return doc, seq, err == nil, err
+}
+
+// Of visits the workspaces in whose shares a user is named, until visit returns
+// false.
+func (a Access) Of(r Reader, userID string, visit func(workspaceID string) (more bool)) error {
+	prefix := memberKey(userID, "")
+	return r.Iterate(a, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		return visit(string(key[len(prefix):])), nil
+	})
+}
+
+func accessKey(id string) []byte { return append([]byte{'a'}, id...) }
+
+func memberKey(userID, workspaceID string) []byte {
+	return append(append(append([]byte{'m'}, userID...), 0), workspaceID...)
+}
+
+func parseAccess(value []byte) (doc AccessDocument, seq uint64, err error) {
+	if len(value) < 8 {
+		return doc, 0, errHeader
+	}
+	err = json.Unmarshal(value[8:], &doc)
+	return doc, binary.BigEndian.Uint64(value), err
+}
