@@ -19,9 +19,9 @@ type APIKeys struct {
 // APIKey is a key after a command.
 type APIKey = Execution[apikey.State]
 
-// HashAPIKey is how the value of a key is known: it is random and long, so that
-// nobody finds it by its hash.
-func HashAPIKey(value string) string {
+// HashSecret is how an API key or an access token is known: it is random and
+// long, so that nobody finds it by its hash.
+func HashSecret(value string) string {
 	sum := sha256.Sum256([]byte(value))
 	return hex.EncodeToString(sum[:])
 }
@@ -31,7 +31,7 @@ func (k APIKeys) Create(ctx context.Context, workspaceID string, terms apikey.Te
 	id := "key_" + newShortID(ctx, 16)
 	value = "sk_" + rand.Text() + rand.Text()
 	made, err = k.execute(ctx, workspaceID, id, apikey.Create{
-		ID: id, WorkspaceID: workspaceID, Hash: HashAPIKey(value), Last4: value[len(value)-4:], Terms: terms, Now: k.Now(),
+		ID: id, WorkspaceID: workspaceID, Hash: HashSecret(value), Last4: value[len(value)-4:], Terms: terms, Now: k.Now(),
 	})
 	return made, value, err
 }

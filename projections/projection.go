@@ -28,6 +28,9 @@ func Table() []Projection {
 		Sessions{},
 		Access{},
 		APIKeys{},
+		Users{},
+		AccessTokens{},
+		Keyring{},
 	}
 }
 

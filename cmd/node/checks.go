@@ -5,10 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 
+	"svc/domain"
+	"svc/domain/access"
 	"svc/eventstore/jetstream"
 	"svc/http/api"
 )
@@ -36,17 +41,22 @@ func (p *probes) table() []api.Check {
 		check(gatewayPart, "sessionsRedis", "nats-kv", p.keyValue),
 		check(gatewayPart, "rateLimitsRedis", "nats-kv", p.counter),
 		check(gatewayPart, "broker", "nats-jetstream", p.broker),
+		check(gatewayPart, "jwks", "http", p.jwks),
 
 		check(runtime, "cache", "nats-kv", p.keyValue),
 		check(runtime, "broker", "nats-jetstream", p.broker),
+		check(runtime, "permissions", "badger", p.permissions),
 		check(runtime, "dsulStorage", "nats-jetstream", p.blob),
 
 		check(events, "cache", "nats-kv", p.keyValue),
 		check(events, "broker", "nats-jetstream", p.broker),
+		check(events, "permissions", "badger", p.permissions),
 		check(events, "eventsStorage", "badger", p.database),
 
 		check(workspaces, "broker", "nats-jetstream", p.broker),
+		check(workspaces, "permissions", "badger", p.permissions),
 		check(workspaces, "dsulStorage", "nats-jetstream", p.blob),
+		check(workspaces, "keys", p.keysDriver(), p.masterKeys),
 	}
 }
 
@@ -122,4 +132,51 @@ func (p *probes) blob(ctx context.Context) error {
 		return &api.Fault{Name: "ReadFailed", Err: err}
 	}
 	return nil
+}
+
+// jwks asks for the public keys as others do, and looks for the one that signs.
+func (p *probes) jwks(ctx context.Context) error {
+	signer, err := p.node.people.keys.SigningKey(ctx)
+	if err != nil {
+		return &api.Fault{Name: "NoSigningKey", Err: err}
+	}
+	address := strings.TrimSuffix(p.node.config().HTTP.InternalAPIURL, "/v2") + "/oidc/jwks"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return err
+	}
+	resp, err := (&http.Client{Transport: p.node.self}).Do(req)
+	if err != nil {
+		return &api.Fault{Name: "Unreachable", Err: err}
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil || resp.StatusCode != http.StatusOK || !bytes.Contains(body, []byte(signer.KID)) {
+		return &api.Fault{Name: "NoSigningKey", Err: errors.Join(err, fmt.Errorf("/oidc/jwks answered %d without the key that signs", resp.StatusCode))}
+	}
+	return nil
+}
+
+// permissions reads who may do what on the platform, after a write.
+func (p *probes) permissions(ctx context.Context) error {
+	if err := p.database(ctx); err != nil {
+		return err
+	}
+	if _, found, err := p.node.people.identity.RightsOf(access.Principal{Super: true}, domain.Platform); err != nil || !found {
+		return &api.Fault{Name: "ReadFailed", Err: errors.Join(err, errors.New("the platform workspace is not known yet"))}
+	}
+	return nil
+}
+
+// masterKeys holds the master keys against their check values.
+func (p *probes) masterKeys(ctx context.Context) error {
+	return p.node.people.box.Ensure(ctx, p.node.people.checks)
+}
+
+// keysDriver tells where the master keys come from.
+func (p *probes) keysDriver() string {
+	if p.node.keysInDir {
+		return "file"
+	}
+	return "env"
 }

@@ -28,13 +28,13 @@ func (n *Node) openGateway(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	authorizer := n.opts.Authorizer
-	if authorizer == nil {
-		authorizer = superOnly{}
+	authenticator := n.opts.Authenticator
+	if authenticator == nil {
+		authenticator = n.people.identity
 	}
 	n.gateway, err = gateway.New(gateway.Options{
 		Routes: api.Routes(n.deps()), Settings: n.gatewaySettings(),
-		Authenticator: n.opts.Authenticator, Authorizer: authorizer,
+		Authenticator: authenticator, Authorizer: n.people.identity, CheckCSRF: n.people.identity.CheckCSRF,
 		ReadModel: reads{n.models, n.store}, Known: n.store.Known, WriteGate: n.writable, Idempotency: answers, Limiter: n.store,
 		Failures: commands.Failures{Engine: n.engine, Log: n.log},
 		Host:     n.host("gateway"), Log: n.log, Metrics: n.registry, Tracer: n.tracer,
@@ -71,6 +71,14 @@ func (n *Node) deps() api.Deps {
 		InternalURL: c.HTTP.InternalAPIURL, InternalKey: func() string { return n.config().Core.InternalAPIKey.Reveal() },
 		Transport: n.self,
 		ReadModel: n.models, Keeper: n.models, Workspaces: commands.Workspaces{Engine: n.engine},
+		APIKeys: commands.APIKeys{Engine: n.engine, Now: time.Now},
+		Access:  n.people.identity, SigningKeys: n.people.keys, LastUsed: n.people.used.At,
+		Claim: n.claim, Accounts: n.people.accounts, Sessions: n.people.sessions, CSRFToken: n.people.identity.CSRFToken,
+		Local: func() (signin, signup bool) {
+			a := n.config().Auth
+			return !a.DisableSignin, !a.DisableSignup && !a.DisableSignin
+		},
+		Blobs: n.store,
 	}
 }
 

@@ -53,7 +53,7 @@ type service struct {
 	base  string
 	env   []string
 
-	identities func() (gateway.Authenticator, gateway.Authorizer)
+	known gateway.Authenticator // nil: the platform's own
 
 	client  *http.Client
 	end     context.CancelFunc
@@ -101,9 +101,9 @@ func newService(t *testing.T, env ...string) *service {
 	s := &service{dir: filepath.Join(t.TempDir(), "data"), base: fmt.Sprintf("http://127.0.0.1:%d", port), log: new(lines), level: new(slog.LevelVar)}
 	s.env = append([]string{
 		"DATA_DIR=" + s.dir, "ADDR=127.0.0.1", fmt.Sprintf("PORT=%d", port), "NODE_NAME=n1", "INTERNAL_API_KEY=" + internalKey,
-		"DISK_MIN_FREE_MB=1", "BADGER_MEMTABLE_MB=1", "BADGER_BLOCK_CACHE_MB=1",
+		"DISK_MIN_FREE_MB=1", "BADGER_MEMTABLE_MB=1", "BADGER_BLOCK_CACHE_MB=1", "JWKS_ALG=ES256", "JWKS_KTY=EC",
 	}, env...)
-	s.identities = func() (gateway.Authenticator, gateway.Authorizer) { return people{}, people{} }
+	s.known = people{}
 	s.client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{}}
 	t.Cleanup(func() {
 		s.stop(t)
@@ -136,10 +136,9 @@ func (s *service) tryOpen(t *testing.T) error {
 	}
 	s.live = settings.NewLive(loaded)
 	s.level.Set(slog.LevelDebug)
-	who, may := s.identities()
 	s.node, err = node.Open(t.Context(), node.Options{
 		Settings: s.live, Log: node.NewLog(s.log, "json", s.level), Level: s.level, Version: "1.2.3",
-		Authenticator: who, Authorizer: may,
+		Authenticator: s.known,
 	})
 	return err
 }
@@ -263,11 +262,17 @@ func (s *service) await(t *testing.T, path string, status int) {
 	}, 20*time.Second, 5*time.Millisecond, "%s must answer %d", path, status)
 }
 
+// publish lets everybody read a workspace.
+func (s *service) publish(t *testing.T, id string) {
+	t.Helper()
+	got := s.call(t, http.MethodPost, "/v2/workspaces/"+id+"/permissions", as("root"), `{"target":{"public":true},"permissions":{"policies":{"read":true}}}`)
+	require.Equal(t, http.StatusOK, got.StatusCode, "%s", got.body)
+}
+
 // tokenOf is the credential of a user.
 func tokenOf(user string) string { return "tok-3kFv9ZqLx7-" + user }
 
-// people knows everybody by name: root is a super admin, member may read and
-// create, everybody else may nothing.
+// people knows everybody by name: root is a super admin.
 type people struct{}
 
 // Authenticate implements gateway.Authenticator.
@@ -280,19 +285,6 @@ func (people) Authenticate(ctx context.Context, c gateway.Credentials) (gateway.
 		return gateway.Caller{}, gate.(*turnstile).pass(ctx)
 	}
 	return gateway.Caller{Kind: gateway.KindUser, UserID: user, SessionID: "session-" + user, Super: user == "root"}, nil
-}
-
-// Authorize implements gateway.Authorizer.
-func (people) Authorize(_ context.Context, c gateway.Caller, p gateway.Permission, _ string) (gateway.Grant, error) {
-	action, _ := p.(gateway.Action)
-	switch {
-	case c.Super, c.UserID == "member" && action.Action == "read":
-		return gateway.Grant{InWorkspace: true}, nil
-	case c.UserID == "member":
-		return gateway.Grant{InWorkspace: true}, domain.Refuse(domain.CodePermissionDenied, "you may not %s", p).
-			With("action", action.Action).With("subject", action.Subject)
-	}
-	return gateway.Grant{}, domain.Refuse(domain.CodeWorkspaceDenied, "you have no access to this workspace")
 }
 
 // slow holds users whose requests wait, each at a turnstile of its own.

@@ -18,6 +18,7 @@ import (
 
 	"svc/cmd/settings"
 	"svc/commands"
+	"svc/commands/accounts"
 	"svc/domain"
 	"svc/eventstore/jetstream"
 	"svc/http/gateway"
@@ -31,10 +32,13 @@ type Options struct {
 	Level    *slog.LevelVar // of Log; changed by PUT /sys/logging
 	Version  string
 
-	// Who may do what. Nil: only the internal API key is known, and it opens
-	// only what the contract says.
+	// Announce tells the operator the accounts of the first start, with the
+	// passwords that were generated, and where the console is. Nil: nobody is told.
+	Announce func(made []accounts.NewAccount, console string)
+
+	// Authenticator, when set, takes the place of the platform's own: for tests
+	// and benchmarks whose subject is not identity.
 	Authenticator gateway.Authenticator
-	Authorizer    gateway.Authorizer
 }
 
 // Node is one running instance of the service.
@@ -44,16 +48,19 @@ type Node struct {
 	registry *prometheus.Registry
 	tracer   trace.Tracer
 
-	lock     *dirLock
-	store    *jetstream.Store
-	db       *projections.DB
-	models   *projections.Models
-	engine   *commands.Engine
-	gateway  *gateway.Gateway
-	listener net.Listener
-	server   *http.Server
-	checks   *probes
-	self     *http.Transport // for calls to this node
+	lock   *dirLock
+	store  *jetstream.Store
+	db     *projections.DB
+	models *projections.Models
+	engine *commands.Engine
+	people people
+
+	keysInDir bool // the master keys lie in the data directory
+	gateway   *gateway.Gateway
+	listener  net.Listener
+	server    *http.Server
+	checks    *probes
+	self      *http.Transport // for calls to this node
 
 	background sync.WaitGroup // the read models
 	stopModels context.CancelFunc
@@ -90,7 +97,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 func (n *Node) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		n.listen, n.lockData, n.ensureKeys, n.startTracing,
-		n.openLog, n.openReadModels, n.openCommands, n.openGateway,
+		n.openLog, n.openReadModels, n.openCommands, n.openIdentity, n.openGateway,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -123,6 +130,7 @@ func (n *Node) ensureKeys(context.Context) error {
 		return err
 	}
 	for _, f := range files {
+		n.keysInDir = n.keysInDir || f.Setting == "SECRETS_MASTER_KEYS"
 		n.log.Warn("a key lies in the data directory: losing this file loses what the key protects, so back it up apart from the data",
 			"setting", f.Setting, "file", f.Path, "created", f.Created)
 	}
@@ -180,43 +188,12 @@ func (n *Node) openReadModels(ctx context.Context) error {
 	return nil
 }
 
-func (n *Node) openCommands(ctx context.Context) error {
+func (n *Node) openCommands(context.Context) error {
 	var err error
 	n.engine, err = commands.NewEngine(commands.EngineOptions{
 		Store: n.store, Snapshots: n.models.Snapshots(), Host: n.host("workspaces"), Log: n.log,
 	})
-	if err != nil {
-		return err
-	}
-	return n.ensurePlatform(ctx)
-}
-
-// ensurePlatform makes the platform workspace: now, or as soon as writes are
-// possible. A low disk does not keep a service from starting.
-func (n *Node) ensurePlatform(ctx context.Context) error {
-	ensure := commands.Workspaces{Engine: n.engine}.EnsurePlatform
-	err := ensure(ctx)
-	if _, later := errors.AsType[*commands.Unavailable](err); !later {
-		return err
-	}
-	n.log.Warn("the platform workspace is made when writes are possible", "err", err)
-	trying, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var running sync.WaitGroup
-	running.Go(func() {
-		for err != nil && trying.Err() == nil {
-			select {
-			case <-trying.Done():
-			case <-time.After(time.Second):
-				err = ensure(trying)
-			}
-		}
-	})
-	n.closeWith("platform workspace", func(context.Context) error {
-		stop()
-		running.Wait()
-		return nil
-	})
-	return nil
+	return err
 }
 
 // registerer is where metrics go; nil on a node that serves none.

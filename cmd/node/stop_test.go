@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"svc/domain"
+	"svc/domain/workspace"
 )
 
 // inFlight sends a request that waits at a turnstile, and returns its outcome.
@@ -64,7 +65,13 @@ func TestAShutdownLetsRequestsFinish(t *testing.T) {
 	s.start(t)
 	require.Equal(t, "kept", s.get(t, "/v2/workspaces/"+id, as("root")).json(t)["name"])
 	s.stop(t)
-	require.Len(t, stored(t, s.dir, domain.State), 2)
+	var names []string
+	for _, ev := range stored(t, s.dir, domain.State) {
+		if created, ok := ev.Data.(workspace.Created); ok {
+			names = append(names, created.Workspace.Settings.Name)
+		}
+	}
+	require.Equal(t, []string{"Platform", "kept"}, names)
 }
 
 func TestARequestThatOutlivesTheGracePeriodIsCutOff(t *testing.T) {

@@ -36,6 +36,7 @@ func newRoot(w world) *cobra.Command {
 		configCommand(w),
 		rebuildCommand(w),
 		verifyCommand(w),
+		adminCommand(w),
 		healthcheckCommand(w),
 		versionCommand(w),
 	)

@@ -2,15 +2,18 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"svc/cmd/node"
 	"svc/cmd/settings"
+	"svc/commands/accounts"
 )
 
 func serveCommand(w world) *cobra.Command {
@@ -35,13 +38,29 @@ func serve(ctx context.Context, w world) error {
 	hangups := make(chan os.Signal, 1) // from here on none ends the process; the first waits for the start
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	n, err := node.Open(ctx, node.Options{Settings: live, Log: log, Level: level, Version: version})
+	n, err := node.Open(ctx, node.Options{Settings: live, Log: log, Level: level, Version: version, Announce: announce(w)})
 	if err != nil {
 		return err
 	}
 	stop := reloadOnHangup(ctx, hangups, func() { reload(w, live, level, log) })
 	defer stop()
 	return n.Serve(ctx)
+}
+
+// announce shows the accounts of the first start on the terminal, never in the
+// log: a password that was generated is shown this once.
+func announce(w world) func([]accounts.NewAccount, string) {
+	return func(made []accounts.NewAccount, console string) {
+		var b strings.Builder
+		for _, account := range made {
+			password := account.Password
+			if password == "" {
+				password = "that of ADMIN_PASSWORD"
+			}
+			fmt.Fprintf(&b, "  %s   password: %s\n", account.Email, password)
+		}
+		fmt.Fprintf(w.out, "\nFirst start: these super admins were made. Passwords are shown once.\n\n%s\n  Sign in at %s\n\n", b.String(), console)
+	}
 }
 
 // reloadOnHangup reads live settings again on SIGHUP, until stop is called.

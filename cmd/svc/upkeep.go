@@ -120,7 +120,7 @@ func upkeep(ctx context.Context, w world, name string, into any, do func(context
 	log := node.NewLog(w.log, loaded.Config.Obs.LogFormat, loaded.Config.Obs.LogLevel)
 	out, err := node.Offline(ctx, loaded, log, do)
 	if errors.Is(err, node.ErrDirInUse) {
-		return askService(ctx, loaded, "/sys/readmodels/"+name, into)
+		return askService(ctx, loaded, "/sys/readmodels/"+name, http.NoBody, into)
 	}
 	if err != nil {
 		return err
@@ -133,30 +133,31 @@ func upkeep(ctx context.Context, w world, name string, into any, do func(context
 }
 
 // askService has the running service do it, with the internal key.
-func askService(ctx context.Context, loaded *settings.Loaded, path string, into any) error {
+func askService(ctx context.Context, loaded *settings.Loaded, path string, body io.Reader, into any) error {
 	key, err := node.InternalKey(loaded)
 	if err != nil {
 		return err
 	}
 	address := strings.TrimSuffix(loaded.Config.HTTP.InternalAPIURL, "/v2") + path
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, body)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("x-svc-api-key", key)
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := node.Client(loaded.Config.HTTP).Do(req)
 	if err != nil {
 		return fmt.Errorf("the service that holds the data directory does not answer at INTERNAL_API_URL: %w", err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
 	if err != nil {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answered %s: %s", filepath.Base(path), resp.Status, bytes.TrimSpace(body))
+		return fmt.Errorf("%s answered %s: %s", filepath.Base(path), resp.Status, bytes.TrimSpace(answer))
 	}
-	return json.Unmarshal(body, into)
+	return json.Unmarshal(answer, into)
 }
 
 func healthcheckCommand(w world) *cobra.Command {

@@ -74,6 +74,7 @@ type Sessions struct {
 type kept struct {
 	Session
 	revision uint64
+	read     time.Time
 }
 
 // Bounds of what a node remembers.
@@ -94,7 +95,7 @@ func New(o Options) (*Sessions, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	cache, err := otter.New(&otter.Options[string, kept]{MaximumSize: cached, ExpiryCalculator: otter.ExpiryWriting[string, kept](cacheFor)})
+	cache, err := otter.New(&otter.Options[string, kept]{MaximumSize: cached})
 	return &Sessions{o: o, cache: cache, seen: make(chan kept, seenQueue)}, err
 }
 
@@ -117,7 +118,7 @@ func (s *Sessions) Open(ctx context.Context, o Opening) (Session, error) {
 	if err != nil {
 		return Session{}, unavailable(err)
 	}
-	s.keep(kept{next, revision})
+	s.keep(kept{Session: next, revision: revision})
 	return next, nil
 }
 
@@ -141,7 +142,7 @@ func (s *Sessions) find(ctx context.Context, userID, id string) (kept, bool, err
 	if userID == "" || id == "" {
 		return kept{}, false, nil
 	}
-	if have, ok := s.cache.GetIfPresent(key(userID, id)); ok {
+	if have, ok := s.cache.GetIfPresent(key(userID, id)); ok && s.o.Now().Sub(have.read) < cacheFor {
 		return have, true, nil
 	}
 	value, revision, err := s.o.Bucket.Get(ctx, key(userID, id))
@@ -160,7 +161,7 @@ func (s *Sessions) find(ctx context.Context, userID, id string) (kept, bool, err
 }
 
 func (s *Sessions) keep(have kept) {
-	if !have.MFAPending {
+	if have.read = s.o.Now(); !have.MFAPending {
 		s.cache.Set(key(have.UserID, have.ID), have)
 	}
 }

@@ -27,13 +27,13 @@ var builtIn = []struct {
 		Action: Word(manage), Subject: List("workspaces", "automations", "pages", "apps", "files", "secrets"),
 	}},
 	{who: owner, priority: 1000, rule: Rule{Action: List("create", "read"), Subject: Word("events")}},
-	{who: nobody, priority: 1500, everywhere: true, rule: Rule{
+	{who: secret, priority: 1500, everywhere: true, rule: Rule{
 		Action: Word(manage), Subject: Word("secrets"), Inverted: new(true),
 		Conditions: map[string]any{"name": map[string]any{"$regex": reserved}},
 		Reason:     "reserved for super admins",
 	}},
 	{who: superadmin, priority: 1999, everywhere: true, rule: Rule{Action: Word(manage), Subject: Word(everything)}},
-	{who: nobodyAtAll, priority: 2000, everywhere: true, rule: Rule{
+	{who: internal, priority: 2000, everywhere: true, rule: Rule{
 		Action: Word("read"), Subject: Word("events"), Inverted: new(true),
 		Conditions: map[string]any{"type": "runtime.contexts.updated"},
 		Reason:     "internal",
@@ -42,9 +42,9 @@ var builtIn = []struct {
 
 // Whom built-in rules bind besides roles.
 const (
-	everyone    = "everyone"
-	nobody      = "nobody"      // denies all but super admins
-	nobodyAtAll = "nobodyAtAll" // denies super admins too
+	everyone = "everyone"
+	secret   = "secret"   // denies all but super admins
+	internal = "internal" // denies super admins too
 )
 
 // readEvents is the right to read events with these values: name, value, ….
@@ -56,11 +56,12 @@ func readEvents(pairs ...any) Rule {
 	return Rule{Action: Word("read"), Subject: Word("events"), Conditions: conditions}
 }
 
-// builtInFor makes the table ready for one workspace, by whom the rules bind.
+// builtInFor makes the table ready for one workspace, or for "" for none, by
+// whom the rules bind.
 func builtInFor(workspaceID string) map[string][]*rule {
 	c, all := newCompiler(), map[string][]*rule{}
 	for _, row := range builtIn {
-		if row.elsewhere && workspaceID == domain.Platform {
+		if row.elsewhere && workspaceID == domain.Platform || !row.everywhere && workspaceID == "" {
 			continue
 		}
 		when, needs := c.conditions("", row.rule.Conditions)

@@ -58,7 +58,7 @@ func newCompiler() *compiler { return &compiler{regex: maxTotal, values: maxValu
 
 func (c *compiler) fault(field, format string, args ...any) {
 	if len(c.faults) < maxFaults {
-		c.faults = append(c.faults, domain.FieldError{Field: cut(field, 200), Message: fmt.Sprintf(format, args...)})
+		c.faults = append(c.faults, domain.FieldError{Field: cut(field, 2*maxPath), Message: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -92,13 +92,14 @@ func (c *compiler) object(at string, m map[string]any, depth int) condition {
 		if c.values--; c.values < 0 {
 			return nil
 		}
-		here := at + "." + key
+		here, path := at+"."+cut(key, maxPath), strings.Split(cut(key, maxPath), ".")
 		var found condition
-		if strings.HasPrefix(key, "$") {
-			found = c.joined(here, key, m[key], depth)
-		} else if path := strings.Split(key, "."); slices.Contains(path, "") || len(path) > maxPath {
+		switch {
+		case len(key) > maxPath || slices.Contains(path, ""):
 			c.fault(here, "must be the name of a field, with dots for fields within fields")
-		} else {
+		case strings.HasPrefix(key, "$"):
+			found = c.joined(here, key, m[key], depth)
+		default:
 			found = c.field(here, path, m[key], depth)
 		}
 		for i := range found {
@@ -149,15 +150,9 @@ func (c *compiler) field(at string, path []string, v any, depth int) condition {
 			return nil
 		}
 		before = c.values
-		t := c.operator(at+"."+key, key, m, depth)
+		t := c.operator(at+"."+cut(key, maxPath), key, path, m, depth)
 		if t.re == nil {
 			t.weight = before - c.values
-		}
-		if t.op != opAny {
-			t.path = path
-		}
-		if key == "$not" {
-			t.of = []condition{c.negated(at+".$not", path, m[key], depth)}
 		}
 		if key != "$options" { // part of $regex
 			tests = append(tests, t)
@@ -186,21 +181,22 @@ func hasOperator(m map[string]any) bool {
 }
 
 // operator compiles one entry of an object of operators.
-func (c *compiler) operator(at, key string, m map[string]any, depth int) test {
-	v := m[key]
+func (c *compiler) operator(at, key string, path []string, m map[string]any, depth int) test {
+	t, v := test{path: path}, m[key]
 	switch key {
 	case "$eq", "$ne":
-		return test{op: opEq, not: key == "$ne", arg: c.value(at, v, depth)}
+		t.op, t.not, t.arg = opEq, key == "$ne", c.value(at, v, depth)
 	case "$in", "$nin":
-		return test{op: opIn, not: key == "$nin", arg: c.list(at, v, depth)}
+		t.op, t.not, t.arg = opIn, key == "$nin", c.list(at, v, depth)
 	case "$all":
-		return test{op: opAll, arg: c.list(at, v, depth)}
+		t.op, t.arg = opAll, c.list(at, v, depth)
 	case "$gt", "$gte", "$lt", "$lte":
-		return test{op: comparisons[key], arg: c.comparable(at, v, depth)}
+		t.op, t.arg = comparisons[key], c.comparable(at, v, depth)
 	case "$regex":
-		return c.pattern(at, v, m["$options"])
+		t.op = opRegex
+		t.re, t.weight = c.pattern(at, v, m["$options"])
 	case "$options":
-		if _, ok := m["$regex"]; !ok {
+		if m["$regex"] == nil {
 			c.fault(at, "belongs to $regex")
 		}
 	case "$exists":
@@ -208,21 +204,21 @@ func (c *compiler) operator(at, key string, m map[string]any, depth int) test {
 		if !ok {
 			c.fault(at, "must be true or false")
 		}
-		return test{op: opExists, not: !want}
+		t.op, t.not = opExists, !want
 	case "$size":
 		n, ok := number(v)
 		if !ok || n < 0 || n != float64(int(n)) {
 			c.fault(at, "must be a whole number, not negative")
 		}
-		return test{op: opSize, arg: n}
+		t.op, t.arg = opSize, n
 	case "$elemMatch":
-		return test{op: opElem, of: []condition{c.element(at, v, depth)}}
+		t.op, t.of = opElem, []condition{c.element(at, v, depth)}
 	case "$not":
-		return test{op: opAny, not: true}
+		t.op, t.not, t.of = opAny, true, []condition{c.negated(at, path, v, depth)}
 	default:
 		c.fault(at, "unknown operator")
 	}
-	return test{}
+	return t
 }
 
 var comparisons = map[string]op{"$gt": opGt, "$gte": opGte, "$lt": opLt, "$lte": opLte}
@@ -247,36 +243,32 @@ func hasJoin(m map[string]any) bool {
 }
 
 // pattern compiles $regex. Its cost is measured before it is paid twice.
-func (c *compiler) pattern(at string, v, options any) test {
+func (c *compiler) pattern(at string, v, options any) (re *regexp.Regexp, instructions int) {
 	expr, ok := v.(string)
 	flags, plain := options.(string)
 	switch {
 	case !ok || utf8.RuneCountInString(expr) > maxRegex:
 		c.fault(at, "must be a text of at most %d characters", maxRegex)
+		return nil, 0
 	case options != nil && (!plain || strings.Trim(flags, "ims") != "" || len(flags) > 3):
 		c.fault(at, "$options must be a text of the letters i, m and s")
+		return nil, 0
 	case placeholder.MatchString(expr):
 		c.fault(at, "must not hold a placeholder; use $eq or $in")
-	default:
-		if flags != "" {
-			expr = "(?" + flags + ")" + expr
-		}
-		return c.regexp(at, expr)
+		return nil, 0
+	case flags != "":
+		expr = "(?" + flags + ")" + expr
 	}
-	return test{}
-}
-
-func (c *compiler) regexp(at, expr string) test {
 	tree, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		c.fault(at, "is not a regular expression: %s", cut(err.Error(), maxRegex))
-		return test{}
+		return nil, 0
 	}
 	program, err := syntax.Compile(tree.Simplify())
-	if err != nil || len(program.Inst) > maxProgram || len(program.Inst) > c.regex {
+	if err != nil || len(program.Inst) > min(maxProgram, c.regex) {
 		c.fault(at, "is too large once its repetitions are written out")
-		return test{}
+		return nil, 0
 	}
 	c.regex -= len(program.Inst)
-	return test{op: opRegex, re: regexp.MustCompile(expr), weight: len(program.Inst)}
+	return regexp.MustCompile(expr), len(program.Inst)
 }

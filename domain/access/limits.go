@@ -16,7 +16,7 @@ const (
 	maxText    = 1000  // characters of a reason or description
 	maxDepth   = 10    // of conditions within conditions
 	maxValues  = 1000  // fields, operators and values of one rule
-	maxPath    = 20    // parts of a dotted field
+	maxPath    = 200   // characters of a dotted field
 	maxRegex   = 256   // characters of a regular expression
 	maxProgram = 1000  // instructions of one compiled expression
 	maxTotal   = 10000 // instructions of all expressions of a document

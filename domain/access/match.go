@@ -45,10 +45,20 @@ type sight struct {
 }
 
 // maxSteps is the effort of judging one rule on one object: a step is the
-// comparison of two values, or of a character with eight instructions of an
+// comparison of two values, or of a character with two instructions of an
 // expression. What a comparison costs depends on the operand alone, so that the
 // order of a map cannot change an outcome.
 const maxSteps = 50000
+
+// affords takes steps, if there are so many left. Asking costs one anyway.
+func (s *sight) affords(steps int) bool {
+	s.left--
+	if steps > s.left {
+		return false
+	}
+	s.left -= steps
+	return true
+}
 
 // missing is the value of a field that is not there.
 type missing struct{}
@@ -135,7 +145,7 @@ func (t *test) look(v any, s *sight) truth {
 // containsAll reports whether v holds each of the operand. Nothing asked is
 // not "everything there".
 func (t *test) containsAll(v any, s *sight) truth {
-	if s.left -= t.weight * (1 + max(0, length(v))); s.left < 0 {
+	if !s.affords(t.weight * (1 + max(0, length(v)))) {
 		return unsure
 	}
 	wanted := s.fill(t.arg)
@@ -150,11 +160,11 @@ func (t *test) containsAll(v any, s *sight) truth {
 // compare tests a single value.
 func (t *test) compare(v any, s *sight) truth {
 	str, isText := v.(string)
-	s.left -= t.weight
+	cost := t.weight
 	if t.op == opRegex {
-		s.left -= len(str) * t.weight / 8
+		cost = 1 + len(str)*t.weight/2
 	}
-	if s.left < 0 {
+	if !s.affords(cost) {
 		return unsure
 	}
 	switch arg := s.fill(t.arg); t.op {

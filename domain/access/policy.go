@@ -126,6 +126,7 @@ func (c *compiler) role(name string, r Role) []givenRole {
 	at := "authorizations.roles." + name
 	if !isName(name) || strings.EqualFold(name, owner) || strings.EqualFold(name, superadmin) {
 		c.fault(at, "must be a name of 1 to %d characters, and neither owner nor superadmin", maxName)
+		return nil
 	}
 	if utf8.RuneCountInString(r.Description) > maxText {
 		c.fault(at+".description", "must be at most %d characters", maxText)
@@ -139,6 +140,7 @@ func (c *compiler) role(name string, r Role) []givenRole {
 		here, conditions := at+".auth."+provider, r.Auth[provider].Conditions
 		if !isName(provider) || provider == apiKeyProvider && len(conditions) > 0 {
 			c.fault(here, "must be the slug of a provider, or apiKey without conditions")
+			continue
 		}
 		when, needs := c.conditions(here+".conditions", conditions)
 		given = append(given, givenRole{name, provider, when, needs})

@@ -74,7 +74,6 @@ var outside = sync.OnceValue(func() *Policy {
 // Outside returns the rights of a caller outside of any workspace, and in one
 // that does not exist: to create workspaces, to read apps.
 func Outside(p Principal) *Rights {
-	p.Key, p.Workspace = nil, ""
 	return (&Workspace{Policy: outside()}).For(p)
 }
 
@@ -143,9 +142,9 @@ func (r *Rights) collect() []*rule {
 		add(m.Role.IsZero() || slices.ContainsFunc(m.Role.All(), has), m)
 	}
 	add(has(owner), policy.builtIn[owner]...)
-	add(true, policy.builtIn[nobody]...)
+	add(true, policy.builtIn[secret]...)
 	add(r.who.Super, policy.builtIn[superadmin]...)
-	add(true, policy.builtIn[nobodyAtAll]...)
+	add(true, policy.builtIn[internal]...)
 	return all
 }
 

@@ -175,4 +175,3 @@ func (t Terms) validate(now time.Time) error {
 	}
 	return nil
 }
-

@@ -3,10 +3,13 @@ package catalog
 
 import (
 	"svc/domain"
+	"svc/domain/accesstoken"
 	"svc/domain/activity"
 	"svc/domain/apikey"
+	"svc/domain/keyring"
 	"svc/domain/name"
 	"svc/domain/session"
+	"svc/domain/user"
 	"svc/domain/workspace"
 )
 
@@ -18,6 +21,20 @@ func Table() []domain.Fact {
 		domain.Describe[name.Taken](domain.State, "A name that only one can have, such as a mail address, was taken."),
 		domain.Describe[name.Released](domain.State, "A name that only one can have is free again."),
 		domain.Describe[activity.Failure](domain.Activity, "A request or a run failed in a workspace."),
+		domain.Describe[user.LoginSucceeded](domain.Activity, "Somebody signed in."),
+		domain.Describe[user.LoginFailed](domain.Activity, "Somebody was not let in."),
+		domain.Describe[user.CodeAccepted](domain.State, "A code of a second factor was shown; it counts once."),
+		domain.Describe[user.MFAFailed](domain.Activity, "A code of a second factor was wrong, or was shown twice."),
+		domain.Describe[user.PasswordResetRequested](domain.Activity, "A mail with a link to choose a new password was asked for."),
+		domain.Describe[user.PasswordReset](domain.State, "A new password was chosen with the link of a mail."),
+		domain.Describe[user.SignedUp](domain.State, "Somebody made an account."),
+		domain.Describe[user.Created](domain.State, "An account was made at the first start, by a super admin, by a provider, or for a visitor."),
+		domain.Describe[user.Updated](domain.State, "An account changed."),
+		domain.Describe[user.Deleted](domain.State, "An account was deleted."),
+		domain.Describe[accesstoken.Created](domain.State, "A user made an access token."),
+		domain.Describe[accesstoken.Deleted](domain.State, "An access token was revoked."),
+		domain.Describe[keyring.Updated](domain.State, "Signing keys came or left, for the gateways."),
+		domain.Describe[keyring.RuntimeUpdated](domain.State, "Signing keys came or left, for the runtimes."),
 		domain.Describe[session.Ended](domain.State, "A session ended before its time."),
 		domain.Describe[workspace.Created](domain.State, "A workspace was created."),
 		domain.Describe[workspace.Updated](domain.State, "Settings of a workspace changed."),

@@ -38,15 +38,15 @@ const (
 
 func newExtent() *extent { return &extent{wake: make(chan struct{}, 1)} }
 
-// alone reports whether nobody but this process can append to the logs.
-func (s *Store) alone() bool { return s.opts.embedded() && s.opts.Cluster.Listen == "" }
+// Alone reports whether nobody but this process can append to the logs.
+func (s *Store) Alone() bool { return s.opts.embedded() && s.opts.Cluster.Listen == "" }
 
 // Refresh makes Known cover everything that any node was acknowledged before
 // the call. It costs nothing on a node that stands alone. It fails with
 // eventstore.ErrUnavailable when the broker does not tell, and soon after that
 // at once: Known is then what this node has seen itself.
 func (s *Store) Refresh(ctx context.Context) error {
-	if s.alone() {
+	if s.Alone() {
 		return nil
 	}
 	q, err := s.extent.join(time.Now())

@@ -92,7 +92,7 @@ func (s *Store) Writable() error {
 // cluster the fault may be another node's.
 func (s *Store) fail(err error) {
 	s.opts.Log.Error("the log took no write", "err", err)
-	if s.alone() {
+	if s.Alone() {
 		s.faults.setBroken(err)
 	}
 }

@@ -56,7 +56,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	s.watchers.Go(s.watchDisk)
-	if !s.alone() {
+	if !s.Alone() {
 		s.watchers.Go(s.watchExtent)
 	}
 	return s, nil

@@ -87,7 +87,7 @@ func (r *reader) follow(ctx context.Context) error {
 // lookAhead asks the leader for the last event. The consumer may read from a
 // replica that is behind and does not know what it lacks.
 func (r *reader) lookAhead(ctx context.Context) error {
-	if r.store.alone() {
+	if r.store.Alone() {
 		return nil
 	}
 	last, ok, err := r.store.get(ctx, string(r.log), getRequest{LastFor: rootOf(r.log) + ">"})

@@ -7,8 +7,14 @@ import (
 	"time"
 
 	"svc/commands"
+	"svc/commands/accounts"
+	"svc/commands/sessions"
+	"svc/commands/signing"
 	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/apikey"
 	"svc/domain/workspace"
+	"svc/http/gateway"
 	"svc/projections"
 )
 
@@ -36,6 +42,73 @@ type Deps struct {
 	ReadModel  ReadModel
 	Keeper     Keeper
 	Workspaces Workspaces
+	APIKeys    APIKeys
+
+	Access      Access
+	SigningKeys SigningKeys
+	LastUsed    func(ctx context.Context, id string) (time.Time, error) // of an access token or an API key
+	// Claim gives the account with an address to whoever has the host.
+	Claim func(ctx context.Context, email string, newPassword bool) (made accounts.NewAccount, super bool, err error)
+
+	Accounts  *accounts.Accounts
+	Sessions  Sessions
+	Local     func() (signin, signup bool)  // whether people sign in, and up, with a password
+	Providers Providers                     // of identities; nil: there are none
+	CSRFToken func(sessionID string) string // what a cookie of the session must come with
+	Blobs     Blobs                         // keeps pictures
+}
+
+// Sessions finds live sessions. It is a *sessions.Sessions.
+type Sessions interface {
+	Get(ctx context.Context, userID, id string) (sessions.Session, bool, error)
+}
+
+// LoginProvider is an identity provider, as the sign-in page shows it.
+type LoginProvider struct {
+	Slug string `json:"slug"`
+	Type string `json:"type"`
+	Name string `json:"name,omitempty"`
+	Icon string `json:"icon,omitempty"`
+}
+
+// Providers are the identity providers of AUTH_PROVIDERS_CONFIG.
+type Providers interface {
+	List() []LoginProvider
+	// Exchange returns who the token of a provider is about. It refuses a token
+	// that does not hold with invalid_token, and permission_denied when the
+	// provider does not allow it.
+	Exchange(ctx context.Context, provider, subjectToken, subjectTokenType string) (accounts.Identity, error)
+}
+
+// Blobs keeps contents by their name, the SHA-256 in hex. It is a
+// *jetstream.Store.
+type Blobs interface {
+	PutBlob(ctx context.Context, content []byte) (name string, err error)
+	GetBlob(ctx context.Context, name string) (content []byte, err error)
+}
+
+// Access decides who may do what. It is an *identity.Identity.
+type Access interface {
+	// RightsOf returns the rights of somebody in a workspace, if there is one.
+	RightsOf(p access.Principal, workspaceID string) (rights *access.Rights, found bool, err error)
+	// PrincipalOf returns whom the evaluator takes a user for.
+	PrincipalOf(userID string) (p access.Principal, ok bool, err error)
+	// Readable returns a filter of the workspaces that c may read.
+	Readable(c gateway.Caller, r projections.Reader) func(workspaceID string) (*access.Rights, bool, error)
+}
+
+// APIKeys changes API keys. It is a commands.APIKeys.
+type APIKeys interface {
+	Create(ctx context.Context, workspaceID string, terms apikey.Terms) (made commands.APIKey, value string, err error)
+	Change(ctx context.Context, workspaceID, id string, terms apikey.Terms) (commands.APIKey, error)
+	Delete(ctx context.Context, workspaceID, id string) (commands.APIKey, error)
+}
+
+// SigningKeys are the keys that sign tokens. It is a *signing.Keys.
+type SigningKeys interface {
+	List(ctx context.Context) ([]signing.Entry, error)
+	Rotate(ctx context.Context) (created, deleted []string, err error)
+	Revoke(ctx context.Context, kid string) error
 }
 
 // ReadModel is what is read. It is a *projections.Models.
@@ -59,6 +132,10 @@ type Workspaces interface {
 	Create(ctx context.Context, settings workspace.Settings) (commands.Workspace, error)
 	// Update refuses when ifMatch, unless empty, is not the workspace's tag.
 	Update(ctx context.Context, id string, change workspace.Update, ifMatch string) (commands.Workspace, error)
+	// Secure refuses when ifMatch, unless empty, is not the document's tag.
+	Secure(ctx context.Context, id string, security access.Security, ifMatch string) (commands.Workspace, error)
+	Share(ctx context.Context, id string, entry access.Share) (commands.Workspace, error)
+	Unshare(ctx context.Context, id, target string) (commands.Workspace, error)
 }
 
 func (d Deps) withDefaults() Deps {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"svc/domain"
+	"svc/domain/access"
 )
 
 // Grant is what the Authorizer found besides a yes.
@@ -14,6 +15,9 @@ type Grant struct {
 	InWorkspace bool
 	// WorkspaceID is the workspace's id when the path named it otherwise.
 	WorkspaceID string
+	// Rights decide about what is in the workspace; nil where the route needs
+	// none.
+	Rights *access.Rights
 }
 
 // Authorizer decides actions in a workspace. workspaceID is as the path has it,

@@ -3,6 +3,9 @@ package gateway
 import (
 	"context"
 	"strings"
+	"time"
+
+	"svc/domain/access"
 )
 
 // Kind tells what a caller showed.
@@ -27,10 +30,12 @@ type Caller struct {
 	Super     bool
 	Anonymous bool
 
-	WorkspaceID string // calling workspace of a runtime token
-	AuthData    string // handed on in x-svc-auth-data when set
-	MFAPending  bool   // the session still owes its second factor
-	ByCookie    bool   // set by the gateway: the user came by the cookie
+	Expires     time.Time         // when the credential ends; zero: never
+	Principal   *access.Principal // who the evaluator takes them for; nil: what is known from here
+	WorkspaceID string            // calling workspace of a runtime token
+	AuthData    string            // handed on in x-svc-auth-data when set
+	MFAPending  bool              // the session still owes its second factor
+	ByCookie    bool              // set by the gateway: the user came by the cookie
 }
 
 // Actor names who is responsible for a change: a user id, or key:{id}.

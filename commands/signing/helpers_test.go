@@ -1,0 +1,189 @@
+package signing_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/commands"
+	"svc/commands/seal"
+	"svc/commands/signing"
+	"svc/domain"
+	"svc/domain/catalog"
+	"svc/domain/keyring"
+	"svc/eventstore/jetstream"
+	"svc/projections"
+)
+
+const (
+	issuer   = "https://svc.example"
+	audience = issuer + "/v2"
+	day      = 24 * time.Hour
+	patience = 30 * time.Second
+)
+
+var (
+	quiet = slog.New(slog.DiscardHandler)
+	noon  = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+)
+
+// clock is a time that a test moves.
+type clock struct{ atomic.Int64 }
+
+func newClock() *clock {
+	c := &clock{}
+	c.Store(noon.UnixNano())
+	return c
+}
+
+func (c *clock) now() time.Time              { return time.Unix(0, c.Load()).UTC() }
+func (c *clock) pass(d time.Duration) *clock { c.Add(int64(d)); return c }
+
+// house is a log and a bucket that nodes share.
+type house struct {
+	store  *jetstream.Store
+	bucket *jetstream.Bucket
+	dir    string
+	*clock
+}
+
+func newHouse(t testing.TB) *house {
+	t.Helper()
+	h := &house{dir: t.TempDir(), clock: newClock()}
+	events := catalog.Events()
+	for _, f := range []domain.Fact{
+		domain.Describe[keyring.Updated](domain.State, "Keys changed."),
+		domain.Describe[keyring.RuntimeUpdated](domain.State, "Keys changed."),
+	} {
+		events[f.Name] = f
+	}
+	var err error
+	h.store, err = jetstream.Open(context.Background(), jetstream.Options{Dir: h.dir, Events: events, Log: quiet})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		require.NoError(t, h.store.Close(ctx))
+	})
+	h.bucket, err = h.store.Bucket(context.Background(), jetstream.BucketConfig{Name: "KEYS"})
+	require.NoError(t, err)
+	return h
+}
+
+func masterKey(kid string, number byte, active bool) seal.MasterKey {
+	return seal.MasterKey{KID: kid, Key: bytes.Repeat([]byte{number, 0x5a}, 16), Active: active}
+}
+
+func box(t testing.TB, keys ...seal.MasterKey) *seal.Box {
+	t.Helper()
+	b, err := seal.New(keys)
+	require.NoError(t, err)
+	return b
+}
+
+// node returns the keys as one more node of the house has them, with read models
+// of its own. Edits change its options.
+func (h *house) node(t testing.TB, edits ...func(*signing.Options)) *signing.Keys {
+	t.Helper()
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store, Log: quiet})
+	require.NoError(t, err)
+	models := h.models(t)
+	o := signing.Options{
+		Engine: engine, Bucket: h.bucket, Box: box(t, masterKey("k1", 1, true)),
+		Current: func(known uint64) (ring keyring.State, seq uint64, err error) {
+			err = models.View(func(r projections.Reader) (err error) {
+				ring, seq, err = projections.Keyring{}.Keys(r, known)
+				return err
+			})
+			return ring, seq, err
+		},
+		Fresh:  models.Fresh,
+		Issuer: issuer, Audience: audience, Alg: "ES256", Now: h.now, Log: quiet,
+	}
+	for _, edit := range edits {
+		edit(&o)
+	}
+	keys, err := signing.New(o)
+	require.NoError(t, err)
+	return keys
+}
+
+func (h *house) models(t testing.TB) *projections.Models {
+	t.Helper()
+	db, err := projections.OpenDB(projections.DBOptions{Dir: t.TempDir(), Log: quiet})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	m, err := projections.New(projections.Options{
+		DB: db, Store: h.store, Projections: []projections.Projection{projections.Keyring{}}, Known: h.store.Known, Log: quiet,
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := m.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return m
+}
+
+// started is a node whose house has keys.
+func (h *house) started(t testing.TB, edits ...func(*signing.Options)) *signing.Keys {
+	t.Helper()
+	k := h.node(t, edits...)
+	require.NoError(t, k.EnsureStarted(context.Background()))
+	return k
+}
+
+// ring is the key ring as the log has it.
+func (h *house) ring(t testing.TB) (s keyring.State) {
+	t.Helper()
+	events, err := h.store.Load(t.Context(), keyring.Stream(), 0)
+	require.NoError(t, err)
+	for _, ev := range events {
+		s = keyring.Decider.Evolve(s, ev.Data)
+	}
+	return s
+}
+
+func kidsOf(s keyring.State) (kids []string) {
+	for _, k := range s.Keys {
+		kids = append(kids, k.JWK.KID)
+	}
+	return kids
+}
+
+// parts are the kids of the private parts that are kept.
+func (h *house) parts(t testing.TB) (kids []string) {
+	t.Helper()
+	bodies, err := h.bucket.List(t.Context(), "jwk")
+	require.NoError(t, err)
+	for _, body := range bodies {
+		var p struct{ KID string }
+		require.NoError(t, json.Unmarshal(body, &p))
+		kids = append(kids, p.KID)
+	}
+	return kids
+}
+
+func sign(t testing.TB, k *signing.Keys, c signing.Claims) string {
+	t.Helper()
+	token, err := k.Sign(context.Background(), c)
+	require.NoError(t, err)
+	return token
+}
+
+// verdict is the code that a token is refused with.
+func verdict(t testing.TB, k *signing.Keys, token string) domain.Code {
+	t.Helper()
+	_, err := k.Verify(t.Context(), token)
+	return domain.CodeOf(err)
+}

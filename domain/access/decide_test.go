@@ -1,0 +1,270 @@
+package access_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/domain"
+	"svc/domain/access"
+)
+
+// Section 4.4: rules in their order, asked for rob, who is an agent, about a
+// file called a.txt.
+func TestTheLastMatchingRuleWins(t *testing.T) {
+	for name, tt := range map[string]struct {
+		rules  string
+		want   bool
+		origin string
+	}{
+		"no rule denies":                    {`[]`, false, "none"},
+		"a rule allows":                     {`[{"action":"read","subject":"files"}]`, true, "authorizations.rules[0]"},
+		"a rule for a role one has":         {`[{"action":"read","subject":"files","role":"agent"}]`, true, "authorizations.rules[0]"},
+		"a rule for one of one's roles":     {`[{"action":"read","subject":"files","role":["clerk","agent"]}]`, true, "authorizations.rules[0]"},
+		"a rule for another role":           {`[{"action":"read","subject":"files","role":["clerk","editor"]}]`, false, "none"},
+		"a rule for another action":         {`[{"action":"update","subject":"files"}]`, false, "none"},
+		"a rule for another subject":        {`[{"action":"read","subject":"pages"}]`, false, "none"},
+		"manage is every action":            {`[{"action":"manage","subject":"files"}]`, true, "authorizations.rules[0]"},
+		"all is every subject":              {`[{"action":"read","subject":"all"}]`, true, "authorizations.rules[0]"},
+		"manage workspaces is no more":      {`[{"action":"manage","subject":"workspaces"}]`, false, "none"},
+		"a later line overrides":            {`[{"action":"read","subject":"files"},{"action":"read","subject":"files","inverted":true}]`, false, "authorizations.rules[1]"},
+		"and the other way round":           {`[{"action":"read","subject":"files","inverted":true},{"action":"read","subject":"files"}]`, true, "authorizations.rules[1]"},
+		"a later line that does not match":  {`[{"action":"read","subject":"files"},{"action":"read","subject":"files","inverted":true,"conditions":{"name":"b.txt"}}]`, true, "authorizations.rules[0]"},
+		"inverted: false allows":            {`[{"action":"read","subject":"files","inverted":false}]`, true, "authorizations.rules[0]"},
+		"a priority of its own":             {`[{"action":"read","subject":"files","priority":500},{"action":"read","subject":"files","inverted":true}]`, true, "authorizations.rules[0]"},
+		"the same priority: the later line": {`[{"action":"read","subject":"files","priority":101},{"action":"read","subject":"files","inverted":true}]`, false, "authorizations.rules[1]"},
+		"a priority below":                  {`[{"action":"read","subject":"files"},{"action":"read","subject":"files","inverted":true,"priority":100}]`, false, "authorizations.rules[1]"},
+		"every condition must match":        {`[{"action":"read","subject":"files","conditions":{"name":"a.txt","public":true}}]`, false, "none"},
+		"the scope overrides its own name":  {`[{"action":"read","subject":"files","conditions":{"workspaceId":"` + there + `","name":"a.txt"}}]`, true, "authorizations.rules[0]"},
+		"but not what is beside it":         {`[{"action":"read","subject":"files","conditions":{"$or":[{"workspaceId":"` + there + `"}]}}]`, false, "none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := with("files", here, map[string]any{"name": "a.txt"})
+			r := ruled(t, tt.rules).For(rob)
+			require.Equal(t, tt.want, r.Allows("read", "files", file))
+			d := r.May("read", "files", file)
+			require.Equal(t, tt.want, d.Allowed)
+			require.Equal(t, tt.origin, d.Origin)
+			require.False(t, r.Allows("read", "files", with("files", there, map[string]any{"name": "a.txt"})), "never elsewhere")
+		})
+	}
+}
+
+func TestNoDocumentRuleBindsOwnersOrSuperAdmins(t *testing.T) {
+	w := ruled(t, `[{"action":"manage","subject":"all","inverted":true,"priority":999}]`)
+	for _, subject := range access.Subjects() {
+		for _, action := range access.Actions(subject) {
+			require.True(t, w.For(ann).Allows(action, subject, plain(subject)), "owner %s %s", action, subject)
+			require.True(t, w.For(root).Allows(action, subject, plain(subject)), "superadmin %s %s", action, subject)
+			require.False(t, w.For(eve).Allows(action, subject, plain(subject)), "editor %s %s", action, subject)
+		}
+	}
+}
+
+func TestScopesOfEvents(t *testing.T) {
+	w := ruled(t, `[{"action":["read","create"],"subject":"events","role":"agent"}]`)
+	emitted := event("x", nil)
+	native := event("workspaces.updated", map[string]any{"source": map[string]any{"serviceTopic": "workspaces.updated"}})
+	require.True(t, w.For(rob).Allows("create", "events", emitted))
+	require.True(t, w.For(rob).Allows("read", "events", native))
+	require.False(t, w.For(rob).Allows("create", "events", native), "creating is emitting")
+	require.False(t, w.For(rob).Allows("read", "events", with("events", there, nil)))
+}
+
+func TestScopeOfAutomationsIsWhereTheyRun(t *testing.T) {
+	w := ruled(t, `[{"action":"execute","subject":"automations","role":"agent","conditions":{"authorizations.action":{"$in":["sell"]}}}]`)
+	sell := map[string]any{"authorizations": map[string]any{"action": "sell"}, "workspaceId": there}
+	require.True(t, w.For(rob).Allows("execute", "automations", with("automations", here, sell)))
+	require.False(t, w.For(rob).Allows("execute", "automations", with("automations", there, sell)))
+	require.False(t, w.For(sam).Allows("execute", "automations", with("automations", here, sell)))
+}
+
+func TestReservedSecretsAreBeyondDocuments(t *testing.T) {
+	w := ruled(t, `[{"action":"manage","subject":"secrets"},{"action":"read","subject":"secrets","priority":999,"conditions":{"name":"svc_git"}}]`)
+	require.True(t, w.For(sam).Allows("read", "secrets", with("secrets", here, map[string]any{"name": "git"})))
+	require.False(t, w.For(sam).Allows("read", "secrets", with("secrets", here, map[string]any{"name": "svc_git"})))
+}
+
+func TestFieldsLimitAnUpdate(t *testing.T) {
+	w := ruled(t, `[
+		{"action":["read","update"],"subject":"files","role":"agent","fields":["name","metadata"]},
+		{"action":"update","subject":"files","role":"agent","fields":["metadata"],"inverted":true,"conditions":{"public":true}}
+	]`)
+	r, file, public := w.For(rob), plain("files"), with("files", here, map[string]any{"public": true})
+	require.True(t, r.Allows("update", "files", file), "something may change")
+	require.True(t, r.Allows("update", "files", file, "name", "metadata"))
+	require.False(t, r.Allows("update", "files", file, "name", "public"))
+	require.True(t, r.Allows("update", "files", public), "of the file as such, part may still change")
+	require.True(t, r.Allows("update", "files", public, "name"))
+	require.False(t, r.Allows("update", "files", public, "name", "metadata"))
+	require.True(t, r.Allows("read", "files", file, "public"), "reading is not limited")
+	require.False(t, r.May("update", "files", public, "name", "metadata").Allowed)
+	require.Equal(t, "authorizations.rules[1]", r.May("update", "files", public, "name", "metadata").Origin)
+	require.True(t, r.May("update", "files", public, "name").Allowed)
+	require.Equal(t, domain.CodePermissionDenied, domain.CodeOf(r.Check("update", "files", file, "public")))
+}
+
+// The last sentence of 4.1.
+func TestTheWorkspaceDecidesForAutomationsAndPages(t *testing.T) {
+	const reads, updates = `{"action":"read","subject":"workspaces","role":"clerk"}`, `{"action":"update","subject":"workspaces","role":"clerk"}`
+	clerk := role("cat", "clerk")
+	cat := access.Principal{UserID: "cat"}
+	for name, tt := range map[string]struct {
+		rules           string
+		action, subject string
+		want            bool
+	}{
+		"read by read":                       {reads, "read", "automations", true},
+		"create by update":                   {updates, "create", "automations", true},
+		"update by update":                   {updates, "update", "pages", true},
+		"delete by update":                   {updates, "delete", "pages", true},
+		"not update by read":                 {reads, "update", "pages", false},
+		"not execute":                        {updates, "test", "automations", false},
+		"not manage_permissions":             {updates, "manage_permissions", "pages", false},
+		"not files":                          {updates, "update", "files", false},
+		"a matching rule decides first":      {updates + `,{"action":"update","subject":"pages","inverted":true}`, "update", "pages", false},
+		"a rule on others does not":          {updates + `,{"action":"update","subject":"pages","inverted":true,"conditions":{"slug":"x"}}`, "update", "pages", true},
+		"an update of some fields is none":   {`{"action":"update","subject":"workspaces","role":"clerk","fields":["name"]}`, "update", "pages", false},
+		"unless it names them":               {`{"action":"update","subject":"workspaces","role":"clerk","fields":["pages"]}`, "update", "pages", true},
+		"conditions on the workspace count":  {`{"action":"update","subject":"workspaces","role":"clerk","conditions":{"labels":"core"}}`, "update", "pages", true},
+		"and those that do not match do not": {`{"action":"update","subject":"workspaces","role":"clerk","conditions":{"labels":"lab"}}`, "update", "pages", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := workspace(t, parse(t, "["+tt.rules+"]"), clerk)
+			w.Self = access.Fields{"id": there, "labels": []string{"core"}}
+			r := w.For(cat)
+			require.Equal(t, tt.want, r.Allows(tt.action, tt.subject, plain(tt.subject)))
+			require.Equal(t, tt.want, r.Filter(tt.action, tt.subject)(plain(tt.subject)))
+			require.Equal(t, tt.want, r.Could(tt.action, tt.subject) && r.May(tt.action, tt.subject, plain(tt.subject)).Allowed)
+			require.False(t, r.Allows(tt.action, tt.subject, with(tt.subject, there, nil)), "not for what is elsewhere")
+			require.False(t, r.Allows(tt.action, tt.subject, nil))
+		})
+	}
+}
+
+func TestExplain(t *testing.T) {
+	w := workspace(t, access.Default(here), access.OwnedBy("ann"), role("eve", "editor"))
+	d := w.For(eve).May("read", "events", event("apikeys.created", map[string]any{"target": map[string]any{"userId": "eve"}}))
+	got, err := json.Marshal(d)
+	require.NoError(t, err)
+	require.JSONEq(t, `{
+		"allowed": false,
+		"origin": "authorizations.rules[5]",
+		"rule": {"action":"read","subject":"events","role":"editor","inverted":true,"conditions":{"type":{"$regex":"^apikeys\\."}},"priority":105},
+		"rules": [
+			{"origin":"builtIn:everyone","action":"read","subject":"events","conditions":{"target.userId":"{{user.id}}"}},
+			{"origin":"authorizations.rules[4]","action":["read","create"],"subject":"events","role":"editor","priority":104},
+			{"origin":"authorizations.rules[5]","action":"read","subject":"events","role":"editor","inverted":true,"conditions":{"type":{"$regex":"^apikeys\\."}},"priority":105}
+		]}`, string(got))
+
+	none, err := json.Marshal(w.For(sam).May("delete", "workspaces", nil))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"allowed":false,"origin":"none","rules":[]}`, string(none))
+
+	for origin, d := range map[string]access.Decision{
+		"builtIn:owner":           w.For(ann).May("delete", "pages", plain("pages")),
+		"builtIn:superadmin":      w.For(root).May("delete", "pages", plain("pages")),
+		"builtIn:editor":          w.For(eve).May("test", "automations", plain("automations")),
+		"builtIn:everyone":        w.For(sam).May("create", "workspaces", nil),
+		"builtIn:internal":        w.For(root).May("read", "events", event("runtime.contexts.updated", nil)),
+		"builtIn:secret":          w.For(ann).May("read", "secrets", with("secrets", here, map[string]any{"name": "svc_x"})),
+		"authorizations.rules[0]": w.For(eve).May("read", "automations", plain("automations")),
+		"apiKey:key_1":            w.For(access.Principal{Key: key(t, here, grant("read", "secrets"))}).May("read", "secrets", plain("secrets")),
+	} {
+		require.Equal(t, origin, d.Origin)
+		require.Equal(t, d.Rules[len(d.Rules)-1].Origin, d.Origin, "the last one decided")
+	}
+	shared := workspace(t, access.Security{}, policies(access.Target{Public: true}, "read"))
+	require.Equal(t, "share:*", shared.For(nobody).May("read", "pages", plain("pages")).Origin)
+}
+
+// "No right at all" and "able to read it but lacking one right".
+func TestWhoIsInAWorkspace(t *testing.T) {
+	const everyonesFiles = `[{"action":["create","read"],"subject":"files"}]`
+	byKey := func(action, subject string) access.Principal {
+		return access.Principal{Key: key(t, here, grant(action, subject))}
+	}
+	bare := func(rules string, shares ...access.Share) *access.Workspace {
+		return workspace(t, parse(t, rules), shares...)
+	}
+	for name, tt := range map[string]struct {
+		w    *access.Workspace
+		who  access.Principal
+		want bool
+	}{
+		"a super admin":                         {bare(`[]`), root, true},
+		"an owner":                              {ruled(t, `[]`), ann, true},
+		"an editor":                             {ruled(t, `[]`), eve, true},
+		"a member of a role without rules":      {ruled(t, `[]`), rob, true},
+		"a stranger":                            {ruled(t, `[]`), sam, false},
+		"a stranger in a new workspace":         {workspace(t, access.Default(here)), sam, false},
+		"a visitor in a new workspace":          {workspace(t, access.Default(here)), visitor, false},
+		"rights of everyone do not count":       {bare(everyonesFiles), sam, false},
+		"reading the workspace does":            {bare(`[{"action":"read","subject":"workspaces"}]`), sam, true},
+		"as does a public share":                {bare(`[]`, policies(access.Target{Public: true}, "read")), nobody, true},
+		"but one that does not let read":        {bare(`[]`, policies(access.Target{Public: true}, "delete")), nobody, false},
+		"a share with the user counts":          {bare(`[]`, policies(access.Target{ID: "sam"}, "update")), sam, true},
+		"one with another user does not":        {bare(`[]`, policies(access.Target{ID: "rob"}, "update")), sam, false},
+		"a policy that is false grants nothing": {bare(`[]`, access.Share{Target: access.Target{ID: "sam"}, Permissions: access.Permissions{Policies: map[string]bool{"read": false}}}), sam, false},
+		"a key of the workspace":                {bare(`[]`), byKey("create", "files"), true},
+		"a key of another":                      {bare(`[]`), access.Principal{Key: key(t, there, grant("read", "workspaces"))}, false},
+		"a role that is denied everything":      {ruled(t, `[{"action":"manage","subject":"all","inverted":true}]`), rob, false},
+		"a role that keeps one right":           {ruled(t, `[{"action":"manage","subject":"all","inverted":true},{"action":"read","subject":"files","role":"agent"}]`), rob, true},
+		"a key that is denied everything":       {bare(`[{"action":"manage","subject":"all","inverted":true}]`), byKey("read", "files"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := tt.w.For(tt.who)
+			require.Equal(t, tt.want, r.Any())
+			err := r.Refusal("delete", "workspaces")
+			if tt.want {
+				require.Equal(t, domain.Refuse(domain.CodePermissionDenied, "you may not delete workspaces").
+					With("action", "delete").With("subject", "workspaces"), err)
+			} else {
+				require.Equal(t, access.Outside(tt.who).Refusal("delete", "workspaces"), err, "as where there is no workspace")
+			}
+		})
+	}
+}
+
+func TestOutside(t *testing.T) {
+	for _, p := range []access.Principal{nobody, visitor, sam, {UserID: "x", Key: key(t, here, grant("read", "workspaces"))}} {
+		r := access.Outside(p)
+		require.True(t, r.Allows("create", "workspaces", nil))
+		require.True(t, r.Allows("read", "apps", with("apps", here, nil)))
+		require.False(t, r.Allows("read", "workspaces", nil))
+		require.False(t, r.Any())
+		require.Empty(t, r.Role())
+		require.Equal(t, domain.CodeWorkspaceDenied, domain.CodeOf(r.Check("read", "workspaces", nil)))
+		require.False(t, r.Allows("execute", "automations", access.Fields{"runningWorkspaceId": ""}), "there is nothing to execute")
+	}
+	require.True(t, access.Outside(root).Allows("delete", "workspaces", nil))
+	require.True(t, access.Outside(root).Any())
+}
+
+func TestRoles(t *testing.T) {
+	w := ruled(t, `[]`)
+	owning := root
+	owning.UserID = "ann"
+	for _, tt := range []struct {
+		who  access.Principal
+		want []string
+	}{
+		{ann, []string{"owner"}}, {eve, []string{"editor"}}, {rob, []string{"agent"}}, {sam, nil},
+		{root, []string{"superadmin"}}, {owning, []string{"owner", "superadmin"}},
+	} {
+		require.Equal(t, tt.want, w.For(tt.who).Roles())
+	}
+	require.Equal(t, "owner", w.For(owning).Role())
+	require.Empty(t, w.For(sam).Role())
+}
+
+func TestCanListsWhatCouldBeDone(t *testing.T) {
+	w := ruled(t, `[{"action":["read","delete"],"subject":"files","role":"agent","conditions":{"name":"x"}},{"action":"delete","subject":"files","inverted":true}]`)
+	require.Equal(t, []string{"read"}, w.For(rob).Can("files"))
+	require.Equal(t, access.Actions("files"), w.For(ann).Can("files"))
+	part := ruled(t, `[{"action":"update","subject":"files"},{"action":"update","subject":"files","inverted":true,"fields":["name"]}]`)
+	require.Equal(t, []string{"update"}, part.For(sam).Can("files"), "all but the name")
+	require.Equal(t, []string{"read"}, w.For(rob).Can("pages"))
+	require.Empty(t, w.For(rob).Can("planes"))
+}

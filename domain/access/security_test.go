@@ -1,0 +1,139 @@
+package access_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/domain"
+	"svc/domain/access"
+)
+
+func TestADocumentIsReturnedAsItWasSent(t *testing.T) {
+	for _, text := range []string{
+		`{}`,
+		`{"authorizations":{"roles":{},"rules":[]}}`,
+		`{"authorizations":{"roles":{"agent":{}}},"authentication":{"clientId":"c1"}}`,
+		`{"authorizations":{"rules":[{"action":"read","subject":"files"}]}}`,
+		`{"authorizations":{"rules":[{"action":["read"],"subject":["files"],"role":["editor"]}]}}`,
+		`{"authorizations":{"rules":[{"action":["read","update"],"subject":"all","role":"editor","inverted":false,"conditions":{},"fields":["name"],"reason":"why","priority":100}]}}`,
+		`{"authorizations":{"roles":{"agent":{"description":"d","auth":{"apiKey":{},"corp":{"conditions":{}},"lab":{"conditions":{"authData.n":{"$gt":1}}}}}}}}`,
+	} {
+		var doc access.Security
+		require.NoError(t, json.Unmarshal([]byte(text), &doc))
+		require.NoError(t, doc.Validate(nil), text)
+		back, err := json.Marshal(doc)
+		require.NoError(t, err)
+		require.Equal(t, text, string(back))
+	}
+}
+
+func TestWordsAreATextOrAListOfTexts(t *testing.T) {
+	for _, text := range []string{`null`, `1`, `{}`, `[1]`, `[null]`, `["a",{}]`, `true`} {
+		var doc access.Security
+		err := json.Unmarshal([]byte(`{"authorizations":{"rules":[{"action":"read","subject":"files","role":`+text+`}]}}`), &doc)
+		var wrong *json.UnmarshalTypeError
+		require.ErrorAs(t, err, &wrong, text)
+		require.Equal(t, "authorizations.rules.role", wrong.Field)
+	}
+}
+
+func TestBadDocumentsAreNamed(t *testing.T) {
+	const file = `{"action":"read","subject":"files"}`
+	rule := func(r string) string { return `"rules":[` + file + `,` + file + `,` + r + `]` }
+	for name, tt := range map[string]struct{ authorizations, field string }{
+		"unknown action":            {rule(`{"action":"fly","subject":"files"}`), "authorizations.rules[2].action"},
+		"unknown action in a list":  {rule(`{"action":["read","fly"],"subject":"files"}`), "authorizations.rules[2].action"},
+		"action of another subject": {rule(`{"action":"execute","subject":"files"}`), "authorizations.rules[2].action"},
+		"action of no subject":      {rule(`{"action":"fly","subject":"all"}`), "authorizations.rules[2].action"},
+		"unknown subject":           {rule(`{"action":"read","subject":"planes"}`), "authorizations.rules[2].subject"},
+		"unknown subject in a list": {rule(`{"action":"read","subject":["files","planes"]}`), "authorizations.rules[2].subject"},
+		"no action":                 {rule(`{"subject":"files"}`), "authorizations.rules[2].action"},
+		"an empty list of actions":  {rule(`{"action":[],"subject":"files"}`), "authorizations.rules[2].action"},
+		"no subject":                {rule(`{"action":"read"}`), "authorizations.rules[2].subject"},
+		"unknown role":              {rule(`{"action":"read","subject":"files","role":"pilot"}`), "authorizations.rules[2].role"},
+		"unknown role in a list":    {rule(`{"action":"read","subject":"files","role":["editor","pilot"]}`), "authorizations.rules[2].role"},
+		"an empty list of roles":    {rule(`{"action":"read","subject":"files","role":[]}`), "authorizations.rules[2].role"},
+		"a rule for owners":         {rule(`{"action":"read","subject":"files","role":"owner"}`), "authorizations.rules[2].role"},
+		"a rule for super admins":   {rule(`{"action":"read","subject":"files","role":["editor","superadmin"]}`), "authorizations.rules[2].role"},
+		"a low priority":            {rule(`{"action":"read","subject":"files","priority":99}`), "authorizations.rules[2].priority"},
+		"no priority that is one":   {rule(`{"action":"read","subject":"files","priority":0}`), "authorizations.rules[2].priority"},
+		"a high priority":           {rule(`{"action":"read","subject":"files","priority":1000}`), "authorizations.rules[2].priority"},
+		"a bad condition":           {rule(`{"action":"read","subject":"files","conditions":{"a":{"$fly":1}}}`), "authorizations.rules[2].conditions.a.$fly"},
+		"a bad condition on scope":  {rule(`{"action":"read","subject":"files","conditions":{"workspaceId":{"$fly":1}}}`), "authorizations.rules[2].conditions.workspaceId.$fly"},
+		"fields of a reading rule":  {rule(`{"action":"read","subject":"files","fields":["name"]}`), "authorizations.rules[2].fields"},
+		"an empty list of fields":   {rule(`{"action":"update","subject":"files","fields":[]}`), "authorizations.rules[2].fields"},
+		"a field within a field":    {rule(`{"action":"update","subject":"files","fields":["name","a.b"]}`), "authorizations.rules[2].fields[1]"},
+		"a long reason":             {rule(`{"action":"read","subject":"files","reason":"` + strings.Repeat("x", 1001) + `"}`), "authorizations.rules[2].reason"},
+		"a role called owner":       {`"roles":{"owner":{}}`, "authorizations.roles.owner"},
+		"a role called Superadmin":  {`"roles":{"SuperAdmin":{}}`, "authorizations.roles.SuperAdmin"},
+		"a role without a name":     {`"roles":{"":{}}`, "authorizations.roles."},
+		"a role of two lines":       {`"roles":{"a\nb":{}}`, "authorizations.roles.a\nb"},
+		"a role with a long story":  {`"roles":{"a":{"description":"` + strings.Repeat("x", 1001) + `"}}`, "authorizations.roles.a.description"},
+		"a provider without a name": {`"roles":{"a":{"auth":{"":{}}}}`, "authorizations.roles.a.auth."},
+		"conditions on keys":        {`"roles":{"a":{"auth":{"apiKey":{"conditions":{"a":1}}}}}`, "authorizations.roles.a.auth.apiKey"},
+		"a bad condition of a role": {`"roles":{"a":{"auth":{"x":{"conditions":{"$a":1}}}}}`, "authorizations.roles.a.auth.x.conditions.$a"},
+		"more than 500 rules":       {`"rules":[` + strings.Repeat(file+",", 500) + file + `]`, "authorizations.rules"},
+		"more than 100 roles":       {`"roles":{` + numbered(101) + `}`, "authorizations.roles"},
+		"a role of 101 providers":   {`"roles":{"a":{"auth":{` + numbered(101) + `}}}`, "authorizations.roles.a.auth"},
+		"more than 100 words":       {rule(`{"action":["read"` + strings.Repeat(`,"read"`, 100) + `],"subject":"files"}`), "authorizations.rules[2].action"},
+		"all faults are named":      {rule(`{"action":"fly","subject":"files","role":"pilot"}`), "authorizations.rules[2].role"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var doc access.Security
+			require.NoError(t, json.Unmarshal([]byte(`{"authorizations":{`+tt.authorizations+`}}`), &doc))
+			requireFault(t, doc.Validate(nil), tt.field)
+		})
+	}
+}
+
+func numbered(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`"r%d":{}`, i))
+	}
+	return strings.Join(all, ",")
+}
+
+func TestWhatIsWithinTheBoundsIsAccepted(t *testing.T) {
+	for _, authorizations := range []string{
+		`"rules":[` + strings.Repeat(`{"action":"read","subject":"files"},`, 499) + `{"action":"manage","subject":"all","priority":999}]`,
+		`"roles":{` + numbered(100) + `}`,
+		`"rules":[{"action":["read","delete"],"subject":["files","events"]}]`,
+		`"rules":[{"action":"read","subject":"files","role":"editor"}]`,
+		`"rules":[{"action":["read","update"],"subject":"files","fields":["name"]}]`,
+	} {
+		var doc access.Security
+		require.NoError(t, json.Unmarshal([]byte(`{"authorizations":{`+authorizations+`}}`), &doc))
+		require.NoError(t, doc.Validate(nil))
+	}
+}
+
+func TestARoleThatIsAssignedStays(t *testing.T) {
+	doc := parse(t, `[]`)
+	require.NoError(t, doc.Validate(family()))
+	delete(doc.Authorizations.Roles, "agent")
+	err := doc.Validate(family())
+	requireFault(t, err, "authorizations.roles")
+	var refusal *domain.Error
+	require.ErrorAs(t, err, &refusal)
+	require.Equal(t, []string{"rob"}, refusal.Details["users"])
+}
+
+func TestRoleNames(t *testing.T) {
+	p, err := access.Compile(here, parse(t, `[]`))
+	require.NoError(t, err)
+	require.Equal(t, []string{"owner", "editor", "agent", "clerk"}, p.RoleNames())
+	p, err = access.Compile(here, access.Default(here))
+	require.NoError(t, err)
+	require.Equal(t, []string{"owner", "editor"}, p.RoleNames())
+}
+
+func TestTheVocabularyIsClosed(t *testing.T) {
+	require.Equal(t, []string{"workspaces", "automations", "pages", "apps", "files", "events", "secrets"}, access.Subjects())
+	require.Equal(t, []string{"create", "read"}, access.Actions("events"))
+	require.Nil(t, access.Actions("all"))
+}

@@ -1,0 +1,126 @@
+// Package user holds the rules of an account: who it is, how it shows that it is
+// them, and what of it may be changed. Passwords arrive hashed and TOTP secrets
+// sealed: nothing here could give either away.
+package user
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"svc/domain"
+)
+
+// Decider is the rule of the user aggregate.
+var Decider = domain.Decider[State, Command]{Kind: "user", Version: 1, Decide: decide, Evolve: evolve}
+
+// Stream returns the stream of the user with this id. Users belong to the
+// platform, not to a workspace.
+func Stream(id string) domain.StreamID { return Decider.Stream(domain.Platform, id) }
+
+// Status tells whether an account may sign in.
+type Status string
+
+// The states of an account.
+const (
+	Pending     Status = "pending"     // nobody has confirmed it yet
+	Validated   Status = "validated"   // may sign in
+	Deactivated Status = "deactivated" // may not sign in any more
+)
+
+// The second factors.
+const (
+	MFANone = "none"
+	MFATOTP = "totp"
+)
+
+// The providers of identities that are the platform's own.
+const (
+	Local     = "svc"       // a password kept here
+	Anonymous = "anonymous" // a visitor
+)
+
+// Identity is how a provider knows a user.
+type Identity struct {
+	ID    string `json:"id"`
+	Email string `json:"email,omitempty"` // as the provider tells it
+}
+
+// User is what may be shown of an account.
+type User struct {
+	ID        string                     `json:"id"`
+	Email     string                     `json:"email,omitempty"` // lower case; "" for visitors
+	FirstName string                     `json:"firstName"`
+	LastName  string                     `json:"lastName"`
+	Photo     string                     `json:"photo,omitempty"`
+	Language  string                     `json:"language,omitempty"`
+	Status    Status                     `json:"status"`
+	Meta      map[string]json.RawMessage `json:"meta"`
+	AuthData  map[string]Identity        `json:"authData"` // by provider
+	MFA       string                     `json:"mfa"`
+	Groups    []string                   `json:"groups"`
+}
+
+// Credentials are the part of an account that is never shown.
+type Credentials struct {
+	EmailProven bool   `json:"emailProven,omitempty"` // somebody showed to own the address
+	Password    string `json:"password,omitempty"`    // argon2id text; "": none
+	TOTP        []byte `json:"totp,omitempty"`        // sealed secret
+	OfferedTOTP []byte `json:"offeredTotp,omitempty"` // sealed secret that awaits its first code
+	TOTPStep    int64  `json:"totpStep,omitempty"`    // of the last code that was accepted
+}
+
+// Fingerprint names the password without telling it, nor its hash: what was
+// issued for one password can be refused after another took its place.
+func (c Credentials) Fingerprint() string {
+	sum := sha256.Sum256([]byte(c.Password))
+	return hex.EncodeToString(sum[:8])
+}
+
+// State is an account. The zero State is one that does not exist.
+type State struct {
+	User
+	Credentials Credentials `json:"credentials"`
+	Deleted     bool        `json:"deleted,omitempty"`
+}
+
+// Exists reports whether there is such an account.
+func (s State) Exists() bool { return s.ID != "" && !s.Deleted }
+
+// Super reports whether u is a super admin: a validated account that showed to
+// own one of the addresses in admins, in whatever case those are written.
+func (u User) Super(emailProven bool, admins []string) bool {
+	return u.Status == Validated && emailProven && u.Email != "" &&
+		slices.ContainsFunc(admins, func(admin string) bool { return NormalEmail(admin) == u.Email })
+}
+
+// NormalEmail returns the form in which addresses are kept and compared.
+func NormalEmail(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
+
+func evolve(s State, ev domain.Event) State {
+	switch e := ev.(type) {
+	case SignedUp:
+		return State{User: e.User, Credentials: e.Credentials}
+	case Created:
+		return State{User: e.User, Credentials: e.Credentials}
+	case Updated:
+		return State{User: e.User, Credentials: e.Credentials}
+	case PasswordReset:
+		return State{User: e.User, Credentials: e.Credentials}
+	case CodeAccepted:
+		s.Credentials.TOTPStep = e.Step
+	case Deleted:
+		return State{User: User{ID: s.ID}, Deleted: true}
+	}
+	return s
+}
+
+// same reports whether two accounts are stored as the same bytes.
+func same(a, b State) bool {
+	before, err := json.Marshal(a)
+	after, err2 := json.Marshal(b)
+	return err == nil && err2 == nil && bytes.Equal(before, after)
+}

@@ -1,0 +1,152 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"svc/commands"
+	"svc/domain"
+	"svc/domain/access"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// getSecurity handles GET /v2/workspaces/{workspaceId}/security.
+func getSecurity(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		doc, err := accessOf(d, workspaceID(r))
+		if err != nil {
+			return nil, err
+		}
+		return securityAnswer(doc.Security, doc.Revision)
+	}
+}
+
+// putSecurity handles PUT /v2/workspaces/{workspaceId}/security.
+func putSecurity(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		var in access.Security
+		if err := gateway.Decode(r, &in); err != nil {
+			return nil, err
+		}
+		done, err := d.Workspaces.Secure(r.Context(), workspaceID(r), in, ifMatch(r))
+		if err != nil {
+			return nil, err
+		}
+		settle(r.Context(), d.ReadModel)
+		return securityAnswer(done.State.Security, done.State.SecurityRevision)
+	}
+}
+
+func securityAnswer(s access.Security, revision uint64) (any, error) {
+	body, err := json.Marshal(s)
+	return tagged{body, revision}, err
+}
+
+// ifMatch is what the caller bases a change on.
+func ifMatch(r *http.Request) string { return strings.Join(r.Header.Values("If-Match"), ",") }
+
+// accessOf returns who may do what in a workspace, as the read model has it.
+func accessOf(d Deps, id string) (doc projections.AccessDocument, err error) {
+	var ok bool
+	err = d.ReadModel.View(func(r projections.Reader) (err error) {
+		doc, _, ok, err = projections.Access{}.Get(r, id, 0)
+		return err
+	})
+	if err == nil && !ok {
+		err = noWorkspace(id)
+	}
+	return doc, err
+}
+
+// roleMeta is an item of the list of roles.
+type roleMeta struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	BuiltIn     bool   `json:"builtIn"`
+}
+
+// listRoles handles GET /v2/workspaces/{workspaceId}/security/roles.
+func listRoles(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		id := workspaceID(r)
+		doc, err := accessOf(d, id)
+		if err != nil {
+			return nil, err
+		}
+		policy, err := access.Compile(id, doc.Security)
+		if err != nil {
+			return nil, err
+		}
+		var roles []roleMeta
+		for i, name := range policy.RoleNames() {
+			roles = append(roles, roleMeta{name, doc.Security.Authorizations.Roles[name].Description, i < 2})
+		}
+		return roles, nil
+	}
+}
+
+// explain handles GET /v2/workspaces/{workspaceId}/security/explain.
+func explain(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		q := gateway.NewQuery(r)
+		action, subject, user, object := q.Required("action"), q.Required("subject"), q.Text("user"), q.Text("id")
+		if err := q.Err(); err != nil {
+			return nil, err
+		}
+		if err := knownWords(action, subject); err != nil {
+			return nil, err
+		}
+		id, rights := workspaceID(r), gateway.GrantFrom(r.Context()).Rights
+		if user != "" {
+			who, ok, err := d.Access.PrincipalOf(user)
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				return nil, noUser(user)
+			}
+			if rights, _, err = d.Access.RightsOf(who, id); err != nil {
+				return nil, err
+			}
+		}
+		return rights.May(action, subject, objectOf(subject, object, id)), nil
+	}
+}
+
+// knownWords refuses an action or a subject that no rule can speak of.
+func knownWords(action, subject string) error {
+	actions := access.Actions(subject)
+	if actions == nil {
+		return domain.Refuse(domain.CodeInvalidParameter, "subject must be one of %s", strings.Join(access.Subjects(), ", ")).With("parameter", "subject")
+	}
+	for _, known := range actions {
+		if action == known {
+			return nil
+		}
+	}
+	return domain.Refuse(domain.CodeInvalidParameter, "action must be one of %s", strings.Join(actions, ", ")).With("parameter", "action")
+}
+
+// objectOf is an object of a workspace of which the id is known and nothing
+// else.
+func objectOf(subject, id, workspaceID string) access.Object {
+	switch subject {
+	case "workspaces":
+		return nil
+	case "automations":
+		return access.Fields{"id": id, "slug": id, "runningWorkspaceId": workspaceID}
+	case "events":
+		return access.Fields{"id": id, "source": map[string]any{"workspaceId": workspaceID, "serviceTopic": "topic:runtime:emit"}}
+	case "secrets":
+		return access.Fields{"name": id, "workspaceId": workspaceID}
+	}
+	return access.Fields{"id": id, "slug": id, "workspaceId": workspaceID}
+}
+
+func noUser(id string) error {
+	return domain.Refuse(domain.CodeNotFound, "there is no such user").With("resource", "user").With("id", id)
+}
+
+var _ Workspaces = commands.Workspaces{}

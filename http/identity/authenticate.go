@@ -1,0 +1,199 @@
+package identity
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"svc/commands"
+	"svc/commands/sessions"
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/user"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// Authenticate implements gateway.Authenticator. What this node knows may lag
+// behind the other nodes, so it is brought up to date first; and what is unknown
+// here may have been made a moment ago, so a refusal is asked for twice.
+func (i *Identity) Authenticate(ctx context.Context, c gateway.Credentials) (gateway.Caller, error) {
+	if err := i.o.Current(ctx); err != nil {
+		return gateway.Caller{}, err
+	}
+	caller, err := i.identify(ctx, c)
+	if code := domain.CodeOf(err); code != domain.CodeInvalidToken && code != domain.CodeInvalidCredentials {
+		return caller, err
+	}
+	if i.o.Fresh(ctx) != nil {
+		return caller, err
+	}
+	return i.identify(ctx, c)
+}
+
+// identify finds the user and the key of the credentials.
+func (i *Identity) identify(ctx context.Context, c gateway.Credentials) (gateway.Caller, error) {
+	caller := gateway.Caller{Principal: &access.Principal{}}
+	token := c.Bearer
+	if token == "" {
+		token = c.Cookie
+	}
+	var err error
+	switch {
+	case strings.HasPrefix(token, AccessTokenPrefix):
+		err = i.byAccessToken(token, &caller)
+	case token != "":
+		err = i.byJWT(ctx, token, &caller)
+	}
+	if err == nil && c.APIKey != "" {
+		err = i.byAPIKey(c.APIKey, &caller)
+	}
+	return caller, err
+}
+
+// AccessTokenPrefix begins every access token.
+const AccessTokenPrefix = "at:"
+
+// accessTokenScopes are those of access tokens: all but settings.
+var accessTokenScopes = []string{
+	"workspaces:read", "workspaces:write", "events:read", "events:write", "webhooks", "pages:read", "files:read", "files:write",
+}
+
+func (i *Identity) byAccessToken(token string, caller *gateway.Caller) error {
+	var found projections.AccessToken
+	var known bool
+	err := i.o.ReadModel.View(func(r projections.Reader) (err error) {
+		found, known, err = projections.AccessTokens{}.ByHash(r, commands.HashSecret(token))
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case !known:
+		return domain.Refuse(domain.CodeInvalidToken, "the access token is unknown or was revoked")
+	case !found.ExpiresAt.After(i.o.Now()):
+		return domain.Refuse(domain.CodeTokenExpired, "the access token has expired")
+	}
+	caller.SessionID, caller.Scopes = AccessTokenPrefix+found.ID, accessTokenScopes
+	if err := i.admit(found.UserID, false, caller); err != nil {
+		return err
+	}
+	caller.Expires = found.ExpiresAt
+	i.o.Used(found.ID)
+	return nil
+}
+
+func (i *Identity) byJWT(ctx context.Context, token string, caller *gateway.Caller) error {
+	claims, err := i.o.Tokens.Verify(ctx, token)
+	if err != nil {
+		return err
+	}
+	session, live, err := i.o.Sessions.Get(ctx, claims.Subject, claims.SessionID)
+	if err != nil {
+		return err
+	}
+	if !live {
+		return domain.Refuse(domain.CodeInvalidToken, "the session has ended")
+	}
+	if claims.Scope != "" {
+		caller.Scopes = strings.Fields(claims.Scope)
+	}
+	caller.SessionID, caller.MFAPending = session.ID, session.MFAPending
+	caller.Expires = earlier(claims.ExpiresAt, session.Expires)
+	return i.admit(session.UserID, session.Anonymous, caller)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// admit fills in the user. A visitor has no account as long as they own nothing.
+func (i *Identity) admit(userID string, visitor bool, caller *gateway.Caller) error {
+	var found projections.UserBrief
+	var known bool
+	err := i.o.ReadModel.View(func(r projections.Reader) (err error) {
+		found, known, err = projections.Users{}.Brief(r, userID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !known && !visitor || known && found.Status != user.Validated {
+		return domain.Refuse(domain.CodeInvalidToken, "the account is not in use")
+	}
+	caller.Kind, caller.UserID = gateway.KindUser, userID
+	caller.Anonymous = visitor || onlyVisitor(found.AuthData)
+	caller.Super = known && found.Super(i.o.SuperAdmins())
+	if caller.Super {
+		caller.Role = "superAdmin"
+	}
+	*caller.Principal = access.Principal{
+		UserID: userID, SessionID: caller.SessionID, Email: found.Email, Super: caller.Super, AuthData: authData(found.AuthData),
+		Key: caller.Principal.Key,
+	}
+	return nil
+}
+
+// onlyVisitor reports whether an account has no other identity than that of a
+// visitor.
+func onlyVisitor(data map[string]user.Identity) bool {
+	_, visitor := data[user.Anonymous]
+	return visitor && len(data) == 1
+}
+
+// authData is what conditions of roles are tested on.
+func authData(data map[string]user.Identity) map[string]map[string]any {
+	all := make(map[string]map[string]any, len(data))
+	for provider, identity := range data {
+		all[provider] = map[string]any{"id": identity.ID, "email": identity.Email}
+	}
+	return all
+}
+
+// compiledKey is an API key made ready, as of one event of it.
+type compiledKey struct {
+	seq uint64
+	key *access.Key
+}
+
+func (i *Identity) byAPIKey(value string, caller *gateway.Caller) error {
+	var found projections.APIKey
+	var known bool
+	err := i.o.ReadModel.View(func(r projections.Reader) (err error) {
+		found, known, err = projections.APIKeys{}.ByHash(r, commands.HashSecret(value))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !known || found.Disabled || !found.ExpiresAt.IsZero() && !found.ExpiresAt.After(i.o.Now()) {
+		return domain.Refuse(domain.CodeInvalidCredentials, "the API key is unknown, disabled or expired")
+	}
+	ready, err := i.compileKey(found)
+	if err != nil {
+		return err
+	}
+	caller.KeyID, caller.Principal.Key = found.ID, ready
+	if caller.Kind == gateway.KindNone {
+		caller.Kind = gateway.KindAPIKey
+	}
+	i.o.Used(found.ID)
+	return nil
+}
+
+func (i *Identity) compileKey(found projections.APIKey) (*access.Key, error) {
+	if have, ok := i.keys.GetIfPresent(found.ID); ok && have.seq == found.Seq {
+		return have.key, nil
+	}
+	key, err := access.CompileKey(found.ID, found.WorkspaceID, found.Rules)
+	if err != nil {
+		return nil, err
+	}
+	i.keys.Set(found.ID, compiledKey{found.Seq, key})
+	return key, nil
+}
+
+var _ Sessions = (*sessions.Sessions)(nil)

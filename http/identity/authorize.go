@@ -1,0 +1,131 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+
+	"svc/domain"
+	"svc/domain/access"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// compiledWorkspace is the access of a workspace made ready, as of one event.
+type compiledWorkspace struct {
+	seq       uint64
+	workspace *access.Workspace
+}
+
+// Authorize implements gateway.Authorizer. A right on the workspace itself is
+// decided here. Of what is inside, only whether some of it may be allowed: which,
+// the handler decides with the Rights of the grant, once it has the object.
+func (i *Identity) Authorize(_ context.Context, c gateway.Caller, p gateway.Permission, workspaceID string) (gateway.Grant, error) {
+	action, ok := p.(gateway.Action)
+	if !ok {
+		return gateway.Grant{}, fmt.Errorf("identity: %s is no action", p)
+	}
+	rights, found, err := i.Rights(c, workspaceID)
+	if err != nil {
+		return gateway.Grant{}, err
+	}
+	if !found {
+		return gateway.Grant{}, i.unknown(c, workspaceID, action, rights)
+	}
+	grant := gateway.Grant{InWorkspace: rights.Any(), WorkspaceID: workspaceID, Rights: rights}
+	if action.Subject == "workspaces" {
+		return grant, i.refuse(c, rights.Check(action.Action, action.Subject, nil))
+	}
+	if !rights.Could(action.Action, action.Subject) {
+		return grant, i.refuse(c, rights.Refusal(action.Action, action.Subject))
+	}
+	return grant, nil
+}
+
+// unknown is the answer about a workspace that does not exist: to super admins
+// that it does not, to all others what they hear of any that they may not see.
+func (i *Identity) unknown(c gateway.Caller, id string, action gateway.Action, rights *access.Rights) error {
+	if c.Super {
+		return domain.Refuse(domain.CodeNotFound, "there is no such workspace").With("resource", "workspace").With("id", id)
+	}
+	return i.refuse(c, rights.Refusal(action.Action, action.Subject))
+}
+
+// refuse asks a caller without a credential for one, rather than telling that
+// they may not.
+func (i *Identity) refuse(c gateway.Caller, err error) error {
+	if err != nil && c.Kind == gateway.KindNone {
+		return domain.Refuse(domain.CodeMissingToken, "a credential is required")
+	}
+	return err
+}
+
+// Rights returns what a caller may do in a workspace; found is false when there
+// is no such workspace.
+func (i *Identity) Rights(c gateway.Caller, workspaceID string) (rights *access.Rights, found bool, err error) {
+	return i.RightsOf(principal(c), workspaceID)
+}
+
+// RightsOf is Rights for somebody who is not the caller.
+func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *access.Rights, found bool, err error) {
+	var w *access.Workspace
+	err = i.o.ReadModel.View(func(r projections.Reader) (err error) {
+		w, err = i.workspace(r, workspaceID)
+		return err
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	if w == nil {
+		return access.Outside(p), false, nil
+	}
+	return w.For(p), true, nil
+}
+
+// Readable returns a filter of workspaces that a caller may read, for lists.
+func (i *Identity) Readable(c gateway.Caller, r projections.Reader) func(workspaceID string) (*access.Rights, bool, error) {
+	p := principal(c)
+	return func(workspaceID string) (*access.Rights, bool, error) {
+		w, err := i.workspace(r, workspaceID)
+		if err != nil || w == nil {
+			return nil, false, err
+		}
+		rights := w.For(p)
+		return rights, rights.Allows("read", "workspaces", nil), nil
+	}
+}
+
+// workspace returns the access of a workspace, compiled once for each change of
+// it; nil when there is no such workspace.
+func (i *Identity) workspace(r projections.Reader, id string) (*access.Workspace, error) {
+	have, _ := i.workspaces.GetIfPresent(id)
+	doc, seq, ok, err := projections.Access{}.Get(r, id, have.seq)
+	if err != nil || !ok {
+		return nil, err
+	}
+	if have.workspace != nil && seq == have.seq {
+		return have.workspace, nil
+	}
+	policy, err := access.Compile(id, doc.Security)
+	if err != nil {
+		return nil, fmt.Errorf("the security document of workspace %s does not compile: %w", id, err)
+	}
+	w := &access.Workspace{Policy: policy, Shares: doc.Shares}
+	i.workspaces.Set(id, compiledWorkspace{seq, w})
+	return w, nil
+}
+
+// PrincipalOf returns whom the evaluator takes a user for who is not signed in
+// here; ok is false when there is no such user.
+func (i *Identity) PrincipalOf(userID string) (p access.Principal, ok bool, err error) {
+	var found projections.UserBrief
+	err = i.o.ReadModel.View(func(r projections.Reader) (err error) {
+		found, ok, err = projections.Users{}.Brief(r, userID)
+		return err
+	})
+	if err != nil || !ok {
+		return p, false, err
+	}
+	return access.Principal{
+		UserID: userID, Email: found.Email, Super: found.Super(i.o.SuperAdmins()), AuthData: authData(found.AuthData),
+	}, true, nil
+}

@@ -1,0 +1,108 @@
+// Package identity finds out who calls and decides what they may do: it is the
+// gateway's Authenticator and Authorizer over the read models, the sessions and
+// the signing keys.
+package identity
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"svc/commands/sessions"
+	"svc/commands/signing"
+	"svc/domain/access"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// Tokens verifies JWTs. It is a *signing.Keys.
+type Tokens interface {
+	Verify(ctx context.Context, token string) (signing.Claims, error)
+}
+
+// Sessions finds live sessions. It is a *sessions.Sessions.
+type Sessions interface {
+	Get(ctx context.Context, userID, id string) (sessions.Session, bool, error)
+}
+
+// ReadModel is what is read. It is a *projections.Models.
+type ReadModel interface {
+	View(fn func(projections.Reader) error) error
+}
+
+// Options configure an Identity; those without a default are required.
+type Options struct {
+	Tokens    Tokens
+	Sessions  Sessions
+	ReadModel ReadModel
+	// Current waits until the read models have what any other node was
+	// acknowledged before. On a node that stands alone it does nothing.
+	Current func(context.Context) error
+	// Fresh waits until the read models have what this node knows to be in the
+	// logs.
+	Fresh func(context.Context) error
+	// SuperAdmins lists the addresses of super admins as they are now.
+	SuperAdmins func() []string
+	CSRFKey     []byte
+	Used        func(id string) // told the id of each access token and API key that is used; default nobody
+
+	Now func() time.Time // default time.Now
+}
+
+// Identity knows callers and their rights. It is safe for concurrent use.
+type Identity struct {
+	o          Options
+	workspaces *otter.Cache[string, compiledWorkspace]
+	keys       *otter.Cache[string, compiledKey]
+}
+
+// Bounds of what is kept compiled.
+const (
+	cachedWorkspaces = 2000
+	cachedKeys       = 2000
+)
+
+// New returns an Identity.
+func New(o Options) (*Identity, error) {
+	if o.Tokens == nil || o.Sessions == nil || o.ReadModel == nil || o.Current == nil || o.Fresh == nil || o.SuperAdmins == nil || len(o.CSRFKey) == 0 {
+		return nil, errors.New("identity: Tokens, Sessions, ReadModel, Current, Fresh, SuperAdmins and CSRFKey are required")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Used == nil {
+		o.Used = func(string) {}
+	}
+	workspaces, err := otter.New(&otter.Options[string, compiledWorkspace]{MaximumSize: cachedWorkspaces})
+	if err != nil {
+		return nil, err
+	}
+	keys, err := otter.New(&otter.Options[string, compiledKey]{MaximumSize: cachedKeys})
+	return &Identity{o: o, workspaces: workspaces, keys: keys}, err
+}
+
+// CSRFToken is what a request with the cookie of a session must show when it
+// writes.
+func (i *Identity) CSRFToken(sessionID string) string {
+	mac := hmac.New(sha256.New, i.o.CSRFKey)
+	mac.Write([]byte(sessionID))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// CheckCSRF reports whether token is that of the caller's session.
+func (i *Identity) CheckCSRF(c gateway.Caller, token string) bool {
+	return c.SessionID != "" && hmac.Equal([]byte(token), []byte(i.CSRFToken(c.SessionID)))
+}
+
+// principal returns who the evaluator takes a caller for.
+func principal(c gateway.Caller) access.Principal {
+	if c.Principal == nil {
+		return access.Principal{UserID: c.UserID, SessionID: c.SessionID, Super: c.Super}
+	}
+	return *c.Principal
+}

@@ -1,0 +1,91 @@
+package projections_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/stretchr/testify/require"
+
+	"svc/domain"
+	"svc/domain/catalog"
+	"svc/domain/keyring"
+	"svc/eventstore"
+	"svc/eventstore/jetstream"
+	"svc/projections"
+)
+
+// openRing opens a log that knows the events of the key ring, and its models.
+func openRing(t *testing.T) (*jetstream.Store, *projections.Models) {
+	t.Helper()
+	events := catalog.Events()
+	for _, f := range []domain.Fact{
+		domain.Describe[keyring.Updated](domain.State, "Keys changed."),
+		domain.Describe[keyring.RuntimeUpdated](domain.State, "Keys changed."),
+	} {
+		events[f.Name] = f
+	}
+	log, err := jetstream.Open(t.Context(), jetstream.Options{Dir: t.TempDir(), Events: events, Log: quiet})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		require.NoError(t, log.Close(ctx))
+	})
+	db, _ := openDB(t, t.TempDir())
+	m, _ := start(t, projections.Options{DB: db, Store: log, Projections: []projections.Projection{projections.Keyring{}}, Known: log.Known})
+	return log, m
+}
+
+func ringOf(t *testing.T, m *projections.Models, known uint64) (ring keyring.State, seq uint64) {
+	t.Helper()
+	require.NoError(t, m.View(func(r projections.Reader) (err error) {
+		ring, seq, err = projections.Keyring{}.Keys(r, known)
+		return err
+	}))
+	return ring, seq
+}
+
+func publicKey(name string) keyring.JWK {
+	k := keyring.JWK{Kty: "EC", Alg: "ES256", Use: "sig", Crv: "P-256", X: name, Y: name}
+	k.KID = k.Thumbprint()
+	return k
+}
+
+func TestTheKeyRingIsWhatItsEventsFold(t *testing.T) {
+	log, m := openRing(t)
+	ring, seq := ringOf(t, m, 0)
+	require.Empty(t, ring)
+	require.Zero(t, seq)
+
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	signing := publicKey("a")
+	var want keyring.State
+	var last uint64
+	for _, cmd := range []keyring.Command{
+		keyring.Start{Signing: signing, Next: publicKey("b"), Now: noon},
+		keyring.Rotate{Signing: signing.KID, New: publicKey("c"), Now: noon.Add(time.Hour), Keep: time.Hour},
+		keyring.Revoke{KID: publicKey("b").KID, New: publicKey("d"), Now: noon.Add(2 * time.Hour)},
+	} {
+		events, err := keyring.Decider.Decide(want, cmd)
+		require.NoError(t, err)
+		commit := eventstore.Commit{Stream: keyring.Stream(), Expected: last}
+		for _, ev := range events {
+			commit.Facts = append(commit.Facts, eventstore.Fact{ID: ulid.Make().String(), Event: ev})
+		}
+		receipt, err := log.Append(t.Context(), commit)
+		require.NoError(t, err)
+		want, last = keyring.Decider.Fold(want, events...), receipt.Position.State
+	}
+	require.NoError(t, m.Fresh(bounded(t)))
+
+	ring, seq = ringOf(t, m, 0)
+	require.Equal(t, want, ring)
+	require.Equal(t, last-1, seq, "the twin changes nothing")
+	ring, again := ringOf(t, m, seq)
+	require.Empty(t, ring, "nothing new")
+	require.Equal(t, seq, again)
+	ring, _ = ringOf(t, m, seq-1)
+	require.Equal(t, want, ring)
+}

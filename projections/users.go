@@ -1,0 +1,214 @@
+package projections
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"svc/domain"
+	"svc/domain/user"
+)
+
+// Users is the read model of accounts. Deleted ones are not in it. Nothing that
+// is checked against a password or a code is here: those are read from the log.
+//
+//	u{id}                  the user, as REST serves it and more
+//	a{id}                  what admitting a request needs of it
+//	e{email}               id
+//	p{provider}\x00{subject} id
+//	c{seq}{id}             as a; seq is that of the user's first event
+type Users struct{}
+
+// User is an account as it is read.
+type User struct {
+	user.User
+	EmailProven bool   `json:"emailProven,omitempty"`
+	HasPassword bool   `json:"hasPassword,omitempty"`
+	Seq         uint64 `json:"seq"`   // of the event that last changed it
+	First       uint64 `json:"first"` // of the event that made it
+	CreatedAt   string `json:"createdAt"`
+	CreatedBy   string `json:"createdBy"`
+	UpdatedAt   string `json:"updatedAt"`
+	UpdatedBy   string `json:"updatedBy"`
+}
+
+// UserBrief is what admitting a request, and searching, needs of an account.
+type UserBrief struct {
+	ID          string                   `json:"id"`
+	Email       string                   `json:"email,omitempty"`
+	EmailProven bool                     `json:"emailProven,omitempty"`
+	FirstName   string                   `json:"firstName,omitempty"`
+	LastName    string                   `json:"lastName,omitempty"`
+	Status      user.Status              `json:"status"`
+	MFA         string                   `json:"mfa"`
+	AuthData    map[string]user.Identity `json:"authData"`
+	Groups      []string                 `json:"groups"`
+	CreatedAt   time.Time                `json:"createdAt"`
+}
+
+// Super reports whether the account is one of the super admins in admins.
+func (b UserBrief) Super(admins []string) bool {
+	return user.User{Email: b.Email, Status: b.Status}.Super(b.EmailProven, admins)
+}
+
+// Name implements Projection.
+func (Users) Name() string { return "users.1" }
+
+// Log implements Projection.
+func (Users) Log() domain.Log { return domain.State }
+
+// Apply implements Projection.
+func (p Users) Apply(tx Tx, ev domain.Recorded) error {
+	switch e := ev.Data.(type) {
+	case user.SignedUp:
+		return p.create(tx, ev, e.User, e.Credentials)
+	case user.Created:
+		return p.create(tx, ev, e.User, e.Credentials)
+	case user.Updated:
+		return p.update(tx, ev, e.User, e.Credentials)
+	case user.PasswordReset:
+		return p.update(tx, ev, e.User, e.Credentials)
+	case user.Deleted:
+		old, err := p.stored(tx, e.UserID)
+		if err != nil {
+			return err
+		}
+		return p.drop(tx, old)
+	}
+	return nil
+}
+
+func (p Users) create(tx Tx, ev domain.Recorded, u user.User, c user.Credentials) error {
+	return p.put(tx, ev, User{User: u, First: ev.Seq, CreatedAt: ev.At.UTC().Format(timestamp), CreatedBy: ev.Meta.UserID}, c)
+}
+
+func (p Users) update(tx Tx, ev domain.Recorded, u user.User, c user.Credentials) error {
+	old, err := p.stored(tx, u.ID)
+	if err != nil {
+		return err
+	}
+	if err := p.drop(tx, old); err != nil {
+		return err
+	}
+	old.User = u
+	return p.put(tx, ev, old, c)
+}
+
+// stored returns the user that an event is about.
+func (Users) stored(tx Tx, id string) (u User, err error) {
+	value, ok, err := tx.Get(userKey(id))
+	if err != nil {
+		return u, err
+	}
+	if !ok {
+		return u, fmt.Errorf("user %s was never made", id)
+	}
+	return u, json.Unmarshal(value, &u)
+}
+
+func (p Users) put(tx Tx, ev domain.Recorded, u User, c user.Credentials) error {
+	u.EmailProven, u.HasPassword = c.EmailProven, c.Password != ""
+	u.Seq, u.UpdatedAt, u.UpdatedBy = ev.Seq, ev.At.UTC().Format(timestamp), ev.Meta.UserID
+	body, err := json.Marshal(u)
+	if err != nil {
+		return err
+	}
+	brief, err := json.Marshal(u.brief())
+	if err != nil {
+		return err
+	}
+	err = tx.Set(userKey(u.ID), body)
+	for _, key := range [][]byte{briefKey(u.ID), userOrderKey(u.First, u.ID)} {
+		if err == nil {
+			err = tx.Set(key, brief)
+		}
+	}
+	for _, key := range userNames(u) {
+		if err == nil {
+			err = tx.Set(key, []byte(u.ID))
+		}
+	}
+	return err
+}
+
+// drop removes every key of u.
+func (Users) drop(tx Tx, u User) (err error) {
+	keys := append(userNames(u), userKey(u.ID), briefKey(u.ID), userOrderKey(u.First, u.ID))
+	for _, key := range keys {
+		if err == nil {
+			err = tx.Delete(key)
+		}
+	}
+	return err
+}
+
+func (u User) brief() UserBrief {
+	created, _ := time.Parse(timestamp, u.CreatedAt) // of our own making
+	return UserBrief{
+		ID: u.ID, Email: u.Email, EmailProven: u.EmailProven, FirstName: u.FirstName, LastName: u.LastName,
+		Status: u.Status, MFA: u.MFA, AuthData: u.AuthData, Groups: u.Groups, CreatedAt: created,
+	}
+}
+
+// Get returns the user with this id; ok is false when there is none.
+func (p Users) Get(r Reader, id string) (u User, ok bool, err error) {
+	value, ok, err := r.Get(p, userKey(id))
+	if err != nil || !ok {
+		return User{}, false, err
+	}
+	err = json.Unmarshal(value, &u)
+	return u, err == nil, err
+}
+
+// Brief returns what admitting a request needs of the user with this id; ok is
+// false when there is none.
+func (p Users) Brief(r Reader, id string) (b UserBrief, ok bool, err error) {
+	value, ok, err := r.Get(p, briefKey(id))
+	if err != nil || !ok {
+		return UserBrief{}, false, err
+	}
+	err = json.Unmarshal(value, &b)
+	return b, err == nil, err
+}
+
+// ByEmail returns the user with this address, in whatever case it is written.
+func (p Users) ByEmail(r Reader, email string) (User, bool, error) {
+	return p.named(r, emailKey(user.NormalEmail(email)))
+}
+
+// ByIdentity returns the user whom a provider knows as subject.
+func (p Users) ByIdentity(r Reader, provider, subject string) (User, bool, error) {
+	return p.named(r, identityKey(provider, subject))
+}
+
+func (p Users) named(r Reader, key []byte) (User, bool, error) {
+	id, ok, err := r.Get(p, key)
+	if err != nil || !ok {
+		return User{}, false, err
+	}
+	return p.Get(r, string(id))
+}
+
+// userNames are the keys under which u is found.
+func userNames(u User) (keys [][]byte) {
+	if u.Email != "" {
+		keys = append(keys, emailKey(u.Email))
+	}
+	for provider, identity := range u.AuthData {
+		keys = append(keys, identityKey(provider, identity.ID))
+	}
+	return keys
+}
+
+func userKey(id string) []byte     { return append([]byte{'u'}, id...) }
+func briefKey(id string) []byte    { return append([]byte{'a'}, id...) }
+func emailKey(email string) []byte { return append([]byte{'e'}, email...) }
+
+func identityKey(provider, subject string) []byte {
+	return append(append([]byte{'p'}, provider...), "\x00"+subject...)
+}
+
+func userOrderKey(seq uint64, id string) []byte {
+	return append(binary.BigEndian.AppendUint64([]byte{'c'}, seq), id...)
+}

@@ -1,0 +1,208 @@
+package streams_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/streams"
+)
+
+// crew counts who works, and complains when two do.
+type crew struct {
+	mu      sync.Mutex
+	working string
+	turns   []string
+	two     bool
+}
+
+// work is what name does under the lease until it is told to stop.
+func (c *crew) work(name string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		c.mu.Lock()
+		c.two = c.two || c.working != ""
+		c.working, c.turns = name, append(c.turns, name)
+		c.mu.Unlock()
+		<-ctx.Done()
+		c.mu.Lock()
+		c.working = ""
+		c.mu.Unlock()
+		return context.Cause(ctx)
+	}
+}
+
+func (c *crew) now() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.working
+}
+
+// hold runs a lease until the returned function is called.
+func hold(t *testing.T, l streams.Lease, work func(context.Context) error) (stop func()) {
+	t.Helper()
+	l.Name, l.Log = "rotation", quiet
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := l.Hold(ctx, work); err != nil {
+			t.Error(err)
+		}
+	})
+	return func() { cancel(); running.Wait() }
+}
+
+// pass lets time go by in the bubble, and everyone act on it.
+func pass(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-t.Context().Done():
+	case <-time.After(d):
+	}
+	synctest.Wait()
+}
+
+func TestOneWorksAndTheNextFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c crew
+		b := &memory{}
+		stopA := hold(t, streams.Lease{Bucket: b}, c.work("a"))
+		synctest.Wait()
+		stopB := hold(t, streams.Lease{Bucket: b}, c.work("b"))
+		pass(t, time.Hour)
+		require.Equal(t, "a", c.now(), "as long as it renews")
+
+		stopA()
+		pass(t, time.Minute)
+		require.Equal(t, "b", c.now(), "the lease was given back")
+		stopB()
+		require.False(t, c.two)
+		require.Equal(t, []string{"a", "b"}, c.turns)
+	})
+}
+
+func TestADeadHolderIsReplacedAfterItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c crew
+		b := &memory{}
+		_, err := b.Create(t.Context(), "rotation", []byte(`{"holder":"dead"}`))
+		require.NoError(t, err)
+		stop := hold(t, streams.Lease{Bucket: b}, c.work("b"))
+		pass(t, 3*time.Minute-time.Second)
+		require.Empty(t, c.now())
+		pass(t, time.Second)
+		require.Equal(t, "b", c.now())
+		stop()
+	})
+}
+
+// A holder that no longer reaches the bucket stops before another one begins,
+// and takes its turn again later.
+func TestAHolderThatIsCutOffStopsInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c crew
+		shared := &memory{}
+		cut := &cable{memory: shared}
+		stopA := hold(t, streams.Lease{Bucket: cut}, c.work("a"))
+		synctest.Wait()
+		stopB := hold(t, streams.Lease{Bucket: shared}, c.work("b"))
+		pass(t, 10*time.Minute)
+		require.Equal(t, "a", c.now())
+
+		cut.set(true)
+		pass(t, 10*time.Minute)
+		require.Equal(t, "b", c.now())
+		cut.set(false)
+		pass(t, 10*time.Minute)
+		require.Equal(t, "b", c.now())
+		stopB()
+		pass(t, time.Minute)
+		require.Equal(t, "a", c.now())
+		stopA()
+		require.False(t, c.two, "never two at once")
+	})
+}
+
+// cable is a way to the bucket that can be cut.
+type cable struct {
+	*memory
+	mu  sync.Mutex
+	cut bool
+}
+
+func (c *cable) set(cut bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut = cut
+}
+
+var errCut = errors.New("cut")
+
+func (c *cable) fault() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut {
+		return errCut
+	}
+	return nil
+}
+
+func (c *cable) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	if err := c.fault(); err != nil {
+		return nil, 0, err
+	}
+	return c.memory.Get(ctx, key)
+}
+
+func (c *cable) Update(ctx context.Context, key string, text []byte, revision uint64) (uint64, error) {
+	if err := c.fault(); err != nil {
+		return 0, err
+	}
+	return c.memory.Update(ctx, key, text, revision)
+}
+
+func TestAShortOutageAndALostAnswerCostNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c crew
+		b := &memory{}
+		stop := hold(t, streams.Lease{Bucket: b}, c.work("a"))
+		pass(t, 30*time.Second)
+		b.set(func(m *memory) { m.down = true })
+		pass(t, time.Minute)
+		b.set(func(m *memory) { m.down = false })
+		pass(t, 2*time.Minute)
+		b.set(func(m *memory) { m.lose = true })
+		pass(t, 10*time.Minute)
+		stop()
+		require.Equal(t, []string{"a"}, c.turns)
+	})
+}
+
+func TestWorkThatEndsByItselfEndsTheHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &memory{}
+		broken := errors.New("broken")
+		l := streams.Lease{Bucket: b, Name: "rotation", Log: quiet}
+		require.ErrorIs(t, l.Hold(t.Context(), func(context.Context) error { return broken }), broken)
+		require.NoError(t, l.Hold(t.Context(), func(context.Context) error { return nil }), "and gives the lease back")
+	})
+}
+
+func TestOnlyOneOfManyHoldsARealLease(t *testing.T) {
+	t.Parallel()
+	b := openBucket(t, openStore(t), "LEASES")
+	var c crew
+	var stops []func()
+	for range 5 {
+		stops = append(stops, hold(t, streams.Lease{Bucket: b, TTL: 3 * time.Second}, c.work("x")))
+	}
+	require.Eventually(t, func() bool { return c.now() != "" }, 10*time.Second, time.Millisecond)
+	for _, stop := range stops {
+		stop()
+	}
+	require.False(t, c.two)
+}
