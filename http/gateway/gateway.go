@@ -56,7 +56,8 @@ type Gateway struct {
 	live     occupancy // streams
 
 	handler http.Handler
-	working sync.WaitGroup // handlers, also those that outlive their request
+	crew    *crew          // handlers, also those that outlive their request
+	working sync.WaitGroup // handlers that write by themselves, and who waits for those that outlived their request
 	owned   sync.WaitGroup // the settling goroutine
 
 	life      context.Context // ends when Close gives up waiting
@@ -87,6 +88,7 @@ func New(opts Options) (*Gateway, error) {
 	g.handler = g.chain(compress)
 	g.life, g.end = context.WithCancel(context.Background())
 	g.streaming, g.quit = context.WithCancel(g.life)
+	g.crew = newCrew(g.streaming)
 	g.owned.Go(func() { g.limits.run(g.streaming) })
 	return g, nil
 }
@@ -191,6 +193,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		g.crew.wait()
 		g.working.Wait()
 		g.failures.close()
 		g.owned.Wait()

@@ -26,7 +26,7 @@ func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 // task is a handler whose result is rendered already.
 type task func(*http.Request) (*reply, error)
 
-// await runs work in its own goroutine and waits for it for as long as the
+// await runs work on another goroutine and waits for it for as long as the
 // request timeout. Past it the caller is told 504, and work goes on alone.
 //
 // What becomes of its context depends on what it does. A read is cancelled when
@@ -42,7 +42,7 @@ func (g *Gateway) await(r *http.Request, work task) (rp *reply, done func(), err
 	ctx, cancel := g.workContext(r.Context(), ex.writes(r))
 	finished := make(chan outcome, 1)
 	ex.slot.keep()
-	g.working.Go(func() {
+	g.crew.run(func() {
 		defer ex.slot.drop()
 		finished <- attempt(work, r.WithContext(ctx))
 	})
