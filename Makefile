@@ -95,6 +95,10 @@ $(LINTER): tools/go.mod tools/go.sum
 arch: ## check the map of the house: imports, folders, budgets
 	$(GO) test -count=1 -run 'TestTheHouse|TestABrokenRule|TestWhatIsAllowed' ./cmd/svc
 
+.PHONY: authz-matrix
+authz-matrix: ## ask every route as every kind of caller; writes docs/authz-matrix.md
+	$(GO) test -count=1 -timeout 5m -run TestAuthorizationMatrix ./cmd/node -update
+
 .PHONY: golden
 golden: ## rewrite the files that are generated from tables, and all golden files
 	@for dir in $(GOLDEN); do $(GO) test -count=1 "$$dir" -update; done

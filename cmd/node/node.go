@@ -19,9 +19,11 @@ import (
 	"svc/cmd/settings"
 	"svc/commands"
 	"svc/commands/accounts"
+	"svc/commands/signing"
 	"svc/domain"
 	"svc/eventstore/jetstream"
 	"svc/http/gateway"
+	"svc/http/identity"
 	"svc/projections"
 )
 
@@ -214,6 +216,12 @@ func (n *Node) Addr() net.Addr { return n.listener.Addr() }
 
 // Store is the log of this node, for the commands of the operator.
 func (n *Node) Store() *jetstream.Store { return n.store }
+
+// Identity knows callers and their rights.
+func (n *Node) Identity() *identity.Identity { return n.people.identity }
+
+// Keys are the keys that sign tokens.
+func (n *Node) Keys() *signing.Keys { return n.people.keys }
 
 // Models are the read models of this node.
 func (n *Node) Models() *projections.Models { return n.models }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -88,11 +89,22 @@ func (rt *router) add(table *mux.Router, route *Route) error {
 	return nil
 }
 
+// keysPath is where API keys live. The contract matches their word ignoring case.
+var keysPath = regexp.MustCompile(`^((?:/v[0-9]+)?/workspaces/[^/]+/security/)(?i:apikeys)(/[^/]*)?$`)
+
+// foldKeys writes the word of the API keys as the table does.
+func foldKeys(path string) string {
+	if !strings.Contains(path, "/security/") {
+		return path
+	}
+	return keysPath.ReplaceAllString(path, "${1}apikeys${2}")
+}
+
 // find fills in the version, route and variables of ex, or why there is none.
 func (rt *router) find(ex *exchange, r *http.Request, method string) {
 	var prefix string
 	var table *mux.Router
-	at := probe(r, method, trimSlash(r.URL.EscapedPath()))
+	at := probe(r, method, foldKeys(trimSlash(r.URL.EscapedPath())))
 	ex.template = unmatched
 	if m, ok := match(rt.conditional, at); ok {
 		ex.version = stable(rt.versions)

@@ -78,7 +78,9 @@ func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *acc
 	if w == nil {
 		return access.Outside(p), false, nil
 	}
-	return w.For(p), true, nil
+	asked := *w
+	asked.Self = newSelf(i.o.ReadModel, workspaceID)
+	return asked.For(p), true, nil
 }
 
 // Readable returns a filter of workspaces that a caller may read, for lists.
@@ -89,7 +91,9 @@ func (i *Identity) Readable(c gateway.Caller, r projections.Reader) func(workspa
 		if err != nil || w == nil {
 			return nil, false, err
 		}
-		rights := w.For(p)
+		asked := *w
+		asked.Self = newSelf(i.o.ReadModel, workspaceID)
+		rights := asked.For(p)
 		return rights, rights.Allows("read", "workspaces", nil), nil
 	}
 }

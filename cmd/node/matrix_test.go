@@ -1,0 +1,279 @@
+package node_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/commands/signing"
+	"svc/domain"
+	"svc/domain/access"
+	"svc/http/gateway"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/authz-matrix.md")
+
+const matrixFile = "../../docs/authz-matrix.md"
+
+// caller is one kind of caller: a column of the matrix.
+type caller struct {
+	name   string
+	header http.Header
+	// What the model knows of them.
+	refused  domain.Code // their credential does not hold at all
+	user     bool        // a user stands behind it
+	session  bool        // a session does
+	visitor  bool
+	super    bool
+	internal bool
+	scopes   []string            // nil: all
+	role     string              // in the workspace "own"
+	actions  []string            // on workspaces, in "own", besides those of the role
+	places   map[string][]string // rights elsewhere
+}
+
+// The places of a workspace route. "deleted" comes with deletion.
+var places = []string{"own", "other", "platform", "unknown"}
+
+// TestAuthorizationMatrix asks every route of the table as every kind of caller
+// in every place, holds each answer against a model of the contract, and the
+// whole against the page that is read by people. A route that the model does not
+// know fails.
+func TestAuthorizationMatrix(t *testing.T) {
+	s := newService(t, "DISABLE_RATE_LIMIT=yes", "ADMIN_PASSWORD=correct horse battery", "ACCOUNT_VALIDATION_METHOD=auto", "MAX_CONCURRENT_REQUESTS=1000")
+	s.known = nil
+	s.start(t)
+	m := newMatrix(t, s)
+	page := m.page(t)
+	if *update {
+		require.NoError(t, os.WriteFile(matrixFile, []byte(page), 0o644))
+	}
+	want, err := os.ReadFile(matrixFile)
+	require.NoError(t, err, "run: make authz-matrix")
+	require.Equal(t, string(want), page, "docs/authz-matrix.md is out of date; run: make authz-matrix")
+}
+
+// matrix is what the requests need.
+type matrix struct {
+	service *service
+	callers []caller
+	ids     map[string]string // of the workspaces, by place
+}
+
+// newMatrix makes the people, their credentials and their workspaces.
+func newMatrix(t *testing.T, s *service) *matrix {
+	t.Helper()
+	login := func(email, password string) (id, session, token string) {
+		got := s.call(t, "POST", "/v2/login", nil, fmt.Sprintf(`{"email":%q,"password":%q}`, email, password))
+		require.Equal(t, 200, got.StatusCode, "%s", got.body)
+		f := got.json(t)
+		return f["userId"].(string), f["sessionId"].(string), f["token"].(string)
+	}
+	bearer := func(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
+	must := func(method, path string, h http.Header, body string) map[string]any {
+		got := s.call(t, method, path, h, body)
+		require.Less(t, got.StatusCode, 300, "%s %s: %s", method, path, got.body)
+		return got.json(t)
+	}
+	tokens, users, sessions := map[string]string{}, map[string]string{}, map[string]string{}
+	for _, name := range []string{"owner", "editor", "reader", "stranger"} {
+		email := name + "@example.org"
+		must("POST", "/v2/signup", nil, fmt.Sprintf(`{"email":%q,"password":"long enough","firstName":"F","lastName":"L"}`, email))
+		users[name], sessions[name], tokens[name] = login(email, "long enough")
+	}
+	_, _, tokens["super"] = login("admin@localhost", "correct horse battery")
+	own := must("POST", "/v2/workspaces", bearer(tokens["owner"]), `{"name":"own"}`)["id"].(string)
+	other := must("POST", "/v2/workspaces", bearer(tokens["stranger"]), `{"name":"other"}`)["id"].(string)
+	path := "/v2/workspaces/" + own
+	must("POST", path+"/permissions", bearer(tokens["owner"]), fmt.Sprintf(`{"target":{"id":%q},"permissions":{"role":"editor"}}`, users["editor"]))
+	must("POST", path+"/permissions", bearer(tokens["owner"]), fmt.Sprintf(`{"target":{"id":%q},"permissions":{"policies":{"read":true}}}`, users["reader"]))
+	key := must("POST", path+"/security/apikeys", bearer(tokens["owner"]), `{"name":"k","rules":[{"action":"read","subject":"workspaces"}]}`)["apiKey"].(string)
+	at := must("POST", "/v2/user/accessTokens", bearer(tokens["owner"]), `{"name":"t","expiresAt":"2099-01-01T00:00:00Z"}`)["token"].(string)
+	visitor := must("POST", "/v2/login/anonymous", nil, `{}`)["token"].(string)
+	sign := func(c signing.Claims) string {
+		token, err := s.node.Keys().Sign(t.Context(), c)
+		require.NoError(t, err)
+		return token
+	}
+	now := time.Now()
+	narrow := sign(signing.Claims{Subject: users["owner"], SessionID: sessions["owner"], IssuedAt: now, ExpiresAt: now.Add(time.Hour), Scope: "events:read"})
+	expired := sign(signing.Claims{Subject: users["owner"], SessionID: sessions["owner"], IssuedAt: now.Add(-2 * time.Hour), ExpiresAt: now.Add(-time.Hour)})
+	ended := sign(signing.Claims{Subject: users["owner"], SessionID: "5e0c1a8e-0000-4000-8000-000000000000", IssuedAt: now, ExpiresAt: now.Add(time.Hour)})
+	withoutSettings := []string{"workspaces:read", "workspaces:write", "events:read", "events:write", "webhooks", "pages:read", "files:read", "files:write"}
+	return &matrix{service: s, ids: map[string]string{"own": own, "other": other, "platform": domain.Platform, "unknown": "nowhere"}, callers: []caller{
+		{name: "nobody"},
+		{name: "visitor", header: bearer(visitor), user: true, session: true, visitor: true},
+		{name: "stranger", header: bearer(tokens["stranger"]), user: true, session: true, places: map[string][]string{"other": {"manage"}}},
+		{name: "reader", header: bearer(tokens["reader"]), user: true, session: true, actions: []string{"read"}},
+		{name: "editor", header: bearer(tokens["editor"]), user: true, session: true, actions: []string{"read", "update", "get_usage", "aggregate_search"}},
+		{name: "owner", header: bearer(tokens["owner"]), user: true, session: true, actions: []string{"manage"}},
+		{name: "owner, access token", header: bearer(at), user: true, scopes: withoutSettings, actions: []string{"manage"}},
+		{name: "owner, scope events:read", header: bearer(narrow), user: true, session: true, scopes: []string{"events:read"}, actions: []string{"manage"}},
+		{name: "super admin", header: bearer(tokens["super"]), user: true, session: true, super: true},
+		{name: "API key, read", header: http.Header{"X-Svc-Api-Key": {key}}, actions: []string{"read"}},
+		{name: "internal key", header: asInternal, internal: true},
+		{name: "expired token", header: bearer(expired), refused: domain.CodeTokenExpired},
+		{name: "ended session", header: bearer(ended), refused: domain.CodeInvalidToken},
+		{name: "forged token", header: bearer("eyJhbGciOiJub25lIn0.e30."), refused: domain.CodeInvalidToken},
+		{name: "unknown API key", header: http.Header{"X-Svc-Api-Key": {"sk_unknown"}}, refused: domain.CodeInvalidCredentials},
+	}}
+}
+
+const admitted domain.Code = "yes"
+
+// notForVisitors are routes for users that are not anonymous.
+var notForVisitors = []string{"/contacts"}
+
+// model says what the contract wants: the code of the refusal, or admitted.
+func model(rt gateway.Route, c caller, place string) domain.Code {
+	action, inWorkspace := rt.Permission.(gateway.Action)
+	scope := cmp.Or(rt.Scope, scopeOf(rt))
+	switch {
+	case rt.OwnAuth:
+		return admitted
+	case c.refused != domain.CodeNone:
+		return c.refused
+	case rt.Permission == gateway.Public:
+		return narrowed(c, scope)
+	case c.internal:
+		if rt.Permission == gateway.Internal || rt.Permission == gateway.SuperOrInternal {
+			return admitted
+		}
+		return domain.CodePermissionDenied
+	case c.header == nil:
+		return domain.CodeMissingToken
+	case rt.Permission == gateway.Session && !c.session:
+		return domain.CodeInsufficientScope
+	case rt.Permission == gateway.Auth && !c.user:
+		return domain.CodeMissingToken
+	case (rt.Permission == gateway.Super || rt.Permission == gateway.SuperOrInternal) && !c.super, rt.Permission == gateway.Internal:
+		return domain.CodePermissionDenied
+	}
+	if code := narrowed(c, scope); code != admitted || !inWorkspace {
+		if code == admitted && c.visitor && slices.Contains(notForVisitors, rt.Path) {
+			return domain.CodePermissionDenied
+		}
+		return code
+	}
+	return inside(c, action, place)
+}
+
+// narrowed is the scope's word.
+func narrowed(c caller, scope string) domain.Code {
+	if scope == "" || c.scopes == nil || slices.Contains(c.scopes, scope) {
+		return admitted
+	}
+	return domain.CodeInsufficientScope
+}
+
+// scopeOf is the scope that contract 3.2 names for a route of a workspace.
+func scopeOf(rt gateway.Route) string {
+	action, ok := rt.Permission.(gateway.Action)
+	if !ok {
+		return ""
+	}
+	area := "workspaces"
+	if action.Subject == "events" || action.Subject == "files" {
+		area = action.Subject
+	}
+	if rt.Method == http.MethodGet {
+		return area + ":read"
+	}
+	return area + ":write"
+}
+
+// inside is the word of the workspace's own rules.
+func inside(c caller, action gateway.Action, place string) domain.Code {
+	held := c.places[place]
+	if place == "own" {
+		held = append(held, c.actions...)
+	}
+	switch {
+	case c.super && place == "unknown":
+		return domain.CodeNotFound
+	case c.super, slices.Contains(held, "manage"), slices.Contains(held, action.Action):
+		return admitted
+	case len(held) > 0:
+		return domain.CodePermissionDenied
+	}
+	return domain.CodeWorkspaceDenied
+}
+
+var pathVariable = regexp.MustCompile(`\{(\w+)[^}]*\}`)
+
+// ask sends the request that would do what the route does, with a key that no
+// request may have: who is admitted gets as far as that, and changes nothing.
+func (m *matrix) ask(t *testing.T, rt gateway.Route, c caller, place string) domain.Code {
+	t.Helper()
+	path := pathVariable.ReplaceAllStringFunc(rt.Path, func(v string) string {
+		if strings.HasPrefix(v, "{workspaceId") {
+			return m.ids[place]
+		}
+		return "x"
+	})
+	if rt.Surface != gateway.Plain {
+		path = "/v2" + path
+	}
+	h := http.Header{"Idempotency-Key": {strings.Repeat("k", 300)}}
+	for name, values := range c.header {
+		h[name] = values
+	}
+	got, err := m.service.request(t.Context(), rt.Method, path, h, "")
+	require.NoError(t, err)
+	if got.StatusCode != http.StatusUnauthorized && got.StatusCode != http.StatusForbidden && got.StatusCode != http.StatusNotFound {
+		return admitted
+	}
+	code := domain.Code(got.code(t))
+	if code == domain.CodeNotFound && place != "unknown" {
+		return admitted // what is not found had to be looked for
+	}
+	return code
+}
+
+// page asks everything, and shows it.
+func (m *matrix) page(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("# Who may call what\n\nThis page is written from the route table by `make authz-matrix`, which sends every request and holds the answers\nagainst a model of the contract. A cell is `yes`, or the code of the refusal.\n")
+	routes := m.service.node.Routes()
+	slices.SortStableFunc(routes, func(a, b gateway.Route) int { return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method)) })
+	m.table(t, &b, "Routes outside of workspaces", "", slices.DeleteFunc(slices.Clone(routes), ofWorkspace))
+	b.WriteString("\n## Routes of a workspace\n\n`own` belongs to the owner; the editor and the reader are in it, and the API key is its. `other` belongs to the stranger.\n")
+	inside := slices.DeleteFunc(slices.Clone(routes), func(rt gateway.Route) bool { return !ofWorkspace(rt) })
+	for _, place := range places {
+		m.table(t, &b, "Workspace: "+place, place, inside)
+	}
+	return b.String()
+}
+
+func ofWorkspace(rt gateway.Route) bool { return strings.Contains(rt.Path, "{workspaceId}") }
+
+func (m *matrix) table(t *testing.T, b *strings.Builder, title, place string, routes []gateway.Route) {
+	fmt.Fprintf(b, "\n### %s\n\n| Route | Permission |", title)
+	for _, c := range m.callers {
+		fmt.Fprintf(b, " %s |", c.name)
+	}
+	b.WriteString("\n|---|---|" + strings.Repeat("---|", len(m.callers)) + "\n")
+	for _, rt := range routes {
+		if action, ok := rt.Permission.(gateway.Action); ok {
+			require.Contains(t, access.Actions(action.Subject), action.Action, "%s %s: the model does not know the right", rt.Method, rt.Path)
+		}
+		fmt.Fprintf(b, "| %s `%s` | %s |", rt.Method, pathVariable.ReplaceAllString(rt.Path, "{$1}"), rt.Permission)
+		for _, c := range m.callers {
+			got, want := m.ask(t, rt, c, place), model(rt, c, place)
+			if got != want {
+				t.Errorf("%s %s as %s in %q: %s, the contract wants %s", rt.Method, rt.Path, c.name, place, got, want)
+			}
+			fmt.Fprintf(b, " %s |", got)
+		}
+		b.WriteString("\n")
+	}
+}
