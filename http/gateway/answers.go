@@ -150,7 +150,7 @@ func renderAnswer(r *http.Request, a *Answer) (*reply, error) {
 		return rp, nil
 	}
 	if tagged, ok := a.Body.(Tagged); ok && tagged.ETag() != "" {
-		rp.header.Set("ETag", quote(tagged.ETag()))
+		rp.header.Set("Etag", quote(tagged.ETag()))
 		if isRead(r.Method) && matches(r.Header.Get("If-None-Match"), tagged.ETag()) {
 			rp.status = http.StatusNotModified
 			return rp, nil

@@ -19,10 +19,13 @@ const (
 // the gateway's own words to the services.
 var keptHeaders = []string{"X-Svc-Api-Key", "X-Svc-Csrf-Token", "X-Svc-Min-Seq", "X-Svc-Api-Version"}
 
-// Headers that may come in several lines, and those that may not.
+// Headers that may come in several lines, and those that may not, which the
+// contract spells in its own way.
 var (
 	listHeaders   = []string{"If-Match", "If-None-Match"}
-	singleHeaders = []string{"Content-Type", "X-Svc-API-Version", "x-svc-min-seq"}
+	singleHeaders = []struct{ key, name string }{
+		{"Content-Type", "Content-Type"}, {"X-Svc-Api-Version", "X-Svc-API-Version"}, {"X-Svc-Min-Seq", "x-svc-min-seq"},
+	}
 )
 
 // clean is the header step: it bounds the size of URL and headers, removes what
@@ -50,13 +53,13 @@ func (g *Gateway) clean(_ http.ResponseWriter, r *http.Request) error {
 // and what can only be said once is refused when it is said twice.
 func unify(h http.Header) error {
 	for _, name := range listHeaders {
-		if lines := h.Values(name); len(lines) > 1 {
-			h.Set(name, strings.Join(lines, ", "))
+		if lines := h[name]; len(lines) > 1 {
+			h[name] = []string{strings.Join(lines, ", ")}
 		}
 	}
-	for _, name := range singleHeaders {
-		if len(h.Values(name)) > 1 {
-			return domain.Refuse(domain.CodeInvalidParameter, "%s was sent twice", name).With("parameter", name)
+	for _, header := range singleHeaders {
+		if len(h[header.key]) > 1 {
+			return domain.Refuse(domain.CodeInvalidParameter, "%s was sent twice", header.name).With("parameter", header.name)
 		}
 	}
 	return nil
@@ -90,17 +93,17 @@ func (g *Gateway) introduce(_ http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	for _, name := range []string{"Authorization", "Cookie", "X-Svc-Api-Key", "X-Svc-Csrf-Token"} {
-		r.Header.Del(name)
+		delete(r.Header, name)
 	}
-	for name, value := range map[string]string{
-		"X-Svc-User-Id":      ex.caller.UserID,
-		"X-Svc-Session-Id":   ex.caller.SessionID,
-		"X-Svc-Role":         ex.caller.Role,
-		"X-Svc-Workspace-Id": ex.caller.WorkspaceID,
-		"X-Svc-Auth-Data":    ex.caller.AuthData,
+	for _, word := range [...]struct{ name, value string }{
+		{"X-Svc-User-Id", ex.caller.UserID},
+		{"X-Svc-Session-Id", ex.caller.SessionID},
+		{"X-Svc-Role", ex.caller.Role},
+		{"X-Svc-Workspace-Id", ex.caller.WorkspaceID},
+		{"X-Svc-Auth-Data", ex.caller.AuthData},
 	} {
-		if value != "" {
-			r.Header.Set(name, value)
+		if word.value != "" {
+			r.Header[word.name] = []string{word.value}
 		}
 	}
 	return nil

@@ -69,13 +69,17 @@ func hostname(host string) string {
 // trace still has an id, so that events can be joined by it.
 func (g *Gateway) startSpan(r *http.Request, ex *exchange) (context.Context, trace.Span) {
 	remote := parseTraceparent(r.Header)
-	ctx := trace.ContextWithRemoteSpanContext(r.Context(), remote)
-	ctx, span := g.opts.Tracer.Start(ctx, r.Method+" "+ex.template,
-		trace.WithSpanKind(trace.SpanKindServer),
-		trace.WithAttributes(
+	ctx := r.Context()
+	if remote.IsValid() {
+		ctx = trace.ContextWithRemoteSpanContext(ctx, remote)
+	}
+	ctx, span := g.opts.Tracer.Start(ctx, r.Method+" "+ex.template, trace.WithSpanKind(trace.SpanKindServer))
+	if span.IsRecording() {
+		span.SetAttributes(
 			attribute.String("http.request.method", r.Method),
 			attribute.String("http.route", ex.template),
-			attribute.String("svc.correlation_id", ex.id)))
+			attribute.String("svc.correlation_id", ex.id))
+	}
 	sc := span.SpanContext()
 	if !sc.IsValid() || sc.SpanID() == remote.SpanID() {
 		sc = nextSpan(remote)
@@ -98,7 +102,11 @@ func nextSpan(parent trace.SpanContext) trace.SpanContext {
 // parseTraceparent reads the W3C header: the zero context when it is absent,
 // repeated or not valid.
 func parseTraceparent(h http.Header) trace.SpanContext {
-	parts := strings.Split(strings.Join(h.Values("Traceparent"), ","), "-")
+	lines := h["Traceparent"]
+	if len(lines) == 0 {
+		return trace.SpanContext{}
+	}
+	parts := strings.Split(strings.Join(lines, ","), "-")
 	if len(parts) < 4 || len(parts[0]) != 2 || len(parts[3]) != 2 || parts[0] == "ff" || parts[0] == "00" && len(parts) > 4 {
 		return trace.SpanContext{}
 	}

@@ -94,9 +94,9 @@ func (ex *exchange) setRateHeaders(h http.Header) {
 	if ex.rate == nil {
 		return
 	}
-	h.Set("X-RateLimit-Limit", strconv.FormatInt(ex.rate.max, 10))
-	h.Set("X-RateLimit-Remaining", strconv.FormatInt(ex.rate.remaining(), 10))
-	h.Set("X-RateLimit-Reset", strconv.FormatInt(ex.rate.reset.Unix(), 10))
+	h.Set("X-Ratelimit-Limit", strconv.FormatInt(ex.rate.max, 10))
+	h.Set("X-Ratelimit-Remaining", strconv.FormatInt(ex.rate.remaining(), 10))
+	h.Set("X-Ratelimit-Reset", strconv.FormatInt(ex.rate.reset.Unix(), 10))
 }
 
 // tighten keeps the limit that leaves the least.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -15,13 +16,13 @@ import (
 // handlers that are no HandlerFunc excepted.
 // An error means that a stream failed before it wrote anything.
 func (rp *reply) send(w http.ResponseWriter, r *http.Request) error {
+	h := w.Header()
 	for key, values := range rp.header {
-		if key != "Link" { // a version on its way out has set one already
-			w.Header().Del(key)
+		key = http.CanonicalHeaderKey(key)
+		if key == "Link" { // a version on its way out has set one already
+			values = slices.Concat(h[key], values)
 		}
-		for _, value := range values {
-			w.Header().Add(key, value)
-		}
+		h[key] = values
 	}
 	switch {
 	case rp.stream != nil:
@@ -30,7 +31,7 @@ func (rp *reply) send(w http.ResponseWriter, r *http.Request) error {
 		rp.copy(w, r)
 	default:
 		if rp.status != http.StatusNotModified && rp.status != http.StatusNoContent {
-			w.Header().Set("Content-Length", strconv.Itoa(len(rp.body)))
+			h.Set("Content-Length", strconv.Itoa(len(rp.body)))
 		}
 		w.WriteHeader(rp.status)
 		_, _ = w.Write(rp.body) // the client left: nobody to tell
