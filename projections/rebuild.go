@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func (m *Models) build(ctx context.Context, gen *generation, progress Progress) 
 	meter := newMeter(progress)
 	var writers []*writer
 	for _, f := range m.logs {
-		writers = append(writers, m.newWriter(gen, f.log, checkpoint{}))
+		writers = append(writers, m.newBuilder(gen, f.log, checkpoint{}))
 	}
 	for range 2 {
 		for _, w := range writers {
@@ -95,7 +96,8 @@ func (m *Models) takeOver(ctx context.Context, old, gen *generation, writers []*
 	return m.install(gen, at)
 }
 
-// replay applies the log from where w is up to and with until, or to its end.
+// replay applies the log from where w, a builder, is up to and with until, or
+// to its end.
 func (m *Models) replay(ctx context.Context, w *writer, until uint64, meter *meter) error {
 	if w.at.Seq >= until {
 		return nil
@@ -113,7 +115,7 @@ func (m *Models) replay(ctx context.Context, w *writer, until uint64, meter *met
 		return nil
 	}
 	meter.expect(w.log, last)
-	return m.read(ctx, w.log, w.at.Seq+1, func(b eventstore.Batch) (more bool, err error) {
+	err = m.read(ctx, w.log, w.at.Seq+1, func(b eventstore.Batch) (more bool, err error) {
 		events := upTo(b.Events, until)
 		if err := w.apply(events); err != nil {
 			return false, err
@@ -125,6 +127,7 @@ func (m *Models) replay(ctx context.Context, w *writer, until uint64, meter *met
 		meter.report(w.log, w.at.Seq)
 		return more, err
 	})
+	return cmp.Or(err, w.flush()) // also what came before a fault
 }
 
 func upTo(events []domain.Recorded, until uint64) []domain.Recorded {

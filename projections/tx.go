@@ -12,32 +12,40 @@ import (
 // being written, and nothing else. It sees the writes of earlier events of the
 // same batch. It is valid during Apply only.
 type Tx struct {
-	txn  *badger.Txn
+	keys keys
 	area []byte
+}
+
+// keys is where a generation is written: a transaction, or a bulk.
+type keys interface {
+	get(key []byte) (value []byte, ok bool, err error)
+	set(key, value []byte) error
+	delete(key []byte) error
+	iterate(area []byte, s Span, visit func(key, value []byte) (more bool, err error)) error
 }
 
 // Get returns the value of key; ok is false when there is none. The value
 // belongs to the caller.
 func (tx Tx) Get(key []byte) (value []byte, ok bool, err error) {
-	return get(tx.txn, join(tx.area, key))
+	return tx.keys.get(join(tx.area, key))
 }
 
 // Set stores value under key. Value must not change afterwards. What one event
 // changes in one projection must stay below 1 MiB, values over 1 MiB left out
 // of account: they are kept apart.
 func (tx Tx) Set(key, value []byte) error {
-	return tx.txn.Set(join(tx.area, key), value)
+	return tx.keys.set(join(tx.area, key), value)
 }
 
 // Delete removes key. Removing what is not there is no error.
 func (tx Tx) Delete(key []byte) error {
-	return tx.txn.Delete(join(tx.area, key))
+	return tx.keys.delete(join(tx.area, key))
 }
 
 // Iterate visits the keys of s in order until visit returns false. Visit must
 // not write, nor iterate again.
 func (tx Tx) Iterate(s Span, visit func(key, value []byte) (more bool, err error)) error {
-	return iterate(tx.txn, tx.area, s, visit)
+	return tx.keys.iterate(tx.area, s, visit)
 }
 
 // Span selects keys to iterate over. The zero Span is all of them, ascending.
@@ -46,6 +54,17 @@ type Span struct {
 	From     []byte // the first key to visit, or the nearest one after it in the order of visit; default the end
 	Reverse  bool   // descending
 	KeysOnly bool   // the value handed to visit is nil
+}
+
+// stored is the keys of a transaction.
+type stored struct{ txn *badger.Txn }
+
+func (t stored) get(key []byte) ([]byte, bool, error) { return get(t.txn, key) }
+func (t stored) set(key, value []byte) error          { return t.txn.Set(key, value) }
+func (t stored) delete(key []byte) error              { return t.txn.Delete(key) }
+
+func (t stored) iterate(area []byte, s Span, visit func(key, value []byte) (bool, error)) error {
+	return iterate(t.txn, area, s, visit)
 }
 
 // Reader reads one live generation at one moment. It is valid inside View only.

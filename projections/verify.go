@@ -122,7 +122,7 @@ func (m *Models) buildScratch(ctx context.Context, txn *badger.Txn, gen, scratch
 }
 
 func (m *Models) replayScratch(ctx context.Context, scratch *generation, at checkpoint, meter *meter, l *LogReport) error {
-	w := m.newWriter(scratch, l.Log, checkpoint{Identity: at.Identity})
+	w := m.newBuilder(scratch, l.Log, checkpoint{Identity: at.Identity})
 	w.audit = l
 	return m.replay(ctx, w, at.Seq, meter)
 }

@@ -27,6 +27,8 @@ type writer struct {
 	key     []byte // of the checkpoint
 	metrics *metrics
 	now     func() time.Time
+	// bulk takes what is applied, up to a flush. It is nil for the live generation.
+	bulk *bulk
 	// audit takes note of events and of gaps, which are then no fault. It is nil
 	// but for a verification.
 	audit *LogReport
@@ -51,6 +53,9 @@ func (m *Models) newWriter(gen *generation, log domain.Log, at checkpoint) *writ
 // apply applies events, leaving out those that were applied before. When it
 // fails, everything before the event at fault has been applied.
 func (w *writer) apply(events []domain.Recorded) error {
+	if w.bulk != nil {
+		return w.collect(events)
+	}
 	for len(events) > 0 && events[0].Seq <= w.at.Seq {
 		events = events[1:]
 	}
@@ -115,7 +120,7 @@ func (w *writer) commit(events []domain.Recorded) (n int, err error) {
 		if ev.Seq <= at.Seq {
 			continue
 		}
-		if err := w.applyOne(txn, at, ev); err != nil {
+		if err := w.applyOne(stored{txn}, at, ev); err != nil {
 			return i, err
 		}
 		at.Seq, at.EventID = ev.Seq, ev.ID
@@ -165,20 +170,20 @@ func (w *writer) applyApart(ev domain.Recorded) error {
 func (w *writer) applyAlone(s scope, ev domain.Recorded, at checkpoint) error {
 	txn := w.db.NewTransaction(true)
 	defer txn.Discard()
-	if err := s.safely(txn, ev); err != nil {
+	if err := s.safely(stored{txn}, ev); err != nil {
 		return err
 	}
 	return w.moveTo(txn, at)
 }
 
 // applyOne hands ev, which follows at, to every projection of the log.
-func (w *writer) applyOne(txn *badger.Txn, at checkpoint, ev domain.Recorded) error {
+func (w *writer) applyOne(to keys, at checkpoint, ev domain.Recorded) error {
 	counts, err := w.check(at, ev)
 	if err != nil || !counts {
 		return err
 	}
 	for _, s := range w.scopes {
-		if err := s.safely(txn, ev); err != nil {
+		if err := s.safely(to, ev); err != nil {
 			return err
 		}
 	}
@@ -217,13 +222,13 @@ func (w *writer) gap(from, to uint64) error {
 }
 
 // safely applies ev and makes a fault of an error and of a panic alike.
-func (s scope) safely(txn *badger.Txn, ev domain.Recorded) (err error) {
+func (s scope) safely(to keys, ev domain.Recorded) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = s.fault(ev, fmt.Errorf("panic: %v", r))
 		}
 	}()
-	if err := s.Apply(Tx{txn, s.area}, ev); err != nil {
+	if err := s.Apply(Tx{to, s.area}, ev); err != nil {
 		return s.fault(ev, err)
 	}
 	return nil
@@ -245,7 +250,12 @@ func (w *writer) settle(last uint64) error {
 			return err
 		}
 	}
+	end := checkpoint{Identity: w.at.Identity, Seq: last}
+	if w.bulk != nil {
+		w.at = end
+		return nil
+	}
 	txn := w.db.NewTransaction(true)
 	defer txn.Discard()
-	return w.moveTo(txn, checkpoint{Identity: w.at.Identity, Seq: last})
+	return w.moveTo(txn, end)
 }
