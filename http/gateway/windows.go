@@ -20,9 +20,9 @@ type Limiter interface {
 }
 
 const (
-	settleEvery = 250 * time.Millisecond
-	settleWait  = 2 * time.Second // bound on one call of the Limiter
-	maxWindows  = 200_000         // counters kept on this node at once
+	settleAfter = 250 * time.Millisecond // a first use that nobody has heard of
+	settleWait  = 2 * time.Second        // bound on one call of the Limiter
+	maxWindows  = 200_000                // counters kept on this node at once
 )
 
 // windows counts uses in fixed windows. Limits fail open: a store that does
@@ -31,6 +31,8 @@ type windows struct {
 	shared Limiter // nil: this node counts alone
 	now    func() time.Time
 	log    *slog.Logger
+
+	unshared chan struct{} // holds one when there is something to settle
 
 	mu     sync.Mutex
 	counts map[string]*count
@@ -44,7 +46,7 @@ type count struct {
 }
 
 func newWindows(shared Limiter, now func() time.Time, log *slog.Logger) *windows {
-	return &windows{shared: shared, now: now, log: log, counts: map[string]*count{}}
+	return &windows{shared: shared, now: now, log: log, unshared: make(chan struct{}, 1), counts: map[string]*count{}}
 }
 
 // take counts one use of class by subject, notes it in ex, and refuses it when
@@ -88,6 +90,7 @@ func (w *windows) add(ctx context.Context, limit RateLimit, key string, reset ti
 		}
 		return total
 	}
+	defer w.askToSettle()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.counts[key]
@@ -108,26 +111,38 @@ func (w *windows) ask(ctx context.Context, key string, n int64) (int64, error) {
 	return w.shared.Add(ctx, key, ratePeriod, n)
 }
 
-// run settles the busy counters until ctx ends.
+// run settles the busy counters until ctx ends. It sleeps while nobody counts.
 func (w *windows) run(ctx context.Context) {
-	tick := time.NewTicker(settleEvery)
-	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-w.unshared:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(settleAfter):
 			w.settle(ctx)
 		}
 	}
 }
 
+func (w *windows) askToSettle() {
+	select {
+	case w.unshared <- struct{}{}:
+	default: // asked already
+	}
+}
+
 // settle shares what was counted here and forgets windows that have passed.
+// What could not be shared is tried again.
 func (w *windows) settle(ctx context.Context) {
 	for key, n := range w.unsettled() {
 		total, err := w.ask(ctx, key, n)
 		if err != nil {
 			w.log.WarnContext(ctx, "rate limits not settled", "err", err)
+			w.askToSettle()
 			return
 		}
 		w.mu.Lock()
