@@ -136,16 +136,15 @@ func (g *gate) run() {
 	if g.mark != nil {
 		defer g.mark.file.Close()
 	}
-	var tick <-chan time.Time
+	var beat <-chan time.Time
 	if !g.dense {
-		t := time.NewTicker(rewritePeriod)
-		defer t.Stop()
-		tick = t.C
+		beat = time.After(untilBeat(rewritePeriod))
 	}
 	for {
 		select {
-		case <-tick:
+		case <-beat:
 			g.followRewrites()
+			beat = time.After(untilBeat(rewritePeriod))
 		case <-g.wake:
 			g.gather()
 			g.serve()
