@@ -102,8 +102,6 @@ func foldKeys(path string) string {
 
 // find fills in the version, route and variables of ex, or why there is none.
 func (rt *router) find(ex *exchange, r *http.Request, method string) {
-	var prefix string
-	var table *mux.Router
 	at := probe(r, method, foldKeys(trimSlash(r.URL.EscapedPath())))
 	ex.template = unmatched
 	if m, ok := match(rt.conditional, at); ok {
@@ -111,8 +109,8 @@ func (rt *router) find(ex *exchange, r *http.Request, method string) {
 		rt.take(ex, m, "")
 		return
 	}
-	ex.version, _, _ = splitVersion(rt.versions, at.URL.RawPath)
-	table, prefix, at = rt.place(at)
+	version, table, prefix := rt.place(at)
+	ex.version = version
 	if m, ok := match(table, at); ok {
 		rt.take(ex, m, prefix)
 		return
@@ -120,18 +118,21 @@ func (rt *router) find(ex *exchange, r *http.Request, method string) {
 	ex.lost = lost(table, at)
 }
 
-// place returns the table for a request, and the request as that table sees it.
-func (rt *router) place(at *http.Request) (table *mux.Router, prefix string, inside *http.Request) {
+// place returns the version and the table for a probe, and takes the prefix off
+// its path.
+func (rt *router) place(at *http.Request) (version *Version, table *mux.Router, prefix string) {
 	version, rest, prefixed := splitVersion(rt.versions, at.URL.RawPath)
-	if prefixed {
-		return rt.versioned, "/" + version.Name, probe(at, at.Method, rest)
+	if !prefixed {
+		return version, rt.plain, ""
 	}
-	return rt.plain, "", at
+	at.URL = escapedURL(rest)
+	return version, rt.versioned, "/" + version.Name
 }
 
 // methods lists what the path of r answers.
 func (rt *router) methods(r *http.Request) []string {
-	table, _, at := rt.place(probe(r, r.Method, trimSlash(r.URL.EscapedPath())))
+	at := probe(r, r.Method, trimSlash(r.URL.EscapedPath()))
+	_, table, _ := rt.place(at)
 	return allowed(table, at)
 }
 
@@ -139,12 +140,13 @@ func (rt *router) methods(r *http.Request) []string {
 func (rt *router) take(ex *exchange, m mux.RouteMatch, prefix string) {
 	found := rt.rows[m.Route]
 	ex.route, ex.template = found.route, prefix+found.label
-	ex.vars = make(map[string]string, len(m.Vars))
+	ex.vars = m.Vars
 	for name, escaped := range m.Vars {
 		value, err := url.PathUnescape(escaped)
 		if err != nil || !printable(value) {
 			ex.lost = domain.Refuse(domain.CodeInvalidParameter, "%s in the path is not acceptable text", name).
 				With("parameter", name)
+			delete(ex.vars, name)
 			continue
 		}
 		ex.vars[name] = value
@@ -168,9 +170,13 @@ func probe(r *http.Request, method, escaped string) *http.Request {
 	at := new(http.Request)
 	*at = *r
 	at.Method = method
-	at.URL = &url.URL{RawPath: escaped}
-	at.URL.Path, _ = url.PathUnescape(escaped)
+	at.URL = escapedURL(escaped)
 	return at
+}
+
+func escapedURL(path string) *url.URL {
+	plain, _ := url.PathUnescape(path)
+	return &url.URL{RawPath: path, Path: plain}
 }
 
 // lost says why a table has no route: the method, or all of it.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -124,10 +125,10 @@ func (v Version) gone() error {
 // splitVersion takes a version prefix off an escaped path. Paths without one
 // behave as v2.
 func splitVersion(versions []Version, path string) (v *Version, rest string, prefixed bool) {
-	word, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	word, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	for i := range versions {
 		if versions[i].Name == word {
-			return &versions[i], "/" + rest, true
+			return &versions[i], cmp.Or(strings.TrimPrefix(path, "/"+word), "/"), true
 		}
 	}
 	return stable(versions), path, false
@@ -142,9 +143,9 @@ func stable(versions []Version) *Version {
 // retirement, and refuses what is retired.
 func (g *Gateway) speakVersion(w http.ResponseWriter, r *http.Request) error {
 	ex := exchangeOf(r)
-	revision, err := ex.version.revision(r.Header.Get("X-Svc-API-Version"))
+	revision, err := ex.version.revision(r.Header.Get("X-Svc-Api-Version"))
 	ex.revision = revision
-	w.Header().Set("X-Svc-API-Version-Used", revision)
+	w.Header().Set("X-Svc-Api-Version-Used", revision)
 	ex.version.announce(w.Header(), ex.start)
 	if ex.version.StateAt(ex.start) == Retired {
 		return ex.version.gone()
