@@ -35,11 +35,18 @@ func (s Sessions) Apply(tx Tx, ev domain.Recorded) error {
 	return tx.Set(sessionExpiry(ended.Expires.UnixMilli(), ended.SessionID), nil)
 }
 
-// forgetAtOnce bounds what one event forgets.
-const forgetAtOnce = 100
+// Now and then what is over is forgotten: looking for it at each event would
+// make a rebuild slow.
+const (
+	forgetEvery  = 256 // sequences
+	forgetAtOnce = 1000
+)
 
 // forget drops sessions whose time was over when ev happened.
 func (Sessions) forget(tx Tx, ev domain.Recorded) error {
+	if ev.Seq%forgetEvery != 0 {
+		return nil
+	}
 	var over [][]byte
 	end := uint64(ev.At.UnixMilli())
 	err := tx.Iterate(Span{Prefix: []byte{'x'}, KeysOnly: true}, func(key, _ []byte) (bool, error) {

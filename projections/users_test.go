@@ -1,7 +1,6 @@
 package projections_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -11,14 +10,13 @@ import (
 
 	"svc/domain"
 	"svc/domain/accesstoken"
-	"svc/domain/catalog"
 	"svc/domain/user"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
 	"svc/projections"
 )
 
-// people is a log that knows the events of accounts, with their read models.
+// people is a log with the read models of accounts.
 type people struct {
 	t      *testing.T
 	log    *jetstream.Store
@@ -28,27 +26,8 @@ type people struct {
 
 func newPeople(t *testing.T) *people {
 	t.Helper()
-	events := catalog.Events()
-	for _, f := range []domain.Fact{
-		domain.Describe[user.SignedUp](domain.State, "x"), domain.Describe[user.Created](domain.State, "x"),
-		domain.Describe[user.Updated](domain.State, "x"), domain.Describe[user.PasswordReset](domain.State, "x"),
-		domain.Describe[user.CodeAccepted](domain.State, "x"), domain.Describe[user.Deleted](domain.State, "x"),
-		domain.Describe[accesstoken.Created](domain.State, "x"), domain.Describe[accesstoken.Deleted](domain.State, "x"),
-	} {
-		events[f.Name] = f
-	}
-	log, err := jetstream.Open(t.Context(), jetstream.Options{Dir: t.TempDir(), Events: events, Log: quiet})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		require.NoError(t, log.Close(ctx))
-	})
-	db, _ := openDB(t, t.TempDir())
-	m, _ := start(t, projections.Options{
-		DB: db, Store: log, Known: log.Known, Projections: []projections.Projection{projections.Users{}, projections.AccessTokens{}},
-	})
-	return &people{t: t, log: log, models: m, last: map[domain.StreamID]uint64{}}
+	h := newHouse(t, projections.Users{}, projections.AccessTokens{})
+	return &people{t: t, log: h.log, models: h.Models, last: map[domain.StreamID]uint64{}}
 }
 
 // record appends an event and waits until it can be read.

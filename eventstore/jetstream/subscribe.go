@@ -88,7 +88,7 @@ func (r *reader) follow(ctx context.Context) error {
 // in the same process cannot be cut off, and its end is told otherwise: each
 // sign of life wakes a machine that rests.
 func (r *reader) heartbeat() time.Duration {
-	if r.store.alone() {
+	if r.store.Alone() {
 		return 5 * time.Second
 	}
 	return time.Second
