@@ -1,0 +1,94 @@
+package node_test
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+	"github.com/stretchr/testify/require"
+
+	"svc/domain"
+)
+
+// Secrets that somebody typed, or was shown once, are nowhere afterwards: not in
+// an event, a log line, an answer, a setting, a metric, nor in any file.
+func TestNoSecretIsKeptOrShown(t *testing.T) {
+	s := identified(t)
+	s.start(t)
+	var shown strings.Builder // all answers that may not show a secret
+	ask := func(method, path string, h http.Header, body string) answer {
+		t.Helper()
+		got := s.call(t, method, path, h, body)
+		shown.Write(got.body)
+		return got
+	}
+	secrets := []string{adminPassword, internalKey}
+	plant := func(format string, secret string) string {
+		secrets = append(secrets, secret)
+		return fmt.Sprintf(format, secret)
+	}
+
+	ask("POST", "/v2/signup", nil, plant(`{"email":"ada@example.org","password":%q,"firstName":"Ada","lastName":"L"}`, "canary-password-1"))
+	ask("POST", "/v2/login", nil, plant(`{"email":"ada@example.org","password":%q}`, "canary-wrong-password"))
+	ask("POST", "/v2/login", nil, plant(`{"email":%q,"password":"x"}`, "canary-password-as-address"))
+	ada := s.login(t, "ada@example.org", "canary-password-1")
+	token := ada["token"].(string)
+	secrets = append(secrets, token)
+	me := bearer(token)
+
+	made := s.must(t, "POST", "/v2/user/accessTokens", me, `{"name":"ci","expiresAt":"2099-01-01T00:00:00Z"}`)
+	secrets = append(secrets, made["token"].(string), strings.TrimPrefix(made["token"].(string), "at:"))
+	ask("GET", "/v2/user/accessTokens", me, "")
+	ask("GET", "/v2/me", bearer(made["token"].(string)), "")
+
+	id := s.must(t, "POST", "/v2/workspaces", me, `{"name":"Shop"}`)["id"].(string)
+	key := s.must(t, "POST", "/v2/workspaces/"+id+"/security/apikeys", me, `{"name":"k","rules":[{"action":"read","subject":"workspaces"}]}`)
+	secrets = append(secrets, key["apiKey"].(string))
+	ask("GET", "/v2/workspaces/"+id+"/security/apikeys", me, "")
+	ask("GET", "/v2/workspaces/"+id, http.Header{"X-Svc-Api-Key": {key["apiKey"].(string)}}, "")
+
+	setup := s.must(t, "POST", "/v2/user/mfa", me, `{"method":"totp","currentPassword":"canary-password-1"}`)
+	secrets = append(secrets, setup["secret"].(string))
+	code, err := totp.GenerateCode(setup["secret"].(string), time.Now())
+	require.NoError(t, err)
+	ask("POST", "/v2/user/mfa", me, `{"totp":"`+code+`"}`)
+	ask("POST", "/v2/user/password", me, plant(`{"currentPassword":"canary-password-1","password":%q}`, "canary-password-2"))
+	ask("POST", "/v2/user/password", nil, `{"email":"ada@example.org"}`)
+	ask("DELETE", "/v2/user/accessTokens/"+made["token"].(string), me, "")
+	ask("DELETE", "/v2/workspaces/"+id+"/security/apikeys/"+key["apiKey"].(string), me, "")
+	ask("GET", "/v2/me", bearer("canary."+token), "")
+	ask("POST", "/sys/jwks/rotate", asInternal, "")
+	ask("GET", "/sys/jwks", asInternal, "")
+	ask("GET", "/sys/config", asInternal, "")
+	ask("GET", "/metrics", asInternal, "")
+	private, err := s.node.Keys().SigningKey(t.Context())
+	require.NoError(t, err)
+	der, err := x509.MarshalPKCS8PrivateKey(private.Signer)
+	require.NoError(t, err)
+	secrets = append(secrets, string(der), base64.StdEncoding.EncodeToString(der), base64.RawURLEncoding.EncodeToString(der), hex.EncodeToString(der))
+	s.stop(t)
+
+	var events strings.Builder
+	for _, log := range domain.Logs() {
+		for _, ev := range stored(t, s.dir, log) {
+			body, err := json.Marshal(ev)
+			require.NoError(t, err)
+			events.WriteString(ev.Data.EventType())
+			events.Write(body)
+		}
+	}
+	require.Contains(t, events.String(), "gateway.login.failed")
+	for _, secret := range secrets {
+		require.NotContains(t, shown.String(), secret, "in an answer")
+		require.NotContains(t, s.log.String(), secret, "in the log")
+		require.NotContains(t, events.String(), secret, "in an event")
+	}
+	requireNoSecret(t, s.dir, secrets...)
+}
