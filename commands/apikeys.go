@@ -3,10 +3,9 @@ package commands
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 
+	"svc/domain"
 	"svc/domain/apikey"
 )
 
@@ -19,19 +18,12 @@ type APIKeys struct {
 // APIKey is a key after a command.
 type APIKey = Execution[apikey.State]
 
-// HashSecret is how an API key or an access token is known: it is random and
-// long, so that nobody finds it by its hash.
-func HashSecret(value string) string {
-	sum := sha256.Sum256([]byte(value))
-	return hex.EncodeToString(sum[:])
-}
-
 // Create makes a key in a workspace and returns its value, which is kept nowhere.
 func (k APIKeys) Create(ctx context.Context, workspaceID string, terms apikey.Terms) (made APIKey, value string, err error) {
 	id := "key_" + newShortID(ctx, 16)
 	value = "sk_" + rand.Text() + rand.Text()
 	made, err = k.execute(ctx, workspaceID, id, apikey.Create{
-		ID: id, WorkspaceID: workspaceID, Hash: HashSecret(value), Last4: value[len(value)-4:], Terms: terms, Now: k.Now(),
+		ID: id, WorkspaceID: workspaceID, Hash: domain.HashSecret(value), Last4: value[len(value)-4:], Terms: terms, Now: k.Now(),
 	})
 	return made, value, err
 }

@@ -15,6 +15,13 @@ import (
 // mail address of an account.
 type Name struct{ Kind, Value string }
 
+// Holder returns the aggregate that holds a name, as StreamID.String writes it,
+// or "" when nobody does. It is the log's own word.
+func Holder(ctx context.Context, e *Engine, n Name) (string, error) {
+	held, err := refresh(ctx, e, name.Decider, name.Stream(n.Kind, n.Value), &folded[name.State]{})
+	return held.state.Owner, err
+}
+
 // naming returns what is to be recorded with a decision of the aggregate id that
 // held the names before and holds those after. Names are always read anew: they
 // change seldom, and a refusal must be the log's own.

@@ -9,17 +9,16 @@ import (
 	"svc/domain/apikey"
 )
 
-// APIKeys is the read model of API keys.
+// APIKeys is the read model of API keys. A request is admitted with one look.
 //
-//	k{id}                    JSON
-//	h{hash}                  id
+//	h{hash}                  JSON
+//	k{id}                    hash
 //	w{workspaceId}\x00{id}   nothing
 type APIKeys struct{}
 
 // APIKey is a key as it is known: never its value.
 type APIKey struct {
 	apikey.State
-	Seq       uint64 `json:"seq"` // of its last event
 	CreatedAt string `json:"createdAt"`
 	CreatedBy string `json:"createdBy"`
 	UpdatedAt string `json:"updatedAt"`
@@ -27,7 +26,7 @@ type APIKey struct {
 }
 
 // Name implements Projection.
-func (APIKeys) Name() string { return "apikeys.1" }
+func (APIKeys) Name() string { return "apikeys.2" }
 
 // Log implements Projection.
 func (APIKeys) Log() domain.Log { return domain.State }
@@ -38,7 +37,7 @@ func (k APIKeys) Apply(tx Tx, ev domain.Recorded) error {
 	case apikey.Created:
 		made := APIKey{CreatedAt: ev.At.UTC().Format(timestamp), CreatedBy: ev.Meta.UserID}
 		made.State = apikey.Decider.Evolve(made.State, ev.Data)
-		if err := tx.Set(keyHashKey(made.Hash), []byte(made.ID)); err != nil {
+		if err := tx.Set(keyKey(made.ID), []byte(made.Hash)); err != nil {
 			return err
 		}
 		if err := tx.Set(keyOfKey(made.WorkspaceID, made.ID), nil); err != nil {
@@ -63,43 +62,55 @@ func (k APIKeys) Apply(tx Tx, ev domain.Recorded) error {
 }
 
 func (APIKeys) find(tx Tx, id string) (have APIKey, err error) {
-	value, ok, err := tx.Get(keyKey(id))
+	hash, ok, err := tx.Get(keyKey(id))
 	if err != nil {
 		return have, err
 	}
-	if !ok {
+	value, there, err := tx.Get(keyHashKey(string(hash)))
+	if err != nil {
+		return have, err
+	}
+	if !ok || !there {
 		return have, fmt.Errorf("API key %s was never created", id)
 	}
-	return have, json.Unmarshal(value, &have)
+	return ParseAPIKey(value)
 }
 
 func (APIKeys) put(tx Tx, ev domain.Recorded, key APIKey) error {
-	key.Seq, key.UpdatedAt, key.UpdatedBy = ev.Seq, ev.At.UTC().Format(timestamp), ev.Meta.UserID
+	key.UpdatedAt, key.UpdatedBy = ev.At.UTC().Format(timestamp), ev.Meta.UserID
 	body, err := json.Marshal(key)
 	if err != nil {
 		return err
 	}
-	return tx.Set(keyKey(key.ID), body)
+	return tx.Set(keyHashKey(key.Hash), body)
 }
 
 // Get returns the key with this id.
 func (k APIKeys) Get(r Reader, id string) (key APIKey, ok bool, err error) {
-	value, ok, err := r.Get(k, keyKey(id))
+	hash, ok, err := r.Get(k, keyKey(id))
 	if err != nil || !ok {
 		return key, false, err
 	}
-	err = json.Unmarshal(value, &key)
-	return key, err == nil, err
+	return k.ByHash(r, string(hash))
 }
 
 // ByHash returns the key whose value has this hash.
 func (k APIKeys) ByHash(r Reader, hash string) (key APIKey, ok bool, err error) {
-	id, ok, err := r.Get(k, keyHashKey(hash))
+	value, ok, err := k.Stored(r, hash)
 	if err != nil || !ok {
 		return key, false, err
 	}
-	return k.Get(r, string(id))
+	key, err = ParseAPIKey(value)
+	return key, err == nil, err
 }
+
+// Stored is ByHash for whoever may have made something of the same bytes before.
+func (k APIKeys) Stored(r Reader, hash string) (value []byte, ok bool, err error) {
+	return r.Get(k, keyHashKey(hash))
+}
+
+// ParseAPIKey reads what Stored returned.
+func ParseAPIKey(value []byte) (key APIKey, err error) { return key, json.Unmarshal(value, &key) }
 
 // Of returns the keys of a workspace, in the order of their ids.
 func (k APIKeys) Of(r Reader, workspaceID string) (keys []APIKey, err error) {

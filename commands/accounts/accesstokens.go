@@ -39,7 +39,7 @@ func (a *Accounts) CreateAccessToken(ctx context.Context, by sessions.Session, n
 	digits := newID(ctx, "accessToken")
 	value := accesstoken.Prefix + digits + newSecret(ctx, a.o.Box.Derive("access token"), digits)
 	cmd := accesstoken.Create{
-		ID: tokenIDPrefix + digits, UserID: by.UserID, Name: name, Hash: accesstoken.Hash(value), ExpiresAt: expires, Now: a.o.Now(),
+		ID: tokenIDPrefix + digits, UserID: by.UserID, Name: name, Hash: domain.HashSecret(value), ExpiresAt: expires, Now: a.o.Now(),
 	}
 	done, err := commands.Execute(ctx, a.o.Engine, accesstoken.Decider, accesstoken.Stream(cmd.ID), accesstoken.Command(cmd))
 	if err != nil {
@@ -57,7 +57,7 @@ func (a *Accounts) CreateAccessToken(ctx context.Context, by sessions.Session, n
 func (a *Accounts) DeleteAccessToken(ctx context.Context, userID, idOrToken string) (id string, err error) {
 	id, cmd := idOrToken, accesstoken.Delete{UserID: userID}
 	if rest, isValue := strings.CutPrefix(idOrToken, accesstoken.Prefix); isValue {
-		id, cmd.Hash = tokenIDPrefix+rest[:min(len(rest), tokenDigits)], accesstoken.Hash(idOrToken)
+		id, cmd.Hash = tokenIDPrefix+rest[:min(len(rest), tokenDigits)], domain.HashSecret(idOrToken)
 	}
 	_, err = commands.Execute(ctx, a.o.Engine, accesstoken.Decider, accesstoken.Stream(id), accesstoken.Command(cmd))
 	if refusal, ok := errors.AsType[*domain.Error](err); ok && refusal.Code == domain.CodeNotFound {

@@ -10,8 +10,10 @@ import (
 
 	"svc/commands"
 	"svc/commands/accounts"
+	"svc/commands/sessions"
 	"svc/domain"
 	"svc/domain/accesstoken"
+	"svc/domain/session"
 	"svc/domain/user"
 	"svc/projections"
 )
@@ -22,7 +24,7 @@ func (h *house) opens(token string) bool {
 	require.NoError(h.t, h.models.Fresh(h.ctx()))
 	var ok bool
 	require.NoError(h.t, h.models.View(func(r projections.Reader) (err error) {
-		_, ok, err = projections.AccessTokens{}.ByHash(r, accesstoken.Hash(token))
+		_, ok, err = projections.AccessTokens{}.ByHash(r, domain.HashSecret(token))
 		return err
 	}))
 	return ok
@@ -95,6 +97,42 @@ func TestPasswordsAreChangedByWhoKnowsThem(t *testing.T) {
 	h.enter(ada.Email, newPassword, "")
 	_, err := h.login(ada.Email, password, "")
 	refused(t, err, domain.CodeInvalidCredentials, "")
+}
+
+func TestNoSessionSlipsThroughAPasswordChange(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, atOnce)
+	ada := h.signUp("ada@example.org")
+	in := h.enter(ada.Email, password, "")
+	var between sessions.Session
+	h.meanwhile = func() { between = h.enter(ada.Email, password, "") }
+	require.NoError(t, h.ChangePassword(h.ctx(), in, password, newPassword))
+	require.NotEmpty(t, between.ID)
+	require.False(t, h.alive(between), "it was opened with the old password")
+	require.True(t, h.alive(in))
+}
+
+func TestAHalfDonePasswordChangeLeavesNothingOpen(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, atOnce)
+	ada := h.signUp("ada@example.org")
+	in, other := h.enter(ada.Email, password, ""), h.enter(ada.Email, password, "")
+	changed := false
+	h.counted.refuse = func(ev domain.Event) bool {
+		_, now := ev.(user.Updated)
+		changed = changed || now
+		return changed && !now
+	}
+	require.NoError(t, h.ChangePassword(h.ctx(), in, password, newPassword))
+	require.False(t, h.alive(other))
+
+	h.counted.refuse = nil
+	other = h.enter(ada.Email, newPassword, "")
+	h.counted.refuse = func(ev domain.Event) bool { _, ended := ev.(session.Ended); return ended }
+	require.Error(t, h.ChangePassword(h.ctx(), in, newPassword, password))
+	h.counted.refuse = nil
+	require.True(t, h.alive(other))
+	h.enter(ada.Email, newPassword, "") // nothing was changed: it can be tried again
 }
 
 func TestAnAccountChangesItself(t *testing.T) {

@@ -19,7 +19,6 @@ import (
 	"svc/commands/sessions"
 	"svc/commands/signing"
 	"svc/domain"
-	"svc/domain/accesstoken"
 	"svc/domain/catalog"
 	"svc/domain/keyring"
 	"svc/domain/user"
@@ -118,20 +117,8 @@ func newHouse(t *testing.T, changes ...func(*accounts.Settings)) *house {
 }
 
 func (h *house) openStore() {
-	events := catalog.Events()
-	for _, f := range []domain.Fact{
-		domain.Describe[user.SignedUp](domain.State, "x"), domain.Describe[user.Created](domain.State, "x"),
-		domain.Describe[user.Updated](domain.State, "x"), domain.Describe[user.PasswordReset](domain.State, "x"),
-		domain.Describe[user.CodeAccepted](domain.State, "x"), domain.Describe[user.Deleted](domain.State, "x"),
-		domain.Describe[user.LoginSucceeded](domain.Activity, "x"), domain.Describe[user.LoginFailed](domain.Activity, "x"),
-		domain.Describe[user.MFAFailed](domain.Activity, "x"), domain.Describe[user.PasswordResetRequested](domain.Activity, "x"),
-		domain.Describe[accesstoken.Created](domain.State, "x"), domain.Describe[accesstoken.Deleted](domain.State, "x"),
-		domain.Describe[keyring.Updated](domain.State, "x"), domain.Describe[keyring.RuntimeUpdated](domain.State, "x"),
-	} {
-		events[f.Name] = f
-	}
 	h.dir = h.t.TempDir()
-	store, err := jetstream.Open(h.t.Context(), jetstream.Options{Dir: h.dir, Events: events, Log: quiet})
+	store, err := jetstream.Open(h.t.Context(), jetstream.Options{Dir: h.dir, Events: catalog.Events(), Log: quiet})
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -141,10 +128,12 @@ func (h *house) openStore() {
 	h.store, h.counted.Store = store, store
 }
 
-// counted is a store that counts what is asked of it.
+// counted is a store that counts what is asked of it, and takes no events that
+// refuse names.
 type counted struct {
 	eventstore.Store
 	loads, appends atomic.Int32
+	refuse         func(domain.Event) bool
 }
 
 func (c *counted) Load(ctx context.Context, id domain.StreamID, after uint64) ([]domain.Recorded, error) {
@@ -154,15 +143,16 @@ func (c *counted) Load(ctx context.Context, id domain.StreamID, after uint64) ([
 
 func (c *counted) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
 	c.appends.Add(1)
+	if c.refuse != nil && c.refuse(commits[0].Facts[0].Event) {
+		return eventstore.Receipt{}, eventstore.ErrUnavailable
+	}
 	return c.Store.Append(ctx, commits...)
 }
 
 func (h *house) openModels() {
 	db, err := projections.OpenDB(projections.DBOptions{Dir: h.t.TempDir(), MemtableMB: 4, BlockCacheMB: 4, Log: quiet})
 	require.NoError(h.t, err)
-	h.models, err = projections.New(projections.Options{DB: db, Store: h.store, Known: h.store.Known, Log: quiet, Projections: []projections.Projection{
-		projections.Users{}, projections.AccessTokens{}, projections.Sessions{}, projections.Keyring{},
-	}})
+	h.models, err = projections.New(projections.Options{DB: db, Store: h.store, Known: h.store.Known, Log: quiet})
 	require.NoError(h.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup

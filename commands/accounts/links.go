@@ -2,8 +2,6 @@ package accounts
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -72,8 +70,7 @@ func (a *Accounts) spent(ctx context.Context, purpose, token string) {
 }
 
 func linkKey(purpose, token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return purpose + "/" + hex.EncodeToString(sum[:])
+	return purpose + "/" + domain.HashSecret(token)
 }
 
 // unknownToken is the one answer to a token that opens nothing.

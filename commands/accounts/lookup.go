@@ -8,7 +8,6 @@ import (
 
 	"svc/commands"
 	"svc/domain"
-	"svc/domain/name"
 	"svc/domain/user"
 	"svc/eventstore"
 )
@@ -75,12 +74,11 @@ const nobody = "000000000000000000000000"
 
 // byName returns the user who holds a name; the zero State when nobody does.
 func (a *Accounts) byName(ctx context.Context, n commands.Name) (user.State, error) {
-	// Giving up what one does not have changes nothing: it is how to read who has it.
-	done, err := commands.Execute(unrepeated(ctx), a.o.Engine, name.Decider, name.Stream(n.Kind, n.Value), name.Command(name.Release{Kind: n.Kind, Owner: "nobody"}))
+	holder, err := commands.Holder(ctx, a.o.Engine, n)
 	if err != nil {
 		return user.State{}, err
 	}
-	id, held := strings.CutPrefix(done.State.Owner, user.Stream("").String())
+	id, held := strings.CutPrefix(holder, user.Stream("").String())
 	if !held {
 		id = nobody
 	}

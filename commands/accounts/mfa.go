@@ -43,7 +43,7 @@ func (a *Accounts) codeOf(ctx context.Context, s user.State, sealed []byte, code
 	if err != nil {
 		return 0, err
 	}
-	step, ok, err := codeStep(secret, code, a.o.Now(), s.Credentials.TOTPStep)
+	step, ok, err := codeStep(secret, code, a.o.Now())
 	if err == nil && !ok {
 		err = a.wrongCode(ctx, s, ip)
 	}
@@ -94,9 +94,7 @@ func (a *Accounts) ConfirmMFA(ctx context.Context, by sessions.Session, code, ip
 	if len(offered) == 0 {
 		return domain.Refuse(domain.CodeNotFound, "no second factor is being set up").With("resource", "mfa").With("id", s.ID)
 	}
-	fresh := s
-	fresh.Credentials.TOTPStep = 0 // codes of another secret say nothing of this one
-	step, err := a.codeOf(ctx, fresh, offered, code, ip)
+	step, err := a.codeOf(ctx, s, offered, code, ip)
 	if err != nil {
 		return err
 	}

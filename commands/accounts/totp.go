@@ -31,9 +31,9 @@ func totpPurpose(userID string) string { return "totp/" + userID }
 
 var base32Text = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// codeStep returns the step of the first code that equals the given one and was
-// not spent yet; false when there is none.
-func codeStep(secret []byte, code string, now time.Time, spent int64) (step int64, ok bool, err error) {
+// codeStep returns the step near now whose code is the given one; false when
+// there is none. Whether it was used already, the log knows.
+func codeStep(secret []byte, code string, now time.Time) (step int64, ok bool, err error) {
 	code = strings.ReplaceAll(code, " ", "")
 	current := now.Unix() / int64(totpPeriod/time.Second)
 	for at := current - totpDrift; at <= current+totpDrift; at++ {
@@ -41,7 +41,7 @@ func codeStep(secret []byte, code string, now time.Time, spent int64) (step int6
 		if err != nil {
 			return 0, false, fmt.Errorf("compute a code: %w", err)
 		}
-		if subtle.ConstantTimeCompare([]byte(want), []byte(code)) == 1 && at > spent && !ok {
+		if subtle.ConstantTimeCompare([]byte(want), []byte(code)) == 1 {
 			step, ok = at, true
 		}
 	}

@@ -65,15 +65,18 @@ func (k *Keys) SigningKey(ctx context.Context) (PrivateKey, error) {
 	}
 	jwk := set.ring.Signing().JWK
 	key, err := k.signerOf(ctx, jwk)
-	if !errors.Is(err, eventstore.ErrNoKey) {
+	if !errors.Is(err, eventstore.ErrNoKey) && !errors.Is(err, errOtherAlg) {
 		return key, err
 	}
-	// Its private part is gone: another node has revoked it.
+	// Its private part is gone because another node has revoked it, or it is for
+	// another algorithm because it was replaced a moment ago.
 	if set, fault := k.refreshed(ctx); fault == nil && set.ring.Signing().JWK != jwk {
 		return k.signerOf(ctx, set.ring.Signing().JWK)
 	}
 	return key, err
 }
+
+var errOtherAlg = errors.New("all nodes need the same settings, and a restart after a change")
 
 // signerOf returns the private part of a key, opened once.
 func (k *Keys) signerOf(ctx context.Context, jwk keyring.JWK) (PrivateKey, error) {
@@ -81,7 +84,7 @@ func (k *Keys) signerOf(ctx context.Context, jwk keyring.JWK) (PrivateKey, error
 		return *known, nil
 	}
 	if jwk.Alg != k.alg.name {
-		return PrivateKey{}, fmt.Errorf("signing key %s is for %s, and JWKS_ALG is %s: all nodes need the same settings, and a restart after a change", jwk.KID, jwk.Alg, k.alg.name)
+		return PrivateKey{}, fmt.Errorf("signing key %s is for %s, and JWKS_ALG is %s: %w", jwk.KID, jwk.Alg, k.alg.name, errOtherAlg)
 	}
 	k.opening.Lock()
 	defer k.opening.Unlock()

@@ -3,8 +3,6 @@
 package accesstoken
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 	"time"
 	"unicode"
@@ -21,13 +19,6 @@ func Stream(id string) domain.StreamID { return Decider.Stream(domain.Platform, 
 
 // Prefix begins every token, and no other credential.
 const Prefix = "at:"
-
-// Hash returns what is kept of a token: its SHA-256, in hex. A token is random
-// enough that nothing slower is needed.
-func Hash(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
 
 // timestamp is the form of times in events.
 const timestamp = "2006-01-02T15:04:05.000Z"

@@ -101,11 +101,6 @@ func TestThePayloadHasNoHash(t *testing.T) {
 	require.JSONEq(t, `{"id":"tok_1","name":"ci","userId":"u1","expiresAt":"2025-03-01T13:00:00.000Z"}`, string(body))
 }
 
-func TestAHashTellsTokensApart(t *testing.T) {
-	require.Len(t, accesstoken.Hash("at:a"), 64)
-	require.NotEqual(t, accesstoken.Hash("at:a"), accesstoken.Hash("at:b"))
-}
-
 func TestAStateSurvivesItsOwnJSON(t *testing.T) {
 	s := accesstoken.Decider.Fold(accesstoken.State{}, created)
 	require.Equal(t, noon.Add(time.Hour), s.ExpiresAt)

@@ -172,7 +172,7 @@ func disowned(s State) State {
 // updated returns the fact that s became next, or nothing when it is the same.
 func updated(s, next State) ([]domain.Event, error) {
 	next, err := tidy(next)
-	if err != nil || same(s, next) {
+	if err != nil || domain.Same(s, next) {
 		return nil, err
 	}
 	return []domain.Event{Updated{User: next.User, Credentials: next.Credentials}}, nil

@@ -4,7 +4,6 @@
 package user
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -116,11 +115,4 @@ func evolve(s State, ev domain.Event) State {
 		return State{User: User{ID: s.ID}, Deleted: true}
 	}
 	return s
-}
-
-// same reports whether two accounts are stored as the same bytes.
-func same(a, b State) bool {
-	before, err := json.Marshal(a)
-	after, err2 := json.Marshal(b)
-	return err == nil && err2 == nil && bytes.Equal(before, after)
 }

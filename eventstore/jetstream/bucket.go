@@ -33,6 +33,8 @@ func (s *Store) Bucket(ctx context.Context, c BucketConfig) (*Bucket, error) {
 	if c.Volatile {
 		cfg.Storage = jetstream.MemoryStorage
 	}
+	s.making.Lock()
+	defer s.making.Unlock()
 	var kv jetstream.KeyValue
 	err := s.insist(ctx, func(ctx context.Context) (err error) {
 		kv, err = s.js.CreateOrUpdateKeyValue(ctx, cfg)

@@ -104,11 +104,13 @@ func (s *Store) checkDisk() (spacious bool) {
 
 // checkHealth asks the broker what it found wrong: publishers are not told that
 // a stream could not write. In a cluster it finds wrong what passes by itself,
-// such as an election.
+// such as an election. While a stream is being made it takes it for one that
+// could not be recovered, so it is asked afterwards.
 func (s *Store) checkHealth() {
-	if s.opts.Cluster.Listen != "" || s.faults.isBroken() > 0 {
+	if s.opts.Cluster.Listen != "" || s.faults.isBroken() > 0 || !s.making.TryLock() {
 		return
 	}
+	defer s.making.Unlock()
 	if err := errors.Join(s.broker.health(), s.gateFault()); err != nil {
 		s.fail(err)
 	}

@@ -31,6 +31,7 @@ type Store struct {
 	faults  faults             // why appends are refused
 	batches chan struct{}      // held while an atomic batch is sent
 	putting singleflight.Group // blobs on their way, by name
+	making  sync.Mutex         // held while a stream is made, or the broker is examined
 
 	mu       sync.RWMutex
 	gates    map[string]*gate // by stream; empty when the broker syncs

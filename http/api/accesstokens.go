@@ -8,7 +8,6 @@ import (
 
 	"svc/commands/accounts"
 	"svc/domain"
-	"svc/domain/accesstoken"
 	"svc/http/gateway"
 	"svc/projections"
 )
@@ -90,7 +89,7 @@ func createAccessToken(d Deps) gateway.HandlerFunc {
 func tokenAfter(d Deps, r *http.Request, made accounts.AccessToken) shownToken {
 	settle(r.Context(), d.ReadModel)
 	_ = d.ReadModel.View(func(rd projections.Reader) error { // the write has happened: with our own time then
-		if found, ok, err := (projections.AccessTokens{}).ByHash(rd, accesstoken.Hash(made.Token)); err == nil && ok {
+		if found, ok, err := (projections.AccessTokens{}).ByHash(rd, domain.HashSecret(made.Token)); err == nil && ok {
 			made.CreatedAt = found.CreatedAt
 		}
 		return nil

@@ -152,7 +152,7 @@ func findKey(d Deps, r *http.Request) (string, error) {
 	name := gateway.Var(r, "idOrValue")
 	err := d.ReadModel.View(func(rd projections.Reader) (err error) {
 		if key, ok, err = (projections.APIKeys{}).Get(rd, name); err == nil && !ok {
-			key, ok, err = projections.APIKeys{}.ByHash(rd, commands.HashSecret(name))
+			key, ok, err = projections.APIKeys{}.ByHash(rd, domain.HashSecret(name))
 		}
 		return err
 	})

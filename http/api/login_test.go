@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,15 @@ func TestAVisitorSignsIn(t *testing.T) {
 	require.Empty(t, told[user.Created](h, domain.State)[1:], "only the super admin has an account")
 }
 
+func TestTheCookieOfHTTPSStaysThere(t *testing.T) {
+	h := openIdentity(t)
+	h.limits.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	got := h.do("POST", "/v2/login/anonymous", with("X-Forwarded-Proto", "https"), with("X-Forwarded-For", "203.0.113.7"))
+	require.True(t, cookieOf(t, got).Secure)
+	listed := h.do("GET", "/v2/user/sessions", h.signedIn(got).bearer()).list(t)
+	require.Equal(t, "203.0.113.7", listed[0]["ip"])
+}
+
 func TestALoginLastsAsLongAsItAsksFor(t *testing.T) {
 	h := openIdentity(t)
 	got := h.do("POST", "/v2/login/anonymous", body(`{"expiresAfter":60}`))
@@ -180,7 +190,7 @@ func TestLoginsThatAreRefused(t *testing.T) {
 	wrong := h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"ada@example.org","password":"wrong"}`))
 	unknown := h.refused(401, "invalid_credentials", "", "POST /v2/login", body(`{"email":"eve@example.org","password":"wrong"}`))
 	require.Equal(t, wrong.fields(t)["message"], unknown.fields(t)["message"])
-	require.Equal(t, len(wrong.header), len(unknown.header))
+	require.Len(t, wrong.header, len(unknown.header))
 	require.Equal(t, []user.LoginFailed{
 		{Email: "ada@example.org", IP: "127.0.0.1", Provider: "svc"}, {Email: "eve@example.org", IP: "127.0.0.1", Provider: "svc"},
 	}, told[user.LoginFailed](h, domain.Activity))

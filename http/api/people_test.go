@@ -38,6 +38,7 @@ type realm struct {
 	box      *seal.Box
 	mails    chan sentMail
 	engine   *commands.Engine
+	blobs    blobs
 	deps     api.Deps
 
 	began time.Time
@@ -109,6 +110,9 @@ func openIdentity(t *testing.T, changes ...func(*api.Deps)) *realm {
 		},
 	}
 	h.openLog()
+	for _, name := range []string{"KEYS", "SESSIONS", "LASTUSED", "LINKS"} {
+		h.bucket(name) // before anything else: the store takes one that is just being made for a broken one
+	}
 	h.openModels()
 	t.Cleanup(h.searchEvents)
 	var err error
@@ -191,7 +195,7 @@ func (h *realm) openGateway(opened *sessions.Sessions, changes []func(*api.Deps)
 		Now: h.now, Log: quiet, Metrics: http.NotFoundHandler(), InternalURL: "http://127.0.0.1:1/v2", InternalKey: func() string { return internalKey },
 		ReadModel: h.models, Keeper: h.models, Workspaces: commands.Workspaces{Engine: h.engine}, APIKeys: commands.APIKeys{Engine: h.engine, Now: h.now},
 		Access: who, SigningKeys: h.keys, LastUsed: book.At,
-		Accounts: h.accounts, Sessions: opened, CSRFToken: who.CSRFToken, Blobs: h.log,
+		Accounts: h.accounts, Sessions: opened, CSRFToken: who.CSRFToken, Blobs: &h.blobs,
 		Local: func() (signin, signup bool) { s := h.current(); return !s.DisableSignin, !s.DisableSignup },
 	}
 	for _, change := range changes {

@@ -63,7 +63,7 @@ func Routes(d Deps) []gateway.Route {
 		{Method: post, Path: "/sys/admins/claim", Permission: gateway.Internal, Handler: claimAdmin(d), Summary: "Prove an address by having the host"},
 
 		// Authentication and users
-		{Method: get, Path: "/login/providers", Surface: gateway.Versioned, Permission: gateway.Public, Handler: listLoginProviders(d), Summary: "List the ways to sign in"},
+		{Method: get, Path: "/login/providers", Surface: gateway.Versioned, Permission: gateway.Public, NoWait: true, Handler: listLoginProviders(d), Summary: "List the ways to sign in"},
 		{Method: post, Path: "/login/anonymous", Surface: gateway.Versioned, Permission: gateway.Public, Rate: gateway.RateAnonymousLogin, NoCSRF: true, Handler: loginAnonymously(d), Summary: "Sign in as a visitor"},
 		{Method: post, Path: "/login", Surface: gateway.Versioned, Permission: gateway.Public, Rate: gateway.RateLogin, NoCSRF: true, Handler: login(d), Summary: "Sign in with a password"},
 		{Method: post, Path: "/login/mfa", Surface: gateway.Versioned, Permission: gateway.Auth, Rate: gateway.RateLogin, BeforeMFA: true, Handler: showCode(d), Summary: "Show the second factor"},

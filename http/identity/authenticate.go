@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"svc/commands"
 	"svc/commands/sessions"
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/accesstoken"
 	"svc/domain/user"
 	"svc/http/gateway"
 	"svc/projections"
@@ -40,7 +40,7 @@ func (i *Identity) identify(ctx context.Context, c gateway.Credentials) (gateway
 	}
 	var err error
 	switch {
-	case strings.HasPrefix(token, AccessTokenPrefix):
+	case strings.HasPrefix(token, accesstoken.Prefix):
 		err = i.byAccessToken(token, &caller)
 	case token != "":
 		err = i.byJWT(ctx, token, &caller)
@@ -51,9 +51,6 @@ func (i *Identity) identify(ctx context.Context, c gateway.Credentials) (gateway
 	return caller, err
 }
 
-// AccessTokenPrefix begins every access token.
-const AccessTokenPrefix = "at:"
-
 // accessTokenScopes are those of access tokens: all but settings.
 var accessTokenScopes = []string{
 	"workspaces:read", "workspaces:write", "events:read", "events:write", "webhooks", "pages:read", "files:read", "files:write",
@@ -63,7 +60,7 @@ func (i *Identity) byAccessToken(token string, caller *gateway.Caller) error {
 	var found projections.AccessToken
 	var known bool
 	err := i.o.ReadModel.View(func(r projections.Reader) (err error) {
-		found, known, err = projections.AccessTokens{}.ByHash(r, commands.HashSecret(token))
+		found, known, err = projections.AccessTokens{}.ByHash(r, domain.HashSecret(token))
 		return err
 	})
 	switch {
@@ -74,7 +71,7 @@ func (i *Identity) byAccessToken(token string, caller *gateway.Caller) error {
 	case !found.ExpiresAt.After(i.o.Now()):
 		return domain.Refuse(domain.CodeTokenExpired, "the access token has expired")
 	}
-	caller.SessionID, caller.Scopes = AccessTokenPrefix+found.ID, accessTokenScopes
+	caller.SessionID, caller.Scopes = accesstoken.Prefix+found.ID, accessTokenScopes
 	if err := i.admit(found.UserID, false, caller); err != nil {
 		return err
 	}
@@ -110,14 +107,32 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// admit fills in the user. A visitor has no account as long as they own nothing.
-func (i *Identity) admit(userID string, visitor bool, caller *gateway.Caller) error {
-	var found projections.UserBrief
-	var known bool
-	err := i.o.ReadModel.View(func(r projections.Reader) (err error) {
-		found, known, err = projections.Users{}.Brief(r, userID)
+// person is a user as requests need them.
+type person struct {
+	projections.UserBrief
+	authData map[string]map[string]any
+}
+
+func newPerson(stored []byte) (person, error) {
+	brief, err := projections.ParseBrief(stored)
+	return person{brief, authData(brief.AuthData)}, err
+}
+
+// find returns a user; ok is false when there is none.
+func (i *Identity) find(userID string) (found person, ok bool, err error) {
+	err = i.o.ReadModel.View(func(r projections.Reader) error {
+		var stored []byte
+		if stored, ok, err = (projections.Users{}).StoredBrief(r, userID); err == nil && ok {
+			found, err = i.users.of(userID, stored)
+		}
 		return err
 	})
+	return found, ok && err == nil, err
+}
+
+// admit fills in the user. A visitor has no account as long as they own nothing.
+func (i *Identity) admit(userID string, visitor bool, caller *gateway.Caller) error {
+	found, known, err := i.find(userID)
 	if err != nil {
 		return err
 	}
@@ -131,7 +146,7 @@ func (i *Identity) admit(userID string, visitor bool, caller *gateway.Caller) er
 		caller.Role = "superAdmin"
 	}
 	*caller.Principal = access.Principal{
-		UserID: userID, SessionID: caller.SessionID, Email: found.Email, Super: caller.Super, AuthData: authData(found.AuthData),
+		UserID: userID, SessionID: caller.SessionID, Email: found.Email, Super: caller.Super, AuthData: found.authData,
 		Key: caller.Principal.Key,
 	}
 	return nil
@@ -153,17 +168,30 @@ func authData(data map[string]user.Identity) map[string]map[string]any {
 	return all
 }
 
-// compiledKey is an API key made ready, as of one event of it.
-type compiledKey struct {
-	seq uint64
-	key *access.Key
+// apiKey is an API key made ready.
+type apiKey struct {
+	projections.APIKey
+	ready *access.Key
+}
+
+func newAPIKey(stored []byte) (apiKey, error) {
+	key, err := projections.ParseAPIKey(stored)
+	if err != nil {
+		return apiKey{}, err
+	}
+	ready, err := access.CompileKey(key.ID, key.WorkspaceID, key.Rules)
+	return apiKey{key, ready}, err
 }
 
 func (i *Identity) byAPIKey(value string, caller *gateway.Caller) error {
-	var found projections.APIKey
+	var found apiKey
 	var known bool
+	hash := domain.HashSecret(value)
 	err := i.o.ReadModel.View(func(r projections.Reader) (err error) {
-		found, known, err = projections.APIKeys{}.ByHash(r, commands.HashSecret(value))
+		var stored []byte
+		if stored, known, err = (projections.APIKeys{}).Stored(r, hash); err == nil && known {
+			found, err = i.keys.of(hash, stored)
+		}
 		return err
 	})
 	if err != nil {
@@ -172,28 +200,12 @@ func (i *Identity) byAPIKey(value string, caller *gateway.Caller) error {
 	if !known || found.Disabled || !found.ExpiresAt.IsZero() && !found.ExpiresAt.After(i.o.Now()) {
 		return domain.Refuse(domain.CodeInvalidCredentials, "the API key is unknown, disabled or expired")
 	}
-	ready, err := i.compileKey(found)
-	if err != nil {
-		return err
-	}
-	caller.KeyID, caller.Principal.Key = found.ID, ready
+	caller.KeyID, caller.Principal.Key = found.ID, found.ready
 	if caller.Kind == gateway.KindNone {
 		caller.Kind = gateway.KindAPIKey
 	}
 	i.o.Used(found.ID)
 	return nil
-}
-
-func (i *Identity) compileKey(found projections.APIKey) (*access.Key, error) {
-	if have, ok := i.keys.GetIfPresent(found.ID); ok && have.seq == found.Seq {
-		return have.key, nil
-	}
-	key, err := access.CompileKey(found.ID, found.WorkspaceID, found.Rules)
-	if err != nil {
-		return nil, err
-	}
-	i.keys.Set(found.ID, compiledKey{found.Seq, key})
-	return key, nil
 }
 
 var _ Sessions = (*sessions.Sessions)(nil)

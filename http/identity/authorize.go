@@ -121,15 +121,11 @@ func (i *Identity) workspace(r projections.Reader, id string) (*access.Workspace
 // PrincipalOf returns whom the evaluator takes a user for who is not signed in
 // here; ok is false when there is no such user.
 func (i *Identity) PrincipalOf(userID string) (p access.Principal, ok bool, err error) {
-	var found projections.UserBrief
-	err = i.o.ReadModel.View(func(r projections.Reader) (err error) {
-		found, ok, err = projections.Users{}.Brief(r, userID)
-		return err
-	})
+	found, ok, err := i.find(userID)
 	if err != nil || !ok {
 		return p, false, err
 	}
 	return access.Principal{
-		UserID: userID, Email: found.Email, Super: found.Super(i.o.SuperAdmins()), AuthData: authData(found.AuthData),
+		UserID: userID, Email: found.Email, Super: found.Super(i.o.SuperAdmins()), AuthData: found.authData,
 	}, true, nil
 }

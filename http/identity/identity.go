@@ -58,13 +58,15 @@ type Options struct {
 type Identity struct {
 	o          Options
 	workspaces *otter.Cache[string, compiledWorkspace]
-	keys       *otter.Cache[string, compiledKey]
+	keys       *memory[apiKey]
+	users      *memory[person]
 }
 
 // Bounds of what is kept compiled.
 const (
 	cachedWorkspaces = 2000
 	cachedKeys       = 2000
+	cachedUsers      = 10_000
 )
 
 // New returns an Identity.
@@ -82,8 +84,12 @@ func New(o Options) (*Identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := otter.New(&otter.Options[string, compiledKey]{MaximumSize: cachedKeys})
-	return &Identity{o: o, workspaces: workspaces, keys: keys}, err
+	keys, err := newMemory(cachedKeys, newAPIKey)
+	if err != nil {
+		return nil, err
+	}
+	users, err := newMemory(cachedUsers, newPerson)
+	return &Identity{o: o, workspaces: workspaces, keys: keys, users: users}, err
 }
 
 // CSRFToken is what a request with the cookie of a session must show when it

@@ -81,6 +81,23 @@ func (h *house) checkIDToken(t *testing.T, got map[string]any, sessionID string)
 	require.NotContains(t, more, "meta")
 }
 
+func TestEveryStepMayMeetAnotherNode(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	b := h.browser() // browsers do not tell ports of one host apart
+	there := h.another()
+	a := bySPA("scope", "openid offline_access")
+	at := b.begin(a)
+	require.Equal(t, http.StatusOK, b.get(there+at).status)
+	p := b.post(there+at+"/login", url.Values{"login": {adaMail}, "password": {adaPass}})
+	code := b.returned(b.get(h.url+p.header.Get("Location")), a)
+	answer := b.post(there+"/oidc/token", a.redeem(code))
+	require.Equal(t, http.StatusOK, answer.status, answer.body)
+	token := answer.json(t)["refresh_token"].(string)
+	require.NotEmpty(t, b.tokens(refresh(spa, token)))
+	require.Equal(t, http.StatusBadRequest, b.post(there+"/oidc/token", refresh(spa, token)).status, "used there, refused here")
+}
+
 func TestRefreshTokensChangeAtEachUse(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -56,6 +56,7 @@ type house struct {
 	sessions *sessions.Sessions
 	accounts *accounts.Accounts
 	service  *oidc.Service
+	options  oidc.Options
 	settings accounts.Settings
 	ahead    atomic.Int64
 	ada      string // id of the user with adaMail
@@ -84,9 +85,10 @@ func newHouse(t *testing.T, edits ...func(*oidc.Options, *accounts.Settings)) *h
 	// the log opened anew.
 	require.Eventually(t, func() bool { return h.store.Writable() == nil }, patience, time.Millisecond)
 	o.Keys, o.Store, o.Sessions, o.Accounts = h.keys, h.records, h.sessions, h.accounts
+	h.options = o
 	h.service, err = oidc.New(o)
 	require.NoError(t, err)
-	h.serve(listener)
+	h.serve(listener, h.service)
 	h.ada = h.signUp(adaMail, adaPass)
 	return h
 }
@@ -190,8 +192,18 @@ func (h *house) openCommands() {
 	})
 }
 
-func (h *house) serve(listener net.Listener) {
-	g, err := gateway.New(gateway.Options{Routes: h.service.Routes(), Authenticator: h, Log: quiet, Now: h.now})
+// another opens one more node of the house and returns its address.
+func (h *house) another() string {
+	service, err := oidc.New(h.options)
+	require.NoError(h.t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(h.t, err)
+	h.serve(listener, service)
+	return "http://" + listener.Addr().String()
+}
+
+func (h *house) serve(listener net.Listener, service *oidc.Service) {
+	g, err := gateway.New(gateway.Options{Routes: service.Routes(), Authenticator: h, Log: quiet, Now: h.now})
 	require.NoError(h.t, err)
 	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: g, ReadHeaderTimeout: patience}}
 	server.Start()

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -20,50 +21,72 @@ import (
 	"svc/http/oidc"
 )
 
-// camera photographs pages into SVC_SCREENSHOTS, or where artifacts go.
-type camera struct {
+// chrome is a real browser.
+type chrome struct {
 	t   *testing.T
-	dir string
+	ctx context.Context
+	dir string // for pictures: SVC_SCREENSHOTS, or where artifacts go
 }
 
-func newCamera(t *testing.T) camera {
+// openChrome starts Chromium, which must be there.
+func openChrome(t *testing.T) *chrome {
+	t.Helper()
+	program, err := exec.LookPath("chromium")
+	require.NoError(t, err, "this test needs chromium")
 	dir := os.Getenv("SVC_SCREENSHOTS")
 	if dir == "" {
 		dir = t.ArtifactDir()
 	}
-	return camera{t, dir}
-}
-
-func (c camera) shot(name string) chromedp.Action {
-	return chromedp.ActionFunc(func(ctx context.Context) error {
-		var picture []byte
-		if err := chromedp.FullScreenshot(&picture, 100).Do(ctx); err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(c.dir, name), picture, 0o644)
-	})
-}
-
-// openBrowser starts Chromium, which must be there.
-func openBrowser(t *testing.T) context.Context {
-	t.Helper()
-	program, err := exec.LookPath("chromium")
-	require.NoError(t, err, "this test needs chromium")
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox)
 	ctx, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewContext(ctx)
 	t.Cleanup(stop)
+	require.NoError(t, chromedp.Do(ctx))
 	ctx, stop = context.WithTimeout(ctx, 2*time.Minute)
 	t.Cleanup(stop)
-	return ctx
+	return &chrome{t, ctx, dir}
 }
 
-func colours(scheme string) chromedp.Action {
-	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}})
+func (c *chrome) do(steps ...chromedp.Action[chromedp.Void]) {
+	c.t.Helper()
+	require.NoError(c.t, chromedp.Do(c.ctx, steps...))
 }
 
-func width(n int64) chromedp.Action { return emulation.SetDeviceMetricsOverride(n, 800, 2, false) }
+// see goes to a page and waits for an element.
+func (c *chrome) see(address string, element chromedp.CSS) {
+	c.t.Helper()
+	c.do(chromedp.Navigate(address), chromedp.WaitVisible(element))
+}
+
+// enter types into a field and sends the form.
+func (c *chrome) enter(field chromedp.CSS, text string, next chromedp.CSS) {
+	c.t.Helper()
+	c.do(chromedp.SendKeys(field, text+"\r"), chromedp.WaitVisible(next))
+}
+
+func (c *chrome) eval(expression string) string {
+	c.t.Helper()
+	text, err := chromedp.Run(c.ctx, chromedp.Evaluate[string](`String(`+expression+`)`))
+	require.NoError(c.t, err)
+	return text
+}
+
+// shoot takes a picture at a width, light or dark.
+func (c *chrome) shoot(name string, width int64, scheme string) {
+	c.t.Helper()
+	c.do(chromedp.EmulateViewport(width, 820, chromedp.EmulateScale(2)), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	}))
+	picture, err := chromedp.Run(c.ctx, chromedp.FullScreenshot(100))
+	require.NoError(c.t, err)
+	require.NoError(c.t, os.WriteFile(filepath.Join(c.dir, name), picture, 0o644))
+}
+
+const focused = "document.activeElement.id"
 
 func TestSigningInWithARealBrowser(t *testing.T) {
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -76,46 +99,37 @@ func TestSigningInWithARealBrowser(t *testing.T) {
 		o.Providers = []oidc.Provider{{Slug: "corp", Name: "Example Corp", ClientID: "x", Issuer: "https://corp.example", Scopes: []string{"openid"}}}
 	})
 	code := h.enrol(adaPass)
-	ctx, pictures := openBrowser(t), newCamera(t)
-	a := newAsk("Garden Shop", app.URL+"/cb", "scope", "openid email events:read")
+	shop := func(scope string) string { return h.url + newAsk("Garden Shop", app.URL+"/cb", "scope", scope).path() }
+	c := openChrome(t)
 
-	var focused, alert string
-	var wide int
-	require.NoError(t, chromedp.Run(ctx, width(900), colours("light"),
-		chromedp.Navigate(h.url+byConsole().path()), chromedp.WaitVisible("#login"), pictures.shot("signin.png"),
-		colours("dark"), pictures.shot("signin-dark.png"), colours("light"),
-		chromedp.Navigate(h.url+a.path()), chromedp.WaitVisible("#login"), pictures.shot("signin-external.png"),
-		width(320), pictures.shot("signin-narrow.png"), chromedp.Evaluate("document.documentElement.scrollWidth", &wide), width(900),
-		chromedp.Evaluate("document.activeElement.id", &focused),
-		chromedp.SendKeys("#login", adaMail), chromedp.SendKeys("#password", "wrong password\r"),
-		chromedp.WaitVisible("[role=alert]"), chromedp.Text("[role=alert]", &alert), pictures.shot("signin-wrong.png"),
-	))
-	require.Equal(t, "login", focused)
-	require.LessOrEqual(t, wide, 320, "nothing to scroll sideways")
-	require.Contains(t, alert, "not right")
+	c.see(h.url+byConsole().path(), "#login")
+	c.shoot("signin.png", 900, "light")
+	c.shoot("signin-dark.png", 900, "dark")
+	c.see(shop("openid email events:read"), "#login")
+	c.shoot("signin-narrow.png", 320, "light")
+	require.Equal(t, "320", c.eval("document.documentElement.scrollWidth"), "nothing to scroll sideways")
+	c.shoot("signin-external.png", 900, "light")
+	require.Equal(t, "login", c.eval(focused))
+	require.Equal(t, "380px", c.eval("getComputedStyle(document.querySelector('main')).maxWidth"), "the policy lets the style through")
 
-	var invalid, state, styled string
-	require.NoError(t, chromedp.Run(ctx,
-		chromedp.Evaluate("document.activeElement.id", &focused),
-		chromedp.Evaluate("getComputedStyle(document.querySelector('main')).maxWidth", &styled),
-		chromedp.SendKeys("#password", adaPass+"\r"),
-		chromedp.WaitVisible("#totp"), pictures.shot("signin-code.png"),
-		chromedp.SendKeys("#totp", "000000\r"),
-		chromedp.WaitVisible("[aria-invalid]"), chromedp.AttributeValue("#totp", "aria-describedby", &invalid, nil),
-		chromedp.SendKeys("#totp", code()+"\r"),
-		chromedp.WaitVisible("#done"), chromedp.Text("#done", &state),
-	))
-	require.Equal(t, "password", focused, "the address is there already")
-	require.Equal(t, "380px", styled, "the policy lets the style through")
-	require.Equal(t, "problem hint", invalid)
-	require.Equal(t, "st-1", state, "and the form through to the client")
+	c.do(chromedp.SendKeys(chromedp.CSS("#login"), adaMail))
+	c.enter("#password", "wrong password", "[role=alert]")
+	c.shoot("signin-wrong.png", 900, "light")
+	c.shoot("signin-wrong-dark.png", 900, "dark")
+	require.Contains(t, c.eval("document.querySelector('[role=alert]').textContent"), "not right")
+	require.Equal(t, "password", c.eval(focused), "the address is there already")
+	c.enter("#password", adaPass, "#totp")
+	c.shoot("signin-code.png", 900, "light")
+	require.Equal(t, "totp", c.eval(focused))
+	c.enter("#totp", "000000", "[aria-invalid]")
+	require.Equal(t, "problem hint", c.eval("document.querySelector('#totp').getAttribute('aria-describedby')"))
+	c.enter("#totp", code(), "#done")
+	require.Equal(t, "st-1", c.eval("document.querySelector('#done').textContent"), "the policy lets the form through to the client")
 
-	var title string
-	require.NoError(t, chromedp.Run(ctx,
-		chromedp.Navigate(h.url+newAsk("Garden Shop", app.URL+"/cb", "scope", "openid email settings").path()),
-		chromedp.WaitVisible("[name=consent]"), chromedp.Title(&title), pictures.shot("signin-consent.png"),
-		chromedp.Click("[name=consent]"), chromedp.WaitVisible("#done"),
-		chromedp.Navigate(h.url+"/oidc/session/end"), chromedp.WaitVisible("h1"), pictures.shot("signin-out.png"),
-	))
-	require.Equal(t, "Continue to Garden Shop – svc", title)
+	c.see(shop("openid email settings"), "[name=consent]")
+	c.shoot("signin-consent.png", 900, "light")
+	require.Equal(t, "Continue to Garden Shop – svc", c.eval("document.title"))
+	c.do(chromedp.Click(chromedp.CSS("[name=consent]")), chromedp.WaitVisible(chromedp.CSS("#done")))
+	c.see(h.url+"/oidc/session/end", "h1")
+	c.shoot("signin-out.png", 900, "light")
 }

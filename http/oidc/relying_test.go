@@ -53,18 +53,24 @@ func newTown(t *testing.T, edits ...func(*oidc.Options, *accounts.Settings)) tow
 	return town{newHouse(t, all...), idp}
 }
 
-// at the provider: signs in there and comes back with its answer.
+// visit signs in at the provider and comes back with its answer.
 func (tn town) visit(b *browser, p page) page {
 	tn.t.Helper()
 	require.Equal(tn.t, http.StatusFound, p.status, p.body)
+	return b.get(tn.answer(b, p.header.Get("Location")))
+}
+
+// answer signs in at the provider and returns where it sends the browser.
+func (tn town) answer(b *browser, address string) string {
+	tn.t.Helper()
 	there := &browser{b.t, tn.idp, b.http}
-	p = there.get(p.header.Get("Location"))
+	p := there.get(address)
 	if strings.HasPrefix(p.header.Get("Location"), "/oidc/interaction/") {
 		p = there.signIn(p.header.Get("Location"), adaMail, adaPass)
 		p = there.get(p.header.Get("Location"))
 	}
 	require.True(tn.t, strings.HasPrefix(p.header.Get("Location"), tn.url+"/v2/login/callback?"), p.header.Get("Location")+p.body)
-	return b.get(p.header.Get("Location"))
+	return p.header.Get("Location")
 }
 
 func TestSigningInWithAnotherPlatform(t *testing.T) {
@@ -130,7 +136,10 @@ func TestASecondFactorIsOwedAfterAProvider(t *testing.T) {
 	p = b.get(p.header.Get("Location"))
 	require.Equal(t, at, p.header.Get("Location"), "back to the page")
 	require.Contains(t, b.get(at).body, `autocomplete="one-time-code"`)
-	require.Equal(t, http.StatusUnauthorized, b.post(at+"/login", url.Values{"totp": {"000000"}}).status)
+	for range 5 {
+		require.Equal(t, http.StatusUnauthorized, b.post(at+"/login", url.Values{"totp": {"000000"}}).status)
+	}
+	require.Equal(t, http.StatusTooManyRequests, b.post(at+"/login", url.Values{"totp": {"000000"}}).status, "codes count like passwords")
 	p = b.post(at+"/login", url.Values{"totp": {code()}})
 	require.Equal(t, http.StatusFound, p.status, p.body)
 	_, claims := tn.hintOf(b.tokens(a.redeem(b.resume(p, a)))["id_token"].(string))
@@ -209,6 +218,41 @@ func TestAnAnswerThatIsNotOurs(t *testing.T) {
 	tn.pass(10 * time.Minute)
 	lost(b.get("/v2/login/callback?code=x&state=" + p.location(t).Query().Get("state")))
 	require.Empty(t, b.cookie("access-token"))
+}
+
+func TestWhoMeddlesOnTheWayGetsNobodyIn(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t)
+	meddle := func(address, name, value string) string {
+		u, err := url.Parse(address)
+		require.NoError(t, err)
+		query := u.Query()
+		require.True(t, query.Has(name))
+		query.Set(name, value)
+		u.RawQuery = query.Encode()
+		return u.String()
+	}
+	other := newAsk("", "").Get("code_challenge")
+	for name, way := range map[string]func(b *browser, there string) string{
+		"nothing":           func(b *browser, there string) string { return tn.answer(b, there) },
+		"another nonce":     func(b *browser, there string) string { return tn.answer(b, meddle(there, "nonce", "x")) },
+		"another challenge": func(b *browser, there string) string { return tn.answer(b, meddle(there, "code_challenge", other)) },
+		"another issuer": func(b *browser, there string) string {
+			return meddle(tn.answer(b, there), "iss", "https://evil.example")
+		},
+		"a code of elsewhere": func(b *browser, there string) string { return meddle(tn.answer(b, there), "code", "x") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			tn.idp.pass(time.Minute) // the limit of sign-ins
+			b := tn.browser()
+			p := b.get(way(b, b.get("/v2/login?provider=corp").header.Get("Location")))
+			require.Equal(t, http.StatusFound, p.status)
+			require.Equal(t, name == "nothing", b.cookie("access-token") != "" && p.header.Get("Location") == console)
+			if name != "nothing" {
+				require.Equal(t, "access_denied", p.location(t).Query().Get("error"))
+			}
+		})
+	}
 }
 
 func TestAProviderThatIsNotThereStopsNobodyElse(t *testing.T) {

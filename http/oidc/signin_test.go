@@ -126,6 +126,8 @@ func TestTheSecondFactorIsAskedForInASecondStep(t *testing.T) {
 	require.NotContains(t, p.body, adaPass)
 	require.Contains(t, b.get(at+"?step=password").body, `type="password"`)
 
+	p = b.post(at+"/login", url.Values{"login": {"bob@example.org"}, "totp": {"000000"}})
+	require.Equal(t, http.StatusBadRequest, p.status, "the password that waits is Ada's")
 	p = b.post(at+"/login", url.Values{"login": {adaMail}, "totp": {"000000"}})
 	require.Equal(t, http.StatusUnauthorized, p.status)
 	require.Contains(t, p.body, "That code is not right")
@@ -213,6 +215,11 @@ func TestOtherClientsNeedConsent(t *testing.T) {
 	more := bySPA("scope", "openid email settings")
 	require.Contains(t, b.get(b.begin(more)).body, "change your account and its access tokens")
 	require.Contains(t, b.get(b.begin(bySPA("prompt", "consent", "scope", "openid"))).body, "Continue to shop")
+
+	now := bySPA("prompt", "login", "scope", "openid")
+	at = b.begin(now)
+	require.Contains(t, b.get(at).body, `type="password"`)
+	require.Regexp(t, `step=password`, b.post(at+"/login", url.Values{"consent": {"yes"}}).header.Get("Location"), "a new sign-in is asked for")
 
 	stranger := h.browser()
 	at = stranger.begin(a)
