@@ -78,7 +78,7 @@ func (n *Node) deps() api.Deps {
 			a := n.config().Auth
 			return !a.DisableSignin, !a.DisableSignup && !a.DisableSignin
 		},
-		Blobs: n.store,
+		Blobs: n.store, OIDC: n.people.signIn, Providers: providers{n.people.providers, n.people.signIn},
 	}
 }
 

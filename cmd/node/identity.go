@@ -19,6 +19,7 @@ import (
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
 	"svc/http/identity"
+	"svc/http/oidc"
 	"svc/projections"
 	"svc/streams"
 )
@@ -33,13 +34,16 @@ type people struct {
 	used     *lastused.Book
 	identity *identity.Identity
 	leases   *jetstream.Bucket
+
+	providers []oidc.Provider
+	signIn    *oidc.Service
 }
 
 // openIdentity opens the parts that know who is who, and starts what they do in
 // the background.
 func (n *Node) openIdentity(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		n.openBox, n.openSessions, n.openSigning, n.openAccounts, n.openAccess, n.ensureFirst,
+		n.openBox, n.openSessions, n.openSigning, n.openAccounts, n.openAccess, n.openSignIn, n.ensureFirst,
 	} {
 		if err := step(ctx); err != nil {
 			return err

@@ -36,7 +36,6 @@ type caller struct {
 	super    bool
 	internal bool
 	scopes   []string            // nil: all
-	role     string              // in the workspace "own"
 	actions  []string            // on workspaces, in "own", besides those of the role
 	places   map[string][]string // rights elsewhere
 }
@@ -244,7 +243,9 @@ func (m *matrix) page(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("# Who may call what\n\nThis page is written from the route table by `make authz-matrix`, which sends every request and holds the answers\nagainst a model of the contract. A cell is `yes`, or the code of the refusal.\n")
 	routes := m.service.node.Routes()
-	slices.SortStableFunc(routes, func(a, b gateway.Route) int { return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method)) })
+	slices.SortStableFunc(routes, func(a, b gateway.Route) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
+	})
 	m.table(t, &b, "Routes outside of workspaces", "", slices.DeleteFunc(slices.Clone(routes), ofWorkspace))
 	b.WriteString("\n## Routes of a workspace\n\n`own` belongs to the owner; the editor and the reader are in it, and the API key is its. `other` belongs to the stranger.\n")
 	inside := slices.DeleteFunc(slices.Clone(routes), func(rt gateway.Route) bool { return !ofWorkspace(rt) })

@@ -19,6 +19,7 @@ import (
 	"svc/cmd/settings"
 	"svc/commands"
 	"svc/commands/accounts"
+	"svc/commands/egress"
 	"svc/commands/signing"
 	"svc/domain"
 	"svc/eventstore/jetstream"
@@ -56,6 +57,7 @@ type Node struct {
 	models *projections.Models
 	engine *commands.Engine
 	people people
+	egress *egress.Egress
 
 	keysInDir bool // the master keys lie in the data directory
 	gateway   *gateway.Gateway

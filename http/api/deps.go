@@ -15,6 +15,7 @@ import (
 	"svc/domain/apikey"
 	"svc/domain/workspace"
 	"svc/http/gateway"
+	"svc/http/oidc"
 	"svc/projections"
 )
 
@@ -42,7 +43,7 @@ type Deps struct {
 	ReadModel  ReadModel
 	Keeper     Keeper
 	Workspaces Workspaces
-	APIKeys    APIKeys
+	APIKeys    Keys
 
 	Access      Access
 	SigningKeys SigningKeys
@@ -56,6 +57,7 @@ type Deps struct {
 	Providers Providers                     // of identities; nil: there are none
 	CSRFToken func(sessionID string) string // what a cookie of the session must come with
 	Blobs     Blobs                         // keeps pictures
+	OIDC      *oidc.Service                 // answers its own routes
 }
 
 // Sessions finds live sessions. It is a *sessions.Sessions.
@@ -97,8 +99,8 @@ type Access interface {
 	Readable(c gateway.Caller, r projections.Reader) func(workspaceID string) (*access.Rights, bool, error)
 }
 
-// APIKeys changes API keys. It is a commands.APIKeys.
-type APIKeys interface {
+// Keys changes API keys. It is a commands.APIKeys.
+type Keys interface {
 	Create(ctx context.Context, workspaceID string, terms apikey.Terms) (made commands.APIKey, value string, err error)
 	Change(ctx context.Context, workspaceID, id string, terms apikey.Terms) (commands.APIKey, error)
 	Delete(ctx context.Context, workspaceID, id string) (commands.APIKey, error)

@@ -32,7 +32,7 @@ func Routes(d Deps) []gateway.Route {
 	if d.MetricsPublic {
 		metrics = gateway.Public
 	}
-	return []gateway.Route{
+	rows := []gateway.Route{
 		// System and discovery
 		{Method: get, Path: "/", Permission: gateway.Public, Handler: index(d), Summary: "Name the service and its API versions"},
 		{Method: get, Path: "/healthz", Permission: gateway.Public, Probe: true, Handler: alive(), Summary: "Tell that the process is alive"},
@@ -111,4 +111,5 @@ func Routes(d Deps) []gateway.Route {
 		{Method: post, Path: "/workspaces/{workspaceId}/permissions", Surface: gateway.Versioned, Permission: mayShare, Handler: share(d), Summary: "Share a workspace"},
 		{Method: del, Path: "/workspaces/{workspaceId}/permissions/{target}", Surface: gateway.Versioned, Permission: mayShare, Handler: unshare(d), Summary: "Stop sharing a workspace"},
 	}
+	return append(rows, d.OIDC.Routes()...)
 }

@@ -72,3 +72,9 @@ func withQuery(address string, values url.Values) string {
 	u.RawQuery = query.Encode()
 	return u.String()
 }
+
+// brief is an error for the log: what a provider answered may be a whole page.
+func brief(err error) string {
+	text := []rune(err.Error())
+	return string(text[:min(len(text), 300)])
+}

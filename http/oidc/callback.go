@@ -115,7 +115,7 @@ func (s *Service) welcome(r *http.Request, d departure, who accounts.Identity) (
 // turnedAway tells who did not get in why, where they can try again.
 func (s *Service) turnedAway(r *http.Request, d departure, problem string, why error) (any, error) {
 	s.o.Log.WarnContext(r.Context(), "sign-in with a provider failed", "provider", d.Provider, "problem", problem,
-		"correlationId", gateway.CorrelationID(r.Context()), "err", why)
+		"correlationId", gateway.CorrelationID(r.Context()), "err", brief(why))
 	if d.Interaction != "" {
 		return interaction{ID: d.Interaction}.toProblem(s, problem), nil
 	}

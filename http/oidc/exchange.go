@@ -52,6 +52,6 @@ func (s *Service) notExchanged(ctx context.Context, p *relying, why error) error
 		return why
 	}
 	s.o.Log.WarnContext(ctx, "token of a provider not exchanged", "provider", p.Slug,
-		"correlationId", gateway.CorrelationID(ctx), "err", why)
+		"correlationId", gateway.CorrelationID(ctx), "err", brief(why))
 	return domain.Refuse(domain.CodeInvalidToken, "the token is not one of %s for this platform, or it has expired", p.name())
 }

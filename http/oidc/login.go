@@ -25,32 +25,6 @@ type departure struct {
 	Interaction string `json:"interaction,omitempty"` // its id
 }
 
-// loginOptions is the answer of GET /v2/login/providers.
-type loginOptions struct {
-	LocalSignin bool           `json:"localSignin"`
-	LocalSignup bool           `json:"localSignup"`
-	Anonymous   bool           `json:"anonymous"`
-	Providers   []providerInfo `json:"providers"`
-}
-
-type providerInfo struct {
-	Slug string `json:"slug"`
-	Type string `json:"type"`
-	Name string `json:"name,omitempty"`
-	Icon string `json:"icon,omitempty"`
-}
-
-// waysIn handles GET /v2/login/providers.
-func (s *Service) waysIn(*http.Request) (any, error) {
-	options := loginOptions{
-		LocalSignin: !s.o.DisableSignin, LocalSignup: !s.o.DisableSignin && !s.o.DisableSignup, Anonymous: true, Providers: []providerInfo{},
-	}
-	for _, p := range s.rps {
-		options.Providers = append(options.Providers, providerInfo{p.Slug, "oidc", p.Name, p.Icon})
-	}
-	return options, nil
-}
-
 // provider finds a provider by its slug.
 func (s *Service) provider(slug string) (*relying, bool) {
 	i := slices.IndexFunc(s.rps, func(p *relying) bool { return p.Slug == slug })
@@ -139,7 +113,7 @@ func (s *Service) unreachable(r *http.Request, p *relying, d departure, err erro
 		return nil, err
 	}
 	s.o.Log.WarnContext(r.Context(), "identity provider not reached", "provider", p.Slug,
-		"correlationId", gateway.CorrelationID(r.Context()), "err", err)
+		"correlationId", gateway.CorrelationID(r.Context()), "err", brief(err))
 	if d.Interaction != "" {
 		return interaction{ID: d.Interaction}.toProblem(s, "provider_unavailable"), nil
 	}

@@ -25,7 +25,6 @@ func (s *Service) Routes() []gateway.Route {
 		{Method: http.MethodGet, Path: "/oidc/userinfo", Permission: gateway.Auth, Handler: gateway.HandlerFunc(s.userinfo), Summary: "Read the claims of the user"},
 		{Method: http.MethodPost, Path: "/oidc/userinfo", Permission: gateway.Auth, Effect: gateway.Reads, MaxBody: maxForm, Handler: gateway.HandlerFunc(s.userinfo), Summary: "Read the claims of the user"},
 
-		own(gateway.Route{Method: http.MethodGet, Path: "/login/providers", Surface: gateway.Versioned, Permission: gateway.Public, OwnAuth: true, NoWait: true, Summary: "List the ways to sign in"}, s.waysIn),
 		own(gateway.Route{Method: http.MethodGet, Path: "/login", Surface: gateway.Versioned, Permission: gateway.Public, OwnAuth: true, NoWait: true, Summary: "Go to an identity provider"}, s.login),
 		own(gateway.Route{Method: http.MethodGet, Path: "/login/callback", Surface: gateway.Versioned, Permission: gateway.Public, OwnAuth: true, Effect: gateway.Writes, Summary: "Come back from an identity provider"}, s.callback),
 	}

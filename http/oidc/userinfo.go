@@ -56,7 +56,7 @@ func (s *Service) userinfo(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
+	if !ok && !caller.Anonymous { // a visitor has no account, and is known by their id alone
 		return nil, domain.Refuse(domain.CodeInvalidToken, "the account of this token is gone")
 	}
 	scopes := caller.Scopes
