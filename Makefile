@@ -66,6 +66,10 @@ bench: build ## run the benchmarks; one line of JSON each
 	| tee $(CACHE)/bench.log | sed -nuE 's/^.*(\{"bench":.*\})[[:space:]]*$$/\1/p' \
 	|| { cat $(CACHE)/bench.log >&2; exit 1; }
 
+.PHONY: browser
+browser: ## look at the pages with a real browser (chromium)
+	$(GO) test -tags browser -count=1 -timeout 3m -run RealBrowser ./http/oidc
+
 .PHONY: fault
 fault: ## run the fault tests (FAULT_PROFILE=quick, or full)
 	FAULT_PROFILE=$(FAULT_PROFILE) $(FAULT) -v ./cmd/svc/fault/... ./eventstore/crashfs/... | grep -vE '^=== (RUN|PAUSE|CONT)'
@@ -80,7 +84,7 @@ badinput: ## run the catalogue of bad input: tests named TestBad… and TestGarb
 
 .PHONY: vet
 vet: ## run go vet on everything, tagged tests included
-	$(GO) vet -tags bench,fault ./...
+	$(GO) vet -tags bench,browser,fault ./...
 
 .PHONY: lint
 lint: $(LINTER) ## run golangci-lint
@@ -111,10 +115,10 @@ cover: ## write coverage.out and print the total
 # What CI runs, with the time of each step. Generated files (docs/events.md,
 # docs/config.md, golden lists) and the guard of the OpenAPI document are compared
 # by tests, which race runs.
-CHECKS := build vet lint arch race fault
+CHECKS := build vet lint arch race browser fault
 
 .PHONY: check
-check: ## everything that must hold before a change lands: build vet lint arch race fault
+check: ## everything that must hold before a change lands: build vet lint arch race browser fault
 	@mkdir -p $(CACHE); : > $(CACHE)/check.txt; \
 	for step in $(CHECKS); do \
 		echo "-- $$step"; from=$$SECONDS; status=ok; \

@@ -55,6 +55,7 @@ func (n *Node) openIdentity(ctx context.Context) error {
 	}.Run)
 	n.work("sessions", n.people.sessions.Run)
 	n.work("last uses", n.people.used.Run)
+	n.work("master keys", n.reseal)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pquerna/otp/totp"
 	"github.com/stretchr/testify/require"
 )
 
@@ -228,4 +229,38 @@ func TestReadinessKnowsTheKeys(t *testing.T) {
 		require.Contains(t, string(report.body), module)
 	}
 	require.Equal(t, "permission_denied", s.get(t, "/v2/readiness", bearer(s.must(t, "POST", "/v2/login/anonymous", nil, "")["token"].(string))).code(t))
+}
+
+// The operator adds a master key, makes it the active one and restarts; when
+// everything is sealed anew the old one can go.
+func TestAMasterKeyIsReplaced(t *testing.T) {
+	const oldKey = `{"kid":"k1","key":"` + masterKey + `"%s}`
+	const newKey = `{"kid":"k2","key":"7d1b0f4a9c3e86d25f70ab94c1e83d6620f5b7493ae8d1c05b62f9470e8ca3d4","active":true}`
+	s := identified(t, "SECRETS_MASTER_KEYS=["+fmt.Sprintf(oldKey, `,"active":true`)+"]")
+	s.start(t)
+	me := bearer(s.admin(t))
+	setup := s.must(t, "POST", "/v2/user/mfa", me, `{"method":"totp","currentPassword":"`+adminPassword+`"}`)
+	secret := setup["secret"].(string)
+	code, err := totp.GenerateCode(secret, time.Now())
+	require.NoError(t, err)
+	s.must(t, "POST", "/v2/user/mfa", me, `{"totp":"`+code+`"}`)
+	s.stop(t)
+	before := s.env
+
+	s.env = append(before[:len(before):len(before)], "SECRETS_MASTER_KEYS=["+newKey+"]")
+	require.ErrorContains(t, s.open(t), "k1 is missing", "what is sealed under it would not open")
+
+	s.env = append(before[:len(before):len(before)], "SECRETS_MASTER_KEYS=["+newKey+","+fmt.Sprintf(oldKey, "")+"]")
+	s.start(t)
+	require.Eventually(t, func() bool { return strings.Contains(s.log.String(), "it may be dropped") }, 20*time.Second, 5*time.Millisecond)
+	require.Equal(t, http.StatusOK, s.get(t, "/v2/me", me).StatusCode, "tokens of before are still good")
+	s.stop(t)
+
+	s.env = append(before[:len(before):len(before)], "SECRETS_MASTER_KEYS=["+newKey+"]")
+	s.start(t)
+	require.Equal(t, http.StatusOK, s.get(t, "/v2/me", me).StatusCode)
+	later, err := totp.GenerateCode(secret, time.Now().Add(30*time.Second))
+	require.NoError(t, err)
+	got := s.call(t, "POST", "/v2/login", nil, fmt.Sprintf(`{"email":"admin@localhost","password":%q,"totp":%q}`, adminPassword, later))
+	require.Equal(t, http.StatusOK, got.StatusCode, "%s", got.body)
 }
