@@ -45,6 +45,14 @@ func (n *Node) openSignIn(ctx context.Context) error {
 	return err
 }
 
+// Apply puts live settings in force of which a part keeps a copy. Most parts ask
+// for them each time.
+func (n *Node) Apply() {
+	if err := n.egress.SetRules(egressRules(n.config().Egress)); err != nil {
+		n.log.Error("EGRESS_ALLOW_HOSTS, EGRESS_DENY_HOSTS: the old rules stay in force", "err", err)
+	}
+}
+
 func egressOptions(e settings.Egress) egress.Options {
 	return egress.Options{
 		Rules: egressRules(e), ExtraCAFile: e.ExtraCAFile,

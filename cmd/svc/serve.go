@@ -42,7 +42,7 @@ func serve(ctx context.Context, w world) error {
 	if err != nil {
 		return err
 	}
-	stop := reloadOnHangup(ctx, hangups, func() { reload(w, live, level, log) })
+	stop := reloadOnHangup(ctx, hangups, func() { reload(w, live, level, log); n.Apply() })
 	defer stop()
 	return n.Serve(ctx)
 }
