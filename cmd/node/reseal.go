@@ -73,4 +73,3 @@ func (n *Node) activeKey() string {
 	}
 	return ""
 }
-

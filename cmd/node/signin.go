@@ -109,4 +109,3 @@ func (p providers) List() []api.LoginProvider {
 func (p providers) Exchange(ctx context.Context, provider, token, kind string) (accounts.Identity, error) {
 	return p.signIn.ExchangeToken(ctx, provider, token, kind)
 }
-
