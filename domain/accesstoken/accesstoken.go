@@ -3,10 +3,7 @@
 package accesstoken
 
 import (
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"svc/domain"
 )
@@ -105,7 +102,7 @@ func create(s State, c Create) ([]domain.Event, error) {
 		return nil, nil
 	}
 	var errs []domain.FieldError
-	if strings.TrimSpace(c.Name) == "" || utf8.RuneCountInString(c.Name) > 100 || !utf8.ValidString(c.Name) || strings.ContainsFunc(c.Name, unicode.IsControl) {
+	if !domain.IsTitle(c.Name, 100) {
 		errs = append(errs, domain.FieldError{Field: "name", Message: "must be 1 to 100 characters without control characters"})
 	}
 	if !c.ExpiresAt.After(c.Now) {

@@ -3,10 +3,7 @@
 package apikey
 
 import (
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"svc/domain"
 	"svc/domain/access"
@@ -161,7 +158,7 @@ func evolve(s State, ev domain.Event) State {
 
 func (t Terms) validate(now time.Time) error {
 	var errs []domain.FieldError
-	if strings.TrimSpace(t.Name) == "" || utf8.RuneCountInString(t.Name) > 100 || !utf8.ValidString(t.Name) || strings.ContainsFunc(t.Name, unicode.IsControl) {
+	if !domain.IsTitle(t.Name, 100) {
 		errs = append(errs, domain.FieldError{Field: "name", Message: "must be 1 to 100 characters without control characters"})
 	}
 	if len(t.Rules) == 0 {

@@ -3,11 +3,8 @@ package user
 import (
 	"encoding/json"
 	"errors"
-	"net/url"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"svc/domain"
 )
@@ -35,9 +32,9 @@ func validate(s State) error {
 	_, local := s.AuthData[Local]
 	check(s.Email == "" && !local || IsEmail(s.Email), "email", "must be a mail address")
 	for _, name := range []struct{ field, value string }{{"firstName", s.FirstName}, {"lastName", s.LastName}} {
-		check(isLine(name.value, maxName), name.field, "must be at most 100 characters without control characters")
+		check(domain.IsLine(name.value, maxName), name.field, "must be at most 100 characters without control characters")
 	}
-	check(s.Photo == "" || isPicture(s.Photo), "photo", "must be an http or https URL or a path that begins with /, of at most 2048 characters")
+	check(s.Photo == "" || domain.IsPicture(s.Photo), "photo", "must be an http or https URL or a path that begins with /, of at most 2048 characters")
 	check(s.Language == "" || isLanguage(s.Language), "language", "must be a language tag such as en or pt-BR")
 	check(slices.Contains([]Status{Pending, Validated, Deactivated}, s.Status), "status", "must be pending, validated or deactivated")
 	check(sizeOf(s.Meta) <= maxMeta, "meta", "must be at most 64 KB")
@@ -46,7 +43,7 @@ func validate(s State) error {
 	check(len(s.Groups) <= maxGroups && !slices.ContainsFunc(s.Groups, notGroup), "groups",
 		"must be at most 100 names of 1 to 100 characters without control characters")
 	for provider, identity := range s.AuthData {
-		check(provider != "" && identity.ID != "" && isLine(identity.ID, maxSubject) && isLine(identity.Email, maxEmail),
+		check(provider != "" && identity.ID != "" && domain.IsLine(identity.ID, maxSubject) && domain.IsLine(identity.Email, maxEmail),
 			"authData", "must have an id of at most 255 characters")
 	}
 	if len(errs) > 0 {
@@ -112,26 +109,7 @@ func alphanumeric(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
-// isLine reports whether s is one line of at most limit characters.
-func isLine(s string, limit int) bool {
-	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= limit && !strings.ContainsFunc(s, unicode.IsControl)
-}
-
-func notGroup(s string) bool { return strings.TrimSpace(s) == "" || !isLine(s, maxGroup) }
-
-// isPicture reports whether s is an address that a browser may load a picture
-// from: of the web, or of this very site. What a browser would take for another
-// site (//host, /\host) is no path.
-func isPicture(s string) bool {
-	if !isLine(s, maxPhoto) {
-		return false
-	}
-	if strings.HasPrefix(s, "/") {
-		return !strings.HasPrefix(s, "//") && !strings.Contains(s, `\`)
-	}
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
-}
+func notGroup(s string) bool { return !domain.IsTitle(s, maxGroup) }
 
 // isLanguage reports whether s has the form of a BCP 47 tag.
 func isLanguage(s string) bool {

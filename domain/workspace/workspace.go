@@ -4,10 +4,7 @@
 package workspace
 
 import (
-	"net/url"
 	"slices"
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"svc/domain"
@@ -152,19 +149,14 @@ func (a Settings) equal(b Settings) bool {
 // validate lists every setting that the contract does not allow.
 func (a Settings) validate() error {
 	var errs []domain.FieldError
-	if n := utf8.RuneCountInString(a.Name); n < 1 || n > 60 || hasControl(a.Name) {
+	if a.Name == "" || !domain.IsLine(a.Name, 60) {
 		errs = append(errs, domain.FieldError{Field: "name", Message: "must be 1 to 60 characters without control characters"})
 	}
-	if utf8.RuneCountInString(a.Description) > maxDescription {
-		errs = append(errs, domain.FieldError{Field: "description", Message: "must be at most 10000 characters"})
+	if !utf8.ValidString(a.Description) || utf8.RuneCountInString(a.Description) > maxDescription {
+		errs = append(errs, domain.FieldError{Field: "description", Message: "must be at most 10000 characters of UTF-8"})
 	}
-	if a.Photo != "" && !isPicture(a.Photo) {
+	if a.Photo != "" && !domain.IsPicture(a.Photo) {
 		errs = append(errs, domain.FieldError{Field: "photo", Message: "must be an http or https URL or a path that begins with /, of at most 2048 characters"})
-	}
-	for _, text := range []struct{ field, value string }{{"name", a.Name}, {"description", a.Description}, {"photo", a.Photo}} {
-		if !utf8.ValidString(text.value) {
-			errs = append(errs, domain.FieldError{Field: text.field, Message: "must be UTF-8"})
-		}
 	}
 	for _, l := range a.Labels {
 		if !isLabel(l) {
@@ -178,29 +170,8 @@ func (a Settings) validate() error {
 	return nil
 }
 
-// The longest texts, in characters.
-const (
-	maxDescription = 10000
-	maxPhoto       = 2048
-)
-
-// isPicture reports whether s is an address that a browser may load a picture
-// from: of the web, or of this very site. What a browser would take for another
-// site (//host, /\host) is no path.
-func isPicture(s string) bool {
-	if utf8.RuneCountInString(s) > maxPhoto || hasControl(s) {
-		return false
-	}
-	if strings.HasPrefix(s, "/") {
-		return !strings.HasPrefix(s, "//") && !strings.Contains(s, `\`)
-	}
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
-}
-
-func hasControl(s string) bool {
-	return slices.ContainsFunc([]rune(s), unicode.IsControl)
-}
+// maxDescription is the longest description, in characters.
+const maxDescription = 10000
 
 func isLabel(s string) bool {
 	if len(s) < 2 || len(s) > 60 {
