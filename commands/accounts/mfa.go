@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 
+	"svc/commands"
 	"svc/commands/sessions"
 	"svc/domain"
 	"svc/domain/user"
@@ -30,7 +31,9 @@ func (a *Accounts) spend(ctx context.Context, s user.State, code, ip string) err
 		return err
 	}
 	// With new ids each time: a repeated request has no second go at a code.
-	_, err = a.change(unrepeated(ctx), s.ID, user.UseCode{Step: step, IP: ip})
+	spending := unrepeated(ctx)
+	_, err = a.change(spending, s.ID, user.UseCode{Step: step, IP: ip})
+	commands.RequestFrom(ctx).Saw(commands.RequestFrom(spending).Position())
 	if domain.CodeOf(err) == domain.CodeInvalidCredentials {
 		return a.wrongCode(ctx, s, ip)
 	}
