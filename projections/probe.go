@@ -2,17 +2,20 @@ package projections
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 
 	"github.com/dgraph-io/badger/v4"
 )
 
-// probeKey is of no generation and of no meaning.
-var probeKey = []byte("m/probe")
+// probes begin the keys of probes, which are of no generation and of no meaning.
+const probes = "m/probe/"
 
-// Probe writes, reads and deletes one key, to see that the store works.
+// Probe writes, reads and deletes one key, to see that the store works. Several
+// may do so at once.
 func (d *DB) Probe() error {
-	want := []byte(d.opts.Now().UTC().String())
+	want := []byte(rand.Text())
+	probeKey := append([]byte(probes), want...)
 	if err := d.store().Update(func(txn *badger.Txn) error { return txn.Set(probeKey, want) }); err != nil {
 		return err
 	}

@@ -125,12 +125,13 @@ func readyReport(s *service) string {
 		return fmt.Sprintf(`%q:{"status":"ready","url":%q,"response":{"status":"ready","modulesReady":[%s]}}`, name, internal+name, modules)
 	}
 	const cache, broker, dsul = `{"module":"cache","driver":"nats-kv"}`, `{"module":"broker","driver":"nats-jetstream"}`, `{"module":"dsulStorage","driver":"nats-jetstream"}`
+	const permissions = `{"module":"permissions","driver":"badger"}`
 	return `{"status":"ready","services":{` + strings.Join([]string{
 		`"api-gateway":{"status":"ready","modulesReady":[{"module":"database","driver":"badger"},{"module":"sessionsRedis","driver":"nats-kv"},` +
-			`{"module":"rateLimitsRedis","driver":"nats-kv"},{"module":"broker","driver":"nats-jetstream"}]}`,
-		service("runtime", cache+","+broker+","+dsul),
-		service("events", cache+","+broker+`,{"module":"eventsStorage","driver":"badger"}`),
-		service("workspaces", broker+","+dsul),
+			`{"module":"rateLimitsRedis","driver":"nats-kv"},{"module":"broker","driver":"nats-jetstream"},{"module":"jwks","driver":"http"}]}`,
+		service("runtime", cache+","+broker+","+permissions+","+dsul),
+		service("events", cache+","+broker+","+permissions+`,{"module":"eventsStorage","driver":"badger"}`),
+		service("workspaces", broker+","+permissions+","+dsul+`,{"module":"keys","driver":"file"}`),
 	}, ",") + "}}"
 }
 

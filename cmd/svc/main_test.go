@@ -99,6 +99,7 @@ func lines(text string) []string { return strings.Split(strings.TrimSuffix(text,
 type process struct {
 	*place
 	cmd *exec.Cmd
+	out *logFile // what is for the terminal
 	log *logFile
 }
 
@@ -124,9 +125,9 @@ func (l *logFile) String() string {
 
 // program prepares svc as a process.
 func (p *place) program(args ...string) *process {
-	pr := &process{place: p, cmd: exec.Command(os.Args[0], args...), log: new(logFile)}
+	pr := &process{place: p, cmd: exec.Command(os.Args[0], args...), out: new(logFile), log: new(logFile)}
 	pr.cmd.Env = append([]string{programVariable + "=yes", "PATH=" + os.Getenv("PATH"), "HOME=" + p.dir}, p.env...)
-	pr.cmd.Stdout, pr.cmd.Stderr = pr.log, pr.log
+	pr.cmd.Stdout, pr.cmd.Stderr = pr.out, pr.log
 	pr.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return pr
 }
