@@ -48,7 +48,7 @@ var places = []string{"own", "other", "platform", "unknown"}
 // whole against the page that is read by people. A route that the model does not
 // know fails.
 func TestAuthorizationMatrix(t *testing.T) {
-	s := newService(t, "DISABLE_RATE_LIMIT=yes", "ADMIN_PASSWORD=correct horse battery", "ACCOUNT_VALIDATION_METHOD=auto", "MAX_CONCURRENT_REQUESTS=1000")
+	s := newService(t, "DISABLE_RATE_LIMIT=yes", "ADMIN_PASSWORD="+adminPassword, "ACCOUNT_VALIDATION_METHOD=auto", "MAX_CONCURRENT_REQUESTS=1000")
 	s.known = nil
 	s.start(t)
 	m := newMatrix(t, s)
@@ -89,7 +89,7 @@ func newMatrix(t *testing.T, s *service) *matrix {
 		must("POST", "/v2/signup", nil, fmt.Sprintf(`{"email":%q,"password":"long enough","firstName":"F","lastName":"L"}`, email))
 		users[name], sessions[name], tokens[name] = login(email, "long enough")
 	}
-	_, _, tokens["super"] = login("admin@localhost", "correct horse battery")
+	_, _, tokens["super"] = login("admin@localhost", adminPassword)
 	own := must("POST", "/v2/workspaces", bearer(tokens["owner"]), `{"name":"own"}`)["id"].(string)
 	other := must("POST", "/v2/workspaces", bearer(tokens["stranger"]), `{"name":"other"}`)["id"].(string)
 	path := "/v2/workspaces/" + own
@@ -105,6 +105,8 @@ func newMatrix(t *testing.T, s *service) *matrix {
 	}
 	now := time.Now()
 	narrow := sign(signing.Claims{Subject: users["owner"], SessionID: sessions["owner"], IssuedAt: now, ExpiresAt: now.Add(time.Hour), Scope: "events:read"})
+	root := s.login(t, "admin@localhost", adminPassword)
+	narrowSuper := sign(signing.Claims{Subject: root["userId"].(string), SessionID: root["sessionId"].(string), IssuedAt: now, ExpiresAt: now.Add(time.Hour), Scope: "openid"})
 	expired := sign(signing.Claims{Subject: users["owner"], SessionID: sessions["owner"], IssuedAt: now.Add(-2 * time.Hour), ExpiresAt: now.Add(-time.Hour)})
 	ended := sign(signing.Claims{Subject: users["owner"], SessionID: "5e0c1a8e-0000-4000-8000-000000000000", IssuedAt: now, ExpiresAt: now.Add(time.Hour)})
 	withoutSettings := []string{"workspaces:read", "workspaces:write", "events:read", "events:write", "webhooks", "pages:read", "files:read", "files:write"}
@@ -118,6 +120,7 @@ func newMatrix(t *testing.T, s *service) *matrix {
 		{name: "owner, access token", header: bearer(at), user: true, scopes: withoutSettings, actions: []string{"manage"}},
 		{name: "owner, scope events:read", header: bearer(narrow), user: true, session: true, scopes: []string{"events:read"}, actions: []string{"manage"}},
 		{name: "super admin", header: bearer(tokens["super"]), user: true, session: true, super: true},
+		{name: "super admin, scope openid", header: bearer(narrowSuper), user: true, session: true, super: true, scopes: []string{"openid"}},
 		{name: "API key, read", header: http.Header{"X-Svc-Api-Key": {key}}, actions: []string{"read"}},
 		{name: "internal key", header: asInternal, internal: true},
 		{name: "expired token", header: bearer(expired), refused: domain.CodeTokenExpired},
@@ -166,9 +169,15 @@ func model(rt gateway.Route, c caller, place string) domain.Code {
 	return inside(c, action, place)
 }
 
+// wholeScope stands for a token that is not narrowed.
+const wholeScope = "all"
+
 // narrowed is the scope's word.
 func narrowed(c caller, scope string) domain.Code {
-	if scope == "" || c.scopes == nil || slices.Contains(c.scopes, scope) {
+	if scope == wholeScope && c.scopes != nil && !slices.Contains(c.scopes, "workspaces:write") {
+		return domain.CodeInsufficientScope
+	}
+	if scope == "" || scope == wholeScope || c.scopes == nil || slices.Contains(c.scopes, scope) {
 		return admitted
 	}
 	return domain.CodeInsufficientScope
@@ -176,6 +185,9 @@ func narrowed(c caller, scope string) domain.Code {
 
 // scopeOf is the scope that contract 3.2 names for a route of a workspace.
 func scopeOf(rt gateway.Route) string {
+	if rt.Permission == gateway.Super || rt.Permission == gateway.SuperOrInternal {
+		return wholeScope
+	}
 	action, ok := rt.Permission.(gateway.Action)
 	if !ok {
 		return ""

@@ -164,7 +164,7 @@ func TestReadinessTurnsRedWhenTheReadModelsStop(t *testing.T) {
 	require.Equal(t, "Stopped", fault["error"])
 	require.Equal(t, "database", fault["module"])
 	require.Contains(t, fault["message"], "from.the.future")
-	require.Len(t, gateway["modulesReady"], 3, "the others are well")
+	require.Len(t, gateway["modulesReady"], 4, "the others are well")
 
 	behind := s.get(t, "/v2/workspaces/platform", as("root"))
 	require.Equal(t, http.StatusServiceUnavailable, behind.StatusCode, "what was written would not be seen")

@@ -76,7 +76,10 @@ func (a *Accounts) find(ctx context.Context, who Identity) (s user.State, err er
 // account held before anybody had shown to own its address is ended: it may have
 // been somebody else's.
 func (a *Accounts) adopt(ctx context.Context, who Identity) (user.State, error) {
-	identity := user.Identity{ID: who.Subject, Email: who.Email}
+	identity := user.Identity{ID: who.Subject}
+	if who.EmailVerified { // roles are given by it: what nobody vouches for is not kept
+		identity.Email = who.Email
+	}
 	if who.EmailVerified && who.Email != "" {
 		s, err := a.byEmail(ctx, who.Email)
 		if err != nil {

@@ -20,8 +20,9 @@ type LoginResult struct {
 	Session   sessions.Session
 }
 
-// ownClient is the client of whoever signs in without naming one.
-const ownClient = "svc"
+// OwnClient is the client of tokens that a person got for themselves, by a login
+// and not by an application.
+const OwnClient = "svc"
 
 // timestamp is the form of times in events.
 const timestamp = "2006-01-02T15:04:05.000Z"
@@ -44,7 +45,7 @@ func (a *Accounts) Issue(ctx context.Context, s sessions.Session, scope string) 
 		expires = now.Add(longest)
 	}
 	token, err := a.o.Signer.Sign(ctx, signing.Claims{
-		SessionID: s.ID, Subject: s.UserID, IssuedAt: now, ExpiresAt: expires, Scope: scope, ClientID: cmp.Or(s.ClientID, ownClient),
+		SessionID: s.ID, Subject: s.UserID, IssuedAt: now, ExpiresAt: expires, Scope: scope, ClientID: cmp.Or(s.ClientID, OwnClient),
 	})
 	if err != nil {
 		return LoginResult{}, err

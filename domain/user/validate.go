@@ -34,7 +34,7 @@ func validate(s State) error {
 	for _, name := range []struct{ field, value string }{{"firstName", s.FirstName}, {"lastName", s.LastName}} {
 		check(domain.IsLine(name.value, maxName), name.field, "must be at most 100 characters without control characters")
 	}
-	check(s.Photo == "" || domain.IsPicture(s.Photo), "photo", "must be an http or https URL or a path that begins with /, of at most 2048 characters")
+	check(s.Photo == "" || isPhoto(s.Photo), "photo", "must be an http or https URL of at most 2048 characters, or a picture that was uploaded here")
 	check(s.Language == "" || isLanguage(s.Language), "language", "must be a language tag such as en or pt-BR")
 	check(slices.Contains([]Status{Pending, Validated, Deactivated}, s.Status), "status", "must be pending, validated or deactivated")
 	check(sizeOf(s.Meta) <= maxMeta, "meta", "must be at most 64 KB")
@@ -107,6 +107,12 @@ func notHost(r rune) bool { return !alphanumeric(r) && r != '-' }
 
 func alphanumeric(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+}
+
+// isPhoto reports whether s is a picture of the web, or one that was uploaded. No
+// other path of this site may be loaded in the name of whoever looks at it.
+func isPhoto(s string) bool {
+	return domain.IsPicture(s) && (!strings.HasPrefix(s, "/") || strings.HasPrefix(s, "/v2/users/") && !strings.Contains(s, ".."))
 }
 
 func notGroup(s string) bool { return !domain.IsTitle(s, maxGroup) }

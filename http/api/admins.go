@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"net/netip"
 
 	"svc/domain"
 	"svc/http/gateway"
@@ -27,11 +28,23 @@ func (c claimedAdmin) Replayable() any {
 	return c
 }
 
+// onHost reports whether a request comes from this machine, and through no
+// proxy: what a proxy says of its client is not believed here.
+func onHost(r *http.Request) bool {
+	for _, header := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via"} {
+		if r.Header.Get(header) != "" {
+			return false
+		}
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && peer.Addr().Unmap().IsLoopback()
+}
+
 // claimAdmin handles POST /sys/admins/claim, for `svc admin claim`. Who asks must
 // be on the host: the internal key alone is shared with scrapers and jobs.
 func claimAdmin(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		if ip := gateway.ClientIP(r); !ip.Unmap().IsLoopback() {
+		if !onHost(r) {
 			return nil, domain.Refuse(domain.CodePermissionDenied, "this can be asked on the host itself only")
 		}
 		var in claimBody

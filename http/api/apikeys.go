@@ -139,10 +139,21 @@ func readTerms(r *http.Request) (terms apikey.Terms, err error) {
 		}
 		terms.ExpiresAt = terms.ExpiresAt.UTC().Truncate(time.Millisecond)
 	}
+	if err := outlives(gateway.CallerFrom(r.Context()), terms.ExpiresAt); err != nil {
+		return terms, err
+	}
 	if terms.Rules, err = access.ScopeKey(workspaceID(r), *in.Rules); err != nil {
 		return terms, err
 	}
 	return terms, gateway.GrantFrom(r.Context()).Rights.CheckGrant(terms.Rules)
+}
+
+// outlives refuses to let a key make a key that lasts longer than itself.
+func outlives(c gateway.Caller, expires time.Time) error {
+	if c.Kind != gateway.KindAPIKey || c.Expires.IsZero() || !expires.IsZero() && !expires.After(c.Expires) {
+		return nil
+	}
+	return domain.Refuse(domain.CodePermissionDenied, "a key cannot make or become one that lasts longer than itself")
 }
 
 // findKey returns the id of the key that the path names, by id or by value.

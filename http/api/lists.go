@@ -69,8 +69,8 @@ func readWorkspaceQuery(d Deps, q *gateway.Query) (w workspaceQuery, err error) 
 		return w, err
 	}
 	if name != "" {
-		if w.name, err = regexp.Compile("(?i)" + name); err != nil {
-			return w, domain.Refuse(domain.CodeInvalidParameter, "name is not a regular expression").With("parameter", "name")
+		if w.name, err = access.Pattern("(?i)" + name); err != nil {
+			return w, domain.Refuse(domain.CodeInvalidParameter, "name: %v", err).With("parameter", "name")
 		}
 	}
 	if email == "" {
@@ -100,12 +100,15 @@ func matchingWorkspaces(d Deps, r *http.Request, rd projections.Reader, q worksp
 		if err = json.Unmarshal(doc.JSON, &item); err != nil {
 			return false
 		}
+		if q.member != "" && !memberOf[item.ID] || !q.matches(item) {
+			return true // before the rights: they may cost more
+		}
 		var rights *access.Rights
 		var may bool
 		if rights, may, err = readable(item.ID); err != nil {
 			return false
 		}
-		if may && (q.member == "" || memberOf[item.ID]) && q.matches(item, rights) {
+		if may && (!q.owned || slices.Contains(rights.Roles(), "owner")) {
 			item.ClientID, item.Role = workspace.ClientID(item.ID), rights.Role()
 			item.Labels = append([]string{}, item.Labels...)
 			found = append(found, item)
@@ -118,10 +121,9 @@ func matchingWorkspaces(d Deps, r *http.Request, rd projections.Reader, q worksp
 	return found, err
 }
 
-func (q workspaceQuery) matches(w workspaceMeta, rights *access.Rights) bool {
+func (q workspaceQuery) matches(w workspaceMeta) bool {
 	switch {
 	case len(q.ids) > 0 && !slices.Contains(q.ids, w.ID),
-		q.owned && !slices.Contains(rights.Roles(), "owner"),
 		q.name != nil && !q.name.MatchString(w.Name),
 		q.search != "" && !strings.Contains(strings.ToLower(w.Name+"\n"+w.Description), q.search):
 		return false

@@ -67,7 +67,7 @@ func loginAnonymously(d Deps) gateway.HandlerFunc {
 		if err := gateway.Decode(r, &in); err != nil {
 			return nil, err
 		}
-		from, err := in.client(r)
+		from, err := lifetime{in.ExpiresAfter}.client(r)
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,8 @@ type loginBody struct {
 	Email    *string `json:"email"`
 	Password *string `json:"password"`
 	TOTP     string  `json:"totp"`
-	lifetime
+
+	ExpiresAfter *int64 `json:"expiresAfter"`
 }
 
 // login handles POST /v2/login. Tries are counted for each address before
@@ -98,7 +99,7 @@ func login(d Deps) gateway.HandlerFunc {
 		if err := needed(text{"email", in.Email}, text{"password", in.Password}); err != nil {
 			return nil, err
 		}
-		from, err := in.client(r)
+		from, err := lifetime{in.ExpiresAfter}.client(r)
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +120,8 @@ type exchangeBody struct {
 	Provider  *string `json:"provider"`
 	Token     *string `json:"subject_token"`
 	TokenType string  `json:"subject_token_type"`
-	lifetime
+
+	ExpiresAfter *int64 `json:"expiresAfter"`
 }
 
 // exchangeToken handles POST /v2/login/token-exchange.
@@ -132,7 +134,7 @@ func exchangeToken(d Deps) gateway.HandlerFunc {
 		if err := needed(text{"provider", in.Provider}, text{"subject_token", in.Token}); err != nil {
 			return nil, err
 		}
-		from, err := in.client(r)
+		from, err := lifetime{in.ExpiresAfter}.client(r)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"svc/commands"
@@ -100,12 +101,9 @@ func explain(d Deps) gateway.HandlerFunc {
 		}
 		id, rights := workspaceID(r), gateway.GrantFrom(r.Context()).Rights
 		if user != "" {
-			who, ok, err := d.Access.PrincipalOf(user)
+			who, err := explained(d, r, user, id)
 			if err != nil {
 				return nil, err
-			}
-			if !ok {
-				return nil, noUser(user)
 			}
 			if rights, _, err = d.Access.RightsOf(who, id); err != nil {
 				return nil, err
@@ -113,6 +111,29 @@ func explain(d Deps) gateway.HandlerFunc {
 		}
 		return rights.May(action, subject, objectOf(subject, object, id)), nil
 	}
+}
+
+// explained returns whose rights are explained. Who is no super admin is told of
+// those with whom the workspace is shared, and nothing that rules could find out
+// about them besides: rules are theirs to write.
+func explained(d Deps, r *http.Request, user, workspaceID string) (access.Principal, error) {
+	caller := gateway.CallerFrom(r.Context())
+	who, ok, err := d.Access.PrincipalOf(user)
+	if err != nil {
+		return who, err
+	}
+	if ok && !caller.Super && user != caller.UserID {
+		doc, err := accessOf(d, workspaceID)
+		if err != nil {
+			return who, err
+		}
+		ok = slices.ContainsFunc(doc.Shares, func(s access.Share) bool { return s.Target.ID == user })
+		who = access.Principal{UserID: who.UserID}
+	}
+	if !ok {
+		return who, noUser(user)
+	}
+	return who, nil
 }
 
 // knownWords refuses an action or a subject that no rule can speak of.
@@ -145,7 +166,13 @@ func objectOf(subject, id, workspaceID string) access.Object {
 	return access.Fields{"id": id, "slug": id, "workspaceId": workspaceID}
 }
 
+// maxEchoed bounds what an answer repeats of a request, in characters.
+const maxEchoed = 100
+
 func noUser(id string) error {
+	if r := []rune(id); len(r) > maxEchoed {
+		id = string(r[:maxEchoed]) + "…"
+	}
 	return domain.Refuse(domain.CodeNotFound, "there is no such user").With("resource", "user").With("id", id)
 }
 

@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"net/http"
-	"slices"
 	"strings"
 
 	"svc/domain"
@@ -36,7 +35,7 @@ func listShares(d Deps) gateway.HandlerFunc {
 		}
 		result := []sharing{}
 		for _, entry := range doc.Shares {
-			shown, err := shownShare(d, entry)
+			shown, err := shownShare(d, entry, "")
 			if err != nil {
 				return nil, err
 			}
@@ -49,26 +48,33 @@ func listShares(d Deps) gateway.HandlerFunc {
 // share handles POST /v2/workspaces/{workspaceId}/permissions.
 func share(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		entry, err := readShare(d, r)
+		entry, email, err := readShare(d, r)
 		if err != nil {
 			return nil, err
 		}
-		if err := mayMakeOwner(gateway.GrantFrom(r.Context()).Rights, entry); err != nil {
+		id, rights := workspaceID(r), gateway.GrantFrom(r.Context()).Rights
+		if err := rights.CheckShare(entry); err != nil {
 			return nil, err
 		}
-		if _, err := d.Workspaces.Share(r.Context(), workspaceID(r), entry); err != nil {
+		if err := mayReplace(d, rights, id, entry.Target.String()); err != nil {
+			return nil, err
+		}
+		if _, err := d.Workspaces.Share(r.Context(), id, entry); err != nil {
 			return nil, err
 		}
 		settle(r.Context(), d.ReadModel)
-		return shownShare(d, entry)
+		return shownShare(d, entry, email)
 	}
 }
 
 // unshare handles DELETE /v2/workspaces/{workspaceId}/permissions/{target}.
 func unshare(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		target := gateway.Var(r, "target")
-		if _, err := d.Workspaces.Unshare(r.Context(), workspaceID(r), target); err != nil {
+		target, id := gateway.Var(r, "target"), workspaceID(r)
+		if err := mayReplace(d, gateway.GrantFrom(r.Context()).Rights, id, target); err != nil {
+			return nil, err
+		}
+		if _, err := d.Workspaces.Unshare(r.Context(), id, target); err != nil {
 			return nil, err
 		}
 		settle(r.Context(), d.ReadModel)
@@ -76,28 +82,30 @@ func unshare(d Deps) gateway.HandlerFunc {
 	}
 }
 
-// readShare reads an entry and finds the user it names.
-func readShare(d Deps, r *http.Request) (entry access.Share, err error) {
+// readShare reads an entry and finds the user it names; email is how the caller
+// named them, if so.
+func readShare(d Deps, r *http.Request) (entry access.Share, email string, err error) {
 	var in sharing
 	if err := gateway.Decode(r, &in); err != nil {
-		return entry, err
+		return entry, "", err
 	}
 	switch {
 	case in.Target == nil:
-		return entry, missing("target")
+		return entry, "", missing("target")
 	case in.Permissions == nil:
-		return entry, missing("permissions")
+		return entry, "", missing("permissions")
 	}
-	entry = access.Share{Target: access.Target{ID: in.Target.ID, Role: in.Target.Role, Public: in.Target.Public}, Permissions: *in.Permissions}
-	if in.Target.ID == "" && in.Target.Email == "" {
-		return entry, nil
+	t := *in.Target
+	entry = access.Share{Target: access.Target{ID: t.ID, Role: t.Role, Public: t.Public}, Permissions: *in.Permissions}
+	if t.ID == "" && t.Email == "" {
+		return entry, "", nil
 	}
-	if in.Target.ID != "" && in.Target.Email != "" {
-		return entry, domain.Invalid(domain.FieldError{Field: "target", Message: "must name a user, a role or the public, and one of them only"})
+	if t.ID != "" && t.Email != "" {
+		return entry, "", domain.Invalid(domain.FieldError{Field: "target", Message: "must name a user, a role or the public, and one of them only"})
 	}
-	found, err := findUser(d, in.Target.ID, in.Target.Email)
+	found, err := findUser(d, t.ID, t.Email)
 	entry.Target.ID = found.ID
-	return entry, err
+	return entry, t.Email, err
 }
 
 // findUser returns the user with an id or, without one, with a mail address.
@@ -117,19 +125,23 @@ func findUser(d Deps, id, email string) (found projections.User, err error) {
 	return found, err
 }
 
-// mayMakeOwner refuses to let anybody but an owner make an owner: whoever may
-// share would have everything else for the asking.
-func mayMakeOwner(rights *access.Rights, entry access.Share) error {
-	held := rights.Roles()
-	if entry.Permissions.Role != "owner" || slices.Contains(held, "owner") || slices.Contains(held, "superadmin") {
-		return nil
+// mayReplace refuses to touch the entry of an owner to anybody but an owner.
+func mayReplace(d Deps, rights *access.Rights, workspaceID, target string) error {
+	doc, err := accessOf(d, workspaceID)
+	if err != nil {
+		return err
 	}
-	return domain.Refuse(domain.CodePermissionDenied, "only an owner makes others owners").
-		With("action", "manage").With("subject", "workspaces")
+	for _, present := range doc.Shares {
+		if present.Target.String() == target {
+			return rights.CheckUnshare(present)
+		}
+	}
+	return nil
 }
 
-// shownShare is an entry with the name of its target.
-func shownShare(d Deps, entry access.Share) (sharing, error) {
+// shownShare is an entry with the name of its target. A user without a name is
+// shown by the address only to who named them so.
+func shownShare(d Deps, entry access.Share, email string) (sharing, error) {
 	t := entry.Target
 	shown := sharing{Target: &shareTarget{ID: t.ID, Role: t.Role, Public: t.Public}, Permissions: &entry.Permissions}
 	if t.ID == "" {
@@ -137,7 +149,7 @@ func shownShare(d Deps, entry access.Share) (sharing, error) {
 	}
 	err := d.ReadModel.View(func(r projections.Reader) error {
 		u, _, err := projections.Users{}.Get(r, t.ID)
-		shown.Target.DisplayName = cmp.Or(strings.TrimSpace(u.FirstName+" "+u.LastName), u.Email)
+		shown.Target.DisplayName = cmp.Or(strings.TrimSpace(u.FirstName+" "+u.LastName), email)
 		return err
 	})
 	return shown, err

@@ -136,6 +136,9 @@ func isRefusal(err error) bool {
 // show the session's token too, or an allowed origin for a WebSocket.
 func (g *Gateway) checkCSRF(_ http.ResponseWriter, r *http.Request) error {
 	ex := exchangeOf(r)
+	if ex.route.NoCSRF && !ex.route.OwnAuth && ex.writes(r) {
+		return g.checkSite(r)
+	}
 	if !ex.caller.ByCookie || ex.route.NoCSRF {
 		return nil
 	}
@@ -152,6 +155,16 @@ func (g *Gateway) checkCSRF(_ http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// checkSite refuses a login that another web site had a browser send: it would
+// put somebody else's session in the place of the visitor's own.
+func (g *Gateway) checkSite(r *http.Request) error {
+	site := r.Header.Get("Sec-Fetch-Site")
+	if site == "" || site == "same-origin" || site == "none" {
+		return nil
+	}
+	return g.checkOrigin(r)
+}
+
 // checkOrigin accepts our own origin and those that CORS trusts.
 func (g *Gateway) checkOrigin(r *http.Request) error {
 	origin := r.Header.Get("Origin")
@@ -161,5 +174,5 @@ func (g *Gateway) checkOrigin(r *http.Request) error {
 	if origin != "" && g.cors.trusts(origin) {
 		return nil
 	}
-	return domain.Refuse(domain.CodeInvalidToken, "this origin may not open a connection with a cookie").Reason("csrf")
+	return domain.Refuse(domain.CodeInvalidToken, "this origin is not trusted").Reason("csrf")
 }

@@ -49,7 +49,7 @@ var permissions = map[string]gateway.Permission{
 func matrix(t *testing.T) *world {
 	var routes []gateway.Route
 	for name, p := range permissions {
-		routes = append(routes, gateway.Route{Method: "GET", Path: "/" + name, Surface: gateway.Versioned, Permission: p,
+		routes = append(routes, gateway.Route{Method: "GET", Path: "/" + name, Surface: gateway.Versioned, Permission: p, NoScope: true,
 			Handler: gateway.HandlerFunc(func(r *http.Request) (any, error) { return gateway.CallerFrom(r.Context()).Actor(), nil })})
 	}
 	return start(t, gateway.Options{Routes: routes, Settings: func() gateway.Settings {
@@ -138,7 +138,7 @@ func TestRoutesWithTheirOwnAuth(t *testing.T) {
 }
 
 func TestSecondFactorRoutesAreOpenBeforeIt(t *testing.T) {
-	w := serve(t, gateway.Route{Method: "GET", Path: "/me", Permission: gateway.Auth, BeforeMFA: true, Handler: returns(1, nil)})
+	w := serve(t, gateway.Route{Method: "GET", Path: "/me", Permission: gateway.Auth, NoScope: true, BeforeMFA: true, Handler: returns(1, nil)})
 	require.Equal(t, 200, w.do("GET", "/me", "", "Authorization", "Bearer halfway").status)
 }
 
@@ -153,8 +153,8 @@ func TestAuthorizationNamesTheWorkspace(t *testing.T) {
 func TestCSRF(t *testing.T) {
 	do := returns(1, nil)
 	routes := []gateway.Route{
-		{Method: "POST", Path: "/act", Permission: gateway.Auth, Handler: do},
-		{Method: "GET", Path: "/act", Permission: gateway.Auth, Handler: do},
+		{Method: "POST", Path: "/act", Permission: gateway.Auth, NoScope: true, Handler: do},
+		{Method: "GET", Path: "/act", Permission: gateway.Auth, NoScope: true, Handler: do},
 		{Method: "POST", Path: "/login", Permission: gateway.Public, NoCSRF: true, Handler: do},
 		{Method: "POST", Path: "/open", Permission: gateway.Public, Handler: do},
 	}
@@ -192,7 +192,7 @@ func TestCSRF(t *testing.T) {
 
 func TestAWebSocketWithACookieNeedsAnOrigin(t *testing.T) {
 	w := start(t, gateway.Options{
-		Routes: []gateway.Route{{Method: "GET", Path: "/ws", Permission: gateway.Auth, Streaming: true,
+		Routes: []gateway.Route{{Method: "GET", Path: "/ws", Permission: gateway.Auth, NoScope: true, Streaming: true,
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) })}},
 		Settings: func() gateway.Settings { return gateway.Settings{Origins: []string{"https://console.test"}} },
 	})

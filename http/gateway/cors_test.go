@@ -41,7 +41,7 @@ func TestCrossOrigin(t *testing.T) {
 
 func TestPreflight(t *testing.T) {
 	hook := gateway.Route{Method: "POST", Path: "/hook", Permission: gateway.Public, AnyOrigin: true, Handler: returns(1, nil)}
-	secret := gateway.Route{Method: "PATCH", Path: "/x", Permission: gateway.Auth, Handler: returns(1, nil)}
+	secret := gateway.Route{Method: "PATCH", Path: "/x", Permission: gateway.Auth, NoScope: true, Handler: returns(1, nil)}
 	w := start(t, gateway.Options{Routes: []gateway.Route{secret, hook}, Settings: func() gateway.Settings {
 		return gateway.Settings{Origins: []string{"https://console.test"}}
 	}})

@@ -66,7 +66,7 @@ func within(d time.Duration) func() gateway.Settings {
 // bodies is a table with every way to treat a body.
 func bodies() []gateway.Route {
 	closed := post("/closed", returns(1, nil))
-	closed.Permission = gateway.Auth
+	closed.Permission, closed.NoScope = gateway.Auth, true
 	none := post("/none", returns(1, nil))
 	none.Body = gateway.NoBody
 	return []gateway.Route{

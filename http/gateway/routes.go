@@ -27,8 +27,11 @@ type Route struct {
 	// Rate is the limit that the route has besides RateRequests.
 	Rate RateClass
 	// Scope is what a token with a scope claim must hold. Empty: the scope of
-	// the permission's subject, or none.
+	// the permission's subject; for administrators, all scopes.
 	Scope string
+	// NoScope lets in a token whatever its scope claim says. A row for users has
+	// either a Scope or this.
+	NoScope bool
 	// Body is the kind of body, and so its limit.
 	Body Body
 	// MaxBody, when set, is the limit in bytes instead of the kind's own.
@@ -142,6 +145,8 @@ func (rt *Route) check() error {
 		return errors.New("action and subject are required")
 	case rt.Handler == nil:
 		return errors.New("handler is required")
+	case (rt.Permission == Auth || rt.Permission == Session) && rt.Scope == "" && !rt.NoScope:
+		return errors.New("a route for users needs a scope, or must say that it needs none")
 	case rt.Rate != "" && findClass(rt.Rate) == nil:
 		return fmt.Errorf("unknown rate class %q", rt.Rate)
 	case rt.When != nil && rt.Surface != Plain:

@@ -202,7 +202,7 @@ func (i *Identity) byAPIKey(value string, caller *gateway.Caller) error {
 	}
 	caller.KeyID, caller.Principal.Key = found.ID, found.ready
 	if caller.Kind == gateway.KindNone {
-		caller.Kind = gateway.KindAPIKey
+		caller.Kind, caller.Expires = gateway.KindAPIKey, found.ExpiresAt
 	}
 	i.o.Used(found.ID)
 	return nil

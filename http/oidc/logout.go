@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"svc/domain"
 	"svc/domain/session"
 	"svc/http/gateway"
 )
@@ -12,6 +13,9 @@ import (
 // endSession handles GET /oidc/session/end. It ends the session that the
 // id_token_hint names, and that of the browser unless it is somebody else's.
 func (s *Service) endSession(r *http.Request) (any, error) {
+	if dest := r.Header.Get("Sec-Fetch-Dest"); dest != "" && dest != "document" && dest != "iframe" {
+		return nil, domain.Refuse(domain.CodeInvalidRequest, "a session is ended by going here, not by loading it as part of a page")
+	}
 	ctx, query := r.Context(), r.URL.Query()
 	clientID, user := query.Get("client_id"), ""
 	claims, ok, err := s.hint(ctx, query.Get("id_token_hint"))

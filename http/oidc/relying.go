@@ -158,11 +158,17 @@ func (c claimSet) yes(name string) bool {
 	return slices.Contains([]string{"true", `"true"`}, string(c[name]))
 }
 
+// verified reports whether the provider vouches for the address that is taken:
+// email_verified speaks of the claim email and of no other.
+func (p *relying) verified(c claimSet) bool {
+	return c.yes("email_verified") && strings.EqualFold(c.text(p.EmailClaim), c.text("email"))
+}
+
 // identity maps claims to what an account has.
 func (p *relying) identity(subject string, c claimSet) accounts.Identity {
 	return accounts.Identity{
 		Provider: p.Slug, Subject: subject,
-		Email: c.text(p.EmailClaim), EmailVerified: c.yes("email_verified"),
+		Email: c.text(p.EmailClaim), EmailVerified: p.verified(c),
 		FirstName: c.text(p.FirstNameClaim), LastName: c.text(p.LastNameClaim),
 		Photo: c.text("picture"), Language: c.text("locale"),
 	}

@@ -22,8 +22,8 @@ func (s *Service) Routes() []gateway.Route {
 		own(gateway.Route{Method: http.MethodPost, Path: "/oidc/interaction/{uid}/login", Permission: gateway.Public, OwnAuth: true, Rate: gateway.RateLogin, MaxBody: maxForm, Summary: "Sign in on the page"}, s.signIn),
 		own(gateway.Route{Method: http.MethodPost, Path: "/oidc/token", Permission: gateway.Public, OwnAuth: true, MaxBody: maxForm, Summary: "Exchange a code or a refresh token"}, s.token),
 		own(gateway.Route{Method: http.MethodGet, Path: "/oidc/session/end", Permission: gateway.Public, OwnAuth: true, Effect: gateway.Writes, Summary: "End the session"}, s.endSession),
-		{Method: http.MethodGet, Path: "/oidc/userinfo", Permission: gateway.Auth, Handler: gateway.HandlerFunc(s.userinfo), Summary: "Read the claims of the user"},
-		{Method: http.MethodPost, Path: "/oidc/userinfo", Permission: gateway.Auth, Effect: gateway.Reads, MaxBody: maxForm, Handler: gateway.HandlerFunc(s.userinfo), Summary: "Read the claims of the user"},
+		{Method: http.MethodGet, Path: "/oidc/userinfo", Permission: gateway.Auth, NoScope: true, Handler: gateway.HandlerFunc(s.userinfo), Summary: "Read the claims of the user"},
+		{Method: http.MethodPost, Path: "/oidc/userinfo", Permission: gateway.Auth, NoScope: true, Effect: gateway.Reads, MaxBody: maxForm, Handler: gateway.HandlerFunc(s.userinfo), Summary: "Read the claims of the user"},
 
 		own(gateway.Route{Method: http.MethodGet, Path: "/login", Surface: gateway.Versioned, Permission: gateway.Public, OwnAuth: true, NoWait: true, Summary: "Go to an identity provider"}, s.login),
 		own(gateway.Route{Method: http.MethodGet, Path: "/login/callback", Surface: gateway.Versioned, Permission: gateway.Public, OwnAuth: true, Effect: gateway.Writes, Summary: "Come back from an identity provider"}, s.callback),

@@ -1,7 +1,6 @@
 package oidc
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -205,8 +204,9 @@ func (s *Service) accessToken(ctx context.Context, of sessions.Session, clientID
 	return token, int(life.Seconds()), err
 }
 
-// loginCookie signs the browser in, like every login does.
+// loginCookie signs the browser in, like every login does. Its token is the
+// person's own, whichever application they came for.
 func (s *Service) loginCookie(r *http.Request, of sessions.Session) (*http.Cookie, error) {
-	token, seconds, err := s.accessToken(r.Context(), of, cmp.Or(of.ClientID, ConsoleClient), accounts.Scopes)
+	token, seconds, err := s.accessToken(r.Context(), of, accounts.OwnClient, accounts.Scopes)
 	return tokenCookie(r, token, seconds), err
 }
