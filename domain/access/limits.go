@@ -23,10 +23,28 @@ const (
 	maxFaults  = 20    // listed in one refusal
 )
 
-// isName reports whether s may name a role, a provider or a field.
+// isName reports whether s may name a role, a provider or a field. Two names
+// that look alike must be alike: nothing in them is invisible.
 func isName(s string) bool {
 	n := utf8.RuneCountInString(s)
-	return n >= 1 && n <= maxName && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+	return n >= 1 && n <= maxName && utf8.ValidString(s) && strings.TrimSpace(s) == s && !strings.ContainsFunc(s, isHidden)
+}
+
+// isHidden reports whether a character has no shape of its own or begins a line.
+func isHidden(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// isReserved reports whether a reader could take a name for that of a role which
+// no document may define, whatever is around its letters.
+func isReserved(name string) bool {
+	letters := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, name)
+	return strings.EqualFold(letters, owner) || strings.EqualFold(letters, superadmin)
 }
 
 // cut shortens a text that somebody else chose.

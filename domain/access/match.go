@@ -38,17 +38,20 @@ func is(b bool) truth {
 	return no
 }
 
-// sight is one look at an object, on behalf of one caller.
+// sight is what one decision sees and may still spend, on behalf of one caller.
 type sight struct {
 	*binding
 	left int // steps
 }
 
-// maxSteps is the effort of judging one rule on one object: a step is the
-// comparison of two values, or of a character with two instructions of an
+// maxSteps is the effort of one decision, however many rules it takes: a step is
+// the comparison of two values, or of a character with two instructions of an
 // expression. What a comparison costs depends on the operand alone, so that the
 // order of a map cannot change an outcome.
 const maxSteps = 50000
+
+// look begins one decision.
+func (r *Rights) look() sight { return sight{&r.bound, maxSteps} }
 
 // affords takes steps, if there are so many left. Asking costs one anyway.
 func (s *sight) affords(steps int) bool {

@@ -17,6 +17,7 @@ import (
 type Policy struct {
 	workspaceID string
 	roles       map[string]Role
+	bits        map[string]int // of each role in a roleSet
 	given       []givenRole
 	rules       []*rule // of the document, in the order in which they count
 	builtIn     map[string][]*rule
@@ -34,11 +35,12 @@ type rule struct {
 	part
 	Ground
 
-	denies bool
-	own    bool // binds its holders in particular, not everyone
-	whole  bool // matches every object in its scope
-	when   condition
-	needs  holes
+	holders roleSet // whom it binds, unless everyone
+	denies  bool
+	own     bool // binds its holders in particular, not everyone
+	whole   bool // matches every object in its scope
+	when    condition
+	needs   holes
 }
 
 // newRule makes one part of a rule ready.
@@ -73,6 +75,10 @@ func Compile(workspaceID string, doc Security) (*Policy, error) {
 	for _, name := range slices.Sorted(maps.Keys(p.roles)) {
 		p.given = append(p.given, c.role(name, p.roles[name])...)
 	}
+	p.bits = map[string]int{}
+	for i, name := range p.RoleNames() {
+		p.bits[name] = i
+	}
 	for i, r := range doc.Authorizations.Rules {
 		p.rules = append(p.rules, c.rule(p, i, r)...)
 	}
@@ -84,23 +90,27 @@ func Compile(workspaceID string, doc Security) (*Policy, error) {
 }
 
 // Validate refuses a document that the API does not allow, and one without a
-// role that one of the workspace's shares gives to a user.
+// role that one of the workspace's shares gives to a user or is for.
 func (s Security) Validate(shares []Share) error {
 	p, err := Compile("", s)
 	if err != nil {
 		return err
 	}
+	c := newCompiler()
 	var users []string
 	for _, share := range shares {
 		if role := share.Permissions.Role; role != "" && !p.knows(role) {
 			users = append(users, share.Target.ID)
 		}
+		if role := share.Target.Role; role != "" && !p.knows(role) {
+			c.fault("authorizations.roles", "the role %q must stay: the workspace is shared with it", role)
+		}
 	}
-	if len(users) > 0 {
-		fault := domain.FieldError{Field: "authorizations.roles", Message: "a role that is still assigned must stay"}
-		return domain.Invalid(fault).With("users", users)
+	if len(users) == 0 {
+		return c.err()
 	}
-	return nil
+	fault := domain.FieldError{Field: "authorizations.roles", Message: "a role that is still assigned must stay"}
+	return domain.Invalid(append(c.faults, fault)...).With("users", users)
 }
 
 // RoleNames lists the roles that can be assigned: owner and editor, then those
@@ -121,11 +131,35 @@ func (p *Policy) knows(role string) bool {
 	return custom || role == owner || role == editor
 }
 
+// roleSet holds roles of one policy. Rules and callers with a hundred roles each
+// meet in two instructions.
+type roleSet [(maxRoles + 2 + 63) / 64]uint64 // owner and editor are there too
+
+// setOf returns the roles with these names.
+func (p *Policy) setOf(names []string) (s roleSet) {
+	for _, name := range names {
+		if i, ok := p.bits[name]; ok {
+			s[i/64] |= 1 << (i % 64)
+		}
+	}
+	return s
+}
+
+// meets reports whether the sets have a role in common.
+func (s roleSet) meets(other roleSet) bool {
+	for i := range s {
+		if s[i]&other[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // role checks a role and compiles who has it by themselves.
 func (c *compiler) role(name string, r Role) []givenRole {
 	at := "authorizations.roles." + name
-	if !isName(name) || strings.EqualFold(name, owner) || strings.EqualFold(name, superadmin) {
-		c.fault(at, "must be a name of 1 to %d characters, and neither owner nor superadmin", maxName)
+	if !isName(name) || isReserved(name) {
+		c.fault(at, "must be a name of 1 to %d visible characters, and neither owner nor superadmin", maxName)
 		return nil
 	}
 	if utf8.RuneCountInString(r.Description) > maxText {
@@ -138,7 +172,7 @@ func (c *compiler) role(name string, r Role) []givenRole {
 	var given []givenRole
 	for _, provider := range slices.Sorted(maps.Keys(r.Auth)) {
 		here, conditions := at+".auth."+provider, r.Auth[provider].Conditions
-		if !isName(provider) || provider == apiKeyProvider && len(conditions) > 0 {
+		if !isName(provider) || isReserved(provider) || provider == apiKeyProvider && len(conditions) > 0 {
 			c.fault(here, "must be the slug of a provider, or apiKey without conditions")
 			continue
 		}
@@ -167,8 +201,11 @@ func (c *compiler) rule(p *Policy, index int, r Rule) []*rule {
 	}
 	r.Priority = &priority
 	var all []*rule
+	holders := p.setOf(r.Role.All())
 	for _, part := range parts(p.workspaceID, r.Action.All(), r.Subject.All()) {
-		all = append(all, newRule(part, Ground{r, at}, !r.Role.IsZero(), when, needs))
+		made := newRule(part, Ground{r, at}, !r.Role.IsZero(), when, needs)
+		made.holders = holders
+		all = append(all, made)
 	}
 	return all
 }

@@ -37,6 +37,7 @@ type Rights struct {
 	bound     binding
 	self      self
 	roles     []string
+	doubted   []string // roles of which it would take too many steps to tell
 	rules     []*rule
 }
 
@@ -61,7 +62,7 @@ func (s *self) Field(name string) (any, bool) {
 func (w *Workspace) For(p Principal) *Rights {
 	r := &Rights{workspace: w, who: &p, bound: bind(&p)}
 	r.self = self{id: w.Policy.workspaceID, rest: w.Self}
-	r.roles = r.held()
+	r.roles, r.doubted = r.held()
 	r.rules = r.collect()
 	return r
 }
@@ -78,10 +79,10 @@ func Outside(p Principal) *Rights {
 }
 
 // held lists the caller's roles in the workspace: by sharing, by themselves, by
-// the fetch of an automation.
-func (r *Rights) held() []string {
-	policy := r.workspace.Policy
-	var roles []string
+// the fetch of an automation; and those that they may or may not have. All of
+// it is one decision.
+func (r *Rights) held() (roles, doubted []string) {
+	policy, s := r.workspace.Policy, r.look()
 	add := func(role string) {
 		if role != "" && !slices.Contains(roles, role) {
 			roles = append(roles, role)
@@ -94,24 +95,27 @@ func (r *Rights) held() []string {
 		add(s.role(r.who, policy))
 	}
 	for i := range policy.given {
-		if g := &policy.given[i]; g.to(r) {
+		g := &policy.given[i]
+		switch g.to(r, &s) {
+		case yes:
 			add(g.role)
+		case unsure:
+			doubted = append(doubted, g.role)
 		}
 	}
-	return roles
+	return roles, doubted
 }
 
 // to reports whether the caller has the role by themselves.
-func (g *givenRole) to(r *Rights) bool {
+func (g *givenRole) to(r *Rights, s *sight) truth {
 	if g.provider == apiKeyProvider {
-		return r.who.KeyRole == g.role
+		return is(r.who.KeyRole == g.role)
 	}
 	data, ok := r.who.AuthData[g.provider]
 	if !ok || g.needs&^r.bound.filled != 0 {
-		return false
+		return no
 	}
-	s := sight{&r.bound, maxSteps}
-	return g.when.holds(Fields{"authData": data}, &s) == yes
+	return g.when.holds(Fields{"authData": data}, s)
 }
 
 // collect returns the rules that bind the caller. Their order needs no sorting:
@@ -121,6 +125,8 @@ func (r *Rights) collect() []*rule {
 	policy := r.workspace.Policy
 	all := make([]*rule, 0, len(policy.rules)+24)
 	has := func(role string) bool { return slices.Contains(r.roles, role) }
+	held := policy.setOf(r.roles)
+	thinkable := policy.setOf(slices.Concat(r.roles, r.doubted))
 	add := func(binds bool, rules ...*rule) {
 		for _, m := range rules {
 			if binds && m.needs&^r.bound.filled == 0 {
@@ -139,7 +145,7 @@ func (r *Rights) collect() []*rule {
 		add(key.workspaceID == policy.workspaceID, key.rules...)
 	}
 	for _, m := range policy.rules {
-		add(m.Role.IsZero() || slices.ContainsFunc(m.Role.All(), has), m)
+		add(!m.own || m.holders.meets(held) || m.denies && m.holders.meets(thinkable), m)
 	}
 	add(has(owner), policy.builtIn[owner]...)
 	add(true, policy.builtIn[secret]...)

@@ -2,6 +2,7 @@ package access
 
 import (
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -22,11 +23,17 @@ type part struct {
 	scope   map[string]any // added to the conditions, over those of the same name
 }
 
-// parts takes a rule's words apart for one workspace.
+// parts takes a rule's words apart for one workspace. A subject that is named
+// twice is one part, or a short rule could be thousands.
 func parts(workspaceID string, actions, subjects []string) []part {
 	var all []part
+	var done set // of subjects
 	for _, word := range subjects {
 		for _, at := range subjectsOf(word) {
+			if done&(1<<at) != 0 {
+				continue
+			}
+			done |= 1 << at
 			row := &vocabulary[at]
 			wanted, split := row.each(actions), set(0)
 			if row.name == "events" {
@@ -61,8 +68,8 @@ func (p part) conditions(own map[string]any) map[string]any {
 // narrow returns compiled conditions with the scope of a part, and whether
 // they are more than the scope.
 func (p part) narrow(own condition) (all condition, more bool) {
-	for key, value := range p.scope {
-		all = append(all, test{key: key, path: strings.Split(key, "."), op: opEq, arg: value, weight: 1})
+	for _, key := range slices.Sorted(maps.Keys(p.scope)) { // what is looked at first costs steps
+		all = append(all, test{key: key, path: strings.Split(key, "."), op: opEq, arg: p.scope[key], weight: 1})
 	}
 	for _, t := range own {
 		if _, overridden := p.scope[t.key]; !overridden {

@@ -123,6 +123,52 @@ func TestARoleThatIsAssignedStays(t *testing.T) {
 	require.Equal(t, []string{"rob"}, refusal.Details["users"])
 }
 
+func TestARoleThatSomethingIsSharedWithStays(t *testing.T) {
+	doc := parse(t, `[]`)
+	shares := []access.Share{
+		access.OwnedBy("ann"), policies(access.Target{Role: "clerk"}, "read"),
+		policies(access.Target{Role: "editor"}, "read"), policies(access.Target{Public: true}, "read"),
+	}
+	require.NoError(t, doc.Validate(shares))
+	delete(doc.Authorizations.Roles, "clerk")
+	err := doc.Validate(shares)
+	requireFault(t, err, "authorizations.roles")
+	require.ErrorContains(t, err, `"clerk"`)
+	var refusal *domain.Error
+	require.ErrorAs(t, err, &refusal)
+	require.NotContains(t, refusal.Details, "users")
+
+	delete(doc.Authorizations.Roles, "agent")
+	require.ErrorAs(t, doc.Validate(append(shares, role("rob", "agent"))), &refusal)
+	require.Equal(t, []string{"rob"}, refusal.Details["users"])
+	require.Len(t, refusal.Details["errors"], 2, "both are said")
+}
+
+func TestNamesShowWhatTheyAre(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"agent": true, "Agent 2": true, "first-line support": true, "équipe": true, "代理": true, "co-owner": true, "owner2": true, "owners": true,
+		" agent": false, "agent ": false, "agent\u00a0": false, "\u3000agent": false, " ": false,
+		"age\u200bnt": false, "age\u00adnt": false, "\u202eagent": false, "agent\ufeff": false, "age\u3164nt": false, "age\u2028nt": false,
+		"owner": false, "OWNER": false, "o w n e r": false, "own\u2003er": false, "Super Admin": false, "super-admin": false, "\u017fuperadmin": false, "owner\ufe0f": false,
+	} {
+		doc := access.Security{Authorizations: access.Authorizations{Roles: map[string]access.Role{name: {}}}}
+		if ok {
+			require.NoError(t, doc.Validate(nil), "%q", name)
+			continue
+		}
+		requireFault(t, doc.Validate(nil), "authorizations.roles."+name)
+		doc.Authorizations.Roles = map[string]access.Role{"agent": {Auth: map[string]access.RoleAuth{name: {}}}}
+		requireFault(t, doc.Validate(nil), "authorizations.roles.agent.auth."+name)
+	}
+	doc := access.Security{Authorizations: access.Authorizations{Rules: []access.Rule{{
+		Action: access.Word("update"), Subject: access.Word("pages"), Fields: []string{"owner", "ti\u200btle", "title "},
+	}}}}
+	err := doc.Validate(nil)
+	requireFault(t, err, "authorizations.rules[0].fields[1]")
+	requireFault(t, err, "authorizations.rules[0].fields[2]")
+	require.NotContains(t, err.Error(), "fields[0]", "a field may be called owner")
+}
+
 func TestRoleNames(t *testing.T) {
 	p, err := access.Compile(here, parse(t, `[]`))
 	require.NoError(t, err)

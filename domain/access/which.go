@@ -23,7 +23,8 @@ func (r *Rights) Filter(action, subject string) func(Object) bool {
 		if o != nil {
 			asked.object = o
 		}
-		return narrow.allows(asked)
+		s := narrow.look()
+		return narrow.allows(asked, &s)
 	}
 }
 
@@ -52,7 +53,8 @@ func (r *Rights) could(q question, own bool) bool {
 		}
 	}
 	if rest, ok := r.rest(q); ok && !own {
-		return r.allows(rest)
+		s := r.look()
+		return r.allows(rest, &s)
 	}
 	return false
 }
