@@ -79,7 +79,7 @@ FAULT = $(GO) test -tags fault -count=1 -timeout $(if $(filter full,$(FAULT_PROF
 
 .PHONY: badinput
 badinput: ## run the catalogue of bad input: tests named TestBad… and TestGarbage…, and every fuzz corpus
-	$(GO) test -count=1 -timeout 10m -run '^(TestBad|TestGarbage|Fuzz)' -v ./cmd/settings/... ./domain/... ./http/... \
+	$(GO) test -count=1 -timeout 10m -run '^(TestBad|TestGarbage|Fuzz)' -v ./cmd/settings/... ./commands/... ./domain/... ./http/... \
 	| grep -E '^(ok|FAIL|panic|--- (PASS|FAIL): )'
 
 .PHONY: vet

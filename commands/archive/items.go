@@ -1,0 +1,44 @@
+package archive
+
+import (
+	"errors"
+
+	"svc/domain"
+	"svc/domain/document"
+)
+
+// Item is one thing to say about one file of an import.
+type Item struct {
+	Msg         string `json:"msg"`
+	Err         string `json:"err"` // one of the codes below
+	Filepath    string `json:"filepath"`
+	Line        int    `json:"line,omitempty"`
+	WorkspaceID string `json:"workspaceId,omitempty"`
+}
+
+// The codes of error items.
+const (
+	ErrInvalidDocument   = "invalid_document"    // cannot be read, or was refused by Options.Validate
+	ErrInvalidSlug       = "invalid_slug"        // no object of this kind can be called so
+	ErrDuplicateObject   = "duplicate_object"    // two files for one object
+	ErrChecksumMismatch  = "checksum_mismatch"   // not the bytes that were pushed; with force a warning
+	ErrInvalidImportFile = "invalid_import_file" // ImportPath cannot be read
+)
+
+// The codes of warnings.
+const (
+	WarnSlugMismatch = "slug_mismatch" // the file has another name than its slug
+	WarnUnknownField = "unknown_field" // kept, without effect
+)
+
+// itemOf returns the item for a file that could not be read.
+func itemOf(code, file string, err error) Item {
+	item := Item{Msg: err.Error(), Err: code, Filepath: file}
+	if refusal, ok := errors.AsType[*domain.Error](err); ok {
+		item.Msg = refusal.Message
+	}
+	if fault, ok := errors.AsType[*document.Fault](err); ok {
+		item.Line = fault.Line
+	}
+	return item
+}

@@ -1,0 +1,98 @@
+package archive
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Tree is the managed files of one workspace: bytes by path, "/" between its
+// parts.
+type Tree map[string][]byte
+
+// Paths returns the paths of t, sorted by their bytes.
+func (t Tree) Paths() []string { return slices.Sorted(maps.Keys(t)) }
+
+// Check refuses a tree that is unsafe or beyond limits.
+func (t Tree) Check(limits Limits) error {
+	paths := t.Paths()
+	if err := CheckPaths(paths); err != nil {
+		return err
+	}
+	if err := limits.checkPaths(paths); err != nil {
+		return err
+	}
+	total := 0
+	for _, p := range paths {
+		if len(t[p]) > limits.FileBytes {
+			return exceeded("fileBytes", limits.FileBytes, p)
+		}
+		total += len(t[p])
+	}
+	if total > limits.TreeBytes {
+		return exceeded("treeBytes", limits.TreeBytes, "")
+	}
+	return nil
+}
+
+// checkPaths refuses managed paths that are too many, too long or too deep.
+func (l Limits) checkPaths(paths []string) error {
+	if len(paths) > l.Files {
+		return exceeded("files", l.Files, "")
+	}
+	for _, p := range paths {
+		if len(p) > l.PathBytes {
+			return exceeded("pathBytes", l.PathBytes, p)
+		}
+		segments := strings.Split(p, "/")
+		if len(segments) > l.Segments {
+			return exceeded("segments", l.Segments, p)
+		}
+		if slices.ContainsFunc(segments, func(s string) bool { return len(s) > l.SegmentBytes }) {
+			return exceeded("segmentBytes", l.SegmentBytes, p)
+		}
+	}
+	return nil
+}
+
+// Manifest returns the SHA-256 of the bytes of each file, in hex.
+func (t Tree) Manifest() map[string]string {
+	m := make(map[string]string, len(t))
+	for p, text := range t {
+		sum := sha256.Sum256(text)
+		m[p] = hex.EncodeToString(sum[:])
+	}
+	return m
+}
+
+// Checksums returns the checksum of each object, by its place, as ImportFile
+// lists them.
+func (t Tree) Checksums() map[string]string {
+	sums := make(map[string]string, len(t))
+	for p, text := range t {
+		if place, ok := Locate(p); ok {
+			sums[place.String()] = Checksum(text)
+		}
+	}
+	return sums
+}
+
+// Checksum returns the checksum of a file, which is the same whichever way its
+// lines end.
+func Checksum(text []byte) string {
+	sum := sha256.Sum256(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// Digest returns one hash over checksums: two trees with the same digest say the
+// same.
+func Digest(checksums map[string]string) string {
+	hash := sha256.New()
+	for _, place := range slices.Sorted(maps.Keys(checksums)) {
+		hash.Write([]byte(place + "\x00" + checksums[place] + "\n"))
+	}
+	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
+}

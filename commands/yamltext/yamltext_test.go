@@ -1,0 +1,157 @@
+package yamltext_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/commands/yamltext"
+	"svc/domain/document"
+)
+
+const handwritten = "\ufeff# the charge\r\n" + `%YAML 1.2
+---
+slug:   charge   # its slug
+'name': "Charge\tcard"
+defaults: &d {retries: 3, region: eu}
+do:
+- conditions:
+    "{{body.amount}} > 100":
+    - emit: {event: big-charge, <<: *d, region: us}
+    default: []
+text: >
+  folded
+  text
+
+200: ok
+when: {endpoint: True, empty: , hex: 0x10, octal: 0o17, old: 017, float: 1.50, date: 2001-01-01, word: yes}
+...
+`
+
+const canonical = `slug: charge
+name: "Charge\tcard"
+defaults:
+  retries: 3
+  region: eu
+do:
+  - conditions:
+      '{{body.amount}} > 100':
+        - emit:
+            event: big-charge
+            retries: 3
+            region: us
+      default: []
+text: |
+  folded text
+'200': ok
+when:
+  endpoint: true
+  empty: null
+  hex: 16
+  octal: 15
+  old: 17
+  float: 1.5
+  date: '2001-01-01'
+  word: 'yes'
+`
+
+func TestHandWrittenTextIsReadAndWrittenInOneForm(t *testing.T) {
+	t.Parallel()
+	lines := strings.TrimPrefix(handwritten, "\ufeff# the charge\r\n")
+	for _, text := range []string{handwritten, lines, strings.ReplaceAll(lines, "\n", "\r\n"), canonical} {
+		v, err := yamltext.Read([]byte(text), document.Usual)
+		require.NoError(t, err)
+		written, err := document.YAML(v)
+		require.NoError(t, err)
+		require.Equal(t, canonical, string(written))
+	}
+}
+
+func TestAnEmptyTextIsNull(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "\n", "# nothing\n", "---\n", "null\n"} {
+		v, err := yamltext.Read([]byte(text), document.Usual)
+		require.NoError(t, err, text)
+		require.Nil(t, v, text)
+		_, err = yamltext.ReadMap([]byte(text), document.Usual)
+		require.EqualError(t, err, "line 1, column 1: must be a mapping", text)
+	}
+}
+
+func TestBadTextIsRefusedWithItsPlace(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a: 1\nb: 2\na: 3\n":           `line 3, column 1: the key "a" is given twice`,
+		"a: 1\n'a': 2\n":               `line 2, column 1: the key "a" is given twice`,
+		"<<: {a: 1}\n<<: {b: 1}\n":     `line 2, column 1: the key "<<" is given twice`,
+		"a: 1\n---\nb: 2\n":            "line 2, column 1: has more than one document",
+		"a: !secret b\n":               `line 1, column 4: the tag "!secret" is not allowed`,
+		"a: !!binary aGk=\n":           `line 1, column 4: the tag "!!binary" is not allowed`,
+		"a: !!set {b}\n":               `line 1, column 4: the tag "!!set" is not allowed`,
+		"!x a: 1\n":                    `line 1, column 1: the tag "!x" is not allowed in a key`,
+		"a: !!int x\n":                 `line 1, column 4: "x" is no int`,
+		"a: .inf\n":                    "line 1, column 4: .inf is no number of JSON",
+		"a: 1e999\n":                   `line 1, column 4: "1e999" is too large a number`,
+		"[a]: b\n":                     "line 1, column 1: a key must be a text",
+		"a: &x\n  b: *x\n":             `line 2, column 6: the alias "x" contains itself`,
+		"<<: 1\n":                      "line 1, column 5: only mappings can be merged with <<",
+		"a: 1\nb: \xff\n":              "line 2, column 4: is not UTF-8",
+		"a: \x07\n":                    "line 1, column 4: the character U+0007 is not allowed",
+		"a: b\rc: d\n":                 "line 1, column 5: the character U+000D is not allowed",
+		"\xff\xfea\x00":                "line 1, column 1: is not UTF-8",
+		"{\"a\": 1, \"a\": 2}":         `line 1, column 10: the key "a" is given twice`,
+		"a: *nobody\n":                 "unknown anchor 'nobody' referenced",
+		"a: [1, 2\n":                   "line 1: did not find expected ',' or ']'",
+		"a: 'open\n":                   "line 2: found unexpected end of stream",
+		"a: b: c\n":                    "line 1: mapping values are not allowed in this context",
+		"version https://git-lfs.x\na": "line 1, column 1: must be a mapping",
+	} {
+		_, err := yamltext.ReadMap([]byte(text), document.Usual)
+		require.EqualError(t, err, want, text)
+		_, ok := errors.AsType[*document.Fault](err)
+		require.True(t, ok)
+	}
+}
+
+func TestBadSizesAreRefusedSoon(t *testing.T) {
+	t.Parallel()
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c < 'k'; c++ {
+		bomb += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+",", 9) + "]\n"
+	}
+	many := strings.Repeat("- a\n", 100_000)
+	for name, tt := range map[string]struct{ text, limit string }{
+		"an alias bomb":         {bomb, "nodes"},
+		"a merge bomb":          {strings.ReplaceAll(bomb, "[x,x,x,x,x,x,x,x,x]", "{x: 1}"), "nodes"},
+		"many nodes":            {many, "nodes"},
+		"deep in flow":          {strings.Repeat("[", 65) + strings.Repeat("]", 65) + " # no JSON", "depth"},
+		"deep in blocks":        {strings.Repeat("- ", 65) + "a", "depth"},
+		"deep in JSON":          {strings.Repeat("[", 65) + strings.Repeat("]", 65), "depth"},
+		"deep through an alias": {"a: &a " + strings.Repeat("[", 40) + strings.Repeat("]", 40) + "\nb: " + strings.Repeat("[", 40) + "*a" + strings.Repeat("]", 40), "depth"},
+		"a long alias":          {"a: &a " + strings.Repeat("x", 600_000) + "\nb: [*a, *a]", "bytes"},
+		"a long key":            {"a: &a " + strings.Repeat("x", 1000) + "\nb: [" + strings.Repeat("{*a : 1},", 1100) + "]", "bytes"},
+		"a long text":           {"a: " + strings.Repeat("x", 1<<20), "bytes"},
+	} {
+		_, err := yamltext.Read([]byte(tt.text), document.Usual)
+		fault, ok := errors.AsType[*document.Fault](err)
+		require.True(t, ok, "%s: %v", name, err)
+		require.Equal(t, tt.limit, fault.Limit, name)
+	}
+	v, err := yamltext.Read([]byte(strings.Repeat("[", 64)+strings.Repeat("]", 64)+" #"), document.Usual)
+	require.NoError(t, err)
+	require.NotNil(t, v)
+}
+
+// The parser must not be slow for what fits into a file: four times this.
+func TestGarbageIsReadInTime(t *testing.T) {
+	t.Parallel()
+	for _, piece := range []string{"[", "{", "- ", "#\n", "a: \n", "? ", "&a ", "'", "\"", "|\n", "[a,", "{a: ", "!", "*a ", "\n ", "- #\n", "a: #\n  b\n", "a\n"} {
+		text := strings.Repeat(piece, (1<<18)/len(piece))
+		start := time.Now()
+		_, _ = yamltext.Read([]byte(text), document.Usual)
+		require.Less(t, time.Since(start), 10*time.Second, "%q", piece)
+	}
+}

@@ -1,0 +1,154 @@
+package document
+
+import (
+	"slices"
+	"strings"
+)
+
+// Kind is what a file of a workspace describes.
+type Kind struct {
+	Name   string // of one: index, automation, …
+	Folder string // the files are in; "" for the two files at the root, called as the kind
+	keys   []string
+	inner  map[string][]string // the order below a key
+	never  []string            // not written, however they came in
+	slug   func(string) bool
+}
+
+// The kinds of files, with the order of their keys.
+var (
+	Index = &Kind{
+		Name: "index",
+		keys: strings.Fields("name slug description photo labels registerWorkspace allowUnsecurePages config secrets " +
+			"blocks events models"),
+		inner: map[string][]string{"config": {"schema", "block", "value"}},
+		never: strings.Fields("dirty lastPush lastPull versions contentRevision syncedRevision writeLock " +
+			"repositories platformRepositories customDomains authentication automations pages imports"),
+	}
+	Security = &Kind{
+		Name:  "security",
+		keys:  []string{"authorizations"},
+		inner: map[string][]string{"authorizations": {"roles", "rules"}},
+		never: []string{"authentication"},
+	}
+	Agent = &Kind{
+		Name: "agent", Folder: "agents", slug: isShortSlug,
+		keys: strings.Fields("slug name description labels public published disabled instructions model temperature " +
+			"maxTokens knowledge tools memory limits"),
+	}
+	Automation = &Kind{
+		Name: "automation", Folder: "automations", slug: isPathSlug,
+		keys: strings.Fields("slug name description labels arguments schemas validateArguments when do output private " +
+			"disabled authorizations"),
+		never: []string{"events"},
+	}
+	Import = &Kind{
+		Name: "import", Folder: "imports", slug: isInstanceSlug,
+		keys:  strings.Fields("slug appSlug appVersion disabled labels config"),
+		never: []string{"appName"},
+	}
+	Knowledge = &Kind{
+		Name: "knowledge", Folder: "knowledge", slug: isShortSlug,
+		keys: strings.Fields("slug name description labels language chunking embedding search answer synonyms sources"),
+	}
+	Page = &Kind{
+		Name: "page", Folder: "pages", slug: isPageSlug,
+		keys: strings.Fields("slug name description labels public redirect colorScheme favicon styles onInit updateOn " +
+			"notifyOn automation blocks"),
+		never: strings.Fields("workspaceId workspaceSlug events customDomains"),
+	}
+)
+
+// Kinds are all kinds, in the order in which checksums list them.
+var Kinds = []*Kind{Index, Security, Agent, Automation, Import, Knowledge, Page}
+
+// neverOfAll are what the service says about an object, not what the object says.
+var neverOfAll = strings.Fields("id createdAt createdBy updatedAt updatedBy checksum permissions")
+
+// Canonical returns doc with its keys in the order of its kind, without the
+// fields that are empty or are no content. Whatever else doc has follows in the
+// order it is stored in. doc stays as it is; the two share values.
+func (k *Kind) Canonical(doc *Map) *Map {
+	all := MapOf()
+	for _, key := range k.keys {
+		if v, ok := doc.Get(key); ok {
+			all.Set(key, ordered(v, k.inner[key]))
+		}
+	}
+	for key, v := range doc.All() {
+		if !slices.Contains(k.keys, key) {
+			all.Set(key, v)
+		}
+	}
+	written := MapOf()
+	for key, v := range all.All() {
+		if key == "labels" {
+			v = sortedLabels(v)
+		}
+		if !k.isNever(key) && (!isEmpty(v) || key == "do") {
+			written.Set(key, v)
+		}
+	}
+	return written
+}
+
+// Text returns the bytes of the file of doc.
+func (k *Kind) Text(doc *Map) ([]byte, error) { return YAML(k.Canonical(doc)) }
+
+// Unknown returns the keys of doc that mean nothing in this kind.
+func (k *Kind) Unknown(doc *Map) []string {
+	var unknown []string
+	for key := range doc.All() {
+		if !slices.Contains(k.keys, key) && !k.isNever(key) {
+			unknown = append(unknown, key)
+		}
+	}
+	return unknown
+}
+
+func (k *Kind) isNever(key string) bool {
+	return slices.Contains(k.never, key) || slices.Contains(neverOfAll, key)
+}
+
+// ordered puts keys first in a mapping; other values it returns as they are.
+func ordered(v any, keys []string) any {
+	m, ok := v.(*Map)
+	if !ok || len(keys) == 0 {
+		return v
+	}
+	sorted := MapOf()
+	for _, key := range keys {
+		if value, ok := m.Get(key); ok {
+			sorted.Set(key, value)
+		}
+	}
+	for key, value := range m.All() {
+		sorted.Set(key, value)
+	}
+	return sorted
+}
+
+// sortedLabels sorts a list of strings and drops what it has twice; other values
+// it returns as they are.
+func sortedLabels(v any) any {
+	list, ok := v.([]any)
+	if !ok || slices.ContainsFunc(list, func(item any) bool { _, text := item.(string); return !text }) {
+		return v
+	}
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+	return slices.Compact(list)
+}
+
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case *Map:
+		return v.Len() == 0
+	case []any:
+		return len(v) == 0
+	default:
+		return false
+	}
+}

@@ -1,0 +1,71 @@
+package document
+
+import "fmt"
+
+// Limits bound what is read. Zero: not bounded.
+type Limits struct {
+	Bytes int // of the text, and of its keys and strings once aliases are expanded
+	Depth int // of mappings and lists in one another
+	Nodes int // keys and values, those behind aliases as often as they are named
+}
+
+// Usual are the limits of one file of a workspace.
+var Usual = Limits{Bytes: 1 << 20, Depth: 64, Nodes: 100_000}
+
+// Fault is why a text could not be read, and where.
+type Fault struct {
+	Line, Column int    // from 1; 0: not known
+	Message      string // in plain words, without the place
+	Limit        string // which limit was passed: bytes, depth or nodes; "": the text is wrong
+	Value        int    // of that limit
+}
+
+// Error implements error.
+func (f *Fault) Error() string {
+	switch {
+	case f.Line == 0:
+		return f.Message
+	case f.Column == 0:
+		return fmt.Sprintf("line %d: %s", f.Line, f.Message)
+	default:
+		return fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Message)
+	}
+}
+
+// Counter holds a reader to its Limits.
+type Counter struct {
+	Limits
+	nodes, bytes int
+}
+
+// Text returns a fault when text is too long.
+func (c *Counter) Text(text []byte) error {
+	if c.Bytes > 0 && len(text) > c.Bytes {
+		return &Fault{Message: fmt.Sprintf("is longer than %d bytes", c.Bytes), Limit: "bytes", Value: c.Bytes}
+	}
+	return nil
+}
+
+// Node counts one more node inside depth mappings and lists. The fault, if any,
+// is at that place.
+func (c *Counter) Node(depth, line, column int) error {
+	c.nodes++
+	switch {
+	case c.Depth > 0 && depth > c.Depth:
+		return &Fault{line, column, fmt.Sprintf("is nested deeper than %d", c.Depth), "depth", c.Depth}
+	case c.Nodes > 0 && c.nodes > c.Nodes:
+		return &Fault{line, column, fmt.Sprintf("has more than %d keys and values", c.Nodes), "nodes", c.Nodes}
+	default:
+		return nil
+	}
+}
+
+// String counts the bytes of one more key or string: a long one behind an alias
+// is as long each time it is named.
+func (c *Counter) String(s string, line, column int) error {
+	c.bytes += len(s)
+	if c.Bytes > 0 && c.bytes > c.Bytes {
+		return &Fault{line, column, fmt.Sprintf("is longer than %d bytes once its aliases are expanded", c.Bytes), "bytes", c.Bytes}
+	}
+	return nil
+}
