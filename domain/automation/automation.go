@@ -1,0 +1,152 @@
+package automation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"svc/domain"
+	"svc/domain/automation/expr"
+	"svc/domain/automation/value"
+)
+
+// Automation is a document, parsed. What had a fault is empty, or an
+// instruction that raises it.
+type Automation struct {
+	Slug              string // "" when the document has none
+	Name, Description any    // a string, or an object by locale; Undefined when absent
+	Do                []*Instruction
+	Output            *expr.Tree // nil when absent: {}
+	When              Triggers
+	Arguments         *value.Object // typed fields by name; nil when absent
+	Schemas           []Schema
+	ValidateArguments bool
+	Private, Disabled bool
+	Action            string // of authorizations
+	Labels            []string
+}
+
+// Schema is a branch of the schemas of a document.
+type Schema struct {
+	Conditions      *value.Object // nil: always
+	Payload, Output *value.Object // nil when absent
+}
+
+// Parse reads a document: a *value.Object, or any map that value.From takes.
+// Only a document that is no object has no Automation.
+func Parse(doc any, rules Rules) (*Automation, []Fault) {
+	c := &checker{Rules: rules.withDefaults()}
+	o, ok := value.From(doc).(*value.Object)
+	if !ok {
+		c.fault("", "", "an automation is an object")
+		return nil, c.faults
+	}
+	if len(value.JSON(o, "")) > MaxSize {
+		c.fault("", "", "an automation has at most %d bytes", MaxSize)
+		return nil, c.faults
+	}
+	c.document(o)
+	for i := range c.faults {
+		if c.faults[i].Name == InvalidInstruction {
+			c.faults[i].Name = "" // no instruction is reached because of it
+		}
+	}
+	a := &Automation{
+		Slug: textOf(o.At("slug")), Name: o.At("name"), Description: o.At("description"),
+		Labels: texts(o.At("labels")), Action: textOf(value.At(o.At("authorizations"), "action")),
+		ValidateArguments: o.At("validateArguments") == true, Private: o.At("private") == true, Disabled: o.At("disabled") == true,
+	}
+	a.Do = c.body(o.At("do"), "do", place{})
+	if out, ok := o.Get("output"); ok {
+		a.Output = expr.ParseTree(out, "output", func(path string, err error) { c.template(path, err) })
+	}
+	a.When = c.when(o.At("when"), a.Slug)
+	a.Arguments = c.arguments(o.At("arguments"))
+	a.Schemas = c.schemas(o.At("schemas"))
+	return a, c.faults
+}
+
+// document checks the fields of a document, all but those that are read by
+// others.
+func (c *checker) document(o *value.Object) {
+	for _, key := range o.Keys() {
+		i := slices.IndexFunc(documentFields, func(f field) bool { return f.name == key })
+		if i < 0 {
+			c.fault("", expr.Member("", key), "unknown field")
+			c.faults[len(c.faults)-1].Code = domain.CodeInvalidRequest
+			continue
+		}
+		f, v := documentFields[i], o.At(key)
+		if f.computed || v == nil && f.is&null == 0 && !f.must {
+			continue
+		}
+		c.check(f, v, key, false)
+	}
+	for _, f := range documentFields {
+		if _, ok := o.Get(f.name); f.must && !ok {
+			c.fault("", f.name, "required")
+		}
+	}
+	if slug, ok := o.At("slug").(string); ok {
+		if why := WrongSlug(slug, c.Rules); why != "" {
+			c.fault("", "slug", "%s", why)
+		}
+	}
+}
+
+// WrongSlug says what is wrong with a slug, "" when nothing is.
+func WrongSlug(slug string, rules Rules) string {
+	switch {
+	case utf8.RuneCountInString(slug) > MaxSlug:
+		return fmt.Sprintf("a slug has at most %d characters", MaxSlug)
+	case !rules.withDefaults().Slug.MatchString(slug):
+		return "a slug has letters, digits, spaces, _, - and / only"
+	case strings.HasPrefix(slug, "/") || strings.HasSuffix(slug, "/") || strings.Contains(slug, "//"):
+		return "a slug has no / at its ends and no two in a row"
+	}
+	return ""
+}
+
+// Walk calls visit for every instruction, in the order of the document.
+func (a *Automation) Walk(visit func(*Instruction)) { walk(a.Do, visit) }
+
+func walk(list []*Instruction, visit func(*Instruction)) {
+	for _, in := range list {
+		visit(in)
+		for _, b := range in.Branches {
+			walk(b.Do, visit)
+		}
+		walk(in.Default, visit)
+		walk(in.Do, visit)
+		walk(in.Catch, visit)
+		walk(in.Finally, visit)
+	}
+}
+
+// template reports a fault of an expression or a path.
+func (c *checker) template(path string, err error) *Fault {
+	fault, ok := err.(*expr.Error) //nolint:errorlint // made by the parser, never wrapped
+	if !ok {
+		return c.fault(InvalidExpression, path, "%s", err.Error())
+	}
+	f := c.fault(fault.Name, path, "%s (at character %d)", fault.Message, fault.Offset+1)
+	f.Offset = fault.Offset
+	c.faults[len(c.faults)-1].Offset = fault.Offset
+	return f
+}
+
+func textOf(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+func texts(v any) []string {
+	var all []string
+	for _, item := range items(v) {
+		if s, ok := item.(string); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}

@@ -1,0 +1,170 @@
+package expr
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"svc/domain/automation/value"
+)
+
+// isoTime is the text form of an instant.
+const isoTime = "2006-01-02T15:04:05.000Z"
+
+// maxInstant is the last epoch millisecond that counts as a date.
+const maxInstant = 8.64e15
+
+var isoDate = regexp.MustCompile(`^(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?` +
+	`(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|z|[+-]\d{2}(?::?\d{2})?)?)?$`)
+
+// instant reads an ISO 8601 string or epoch milliseconds.
+func instant(v any) (time.Time, bool) {
+	switch v := v.(type) {
+	case float64:
+		if math.IsNaN(v) || math.Abs(v) > maxInstant {
+			return time.Time{}, false
+		}
+		return time.UnixMilli(int64(v)).UTC(), true
+	case string:
+		return parseISO(strings.TrimSpace(v))
+	}
+	return time.Time{}, false
+}
+
+func parseISO(s string) (time.Time, bool) {
+	m := isoDate.FindStringSubmatch(s)
+	if m == nil {
+		return time.Time{}, false
+	}
+	n := func(i, otherwise int) int {
+		if m[i] == "" {
+			return otherwise
+		}
+		n, _ := strconv.Atoi(m[i])
+		return n
+	}
+	nanos, _ := strconv.Atoi((m[7] + "000000000")[:9])
+	year, month, day := n(1, 0), n(2, 1), n(3, 1)
+	hour, minute, second := n(4, 0), n(5, 0), n(6, 0)
+	t := time.Date(year, time.Month(month), day, hour, minute, second, nanos, time.UTC)
+	if t.Month() != time.Month(month) || t.Day() != day || t.Hour() != hour || t.Minute() != minute || t.Second() != second {
+		return time.Time{}, false // the 30th of February
+	}
+	shift, ok := offset(m[8])
+	return t.Add(-shift), ok
+}
+
+// offset reads Z, ±hh, ±hhmm or ±hh:mm.
+func offset(zone string) (time.Duration, bool) {
+	if zone == "" || strings.EqualFold(zone, "z") {
+		return 0, true
+	}
+	digits := strings.ReplaceAll(zone[1:], ":", "") + "00"
+	hours, _ := strconv.Atoi(digits[:2])
+	minutes, _ := strconv.Atoi(digits[2:4])
+	shift := time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
+	if zone[0] == '-' {
+		shift = -shift
+	}
+	return shift, hours < 24 && minutes < 60
+}
+
+func millis(t time.Time) float64 { return float64(t.UnixMilli()) }
+
+// date returns epoch milliseconds, or text when there is a format.
+func date(c *calling) any {
+	t, ok := instant(c.arg(0))
+	if len(c.args) == 1 {
+		if !ok {
+			return value.Undefined
+		}
+		return millis(t)
+	}
+	zone := c.zone(c.arg(3))
+	format := c.text(1)
+	if c.err != nil || !ok {
+		return value.Undefined
+	}
+	locale := c.Locale
+	if s, ok := c.arg(2).(string); ok && s != "" {
+		locale = s
+	}
+	return formatDate(t.In(zone), format, locale)
+}
+
+func (c *calling) zone(v any) *time.Location {
+	zone := c.Zone
+	if zone == nil {
+		zone = time.UTC
+	}
+	name, ok := v.(string)
+	switch {
+	case value.IsNothing(v):
+		return zone
+	case ok && name == "UTC":
+		return time.UTC
+	case ok && c.Zones != nil && name != "" && name != "Local":
+		if found, err := c.Zones(name); err == nil {
+			return found
+		}
+	}
+	c.refuse("unknown zone " + shorten(value.Text(v)))
+	return zone
+}
+
+// dateParts is date(x) with a key behind it.
+type dateParts struct{ node }
+
+func (d dateParts) eval(e *evaluation) any {
+	t, ok := instant(d.node.eval(e))
+	if !ok {
+		return value.Undefined
+	}
+	return value.NewObject(
+		"hour", float64(t.Hour()), "minute", float64(t.Minute()), "second", float64(t.Second()),
+		"date", float64(t.Day()), "month", float64(t.Month()), "year", float64(t.Year()),
+		"day", float64(t.Weekday()), "ts", millis(t), "iso", t.Format(isoTime),
+	)
+}
+
+// units are the lengths of those that are always the same.
+var units = map[string]time.Duration{
+	"second": time.Second, "minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour,
+}
+
+// elapsed reports whether so many units lie between a date and now.
+func elapsed(c *calling) any {
+	unit := strings.TrimSuffix(strings.ToLower(c.text(1)), "s")
+	n, ok := c.arg(2).(float64)
+	length, fixed := units[unit]
+	switch {
+	case c.err != nil:
+		return value.Undefined
+	case !ok || math.IsNaN(n):
+		return c.refuse("a number of units is expected")
+	case !fixed && unit != "month" && unit != "year":
+		return c.refuse("unknown unit " + shorten(c.texts(1)))
+	}
+	t, ok := instant(c.arg(0))
+	if !ok {
+		return false
+	}
+	now := c.now()
+	if fixed {
+		return millis(now)-millis(t) >= n*float64(length.Milliseconds())
+	}
+	if unit == "year" {
+		n *= 12
+	}
+	return math.Abs(n) < 12*10_000 && !now.Before(addMonths(t, int(n)))
+}
+
+// addMonths stays in the month it comes to: a month after the 31st of January
+// is the last of February.
+func addMonths(t time.Time, n int) time.Time {
+	first := time.Date(t.Year(), t.Month()+time.Month(n), 1, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
+	last := first.AddDate(0, 1, -1).Day()
+	return first.AddDate(0, 0, min(t.Day(), last)-1)
+}

@@ -1,0 +1,189 @@
+package expr
+
+import (
+	"errors"
+	"time"
+
+	"svc/domain/automation/value"
+)
+
+// World answers what an expression cannot compute. Each answer is an effect
+// that the runtime records; an error ends the evaluation and is returned as it
+// is.
+type World interface {
+	// Read returns the variable at a path of at least one key,
+	// value.Undefined when there is none.
+	Read(keys []string) (any, error)
+	Now() (time.Time, error)
+	// Random returns n bytes that nobody can guess.
+	Random(n int) ([]byte, error)
+}
+
+// Env is what an evaluation happens in.
+type Env struct {
+	World World
+	// Locale and Zone are those of dates when an expression names none: en and
+	// UTC when empty.
+	Locale string
+	Zone   *time.Location
+	// Zones finds a zone by its name. Nil knows UTC only.
+	Zones func(name string) (*time.Location, error)
+}
+
+// The budget of one evaluation.
+const (
+	maxText  = 50_000_000  // bytes of text that are put together
+	maxSteps = 500_000_000 // bytes copied, or characters times instructions of a pattern
+)
+
+// evaluation is one evaluation under way. Its first fault is kept in err; what
+// is evaluated after it has no effect.
+type evaluation struct {
+	*Env
+	text  int
+	steps int
+	err   error
+}
+
+// node is a part of an expression.
+type node interface{ eval(e *evaluation) any }
+
+// Eval returns the value of the template: with its type when it is one part,
+// else text.
+func (t *Template) Eval(env *Env) (any, error) { return evaluate(env, t.root, t.src) }
+
+// Eval returns whether the condition holds.
+func (c *Condition) Eval(env *Env) (bool, error) {
+	v, err := evaluate(env, c.root, c.src)
+	return value.Truth(v), err
+}
+
+// Value returns what the condition's expression yields.
+func (c *Condition) Value(env *Env) (any, error) { return evaluate(env, c.root, c.src) }
+
+// Resolve returns the keys of the variable to write.
+func (t *Target) Resolve(env *Env) ([]Step, error) {
+	e := &evaluation{Env: env, text: maxText, steps: maxSteps}
+	keys, ok := t.path.resolve(e)
+	if !ok && e.err == nil {
+		e.fail(&Error{Name: VariableError, Message: "a value in the name is absent or no scalar"})
+	}
+	if e.err != nil {
+		return nil, e.blame(t.src)
+	}
+	return keys, nil
+}
+
+func evaluate(env *Env, root node, src string) (any, error) {
+	e := &evaluation{Env: env, text: maxText, steps: maxSteps}
+	v := root.eval(e)
+	if e.err != nil {
+		return value.Undefined, e.blame(src)
+	}
+	return value.Settled(v), nil
+}
+
+// blame returns the fault, with the string it happened in.
+func (e *evaluation) blame(src string) error {
+	if fault, ok := errors.AsType[*Error](e.err); ok {
+		fault.Expression, fault.Offset = src, -1
+	}
+	return e.err
+}
+
+func (e *evaluation) fail(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+}
+
+// affords takes n bytes of text from the budget.
+func (e *evaluation) affords(n int) bool {
+	if e.text -= n; e.text < 0 {
+		e.fail(&Error{Name: SyntaxError, Message: "the text becomes too long"})
+	}
+	return e.err == nil
+}
+
+// works takes n steps from the budget.
+func (e *evaluation) works(n int) bool {
+	if e.steps -= n; e.steps < 0 || n < 0 {
+		e.fail(&Error{Name: SyntaxError, Message: "this takes too long"})
+	}
+	return e.err == nil
+}
+
+func (p *path) resolve(e *evaluation) ([]Step, bool) {
+	keys := make([]Step, 0, len(p.steps))
+	for _, s := range p.steps {
+		more, ok := s.resolve(e, keys)
+		if !ok || e.err != nil {
+			return nil, false
+		}
+		keys = more
+	}
+	return keys, true
+}
+
+func (p *path) eval(e *evaluation) any {
+	keys, ok := p.resolve(e)
+	if !ok {
+		return value.Undefined
+	}
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = key.Key
+	}
+	return e.read(names)
+}
+
+func (e *evaluation) read(keys []string) any {
+	if e.err != nil || e.World == nil {
+		return value.Undefined
+	}
+	v, err := e.World.Read(keys)
+	if err != nil {
+		e.fail(err)
+		return value.Undefined
+	}
+	return v
+}
+
+func (e *evaluation) now() time.Time {
+	if e.err != nil || e.World == nil {
+		return time.Time{}
+	}
+	now, err := e.World.Now()
+	if err != nil {
+		e.fail(err)
+	}
+	return now
+}
+
+func (e *evaluation) random(n int) []byte {
+	if e.err == nil && e.World != nil {
+		drawn, err := e.World.Random(n)
+		if err != nil {
+			e.fail(err)
+		} else if len(drawn) >= n {
+			return drawn[:n]
+		}
+	}
+	return make([]byte, n)
+}
+
+// Given is a World of variables that do not change, at one instant and without
+// chance: for previews and tests.
+type Given struct {
+	Vars any // a *value.Object
+	At   time.Time
+}
+
+// Read implements World.
+func (g Given) Read(keys []string) (any, error) { return value.Walk(g.Vars, keys...), nil }
+
+// Now implements World.
+func (g Given) Now() (time.Time, error) { return g.At, nil }
+
+// Random implements World with zeros.
+func (g Given) Random(n int) ([]byte, error) { return make([]byte, n), nil }

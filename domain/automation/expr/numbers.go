@@ -1,0 +1,134 @@
+package expr
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"svc/domain/automation/value"
+)
+
+// direction says whether a number with digits to drop goes away from zero.
+type direction func(negative bool, first byte) bool
+
+func roundHalf(_ bool, first byte) bool    { return first >= '5' }
+func roundDown(negative bool, _ byte) bool { return negative }
+func roundUp(negative bool, _ byte) bool   { return !negative }
+
+// rounded makes round, floor and ceil. They work on the shortest decimal form,
+// so that 1.005 is what it looks like.
+func rounded(away direction) func(*calling) any {
+	return func(c *calling) any {
+		n, ok := c.arg(0).(float64)
+		if !ok {
+			return c.refuse("a number is expected, not " + value.Kind(c.arg(0)))
+		}
+		decimals := c.whole(1, 0)
+		if decimals < 0 || decimals > 15 {
+			return c.refuse("decimals are 0 to 15")
+		}
+		if math.IsNaN(n) || math.IsInf(n, 0) {
+			return n
+		}
+		return shifted(n, decimals, away)
+	}
+}
+
+func shifted(n float64, decimals int, away direction) float64 {
+	negative := n < 0
+	whole, fraction, _ := strings.Cut(strconv.FormatFloat(math.Abs(n), 'f', -1, 64), ".")
+	if len(fraction) <= decimals {
+		return n
+	}
+	digits, _ := new(big.Int).SetString(whole+fraction[:decimals], 10)
+	if away(negative, fraction[decimals]) {
+		digits.Add(digits, big.NewInt(1))
+	}
+	text := digits.String()
+	if missing := decimals + 1 - len(text); missing > 0 {
+		text = strings.Repeat("0", missing) + text
+	}
+	cut := len(text) - decimals
+	result, _ := strconv.ParseFloat(text[:cut]+"."+text[cut:], 64)
+	if negative {
+		return -result
+	}
+	return result
+}
+
+func abs(c *calling) any {
+	n, ok := c.arg(0).(float64)
+	if !ok {
+		return c.refuse("a number is expected, not " + value.Kind(c.arg(0)))
+	}
+	return math.Abs(n)
+}
+
+func number(c *calling) any {
+	switch v := c.arg(0).(type) {
+	case float64:
+		return v
+	case bool:
+		return value.Num(v)
+	case string:
+		if n, ok := value.Numeric(v); ok {
+			return n
+		}
+	}
+	return value.Undefined
+}
+
+// extreme makes min and max.
+func extreme(sign int) func(*calling) any {
+	return func(c *calling) any {
+		args := c.args
+		if list, ok := c.arg(0).([]any); ok && len(args) == 1 {
+			args = list
+		}
+		if len(args) == 0 {
+			return value.Undefined
+		}
+		best := 0.0
+		for i, arg := range args {
+			n, ok := arg.(float64)
+			if !ok {
+				return c.refuse("numbers are expected, not " + value.Kind(arg))
+			}
+			if order, _ := value.Compare(n, best); i == 0 || order == sign || math.IsNaN(n) {
+				best = n
+			}
+		}
+		return best
+	}
+}
+
+func rand(c *calling) any {
+	if len(c.args) == 0 {
+		return c.draw()
+	}
+	a, b := c.whole(0, 0), c.whole(1, 0)
+	if c.err == nil && (len(c.args) != 2 || b <= a) {
+		return c.refuse("two integers are expected, the second larger")
+	}
+	if c.err != nil {
+		return value.Undefined
+	}
+	return float64(a) + math.Floor(c.draw()*float64(b-a))
+}
+
+// draw returns a number from 0 up to, not including, 1.
+func (c *calling) draw() float64 {
+	var bits uint64
+	for _, b := range c.random(8) {
+		bits = bits<<8 | uint64(b)
+	}
+	return float64(bits>>11) / (1 << 53)
+}
+
+func kindIs(kind string) func(*calling) any {
+	return func(c *calling) any {
+		n, number := c.arg(0).(float64)
+		return value.Kind(c.arg(0)) == kind && (!number || !math.IsNaN(n))
+	}
+}

@@ -1,0 +1,208 @@
+package expr
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"svc/domain/automation/value"
+)
+
+type (
+	constant struct{ v any }
+	// block is an expression whose value leaves it: no NaN, no infinity.
+	block      struct{ node }
+	either     struct{ items []node }
+	both       struct{ items []node }
+	not        struct{ node }
+	minus      struct{ node }
+	exists     struct{ node }
+	list       struct{ items []node }
+	comparison struct {
+		op          string
+		left, right node
+	}
+	object struct {
+		keys   []string
+		values []node
+	}
+	// chain is operators of one rank, from left to right.
+	chain struct {
+		first node
+		rest  []link
+	}
+	link struct {
+		op byte
+		node
+	}
+	// bare is a word without quotes: a string.
+	bare string
+	// variable is a bare word that names a variable.
+	variable string
+	// reached is a value with the keys behind it.
+	reached struct {
+		node
+		path path
+	}
+)
+
+var names = map[string]any{"true": true, "false": false, "null": nil, "undefined": value.Undefined}
+
+func (c constant) eval(*evaluation) any     { return c.v }
+func (b bare) eval(*evaluation) any         { return string(b) }
+func (b block) eval(e *evaluation) any      { return value.Settled(b.node.eval(e)) }
+func (n not) eval(e *evaluation) any        { return !value.Truth(n.node.eval(e)) }
+func (m minus) eval(e *evaluation) any      { return -value.Num(m.node.eval(e)) }
+func (x exists) eval(e *evaluation) any     { return !value.IsNothing(x.node.eval(e)) }
+func (v variable) eval(e *evaluation) any   { return e.read([]string{string(v)}) }
+func (x either) eval(e *evaluation) any     { return deciding(e, x.items, true) }
+func (b both) eval(e *evaluation) any       { return deciding(e, b.items, false) }
+func (c comparison) eval(e *evaluation) any { return compare(c.op, c.left.eval(e), c.right.eval(e)) }
+
+// deciding returns the first operand whose truth is wanted, else the last.
+func deciding(e *evaluation, items []node, wanted bool) any {
+	var v any
+	for _, item := range items {
+		if v = item.eval(e); e.err != nil || value.Truth(v) == wanted {
+			break
+		}
+	}
+	return v
+}
+
+func (l list) eval(e *evaluation) any {
+	items := make([]any, len(l.items))
+	for i, item := range l.items {
+		items[i] = item.eval(e)
+	}
+	return items
+}
+
+func (o object) eval(e *evaluation) any {
+	made := &value.Object{}
+	for i, key := range o.keys {
+		made.Set(key, o.values[i].eval(e))
+	}
+	return made
+}
+
+func member(n node, steps []step) node {
+	if len(steps) == 0 {
+		return n
+	}
+	if c, ok := n.(call); ok && c.name == "date" && len(c.args) == 1 {
+		n = dateParts{c.args[0]}
+	}
+	return reached{n, path{steps: steps}}
+}
+
+func (r reached) eval(e *evaluation) any {
+	v := r.node.eval(e)
+	for _, s := range r.path.steps {
+		keys, ok := s.resolve(e, nil)
+		if !ok {
+			return value.Undefined
+		}
+		v = value.At(v, keys[0].Key)
+	}
+	return v
+}
+
+func (c chain) plain() node {
+	if len(c.rest) == 0 {
+		return c.first
+	}
+	return c
+}
+
+func (c chain) eval(e *evaluation) any {
+	v := c.first.eval(e)
+	for _, l := range c.rest {
+		v = e.calculate(l.op, v, l.node.eval(e))
+	}
+	return v
+}
+
+func (e *evaluation) calculate(op byte, a, b any) any {
+	if op == '+' && (texty(a) || texty(b)) {
+		left, right := value.Text(a), value.Text(b)
+		if !e.affords(len(right)) || !e.works(len(left)) { // what is there is copied
+			return ""
+		}
+		return left + right
+	}
+	x, y := value.Num(a), value.Num(b)
+	switch op {
+	case '+':
+		return x + y
+	case '-':
+		return x - y
+	case '*':
+		return x * y
+	case '/':
+		return x / y
+	}
+	return math.Mod(x, y)
+}
+
+// texty reports whether + joins v as text.
+func texty(v any) bool {
+	switch v.(type) {
+	case string, []any, *value.Object, value.Bytes:
+		return true
+	}
+	return false
+}
+
+func compare(op string, a, b any) bool {
+	switch op {
+	case "===":
+		return value.Same(a, b)
+	case "!==":
+		return !value.Same(a, b)
+	case "==", "=":
+		return value.Equal(a, b)
+	case "!=":
+		return !value.Equal(a, b)
+	case "in":
+		return within(a, b)
+	}
+	order, ok := value.Compare(a, b)
+	switch {
+	case !ok:
+		return false
+	case op == "<":
+		return order < 0
+	case op == "<=":
+		return order <= 0
+	case op == ">":
+		return order > 0
+	}
+	return order >= 0
+}
+
+// within is the operator in.
+func within(a, b any) bool {
+	if value.IsUndefined(a) {
+		return false
+	}
+	switch b := b.(type) {
+	case []any:
+		return slices.ContainsFunc(b, func(item any) bool { return value.Same(item, a) })
+	case *value.Object:
+		_, ok := b.Get(value.Text(a))
+		return ok
+	case string:
+		wanted := value.Text(a)
+		n, numeric := value.Numeric(wanted)
+		for item := range strings.SplitSeq(b, ",") {
+			if item = strings.TrimSpace(item); item == wanted {
+				return true
+			}
+			if m, ok := value.Numeric(item); ok && numeric && m == n {
+				return true
+			}
+		}
+	}
+	return false
+}

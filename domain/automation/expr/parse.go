@@ -1,0 +1,271 @@
+package expr
+
+import "strings"
+
+// block reads {% expression %}.
+func (p *parser) block() node {
+	p.expect("{%", SyntaxError)
+	root := p.expression()
+	p.space()
+	p.expect("%}", SyntaxError)
+	return block{root}
+}
+
+// whole reads an expression up to the end of the string.
+func (p *parser) whole() node {
+	root := p.expression()
+	p.space()
+	if p.pos < p.end {
+		p.fail(SyntaxError, "unexpected text%s", p.found())
+	}
+	return root
+}
+
+func (p *parser) expression() node {
+	p.enter()
+	defer p.leave()
+	items := []node{p.conjunction()}
+	for p.operator("or", "||") {
+		items = append(items, p.conjunction())
+	}
+	if len(items) == 1 {
+		return items[0]
+	}
+	return either{items}
+}
+
+func (p *parser) conjunction() node {
+	items := []node{p.negation()}
+	for p.operator("and", "&&") {
+		items = append(items, p.negation())
+	}
+	if len(items) == 1 {
+		return items[0]
+	}
+	return both{items}
+}
+
+// operator passes a word or its sign.
+func (p *parser) operator(word, sign string) bool {
+	p.space()
+	return p.takeWord(word) || p.take(sign)
+}
+
+func (p *parser) negation() node {
+	p.space()
+	if !p.takeWord("not") {
+		return p.comparison()
+	}
+	p.enter()
+	defer p.leave()
+	return not{p.negation()}
+}
+
+var signs = []string{"===", "!==", "==", "!=", "<=", ">=", "=", "<", ">"}
+
+func (p *parser) comparison() node {
+	left := p.sum()
+	p.space()
+	for _, sign := range signs {
+		if p.take(sign) {
+			return p.compared(left, sign)
+		}
+	}
+	start := p.pos
+	negated := p.takeWord("not")
+	p.space()
+	var n node
+	switch {
+	case p.takeWord("equals"):
+		n = p.compared(left, "==")
+	case p.takeWord("in"):
+		n = p.compared(left, "in")
+	case p.takeWord("matches"):
+		n = p.matching(left)
+	case p.takeWord("exists"):
+		n = exists{left}
+	default:
+		if p.err == nil {
+			p.pos = start
+		}
+		return left
+	}
+	if negated {
+		return not{n}
+	}
+	return n
+}
+
+func (p *parser) compared(left node, op string) node {
+	right := p.sum()
+	p.space()
+	for _, sign := range signs {
+		if p.at(sign) {
+			p.fail(SyntaxError, "comparisons do not chain: use parentheses")
+		}
+	}
+	return comparison{op, left, right}
+}
+
+func (p *parser) sum() node {
+	c := chain{first: p.term()}
+	for p.err == nil {
+		p.space()
+		op := p.peek()
+		if op != '+' && op != '-' {
+			break
+		}
+		p.pos++
+		c.rest = append(c.rest, link{byte(op), p.term()})
+	}
+	return c.plain()
+}
+
+func (p *parser) term() node {
+	c := chain{first: p.unary()}
+	for p.err == nil {
+		p.space()
+		op := p.peek()
+		if op != '*' && op != '/' && op != '%' || p.at("%}") {
+			break
+		}
+		p.pos++
+		c.rest = append(c.rest, link{byte(op), p.unary()})
+	}
+	return c.plain()
+}
+
+func (p *parser) unary() node {
+	p.space()
+	op := p.peek()
+	if op != '!' && op != '-' {
+		return p.access()
+	}
+	p.pos++
+	p.enter()
+	defer p.leave()
+	n := p.unary()
+	if op == '!' {
+		return not{n}
+	}
+	return minus{n}
+}
+
+// access reads a call or parentheses with the keys behind them, or an atom.
+func (p *parser) access() node {
+	word := p.word()
+	switch {
+	case p.take("("):
+		n := p.expression()
+		p.space()
+		p.expect(")", SyntaxError)
+		return p.members(n)
+	case word != "" && !reserved[strings.ToLower(word)] && strings.HasPrefix(p.rest()[len(word):], "("):
+		return p.members(p.call(word))
+	}
+	return p.atom(word)
+}
+
+func (p *parser) members(n node) node {
+	var steps []step
+	for p.err == nil {
+		switch {
+		case p.take("."):
+			word := p.word()
+			if word == "" {
+				p.fail(SyntaxError, "a key is expected%s", p.found())
+			}
+			p.pos += len(word)
+			steps = append(steps, literal{Key: word})
+		case p.take("["):
+			steps = append(steps, p.key())
+			p.expect("]", SyntaxError)
+		default:
+			return member(n, steps)
+		}
+	}
+	return n
+}
+
+func (p *parser) atom(word string) node {
+	switch {
+	case p.at("{{"):
+		return p.variable()
+	case p.at("{%"):
+		return p.block()
+	case p.at(`"`), p.at("'"):
+		return constant{p.quoted(SyntaxError)}
+	case p.take("["):
+		return list{p.arguments("]")}
+	case p.take("{"):
+		return p.object()
+	case isDigit(p.peek()):
+		return p.number()
+	case word == "":
+		p.fail(SyntaxError, "a value is expected%s", p.found())
+		return constant{}
+	}
+	return p.named(word)
+}
+
+// named reads a word: a reserved one that is a value, or a string.
+func (p *parser) named(word string) node {
+	lower := strings.ToLower(word)
+	if v, ok := names[lower]; ok {
+		p.pos += len(word)
+		return constant{v}
+	}
+	if reserved[lower] {
+		p.fail(SyntaxError, "unexpected %s: write it in quotes if it is text", word)
+		return constant{}
+	}
+	p.pos += len(word)
+	return bare(word)
+}
+
+// arguments reads expressions between commas, up to and including end.
+func (p *parser) arguments(end string) []node {
+	var items []node
+	p.space()
+	if p.take(end) {
+		return nil
+	}
+	for p.err == nil {
+		items = append(items, p.expression())
+		p.space()
+		if p.take(end) {
+			break
+		}
+		p.expect(",", SyntaxError)
+	}
+	return items
+}
+
+func (p *parser) object() node {
+	o := object{}
+	p.space()
+	for more := !p.take("}"); more && p.err == nil; {
+		p.space()
+		o.keys = append(o.keys, p.pairKey())
+		p.space()
+		p.expect(":", SyntaxError)
+		o.values = append(o.values, p.expression())
+		p.space()
+		if more = !p.take("}"); more {
+			p.expect(",", SyntaxError)
+		}
+	}
+	return o
+}
+
+func (p *parser) pairKey() string {
+	if p.at(`"`) || p.at("'") {
+		return p.quoted(SyntaxError)
+	}
+	word := p.word()
+	if word == "" {
+		p.fail(SyntaxError, "a key is expected%s", p.found())
+	}
+	p.pos = min(p.pos+len(word), p.end)
+	return word
+}

@@ -1,0 +1,89 @@
+package expr
+
+import (
+	"strings"
+
+	"svc/domain/automation/value"
+)
+
+func jsonText(c *calling) any {
+	s, ok := c.arg(0).(string)
+	if !ok {
+		if value.IsUndefined(c.arg(0)) {
+			return value.Undefined
+		}
+		return value.JSON(c.arg(0), "")
+	}
+	v, err := value.ParseJSON(s)
+	if err != nil {
+		return c.refuse("not valid JSON: " + err.Error())
+	}
+	return v
+}
+
+// unsafeJSON looks for the first complete object or array in a text.
+func unsafeJSON(c *calling) any {
+	s, ok := c.arg(0).(string)
+	if !ok {
+		return c.arg(0)
+	}
+	for start := 0; ; start++ {
+		n := strings.IndexAny(s[start:], "{[")
+		if n < 0 {
+			return value.Undefined
+		}
+		start += n
+		if !c.works(len(s) - start) {
+			return value.Undefined
+		}
+		if v, _, err := value.FirstJSON(s[start:]); err == nil {
+			return v
+		}
+	}
+}
+
+func jsonMatch(c *calling) any {
+	cond, ok := c.arg(1).(*value.Object)
+	if !ok {
+		return c.refuse("the condition is no object")
+	}
+	m, err := CompileMatcher(cond, false)
+	if err != nil {
+		return c.refuse(err.Error())
+	}
+	target, ok := c.arg(0).(*value.Object)
+	if !ok {
+		return false
+	}
+	return m.match(c.evaluation, target)
+}
+
+func deepMerge(c *calling) any {
+	join := value.Truth(value.At(c.arg(2), "concatStrings"))
+	return c.merged(c.arg(0), c.arg(1), join)
+}
+
+func (c *calling) merged(a, b any, join bool) any {
+	if value.IsNothing(b) {
+		return a
+	}
+	switch b := b.(type) {
+	case *value.Object:
+		if a, ok := a.(*value.Object); ok && c.works(a.Len()+b.Len()) {
+			made := a.Copy()
+			for _, key := range b.Keys() {
+				made.Set(key, c.merged(a.At(key), b.At(key), join))
+			}
+			return made
+		}
+	case []any:
+		if a, ok := a.([]any); ok && c.works(len(a)+len(b)) {
+			return append(append([]any{}, a...), b...)
+		}
+	case string:
+		if a, ok := a.(string); ok && join && c.affords(len(a)+len(b)) {
+			return a + b
+		}
+	}
+	return b
+}

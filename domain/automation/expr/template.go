@@ -1,0 +1,160 @@
+package expr
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"svc/domain/automation/value"
+)
+
+// Template is a string of a document, parsed.
+type Template struct {
+	src  string
+	root node
+}
+
+// Condition is an expression that decides a branch.
+type Condition struct {
+	src  string
+	root node
+}
+
+// Target is the path of a variable that is written.
+type Target struct {
+	// Push says that the name ended in [].
+	Push bool
+	src  string
+	path *path
+}
+
+// ParseTemplate reads a string value. Without {{ and {% it is plain text, of
+// any length.
+func ParseTemplate(s string) (*Template, error) {
+	if !strings.Contains(s, "{{") && !strings.Contains(s, "{%") {
+		return &Template{src: s, root: constant{s}}, nil
+	}
+	p := newParser(s)
+	p.measure()
+	root := p.template()
+	if p.err != nil {
+		return nil, p.err
+	}
+	return &Template{src: s, root: root}, nil
+}
+
+// ParseCondition reads a key of conditions: an expression without {% %}.
+func ParseCondition(s string) (*Condition, error) {
+	p := newParser(s)
+	p.measure()
+	root := p.whole()
+	if p.err != nil {
+		return nil, p.err
+	}
+	return &Condition{src: s, root: root}, nil
+}
+
+// ParseTarget reads the name of set and delete, or an output. Only the name of
+// set may end in [].
+func ParseTarget(s string, mayPush bool) (*Target, error) {
+	p := newParser(s)
+	p.measure()
+	t := &Target{src: s, path: p.path()}
+	t.Push = mayPush && p.take("[]")
+	if p.pos < p.end {
+		p.fail(VariableError, "the name of a variable is expected%s", p.found())
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return t, nil
+}
+
+// String returns the template as written.
+func (t *Template) String() string { return t.src }
+
+// String returns the condition as written.
+func (c *Condition) String() string { return c.src }
+
+// String returns the target as written.
+func (t *Target) String() string { return t.src }
+
+// Static returns the text of a template that has no parts.
+func (t *Template) Static() (string, bool) {
+	c, ok := t.root.(constant)
+	s, text := c.v.(string)
+	return s, ok && text
+}
+
+// Static returns the keys of a target that is written out.
+func (t *Target) Static() ([]Step, bool) {
+	var keys []Step
+	for _, s := range t.path.steps {
+		l, ok := s.(literal)
+		if !ok {
+			return nil, false
+		}
+		keys = append(keys, Step(l))
+	}
+	return keys, true
+}
+
+func (p *parser) measure() {
+	if utf8.RuneCountInString(p.src) > MaxLength {
+		p.fail(SyntaxError, "longer than %d characters", MaxLength)
+	}
+}
+
+// text is a template of several parts: it evaluates to their text.
+type text struct{ parts []node }
+
+// template reads text and its parts up to the end.
+func (p *parser) template() node {
+	var parts []node
+	for p.pos < p.end {
+		if n := p.plain(); n > 0 {
+			parts = append(parts, constant{p.src[p.pos : p.pos+n]})
+			p.pos += n
+		}
+		switch {
+		case p.pos >= p.end:
+		case p.at("{{"):
+			parts = append(parts, p.variable())
+		default:
+			parts = append(parts, p.block())
+		}
+	}
+	switch len(parts) {
+	case 0:
+		return constant{""}
+	case 1:
+		return parts[0]
+	}
+	return text{parts}
+}
+
+// plain returns how many bytes come before the next part. An opening that is
+// closed nowhere after it is plain text.
+func (p *parser) plain() int {
+	s := p.rest()
+	return min(opening(s, "{{", "}}"), opening(s, "{%", "%}"))
+}
+
+func opening(s, open, end string) int {
+	i := strings.Index(s, open)
+	if i < 0 || !strings.Contains(s[i+len(open):], end) {
+		return len(s)
+	}
+	return i
+}
+
+func (t text) eval(e *evaluation) any {
+	var b strings.Builder
+	for _, part := range t.parts {
+		s := value.Text(part.eval(e))
+		if !e.affords(len(s)) {
+			return value.Undefined
+		}
+		b.WriteString(s)
+	}
+	return b.String()
+}

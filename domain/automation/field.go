@@ -1,0 +1,227 @@
+package automation
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"svc/domain/automation/expr"
+	"svc/domain/automation/value"
+)
+
+// kind is a set of types.
+type kind uint8
+
+const (
+	text kind = 1 << iota
+	number
+	boolean
+	list
+	object
+	null
+	anything = text | number | boolean | list | object | null
+)
+
+var kindNames = []string{"string", "number", "boolean", "array", "object", "null"}
+
+// names lists the types of a set.
+func (k kind) names() []string {
+	var all []string
+	for i, name := range kindNames {
+		if k&(1<<i) != 0 {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+func (k kind) has(v any) bool { return slices.Contains(k.names(), value.Kind(v)) }
+
+// role says how a parameter is read.
+type role uint8
+
+const (
+	plain  role = iota // evaluated before the instruction runs
+	target             // the path of a variable
+	body               // instructions
+	later              // a value that the instruction evaluates itself
+	raw                // never evaluated
+)
+
+// field is a row of the tables: one field of a document or one parameter of an
+// instruction.
+type field struct {
+	name string
+	doc  string
+	is   kind
+	must bool
+	role role
+
+	of    []field // the members of an object, which has no others
+	each  *field  // the items of an array, the values of an object
+	enum  []string
+	fold  bool // enum in any case
+	least *float64
+	most  *float64
+	above bool   // least itself is too little
+	match string // pattern of a string
+	says  string // what match asks for, in words
+	// otherwise is the default, for editors.
+	otherwise any
+	// raises is the error of a bad value, InvalidInstruction when empty.
+	raises string
+	// rule says what else is wrong with a value, "" when nothing is.
+	rule func(v any) string
+	// computed fields are ignored on write.
+	computed bool
+}
+
+func bound(n float64) *float64 { return &n }
+
+// dynamic reports whether a value is a template that yields something else than
+// it says.
+func dynamic(v any) bool {
+	s, ok := v.(string)
+	if !ok {
+		return false
+	}
+	t, err := expr.ParseTemplate(s)
+	if err != nil {
+		return true // reported where templates are read
+	}
+	_, static := t.Static()
+	return !static
+}
+
+// check reports what is wrong with v, a field's value at path. With templates,
+// strings that are templates pass: they are checked when they run. It returns
+// the first fault.
+func (c *checker) check(f field, v any, path string, templates bool) *Fault {
+	if templates && f.role != raw && dynamic(v) {
+		return nil
+	}
+	if !f.is.has(v) {
+		return c.fault(f.error(), path, "%s is expected, not %s", strings.Join(f.is.names(), " or "), value.Kind(v))
+	}
+	if why := f.wrong(v); why != "" {
+		return c.fault(f.error(), path, "%s", why)
+	}
+	switch v := v.(type) {
+	case []any:
+		return c.checkItems(f, v, path, templates)
+	case *value.Object:
+		if f.of != nil {
+			return c.checkMembers(f.of, v, path, templates)
+		}
+		return c.checkValues(f, v, path, templates)
+	}
+	return nil
+}
+
+func (f field) error() string {
+	if f.raises != "" {
+		return f.raises
+	}
+	return InvalidInstruction
+}
+
+// wrong says what is wrong with a value of the right type.
+func (f field) wrong(v any) string {
+	switch v := v.(type) {
+	case string:
+		if why := f.wrongText(v); why != "" {
+			return why
+		}
+	case float64:
+		if f.least != nil && (v < *f.least || f.above && v == *f.least) {
+			if f.above {
+				return "more than " + value.Text(*f.least) + " is expected"
+			}
+			return "at least " + value.Text(*f.least) + " is expected"
+		}
+		if f.most != nil && v > *f.most {
+			return "at most " + value.Text(*f.most) + " is expected"
+		}
+	}
+	if f.rule != nil {
+		return f.rule(v)
+	}
+	return ""
+}
+
+func (f field) wrongText(s string) string {
+	if f.enum != nil && !slices.ContainsFunc(f.enum, func(e string) bool { return e == s || f.fold && strings.EqualFold(e, s) }) {
+		return fmt.Sprintf("%q is not one of %s", s, strings.Join(f.enum, ", "))
+	}
+	if f.match != "" && !regexp.MustCompile(f.match).MatchString(s) {
+		return fmt.Sprintf("%q is no %s", s, f.says)
+	}
+	return ""
+}
+
+func (c *checker) checkItems(f field, items []any, path string, templates bool) *Fault {
+	var first *Fault
+	if f.each == nil {
+		return nil
+	}
+	for i, item := range items {
+		first = or(first, c.check(*f.each, item, fmt.Sprintf("%s[%d]", path, i), templates))
+	}
+	return first
+}
+
+func (c *checker) checkValues(f field, o *value.Object, path string, templates bool) *Fault {
+	var first *Fault
+	if f.each == nil {
+		return nil
+	}
+	for _, key := range o.Keys() {
+		first = or(first, c.check(*f.each, o.At(key), expr.Member(path, key), templates))
+	}
+	return first
+}
+
+// checkMembers checks an object that has these members and no others. Null
+// counts as absent where it is no value.
+func (c *checker) checkMembers(fields []field, o *value.Object, path string, templates bool) *Fault {
+	var first *Fault
+	for _, key := range o.Keys() {
+		i := slices.IndexFunc(fields, func(f field) bool { return f.name == key })
+		at := expr.Member(path, key)
+		if i < 0 {
+			first = or(first, c.fault(InvalidInstruction, at, "unknown field; known are %s", nameList(fields)))
+			continue
+		}
+		f, v := fields[i], o.At(key)
+		if f.role == body || f.role == target || v == nil && f.is&null == 0 {
+			continue // read by those who know them, or absent
+		}
+		first = or(first, c.check(f, v, at, templates))
+	}
+	for _, f := range fields {
+		v, ok := o.Get(f.name)
+		if f.must && (!ok || v == nil && f.is&null == 0) {
+			first = or(first, c.fault(f.error(), expr.Member(path, f.name), "required"))
+		}
+	}
+	return first
+}
+
+func nameList(fields []field) string {
+	var all []string
+	for _, f := range fields {
+		all = append(all, f.name)
+	}
+	if all == nil {
+		return "none"
+	}
+	return strings.Join(all, ", ")
+}
+
+func or(a, b *Fault) *Fault {
+	if a != nil {
+		return a
+	}
+	return b
+}

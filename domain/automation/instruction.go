@@ -1,0 +1,224 @@
+package automation
+
+import (
+	"fmt"
+	"strings"
+
+	"svc/domain/automation/expr"
+	"svc/domain/automation/value"
+)
+
+// Instruction is one step of an automation.
+type Instruction struct {
+	Path    string // where it stands, such as do[3].repeat.do[0].fetch
+	Name    string // a built-in instruction, or the slug of an automation
+	Builtin bool
+	// Params are the parameters that are evaluated before it runs: an object
+	// without those below, or one template that yields it. Nil when there are
+	// none.
+	Params *expr.Tree
+	Target *expr.Target // name of set and delete
+	Output *expr.Target // where the result goes; nil: nowhere
+	// BadOutput says that output is no string: the result goes nowhere and an
+	// error event says so.
+	BadOutput bool
+
+	Branches []Branch       // of conditions, in their order
+	Default  []*Instruction // of conditions
+	Until    *expr.Tree     // of repeat, evaluated before each iteration
+	// Autocomplete is what an emit tells editors, as written; nil when nothing.
+	Autocomplete any
+	// Do holds the instructions of repeat, try and all.
+	Do, Catch, Finally []*Instruction
+
+	// Fault is raised instead of running it.
+	Fault *Fault
+}
+
+// Branch is a condition and what it leads to.
+type Branch struct {
+	Condition *expr.Condition // nil when Fault is set
+	Do        []*Instruction
+	Fault     *Fault
+}
+
+// place is where an instruction stands.
+type place struct {
+	depth int
+	loop  bool // inside a repeat of this document
+}
+
+// body reads a list of instructions. Null is empty; empty items are skipped.
+func (c *checker) body(v any, path string, at place) []*Instruction {
+	at.depth++
+	if at.depth > MaxNesting {
+		c.fault(InvalidInstruction, path, "instructions are nested more than %d deep", MaxNesting)
+		return nil
+	}
+	list, ok := v.([]any)
+	if !ok {
+		if !value.IsNothing(v) && path != "do" {
+			f := c.fault(InvalidInstruction, path, "a list of instructions is expected, not %s", value.Kind(v))
+			return []*Instruction{{Path: path, Fault: f}}
+		}
+		return nil
+	}
+	var all []*Instruction
+	for i, item := range list {
+		if o, ok := item.(*value.Object); item == nil || ok && o.Len() == 0 {
+			continue
+		}
+		all = append(all, c.instruction(item, fmt.Sprintf("%s[%d]", path, i), at))
+	}
+	return all
+}
+
+// instruction reads an object of one key. Of several the first counts: imports
+// bring them.
+func (c *checker) instruction(v any, path string, at place) *Instruction {
+	o, ok := v.(*value.Object)
+	if !ok {
+		return &Instruction{Path: path, Fault: c.fault(InvalidInstruction, path, "an instruction is an object, not %s", value.Kind(v))}
+	}
+	if o.Len() > 1 {
+		c.fault("", path, "an instruction has one key, not %d: %s", o.Len(), strings.Join(o.Keys(), ", "))
+	}
+	name := o.Keys()[0]
+	in := &Instruction{Path: expr.Member(path, name), Name: name}
+	params := o.At(name)
+	row, ok := builtin[name]
+	in.Builtin = ok
+	switch {
+	case params == nil:
+		in.Fault = c.fault(InvalidInstruction, in.Path, "parameters are expected; write {} if there are none")
+	case !ok:
+		c.call(in, params)
+	default:
+		c.builtin(in, row, params, at)
+	}
+	return in
+}
+
+// call reads the arguments of an automation.
+func (c *checker) call(in *Instruction, params any) {
+	for known := range builtin {
+		if strings.EqualFold(known, in.Name) {
+			c.warn("", in.Path, "this calls an automation; the instruction is written %s", known)
+		}
+	}
+	o, ok := params.(*value.Object)
+	switch {
+	case ok:
+		c.output(in, o)
+	case !dynamic(params):
+		in.Fault = c.fault(InvalidInstruction, in.Path, "arguments are an object, not %s", value.Kind(params))
+	}
+	c.params(in, params, nil)
+}
+
+func (c *checker) builtin(in *Instruction, row *instruction, params any, at place) {
+	if in.Name == "comment" {
+		if _, ok := params.(string); !ok {
+			in.Fault = c.fault(InvalidInstruction, in.Path, "a comment is a string")
+		}
+		return
+	}
+	if dynamic(params) && !row.nested {
+		c.params(in, params, nil)
+		return
+	}
+	if !row.form.has(params) {
+		in.Fault = c.fault(InvalidInstruction, in.Path, "%s is expected, not %s", strings.Join(row.form.names(), " or "), value.Kind(params))
+		return
+	}
+	o, _ := params.(*value.Object)
+	switch in.Name {
+	case "all":
+		in.Do = c.body(params, in.Path, at)
+		return
+	case "conditions":
+		c.conditions(in, o, at)
+		return
+	}
+	in.Fault = c.checkMembers(row.params, o, in.Path, true)
+	c.special(in, o, at)
+	c.nested(in, o, at)
+	if row.results {
+		c.output(in, o)
+	}
+	c.params(in, o, row.params)
+}
+
+// params reads what is evaluated before the instruction runs.
+func (c *checker) params(in *Instruction, v any, fields []field) {
+	report := func(path string, err error) { in.Fault = or(in.Fault, c.template(path, err)) }
+	o, ok := v.(*value.Object)
+	if !ok {
+		in.Params = expr.ParseTree(v, in.Path, report)
+		return
+	}
+	apart := map[string]bool{"output": fields == nil}
+	for _, f := range fields {
+		apart[f.name] = f.role != plain
+	}
+	kept := &value.Object{}
+	for _, key := range o.Keys() {
+		if !apart[key] {
+			kept.Set(key, o.At(key))
+		}
+	}
+	in.Params = expr.ParseTree(kept, in.Path, report)
+}
+
+// output reads where a result goes.
+func (c *checker) output(in *Instruction, o *value.Object) {
+	v, ok := o.Get("output")
+	if !ok || v == nil {
+		return
+	}
+	path := expr.Member(in.Path, "output")
+	s, ok := v.(string)
+	if !ok {
+		in.BadOutput = true
+		c.warn(InvalidOutput, path, "the path of a variable is expected, not %s: the result goes nowhere", value.Kind(v))
+		return
+	}
+	out, err := expr.ParseTarget(s, false)
+	if err != nil {
+		in.Fault = or(in.Fault, c.template(path, err))
+		return
+	}
+	in.Output = out
+}
+
+// conditions reads the branches. Their keys are expressions.
+func (c *checker) conditions(in *Instruction, o *value.Object, at place) {
+	for _, key := range o.Keys() {
+		path := expr.Member(in.Path, key)
+		do := c.body(o.At(key), path, at)
+		if key == "default" {
+			in.Default = do
+			continue
+		}
+		b := Branch{Do: do}
+		cond, err := expr.ParseCondition(key)
+		if err != nil {
+			b.Fault = c.template(path, err)
+		}
+		b.Condition = cond
+		in.Branches = append(in.Branches, b)
+	}
+}
+
+// nested reads the instructions of repeat and try.
+func (c *checker) nested(in *Instruction, o *value.Object, at place) {
+	if in.Name != "repeat" && in.Name != "try" {
+		return
+	}
+	at.loop = at.loop || in.Name == "repeat"
+	in.Do = c.body(o.At("do"), expr.Member(in.Path, "do"), at)
+	if in.Name == "try" {
+		in.Catch = c.body(o.At("catch"), expr.Member(in.Path, "catch"), at)
+		in.Finally = c.body(o.At("finally"), expr.Member(in.Path, "finally"), at)
+	}
+}

@@ -1,0 +1,68 @@
+package automation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// natives are the event types of the platform that automations do not emit: a
+// prefix and what may follow it.
+var natives = map[string]string{
+	"webhooks.":                 "test",
+	"gateway.login.":            "succeeded failed",
+	"gateway.mfa.":              "failed",
+	"gateway.passwordReset.":    "requested succeeded",
+	"gateway.signup.":           "succeeded",
+	"gateway.users.":            "updated deleted",
+	"gateway.sessions.":         "ended",
+	"gateway.accessTokens.":     "created deleted",
+	"gateway.jwks.":             "updated",
+	"apikeys.":                  "created updated deleted",
+	"workspaces.":               "created updated deleted undeleted configured restored duplicated locked unlocked imported",
+	"workspaces.security.":      "updated",
+	"workspaces.secrets.":       "updated",
+	"workspaces.events.":        "updated",
+	"workspaces.blocks.":        "updated",
+	"workspaces.permissions.":   "shared deleted",
+	"workspaces.automations.":   "created updated deleted",
+	"workspaces.pages.":         "created updated deleted permissions.shared permissions.deleted",
+	"workspaces.apps.":          "installed configured uninstalled",
+	"workspaces.files.":         "uploaded updated deleted",
+	"workspaces.subscriptions.": "created updated deleted disabled",
+	"workspaces.collections.":   "updated",
+	"workspaces.versions.":      "published deleted progress",
+	"workspaces.bulkImport.":    "started progress completed",
+	"workspaces.bulkPush.":      "started progress completed",
+	"apps.":                     "published deleted",
+	"runtime.jwks.":             "updated",
+	"runtime.interactions.":     "triggered",
+	"runtime.webhooks.":         "triggered",
+	"runtime.schedules.":        "triggered created",
+	"runtime.automations.":      "executed",
+	"runtime.fetch.":            "failed",
+	"runtime.waits.":            "pending fulfilled expired",
+	"runtime.runs.":             "replayed",
+	"runtime.contexts.":         "updated",
+	"events.userTopics.":        "created joined",
+	"events.":                   "cleaned",
+}
+
+// Native reports whether an event type is one of the platform that nobody else
+// may emit; error and usage are not.
+func Native(eventType string) bool {
+	for prefix, names := range natives {
+		if name, ok := strings.CutPrefix(eventType, prefix); ok && slices.Contains(strings.Fields(names), name) {
+			return true
+		}
+	}
+	return false
+}
+
+// notNative is the rule of names that are emitted.
+func notNative(v any) string {
+	if s, ok := v.(string); ok && Native(s) {
+		return fmt.Sprintf("%q is an event of the platform itself", s)
+	}
+	return ""
+}

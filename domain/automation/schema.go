@@ -1,0 +1,204 @@
+package automation
+
+import (
+	"slices"
+
+	"svc/domain/automation/value"
+)
+
+// templatePattern is a string that holds a template.
+const templatePattern = `\{\{|\{%`
+
+// JSONSchema returns the schema of documents, draft 2020-12, made of the tables
+// that check them. What a schema cannot say (expressions, patterns of events,
+// schedules) it leaves to saving.
+func JSONSchema() *value.Object {
+	schema := value.NewObject(
+		"$schema", "https://json-schema.org/draft/2020-12/schema",
+		"title", "Automation",
+		"description", "What a workspace does when something happens.",
+	)
+	merge(schema, membersSchema(documentFields, false))
+	schema.Set("examples", []any{exampleDocument()})
+	schema.Set("$defs", value.NewObject(
+		"template", value.NewObject("type", "string", "pattern", templatePattern, "description", "Evaluated when it runs."),
+		"instructions", value.NewObject("type", []any{"array", "null"}, "items", ref("instruction")),
+		"instruction", instructionSchema(),
+		"typedField", typedFieldSchema(),
+	))
+	return schema
+}
+
+func merge(into, from *value.Object) {
+	for _, key := range from.Keys() {
+		into.Set(key, from.At(key))
+	}
+}
+
+func ref(name string) *value.Object { return value.NewObject("$ref", "#/$defs/"+name) }
+
+// membersSchema is the schema of an object that has these members and no
+// others.
+func membersSchema(fields []field, templates bool) *value.Object {
+	properties, required := &value.Object{}, []any{}
+	for _, f := range fields {
+		properties.Set(f.name, fieldSchema(f, templates))
+		if f.must {
+			required = append(required, f.name)
+		}
+	}
+	o := value.NewObject("type", "object", "properties", properties, "additionalProperties", false)
+	if len(required) > 0 {
+		o.Set("required", required)
+	}
+	return o
+}
+
+// fieldSchema is the schema of one field. With templates, a template may stand
+// in place of a value.
+func fieldSchema(f field, templates bool) *value.Object {
+	o := valueSchema(f, templates)
+	free := f.is&text != 0 && f.enum == nil && f.match == ""
+	if templates && !free && (f.role == plain || f.role == later) {
+		o = value.NewObject("anyOf", []any{o, ref("template")})
+	}
+	if f.doc != "" {
+		o.Set("description", f.doc)
+	}
+	if f.otherwise != nil {
+		o.Set("default", f.otherwise)
+	}
+	if f.computed {
+		o.Set("readOnly", true)
+	}
+	return o
+}
+
+// valueSchema is the schema of a field's own values. Null is as good as absent.
+func valueSchema(f field, templates bool) *value.Object {
+	switch {
+	case f.role == body:
+		return ref("instructions")
+	case f.name == "arguments" && f.of == nil:
+		return value.NewObject("type", []any{"object", "null"}, "additionalProperties", ref("typedField"))
+	case f.is == anything:
+		return &value.Object{}
+	case f.of != nil && f.is == object:
+		o := membersSchema(f.of, templates)
+		o.Set("type", []any{"object", "null"})
+		return o
+	}
+	o := value.NewObject("type", typeNames(f))
+	if f.each != nil && f.is&list != 0 {
+		o.Set("items", fieldSchema(*f.each, templates))
+	} else if f.each != nil {
+		o.Set("additionalProperties", fieldSchema(*f.each, templates))
+	}
+	limits(o, f)
+	return o
+}
+
+// typeNames lists the types of a field; one that may be left out may be null.
+func typeNames(f field) any {
+	kinds := f.is
+	if !f.must && f.name != "" {
+		kinds |= null
+	}
+	names := []any{}
+	for _, name := range kinds.names() {
+		names = append(names, name)
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return names
+}
+
+// limits adds what a table says of strings and numbers.
+func limits(o *value.Object, f field) {
+	if f.enum != nil && !f.fold {
+		all := []any{}
+		for _, name := range f.enum {
+			all = append(all, name)
+		}
+		if !f.must {
+			all = append(all, nil)
+		}
+		o.Set("enum", all)
+	}
+	if f.match != "" {
+		o.Set("pattern", f.match)
+	}
+	if f.fold {
+		all := []any{}
+		for _, name := range f.enum {
+			all = append(all, name)
+		}
+		o.Set("examples", all)
+	}
+	if f.least != nil {
+		o.Set(map[bool]string{true: "exclusiveMinimum", false: "minimum"}[f.above], *f.least)
+	}
+	if f.most != nil {
+		o.Set("maximum", *f.most)
+	}
+}
+
+// instructionSchema is an object of one key: a built-in instruction, or a call.
+func instructionSchema() *value.Object {
+	properties := &value.Object{}
+	for _, row := range instructions {
+		o := formSchema(*builtin[row.name])
+		if !row.nested && row.name != "comment" {
+			o = value.NewObject("anyOf", []any{o, ref("template")})
+		}
+		o.Set("description", row.doc)
+		properties.Set(row.name, o)
+	}
+	call := value.NewObject("description", "Calls the automation of that slug.", "anyOf", []any{
+		value.NewObject("type", "object"), ref("template"),
+	})
+	return value.NewObject("type", []any{"object", "null"}, "maxProperties", 1.0, "properties", properties, "additionalProperties", call)
+}
+
+func formSchema(row instruction) *value.Object {
+	switch row.name {
+	case "conditions":
+		return value.NewObject("type", "object", "additionalProperties", ref("instructions"))
+	case "all":
+		return ref("instructions")
+	case "comment":
+		return value.NewObject("type", "string")
+	}
+	params := slices.Clone(row.params)
+	for i, f := range params {
+		if f.name == outputField.name && f.role == target {
+			params[i].is = anything // one that is no path is a warning only
+		}
+	}
+	return membersSchema(params, true)
+}
+
+// typedFieldSchema is JSON Schema itself, with more types and markers.
+func typedFieldSchema() *value.Object {
+	names := []any{}
+	for _, name := range types {
+		names = append(names, name)
+	}
+	one := value.NewObject("enum", names)
+	return value.NewObject("type", "object", "properties", value.NewObject(
+		"type", value.NewObject("anyOf", []any{one, value.NewObject("type", "array", "items", one)}),
+		"title", value.NewObject("type", "string"), "description", value.NewObject("type", "string"),
+		"secret", value.NewObject("type", "boolean", "description", "Its value appears in no event."),
+		"redact", value.NewObject("type", "boolean", "description", "Its value is not in the executed event."),
+		"properties", value.NewObject("type", "object", "additionalProperties", ref("typedField")),
+	))
+}
+
+func exampleDocument() *value.Object {
+	return value.NewObject(
+		"slug", "greet", "name", "Greet",
+		"when", value.NewObject("events", []any{"visitor.*"}),
+		"do", []any{value.NewObject("emit", value.NewObject("event", "greeted", "payload", value.NewObject("name", "{{payload.name}}")))},
+	)
+}

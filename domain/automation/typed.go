@@ -1,0 +1,218 @@
+package automation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"svc/domain/automation/expr"
+	"svc/domain/automation/value"
+)
+
+// Types of typed fields: those of JSON Schema, and a scalar or a map of them by
+// locale.
+var types = []string{
+	"string", "number", "integer", "boolean", "object", "array", "null",
+	"localized:string", "localized:number", "localized:boolean", //nolint:misspell // the contract's names
+}
+
+// keyword says what a keyword of JSON Schema holds, where it can be wrong.
+type keyword uint8
+
+const (
+	aSchema keyword = iota + 1
+	schemaList
+	schemaMap
+	aNumber
+	aCount
+	aBoolean
+	aText
+	aTextList
+	aList
+	aPattern
+	aType
+	aReference
+)
+
+var keywords = map[string]keyword{
+	"items": aSchema, "contains": aSchema, "additionalProperties": aSchema, "propertyNames": aSchema, "not": aSchema,
+	"if": aSchema, "then": aSchema, "else": aSchema, "unevaluatedItems": aSchema, "unevaluatedProperties": aSchema,
+	"prefixItems": schemaList, "allOf": schemaList, "anyOf": schemaList, "oneOf": schemaList,
+	"properties": schemaMap, "patternProperties": schemaMap, "$defs": schemaMap, "definitions": schemaMap, "dependentSchemas": schemaMap,
+	"minimum": aNumber, "maximum": aNumber, "exclusiveMinimum": aNumber, "exclusiveMaximum": aNumber, "multipleOf": aNumber,
+	"minLength": aCount, "maxLength": aCount, "minItems": aCount, "maxItems": aCount, "minProperties": aCount, "maxProperties": aCount,
+	"minContains": aCount, "maxContains": aCount,
+	"uniqueItems": aBoolean, "secret": aBoolean, "redact": aBoolean, "readOnly": aBoolean, "writeOnly": aBoolean, "deprecated": aBoolean,
+	"format": aText, "required": aTextList, "enum": aList, "pattern": aPattern, "type": aType,
+	"$ref": aReference, "$dynamicRef": aReference,
+}
+
+// arguments checks the typed fields of the input.
+func (c *checker) arguments(v any) *value.Object {
+	o, ok := v.(*value.Object)
+	if !ok {
+		return nil
+	}
+	for _, name := range o.Keys() {
+		path := expr.Member("arguments", name)
+		field, ok := o.At(name).(*value.Object)
+		if !ok {
+			c.fault("", path, "a typed field is an object, not %s", value.Kind(o.At(name)))
+			continue
+		}
+		// required: true is the argument's own, not the list of an object's.
+		if _, own := field.At("required").(bool); own {
+			rest := &value.Object{}
+			for _, key := range field.Keys() {
+				if key != "required" {
+					rest.Set(key, field.At(key))
+				}
+			}
+			field = rest
+		}
+		(&schemaChecker{c, field}).schema(field, path, 0)
+	}
+	return o
+}
+
+// schemas checks the branches.
+func (c *checker) schemas(v any) []Schema {
+	var all []Schema
+	for i, item := range items(v) {
+		branch, ok := item.(*value.Object)
+		if !ok {
+			continue // reported by the table
+		}
+		var s Schema
+		s.Conditions, _ = branch.At("conditions").(*value.Object)
+		s.Payload, _ = branch.At("payload").(*value.Object)
+		s.Output, _ = branch.At("output").(*value.Object)
+		for _, part := range []string{"payload", "output"} {
+			if schema, ok := branch.At(part).(*value.Object); ok {
+				(&schemaChecker{c, schema}).schema(schema, fmt.Sprintf("schemas[%d].%s", i, part), 0)
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// schemaChecker checks one schema; root is what references point into.
+type schemaChecker struct {
+	*checker
+	root *value.Object
+}
+
+func (c *schemaChecker) schema(v any, path string, depth int) {
+	if _, ok := v.(bool); ok && depth > 0 {
+		return
+	}
+	o, ok := v.(*value.Object)
+	switch {
+	case !ok:
+		c.fault("", path, "a schema is an object, not %s", value.Kind(v))
+		return
+	case depth > MaxNesting:
+		c.fault("", path, "schemas are nested more than %d deep", MaxNesting)
+		return
+	}
+	for _, key := range o.Keys() {
+		at := expr.Member(path, key)
+		if why := c.keyword(keywords[key], o.At(key), at, depth); why != "" {
+			c.fault("", at, "%s", why)
+		}
+	}
+	if o.At("secret") == true && o.At("type") != "string" {
+		c.fault("", expr.Member(path, "secret"), "only strings can be secret")
+	}
+}
+
+// keyword says what is wrong with the value of a keyword; schemas in it report
+// themselves.
+func (c *schemaChecker) keyword(k keyword, v any, path string, depth int) string {
+	switch k {
+	case aSchema:
+		c.schema(v, path, depth+1)
+	case schemaList:
+		if len(items(v)) == 0 {
+			return "a list of schemas is expected"
+		}
+		for i, item := range items(v) {
+			c.schema(item, fmt.Sprintf("%s[%d]", path, i), depth+1)
+		}
+	case schemaMap:
+		o, ok := v.(*value.Object)
+		if !ok {
+			return "an object of schemas is expected"
+		}
+		for _, key := range o.Keys() {
+			if strings.HasSuffix(path, "patternProperties") && expr.CheckPattern(key) != "" {
+				return expr.CheckPattern(key)
+			}
+			c.schema(o.At(key), expr.Member(path, key), depth+1)
+		}
+	case aReference:
+		return c.reference(v)
+	default:
+		return wrongKeyword(k, v)
+	}
+	return ""
+}
+
+func wrongKeyword(k keyword, v any) string {
+	n, isNumber := v.(float64)
+	_, isText := v.(string)
+	_, isBool := v.(bool)
+	switch {
+	case k == aNumber && !isNumber:
+		return "a number is expected"
+	case k == aCount && (!isNumber || n < 0 || integer(n) != ""):
+		return "a whole number from 0 on is expected"
+	case k == aBoolean && !isBool:
+		return "true or false is expected"
+	case (k == aText || k == aPattern) && !isText:
+		return "a string is expected"
+	case k == aPattern:
+		return expr.CheckPattern(textOf(v))
+	case k == aTextList && (!list.has(v) || len(texts(v)) != len(items(v))):
+		return "a list of names is expected"
+	case k == aList && !list.has(v):
+		return "a list is expected"
+	case k == aType:
+		return wrongType(v)
+	}
+	return ""
+}
+
+func wrongType(v any) string {
+	names := items(v)
+	if !list.has(v) {
+		names = []any{v}
+	}
+	for _, name := range names {
+		if s, ok := name.(string); !ok || !slices.Contains(types, s) {
+			return fmt.Sprintf("%s is no type; known are %s", value.JSON(name, ""), strings.Join(types, ", "))
+		}
+	}
+	return ""
+}
+
+// reference says what is wrong with a $ref: it points into its own schema.
+func (c *schemaChecker) reference(v any) string {
+	s, ok := v.(string)
+	pointer, local := strings.CutPrefix(s, "#")
+	if !ok || !local {
+		return "a reference stays in its schema: it begins with #"
+	}
+	var at any = c.root
+	if !strings.HasPrefix(pointer, "/") {
+		return "" // the root, or an anchor
+	}
+	for part := range strings.SplitSeq(pointer[1:], "/") {
+		at = value.At(at, strings.NewReplacer("~1", "/", "~0", "~").Replace(part))
+	}
+	if value.IsUndefined(at) {
+		return "there is nothing at " + s
+	}
+	return ""
+}

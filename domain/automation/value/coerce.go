@@ -1,0 +1,101 @@
+package value
+
+import (
+	"encoding/base64"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Truth reports whether v counts as true: all but false, null, undefined, 0,
+// NaN and the empty string.
+func Truth(v any) bool {
+	switch v := v.(type) {
+	case nil, undefined:
+		return false
+	case bool:
+		return v
+	case float64:
+		return v != 0 && !math.IsNaN(v)
+	case string:
+		return v != ""
+	}
+	return true
+}
+
+var decimal = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
+
+// Numeric returns the number that s writes, and whether it writes one. Spaces
+// around it do not count; the empty string writes none.
+func Numeric(s string) (float64, bool) {
+	s = strings.TrimSpace(s)
+	if !decimal.MatchString(s) {
+		return math.NaN(), false
+	}
+	n, _ := strconv.ParseFloat(s, 64) // out of range: an infinity
+	return n, true
+}
+
+// Num returns v as a number, NaN when it is none.
+func Num(v any) float64 {
+	switch v := v.(type) {
+	case float64:
+		return v
+	case nil:
+		return 0
+	case bool:
+		if v {
+			return 1
+		}
+		return 0
+	case string:
+		if strings.TrimSpace(v) == "" {
+			return 0
+		}
+		n, _ := Numeric(v)
+		return n
+	}
+	return math.NaN()
+}
+
+// Text returns v as it is put into a text: null, undefined and streams are
+// empty, bytes are base64, arrays and objects JSON indented by two spaces.
+func Text(v any) string {
+	switch v := v.(type) {
+	case nil, undefined, Stream:
+		return ""
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case float64:
+		return formatNumber(v)
+	case Bytes:
+		return base64.StdEncoding.EncodeToString(v)
+	}
+	return JSON(v, "  ")
+}
+
+// Kind names the type of v for messages.
+func Kind(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case undefined:
+		return "undefined"
+	case bool:
+		return "boolean"
+	case float64:
+		return "number"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	case *Object:
+		return "object"
+	case Bytes:
+		return "bytes"
+	}
+	return "stream"
+}

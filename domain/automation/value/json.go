@@ -1,0 +1,214 @@
+package value
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// formatNumber writes n as JSON does: NaN and infinities are null.
+func formatNumber(n float64) string {
+	if math.IsNaN(n) || math.IsInf(n, 0) {
+		return "null"
+	}
+	if n == 0 {
+		return "0" // also of minus zero
+	}
+	if text, err := json.Marshal(n); err == nil {
+		return string(text)
+	}
+	return strconv.FormatFloat(n, 'g', -1, 64)
+}
+
+// JSON writes v, compact when indent is empty. Undefined and streams are left
+// out of objects and null elsewhere.
+func JSON(v any, indent string) string {
+	w := writer{indent: indent}
+	w.value(v, 0)
+	return w.String()
+}
+
+type writer struct {
+	strings.Builder
+	indent string
+}
+
+func (w *writer) value(v any, depth int) {
+	switch v := v.(type) {
+	case bool:
+		w.WriteString(strconv.FormatBool(v))
+	case float64:
+		w.WriteString(formatNumber(v))
+	case string:
+		w.text(v)
+	case Bytes:
+		w.text(base64.StdEncoding.EncodeToString(v))
+	case []any:
+		w.list(v, depth)
+	case *Object:
+		w.object(v, depth)
+	default:
+		w.WriteString("null")
+	}
+}
+
+func (w *writer) text(s string) {
+	enc := json.NewEncoder(&trimmed{w})
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always has a JSON form, a Builder always room
+}
+
+// trimmed drops the line break that json.Encoder ends a value with.
+type trimmed struct{ w *writer }
+
+func (t *trimmed) Write(p []byte) (int, error) {
+	t.w.WriteString(strings.TrimSuffix(string(p), "\n"))
+	return len(p), nil
+}
+
+func (w *writer) list(list []any, depth int) {
+	w.WriteByte('[')
+	for i, item := range list {
+		w.separate(i, depth+1)
+		w.value(item, depth+1)
+	}
+	w.end(len(list), depth, ']')
+}
+
+func (w *writer) object(o *Object, depth int) {
+	w.WriteByte('{')
+	n := 0
+	for _, key := range o.Keys() {
+		v := o.At(key)
+		if _, stream := v.(Stream); stream || IsUndefined(v) {
+			continue
+		}
+		w.separate(n, depth+1)
+		w.text(key)
+		w.WriteByte(':')
+		if w.indent != "" {
+			w.WriteByte(' ')
+		}
+		w.value(v, depth+1)
+		n++
+	}
+	w.end(n, depth, '}')
+}
+
+func (w *writer) separate(n, depth int) {
+	if n > 0 {
+		w.WriteByte(',')
+	}
+	w.line(depth)
+}
+
+func (w *writer) end(n, depth int, closing byte) {
+	if n > 0 {
+		w.line(depth)
+	}
+	w.WriteByte(closing)
+}
+
+func (w *writer) line(depth int) {
+	if w.indent == "" {
+		return
+	}
+	w.WriteByte('\n')
+	for range depth {
+		w.WriteString(w.indent)
+	}
+}
+
+// maxDepth is how deep JSON may be nested.
+const maxDepth = 1000
+
+var (
+	errDeep = errors.New("nested too deeply")
+	errMore = errors.New("more than one value")
+)
+
+// MarshalJSON implements json.Marshaler.
+func (o *Object) MarshalJSON() ([]byte, error) { return []byte(JSON(o, "")), nil }
+
+// ParseJSON reads one JSON value and keeps the order of keys. Of a key that
+// stands twice the last value counts.
+func ParseJSON(text string) (any, error) {
+	v, used, err := FirstJSON(text)
+	if err == nil && strings.TrimLeft(text[used:], " \t\r\n") != "" {
+		return nil, errMore
+	}
+	return v, err
+}
+
+// FirstJSON reads the JSON value that text begins with, and returns where it
+// ends.
+func FirstJSON(text string) (v any, end int, err error) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	if v, err = read(dec, 0); err != nil {
+		return nil, 0, err
+	}
+	return v, int(dec.InputOffset()), nil
+}
+
+func read(dec *json.Decoder, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, errDeep
+	}
+	token, err := dec.Token()
+	if errors.Is(err, io.EOF) {
+		return nil, io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch token {
+	case json.Delim('['):
+		return readList(dec, depth)
+	case json.Delim('{'):
+		return readObject(dec, depth)
+	}
+	return From(token), nil
+}
+
+func readList(dec *json.Decoder, depth int) (any, error) {
+	list := []any{}
+	for dec.More() {
+		item, err := read(dec, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, item)
+	}
+	_, err := dec.Token()
+	return list, ended(err)
+}
+
+func readObject(dec *json.Decoder, depth int) (any, error) {
+	o := &Object{}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		v, err := read(dec, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		name, _ := key.(string)
+		o.Set(name, v)
+	}
+	_, err := dec.Token()
+	return o, ended(err)
+}
+
+func ended(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,77 @@
+package value
+
+import (
+	"strconv"
+	"unicode/utf8"
+)
+
+// getter is a value that is read key by key: an Object, or a context that
+// computes some of its keys.
+type getter interface{ Get(key string) (any, bool) }
+
+// At reads one key of v: a key of an object, an index of an array or a string
+// when it is all digits, or the length of an array, string or bytes. An absent
+// one is Undefined.
+func At(v any, key string) any {
+	switch v := v.(type) {
+	case getter:
+		got, _ := v.Get(key)
+		return got
+	case []any:
+		if key == "length" {
+			return float64(len(v))
+		}
+		if i, ok := Index(key); ok && i < len(v) {
+			return v[i]
+		}
+	case string:
+		if key == "length" {
+			return float64(utf8.RuneCountInString(v))
+		}
+		if i, ok := Index(key); ok {
+			return char(v, i)
+		}
+	case Bytes:
+		if key == "length" {
+			return float64(len(v))
+		}
+	}
+	return Undefined
+}
+
+// Walk reads a path of keys from v.
+func Walk(v any, keys ...string) any {
+	for _, key := range keys {
+		v = At(v, key)
+	}
+	return v
+}
+
+// Index returns the number that an all-digits key writes.
+func Index(key string) (int, bool) {
+	if key == "" || len(key) > 9 {
+		return 0, false
+	}
+	for i := range len(key) {
+		if key[i] < '0' || key[i] > '9' {
+			return 0, false
+		}
+	}
+	n, err := strconv.Atoi(key)
+	return n, err == nil
+}
+
+func char(s string, index int) any {
+	if index >= len(s) {
+		return Undefined
+	}
+	for i, r := range s {
+		if index == 0 {
+			_, size := utf8.DecodeRuneInString(s[i:])
+			return s[i : i+size]
+		}
+		_ = r
+		index--
+	}
+	return Undefined
+}
