@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -235,6 +236,9 @@ func (n *Node) first(ctx context.Context) error {
 	made, err := n.people.accounts.FirstStart(ctx)
 	if len(made) > 0 && n.opts.Announce != nil {
 		n.opts.Announce(made, n.config().HTTP.ConsoleURLs[0])
+	}
+	if len(made) > 0 {
+		debug.FreeOSMemory() // hashing passwords takes much, and an idle node would keep it for minutes
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	"svc/domain"
 	"svc/domain/access"
@@ -78,9 +79,43 @@ func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *acc
 	if w == nil {
 		return access.Outside(p), false, nil
 	}
-	asked := *w
-	asked.Self = newSelf(i.o.ReadModel, workspaceID)
-	return asked.For(p), true, nil
+	return i.rightsIn(w, p, workspaceID), true, nil
+}
+
+// holder is everything that rights in a workspace depend on: who, and which
+// state of the workspace.
+type holder struct {
+	workspace          *access.Workspace
+	user, session      string
+	email, workspaceID string
+	super              bool
+	key                *access.Key
+	authData           uintptr // of a map that is never changed, only replaced
+}
+
+// rightsIn returns the rights of p in w. Who comes again with nothing changed has
+// the same.
+func (i *Identity) rightsIn(w *access.Workspace, p access.Principal, workspaceID string) *access.Rights {
+	if p.Topics != nil || p.KeyRole != "" || p.Workspace != "" {
+		return w.For(p)
+	}
+	who := holder{w, p.UserID, p.SessionID, p.Email, workspaceID, p.Super, p.Key, reflect.ValueOf(p.AuthData).Pointer()}
+	if have, ok := i.rights.GetIfPresent(who); ok && sameMap(have.authData, p.AuthData) {
+		return have.rights
+	}
+	rights := w.For(p)
+	i.rights.Set(who, heldRights{rights, p.AuthData})
+	return rights
+}
+
+// heldRights keeps the map alive that its holder is known by.
+type heldRights struct {
+	rights   *access.Rights
+	authData map[string]map[string]any
+}
+
+func sameMap(a, b map[string]map[string]any) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
 // Readable returns a filter of workspaces that a caller may read, for lists.
@@ -91,9 +126,7 @@ func (i *Identity) Readable(c gateway.Caller, r projections.Reader) func(workspa
 		if err != nil || w == nil {
 			return nil, false, err
 		}
-		asked := *w
-		asked.Self = newSelf(i.o.ReadModel, workspaceID)
-		rights := asked.For(p)
+		rights := w.For(p)
 		return rights, rights.Allows("read", "workspaces", nil), nil
 	}
 }
@@ -113,7 +146,7 @@ func (i *Identity) workspace(r projections.Reader, id string) (*access.Workspace
 	if err != nil {
 		return nil, fmt.Errorf("the security document of workspace %s does not compile: %w", id, err)
 	}
-	w := &access.Workspace{Policy: policy, Shares: doc.Shares}
+	w := &access.Workspace{Policy: policy, Shares: doc.Shares, Self: self{i.o.ReadModel, id}}
 	i.workspaces.Set(id, compiledWorkspace{seq, w})
 	return w, nil
 }

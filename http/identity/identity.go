@@ -60,6 +60,7 @@ type Identity struct {
 	workspaces *otter.Cache[string, compiledWorkspace]
 	keys       *memory[apiKey]
 	users      *memory[person]
+	rights     *otter.Cache[holder, heldRights]
 }
 
 // Bounds of what is kept compiled.
@@ -67,6 +68,7 @@ const (
 	cachedWorkspaces = 2000
 	cachedKeys       = 2000
 	cachedUsers      = 10_000
+	cachedRights     = 5000
 )
 
 // New returns an Identity.
@@ -89,7 +91,11 @@ func New(o Options) (*Identity, error) {
 		return nil, err
 	}
 	users, err := newMemory(cachedUsers, newPerson)
-	return &Identity{o: o, workspaces: workspaces, keys: keys, users: users}, err
+	if err != nil {
+		return nil, err
+	}
+	rights, err := otter.New(&otter.Options[holder, heldRights]{MaximumSize: cachedRights})
+	return &Identity{o: o, workspaces: workspaces, keys: keys, users: users, rights: rights}, err
 }
 
 // CSRFToken is what a request with the cookie of a session must show when it

@@ -2,32 +2,24 @@ package identity
 
 import (
 	"encoding/json"
-	"sync"
 
 	"svc/domain/access"
 	"svc/projections"
 )
 
 // self is a workspace as an object of its own rules. Few rules ask for more than
-// its id, so its document is read when one does.
+// its id, so its document is read when one does, as it is then.
 type self struct {
 	model ReadModel
 	id    string
-	read  func() access.Fields
-}
-
-func newSelf(m ReadModel, id string) *self {
-	s := &self{model: m, id: id}
-	s.read = sync.OnceValue(s.load)
-	return s
 }
 
 // Field implements access.Object.
-func (s *self) Field(name string) (any, bool) { return s.read().Field(name) }
+func (s self) Field(name string) (any, bool) { return s.load().Field(name) }
 
 // load returns the document. One that cannot be read has no fields, and so
 // meets no condition.
-func (s *self) load() (fields access.Fields) {
+func (s self) load() (fields access.Fields) {
 	_ = s.model.View(func(r projections.Reader) error {
 		doc, ok, err := projections.Workspaces{}.Get(r, s.id)
 		if err == nil && ok {
