@@ -76,22 +76,12 @@ func (r *reader) follow(ctx context.Context) error {
 		case msgs <- m:
 		case <-ctx.Done():
 		}
-	}, jetstream.PullMaxMessagesWithBytesLimit(4*batchEvents, 2*batchBytes), jetstream.PullHeartbeat(r.heartbeat()), jetstream.PullExpiry(30*time.Second))
+	}, jetstream.PullMaxMessagesWithBytesLimit(4*batchEvents, 2*batchBytes), jetstream.PullHeartbeat(time.Second), jetstream.PullExpiry(30*time.Second))
 	if err != nil {
 		return r.retryLater(ctx, err)
 	}
 	defer consume.Stop()
 	return r.pump(ctx, msgs, ended)
-}
-
-// heartbeat is how often the broker says that it is still there. One of our own
-// in the same process cannot be cut off, and its end is told otherwise: each
-// sign of life wakes a machine that rests.
-func (r *reader) heartbeat() time.Duration {
-	if r.store.Alone() {
-		return 5 * time.Second
-	}
-	return time.Second
 }
 
 // lookAhead asks the leader for the last event. The consumer may read from a
