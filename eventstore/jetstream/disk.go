@@ -15,9 +15,9 @@ import (
 var errDiskLow = errors.New("the disk is low")
 
 const (
-	diskPeriod   = 250 * time.Millisecond // while something is wrong
-	healthPeriod = time.Second            // while nothing is: appends look at the disk themselves
-	leastFree    = 1 << 20                // without which it is no use to try
+	diskPeriod   = 250 * time.Millisecond
+	healthPeriod = time.Second
+	leastFree    = 1 << 20 // without which it is no use to try
 	longestGap   = 5 * time.Second
 )
 
@@ -28,6 +28,8 @@ func (s *Store) watchDisk() {
 	if s.broker == nil {
 		return
 	}
+	tick := time.NewTicker(diskPeriod)
+	defer tick.Stop()
 	var examined time.Time // when the broker was last asked how it is
 	var next time.Time     // before which the broker is not reopened again
 	gap := 2 * diskPeriod  // grows while reopening does not help
@@ -35,11 +37,10 @@ func (s *Store) watchDisk() {
 		select {
 		case <-s.closing:
 			return
-		case <-s.faults.news:
-		case <-time.After(s.nextLook()):
+		case <-tick.C:
 		}
 		spacious := s.checkDisk()
-		if time.Since(examined) >= healthPeriod-diskPeriod { // a beat may come a little early
+		if time.Since(examined) >= healthPeriod {
 			s.checkHealth()
 			examined = time.Now()
 		}
@@ -51,21 +52,6 @@ func (s *Store) watchDisk() {
 			next, gap = time.Now().Add(gap), min(2*gap, longestGap)
 		}
 	}
-}
-
-// nextLook is how long watchDisk rests.
-func (s *Store) nextLook() time.Duration {
-	if s.faults.now() != nil {
-		return diskPeriod
-	}
-	return untilBeat(healthPeriod)
-}
-
-// untilBeat is the time to the next whole period of the clock. Who waits like
-// this wakes up together with all others: an idle machine is woken once.
-func untilBeat(period time.Duration) time.Duration {
-	now := time.Now()
-	return now.Truncate(period).Add(period).Sub(now)
 }
 
 // diskFresh is how old the last look at the disk may be when an append comes.

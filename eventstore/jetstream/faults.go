@@ -16,8 +16,6 @@ type faults struct {
 	broken  error  // a write failed; until the store was reopened
 	low     error  // the disk is low; until there is space
 	count   uint64 // how often broken was reported
-
-	news chan struct{} // holds one after a fault was reported, for watchDisk
 }
 
 // errBroken marks a fault after which the files must be read anew.
@@ -49,9 +47,6 @@ func (f *faults) setLow(err error) (changed bool) {
 	defer f.mu.Unlock()
 	changed = (f.low == nil) != (err == nil)
 	f.low = err
-	if changed {
-		f.tell()
-	}
 	return changed
 }
 
@@ -60,14 +55,6 @@ func (f *faults) setBroken(err error) {
 	defer f.mu.Unlock()
 	f.broken = fmt.Errorf("%w: %w", errBroken, err)
 	f.count++
-	f.tell()
-}
-
-func (f *faults) tell() {
-	select {
-	case f.news <- struct{}{}:
-	default: // told already
-	}
 }
 
 // isBroken returns how many failures were reported; 0 when the store is whole.

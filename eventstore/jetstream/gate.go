@@ -136,15 +136,16 @@ func (g *gate) run() {
 	if g.mark != nil {
 		defer g.mark.file.Close()
 	}
-	var beat <-chan time.Time
+	var tick <-chan time.Time
 	if !g.dense {
-		beat = time.After(untilBeat(rewritePeriod))
+		t := time.NewTicker(rewritePeriod)
+		defer t.Stop()
+		tick = t.C
 	}
 	for {
 		select {
-		case <-beat:
+		case <-tick:
 			g.followRewrites()
-			beat = time.After(untilBeat(rewritePeriod))
 		case <-g.wake:
 			g.gather()
 			g.serve()

@@ -50,7 +50,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: o, gates: map[string]*gate{}, epoch: make(chan struct{}), closing: make(chan struct{}), extent: newExtent(), faults: faults{news: make(chan struct{}, 1)}, batches: make(chan struct{}, maxBatches)}
+	s := &Store{opts: o, gates: map[string]*gate{}, epoch: make(chan struct{}), closing: make(chan struct{}), extent: newExtent(), batches: make(chan struct{}, maxBatches)}
 	s.metrics = newMetrics(o.Metrics)
 	if err := s.open(ctx); err != nil {
 		s.abandon()
