@@ -112,13 +112,13 @@ cover: ## write coverage.out and print the total
 	$(GO) test -p $(PARALLEL) -timeout 15m -coverprofile=coverage.out -coverpkg=./... ./...
 	@$(GO) tool cover -func=coverage.out | tail -1
 
-# What CI runs, with the time of each step. Generated files (docs/events.md,
+# What CI runs, with the time of each step. lint runs the analyzers of vet too. Generated files (docs/events.md,
 # docs/config.md, golden lists) and the guard of the OpenAPI document are compared
 # by tests, which race runs.
-CHECKS := build vet lint arch race browser fault
+CHECKS := build lint arch race browser fault
 
 .PHONY: check
-check: ## everything that must hold before a change lands: build vet lint arch race browser fault
+check: ## everything that must hold before a change lands: build lint (with vet) arch race browser fault
 	@mkdir -p $(CACHE); : > $(CACHE)/check.txt; \
 	for step in $(CHECKS); do \
 		echo "-- $$step"; from=$$SECONDS; status=ok; \
