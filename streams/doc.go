@@ -4,5 +4,6 @@
 // that are on disk: eventstore.Store.Subscribe never delivers others.
 //
 // It may import domain, eventstore, projections and commands, and never http.
-// The first consumers come with the features that need them.
+// What is done by one node at a time is done under a Lease; the first of it is the
+// rotation of the signing keys.
 package streams

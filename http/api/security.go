@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"svc/commands"
 	"svc/domain"
 	"svc/domain/access"
 	"svc/http/gateway"
@@ -175,5 +174,3 @@ func noUser(id string) error {
 	}
 	return domain.Refuse(domain.CodeNotFound, "there is no such user").With("resource", "user").With("id", id)
 }
-
-var _ Workspaces = commands.Workspaces{}

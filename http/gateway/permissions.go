@@ -104,6 +104,10 @@ var wholeScopes = []string{
 	"workspaces:read", "workspaces:write", "events:read", "events:write", "webhooks", "pages:read", "files:read", "files:write",
 }
 
+// WholeScopes returns the scopes of an access token: all but settings. It must
+// not be changed.
+func WholeScopes() []string { return wholeScopes }
+
 // scopes returns the scopes that the route asks for.
 func (rt *Route) scopes(method string) []string {
 	if scope := rt.scope(method); scope != "" {

@@ -51,11 +51,6 @@ func (i *Identity) identify(ctx context.Context, c gateway.Credentials) (gateway
 	return caller, err
 }
 
-// accessTokenScopes are those of access tokens: all but settings.
-var accessTokenScopes = []string{
-	"workspaces:read", "workspaces:write", "events:read", "events:write", "webhooks", "pages:read", "files:read", "files:write",
-}
-
 func (i *Identity) byAccessToken(token string, caller *gateway.Caller) error {
 	var found projections.AccessToken
 	var known bool
@@ -71,7 +66,7 @@ func (i *Identity) byAccessToken(token string, caller *gateway.Caller) error {
 	case !found.ExpiresAt.After(i.o.Now()):
 		return domain.Refuse(domain.CodeTokenExpired, "the access token has expired")
 	}
-	caller.SessionID, caller.Scopes = accesstoken.Prefix+found.ID, accessTokenScopes
+	caller.SessionID, caller.Scopes = accesstoken.Prefix+found.ID, gateway.WholeScopes()
 	if err := i.admit(found.UserID, false, caller); err != nil {
 		return err
 	}

@@ -79,43 +79,32 @@ func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *acc
 	if w == nil {
 		return access.Outside(p), false, nil
 	}
-	return i.rightsIn(w, p, workspaceID), true, nil
+	return i.rightsIn(w, p), true, nil
 }
 
 // holder is everything that rights in a workspace depend on: who, and which
 // state of the workspace.
 type holder struct {
-	workspace          *access.Workspace
-	user, session      string
-	email, workspaceID string
-	super              bool
-	key                *access.Key
-	authData           uintptr // of a map that is never changed, only replaced
+	workspace            *access.Workspace
+	user, session, email string
+	super                bool
+	key                  *access.Key
+	authData             uintptr // of a map that is never changed, only replaced; the rights keep it
 }
 
 // rightsIn returns the rights of p in w. Who comes again with nothing changed has
 // the same.
-func (i *Identity) rightsIn(w *access.Workspace, p access.Principal, workspaceID string) *access.Rights {
+func (i *Identity) rightsIn(w *access.Workspace, p access.Principal) *access.Rights {
 	if p.Topics != nil || p.KeyRole != "" || p.Workspace != "" {
 		return w.For(p)
 	}
-	who := holder{w, p.UserID, p.SessionID, p.Email, workspaceID, p.Super, p.Key, reflect.ValueOf(p.AuthData).Pointer()}
-	if have, ok := i.rights.GetIfPresent(who); ok && sameMap(have.authData, p.AuthData) {
-		return have.rights
+	who := holder{w, p.UserID, p.SessionID, p.Email, p.Super, p.Key, reflect.ValueOf(p.AuthData).Pointer()}
+	if have, ok := i.rights.GetIfPresent(who); ok {
+		return have
 	}
 	rights := w.For(p)
-	i.rights.Set(who, heldRights{rights, p.AuthData})
+	i.rights.Set(who, rights)
 	return rights
-}
-
-// heldRights keeps the map alive that its holder is known by.
-type heldRights struct {
-	rights   *access.Rights
-	authData map[string]map[string]any
-}
-
-func sameMap(a, b map[string]map[string]any) bool {
-	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
 // Readable returns a filter of workspaces that a caller may read, for lists.

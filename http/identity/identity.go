@@ -60,7 +60,7 @@ type Identity struct {
 	workspaces *otter.Cache[string, compiledWorkspace]
 	keys       *memory[apiKey]
 	users      *memory[person]
-	rights     *otter.Cache[holder, heldRights]
+	rights     *otter.Cache[holder, *access.Rights]
 }
 
 // Bounds of what is kept compiled.
@@ -94,7 +94,7 @@ func New(o Options) (*Identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	rights, err := otter.New(&otter.Options[holder, heldRights]{MaximumSize: cachedRights})
+	rights, err := otter.New(&otter.Options[holder, *access.Rights]{MaximumSize: cachedRights})
 	return &Identity{o: o, workspaces: workspaces, keys: keys, users: users, rights: rights}, err
 }
 
