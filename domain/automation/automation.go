@@ -86,6 +86,7 @@ func (c *checker) document(o *value.Object) {
 	for _, f := range documentFields {
 		if _, ok := o.Get(f.name); f.must && !ok {
 			c.fault("", f.name, "required")
+			c.faults[len(c.faults)-1].Code = domain.CodeMissingParameter
 		}
 	}
 	if slug, ok := o.At("slug").(string); ok {

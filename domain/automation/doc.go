@@ -38,8 +38,8 @@ const (
 type Fault struct {
 	Field   string // its path, such as do[2].fetch.url
 	Message string
-	// Code is what saving is refused with: validation_failed, or
-	// invalid_request for a field that documents do not have.
+	// Code is what saving is refused with: validation_failed, invalid_request for
+	// a field that documents do not have, or missing_parameter for one they must.
 	Code domain.Code
 	// Name is the error that it raises when it runs, "" when it raises none.
 	Name string
@@ -98,6 +98,7 @@ func (r Rules) withDefaults() Rules {
 type checker struct {
 	Rules
 	faults []Fault
+	enough int // faults of schemas, after which no more is looked for; 0: all are told
 }
 
 // fault reports one that saving is refused for, and returns it.

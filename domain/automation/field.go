@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"svc/domain/automation/expr"
 	"svc/domain/automation/value"
@@ -154,10 +155,21 @@ func (f field) wrongText(s string) string {
 	if f.enum != nil && !slices.ContainsFunc(f.enum, func(e string) bool { return e == s || f.fold && strings.EqualFold(e, s) }) {
 		return fmt.Sprintf("%q is not one of %s", s, strings.Join(f.enum, ", "))
 	}
-	if f.match != "" && !regexp.MustCompile(f.match).MatchString(s) {
+	if f.match != "" && !compiled(f.match).MatchString(s) {
 		return fmt.Sprintf("%q is no %s", s, f.says)
 	}
 	return ""
+}
+
+// patterns are the expressions of the tables, compiled when they are first used.
+var patterns sync.Map
+
+func compiled(text string) *regexp.Regexp {
+	known, ok := patterns.Load(text)
+	if !ok {
+		known, _ = patterns.LoadOrStore(text, regexp.MustCompile(text))
+	}
+	return known.(*regexp.Regexp)
 }
 
 func (c *checker) checkItems(f field, items []any, path string, templates bool) *Fault {

@@ -53,26 +53,49 @@ func (c *checker) arguments(v any) *value.Object {
 	if !ok {
 		return nil
 	}
-	for _, name := range o.Keys() {
-		path := expr.Member("arguments", name)
-		field, ok := o.At(name).(*value.Object)
-		if !ok {
-			c.fault("", path, "a typed field is an object, not %s", value.Kind(o.At(name)))
-			continue
-		}
-		// required: true is the argument's own, not the list of an object's.
-		if _, own := field.At("required").(bool); own {
-			rest := &value.Object{}
-			for _, key := range field.Keys() {
-				if key != "required" {
-					rest.Set(key, field.At(key))
-				}
-			}
-			field = rest
-		}
-		(&schemaChecker{c, field}).schema(field, path, 0)
-	}
+	c.typedFields(o, "arguments")
 	return o
+}
+
+// TypedFields returns what is wrong with the typed fields of another document,
+// which stand at path there: those of arguments follow the same rules. It stops
+// looking when it has found enough of them.
+func TypedFields(fields *value.Object, path string, enough int) []Fault {
+	c := &checker{enough: enough}
+	c.typedFields(fields, path)
+	return c.faults
+}
+
+// TypedField is TypedFields for one field.
+func TypedField(field any, path string, enough int) []Fault {
+	c := &checker{enough: enough}
+	c.typedField(field, path)
+	return c.faults
+}
+
+func (c *checker) typedFields(o *value.Object, path string) {
+	for _, name := range o.Keys() {
+		c.typedField(o.At(name), expr.Member(path, name))
+	}
+}
+
+func (c *checker) typedField(v any, path string) {
+	field, ok := v.(*value.Object)
+	if !ok {
+		c.fault("", path, "a typed field is an object, not %s", value.Kind(v))
+		return
+	}
+	// required: true is the argument's own, not the list of an object's.
+	if _, own := field.At("required").(bool); own {
+		rest := &value.Object{}
+		for _, key := range field.Keys() {
+			if key != "required" {
+				rest.Set(key, field.At(key))
+			}
+		}
+		field = rest
+	}
+	(&schemaChecker{c, field}).schema(field, path, 0)
 }
 
 // schemas checks the branches.
@@ -109,6 +132,8 @@ func (c *schemaChecker) schema(v any, path string, depth int) {
 	}
 	o, ok := v.(*value.Object)
 	switch {
+	case c.enough > 0 && len(c.faults) >= c.enough:
+		return
 	case !ok:
 		c.fault("", path, "a schema is an object, not %s", value.Kind(v))
 		return

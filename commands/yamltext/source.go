@@ -1,0 +1,150 @@
+package yamltext
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"go.yaml.in/yaml/v3"
+
+	"svc/domain/document"
+)
+
+// Place is where something stands in a text: line and column, both from 1.
+type Place struct{ Line, Column int }
+
+// Source is a text in which the fields of its document can be found.
+type Source struct{ root part }
+
+// part is a value in a text: the place of its key, of its position in a list, or
+// of the document.
+type part struct {
+	place Place
+	in    *inside // nil: a scalar
+}
+
+// inside is what a mapping or a list holds. What an alias stands for is there
+// once, however often it is named.
+type inside struct {
+	members map[string]part
+	items   []part
+}
+
+// Locate reads a text as Read does and returns where its parts stand. It fails
+// where Read fails.
+func Locate(text []byte, limits document.Limits) (*Source, error) {
+	if _, err := Read(text, limits); err != nil {
+		return nil, err
+	}
+	if looksLikeJSON(text) {
+		j := &jsonPlaces{text: text, tokens: json.NewDecoder(bytes.NewReader(text)), here: Place{1, 1}}
+		return &Source{j.value()}, nil
+	}
+	text, err := cleaned(text)
+	if err != nil {
+		return nil, err
+	}
+	root, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if root == nil {
+		return &Source{part{place: Place{1, 1}}}, nil
+	}
+	y := yamlPlaces{}
+	return &Source{part{placeOf(root), y.inside(root)}}, nil
+}
+
+// Place returns where the field at a path stands, such as do[2].fetch.url: its
+// key, or the item of a list. Of a field that is not in the text it is the place
+// of the nearest one around it that is.
+func (s *Source) Place(field string) Place {
+	at := s.root
+	for steps := stepsOf(field); len(steps) > 0; {
+		next, used := at.next(steps)
+		if used == 0 {
+			break
+		}
+		at, steps = next, steps[used:]
+	}
+	return at.place
+}
+
+// next goes into p by the first steps of a path and says how many it took: a key
+// with dots in it may have been written without quotes.
+func (p part) next(steps []step) (part, int) {
+	if p.in == nil {
+		return part{}, 0
+	}
+	if first := steps[0]; first.isItem {
+		if first.item < len(p.in.items) {
+			return p.in.items[first.item], 1
+		}
+		return part{}, 0
+	}
+	key := ""
+	for i, s := range steps {
+		if s.isItem {
+			break
+		}
+		if key += s.key; p.in.members != nil {
+			if member, ok := p.in.members[key]; ok {
+				return member, i + 1
+			}
+		}
+		key += "."
+	}
+	return part{}, 0
+}
+
+// yamlPlaces remembers the nodes it has been to, for aliases.
+type yamlPlaces map[*yaml.Node]*inside
+
+func placeOf(n *yaml.Node) Place { return Place{n.Line, n.Column} }
+
+// inside returns the parts of n, which Read has accepted: no alias contains
+// itself, and merged are only mappings.
+func (y yamlPlaces) inside(n *yaml.Node) *inside {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Kind != yaml.MappingNode && n.Kind != yaml.SequenceNode {
+		return nil
+	}
+	if known, ok := y[n]; ok {
+		return known
+	}
+	in := &inside{}
+	if n.Kind == yaml.MappingNode {
+		y.members(in, n)
+	} else {
+		for _, item := range n.Content {
+			in.items = append(in.items, part{placeOf(item), y.inside(item)})
+		}
+	}
+	y[n] = in
+	return in
+}
+
+// members sets the members of a mapping: its own, then those that it merges.
+func (y yamlPlaces) members(in *inside, n *yaml.Node) {
+	in.members = make(map[string]part, len(n.Content)/2)
+	var merged []*inside
+	for i := 0; i < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if !isMerge(key) {
+			in.members[keyOf(key)] = part{placeOf(key), y.inside(value)}
+		} else if from := y.inside(value); from != nil {
+			merged = append(merged, from)
+			for _, item := range from.items {
+				merged = append(merged, item.in)
+			}
+		}
+	}
+	for _, from := range merged {
+		for key, member := range from.members {
+			if _, known := in.members[key]; !known {
+				in.members[key] = member
+			}
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package shape
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// names is the naming of keys that others refer to.
+func names(limit int) *naming {
+	return &naming{limit: limit, wrong: func(key string) string { return wrongName(key, limit) }}
+}
+
+const maxBlockName = 60
+
+// blockNames is the naming of the blocks of a workspace. A dot would stand for an
+// app instance, a slash for a path.
+var blockNames = &naming{limit: maxBlockName, wrong: func(key string) string {
+	if why := wrongName(key, maxBlockName); why != "" {
+		return why
+	}
+	if i := strings.IndexFunc(key, func(r rune) bool { return r < utf8.RuneSelf && !isPlain(r) }); i >= 0 {
+		return fmt.Sprintf("a block's name has no %q: letters, digits, spaces, _ and - only", key[i])
+	}
+	return ""
+}}
+
+func isPlain(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == ' ' || r == '_' || r == '-'
+}
+
+// wrongName says what is wrong with a name that others refer to, "" when nothing
+// is. Two names that look the same must be the same: there is nothing in them
+// that cannot be seen, no letters of two alphabets, and no word that can be
+// written in Latin letters too without a reader noticing.
+func wrongName(s string, limit int) string {
+	length := utf8.RuneCountInString(s)
+	switch {
+	case !utf8.ValidString(s) || length == 0 || length > limit:
+		return fmt.Sprintf("a name has 1 to %d characters", limit)
+	case strings.TrimSpace(s) != s:
+		return "a name has no blanks at its ends"
+	}
+	used, alike := map[string]bool{}, true
+	for _, r := range s {
+		script := scriptOf(r)
+		if script == "" {
+			return fmt.Sprintf("the character %U is not allowed in a name", r)
+		}
+		if script != common {
+			used[script] = true
+			alike = alike && strings.ContainsRune(likeLatin, r)
+		}
+	}
+	if used[eastAsian] {
+		delete(used, latin) // they are written together
+	}
+	if len(used) > 1 {
+		return "a name has letters of one alphabet: those of two can look alike"
+	}
+	if len(used) == 1 && alike {
+		return "these letters look like Latin ones"
+	}
+	return ""
+}
+
+// common is the script of what is in all of them, eastAsian that of the scripts
+// which are written together.
+const (
+	common    = "common"
+	latin     = "Latin"
+	eastAsian = "East Asian"
+)
+
+// scripts are those that people write today and that a name may have.
+var scripts = []struct {
+	name string
+	has  []*unicode.RangeTable
+}{
+	{latin, []*unicode.RangeTable{unicode.Latin}},
+	{eastAsian, []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo}},
+	{"Cyrillic", []*unicode.RangeTable{unicode.Cyrillic}},
+	{"Greek", []*unicode.RangeTable{unicode.Greek}},
+	{"Arabic", []*unicode.RangeTable{unicode.Arabic}},
+	{"Hebrew", []*unicode.RangeTable{unicode.Hebrew}},
+	{"Armenian", []*unicode.RangeTable{unicode.Armenian}},
+	{"Georgian", []*unicode.RangeTable{unicode.Georgian}},
+	{"Devanagari", []*unicode.RangeTable{unicode.Devanagari}},
+	{"Bengali", []*unicode.RangeTable{unicode.Bengali}},
+	{"Gurmukhi", []*unicode.RangeTable{unicode.Gurmukhi}},
+	{"Gujarati", []*unicode.RangeTable{unicode.Gujarati}},
+	{"Oriya", []*unicode.RangeTable{unicode.Oriya}},
+	{"Tamil", []*unicode.RangeTable{unicode.Tamil}},
+	{"Telugu", []*unicode.RangeTable{unicode.Telugu}},
+	{"Kannada", []*unicode.RangeTable{unicode.Kannada}},
+	{"Malayalam", []*unicode.RangeTable{unicode.Malayalam}},
+	{"Sinhala", []*unicode.RangeTable{unicode.Sinhala}},
+	{"Thai", []*unicode.RangeTable{unicode.Thai}},
+	{"Lao", []*unicode.RangeTable{unicode.Lao}},
+	{"Khmer", []*unicode.RangeTable{unicode.Khmer}},
+	{"Myanmar", []*unicode.RangeTable{unicode.Myanmar}},
+	{"Ethiopic", []*unicode.RangeTable{unicode.Ethiopic}},
+}
+
+// likeLatin are the letters of other alphabets that a reader takes for Latin
+// ones.
+const likeLatin = "АВЕЅІЈКМНОРСТУХҮԌԚԜЗЬасԁеһіјӏорԛѕԝхуъьҽпгѵѡүӕ" + // Cyrillic
+	"ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαικνρυωηοτ" + // Greek
+	"ՍՕԼՏզիհյնոսցքօ" // Armenian
+
+// oddLatin are Latin letters that look like other ones or like two.
+const oddLatin = "ıĲĳĸĿŀŉſƖƗǀǁǂǃǄǅǆǇǈǉǊǋǌǱǲǳẚẛ"
+
+// scriptOf returns the script of a character that a name may have, "" when it may
+// not: what is no letter, digit or sign of ASCII, what cannot be seen, and the
+// forms that exist besides the usual letter.
+func scriptOf(r rune) string {
+	switch {
+	case r < utf8.RuneSelf && unicode.IsLetter(r):
+		return latin
+	case r >= ' ' && r < 0x7f, r == 'ー':
+		return common
+	case !unicode.In(r, unicode.L, unicode.Mn, unicode.Mc), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r),
+		r >= 0xf900 && r <= 0xffff, r >= 0x2f800 && r <= 0x2fa1f:
+		return ""
+	}
+	for _, s := range scripts {
+		if !unicode.In(r, s.has...) {
+			continue
+		}
+		if s.name == latin && (r >= 0x250 && (r < 0x1e00 || r > 0x1eff) || strings.ContainsRune(oddLatin, r)) {
+			return ""
+		}
+		return s.name
+	}
+	return ""
+}

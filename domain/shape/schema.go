@@ -1,0 +1,194 @@
+package shape
+
+import (
+	"svc/domain/automation"
+	"svc/domain/automation/value"
+	"svc/domain/document"
+)
+
+// Schema returns the JSON Schema (draft 2020-12) of a sort of documents: index,
+// security, automation, page, block or import. What a schema cannot say it leaves
+// to saving.
+func Schema(name string) (*document.Map, bool) {
+	if name == "automation" {
+		return identified(name, ofObject(automation.JSONSchema())), true
+	}
+	for _, t := range tables {
+		if t.name == name {
+			return identified(name, t.schema()), true
+		}
+	}
+	return nil, false
+}
+
+// pair is short for a key and its value.
+func pair(key string, v any) document.Pair { return document.Pair{Key: key, Value: v} }
+
+// identified returns a schema with its address.
+func identified(name string, schema *document.Map) *document.Map {
+	m := document.MapOf(pair("$schema", "https://json-schema.org/draft/2020-12/schema"), pair("$id", "/v2/schemas/"+name))
+	join(m, schema)
+	return m
+}
+
+func join(into, from *document.Map) {
+	for key, v := range from.All() {
+		into.Set(key, v)
+	}
+}
+
+// ofObject returns an object of automations as a document.
+func ofObject(o *value.Object) *document.Map {
+	m := document.MapOf()
+	for _, key := range o.Keys() {
+		m.Set(key, ofValue(o.At(key)))
+	}
+	return m
+}
+
+func ofValue(v any) any {
+	switch v := v.(type) {
+	case *value.Object:
+		return ofObject(v)
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = ofValue(item)
+		}
+		return list
+	default:
+		return v
+	}
+}
+
+func (t *table) schema() *document.Map {
+	m := document.MapOf(pair("title", t.title), pair("description", t.doc), pair("type", "object"))
+	s := &schemas{}
+	s.members(m, &field{of: t.fields})
+	examples := make([]any, len(t.examples))
+	for i, example := range t.examples {
+		examples[i], _ = document.ReadJSON([]byte(example), document.Usual) // a test reads them too
+	}
+	m.Set("examples", examples)
+	if s.typed {
+		defs, _ := automation.JSONSchema().At("$defs").(*value.Object)
+		m.Set("$defs", document.MapOf(pair("typedField", ofValue(defs.At("typedField")))))
+	}
+	return m
+}
+
+// schemas makes the parts of one schema.
+type schemas struct{ typed bool } // whether typed fields are named in it
+
+// members says which members an object has.
+func (s *schemas) members(m *document.Map, f *field) {
+	properties, required := document.MapOf(), []any{}
+	for i := range f.of {
+		properties.Set(f.of[i].name, s.field(&f.of[i]))
+		if f.of[i].must {
+			required = append(required, f.of[i].name)
+		}
+	}
+	m.Set("properties", properties)
+	if !f.open {
+		m.Set("additionalProperties", false)
+	}
+	if len(required) > 0 {
+		m.Set("required", required)
+	}
+}
+
+// field returns the schema of one field.
+func (s *schemas) field(f *field) *document.Map {
+	m := document.MapOf()
+	if f.is != anything {
+		m.Set("type", typeNames(f))
+	}
+	s.inside(m, f)
+	limits(m, f)
+	if f.doc != "" {
+		m.Set("description", f.doc)
+	}
+	if f.otherwise != nil {
+		m.Set("default", f.otherwise)
+	}
+	if f.readOnly {
+		m.Set("readOnly", true)
+	}
+	return m
+}
+
+// typeNames lists the types of a field; one that may be left out may be null.
+func typeNames(f *field) any {
+	kinds := f.is
+	if !f.must && !f.firm && f.name != "" {
+		kinds |= null
+	}
+	names := anyOf(kinds.names())
+	if len(names) == 1 {
+		return names[0]
+	}
+	return names
+}
+
+func anyOf(words []string) []any {
+	list := make([]any, len(words))
+	for i, word := range words {
+		list[i] = word
+	}
+	return list
+}
+
+// inside says what lists and objects hold.
+func (s *schemas) inside(m *document.Map, f *field) {
+	ref := func() *document.Map { s.typed = true; return document.MapOf(pair("$ref", "#/$defs/typedField")) }
+	switch {
+	case f.of != nil:
+		s.members(m, f)
+	case f.typed == byName:
+		m.Set("additionalProperties", ref())
+	case f.typed == either:
+		m.Set("anyOf", []any{ref(), document.MapOf(pair("additionalProperties", ref()))})
+	case f.each != nil && f.is&list != 0:
+		m.Set("items", s.field(f.each))
+	case f.each != nil:
+		m.Set("additionalProperties", s.field(f.each))
+	}
+	if f.keys == nil {
+		return
+	}
+	keys := document.MapOf()
+	if f.keys.match != nil {
+		keys.Set("pattern", f.keys.match.String())
+	} else {
+		join(keys, document.MapOf(pair("minLength", 1.0), pair("maxLength", float64(f.keys.limit))))
+	}
+	m.Set("propertyNames", keys)
+}
+
+// limits adds what a table says of strings and numbers.
+func limits(m *document.Map, f *field) {
+	if f.enum != nil {
+		all := anyOf(f.enum)
+		if !f.must {
+			all = append(all, nil)
+		}
+		m.Set("enum", all)
+	}
+	if f.match != nil {
+		m.Set("pattern", f.match.String())
+	}
+	if f.limit > 0 {
+		m.Set("maxLength", float64(f.limit))
+	}
+	if f.most > 0 {
+		m.Set("minimum", f.least)
+		m.Set("maximum", f.most)
+	}
+	if f.whole {
+		m.Set("multipleOf", 1.0)
+	}
+	if f.suggest != nil {
+		m.Set("examples", anyOf(f.suggest))
+	}
+}

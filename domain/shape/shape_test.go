@@ -1,0 +1,242 @@
+package shape_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/domain"
+	"svc/domain/document"
+	"svc/domain/shape"
+)
+
+func read(t *testing.T, text string) any {
+	t.Helper()
+	v, err := document.ReadJSON([]byte(text), document.Limits{})
+	require.NoError(t, err, text)
+	return v
+}
+
+func mapping(t *testing.T, text string) *document.Map {
+	t.Helper()
+	m, ok := read(t, text).(*document.Map)
+	require.True(t, ok, text)
+	return m
+}
+
+// written is a fault on one line: the code by its status, the field, the message.
+func written(f shape.Fault) string {
+	status := map[domain.Code]string{
+		domain.CodeInvalidRequest: "400", domain.CodeMissingParameter: "missing", domain.CodeValidation: "422",
+	}[f.Code]
+	if f.Unknown {
+		status = "unknown"
+	}
+	return fmt.Sprintf("%s %s: %s", status, f.Field, f.Message)
+}
+
+// rule is a rule of the contract: values that are refused, with what is said of
+// them, and values that are not.
+type rule struct {
+	doc  string   // with VALUE where the value goes
+	bad  []string // values
+	want string   // the beginning of the only fault of each bad value
+	good []string
+}
+
+// check checks a document of a sort, by the name of its schema.
+func check(t *testing.T, name, text string) []shape.Fault {
+	t.Helper()
+	switch name {
+	case "block":
+		return shape.CheckBlock(mapping(t, text))
+	case "config":
+		return shape.CheckConfig(read(t, text))
+	}
+	i := slices.IndexFunc(document.Kinds, func(k *document.Kind) bool { return k.Name == name })
+	return shape.Check(document.Kinds[i], mapping(t, text))
+}
+
+// prove checks rules, and that the schema knows those about the shape too.
+func prove(t *testing.T, name string, rules []rule) {
+	t.Helper()
+	schema, hasSchema := shape.Schema(name)
+	for _, r := range rules {
+		for _, value := range r.bad {
+			doc := strings.Replace(r.doc, "VALUE", value, 1)
+			faults := check(t, name, doc)
+			require.Len(t, faults, 1, "%.200s: %v", doc, faults)
+			require.True(t, strings.HasPrefix(written(faults[0]), r.want), "%.200s: %s", doc, written(faults[0]))
+			if hasSchema && faults[0].Code != domain.CodeValidation {
+				require.False(t, accepts(t, schema, schema, read(t, doc)), "the schema of %s with %.200s", name, doc)
+			}
+		}
+		for _, value := range r.good {
+			doc := strings.Replace(r.doc, "VALUE", value, 1)
+			require.Empty(t, check(t, name, doc), "%.200s", doc)
+			require.True(t, !hasSchema || accepts(t, schema, schema, read(t, doc)), "the schema of %s with %.200s", name, doc)
+		}
+	}
+}
+
+func quoted(s string) string { return fmt.Sprintf("%q", s) }
+
+var (
+	odd      = []string{`1`, `true`, `[]`, `{}`}   // no string
+	noObject = []string{`1`, `true`, `[]`, `"a"`}  // no object
+	noSwitch = []string{`1`, `"true"`, `[]`, `{}`} // no boolean
+	noList   = []string{`1`, `true`, `"a"`, `{}`}  // no list
+	noText   = []string{`1`, `true`, `[]`}         // neither text nor object
+	pictures = []string{`"javascript:x"`, `"//host/a.png"`, `"a.png"`, `"/a\\b"`, `"https://"`, quoted("/" + strings.Repeat("a", 2048))}
+	badLabel = []string{`["a"]`, `["a b"]`, `["é!"]`, `["` + strings.Repeat("a", 61) + `"]`, `["а-cyrillic"]`, `[""]`}
+)
+
+func TestTheIndex(t *testing.T) {
+	t.Parallel()
+	prove(t, "index", []rule{
+		{doc: `{}VALUE`, bad: []string{``}, want: "missing name: required"},
+		{doc: `{"name":VALUE}`, bad: []string{`null`}, want: "missing name: required"},
+		{doc: `{"name":VALUE}`, bad: odd, want: "400 name: string is expected, not "},
+		{doc: `{"name":VALUE}`, bad: []string{`""`, `"a\nb"`, `"a\u0000"`, quoted(strings.Repeat("é", 61))}, want: "422 name: ", good: []string{`"a"`, quoted(strings.Repeat("é", 60)), `"\u0416 & Co"`}},
+		{doc: `{"name":"a","slug":VALUE}`, bad: []string{`""`, `"A"`, `"a b"`, `"a//b"`, `"/a"`, `"a/"`, `"а"`, `"a.b"`, quoted(strings.Repeat("a", 61))}, want: "422 slug: ", good: []string{`"a"`, `"a-1/b"`, `null`, `"platform"`}},
+		{doc: `{"name":"a","description":VALUE}`, bad: noText, want: "400 description: string or object is expected", good: []string{`"x\ny"`, `{"en":"a","pt-BR":"b"}`, `{}`}},
+		{doc: `{"name":"a","description":{"en":VALUE}}`, bad: []string{`1`, `null`, `{}`}, want: "400 description.en: string is expected"},
+		{doc: `{"name":"a","description":VALUE}`, bad: []string{quoted(strings.Repeat("a", 10001))}, want: "422 description: at most 10000 characters"},
+		{doc: `{"name":"a","description":{"en":VALUE}}`, bad: []string{quoted(strings.Repeat("a", 10001))}, want: "422 description.en: at most 10000 characters"},
+		{doc: `{"name":"a","description":{VALUE:"x"}}`, bad: []string{`"e"`, `"en gb"`, `"\u202een"`, `"анг"`, `""`}, want: "422 description", good: []string{`"en"`, `"fr_FR"`, `"zh-Hant-TW"`}},
+		{doc: `{"name":"a","photo":VALUE}`, bad: pictures, want: "422 photo: ", good: []string{`"/a.png"`, `"https://a.example/x.png"`, `null`, `""`}},
+		{doc: `{"name":"a","logo":VALUE}`, bad: pictures, want: "422 logo: ", good: []string{`"/a.png"`}},
+		{doc: `{"name":"a","labels":VALUE}`, bad: noList, want: "400 labels: array is expected", good: []string{`[]`, `["ab","A.1_:-"]`, `null`}},
+		{doc: `{"name":"a","labels":VALUE}`, bad: badLabel, want: "422 labels[0]: "},
+		{doc: `{"name":"a","labels":["ab",VALUE]}`, bad: []string{`null`, `1`}, want: "400 labels[1]: string is expected"},
+		{doc: `{"name":"a","registerWorkspace":VALUE}`, bad: noSwitch, want: "400 registerWorkspace: boolean is expected", good: []string{`true`, `null`}},
+		{doc: `{"name":"a","allowUnsecurePages":VALUE}`, bad: noSwitch, want: "400 allowUnsecurePages: boolean is expected", good: []string{`false`}},
+		{doc: `{"name":"a","customDomains":[VALUE]}`, bad: []string{`"Shop.example.com"`, `"localhost"`, `"a.example:80"`, `"127.0.0.1"`, `"https://a.example"`, `"-a.example"`, `"а.example"`}, want: "422 customDomains[0]: ", good: []string{`"shop.example.com"`, `"xn--bcher-kva.example"`}},
+		{doc: `{"name":"a","tags":VALUE}`, bad: []string{`1`, `null`}, want: "unknown tags: unknown field; known are name, slug"},
+	})
+}
+
+func TestConfigSecretsAndEvents(t *testing.T) {
+	t.Parallel()
+	prove(t, "index", []rule{
+		{doc: `{"name":"a","config":VALUE}`, bad: noObject, want: "400 config: object is expected", good: []string{`{}`, `null`, `{"value":{"any":[1,{"thing":null}]}}`, `{"block":"Form"}`}},
+		{doc: `{"name":"a","config":{"more":VALUE}}`, bad: []string{`1`}, want: "400 config.more: unknown field; known are schema, block, value"},
+		{doc: `{"name":"a","config":{"value":VALUE}}`, bad: noObject, want: "400 config.value: object is expected"},
+		{doc: `{"name":"a","config":{"block":VALUE}}`, bad: noText, want: "400 config.block: string or object is expected"},
+		{doc: `{"name":"a","config":{"schema":VALUE}}`, bad: noObject, want: "400 config.schema: object is expected", good: []string{`{"a":{"type":"string","required":true},"b":{"type":"localized:string","ui:widget":"textarea"}}`}},
+		{doc: `{"name":"a","config":{"schema":{"a":VALUE}}}`, bad: append([]string{`null`}, noObject...), want: "400 config.schema.a: a typed field is an object"},
+		{doc: `{"name":"a","config":{"schema":{"a":{"type":VALUE}}}}`, bad: []string{`"text"`, `1`, `["string","x"]`}, want: "422 config.schema.a.type: ", good: []string{`"integer"`, `["string","null"]`}},
+		{doc: `{"name":"a","config":{"schema":{"a b":{"properties":{"c":{"pattern":VALUE}}}}}}`, bad: []string{`"("`, `1`}, want: `422 config.schema["a b"].properties.c.pattern: `, good: []string{`"^a$"`}},
+		{doc: `{"name":"a","config":{"schema":{"a":{"type":"number","secret":VALUE}}}}`, bad: []string{`true`}, want: "422 config.schema.a.secret: only strings can be secret", good: []string{`false`}},
+		{doc: `{"name":"a","config":{"schema":{VALUE:{}}}}`, bad: []string{`""`, `" a"`, `"a\u200b"`, `"p\u0430y"`, quoted(strings.Repeat("a", 101))}, want: "422 config.schema", good: []string{`"a.b"`, `"équipe"`}},
+		{doc: `{"name":"a","config":{"schema":{"a":{"properties":{VALUE:{}}}}}}`, bad: []string{quoted(strings.Repeat("a", 201))}, want: "422 config.schema: a name has at most 200 characters", good: []string{quoted(strings.Repeat("a", 200))}},
+		{doc: `{"name":"a","config":{"schema":{"a":{"anyOf":[{"properties":{VALUE:{}}}]}}}}`, bad: []string{quoted(strings.Repeat("a", 201))}, want: "422 config.schema: a name has at most 200 characters"},
+		{doc: `{"name":"a","secrets":VALUE}`, bad: noObject, want: "400 secrets: object is expected", good: []string{`{}`, `{"schema":{"key.A_1-b":{"type":"string","secret":true}}}`}},
+		{doc: `{"name":"a","secrets":{"values":VALUE}}`, bad: []string{`{"k":"v"}`}, want: "400 secrets.values: unknown field"},
+		{doc: `{"name":"a","secrets":{"schema":{VALUE:{}}}}`, bad: []string{`""`, `"a b"`, `"a/b"`, `"clé"`, quoted(strings.Repeat("a", 101))}, want: "422 secrets.schema", good: []string{`"a"`}},
+		{doc: `{"name":"a","events":VALUE}`, bad: noObject, want: "400 events: object is expected", good: []string{`{}`, `{"mapping":{"any":{"thing":1}}}`}},
+		{doc: `{"name":"a","events":{"types":{VALUE:{}}}}`, bad: []string{`""`, `"a*"`, `"a/b"`, `"ordеr"`}, want: "422 events.types", good: []string{`"order.paid"`, `"An event_1-2"`}},
+		{doc: `{"name":"a","events":{"types":{"x":VALUE}}}`, bad: noObject, want: "400 events.types.x: object or null is expected", good: []string{`null`, `{}`, `{"schema":{"type":"object","properties":{"a":{"type":"number"}}}}`, `{"schema":{"type":{"type":"string"},"amount":{"type":"number"}}}`}},
+		{doc: `{"name":"a","events":{"types":{"x":{"fields":VALUE}}}}`, bad: []string{`{}`}, want: "400 events.types.x.fields: unknown field; known are schema"},
+		{doc: `{"name":"a","events":{"types":{"x":{"schema":{"amount":{"type":VALUE}}}}}}`, bad: []string{`"money"`}, want: "422 events.types.x.schema.amount.type: "},
+		{doc: `{"name":"a","events":{"types":{"x":{"schema":{"type":VALUE}}}}}`, bad: []string{`"money"`}, want: "422 events.types.x.schema.type: "},
+		{doc: `{"name":"a","events":{"mapping":VALUE}}`, bad: noObject, want: "400 events.mapping: object is expected"},
+	})
+}
+
+func TestRepositoriesAndModels(t *testing.T) {
+	t.Parallel()
+	const git = `{"name":"a","repositories":{"main":{"name":"Main","type":"git","mode":"read-only","config":{"url":"https://git.example/a.git","branch":"main","dirpath":"a/b",` +
+		`"auth":{"user":"u","password":"{{secret.git}}"},"redirectHosts":["b.example"]},"pull":{"exclude":[{"path":"security"}]},"groups":[1]}}}`
+	require.Empty(t, shape.Check(document.Index, mapping(t, git)))
+	prove(t, "index", []rule{
+		{doc: `{"name":"a","repositories":{VALUE:{"name":"a"}}}`, bad: []string{`""`, `"-a"`, `"a.b"`, `"é"`, quoted(strings.Repeat("a", 41))}, want: "422 repositories", good: []string{`"Main_1-a"`}},
+		{doc: `{"name":"a","repositories":{"m":VALUE}}`, bad: append([]string{`null`}, noObject...), want: "400 repositories.m: object is expected"},
+		{doc: `{"name":"a","repositories":{"m":VALUE}}`, bad: []string{`{}`}, want: "missing repositories.m.name: required"},
+		{doc: `{"name":"a","repositories":{"m":{"name":"a","type":VALUE}}}`, bad: []string{`"filesystem"`, `"svn"`}, want: "422 repositories.m.type: ", good: []string{`"archive"`, `null`}},
+		{doc: `{"name":"a","repositories":{"m":{"name":"a","mode":VALUE}}}`, bad: []string{`"rw"`}, want: `422 repositories.m.mode: "rw" is not one of read-write, read-only, write-only`},
+		{doc: `{"name":"a","repositories":{"m":{"name":"a","config":{"token":VALUE}}}}`, bad: []string{`"x"`}, want: "400 repositories.m.config.token: unknown field"},
+		{doc: `{"name":"a","repositories":{"m":{"name":"a","pull":{"exclude":[VALUE]}}}}`, bad: []string{`{}`}, want: "missing repositories.m.pull.exclude[0].path: required"},
+		{doc: `{"name":"a","models":{"providers":{"own":VALUE}}}`, bad: []string{`{}`}, want: "missing models.providers.own.baseUrl: required", good: []string{`{"baseUrl":"https://llm.example/v1","apiKey":"{{secret.llm}}","models":[{"id":"m","kind":"chat","context":8192}]}`}},
+		{doc: `{"name":"a","models":{"providers":{"own":{"baseUrl":VALUE}}}}`, bad: []string{`""`, `"/v1"`, `"ftp://x"`}, want: "422 models.providers.own.baseUrl: "},
+		{doc: `{"name":"a","models":{"providers":{"own":{"baseUrl":"https://a.example","apiKey":VALUE}}}}`, bad: []string{`"sk-canary"`, `"{{config.x}}"`, `"a {{secret.b}}"`}, want: "422 models.providers.own.apiKey: must be a secret of the workspace"},
+		{doc: `{"name":"a","models":{"providers":{"own":{"baseUrl":"https://a.example","models":[{"id":"m","context":VALUE}]}}}}`, bad: []string{`0`, `1.5`, `1e10`, `-1`}, want: "422 models.providers.own.models[0].context: a whole number from 1 to 1e+09 is expected", good: []string{`1`}},
+	})
+}
+
+func TestWhatTheServiceSetsIsNotLookedAt(t *testing.T) {
+	t.Parallel()
+	for kind, doc := range map[*document.Kind]string{
+		document.Index: `{"name":"a","id":1,"platformRepositories":1,"dirty":"x","lastPush":1,"lastPull":1,"contentRevision":{},"syncedRevision":1,"writeLock":1,"versions":1,
+			"automations":1,"pages":{},"imports":[],"authentication":1,"permissions":1,"checksum":1,"createdAt":1,"createdBy":1,"updatedAt":1,"updatedBy":1,"role":1,"can":[],"clientId":1}`,
+		document.Page: `{"name":"a","id":1,"workspaceId":1,"workspaceSlug":1,"events":1,"customDomains":1,"permissions":1,"clientId":1,"appInstances":1,"checksum":1,
+			"createdAt":1,"createdBy":1,"updatedAt":1,"updatedBy":1,"public":true}`,
+		document.Import:   `{"appSlug":"a","appName":1,"checksum":1,"photo":1,"automations":1,"events":1,"blocks":1,"missing":1,"updatedAt":1}`,
+		document.Security: `{"authentication":{"clientId":1},"checksum":1}`,
+	} {
+		require.Empty(t, shape.Check(kind, mapping(t, doc)), kind.Name)
+	}
+}
+
+func TestARefusalSaysAll(t *testing.T) {
+	t.Parallel()
+	bad := shape.Fault{Field: "slug", Message: "bad", Code: domain.CodeValidation}
+	absent := shape.Fault{Field: "name", Message: "required", Code: domain.CodeMissingParameter}
+	strange := shape.Fault{Field: "x", Message: "unknown field", Code: domain.CodeInvalidRequest, Unknown: true}
+	for want, faults := range map[domain.Code][]shape.Fault{
+		domain.CodeNone: nil, domain.CodeValidation: {bad, bad}, domain.CodeMissingParameter: {bad, absent}, domain.CodeInvalidRequest: {bad, strange, absent},
+	} {
+		require.Equal(t, want, domain.CodeOf(shape.Refusal(faults)))
+	}
+	require.NoError(t, shape.Refusal(nil))
+	refusal := &domain.Error{}
+	require.ErrorAs(t, shape.Refusal([]shape.Fault{bad, absent}), &refusal)
+	require.Equal(t, []domain.FieldError{{Field: "slug", Message: "bad"}, {Field: "name", Message: "required"}}, refusal.Details["errors"])
+	require.Equal(t, "2 fields are not acceptable, the first: slug: bad", refusal.Message)
+
+	require.EqualError(t, shape.Refusal(shape.CheckConfig(nil)), "invalid_request: object is expected, not null")
+	require.Equal(t, "400 : there is no table", "400 : "+shape.Check(document.Agent, nil)[0].Message[:17])
+	require.Equal(t, domain.CodeInternal, domain.CodeOf(shape.Refusal(shape.Check(nil, nil))))
+}
+
+func TestConfigAlone(t *testing.T) {
+	t.Parallel()
+	prove(t, "config", []rule{
+		{doc: `VALUE`, bad: append([]string{`null`}, noObject...), want: "400 : object is expected", good: []string{`{}`, `{"schema":{},"block":"x","value":{"a":1}}`}},
+		{doc: `{"x":VALUE}`, bad: []string{`1`}, want: "unknown x: unknown field"},
+		{doc: `{"schema":{"a":{"type":VALUE}}}`, bad: []string{`"x"`}, want: "422 schema.a.type: "},
+	})
+}
+
+func TestManyFaultsDoNotHideOneAnother(t *testing.T) {
+	t.Parallel()
+	doc := document.MapOf(document.Pair{Key: "slug", Value: "B A D"})
+	for i := range 5000 {
+		doc.Set(fmt.Sprintf("x%d", i), 1.0)
+	}
+	faults := shape.Check(document.Index, doc)
+	require.Len(t, faults, 102)
+	require.Equal(t, "slug", faults[100].Field)
+	require.Equal(t, "name", faults[101].Field)
+
+	labels := make([]any, 5000)
+	schema := document.MapOf()
+	for i := range labels {
+		labels[i] = "!"
+		schema.Set(fmt.Sprintf("f%d", i), document.MapOf(document.Pair{Key: "type", Value: "x"}))
+	}
+	config := document.MapOf(document.Pair{Key: "schema", Value: schema})
+	doc = document.MapOf(document.Pair{Key: "config", Value: config}, document.Pair{Key: "labels", Value: labels})
+	require.Len(t, shape.Check(document.Index, doc), 100)
+}
+
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, `do[2].fetch["a b"].é["say \"x\""][0]`, shape.Path("do", 2, "fetch", "a b", "é", `say "x"`, 0))
+	require.Empty(t, shape.Path())
+	long := shape.Check(document.Index, document.MapOf(document.Pair{Key: "name", Value: "a"}, document.Pair{Key: strings.Repeat("a b", 1000), Value: nil}))
+	require.Len(t, []rune(long[0].Field), 401, "a path is cut")
+}
