@@ -54,7 +54,8 @@ var pure = []string{"net/url", "net/netip"}
 // doors are the packages through which alone something of the outside enters a
 // room: all other packages of the room ask them.
 var doors = map[string]string{
-	"commands/egress": "net/http", // the one way out for HTTP
+	"commands/egress":  "net/http", // the one way out for HTTP
+	"commands/gitsync": "net/http", // Git speaks HTTP, through egress
 }
 
 // domainLibraries are the small pure libraries that domain may use. A new one
@@ -67,7 +68,7 @@ var clockCalls = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc"
 
 // testSupport are packages that exist for tests. They may import whatever the
 // tests of their room may, and nothing that ships imports them.
-var testSupport = []string{"apitest", "crashfs", "domaintest", "livetest", "storetest"}
+var testSupport = []string{"apitest", "crashfs", "domaintest", "gittest", "livetest", "storetest"}
 
 // noFolders are names that say nothing about what is inside.
 var noFolders = []string{"internal", "pkg", "utils", "util", "common", "models", "helpers", "misc"}

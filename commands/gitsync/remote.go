@@ -1,0 +1,182 @@
+package gitsync
+
+import (
+	"crypto/x509"
+	"net"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"golang.org/x/crypto/ssh"
+
+	"svc/domain"
+)
+
+// Remote is where a repository is and how to be let in.
+type Remote struct {
+	URL           string // https://, ssh://, user@host:path, and http:// where that is allowed
+	User          string // "": git
+	Password      string // or an access token; for https
+	SSHKey        string // PEM or OpenSSH private key; \n escapes are accepted
+	Passphrase    string // of SSHKey
+	CABundle      string // PEM, trusted besides the other roots
+	KnownHosts    string // lines as OpenSSH writes them; they are asked before the file of the options
+	RedirectHosts []string
+	Exempt        bool // an operator chose it: no address rule holds, and http is fine
+}
+
+// target is a URL, read.
+type target struct {
+	scheme string // https, http, ssh
+	user   string
+	host   string // name or address, without brackets
+	port   string
+	path   string // as the scheme wants it
+}
+
+var ports = map[string]string{"https": "443", "http": "80", "ssh": "22"}
+
+// address is what is dialled.
+func (t target) address() string { return net.JoinHostPort(t.host, t.port) }
+
+// scpLike is user@host:path, which no URL is.
+var scpLike = regexp.MustCompile(`^([^@/:\s]+)@(\[[0-9A-Fa-f:.]+\]|[^@/:\s\[\]]+):(.+)$`)
+
+// Normalised returns r with the credentials of its URL moved to their fields.
+// Fields that say something already win.
+func (r Remote) Normalised() Remote {
+	u, err := url.Parse(r.URL)
+	if err != nil || u.User == nil || !strings.Contains(r.URL, "://") {
+		return r
+	}
+	password, _ := u.User.Password()
+	if r.User == "" {
+		r.User = u.User.Username()
+	}
+	if r.Password == "" && r.SSHKey == "" {
+		r.Password = password
+	}
+	u.User = nil
+	r.URL = u.String()
+	return r
+}
+
+// Check refuses a remote that cannot be used, naming every field at fault and
+// no value of a secret one. allowHTTP is whether http is among the schemes.
+func (r Remote) Check(allowHTTP bool) error {
+	_, _, err := r.read(allowHTTP)
+	return err
+}
+
+// read returns where a remote is and the key for it, if it has one.
+func (r Remote) read(allowHTTP bool) (target, ssh.Signer, error) {
+	var faults []domain.FieldError
+	fault := func(field, message string) {
+		faults = append(faults, domain.FieldError{Field: "config." + field, Message: message})
+	}
+	r = r.Normalised()
+	t, why := r.target(allowHTTP)
+	switch {
+	case why != "":
+		fault("url", why)
+	case t.scheme == "ssh" && r.Password != "":
+		fault("auth.password", "needs an https URL")
+	case t.scheme != "ssh" && r.SSHKey != "":
+		fault("auth.sshkey", "needs an SSH URL")
+	}
+	if strings.ContainsFunc(r.User, unicode.IsControl) || strings.ContainsFunc(r.Password, unicode.IsControl) {
+		fault("auth", "must not have control characters")
+	}
+	signer, err := r.signer()
+	if err != nil {
+		fault("auth.sshkey", err.Error())
+	}
+	if r.CABundle != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(r.CABundle)) {
+		fault("caBundle", "holds no certificate in PEM")
+	}
+	if _, err := readKnownHosts(r.KnownHosts); err != nil {
+		fault("knownHosts", "is not made of lines as in OpenSSH's known_hosts")
+	}
+	if len(faults) > 0 {
+		return t, nil, domain.Invalid(faults...)
+	}
+	return t, signer, nil
+}
+
+// target reads the URL, or says why it cannot be one. The text never repeats the
+// URL: it may hold a password.
+func (r Remote) target(allowHTTP bool) (target, string) {
+	if r.URL == "" || strings.ContainsFunc(r.URL, func(c rune) bool { return unicode.IsControl(c) || unicode.IsSpace(c) }) {
+		return target{}, "must be a URL without spaces"
+	}
+	if m := scpLike.FindStringSubmatch(r.URL); m != nil && !strings.Contains(r.URL, "://") {
+		host := strings.Trim(m[2], "[]")
+		return target{scheme: "ssh", user: orElse(r.User, m[1]), host: host, port: ports["ssh"], path: m[3]}, ""
+	}
+	u, err := url.Parse(r.URL)
+	if err != nil {
+		return target{}, "is not a URL"
+	}
+	switch {
+	case u.Scheme == "http" && !allowHTTP && !r.Exempt, ports[u.Scheme] == "":
+		return target{}, "must begin with https:// or ssh://, or be user@host:path"
+	case u.Hostname() == "" || strings.HasPrefix(u.Hostname(), "-"):
+		return target{}, "names no host"
+	case u.RawQuery != "" || u.Fragment != "" || u.Opaque != "":
+		return target{}, "must not have a query or a fragment"
+	case strings.Trim(u.Path, "/") == "":
+		return target{}, "names no repository"
+	}
+	return target{
+		scheme: u.Scheme, user: r.User, host: u.Hostname(), port: orElse(u.Port(), ports[u.Scheme]), path: u.Path,
+	}, ""
+}
+
+// signer returns the private key; nil when there is none. Its errors say nothing
+// of the key.
+func (r Remote) signer() (ssh.Signer, error) {
+	if r.SSHKey == "" {
+		return nil, nil
+	}
+	text := []byte(strings.TrimSpace(strings.ReplaceAll(r.SSHKey, `\n`, "\n")) + "\n")
+	if r.Passphrase == "" {
+		key, err := ssh.ParsePrivateKey(text)
+		if _, missing := err.(*ssh.PassphraseMissingError); missing { //nolint:errorlint // x/crypto returns it bare
+			return nil, keyError("needs a passphrase")
+		}
+		if err != nil {
+			return nil, keyError("is no private key in PEM or OpenSSH form")
+		}
+		return key, nil
+	}
+	key, err := ssh.ParsePrivateKeyWithPassphrase(text, []byte(r.Passphrase))
+	if err != nil {
+		return nil, keyError("cannot be opened with the passphrase")
+	}
+	return key, nil
+}
+
+// keyError is what is wrong with a private key.
+type keyError string
+
+func (e keyError) Error() string { return string(e) }
+
+// secrets are the texts that no error may hold.
+func (r Remote) secrets() []string {
+	all := []string{r.Password, r.Passphrase, r.SSHKey}
+	if r.Password == "" && r.SSHKey == "" {
+		all = append(all, r.User) // alone it may well be a token
+	}
+	if r.Password != "" {
+		all = append(all, url.QueryEscape(r.Password), url.PathEscape(r.Password), basic(r))
+	}
+	return all
+}
+
+func orElse(text, other string) string {
+	if text != "" {
+		return text
+	}
+	return other
+}
