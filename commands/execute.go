@@ -60,6 +60,11 @@ func Execute[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], i
 // it takes or gives up are recorded together or not at all. A name that is taken
 // is refused as one that exists already.
 func ExecuteNaming[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, cmd C, names func(S) []Name, pre ...Precondition[S]) (Execution[S], error) {
+	leave, err := e.turns.take(ctx, id)
+	if err != nil {
+		return Execution[S]{}, err
+	}
+	defer leave()
 	ids := drawIDs(ctx, id.String())
 	agg, current, err := recall(ctx, e, d, id)
 	for attempt := 1; err == nil; attempt++ {
@@ -234,4 +239,16 @@ func remember(recent []string, id string) []string {
 
 func mine(recent []string, id string) bool {
 	return slices.Contains(recent, id)
+}
+
+// Current returns the aggregate at id as the log has it now.
+func Current[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID) (Execution[S], error) {
+	agg, current, err := recall(ctx, e, d, id)
+	if err == nil && !current {
+		agg, err = refresh(ctx, e, d, id, agg)
+	}
+	if err != nil {
+		return Execution[S]{}, err
+	}
+	return told(ctx, agg, false), nil
 }

@@ -15,6 +15,7 @@ import (
 	"svc/domain/access"
 	"svc/domain/activity"
 	"svc/domain/catalog"
+	"svc/domain/document"
 	"svc/domain/workspace"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
@@ -39,7 +40,9 @@ func newWorkspaces(t *testing.T, store eventstore.Store, snapshots commands.Snap
 	return commands.Workspaces{Engine: e}
 }
 
-func rename(name string) workspace.Update { return workspace.Update{Name: &name} }
+func rename(name string) *document.Map {
+	return document.MapOf(document.Pair{Key: "name", Value: name})
+}
 
 func TestCreateRecordsWhoAskedAndWhere(t *testing.T) {
 	store := openStore(t)
@@ -48,7 +51,7 @@ func TestCreateRecordsWhoAskedAndWhere(t *testing.T) {
 	got, err := ws.Create(commands.WithRequest(t.Context(), req), workspace.Settings{Name: "Shop"})
 	require.NoError(t, err)
 	require.Len(t, got.State.ID, 7)
-	require.Equal(t, domain.At(domain.State, got.Seq), req.Position())
+	require.Equal(t, domain.At(domain.State, got.Seq+1), req.Position(), "its slug was taken with it")
 
 	events, err := store.Load(t.Context(), workspace.Stream(got.State.ID), 0)
 	require.NoError(t, err)

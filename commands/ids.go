@@ -71,3 +71,16 @@ func newShortID(ctx context.Context, n int) string {
 	}
 	return string(id)
 }
+
+// NewID returns an id of n URL-safe characters for something new.
+func NewID(ctx context.Context, n int) string { return newShortID(ctx, n) }
+
+// randomFor returns a source of numbers below n. With a seed they are a function
+// of it.
+func randomFor(ctx context.Context) func(n int) int {
+	return func(n int) int {
+		b := RequestFrom(ctx).draw("number")
+		sum := sha256.Sum256(b[:])
+		return int(binary.BigEndian.Uint64(sum[:8]) % uint64(n))
+	}
+}

@@ -62,9 +62,9 @@ func TestANameThatWasGivenUpIsFree(t *testing.T) {
 	require.Equal(t, domain.CodeAlreadyExists, domain.CodeOf(err))
 	require.ErrorContains(t, err, "title")
 
-	require.NoError(t, run("w1", rename("Market")))
+	require.NoError(t, run("w1", workspace.Update{Patch: rename("Market")}))
 	require.NoError(t, create("w2", "Shop"))
-	require.Error(t, run("w2", rename("Market")), "and nothing of it is recorded")
+	require.Error(t, run("w2", workspace.Update{Patch: rename("Market")}), "and nothing of it is recorded")
 	left, err := store.Load(t.Context(), workspace.Stream("w2"), 0)
 	require.NoError(t, err)
 	require.Len(t, left, 1)

@@ -2,37 +2,141 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/document"
+	"svc/domain/slug"
 	"svc/domain/workspace"
 )
 
-// Workspaces changes workspaces.
-type Workspaces struct{ Engine *Engine }
+// Workspaces changes workspaces. Only Engine is required.
+type Workspaces struct {
+	Engine *Engine
+	Clock  func() time.Time // of the log; default time.Now
+	// LockTimeout is after which time a lock expires, DeletionDelay until when a
+	// deleted workspace can come back; defaults 30 minutes and 30 days.
+	LockTimeout   func() time.Duration
+	DeletionDelay func() time.Duration
+}
+
+// Now is the time on the log's clock.
+func (w Workspaces) Now() time.Time {
+	if w.Clock == nil {
+		return time.Now()
+	}
+	return w.Clock()
+}
+
+// LockFor is after which time a lock that is taken now expires.
+func (w Workspaces) LockFor() time.Duration {
+	if w.LockTimeout == nil {
+		return 30 * time.Minute
+	}
+	return w.LockTimeout()
+}
+
+func (w Workspaces) deletionDelay() time.Duration {
+	if w.DeletionDelay == nil {
+		return 30 * 24 * time.Hour
+	}
+	return w.DeletionDelay()
+}
 
 // Workspace is a workspace after a command.
 type Workspace = Execution[workspace.State]
 
-// Create makes a workspace under a new id. Whoever asks owns it.
+// generated is how often a generated slug is tried: two words and a number are
+// seldom taken.
+const generated = 20
+
+// Create makes a workspace under a new id. Whoever asks owns it. Without a slug
+// it gets one.
 func (w Workspaces) Create(ctx context.Context, settings workspace.Settings) (Workspace, error) {
-	id := newShortID(ctx, 7)
-	return w.execute(ctx, id, workspace.Create{ID: id, Owner: RequestFrom(ctx).Meta.UserID, Settings: settings})
+	return w.Make(ctx, workspace.Create{Settings: settings})
 }
 
-// Update changes settings of a workspace. ifMatch, when not empty, is the ETag
-// the caller saw.
-func (w Workspaces) Update(ctx context.Context, id string, change workspace.Update, ifMatch string) (Workspace, error) {
-	return w.execute(ctx, id, change, matches(ifMatch, func(s workspace.State) uint64 { return s.Revision }))
+// Make is Create with content. An id that is given must never have been used.
+func (w Workspaces) Make(ctx context.Context, make workspace.Create) (Workspace, error) {
+	if make.ID == "" {
+		make.ID = newShortID(ctx, 7)
+	}
+	make.Owner = RequestFrom(ctx).Meta.UserID
+	if make.Settings.Slug != "" {
+		if err := checkSlug(make.Settings.Slug); err != nil {
+			return Workspace{}, err
+		}
+		return w.execute(ctx, make.ID, make)
+	}
+	for attempt := 1; ; attempt++ {
+		make.Settings.Slug = slug.Generate(randomFor(ctx))
+		made, err := w.execute(ctx, make.ID, make)
+		refusal, ok := errors.AsType[*domain.Error](err)
+		if !ok || refusal.Code != domain.CodeAlreadyExists || refusal.Details["field"] != slugName || attempt == generated {
+			return made, err
+		}
+	}
 }
 
-// Secure replaces the security document of a workspace. ifMatch, when not empty,
-// is the ETag the caller saw.
-func (w Workspaces) Secure(ctx context.Context, id string, security access.Security, ifMatch string) (Workspace, error) {
-	return w.execute(ctx, id, workspace.Secure{Security: security},
+// slugName is the kind of name that slugs of workspaces are, domainName that of
+// their hosts.
+const (
+	slugName   = "slug"
+	domainName = "customDomains"
+)
+
+func checkSlug(s string) error {
+	if wrong := slug.CheckWorkspace(s); wrong != "" {
+		return domain.Invalid(domain.FieldError{Field: "slug", Message: wrong})
+	}
+	return nil
+}
+
+// namesOf lists what nobody else may have.
+func namesOf(s workspace.State) (names []Name) {
+	if s.Deleted != nil {
+		return nil
+	}
+	if s.Settings.Slug != "" {
+		names = append(names, Name{slugName, s.Settings.Slug})
+	}
+	for _, host := range s.Settings.CustomDomains {
+		names = append(names, Name{domainName, host})
+	}
+	return names
+}
+
+// Update changes settings of a workspace: what patch names, null removes.
+// ifMatch, when not empty, is the ETag the caller saw.
+func (w Workspaces) Update(ctx context.Context, id string, patch *document.Map, ifMatch string) (Workspace, error) {
+	if s, ok := patch.Get("slug"); ok {
+		text, _ := s.(string)
+		if id == domain.Platform && text != domain.Platform {
+			return Workspace{}, domain.Refuse(domain.CodeConflict, "the platform workspace keeps its slug").Reason("protected")
+		}
+		if err := checkSlug(text); err != nil && id != domain.Platform {
+			return Workspace{}, err
+		}
+	}
+	return w.write(ctx, id, workspace.Update{Patch: patch}, matches(ifMatch, settingsRevision))
+}
+
+func settingsRevision(s workspace.State) uint64 { return s.Revision }
+
+// PutBlock sets a block of a workspace; nil removes it.
+func (w Workspaces) PutBlock(ctx context.Context, id, slug string, block *document.Map, ifMatch string) (Workspace, error) {
+	return w.write(ctx, id, workspace.PutBlock{Slug: slug, Block: block}, matches(ifMatch, settingsRevision))
+}
+
+// Secure replaces the security document of a workspace; source is how it was
+// written. ifMatch, when not empty, is the ETag the caller saw.
+func (w Workspaces) Secure(ctx context.Context, id string, security access.Security, source *document.Map, ifMatch string) (Workspace, error) {
+	return w.write(ctx, id, workspace.Secure{Security: security, Source: source},
 		matches(ifMatch, func(s workspace.State) uint64 { return s.SecurityRevision }))
 }
 
@@ -46,14 +150,74 @@ func (w Workspaces) Unshare(ctx context.Context, id, target string) (Workspace, 
 	return w.execute(ctx, id, workspace.Unshare{Target: target})
 }
 
+// Delete deletes a workspace. Until the delay is over it can be brought back.
+func (w Workspaces) Delete(ctx context.Context, id, ifMatch string) (Workspace, error) {
+	return w.write(ctx, id, workspace.Delete{Now: w.Now(), Keeps: w.deletionDelay()}, matches(ifMatch, settingsRevision))
+}
+
+// Undelete brings a workspace back, under another slug when one is given.
+func (w Workspaces) Undelete(ctx context.Context, id, slug string) (Workspace, error) {
+	if slug != "" {
+		if err := checkSlug(slug); err != nil {
+			return Workspace{}, err
+		}
+	}
+	return w.execute(ctx, id, workspace.Undelete{Slug: slug, Now: w.Now()})
+}
+
+// Lock locks a workspace by hand.
+func (w Workspaces) Lock(ctx context.Context, id, reason string) (Workspace, error) {
+	return w.execute(ctx, id, workspace.TakeLock{Reason: reason, By: RequestFrom(ctx).Meta.UserID, Now: w.Now(), Timeout: w.LockFor()})
+}
+
+// Unlock takes any lock of a workspace away.
+func (w Workspaces) Unlock(ctx context.Context, id string) (Workspace, error) {
+	return w.execute(ctx, id, workspace.Clear{})
+}
+
+// Expire records that the lock of a workspace has run out, if it has.
+func (w Workspaces) Expire(ctx context.Context, id string) (Workspace, error) {
+	return w.execute(ctx, id, workspace.Expire{Now: w.Now()})
+}
+
+// SetSecrets sets and removes secrets, sealed already.
+func (w Workspaces) SetSecrets(ctx context.Context, id string, change workspace.SetSecrets) (Workspace, error) {
+	return w.execute(ctx, id, change)
+}
+
+// Write runs a command that changes content: not while a lock forbids it.
+func (w Workspaces) Write(ctx context.Context, id string, cmd workspace.Command, pre ...Precondition[workspace.State]) (Workspace, error) {
+	return w.write(ctx, id, cmd, pre...)
+}
+
+// Get returns a workspace as the log has it now.
+func (w Workspaces) Get(ctx context.Context, id string) (Workspace, error) {
+	return Current(ctx, w.Engine, workspace.Decider, workspace.Stream(id))
+}
+
+func (w Workspaces) write(ctx context.Context, id string, cmd workspace.Command, pre ...Precondition[workspace.State]) (Workspace, error) {
+	unlocked := func(s workspace.State) error {
+		if s.ID == "" || s.Deleted != nil {
+			return nil // the decision itself has the word
+		}
+		return workspace.CheckContent(s, w.Now())
+	}
+	return w.execute(ctx, id, cmd, append([]Precondition[workspace.State]{unlocked}, pre...)...)
+}
+
+// Execute runs a command on a workspace, whatever lock there is.
+func (w Workspaces) Execute(ctx context.Context, id string, cmd workspace.Command, pre ...Precondition[workspace.State]) (Workspace, error) {
+	return w.execute(ctx, id, cmd, pre...)
+}
+
 func (w Workspaces) execute(ctx context.Context, id string, cmd workspace.Command, pre ...Precondition[workspace.State]) (Workspace, error) {
-	return Execute(ctx, w.Engine, workspace.Decider, workspace.Stream(id), cmd, pre...)
+	return ExecuteNaming(ctx, w.Engine, workspace.Decider, workspace.Stream(id), cmd, namesOf, pre...)
 }
 
 // EnsurePlatform makes the workspace where platform-wide events are recorded.
 // Every node asks for it at start; the log lets one of them make it.
 func (w Workspaces) EnsurePlatform(ctx context.Context) error {
-	_, err := w.execute(ctx, domain.Platform, workspace.Create{ID: domain.Platform, Settings: workspace.Settings{Name: "Platform"}})
+	_, err := w.execute(ctx, domain.Platform, workspace.Create{ID: domain.Platform, Settings: workspace.Settings{Name: "Platform", Slug: domain.Platform}})
 	if err != nil {
 		return fmt.Errorf("make the platform workspace: %w", err)
 	}
@@ -63,9 +227,19 @@ func (w Workspaces) EnsurePlatform(ctx context.Context) error {
 // ETag names one revision of an object.
 func ETag(revision uint64) string { return `"` + strconv.FormatUint(revision, 36) + `"` }
 
-// matches refuses a command when the object is not at the revision the caller
+// ItemRevision is the revision of the document at a path, 0 when there is none.
+func ItemRevision(path string) func(workspace.State) uint64 {
+	return func(s workspace.State) uint64 { return s.Items[path].Revision }
+}
+
+// Matches refuses a command when the object is not at the revision the caller
 // saw. An empty or `*` tag matches whatever there is; about an object that does
-// not exist the decision itself has the word.
+// not exist the decision itself has the word. What follows a dot in a tag tells
+// of more than the object and does not count.
+func Matches[S any](ifMatch string, revision func(S) uint64) Precondition[S] {
+	return matches(ifMatch, revision)
+}
+
 func matches[S any](ifMatch string, revision func(S) uint64) Precondition[S] {
 	return func(state S) error {
 		current := revision(state)
@@ -73,7 +247,8 @@ func matches[S any](ifMatch string, revision func(S) uint64) Precondition[S] {
 			return nil
 		}
 		for tag := range strings.SplitSeq(ifMatch, ",") {
-			if strings.TrimPrefix(strings.TrimSpace(tag), "W/") == ETag(current) {
+			tag = strings.Trim(strings.TrimPrefix(strings.TrimSpace(tag), "W/"), `"`)
+			if object, _, _ := strings.Cut(tag, "."); `"`+object+`"` == ETag(current) {
 				return nil
 			}
 		}

@@ -22,10 +22,11 @@ type AccessDocument struct {
 	Shares   []access.Share  `json:"shares,omitempty"`
 
 	Revision uint64 `json:"revision"` // how often Security changed; its ETag names it
+	Deleted  bool   `json:"deleted,omitempty"`
 }
 
 // Name implements Projection.
-func (Access) Name() string { return "access.1" }
+func (Access) Name() string { return "access.2" }
 
 // Log implements Projection.
 func (Access) Log() domain.Log { return domain.State }
@@ -35,15 +36,20 @@ func (a Access) Apply(tx Tx, ev domain.Recorded) error {
 	id := ev.Stream.ID
 	switch e := ev.Data.(type) {
 	case workspace.Created:
-		return a.put(tx, ev, AccessDocument{}, AccessDocument{e.Security, e.Shares, 1})
-	case workspace.Secured:
-		return a.change(tx, ev, id, func(d *AccessDocument) { d.Security, d.Revision = e.Security, d.Revision+1 })
+		return a.put(tx, ev, AccessDocument{}, AccessDocument{Security: e.Security, Shares: e.Shares, Revision: 1})
+	case workspace.Deleted:
+		return a.change(tx, ev, id, func(d *AccessDocument) { d.Deleted = true })
+	case workspace.Undeleted:
+		return a.change(tx, ev, id, func(d *AccessDocument) { d.Deleted = false })
 	case workspace.Shared:
 		return a.change(tx, ev, id, func(d *AccessDocument) {
 			d.Shares = access.PutShare(d.Shares, access.Share{Target: e.Target, Permissions: e.Permissions})
 		})
 	case workspace.Unshared:
 		return a.change(tx, ev, id, func(d *AccessDocument) { d.Shares = access.DropShare(d.Shares, e.Target.String()) })
+	}
+	if delta, _ := workspace.DeltaOf(ev.Data); delta.Security != nil {
+		return a.change(tx, ev, id, func(d *AccessDocument) { d.Security, d.Revision = delta.Security.Security, d.Revision+1 })
 	}
 	return nil
 }
@@ -91,7 +97,7 @@ func (Access) put(tx Tx, ev domain.Recorded, before, after AccessDocument) error
 }
 
 // Get returns the document of a workspace and the sequence of its last change;
-// ok is false when there is no such workspace. A caller that has it at that
+// ok is false when there is no such workspace, or it was deleted. A caller that has it at that
 // sequence already says so and is spared the decoding: what is returned is then
 // empty.
 func (a Access) Get(r Reader, id string, known uint64) (doc AccessDocument, seq uint64, ok bool, err error) {
@@ -103,7 +109,17 @@ func (a Access) Get(r Reader, id string, known uint64) (doc AccessDocument, seq 
 		return doc, known, true, nil
 	}
 	doc, seq, err = parseAccess(value)
-	return doc, seq, err == nil, err
+	return doc, seq, err == nil && !doc.Deleted, err
+}
+
+// Former returns the document of a workspace that was deleted.
+func (a Access) Former(r Reader, id string) (doc AccessDocument, ok bool, err error) {
+	value, ok, err := r.Get(a, accessKey(id))
+	if err != nil || !ok {
+		return doc, false, err
+	}
+	doc, _, err = parseAccess(value)
+	return doc, err == nil && doc.Deleted, err
 }
 
 // Of visits the workspaces in whose shares a user is named, until visit returns

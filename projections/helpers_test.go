@@ -190,7 +190,7 @@ func listed(tb testing.TB, m *projections.Models) int {
 	tb.Helper()
 	n := 0
 	require.NoError(tb, m.View(func(r projections.Reader) error {
-		return projections.Workspaces{}.List(r, func(projections.Document) bool { n++; return true })
+		return projections.Workspaces{}.List(r, false, func(projections.Record) bool { n++; return true })
 	}))
 	return n
 }

@@ -49,7 +49,7 @@ func TestTheLastUpdatedIsListedFirst(t *testing.T) {
 	require.NoError(t, h.Reach(bounded(t), last.Position))
 	var seqs []uint64
 	require.NoError(t, h.View(func(r projections.Reader) error {
-		return projections.Workspaces{}.List(r, func(d projections.Document) bool {
+		return projections.Workspaces{}.List(r, false, func(d projections.Record) bool {
 			seqs = append(seqs, d.Revision)
 			return true
 		})
@@ -71,7 +71,7 @@ func TestADocumentIsServedAsStored(t *testing.T) {
 		require.True(t, ok)
 		require.EqualValues(t, 2, doc.Revision)
 		const form = "2006-01-02T15:04:05.000Z"
-		require.JSONEq(t, fmt.Sprintf(`{"id":"a","name":"two","createdAt":%q,"createdBy":"u1","updatedAt":%q,"updatedBy":"u1"}`,
+		require.JSONEq(t, fmt.Sprintf(`{"id":"a","name":"two","labels":[],"dirty":true,"contentRevision":2,"createdAt":%q,"createdBy":"u1","updatedAt":%q,"updatedBy":"u1"}`,
 			made.At.UTC().Format(form), changed.At.UTC().Format(form)), string(doc.JSON))
 		return err
 	}))

@@ -25,6 +25,11 @@ type Projection interface {
 func Table() []Projection {
 	return []Projection{
 		Workspaces{},
+		Content{},
+		History{},
+		Secrets{},
+		Apps{},
+		Files{},
 		Sessions{},
 		Access{},
 		APIKeys{},

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"svc/domain"
+	"svc/domain/document"
 	"svc/domain/workspace"
 	"svc/projections"
 )
@@ -167,7 +168,7 @@ func act(t *testing.T, rt *rapid.T, h *house, round int, seqs map[string]uint64)
 	default:
 		s := workspace.Settings{
 			Name:        rapid.StringN(1, 60, -1).Draw(rt, "name"),
-			Description: rapid.String().Draw(rt, "description"),
+			Description: document.InEveryLanguage(rapid.String().Draw(rt, "description")),
 			Labels:      rapid.SliceOf(rapid.StringMatching(`[a-z]{2,5}`)).Draw(rt, "labels"),
 		}
 		ev := workspace.Updated{Workspace: workspace.Snapshot{ID: id, Settings: s}}

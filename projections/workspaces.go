@@ -5,151 +5,273 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"svc/domain"
+	"svc/domain/document"
 	"svc/domain/workspace"
 )
 
-// Workspaces is the read model of workspaces: one document each, as REST serves
-// it, and an index by last update.
+// Workspaces is the read model of workspaces: what REST serves of each, and
+// indexes by last update, slug and domain.
 //
-//	d{id}        header and document
-//	u{seq}{id}   nothing; seq is that of the workspace's last event
+//	d{id}        the settings as JSON
+//	r{id}        Record: what lists show, and what changing needs
+//	y{id}        tags, and the JSON of what changes more often than the settings
+//	u{seq}{id}   nothing; seq is that of the workspace's last change
+//	x{seq}{id}   the same for deleted ones
+//	s{slug}      id
+//	h{domain}    id
+//	l{ms}{id}    nothing: the workspace is locked until then
 type Workspaces struct{}
 
 // Document is a stored answer, ready to be served.
 type Document struct {
-	Revision uint64 // how often it changed; its ETag names it
+	Revision uint64 // how often the settings changed
+	Seq      uint64 // of the last event of the workspace
 	JSON     []byte
 }
 
-// workspaceDocument is the JSON of a workspace.
-type workspaceDocument struct {
-	ID string `json:"id"`
-	workspace.Settings
-	CreatedAt string `json:"createdAt"`
-	CreatedBy string `json:"createdBy"`
-	UpdatedAt string `json:"updatedAt"`
-	UpdatedBy string `json:"updatedBy"`
-	Logo      string `json:"logo,omitempty"` // the other name of photo
+// Record is what is kept of a workspace besides its settings.
+type Record struct {
+	ID       string   `json:"id"`
+	Revision uint64   `json:"revision"` // of the settings
+	Seq      uint64   `json:"seq"`      // of the last event
+	Updated  uint64   `json:"updated"`  // sequence of the last change of settings or content
+	Meta     Listed   `json:"meta"`
+	Dynamic  Dynamics `json:"dynamic"`
+	Synced   uint64   `json:"synced,omitempty"` // revision known to be in a repository outside
+
+	Deleted *workspace.Gone `json:"deleted,omitempty"`
+}
+
+// Listed are the settings that lists show.
+type Listed struct {
+	Name              string             `json:"name"`
+	Slug              string             `json:"slug,omitempty"`
+	Description       document.Localized `json:"description,omitzero"`
+	Photo             string             `json:"photo,omitempty"`
+	Labels            []string           `json:"labels"`
+	CustomDomains     []string           `json:"customDomains,omitempty"`
+	RegisterWorkspace bool               `json:"registerWorkspace,omitempty"`
+}
+
+// Dynamics are what the platform says about a workspace.
+type Dynamics struct {
+	Dirty           bool       `json:"dirty"`
+	ContentRevision uint64     `json:"contentRevision"`
+	LastPush        *Sync      `json:"lastPush,omitempty"`
+	LastPull        *Sync      `json:"lastPull,omitempty"`
+	WriteLock       *WriteLock `json:"writeLock,omitempty"`
+	CreatedAt       string     `json:"createdAt"`
+	CreatedBy       string     `json:"createdBy"`
+	UpdatedAt       string     `json:"updatedAt"`
+	UpdatedBy       string     `json:"updatedBy"`
+}
+
+// Sync is the last push or pull of a workspace.
+type Sync struct {
+	Version      string `json:"version"`
+	CreatedAt    string `json:"createdAt"`
+	CreatedBy    string `json:"createdBy"`
+	RepositoryID string `json:"repositoryId,omitempty"`
+	Digest       string `json:"digest,omitempty"`
+}
+
+// WriteLock is a lock in the form of the API.
+type WriteLock struct {
+	Reason    string               `json:"reason"`
+	LockedBy  string               `json:"lockedBy"`
+	LockedAt  string               `json:"lockedAt"`
+	ExpiresAt string               `json:"expiresAt,omitempty"`
+	Epoch     uint64               `json:"epoch"`
+	Operation *workspace.Operation `json:"operation,omitempty"`
 }
 
 // timestamp is the form of times in documents.
 const timestamp = "2006-01-02T15:04:05.000Z"
 
+func stamp(t time.Time) string { return t.UTC().Format(timestamp) }
+
+// LockOf returns a lock in the form of the API.
+func LockOf(l *workspace.Lock) *WriteLock {
+	if l == nil {
+		return nil
+	}
+	w := &WriteLock{Reason: l.Reason, LockedBy: l.LockedBy, LockedAt: stamp(l.LockedAt), Epoch: l.Epoch, Operation: l.Operation}
+	if l.ExpiresAt != nil {
+		w.ExpiresAt = stamp(*l.ExpiresAt)
+	}
+	return w
+}
+
 // Name implements Projection.
-func (Workspaces) Name() string { return "workspaces.3" }
+func (Workspaces) Name() string { return "workspaces.4" }
 
 // Log implements Projection.
 func (Workspaces) Log() domain.Log { return domain.State }
 
 // Apply implements Projection.
 func (w Workspaces) Apply(tx Tx, ev domain.Recorded) error {
+	delta, content := workspace.DeltaOf(ev.Data)
 	switch e := ev.Data.(type) {
 	case workspace.Created:
-		h := header{created: ev.At.UTC().Format(timestamp), by: ev.Meta.UserID}
-		return w.put(tx, ev, e.Workspace, h)
-	case workspace.Updated:
-		return w.update(tx, ev, e.Workspace)
+		at := stamp(ev.At)
+		rec := Record{ID: e.Workspace.ID, Dynamic: Dynamics{CreatedAt: at, CreatedBy: ev.Meta.UserID}}
+		return w.put(tx, ev, nil, rec, delta, content)
+	case workspace.Locked:
+		lock := workspace.Lock{Reason: e.Reason, LockedBy: e.LockedBy, LockedAt: e.LockedAt, ExpiresAt: e.ExpiresAt, Epoch: e.Epoch, Operation: e.Operation}
+		return w.change(tx, ev, delta, content, func(r *Record) { r.Dynamic.WriteLock = LockOf(&lock) })
+	case workspace.Unlocked:
+		return w.change(tx, ev, delta, content, func(r *Record) { r.Dynamic.WriteLock = nil })
+	case workspace.Deleted:
+		return w.change(tx, ev, delta, content, func(r *Record) { r.Deleted = &workspace.Gone{At: e.DeletedAt, Until: e.RestorableUntil} })
+	case workspace.Undeleted:
+		return w.change(tx, ev, delta, content, func(r *Record) { r.Deleted = nil })
+	case workspace.Published:
+		return w.change(tx, ev, delta, content, func(r *Record) { published(r, e) })
+	}
+	if _, isShare := ev.Data.(workspace.Shared); isShare || content || delta.Settings != nil || isUnshare(ev.Data) {
+		return w.change(tx, ev, delta, content, func(*Record) {})
 	}
 	return nil
 }
 
-func (w Workspaces) update(tx Tx, ev domain.Recorded, s workspace.Snapshot) error {
-	old, ok, err := tx.Get(documentKey(s.ID))
+// isUnshare tells of the other events that an ETag has to tell of.
+func isUnshare(ev domain.Event) bool {
+	switch ev.(type) {
+	case workspace.Unshared, workspace.PageShared, workspace.PageUnshared, workspace.SecretsUpdated:
+		return true
+	}
+	return false
+}
+
+func published(r *Record, e workspace.Published) {
+	if e.Synced == 0 {
+		return // a native version says nothing about the outside
+	}
+	r.Synced = max(r.Synced, e.Synced)
+	r.Dynamic.LastPush = &Sync{
+		Version: e.Version.Name, CreatedAt: stamp(e.Version.CreatedAt), CreatedBy: e.Version.CreatedBy, RepositoryID: e.Version.RepositoryID,
+	}
+}
+
+func (w Workspaces) change(tx Tx, ev domain.Recorded, delta workspace.Delta, content bool, do func(*Record)) error {
+	id := ev.Stream.ID
+	value, ok, err := tx.Get(recordKey(id))
 	if err != nil {
 		return err
 	}
 	if !ok {
-		return fmt.Errorf("workspace %s was never created", s.ID)
+		return fmt.Errorf("workspace %s was never created", id)
 	}
-	h, _, err := parseHeader(old)
-	if err != nil {
-		return err
+	var before Record
+	if err := json.Unmarshal(value, &before); err != nil {
+		return fmt.Errorf("record of workspace %s: %w", id, err)
 	}
-	if err := tx.Delete(updateKey(h.seq, s.ID)); err != nil {
-		return err
-	}
-	return w.put(tx, ev, s, h)
+	after := before
+	do(&after)
+	return w.put(tx, ev, &before, after, delta, content)
 }
 
-func (Workspaces) put(tx Tx, ev domain.Recorded, s workspace.Snapshot, h header) error {
-	h.seq = ev.Seq
-	h.revision++
-	body, err := json.Marshal(workspaceDocument{
-		ID: s.ID, Settings: s.Settings, CreatedAt: h.created, CreatedBy: h.by,
-		UpdatedAt: ev.At.UTC().Format(timestamp), UpdatedBy: ev.Meta.UserID, Logo: s.Settings.Photo,
-	})
-	if err != nil {
-		return err
+// put stores a record with everything that is found by it.
+func (w Workspaces) put(tx Tx, ev domain.Recorded, before *Record, after Record, delta workspace.Delta, content bool) error {
+	after.Seq = ev.Seq
+	if content {
+		after.Updated, after.Dynamic.ContentRevision = ev.Seq, ev.Seq
+		after.Dynamic.UpdatedAt, after.Dynamic.UpdatedBy = stamp(ev.At), ev.Meta.UserID
 	}
-	if err := tx.Set(documentKey(s.ID), append(h.encode(len(body)), body...)); err != nil {
-		return err
-	}
-	return tx.Set(updateKey(ev.Seq, s.ID), nil)
-}
-
-// Get returns the workspace with this id; ok is false when there is none.
-func (w Workspaces) Get(r Reader, id string) (doc Document, ok bool, err error) {
-	value, ok, err := r.Get(w, documentKey(id))
-	if err != nil || !ok {
-		return Document{}, false, err
-	}
-	h, body, err := parseHeader(value)
-	return Document{Revision: h.revision, JSON: body}, err == nil, err
-}
-
-// List visits all workspaces, the last updated first, until visit returns false.
-func (w Workspaces) List(r Reader, visit func(Document) (more bool)) error {
-	newestFirst := Span{Prefix: []byte{'u'}, Reverse: true, KeysOnly: true}
-	return r.Iterate(w, newestFirst, func(key, _ []byte) (bool, error) {
-		doc, ok, err := w.Get(r, string(key[9:]))
-		if err != nil || !ok {
-			return false, errors.Join(err, fmt.Errorf("workspace %s is in the index, but not there", key[9:]))
+	after.Dynamic.Dirty = after.Dynamic.ContentRevision > after.Synced
+	if s := delta.Settings; s != nil {
+		after.Revision++
+		after.Meta = Listed{
+			Name: s.Name, Slug: s.Slug, Description: s.Description, Photo: s.Photo, Labels: append([]string{}, s.Labels...),
+			CustomDomains: s.CustomDomains, RegisterWorkspace: s.RegisterWorkspace,
 		}
-		return visit(doc), nil
-	})
+		if err := w.putSettings(tx, after.ID, *s); err != nil {
+			return err
+		}
+	}
+	if err := w.index(tx, before, after); err != nil {
+		return err
+	}
+	record, err := json.Marshal(after)
+	if err != nil {
+		return err
+	}
+	dynamic, err := json.Marshal(after.Dynamic)
+	if err != nil {
+		return err
+	}
+	tags := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, after.Revision), after.Seq)
+	return errors.Join(tx.Set(recordKey(after.ID), record), tx.Set(dynamicKey(after.ID), append(tags, dynamic...)))
+}
+
+func (Workspaces) putSettings(tx Tx, id string, s workspace.Settings) error {
+	doc := workspace.Snapshot{ID: id, Settings: s}.Document()
+	if s.Photo != "" {
+		doc.Set("logo", s.Photo)
+	}
+	if len(s.Labels) == 0 {
+		doc.Set("labels", []any{})
+	}
+	body, err := document.JSON(doc)
+	if err != nil {
+		return err
+	}
+	return tx.Set(documentKey(id), body)
+}
+
+// index keeps the keys by which a workspace is found.
+func (Workspaces) index(tx Tx, before *Record, after Record) error {
+	stale, fresh := map[string][]byte{}, map[string][]byte{}
+	if before != nil {
+		stale = foundBy(*before)
+	}
+	fresh = foundBy(after)
+	for key := range stale {
+		if _, kept := fresh[key]; !kept {
+			if err := tx.Delete([]byte(key)); err != nil {
+				return err
+			}
+		}
+	}
+	for key, value := range fresh {
+		if _, there := stale[key]; !there {
+			if err := tx.Set([]byte(key), value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// foundBy lists the keys by which a workspace is found.
+func foundBy(r Record) map[string][]byte {
+	if r.Deleted != nil {
+		return map[string][]byte{string(updateKey('x', r.Updated, r.ID)): nil}
+	}
+	keys := map[string][]byte{string(updateKey('u', r.Updated, r.ID)): nil}
+	if r.Meta.Slug != "" {
+		keys["s"+r.Meta.Slug] = []byte(r.ID)
+	}
+	for _, host := range r.Meta.CustomDomains {
+		keys["h"+host] = []byte(r.ID)
+	}
+	if lock := r.Dynamic.WriteLock; lock != nil && lock.ExpiresAt != "" {
+		if until, err := time.Parse(timestamp, lock.ExpiresAt); err == nil {
+			keys[string(updateKey('l', uint64(until.UnixMilli()), r.ID))] = nil
+		}
+	}
+	return keys
 }
 
 func documentKey(id string) []byte { return append([]byte{'d'}, id...) }
+func recordKey(id string) []byte   { return append([]byte{'r'}, id...) }
+func dynamicKey(id string) []byte  { return append([]byte{'y'}, id...) }
 
-func updateKey(seq uint64, id string) []byte {
-	return append(binary.BigEndian.AppendUint64([]byte{'u'}, seq), id...)
-}
-
-// header is what a stored document carries in front of its JSON: what serving
-// it and changing it needs, without decoding it.
-type header struct {
-	seq      uint64 // of the last event
-	revision uint64
-	created  string
-	by       string
-}
-
-// encode returns the header with room for a body.
-func (h header) encode(body int) []byte {
-	b := make([]byte, 0, 16+2*binary.MaxVarintLen32+len(h.created)+len(h.by)+body)
-	b = binary.BigEndian.AppendUint64(b, h.seq)
-	b = binary.BigEndian.AppendUint64(b, h.revision)
-	for _, field := range []string{h.created, h.by} {
-		b = append(binary.AppendUvarint(b, uint64(len(field))), field...)
-	}
-	return b
+func updateKey(space byte, seq uint64, id string) []byte {
+	return append(binary.BigEndian.AppendUint64([]byte{space}, seq), id...)
 }
 
 var errHeader = errors.New("a stored document is damaged")
-
-func parseHeader(b []byte) (h header, body []byte, err error) {
-	if len(b) < 16 {
-		return h, nil, errHeader
-	}
-	h.seq, h.revision, b = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), b[16:]
-	for _, field := range []*string{&h.created, &h.by} {
-		n, size := binary.Uvarint(b)
-		if size <= 0 || uint64(len(b)-size) < n {
-			return h, nil, errHeader
-		}
-		*field, b = string(b[size:size+int(n)]), b[size+int(n):]
-	}
-	return h, b, nil
-}

@@ -59,7 +59,7 @@ func (n *Node) openGateway(ctx context.Context) error {
 func (n *Node) deps() api.Deps {
 	c := n.config()
 	return api.Deps{
-		Version: n.opts.Version, Log: n.log,
+		Version: n.opts.Version, Log: n.log, Zone: func() *time.Location { return n.config().Runtime.SchedulesTimezone },
 		Healthy: n.ready, Ready: n.ready,
 		Config: func() any {
 			loaded := n.opts.Settings.Get()
@@ -70,7 +70,9 @@ func (n *Node) deps() api.Deps {
 		Checks: n.checks.table(), ReadinessTTL: c.HTTP.ReadinessCacheTTL,
 		InternalURL: c.HTTP.InternalAPIURL, InternalKey: func() string { return n.config().Core.InternalAPIKey.Reveal() },
 		Transport: n.self,
-		ReadModel: n.models, Keeper: n.models, Workspaces: commands.Workspaces{Engine: n.engine},
+		ReadModel: n.models, Keeper: n.models, Workspaces: n.places.workspaces,
+		Content: n.places.content, Library: n.places.library, Vault: n.places.vault, Files: n.filesDeps(),
+		Apps: n.places.apps, Shelf: n.places.library.shelf,
 		APIKeys: commands.APIKeys{Engine: n.engine, Now: time.Now},
 		Access:  n.people.identity, SigningKeys: n.people.keys, LastUsed: n.people.used.At,
 		Claim: n.claim, Accounts: n.people.accounts, Sessions: n.people.sessions, CSRFToken: n.people.identity.CSRFToken,

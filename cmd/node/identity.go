@@ -44,7 +44,7 @@ type people struct {
 // the background.
 func (n *Node) openIdentity(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		n.openBox, n.openSessions, n.openSigning, n.openAccounts, n.openAccess, n.openSignIn, n.ensureFirst,
+		n.openBox, n.openSessions, n.openSigning, n.openPlaces, n.openFiles, n.openAccounts, n.openAccess, n.openSignIn, n.ensureFirst,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -57,6 +57,8 @@ func (n *Node) openIdentity(ctx context.Context) error {
 	n.work("sessions", n.people.sessions.Run)
 	n.work("last uses", n.people.used.Run)
 	n.work("master keys", n.reseal)
+	n.work("write locks", n.expireLocks)
+	n.work("files", n.sweepFiles)
 	return nil
 }
 
@@ -227,7 +229,7 @@ func (n *Node) first(ctx context.Context) error {
 	if err := n.people.box.Ensure(ctx, n.people.checks); err != nil {
 		return err
 	}
-	if err := (commands.Workspaces{Engine: n.engine}).EnsurePlatform(ctx); err != nil {
+	if err := n.places.workspaces.EnsurePlatform(ctx); err != nil {
 		return err
 	}
 	if err := n.people.keys.EnsureStarted(ctx); err != nil {

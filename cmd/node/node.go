@@ -57,6 +57,7 @@ type Node struct {
 	models *projections.Models
 	engine *commands.Engine
 	people people
+	places *places
 	egress *egress.Egress
 
 	keysInDir bool // the master keys lie in the data directory

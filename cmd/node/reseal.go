@@ -43,6 +43,9 @@ func (n *Node) resealAll(ctx context.Context) error {
 	if _, err := n.people.keys.Upkeep(ctx); err != nil { // its private parts
 		return err
 	}
+	if err := n.places.vault.Reseal(ctx); err != nil { // the keys of workspaces
+		return err
+	}
 	var all []projections.User
 	err = n.models.View(func(r projections.Reader) (err error) {
 		all, _, err = projections.Users{}.Search(r, projections.UserQuery{})

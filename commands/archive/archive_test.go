@@ -133,7 +133,7 @@ func TestLocateKnowsWhatIsManaged(t *testing.T) {
 func TestManyWorkspacesInOneArchive(t *testing.T) {
 	t.Parallel()
 	inner := zipped(t, tree(map[string]string{"index.yml": "name: A\n"}))
-	bulk := archive.Bulk{WorkspaceIDs: []string{"b", "a"}, PublishApps: []string{"mailer"}, Archives: map[string][]byte{"a": inner, "b": inner}}
+	bulk := archive.Bulk{WorkspaceIDs: []string{"b", "a"}, PublishApps: []archive.BulkApp{{WorkspaceID: "a", Slug: "mailer"}}, Archives: map[string][]byte{"a": inner, "b": inner}}
 	var b, again bytes.Buffer
 	require.NoError(t, bulk.WriteZip(&b))
 	require.NoError(t, bulk.WriteZip(&again))

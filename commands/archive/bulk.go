@@ -10,15 +10,22 @@ import (
 
 // Bulk is an archive of many workspaces.
 type Bulk struct {
-	WorkspaceIDs []string // in the order in which they can be imported
-	PublishApps  []string // slugs of the apps to publish after it
+	WorkspaceIDs []string  // in the order in which they can be imported
+	PublishApps  []BulkApp // the apps to publish after it
 	Archives     map[string][]byte
+}
+
+// BulkApp is an app that one of the workspaces publishes.
+type BulkApp struct {
+	WorkspaceID string `json:"workspaceId"`
+	Slug        string `json:"slug"`
+	Name        string `json:"name,omitempty"`
 }
 
 // bulkIndex is the file BulkName.
 type bulkIndex struct {
-	WorkspaceIDs []string `json:"workspaceIds"`
-	PublishApps  []string `json:"publishApps"`
+	WorkspaceIDs []string  `json:"workspaceIds"`
+	PublishApps  []BulkApp `json:"publishApps"`
 }
 
 func bulkEntry(id string) string { return "workspaces/" + id + ".zip" }
@@ -31,7 +38,7 @@ func (b Bulk) WriteZip(w io.Writer) error {
 		index.WorkspaceIDs = []string{}
 	}
 	if index.PublishApps == nil {
-		index.PublishApps = []string{}
+		index.PublishApps = []BulkApp{}
 	}
 	text, err := json.Marshal(index)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"svc/domain/accesstoken"
 	"svc/domain/activity"
 	"svc/domain/apikey"
+	"svc/domain/app"
+	"svc/domain/file"
 	"svc/domain/keyring"
 	"svc/domain/name"
 	"svc/domain/session"
@@ -38,9 +40,38 @@ func Table() []domain.Fact {
 		domain.Describe[session.Ended](domain.State, "A session ended before its time."),
 		domain.Describe[workspace.Created](domain.State, "A workspace was created."),
 		domain.Describe[workspace.Updated](domain.State, "Settings of a workspace changed."),
+		domain.Describe[workspace.Configured](domain.State, "The config of a workspace changed."),
+		domain.Describe[workspace.BlocksUpdated](domain.State, "The blocks of a workspace changed."),
+		domain.Describe[workspace.EventsUpdated](domain.State, "The event types of a workspace changed."),
+		domain.Describe[workspace.Duplicated](domain.State, "A workspace was made as a copy of another."),
+		domain.Describe[workspace.Deleted](domain.State, "A workspace was deleted; it can be brought back for a while."),
+		domain.Describe[workspace.Undeleted](domain.State, "A deleted workspace was brought back."),
+		domain.Describe[workspace.Staged](domain.State, "Documents of a large import were put down; the import takes them up."),
+		domain.Describe[workspace.Imported](domain.State, "An import switched the content of a workspace in one step."),
+		domain.Describe[workspace.Restored](domain.State, "An earlier content of a workspace was put back."),
+		domain.Describe[workspace.SecretsUpdated](domain.State, "Secrets of a workspace were set or removed."),
+		domain.Describe[workspace.Locked](domain.State, "A workspace was locked for writing."),
+		domain.Describe[workspace.Unlocked](domain.State, "The write lock of a workspace ended."),
+		domain.Describe[workspace.Published](domain.State, "A version of a workspace was saved to a repository."),
+		domain.Describe[workspace.AutomationCreated](domain.State, "An automation was created."),
+		domain.Describe[workspace.AutomationUpdated](domain.State, "An automation was changed or renamed."),
+		domain.Describe[workspace.AutomationDeleted](domain.State, "An automation was deleted."),
+		domain.Describe[workspace.PageCreated](domain.State, "A page was created."),
+		domain.Describe[workspace.PageUpdated](domain.State, "A page was changed or renamed."),
+		domain.Describe[workspace.PageDeleted](domain.State, "A page was deleted."),
+		domain.Describe[workspace.PageShared](domain.State, "A page was shared with somebody, or shared otherwise than before."),
+		domain.Describe[workspace.PageUnshared](domain.State, "A page is no longer shared with somebody."),
+		domain.Describe[workspace.Installed](domain.State, "An app was installed in a workspace."),
+		domain.Describe[workspace.InstanceConfigured](domain.State, "An app instance was changed or renamed."),
+		domain.Describe[workspace.Uninstalled](domain.State, "An app instance was removed."),
 		domain.Describe[workspace.Secured](domain.State, "The security document of a workspace was replaced."),
 		domain.Describe[workspace.Shared](domain.State, "A workspace was shared with somebody, or shared otherwise than before."),
 		domain.Describe[workspace.Unshared](domain.State, "A workspace is no longer shared with somebody."),
+		domain.Describe[file.Uploaded](domain.State, "A file was uploaded to a workspace."),
+		domain.Describe[file.Updated](domain.State, "The name, the terms or the content of a file changed."),
+		domain.Describe[file.Deleted](domain.State, "A file was deleted, by somebody or because its time was over."),
+		domain.Describe[app.Published](domain.State, "A workspace was published as an app, or a new version of it."),
+		domain.Describe[app.Deleted](domain.State, "An app is published no more."),
 		domain.Describe[apikey.Created](domain.State, "An API key was made in a workspace."),
 		domain.Describe[apikey.Updated](domain.State, "What an API key may do, its name or its time changed."),
 		domain.Describe[apikey.Deleted](domain.State, "An API key was revoked."),

@@ -87,7 +87,7 @@ func TestDocsNameEveryTypeAndItsFields(t *testing.T) {
 		require.Contains(t, page, "\n### "+f.Name+"\n")
 	}
 	for _, row := range []string{
-		"| `workspace.settings.labels` | list of text, optional |",
+		"| `fromWorkspace.slug` | text |",
 		"| `details` | object, optional |",
 		"| `source.http.method` | text, optional |",
 		"| `source.automationDepth` | whole number, optional |",

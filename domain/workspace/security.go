@@ -5,11 +5,15 @@ import (
 
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/document"
 )
 
 type (
-	// Secure replaces the security document.
-	Secure struct{ Security access.Security }
+	// Secure replaces the security document. Source is how it was written.
+	Secure struct {
+		Security access.Security
+		Source   *document.Map
+	}
 	// Share lets a target do something, in place of what it could by an earlier
 	// entry.
 	Share struct{ Entry access.Share }
@@ -25,23 +29,18 @@ func (Unshare) workspaceCommand() {}
 func ClientID(workspaceID string) string { return "workspace-" + workspaceID }
 
 func secure(s State, c Secure) ([]domain.Event, error) {
-	if s.ID == "" {
-		return nil, noWorkspace()
-	}
 	c.Security.Authentication.ClientID = ClientID(s.ID)
 	if err := c.Security.Validate(s.Shares); err != nil {
 		return nil, err
 	}
-	if domain.Same(s.Security, c.Security) {
+	before := SecurityChange{s.Security, s.SecuritySource}.Document()
+	if document.Equal(before, SecurityChange(c).Document()) {
 		return nil, nil
 	}
 	return []domain.Event{Secured(c)}, nil
 }
 
 func share(s State, c Share) ([]domain.Event, error) {
-	if s.ID == "" {
-		return nil, noWorkspace()
-	}
 	policy, err := access.Compile(s.ID, s.Security)
 	if err != nil {
 		return nil, err
@@ -59,13 +58,9 @@ func share(s State, c Share) ([]domain.Event, error) {
 }
 
 func unshare(s State, c Unshare) ([]domain.Event, error) {
-	if s.ID == "" {
-		return nil, noWorkspace()
-	}
 	i := indexOf(s.Shares, c.Target)
 	if i < 0 {
-		return nil, domain.Refuse(domain.CodeNotFound, "it is not shared with this target").
-			With("resource", "permission").With("id", c.Target)
+		return nil, notShared(c.Target)
 	}
 	if err := keepsOwner(s, access.DropShare(s.Shares, c.Target)); err != nil {
 		return nil, err
@@ -84,6 +79,10 @@ func keepsOwner(s State, next []access.Share) error {
 // indexOf returns where the entry of a target is, or -1.
 func indexOf(shares []access.Share, target string) int {
 	return slices.IndexFunc(shares, func(s access.Share) bool { return s.Target.String() == target })
+}
+
+func notShared(target string) error {
+	return domain.Refuse(domain.CodeNotFound, "it is not shared with this target").With("resource", "permission").With("id", target)
 }
 
 func noWorkspace() error { return domain.Refuse(domain.CodeNotFound, "there is no such workspace") }

@@ -1,41 +1,42 @@
-// Package workspace holds the rules of a workspace: its settings today, its
-// content, write lock and sync state as they come, all in one aggregate so that
+// Package workspace holds the rules of a workspace: its settings, the manifest of
+// its content, its write lock, secrets and shares, all in one aggregate so that
 // they can never disagree.
 package workspace
 
 import (
-	"slices"
-	"unicode/utf8"
-
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/document"
 )
 
 // Decider is the rule of the workspace aggregate.
-var Decider = domain.Decider[State, Command]{Kind: "workspace", Version: 2, Decide: decide, Evolve: evolve}
+var Decider = domain.Decider[State, Command]{Kind: "workspace", Version: 3, Decide: decide, Evolve: evolve}
 
 // Stream returns the stream of the workspace with this id. A workspace is its
 // own scope.
 func Stream(id string) domain.StreamID { return Decider.Stream(id, id) }
 
-// Settings are what an owner may set of a workspace.
-type Settings struct {
-	Name        string   `json:"name"`
-	Description string   `json:"description,omitempty"`
-	Photo       string   `json:"photo,omitempty"`
-	Labels      []string `json:"labels,omitempty"`
-}
-
 // State is a workspace. The zero State is one that does not exist.
 type State struct {
-	ID       string          `json:"id"`
-	Settings Settings        `json:"settings"`
-	Security access.Security `json:"security,omitzero"`
-	Shares   []access.Share  `json:"shares,omitempty"` // one for each target
+	ID             string          `json:"id"`
+	Settings       Settings        `json:"settings"`
+	Security       access.Security `json:"security,omitzero"`
+	SecuritySource *document.Map   `json:"securitySource,omitempty"`
+	Shares         []access.Share  `json:"shares,omitempty"` // one for each target
+
+	Items   map[string]Item   `json:"items,omitempty"`   // the content, by path
+	Secrets map[string]Secret `json:"secrets,omitempty"` // by name
+	Stage   string            `json:"stage,omitempty"`   // name of what is put down
+	Staged  []Entry           `json:"staged,omitempty"`
+
+	Lock    *Lock  `json:"lock,omitempty"`
+	Epoch   uint64 `json:"epoch,omitempty"` // of the last lock
+	Deleted *Gone  `json:"deleted,omitempty"`
 
 	// Revisions count the changes of each object that has an ETag.
 	Revision         uint64 `json:"revision"` // of the settings
 	SecurityRevision uint64 `json:"securityRevision"`
+	Changes          uint64 `json:"changes"` // of documents
 }
 
 // Command is what can be asked of a workspace.
@@ -48,31 +49,76 @@ type (
 		ID       string
 		Owner    string // "": nobody owns it
 		Settings Settings
+		Security *SecurityChange // nil: that of a new workspace
+		Entries  []Entry
+		Stage    string
+		From     *Named  // the workspace it is a copy of
+		Import   *Import // what an import that makes it tells
 	}
-	// Update replaces the settings named by its non-nil fields.
+	// Update replaces the settings that Patch names; null removes one. Credentials,
+	// when the patch has repositories, are theirs.
 	Update struct {
-		Name        *string
-		Description *string
-		Photo       *string
-		Labels      *[]string
+		Patch       *document.Map
+		Credentials map[string][]byte
+	}
+	// PutBlock sets one block; nil removes it.
+	PutBlock struct {
+		Slug  string
+		Block *document.Map
 	}
 )
 
-func (Create) workspaceCommand() {}
-func (Update) workspaceCommand() {}
+func (Create) workspaceCommand()   {}
+func (Update) workspaceCommand()   {}
+func (PutBlock) workspaceCommand() {}
 
 func decide(s State, cmd Command) ([]domain.Event, error) {
 	switch c := cmd.(type) {
 	case Create:
 		return create(s, c)
+	case Undelete:
+		return undelete(s, c)
+	case Stage:
+		return stage(s, c)
+	}
+	if s.ID == "" || s.Deleted != nil {
+		return nil, noWorkspace()
+	}
+	switch c := cmd.(type) {
 	case Update:
 		return update(s, c)
+	case PutBlock:
+		return putBlock(s, c)
+	case Save:
+		return save(s, c)
+	case Remove:
+		return remove(s, c)
+	case Replace:
+		return replace(s, c)
 	case Secure:
 		return secure(s, c)
 	case Share:
 		return share(s, c)
 	case Unshare:
 		return unshare(s, c)
+	case SharePage:
+		return sharePage(s, c)
+	case UnsharePage:
+		return unsharePage(s, c)
+	case SetSecrets:
+		return setSecrets(s, c)
+	case TakeLock:
+		return takeLock(s, c)
+	case Release:
+		return release(s, c)
+	case Clear:
+		return clearLock(s)
+	case Expire:
+		return expire(s, c)
+	case Push:
+		return push(c)
+	case Delete:
+		return deleteIt(s, c)
 	default:
 		return nil, domain.Refuse(domain.CodeInternal, "workspace: unknown command %T", cmd)
 	}
@@ -89,99 +135,129 @@ func create(s State, c Create) ([]domain.Event, error) {
 	if err := c.Settings.validate(); err != nil {
 		return nil, err
 	}
-	made := Created{Workspace: Snapshot{ID: c.ID, Settings: c.Settings}, Security: access.Default(c.ID)}
-	made.Security.Authentication.ClientID = ClientID(c.ID)
+	if c.From == nil && c.Import == nil {
+		var err error
+		if c.Settings.Config, err = keepSecrets(nil, c.Settings.Config); err != nil {
+			return nil, err
+		}
+	}
+	made := Created{
+		Workspace: Snapshot{ID: c.ID, Settings: c.Settings}, Security: access.Default(c.ID),
+		Entries: c.Entries, Stage: c.Stage,
+	}
 	if c.Owner != "" {
 		made.Shares = []access.Share{access.OwnedBy(c.Owner)}
 	}
-	return []domain.Event{made}, nil
+	if c.Security != nil {
+		made.Security, made.Source = c.Security.Security, c.Security.Source
+		if err := made.Security.Validate(made.Shares); err != nil {
+			return nil, err
+		}
+	}
+	made.Security.Authentication.ClientID = ClientID(c.ID)
+	if c.Stage != "" && c.Stage != s.Stage {
+		return nil, superseded()
+	}
+	events := []domain.Event{made}
+	if c.From != nil {
+		events = append(events, Duplicated{made.Workspace, *c.From})
+	}
+	if c.Import != nil {
+		c.Import.Workspace = Named{ID: c.ID, Slug: c.Settings.Slug, Name: c.Settings.Name}
+		events = append(events, Imported{Import: *c.Import})
+	}
+	return events, nil
 }
 
 func update(s State, c Update) ([]domain.Event, error) {
-	if s.ID == "" {
-		return nil, noWorkspace()
-	}
 	next := s.Settings
-	set(&next.Name, c.Name)
-	set(&next.Description, c.Description)
-	set(&next.Photo, c.Photo)
-	set(&next.Labels, c.Labels)
+	if err := next.change(c.Patch); err != nil {
+		return nil, err
+	}
+	if _, given := c.Patch.Get("config"); given {
+		var err error
+		if next.Config, err = keepSecrets(s.Settings.Config, next.Config); err != nil {
+			return nil, err
+		}
+	}
+	if _, given := c.Patch.Get("repositories"); given {
+		next.Credentials = c.Credentials
+	}
+	return settle(s, next)
+}
+
+// settle is the event of new settings: it names what changed when that is one
+// thing that has an event of its own.
+func settle(s State, next Settings) ([]domain.Event, error) {
 	if next.equal(s.Settings) {
 		return nil, nil
 	}
 	if err := next.validate(); err != nil {
 		return nil, err
 	}
-	return []domain.Event{Updated{Workspace: Snapshot{ID: s.ID, Settings: next}}}, nil
+	now := Snapshot{ID: s.ID, Settings: next}
+	but := func(change func(*Settings)) bool {
+		a, b := s.Settings, next
+		change(&a)
+		change(&b)
+		return a.equal(b)
+	}
+	switch {
+	case but(func(x *Settings) { x.Config = nil }):
+		return []domain.Event{Configured{now, s.Settings.Config}}, nil
+	case but(func(x *Settings) { x.Blocks = nil }):
+		return []domain.Event{BlocksUpdated{now}}, nil
+	case but(func(x *Settings) { x.Events = nil }):
+		return []domain.Event{EventsUpdated{now}}, nil
+	}
+	ev := Updated{Workspace: now, Aside: next.sameContent(s.Settings)}
+	if next.Slug != s.Settings.Slug {
+		ev.OldSlug = s.Settings.Slug
+	}
+	return []domain.Event{ev}, nil
 }
 
-func set[T any](to *T, from *T) {
-	if from != nil {
-		*to = *from
+func putBlock(s State, c PutBlock) ([]domain.Event, error) {
+	next := s.Settings
+	if next.Blocks = s.Settings.Blocks.Copy(); c.Block != nil {
+		next.Blocks.Set(c.Slug, c.Block)
+		return settle(s, next)
 	}
+	if _, known := next.Blocks.Get(c.Slug); !known {
+		return nil, domain.Refuse(domain.CodeNotFound, "there is no such block").With("resource", "block").With("id", c.Slug)
+	}
+	if next.Blocks.Delete(c.Slug); next.Blocks.Len() == 0 {
+		next.Blocks = nil
+	}
+	return settle(s, next)
 }
 
 func evolve(s State, ev domain.Event) State {
 	switch e := ev.(type) {
 	case Created:
-		return State{
-			ID: e.Workspace.ID, Settings: e.Workspace.Settings, Security: e.Security, Shares: e.Shares,
-			Revision: 1, SecurityRevision: 1,
-		}
-	case Updated:
-		s.Settings = e.Workspace.Settings
-		s.Revision++
-	case Secured:
-		s.Security = e.Security
-		s.SecurityRevision++
+		s.ID, s.Shares = e.Workspace.ID, e.Shares
 	case Shared:
 		s.Shares = access.PutShare(s.Shares, access.Share{Target: e.Target, Permissions: e.Permissions})
 	case Unshared:
 		s.Shares = access.DropShare(s.Shares, e.Target.String())
+	case PageShared:
+		s = s.pageShared(e)
+	case PageUnshared:
+		s = s.pageUnshared(e)
+	case SecretsUpdated:
+		s = s.secretsUpdated(e)
+	case Staged:
+		s = s.staged(e)
+	case Locked:
+		s.Epoch = e.Epoch
+		s.Lock = &Lock{Reason: e.Reason, LockedBy: e.LockedBy, LockedAt: e.LockedAt, ExpiresAt: e.ExpiresAt, Epoch: e.Epoch, Operation: e.Operation}
+	case Unlocked:
+		s.Lock = nil
+	case Deleted:
+		s.Deleted = &Gone{At: e.DeletedAt, Until: e.RestorableUntil}
+	case Undeleted:
+		s.Deleted = nil
 	}
-	return s
-}
-
-func (a Settings) equal(b Settings) bool {
-	return a.Name == b.Name && a.Description == b.Description && a.Photo == b.Photo && slices.Equal(a.Labels, b.Labels)
-}
-
-// validate lists every setting that the contract does not allow.
-func (a Settings) validate() error {
-	var errs []domain.FieldError
-	if a.Name == "" || !domain.IsLine(a.Name, 60) {
-		errs = append(errs, domain.FieldError{Field: "name", Message: "must be 1 to 60 characters without control characters"})
-	}
-	if !utf8.ValidString(a.Description) || utf8.RuneCountInString(a.Description) > maxDescription {
-		errs = append(errs, domain.FieldError{Field: "description", Message: "must be at most 10000 characters of UTF-8"})
-	}
-	if a.Photo != "" && !domain.IsPicture(a.Photo) {
-		errs = append(errs, domain.FieldError{Field: "photo", Message: "must be an http or https URL or a path that begins with /, of at most 2048 characters"})
-	}
-	for _, l := range a.Labels {
-		if !isLabel(l) {
-			errs = append(errs, domain.FieldError{Field: "labels", Message: "a label is 2 to 60 characters of 0-9 A-Z a-z . _ : -"})
-			break
-		}
-	}
-	if len(errs) > 0 {
-		return domain.Invalid(errs...)
-	}
-	return nil
-}
-
-// maxDescription is the longest description, in characters.
-const maxDescription = 10000
-
-func isLabel(s string) bool {
-	if len(s) < 2 || len(s) > 60 {
-		return false
-	}
-	for _, r := range s {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		if !letter && r != '.' && r != '_' && r != ':' && r != '-' {
-			return false
-		}
-	}
-	return true
+	d, _ := DeltaOf(ev)
+	return s.apply(d)
 }

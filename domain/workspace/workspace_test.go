@@ -13,6 +13,7 @@ import (
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/catalog"
+	"svc/domain/document"
 	"svc/domain/domaintest"
 	"svc/domain/workspace"
 )
@@ -22,7 +23,7 @@ type scenario = domaintest.Scenario[workspace.State, workspace.Command]
 const id = "aB3dE6g"
 
 var (
-	shop    = workspace.Settings{Name: "Shop", Description: "sells", Labels: []string{"core"}}
+	shop    = workspace.Settings{Name: "Shop", Description: document.InEveryLanguage("sells"), Labels: []string{"core"}}
 	created = born(id, shop)
 	made    = []domain.Event{created}
 )
@@ -39,10 +40,15 @@ func updated(s workspace.Settings) []domain.Event {
 	return []domain.Event{workspace.Updated{Workspace: workspace.Snapshot{ID: id, Settings: s}}}
 }
 
+// patch changes settings.
+func patch(pairs ...document.Pair) workspace.Command {
+	return workspace.Update{Patch: document.MapOf(pairs...)}
+}
+
 func create(s workspace.Settings) workspace.Command { return workspace.Create{ID: id, Settings: s} }
 
 func TestWorkspace(t *testing.T) {
-	renamed := workspace.Settings{Name: "Store", Description: "sells", Labels: []string{"core"}}
+	renamed := workspace.Settings{Name: "Store", Description: document.InEveryLanguage("sells"), Labels: []string{"core"}}
 	bare := workspace.Settings{Name: "Shop"}
 	for name, sc := range map[string]scenario{
 		"a workspace is created with its settings": {
@@ -74,32 +80,32 @@ func TestWorkspace(t *testing.T) {
 			When: create(workspace.Settings{Name: "a", Labels: []string{"сore"}}), Refuse: domain.CodeValidation,
 		},
 		"a description of ten thousand characters is long enough": {
-			Given: made, When: workspace.Update{Description: new(strings.Repeat("é", 10000))},
-			Then: updated(workspace.Settings{Name: "Shop", Description: strings.Repeat("é", 10000), Labels: []string{"core"}}),
+			Given: made, When: patch(document.Pair{Key: "description", Value: strings.Repeat("é", 10000)}),
+			Then: updated(workspace.Settings{Name: "Shop", Description: document.InEveryLanguage(strings.Repeat("é", 10000)), Labels: []string{"core"}}),
 		},
 		"a longer description is too long": {
-			Given: made, When: workspace.Update{Description: new(strings.Repeat("é", 10001))}, Refuse: domain.CodeValidation,
+			Given: made, When: patch(document.Pair{Key: "description", Value: strings.Repeat("é", 10001)}), Refuse: domain.CodeValidation,
 		},
 		"what does not exist is not updated": {
-			When: workspace.Update{Name: new("Store")}, Refuse: domain.CodeNotFound,
+			When: patch(document.Pair{Key: "name", Value: "Store"}), Refuse: domain.CodeNotFound,
 		},
 		"an update changes what it names and nothing else": {
-			Given: made, When: workspace.Update{Name: new("Store")}, Then: updated(renamed),
+			Given: made, When: patch(document.Pair{Key: "name", Value: "Store"}), Then: updated(renamed),
 		},
 		"an update with the same values records nothing": {
-			Given: made, When: workspace.Update{Name: new("Shop"), Labels: new([]string{"core"})},
+			Given: made, When: patch(document.Pair{Key: "name", Value: "Shop"}, document.Pair{Key: "labels", Value: []any{"core"}}),
 		},
 		"an update that names nothing records nothing": {
-			Given: made, When: workspace.Update{},
+			Given: made, When: patch(),
 		},
 		"an optional setting is removed by an empty value": {
-			Given: made, When: workspace.Update{Description: new(""), Labels: new([]string(nil))}, Then: updated(bare),
+			Given: made, When: patch(document.Pair{Key: "description", Value: nil}, document.Pair{Key: "labels", Value: nil}), Then: updated(bare),
 		},
 		"an update that would break the rules is refused whole": {
-			Given: made, When: workspace.Update{Description: new("new"), Name: new("")}, Refuse: domain.CodeValidation,
+			Given: made, When: patch(document.Pair{Key: "description", Value: "new"}, document.Pair{Key: "name", Value: ""}), Refuse: domain.CodeValidation,
 		},
 		"the last word counts": {
-			Given: append(append(made[:1:1], updated(renamed)...), updated(shop)...), When: workspace.Update{Name: new("Store")}, Then: updated(renamed),
+			Given: append(append(made[:1:1], updated(renamed)...), updated(shop)...), When: patch(document.Pair{Key: "name", Value: "Store"}), Then: updated(renamed),
 		},
 		"part of a commit that never counted changes nothing": {
 			Given: []domain.Event{domain.Void{Name: "workspaces.created"}}, When: create(shop), Then: made,
@@ -209,18 +215,18 @@ func scripted(b byte, name, label string) workspace.Command {
 	if b&7 == 0 {
 		return workspace.Create{ID: id, Settings: workspace.Settings{Name: name}}
 	}
-	var u workspace.Update
+	u := document.MapOf()
 	if b&1 != 0 {
-		u.Name = new(strings.Repeat(name, 1+int(b>>6)))
+		u.Set("name", strings.Repeat(name, 1+int(b>>6)))
 	}
 	if b&2 != 0 {
-		u.Labels = new([]string{label, strings.Repeat("l", int(b>>3))})
+		u.Set("labels", []any{label, strings.Repeat("l", int(b>>3))})
 	}
 	if b&4 != 0 {
-		u.Description = new(name + label)
-		u.Labels = new([]string{"plain"})
+		u.Set("description", name+label)
+		u.Set("labels", []any{"plain"})
 	}
-	return u
+	return workspace.Update{Patch: u}
 }
 
 var label = regexp.MustCompile(`^[0-9A-Za-z._:-]{2,60}$`)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -205,7 +206,7 @@ func TestAReopenedLogThatIsShorterIsNotWrittenTo(t *testing.T) {
 func TestAFullStoreIsNotABrokenOne(t *testing.T) {
 	s := openHere(t, Options{MaxSize: 4 << 20})
 	id, last := newAggregate(), uint64(0)
-	big := workspace.Created{Workspace: workspace.Snapshot{ID: "w", Settings: workspace.Settings{Description: string(make([]byte, 100_000))}}}
+	big := workspace.Created{Workspace: workspace.Snapshot{ID: "w", Settings: workspace.Settings{Photo: strings.Repeat("a", 100_000)}}}
 	var err error
 	for range 200 {
 		var r eventstore.Receipt

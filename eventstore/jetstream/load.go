@@ -48,12 +48,17 @@ func (s *Store) Load(ctx context.Context, id domain.StreamID, after uint64) ([]d
 	}
 }
 
-// loadedOnDisk waits until the events are on disk.
+// loadedOnDisk waits until the events are on disk. From then on they are known.
 func (s *Store) loadedOnDisk(ctx context.Context, events []domain.Recorded) error {
 	if len(events) == 0 {
 		return nil
 	}
-	return s.onDisk(ctx, string(domain.State), events[len(events)-1].Seq)
+	last := events[len(events)-1].Seq
+	err := s.onDisk(ctx, string(domain.State), last)
+	if err == nil {
+		s.saw(domain.State, last)
+	}
+	return err
 }
 
 // leastLoad returns the sequence up to which a load must reach. Runs of

@@ -122,7 +122,8 @@ func (s *Store) Durable(log domain.Log) uint64 {
 }
 
 // Known returns how far the logs reach as far as this node has seen: what it
-// appended itself, what its readers were handed, and what Refresh learned.
+// appended itself, what its readers were handed or loaded, and what Refresh
+// learned.
 func (s *Store) Known() domain.Position {
 	return domain.Position{State: s.known[0].Load(), Activity: s.known[1].Load()}
 }

@@ -8,11 +8,14 @@ import (
 
 	"svc/commands"
 	"svc/commands/accounts"
+	"svc/commands/apps"
+	"svc/commands/content"
 	"svc/commands/sessions"
 	"svc/commands/signing"
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/apikey"
+	"svc/domain/document"
 	"svc/domain/workspace"
 	"svc/http/gateway"
 	"svc/http/oidc"
@@ -22,9 +25,10 @@ import (
 // Deps are what the handlers ask of the rest of the platform. Every field
 // without a default is required.
 type Deps struct {
-	Version string           // of the build, for GET /
-	Now     func() time.Time // default time.Now
-	Log     *slog.Logger     // default slog.Default
+	Version string                // of the build, for GET /
+	Now     func() time.Time      // default time.Now
+	Log     *slog.Logger          // default slog.Default
+	Zone    func() *time.Location // of schedules; default UTC
 
 	Healthy     func() bool      // whether everything works: GET / says ok or degraded
 	Ready       func() bool      // whether the log and the read model are usable, for /readyz
@@ -43,6 +47,11 @@ type Deps struct {
 	ReadModel  ReadModel
 	Keeper     Keeper
 	Workspaces Workspaces
+	Content    *content.Content
+	Library    content.Library // documents of workspaces, at any time
+	Vault      Vault
+	Apps       Apps        // published workspaces
+	Shelf      *apps.Shelf // what they consist of
 	APIKeys    Keys
 
 	Access      Access
@@ -58,6 +67,7 @@ type Deps struct {
 	CSRFToken func(sessionID string) string // what a cookie of the session must come with
 	Blobs     Blobs                         // keeps pictures
 	OIDC      *oidc.Service                 // answers its own routes
+	Files     FilesDeps                     // files of workspaces
 }
 
 // Sessions finds live sessions. It is a *sessions.Sessions.
@@ -99,6 +109,19 @@ type Access interface {
 	Readable(c gateway.Caller, r projections.Reader) func(workspaceID string) (*access.Rights, bool, error)
 }
 
+// Vault seals and opens what belongs to a workspace and must not be read. It is a
+// *vault.Vault.
+type Vault interface {
+	Seal(ctx context.Context, workspaceID string, plain []byte, purpose string) ([]byte, error)
+	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
+}
+
+// Apps publishes workspaces. It is an apps.Apps.
+type Apps interface {
+	Publish(ctx context.Context, p apps.Publication) (done apps.App, first bool, err error)
+	Delete(ctx context.Context, slug, workspaceID string) (apps.App, error)
+}
+
 // Keys changes API keys. It is a commands.APIKeys.
 type Keys interface {
 	Create(ctx context.Context, workspaceID string, terms apikey.Terms) (made commands.APIKey, value string, err error)
@@ -129,15 +152,20 @@ type Keeper interface {
 	Verify(ctx context.Context, progress projections.Progress) (projections.VerifyReport, error)
 }
 
-// Workspaces changes workspaces. It is a commands.Workspaces.
+// Workspaces changes workspaces. It is a commands.Workspaces. An ifMatch that is
+// not empty must be the tag of what is changed.
 type Workspaces interface {
 	Create(ctx context.Context, settings workspace.Settings) (commands.Workspace, error)
-	// Update refuses when ifMatch, unless empty, is not the workspace's tag.
-	Update(ctx context.Context, id string, change workspace.Update, ifMatch string) (commands.Workspace, error)
-	// Secure refuses when ifMatch, unless empty, is not the document's tag.
-	Secure(ctx context.Context, id string, security access.Security, ifMatch string) (commands.Workspace, error)
+	Update(ctx context.Context, id string, patch *document.Map, ifMatch string) (commands.Workspace, error)
+	PutBlock(ctx context.Context, id, slug string, block *document.Map, ifMatch string) (commands.Workspace, error)
+	Secure(ctx context.Context, id string, security access.Security, source *document.Map, ifMatch string) (commands.Workspace, error)
 	Share(ctx context.Context, id string, entry access.Share) (commands.Workspace, error)
 	Unshare(ctx context.Context, id, target string) (commands.Workspace, error)
+	Delete(ctx context.Context, id, ifMatch string) (commands.Workspace, error)
+	Undelete(ctx context.Context, id, slug string) (commands.Workspace, error)
+	Lock(ctx context.Context, id, reason string) (commands.Workspace, error)
+	Unlock(ctx context.Context, id string) (commands.Workspace, error)
+	SetSecrets(ctx context.Context, id string, change workspace.SetSecrets) (commands.Workspace, error)
 }
 
 func (d Deps) withDefaults() Deps {
@@ -146,6 +174,9 @@ func (d Deps) withDefaults() Deps {
 	}
 	if d.Log == nil {
 		d.Log = slog.Default()
+	}
+	if d.Zone == nil {
+		d.Zone = func() *time.Location { return time.UTC }
 	}
 	if d.Transport == nil {
 		d.Transport = &http.Transport{MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute}

@@ -18,6 +18,7 @@ import (
 
 	"svc/commands"
 	"svc/domain"
+	"svc/domain/access"
 	"svc/domain/catalog"
 	"svc/domain/workspace"
 	"svc/eventstore/jetstream"
@@ -74,6 +75,7 @@ func openBehind(t *testing.T, other func(*gateway.Options), changes ...func(*api
 		Metrics:     http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") }),
 		InternalURL: strings.Replace(h.url, "http://", "http://me:hunter2@", 1) + "/v2", InternalKey: func() string { return internalKey },
 		Transport: transport, ReadModel: h.models, Keeper: h.models, Workspaces: commands.Workspaces{Engine: engine},
+		Access: people{},
 	}
 	for _, change := range changes {
 		change(&deps)
@@ -209,7 +211,11 @@ func (people) Authenticate(_ context.Context, c gateway.Credentials) (gateway.Ca
 }
 
 func (people) Authorize(_ context.Context, c gateway.Caller, p gateway.Permission, id string) (gateway.Grant, error) {
-	grant := gateway.Grant{InWorkspace: true, WorkspaceID: id}
+	rights, _, err := people{}.RightsOf(access.Principal{UserID: c.UserID}, id)
+	if err != nil {
+		return gateway.Grant{}, err
+	}
+	grant := gateway.Grant{InWorkspace: true, WorkspaceID: id, Rights: rights}
 	action := p.(gateway.Action)
 	switch {
 	case c.UserID == "carol":
@@ -219,6 +225,29 @@ func (people) Authorize(_ context.Context, c gateway.Caller, p gateway.Permissio
 			With("action", action.Action).With("subject", action.Subject)
 	}
 	return grant, nil
+}
+
+// RightsOf lets bob read and everybody else do everything.
+func (people) RightsOf(p access.Principal, id string) (*access.Rights, bool, error) {
+	policy, err := access.Compile(id, access.Default(id))
+	if err != nil {
+		return nil, false, err
+	}
+	w := &access.Workspace{Policy: policy}
+	if p.UserID == "bob" {
+		w.Shares = []access.Share{{Target: access.Target{ID: "bob"}, Permissions: access.Permissions{Policies: map[string]bool{"read": true}}}}
+		return w.For(p), true, nil
+	}
+	p.Super = true
+	return w.For(p), true, nil
+}
+
+func (people) PrincipalOf(id string) (access.Principal, bool, error) {
+	return access.Principal{UserID: id}, true, nil
+}
+
+func (people) Readable(gateway.Caller, projections.Reader) func(string) (*access.Rights, bool, error) {
+	return func(id string) (*access.Rights, bool, error) { return people{}.RightsOf(access.Principal{}, id) }
 }
 
 // answers is an IdempotencyStore in memory.

@@ -1,7 +1,8 @@
 package api
 
 import (
-	"encoding/json"
+	"cmp"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -17,24 +18,27 @@ import (
 // workspaceMeta is an item of the list of workspaces.
 type workspaceMeta struct {
 	ID string `json:"id"`
-	workspace.Settings
-	Labels    []string `json:"labels"`
-	ClientID  string   `json:"clientId"`
-	Role      string   `json:"role,omitempty"`
-	CreatedAt string   `json:"createdAt"`
-	CreatedBy string   `json:"createdBy"`
-	UpdatedAt string   `json:"updatedAt"`
-	UpdatedBy string   `json:"updatedBy"`
+	projections.Listed
+	projections.Dynamics
+	ClientID        string `json:"clientId"`
+	Role            string `json:"role,omitempty"`
+	DeletedAt       string `json:"deletedAt,omitempty"`
+	RestorableUntil string `json:"restorableUntil,omitempty"`
+	// Permissions are shown to those who manage them.
+	Permissions []access.Share `json:"permissions,omitempty"`
 }
 
 // workspaceQuery is what GET /v2/workspaces asks for.
 type workspaceQuery struct {
-	search string
-	name   *regexp.Regexp
-	ids    []string
-	labels []string
-	member string // user id, or nobody's
-	owned  bool
+	search  string
+	name    *regexp.Regexp
+	ids     []string
+	slugs   []string
+	labels  []string
+	member  string // user id, or nobody's
+	owned   bool
+	dirty   *bool
+	deleted bool
 }
 
 // listWorkspaces handles GET /v2/workspaces. Permissions come before paging, so
@@ -42,7 +46,6 @@ type workspaceQuery struct {
 func listWorkspaces(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
 		q := gateway.NewQuery(r)
-		q.Unsupported("slug", "dirty", "deleted")
 		page, sort := q.Page(20, 100), q.Sort("name", "createdAt", "updatedAt")
 		wanted, err := readWorkspaceQuery(d, q)
 		if err != nil {
@@ -63,7 +66,13 @@ func listWorkspaces(d Deps) gateway.HandlerFunc {
 }
 
 func readWorkspaceQuery(d Deps, q *gateway.Query) (w workspaceQuery, err error) {
-	w = workspaceQuery{search: strings.ToLower(q.Text("search")), ids: q.List("ids"), labels: q.List("labels"), owned: q.Flag("owned")}
+	w = workspaceQuery{
+		search: strings.ToLower(q.Text("search")), ids: q.List("ids"), slugs: q.List("slug"), labels: q.List("labels"),
+		owned: q.Flag("owned"), deleted: q.Flag("deleted"),
+	}
+	if dirty := q.Flag("dirty"); q.Has("dirty") {
+		w.dirty = &dirty
+	}
 	name, email := q.Text("name"), q.Text("email")
 	if err := q.Err(); err != nil {
 		return w, err
@@ -95,25 +104,16 @@ func matchingWorkspaces(d Deps, r *http.Request, rd projections.Reader, q worksp
 	if err != nil {
 		return nil, err
 	}
-	listErr := projections.Workspaces{}.List(rd, func(doc projections.Document) bool {
-		var item workspaceMeta
-		if err = json.Unmarshal(doc.JSON, &item); err != nil {
-			return false
-		}
-		if q.member != "" && !memberOf[item.ID] || !q.matches(item) {
+	listErr := projections.Workspaces{}.List(rd, q.deleted, func(rec projections.Record) bool {
+		if q.member != "" && !memberOf[rec.ID] || !q.matches(rec) {
 			return true // before the rights: they may cost more
 		}
-		var rights *access.Rights
+		var item workspaceMeta
 		var may bool
-		if rights, may, err = readable(item.ID); err != nil {
-			return false
-		}
-		if may && (!q.owned || slices.Contains(rights.Roles(), "owner")) {
-			item.ClientID, item.Role = workspace.ClientID(item.ID), rights.Role()
-			item.Labels = append([]string{}, item.Labels...)
+		if item, may, err = listed(d, r, rd, readable, rec, q); may {
 			found = append(found, item)
 		}
-		return true
+		return err == nil
 	})
 	if err == nil {
 		err = listErr
@@ -121,14 +121,71 @@ func matchingWorkspaces(d Deps, r *http.Request, rd projections.Reader, q worksp
 	return found, err
 }
 
-func (q workspaceQuery) matches(w workspaceMeta) bool {
+// listed returns the item of a workspace, if the caller may see it.
+func listed(d Deps, r *http.Request, rd projections.Reader, readable func(string) (*access.Rights, bool, error), rec projections.Record, q workspaceQuery) (item workspaceMeta, may bool, err error) {
+	item = workspaceMeta{ID: rec.ID, Listed: rec.Meta, Dynamics: rec.Dynamic, ClientID: workspace.ClientID(rec.ID)}
+	item.Labels = append([]string{}, rec.Meta.Labels...)
+	if rec.Deleted != nil {
+		item.DeletedAt, item.RestorableUntil = rec.Deleted.At.UTC().Format(timestamp), rec.Deleted.Until.UTC().Format(timestamp)
+		may, err = mayUndelete(d, r, rd, rec)
+		return item, may, err
+	}
+	rights, may, err := readable(rec.ID)
+	if err != nil || !may || q.owned && !slices.Contains(rights.Roles(), "owner") {
+		return item, false, err
+	}
+	item.Role = rights.Role()
+	if rights.Allows("manage_permissions", "workspaces", nil) {
+		doc, _, _, err := projections.Access{}.Get(rd, rec.ID, 0)
+		if err != nil {
+			return item, false, err
+		}
+		item.Permissions = doc.Shares
+	}
+	return item, true, nil
+}
+
+func (q workspaceQuery) matches(w projections.Record) bool {
+	text := strings.ToLower(w.Meta.Name + "\n" + w.Meta.Slug + "\n" + strings.Join(w.Meta.Description.Texts(), "\n"))
 	switch {
 	case len(q.ids) > 0 && !slices.Contains(q.ids, w.ID),
-		q.name != nil && !q.name.MatchString(w.Name),
-		q.search != "" && !strings.Contains(strings.ToLower(w.Name+"\n"+w.Description), q.search):
+		len(q.slugs) > 0 && !slices.Contains(q.slugs, w.Meta.Slug),
+		q.dirty != nil && *q.dirty != w.Dynamic.Dirty,
+		q.name != nil && !q.name.MatchString(w.Meta.Name),
+		q.search != "" && !strings.Contains(text, q.search):
 		return false
 	}
-	return len(q.labels) == 0 || slices.ContainsFunc(q.labels, func(l string) bool { return slices.Contains(w.Labels, l) })
+	return len(q.labels) == 0 || slices.ContainsFunc(q.labels, func(l string) bool { return slices.Contains(w.Meta.Labels, l) })
+}
+
+// listLabels handles GET /v2/workspaces/labels: those of the workspaces that the
+// caller may read, the most used first.
+func listLabels(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		q := gateway.NewQuery(r)
+		limit := q.Page(100, 1000).Limit
+		if err := q.Err(); err != nil {
+			return nil, err
+		}
+		var found []workspaceMeta
+		err := d.ReadModel.View(func(rd projections.Reader) (err error) {
+			found, err = matchingWorkspaces(d, r, rd, workspaceQuery{})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		used := map[string]int{}
+		for _, w := range found {
+			for _, label := range w.Labels {
+				used[label]++
+			}
+		}
+		labels := slices.SortedFunc(maps.Keys(used), func(a, b string) int {
+			return cmp.Or(cmp.Compare(used[b], used[a]), strings.Compare(a, b))
+		})
+		return append([]string{}, labels[:min(limit, len(labels))]...), nil
+	}
 }
 
 // order sorts what came the last updated first.

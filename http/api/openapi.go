@@ -20,24 +20,24 @@ var openapi []byte
 // OpenAPI returns the OpenAPI document of the API in YAML, as it was written.
 func OpenAPI() []byte { return bytes.Clone(openapi) }
 
-// document is the OpenAPI document in the forms it is served in.
-type document struct{ yaml, json []byte }
+// openAPI is the OpenAPI document in the forms it is served in.
+type openAPI struct{ yaml, json []byte }
 
 // newDocument converts the document. It panics when that is not YAML: a fault
 // of the build, which must not reach a running server.
-func newDocument() document {
+func newDocument() openAPI {
 	converted, err := toJSON(openapi)
 	if err != nil {
 		panic("api: openapi.yaml: " + err.Error())
 	}
-	return document{yaml: openapi, json: converted}
+	return openAPI{yaml: openapi, json: converted}
 }
 
 // asYAML handles GET /openapi.yaml.
-func (d document) asYAML() gateway.HandlerFunc { return static("application/yaml", d.yaml) }
+func (d openAPI) asYAML() gateway.HandlerFunc { return static("application/yaml", d.yaml) }
 
 // asJSON handles GET /openapi.json.
-func (d document) asJSON() gateway.HandlerFunc {
+func (d openAPI) asJSON() gateway.HandlerFunc {
 	return static("application/json; charset=utf-8", d.json)
 }
 

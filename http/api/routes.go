@@ -19,9 +19,13 @@ const (
 var (
 	mayRead   = gateway.Action{Action: "read", Subject: "workspaces"}
 	mayUpdate = gateway.Action{Action: "update", Subject: "workspaces"}
+	mayDelete = gateway.Action{Action: "delete", Subject: "workspaces"}
 	mayShare  = gateway.Action{Action: "manage_permissions", Subject: "workspaces"}
 	maySecure = gateway.Action{Action: "manage_security", Subject: "workspaces"}
 )
+
+// filesMay is a right on files.
+func filesMay(action string) gateway.Action { return gateway.Action{Action: action, Subject: "files"} }
 
 // Routes is the table of the API. openapi.yaml has one operation for each row.
 func Routes(d Deps) []gateway.Route {
@@ -95,8 +99,70 @@ func Routes(d Deps) []gateway.Route {
 		// Workspaces
 		{Method: get, Path: "/workspaces", Surface: gateway.Versioned, Permission: gateway.Auth, Scope: "workspaces:read", Handler: listWorkspaces(d), Summary: "List workspaces"},
 		{Method: post, Path: "/workspaces", Surface: gateway.Versioned, Permission: gateway.Auth, Scope: "workspaces:write", Rate: gateway.RateCreateWorkspace, Handler: createWorkspace(d), Summary: "Create a workspace"},
+		{Method: get, Path: "/workspaces/labels", Surface: gateway.Versioned, Permission: gateway.Auth, Scope: "workspaces:read", Handler: listLabels(d), Summary: "List the labels in use"},
 		{Method: get, Path: "/workspaces/{workspaceId}", Surface: gateway.Versioned, Permission: mayRead, Handler: getWorkspace(d), Summary: "Read a workspace"},
 		{Method: patch, Path: "/workspaces/{workspaceId}", Surface: gateway.Versioned, Permission: mayUpdate, Handler: updateWorkspace(d), Summary: "Change a workspace"},
+		{Method: del, Path: "/workspaces/{workspaceId}", Surface: gateway.Versioned, Permission: mayDelete, Handler: deleteWorkspace(d), Summary: "Delete a workspace"},
+		{Method: post, Path: "/workspaces/{workspaceId}/undelete", Surface: gateway.Versioned, Permission: gateway.Auth, Scope: "workspaces:write", Handler: undeleteWorkspace(d), Summary: "Bring a deleted workspace back"},
+		{Method: post, Path: "/workspaces/{workspaceId}/writeLock", Surface: gateway.VersionedAndPlain, Permission: maySecure, Handler: lockWorkspace(d), Summary: "Lock a workspace for writing"},
+		{Method: del, Path: "/workspaces/{workspaceId}/writeLock", Surface: gateway.VersionedAndPlain, Permission: maySecure, Handler: unlockWorkspace(d), Summary: "Clear the write lock"},
+
+		// Apps and app instances
+		{Method: get, Path: "/apps", Surface: gateway.Versioned, Permission: gateway.Action{Action: "read", Subject: "apps"}, Handler: listApps(d), Summary: "List published apps"},
+		{Method: post, Path: "/apps", Surface: gateway.Versioned, Permission: gateway.Action{Action: "create", Subject: "apps"}, Handler: publishApp(d), Summary: "Publish a workspace as an app"},
+		{Method: get, Path: "/apps/{appSlug}", Surface: gateway.Versioned, Permission: gateway.Action{Action: "read", Subject: "apps"}, Handler: getApp(d), Summary: "Read an app"},
+		{Method: del, Path: "/apps/{appSlug}", Surface: gateway.Versioned, Permission: gateway.Action{Action: "delete", Subject: "apps"}, Handler: deleteApp(d), Summary: "Take an app back"},
+		{Method: get, Path: "/workspaces/{workspaceId}/apps", Surface: gateway.Versioned, Permission: mayRead, Handler: listInstances(d), Summary: "List the app instances"},
+		{Method: post, Path: "/workspaces/{workspaceId}/apps", Surface: gateway.Versioned, Permission: mayUpdate, Handler: installApp(d), Summary: "Install an app"},
+		{Method: get, Path: "/workspaces/{workspaceId}/apps/{slug}", Surface: gateway.Versioned, Permission: mayRead, Handler: getInstance(d), Summary: "Read an app instance"},
+		{Method: patch, Path: "/workspaces/{workspaceId}/apps/{slug}", Surface: gateway.Versioned, Permission: mayUpdate, Handler: updateInstance(d), Summary: "Change an app instance"},
+		{Method: del, Path: "/workspaces/{workspaceId}/apps/{slug}", Surface: gateway.Versioned, Permission: mayUpdate, Handler: uninstallApp(d), Summary: "Uninstall an app"},
+		{Method: get, Path: "/workspaces/{workspaceId}/apps/{slug}/config", Surface: gateway.Versioned, Permission: mayRead, Handler: getInstanceConfig(d), Summary: "Read the config of an app instance"},
+		{Method: patch, Path: "/workspaces/{workspaceId}/apps/{slug}/config", Surface: gateway.Versioned, Permission: mayUpdate, Handler: updateInstanceConfig(d), Summary: "Change the config of an app instance"},
+
+		// Archives
+		{Method: get, Path: "/workspaces/{workspaceId}/export", Surface: gateway.VersionedAndPlain, Permission: mayRead, Handler: exportWorkspace(d), Summary: "Export a workspace"},
+		{Method: get, Path: "/workspaces/{workspaceId}/versions/{name}/export", Surface: gateway.VersionedAndPlain, Permission: mayRead, Handler: exportVersion(d), Summary: "Export a version"},
+		{Method: post, Path: "/workspaces/{workspaceId}/versions/{name}/export", Surface: gateway.VersionedAndPlain, Permission: mayRead, Effect: gateway.Reads, Body: gateway.NoBody, Handler: exportVersion(d), Summary: "Export a version, by POST"},
+		{Method: post, Path: "/workspaces/{workspaceId}/import", Surface: gateway.VersionedAndPlain, Permission: mayUpdate, Rate: gateway.RateImportWorkspace, Body: gateway.ArchiveBody, Handler: importWorkspace(d), Summary: "Import an archive into a workspace"},
+		{Method: post, Path: "/workspaces/import", Surface: gateway.VersionedAndPlain, Permission: gateway.Auth, Scope: "workspaces:write", Rate: gateway.RateImportWorkspace, Body: gateway.ArchiveBody, Handler: importNew(d), Summary: "Import an archive into new workspaces"},
+		{Method: post, Path: "/workspaces/export", Surface: gateway.VersionedAndPlain, Permission: gateway.Auth, Scope: "workspaces:read", Effect: gateway.Reads, Handler: exportMany(d), Summary: "Export many workspaces"},
+
+		// History
+		{Method: get, Path: "/history", Surface: gateway.Versioned, Permission: gateway.Super, Handler: getAllHistory(d), Summary: "List what happened on the platform"},
+		{Method: get, Path: "/workspaces/{workspaceId}/history", Surface: gateway.Versioned, Permission: mayRead, Handler: getHistory(d), Summary: "List what happened to a workspace"},
+		{Method: get, Path: "/workspaces/{workspaceId}/diff", Surface: gateway.Versioned, Permission: mayRead, Handler: getDiff(d), Summary: "Compare two moments of a workspace"},
+		{Method: post, Path: "/workspaces/{workspaceId}/restore", Surface: gateway.Versioned, Permission: mayUpdate, Handler: restoreWorkspace(d), Summary: "Put an earlier content back"},
+		{Method: post, Path: "/workspaces/{workspaceId}/undo", Surface: gateway.Versioned, Permission: mayUpdate, Handler: undoChange(d), Summary: "Undo a change of the content"},
+		{Method: post, Path: "/workspaces/{workspaceId}/versions/{name}/duplicate", Surface: gateway.VersionedAndPlain, Permission: mayRead, Rate: gateway.RateImportWorkspace, Handler: duplicateWorkspace(d), Summary: "Make a copy of a workspace"},
+
+		// Documents
+		{Method: get, Path: "/workspaces/{workspaceId}/automations", Surface: gateway.Versioned, Permission: automationFolder.may("read"), Handler: listDocuments(d, automationFolder), Summary: "List the automations"},
+		{Method: post, Path: "/workspaces/{workspaceId}/automations", Surface: gateway.Versioned, Permission: automationFolder.may("create"), Handler: createDocument(d, automationFolder), Summary: "Create an automation"},
+		{Method: get, Path: "/workspaces/{workspaceId}/automations/{slug:.+}", Surface: gateway.Versioned, Permission: automationFolder.may("read"), Handler: getDocument(d, automationFolder), Summary: "Read an automation"},
+		{Method: patch, Path: "/workspaces/{workspaceId}/automations/{slug:.+}", Surface: gateway.Versioned, Permission: automationFolder.may("update"), Handler: updateDocument(d, automationFolder), Summary: "Replace an automation"},
+		{Method: put, Path: "/workspaces/{workspaceId}/automations/{slug:.+}", Surface: gateway.Versioned, Permission: automationFolder.may("update"), Handler: updateDocument(d, automationFolder), Summary: "Replace an automation, by PUT"},
+		{Method: del, Path: "/workspaces/{workspaceId}/automations/{slug:.+}", Surface: gateway.Versioned, Permission: automationFolder.may("delete"), Handler: deleteDocument(d, automationFolder), Summary: "Delete an automation"},
+		{Method: get, Path: "/workspaces/{workspaceId}/pages", Surface: gateway.Versioned, Permission: pageFolder.may("read"), Handler: listDocuments(d, pageFolder), Summary: "List the pages"},
+		{Method: post, Path: "/workspaces/{workspaceId}/pages", Surface: gateway.Versioned, Permission: pageFolder.may("create"), Handler: createDocument(d, pageFolder), Summary: "Create a page"},
+		{Method: get, Path: "/workspaces/{workspaceId}/pages/{slug:.+}", Surface: gateway.Versioned, Permission: pageFolder.may("read"), Handler: getDocument(d, pageFolder), Summary: "Read a page"},
+		{Method: patch, Path: "/workspaces/{workspaceId}/pages/{slug:.+}", Surface: gateway.Versioned, Permission: pageFolder.may("update"), Handler: updateDocument(d, pageFolder), Summary: "Replace a page"},
+		{Method: put, Path: "/workspaces/{workspaceId}/pages/{slug:.+}", Surface: gateway.Versioned, Permission: pageFolder.may("update"), Handler: updateDocument(d, pageFolder), Summary: "Replace a page, by PUT"},
+		{Method: del, Path: "/workspaces/{workspaceId}/pages/{slug:.+}", Surface: gateway.Versioned, Permission: pageFolder.may("delete"), Handler: deleteDocument(d, pageFolder), Summary: "Delete a page"},
+		{Method: get, Path: "/pages/{workspaceSlug}/{pageSlug:.+}", Surface: gateway.Versioned, Permission: gateway.Public, Scope: "pages:read", Handler: visitPage(d), Summary: "Read a page as its visitors do"},
+		{Method: get, Path: "/pages/{pageId}/permissions", Surface: gateway.Versioned, Permission: pageFolder.may("manage_permissions"), Handler: listPageShares(d), Summary: "List with whom a page is shared"},
+		{Method: post, Path: "/pages/{pageId}/permissions", Surface: gateway.Versioned, Permission: pageFolder.may("manage_permissions"), Handler: sharePage(d), Summary: "Share a page"},
+		{Method: del, Path: "/pages/{pageId}/permissions/{target}", Surface: gateway.Versioned, Permission: pageFolder.may("manage_permissions"), Handler: unsharePage(d), Summary: "Stop sharing a page"},
+		{Method: get, Path: "/workspaces/{workspaceId}/blocks", Surface: gateway.Versioned, Permission: mayRead, Handler: listBlocks(d), Summary: "List the blocks"},
+		{Method: put, Path: "/workspaces/{workspaceId}/blocks/{slug}", Surface: gateway.Versioned, Permission: mayUpdate, Handler: putBlock(d), Summary: "Set a block"},
+		{Method: del, Path: "/workspaces/{workspaceId}/blocks/{slug}", Surface: gateway.Versioned, Permission: mayUpdate, Handler: deleteBlock(d), Summary: "Remove a block"},
+		{Method: get, Path: "/workspaces/{workspaceId}/config", Surface: gateway.Versioned, Permission: mayRead, Handler: getConfig(d), Summary: "Read the config"},
+		{Method: patch, Path: "/workspaces/{workspaceId}/config", Surface: gateway.Versioned, Permission: mayUpdate, Handler: updateConfig(d), Summary: "Change the config"},
+		{Method: get, Path: "/workspaces/{workspaceId}/security/secrets", Surface: gateway.Versioned, Permission: secretsMay("read"), Handler: listSecrets(d), Summary: "List the secrets, without values"},
+		{Method: patch, Path: "/workspaces/{workspaceId}/security/secrets", Surface: gateway.Versioned, Permission: secretsMay("update"), Handler: patchSecrets(d), Summary: "Set secrets"},
+		{Method: put, Path: "/workspaces/{workspaceId}/security/secrets", Surface: gateway.Versioned, Permission: secretsMay("update"), Handler: putSecrets(d), Summary: "Set the secrets, and remove all others"},
+		{Method: del, Path: "/workspaces/{workspaceId}/security/secrets/{name}", Surface: gateway.Versioned, Permission: secretsMay("delete"), Handler: deleteSecret(d), Summary: "Remove a secret"},
+		{Method: get, Path: "/schemas/{name}", Surface: gateway.Versioned, Permission: gateway.Public, NoWait: true, Handler: getSchema(), Summary: "Read the JSON Schema of a sort of documents"},
 
 		// Security of a workspace
 		{Method: get, Path: "/workspaces/{workspaceId}/security", Surface: gateway.Versioned, Permission: mayRead, Handler: getSecurity(d), Summary: "Read the security document"},
@@ -110,6 +176,16 @@ func Routes(d Deps) []gateway.Route {
 		{Method: get, Path: "/workspaces/{workspaceId}/permissions", Surface: gateway.Versioned, Permission: mayShare, Handler: listShares(d), Summary: "List with whom a workspace is shared"},
 		{Method: post, Path: "/workspaces/{workspaceId}/permissions", Surface: gateway.Versioned, Permission: mayShare, Handler: share(d), Summary: "Share a workspace"},
 		{Method: del, Path: "/workspaces/{workspaceId}/permissions/{target}", Surface: gateway.Versioned, Permission: mayShare, Handler: unshare(d), Summary: "Stop sharing a workspace"},
+
+		// Files
+		{Method: post, Path: "/workspaces/{workspaceId}/files", Surface: gateway.Versioned, Permission: filesMay("create"), Rate: gateway.RateUploadFile, Body: gateway.UploadBody, Handler: createFiles(d), Summary: "Upload files"},
+		{Method: get, Path: "/workspaces/{workspaceId}/files", Surface: gateway.Versioned, Permission: filesMay("read"), Handler: listFiles(d), Summary: "List files"},
+		{Method: get, Path: "/workspaces/{workspaceId}/files/{id}", Surface: gateway.Versioned, Permission: filesMay("read"), Handler: getFile(d), Summary: "Read what is known of a file"},
+		{Method: patch, Path: "/workspaces/{workspaceId}/files/{id}", Surface: gateway.Versioned, Permission: filesMay("update"), Handler: updateFile(d), Summary: "Change a file"},
+		{Method: put, Path: "/workspaces/{workspaceId}/files/{id}", Surface: gateway.Versioned, Permission: filesMay("update"), Rate: gateway.RateUploadFile, Body: gateway.UploadBody, Handler: replaceFile(d), Summary: "Replace the content of a file"},
+		{Method: del, Path: "/workspaces/{workspaceId}/files/{id}", Surface: gateway.Versioned, Permission: filesMay("delete"), Handler: deleteFile(d), Summary: "Delete a file"},
+		{Method: post, Path: "/workspaces/{workspaceId}/files/{id}/share", Surface: gateway.Versioned, Permission: filesMay("update"), Handler: shareFile(d), Summary: "Make a link to a file"},
+		{Method: get, Path: "/files/{workspaceId}/{fileId:[0-9A-Za-z_-]{21}}.{name}", Surface: gateway.Versioned, Permission: gateway.Public, Scope: "files:read", AnyOrigin: true, Handler: downloadFile(d), Summary: "Download a file"},
 	}
 	return append(rows, d.OIDC.Routes()...)
 }

@@ -1,13 +1,17 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
 
+	"svc/commands/archive"
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/document"
+	"svc/domain/shape"
 	"svc/http/gateway"
 	"svc/projections"
 )
@@ -19,29 +23,72 @@ func getSecurity(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		return securityAnswer(doc.Security, doc.Revision)
+		return securityAnswer(d, r, doc.Security, doc.Revision)
 	}
 }
 
 // putSecurity handles PUT /v2/workspaces/{workspaceId}/security.
 func putSecurity(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		var in access.Security
-		if err := gateway.Decode(r, &in); err != nil {
-			return nil, err
-		}
-		done, err := d.Workspaces.Secure(r.Context(), workspaceID(r), in, ifMatch(r))
+		in, err := readDocument(r)
 		if err != nil {
 			return nil, err
 		}
+		security, err := readSecurity(in.doc)
+		if err != nil {
+			return nil, in.withLines(err)
+		}
+		if dry, err := dryRun(r); dry || err != nil {
+			return checked(nil), err
+		}
+		source := document.Security.Canonical(in.doc)
+		done, err := d.Workspaces.Secure(r.Context(), workspaceID(r), security, source, ifMatch(r))
+		if err != nil {
+			return nil, in.withLines(err)
+		}
 		settle(r.Context(), d.ReadModel)
-		return securityAnswer(done.State.Security, done.State.SecurityRevision)
+		return securityAnswer(d, r, done.State.Security, done.State.SecurityRevision)
 	}
 }
 
-func securityAnswer(s access.Security, revision uint64) (any, error) {
-	body, err := json.Marshal(s)
-	return tagged{body, revision}, err
+// readSecurity turns a document into what rules read.
+func readSecurity(doc *document.Map) (s access.Security, err error) {
+	if err := shape.Refusal(shape.Check(document.Security, doc)); err != nil {
+		return s, err
+	}
+	body, err := document.JSON(doc)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(body, &s); err != nil {
+		return s, domain.Refuse(domain.CodeInvalidRequest, "the document has values of another type")
+	}
+	return s, nil
+}
+
+// securityAnswer is the security document as it was written, or as its file has
+// it.
+func securityAnswer(d Deps, r *http.Request, s access.Security, revision uint64) (answer any, err error) {
+	id := workspaceID(r)
+	err = d.ReadModel.View(func(rd projections.Reader) error {
+		item, ok, err := projections.Content{}.Get(rd, id, "security")
+		if err != nil || !ok {
+			return cmp.Or(err, noWorkspace(id))
+		}
+		doc, err := inlineDocument(rd, id, item)
+		if err != nil {
+			return err
+		}
+		if wantsYAML(r) {
+			text, err := archive.Text(archive.Place{Kind: document.Security}, doc)
+			answer = inYAML(text, tagOf(revision))
+			return err
+		}
+		doc.Set("authentication", document.MapOf(document.Pair{Key: "clientId", Value: s.Authentication.ClientID}))
+		answer, err = jsonOf(doc, tagOf(revision))
+		return err
+	})
+	return answer, err
 }
 
 // ifMatch is what the caller bases a change on.

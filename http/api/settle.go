@@ -4,15 +4,16 @@ import (
 	"context"
 
 	"svc/commands"
+	"svc/domain/workspace"
 )
 
 // settle waits until a read here sees what the request has written, so that who
 // has the answer to a write never meets what was before it. The write has
-// happened in any case.
-func settle(ctx context.Context, m ReadModel) {
+// happened in any case; settled is false when a read may not see it yet.
+func settle(ctx context.Context, m ReadModel) (settled bool) {
 	ctx, cancel := context.WithTimeout(ctx, writtenWait)
 	defer cancel()
-	_ = m.Reach(ctx, commands.RequestFrom(ctx).Position())
+	return m.Reach(ctx, commands.RequestFrom(ctx).Position()) == nil
 }
 
 // lastUsed is when an access token or an API key was last used, as answers show
@@ -23,4 +24,22 @@ func lastUsed(ctx context.Context, d Deps, id string) (string, error) {
 		return "", err
 	}
 	return at.UTC().Format(timestamp), nil
+}
+
+// fromState is the answer to a write that the read model does not show yet: it has
+// to do without times and what is in the workspace.
+func fromState(w commands.Workspace) (any, error) {
+	doc := workspace.Snapshot{ID: w.State.ID, Settings: w.State.Settings}.Document()
+	if w.State.Settings.Photo != "" {
+		doc.Set("logo", w.State.Settings.Photo)
+	}
+	if len(w.State.Settings.Labels) == 0 {
+		doc.Set("labels", []any{})
+	}
+	doc.Set("dirty", true)
+	doc.Set("contentRevision", float64(w.Seq))
+	if config := w.State.Settings.Config; config != nil {
+		doc.Set("config", workspace.HideSecrets(config))
+	}
+	return jsonOf(doc, tagOf(w.State.Revision))
 }

@@ -3,118 +3,279 @@ package api
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"svc/commands"
+	"svc/commands/archive"
 	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/document"
+	"svc/domain/shape"
 	"svc/domain/workspace"
 	"svc/http/gateway"
 	"svc/projections"
 )
 
-// workspaceBody is the body of POST /v2/workspaces and PATCH
-// /v2/workspaces/{workspaceId}.
-type workspaceBody struct {
-	Name        change[string]   `json:"name"`
-	Description change[string]   `json:"description"`
-	Photo       change[string]   `json:"photo"`
-	Logo        change[string]   `json:"logo"` // the same as photo
-	Labels      change[[]string] `json:"labels"`
-	readOnly
+// shownOnly are the fields of a workspace that the service sets.
+var shownOnly = []string{
+	"dirty", "lastPush", "lastPull", "contentRevision", "syncedRevision", "writeLock", "automations", "pages", "imports",
+	"platformRepositories", "can", "clientId", "role",
 }
 
-// readOnly are the fields that the service sets. They may be sent back, and
-// change nothing.
-type readOnly struct {
-	ID        json.RawMessage `json:"id"`
-	CreatedAt json.RawMessage `json:"createdAt"`
-	CreatedBy json.RawMessage `json:"createdBy"`
-	UpdatedAt json.RawMessage `json:"updatedAt"`
-	UpdatedBy json.RawMessage `json:"updatedBy"`
+// readWorkspace reads the body of a workspace, or of a change of one, and lets
+// logo stand for photo.
+func readWorkspace(r *http.Request, whole bool) (sent, error) {
+	in, err := readDocument(r)
+	if err != nil {
+		return in, err
+	}
+	in.doc = withoutReadOnly(in.doc, shownOnly...)
+	if logo, given := in.doc.Get("logo"); given {
+		if photo, both := in.doc.Get("photo"); both && !document.Equal(photo, logo) {
+			return in, domain.Invalid(domain.FieldError{Field: "logo", Message: "is another name of photo: they must not differ"})
+		}
+		in.doc.Delete("logo")
+		in.doc.Set("photo", logo)
+	}
+	return in, in.withLines(shape.Refusal(workspaceFaults(in.doc, whole)))
+}
+
+// workspaceFaults returns what is wrong with a workspace; of a change, only what
+// it names, and null removes an optional field.
+func workspaceFaults(doc *document.Map, whole bool) []shape.Fault {
+	if whole {
+		return shape.Check(document.Index, doc)
+	}
+	checked := document.MapOf()
+	for key, v := range doc.All() {
+		if v != nil || key == "name" || key == "slug" {
+			checked.Set(key, v)
+		}
+	}
+	if _, given := doc.Get("name"); !given {
+		checked.Set("name", "unchanged")
+	}
+	return shape.Check(document.Index, checked)
 }
 
 // createWorkspace handles POST /v2/workspaces.
 func createWorkspace(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		in, err := readWorkspaceBody(r)
+		in, err := readWorkspace(r, true)
 		if err != nil {
 			return nil, err
 		}
-		if in.Name.value == nil {
-			return nil, missing("name")
+		if dry, err := dryRun(r); dry || err != nil {
+			return checked(nil), err
 		}
-		made, err := d.Workspaces.Create(r.Context(), workspace.Settings{
-			Name: *in.Name.value, Description: in.Description.orZero(), Photo: in.Photo.orZero(), Labels: in.Labels.orZero(),
-		})
+		settings, err := workspace.FromIndex(in.doc)
 		if err != nil {
 			return nil, err
 		}
-		body, err := afterwards(r.Context(), d.ReadModel, made)
-		return gateway.Created(body, strings.TrimRight(r.URL.Path, "/")+"/"+made.State.ID), err
+		if domains, given := in.doc.Get("customDomains"); given {
+			if settings.CustomDomains, err = hosts(domains); err != nil {
+				return nil, err
+			}
+		}
+		if _, given := in.doc.Get("repositories"); given {
+			return nil, refuseField("repositories", "are added to a workspace once it is there")
+		}
+		made, err := d.Workspaces.Create(r.Context(), settings)
+		if err != nil {
+			return nil, in.withLines(err)
+		}
+		location := strings.TrimRight(r.URL.Path, "/") + "/" + made.State.ID
+		if !settle(r.Context(), d.ReadModel) {
+			body, err := fromState(made)
+			return gateway.Created(body, location), err
+		}
+		body, err := shownTo(d, r, made.State.ID)
+		return gateway.Created(body, location), err
 	}
+}
+
+// hosts reads a list of domains.
+func hosts(v any) ([]string, error) {
+	list, ok := v.([]any)
+	if !ok && v != nil {
+		return nil, refuseField("customDomains", "must be a list")
+	}
+	var names []string
+	for _, item := range list {
+		name, ok := item.(string)
+		if !ok {
+			return nil, refuseField("customDomains", "must be a list of texts")
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // getWorkspace handles GET /v2/workspaces/{workspaceId}.
 func getWorkspace(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		q := gateway.NewQuery(r)
-		q.Unsupported("version", "at", "atSeq")
-		if err := q.Err(); err != nil {
-			return nil, err
-		}
-		id := workspaceID(r)
-		found, ok, err := findWorkspace(d.ReadModel, id)
+		moment, past, err := momentOf(d, r)
 		if err != nil {
 			return nil, err
 		}
-		if !ok {
-			return nil, noWorkspace(id)
+		if past {
+			return workspaceAt(d, r, moment)
 		}
-		return found, nil
+		return workspaceAnswer(d, r, workspaceID(r), gateway.GrantFrom(r.Context()).Rights)
 	}
+}
+
+// workspaceAnswer is a workspace as a read shows it now.
+func workspaceAnswer(d Deps, r *http.Request, id string, rights *access.Rights) (any, error) {
+	var answer any
+	err := d.ReadModel.View(func(rd projections.Reader) error {
+		doc, ok, err := projections.Workspaces{}.Get(rd, id)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return noWorkspace(id)
+		}
+		tag := tagOf(doc.Revision) + "." + strconv.FormatUint(doc.Seq, 36)
+		if wantsYAML(r) {
+			answer, err = indexInYAML(rd, id, tag)
+			return err
+		}
+		more, err := contentOf(r.Context(), d, rd, rights, id)
+		if err != nil {
+			return err
+		}
+		answer = tagged{append(append(doc.JSON[:len(doc.JSON)-1], ','), more[1:]...), tag}
+		return nil
+	})
+	return answer, err
+}
+
+// indexInYAML is the index document as its file has it.
+func indexInYAML(rd projections.Reader, id, tag string) (any, error) {
+	item, ok, err := projections.Content{}.Get(rd, id, "index")
+	if err != nil || !ok {
+		return nil, cmp.Or(err, noWorkspace(id))
+	}
+	doc, err := inlineDocument(rd, id, item)
+	if err != nil {
+		return nil, err
+	}
+	text, err := archive.Text(archive.Place{Kind: document.Index}, withoutSecrets(doc))
+	return inYAML(text, tag), err
+}
+
+// contentOf lists what is in a workspace, for those who may read it, and what the
+// caller may do.
+func contentOf(ctx context.Context, d Deps, rd projections.Reader, rights *access.Rights, id string) ([]byte, error) {
+	rec, _, err := projections.Workspaces{}.Record(rd, id)
+	if err != nil {
+		return nil, err
+	}
+	folders := map[string]*document.Map{"automations": document.MapOf(), "pages": document.MapOf(), "imports": document.MapOf()}
+	err = projections.Content{}.List(rd, id, "", func(item projections.Item) (bool, error) {
+		folder, slug := workspace.Folder(item.Path)
+		if folders[folder] == nil || !mayReadDocument(rd, rights, id, folder, item) {
+			return true, nil
+		}
+		var doc *document.Map
+		var err error
+		if folder == "imports" {
+			doc, err = d.instanceDetail(ctx, rd, id, item)
+		} else {
+			doc, err = listedDocument(rd, id, rec.Meta.Slug, item)
+		}
+		if err != nil {
+			return false, err
+		}
+		folders[folder].Set(slug, doc)
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return document.JSON(document.MapOf(
+		document.Pair{Key: "automations", Value: folders["automations"]}, document.Pair{Key: "pages", Value: folders["pages"]},
+		document.Pair{Key: "imports", Value: folders["imports"]}, document.Pair{Key: "can", Value: can(rights)},
+	))
+}
+
+// can tells what the caller may do, by subject.
+func can(rights *access.Rights) *document.Map {
+	all := document.MapOf()
+	for _, subject := range access.Subjects() {
+		actions := []any{}
+		if rights != nil && subject != "all" {
+			for _, action := range rights.Can(subject) {
+				actions = append(actions, action)
+			}
+			all.Set(subject, actions)
+		}
+	}
+	return all
 }
 
 // updateWorkspace handles PATCH /v2/workspaces/{workspaceId}.
 func updateWorkspace(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		in, err := readWorkspaceBody(r)
+		in, err := readWorkspace(r, false)
 		if err != nil {
 			return nil, err
 		}
-		if in.Name.given && in.Name.value == nil {
-			return nil, refuseField("name", "must be a text: it cannot be removed")
-		}
 		id := workspaceID(r)
-		changed, err := d.Workspaces.Update(r.Context(), id, workspace.Update{
-			Name: in.Name.value, Description: in.Description.orNil(), Photo: in.Photo.orNil(), Labels: in.Labels.orNil(),
-		}, strings.Join(r.Header.Values("If-Match"), ","))
+		if err := mayChange(d, r, id, in.doc); err != nil {
+			return nil, err
+		}
+		if dry, err := dryRun(r); dry || err != nil {
+			return checked(nil), err
+		}
+		changed, err := d.Workspaces.Update(r.Context(), id, in.doc, ifMatch(r))
 		if domain.CodeOf(err) == domain.CodeNotFound {
 			return nil, noWorkspace(id)
 		}
 		if err != nil {
-			return nil, err
+			return nil, in.withLines(err)
 		}
-		return afterwards(r.Context(), d.ReadModel, changed)
+		if !settle(r.Context(), d.ReadModel) {
+			return fromState(changed)
+		}
+		return workspaceAnswer(d, r, id, gateway.GrantFrom(r.Context()).Rights)
 	}
 }
 
-// readWorkspaceBody decodes a body and lets logo stand for photo.
-func readWorkspaceBody(r *http.Request) (workspaceBody, error) {
-	var in workspaceBody
-	if err := gateway.Decode(r, &in); err != nil {
-		return in, err
+// takesMore are fields that take more than update.
+var takesMore = map[string]string{"repositories": "manage_repositories", "customDomains": "manage_security", "allowUnsecurePages": "manage_security"}
+
+// mayChange asks for the right to change the fields of a patch, those that it
+// leaves as they are excepted.
+func mayChange(d Deps, r *http.Request, id string, patch *document.Map) error {
+	rights := gateway.GrantFrom(r.Context()).Rights
+	var now *document.Map
+	err := d.ReadModel.View(func(rd projections.Reader) (err error) {
+		now, _, err = projections.Workspaces{}.Settings(rd, id)
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	if !in.Logo.given {
-		return in, nil
+	var fields []string
+	for key, v := range patch.All() {
+		before, _ := now.Get(key)
+		if document.Equal(before, v) {
+			continue
+		}
+		fields = append(fields, key)
+		if action := takesMore[key]; action != "" {
+			if err := rights.Check(action, "workspaces", nil); err != nil {
+				return err
+			}
+		}
 	}
-	if in.Photo.given && in.Photo.orZero() != in.Logo.orZero() {
-		return in, domain.Invalid(domain.FieldError{Field: "logo", Message: "is another name of photo: they must not differ"})
-	}
-	in.Photo = in.Logo
-	return in, nil
+	return rights.Check("update", "workspaces", nil, fields...)
 }
 
 // workspaceID is the id in the path, resolved when the path has a slug.
@@ -126,46 +287,5 @@ func noWorkspace(id string) error {
 	return domain.Refuse(domain.CodeNotFound, "there is no such workspace").With("resource", "workspace").With("id", id)
 }
 
-// tagged is a stored body with the tag of the state it shows.
-type tagged struct {
-	json     []byte
-	revision uint64
-}
-
-// Encoded implements gateway.Encoded.
-func (t tagged) Encoded() []byte { return t.json }
-
-// ETag implements gateway.Tagged.
-func (t tagged) ETag() string { return strings.Trim(commands.ETag(t.revision), `"`) }
-
-// findWorkspace returns a workspace as the read model keeps it.
-func findWorkspace(m ReadModel, id string) (found tagged, ok bool, err error) {
-	err = m.View(func(r projections.Reader) error {
-		doc, there, err := projections.Workspaces{}.Get(r, id)
-		found, ok = tagged{doc.JSON, doc.Revision}, there
-		return err
-	})
-	return found, ok, err
-}
-
 // writtenWait bounds how long the answer to a write waits for the read model.
 const writtenWait = 2 * time.Second
-
-// afterwards is the answer to a write: the workspace as a read would show it
-// now. The write has happened; when the read model does not come along in time,
-// the answer has to do without the times and names of the last changes.
-func afterwards(ctx context.Context, m ReadModel, w commands.Workspace) (any, error) {
-	ctx, cancel := context.WithTimeout(ctx, writtenWait)
-	defer cancel()
-	if m.Reach(ctx, domain.At(domain.State, w.Seq)) == nil {
-		if found, ok, err := findWorkspace(m, w.State.ID); err == nil && ok {
-			return found, nil
-		}
-	}
-	body, err := json.Marshal(struct {
-		ID string `json:"id"`
-		workspace.Settings
-		Logo string `json:"logo,omitempty"`
-	}{w.State.ID, w.State.Settings, w.State.Settings.Photo})
-	return tagged{body, w.State.Revision}, err
-}

@@ -21,8 +21,8 @@ type Grant struct {
 }
 
 // Authorizer decides actions in a workspace. workspaceID is as the path has it,
-// an id or slug:{slug}, and empty where the path names no workspace. It refuses
-// with the 401, 403 and 404 codes of the contract.
+// an id, slug:{slug} or page:{pageId}, and empty where the path names no workspace.
+// It refuses with the 401, 403 and 404 codes of the contract.
 type Authorizer interface {
 	Authorize(ctx context.Context, c Caller, p Permission, workspaceID string) (Grant, error)
 }
@@ -51,13 +51,13 @@ func (g *Gateway) authorize(_ http.ResponseWriter, r *http.Request) error {
 // a read has waited for that already.
 func (g *Gateway) grant(r *http.Request, ex *exchange, action Action) error {
 	var err error
-	ex.grant, err = g.opts.Authorizer.Authorize(r.Context(), ex.caller, action, ex.vars["workspaceId"])
+	ex.grant, err = g.opts.Authorizer.Authorize(r.Context(), ex.caller, action, ex.named())
 	if err == nil || !ex.writes(r) || domain.CodeOf(err) == domain.CodeInternal || g.opts.ReadModel == nil {
 		return err
 	}
 	if behind := g.waitFresh(r.Context()); behind != nil {
 		return err
 	}
-	ex.grant, err = g.opts.Authorizer.Authorize(r.Context(), ex.caller, action, ex.vars["workspaceId"])
+	ex.grant, err = g.opts.Authorizer.Authorize(r.Context(), ex.caller, action, ex.named())
 	return err
 }

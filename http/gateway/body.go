@@ -70,3 +70,6 @@ func readBody(r *http.Request) ([]byte, error) {
 	}
 	return nil, badBody("the body could not be read to its end")
 }
+
+// ReadBody returns the body of r, bounded as its route says.
+func ReadBody(r *http.Request) ([]byte, error) { return readBody(r) }

@@ -82,6 +82,13 @@ func decodeJSON(body []byte, v any) error {
 	return nil
 }
 
+// CheckJSON refuses a text that is no JSON object, and one with a key given twice,
+// half a surrogate pair or nested too deeply, as Decode does.
+func CheckJSON(body []byte) error {
+	var open map[string]json.RawMessage
+	return decodeJSON(body, &open)
+}
+
 // badBody is the refusal of a body's shape.
 func badBody(message string, faults ...domain.FieldError) error {
 	e := domain.Refuse(domain.CodeInvalidRequest, "%s", message)

@@ -72,6 +72,18 @@ func (ex *exchange) workspaceID() string {
 	return ex.vars["workspaceId"]
 }
 
+// PagePrefix begins what the Authorizer gets for a path that names a page, and by
+// it a workspace.
+const PagePrefix = "page:"
+
+// named is the workspace as the path names it, by a page of it if so.
+func (ex *exchange) named() string {
+	if page := ex.vars["pageId"]; page != "" {
+		return PagePrefix + page
+	}
+	return ex.vars["workspaceId"]
+}
+
 // Var returns the decoded path variable, or "".
 func Var(r *http.Request, name string) string { return exchangeOf(r).vars[name] }
 

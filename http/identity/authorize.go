@@ -1,12 +1,16 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/workspace"
 	"svc/http/gateway"
 	"svc/projections"
 )
@@ -25,6 +29,13 @@ func (i *Identity) Authorize(_ context.Context, c gateway.Caller, p gateway.Perm
 	if !ok {
 		return gateway.Grant{}, fmt.Errorf("identity: %s is no action", p)
 	}
+	if workspaceID == "" { // the handler finds the workspace, and decides there
+		return gateway.Grant{Rights: access.Outside(principal(c))}, nil
+	}
+	workspaceID, err := i.resolve(workspaceID)
+	if err != nil {
+		return gateway.Grant{}, err
+	}
 	rights, found, err := i.Rights(c, workspaceID)
 	if err != nil {
 		return gateway.Grant{}, err
@@ -36,19 +47,72 @@ func (i *Identity) Authorize(_ context.Context, c gateway.Caller, p gateway.Perm
 	if action.Subject == "workspaces" {
 		return grant, i.refuse(c, rights.Check(action.Action, action.Subject, nil))
 	}
-	if !rights.Could(action.Action, action.Subject) {
+	if !rights.Could(action.Action, action.Subject) && !bySharing(action) {
 		return grant, i.refuse(c, rights.Refusal(action.Action, action.Subject))
 	}
 	return grant, nil
 }
 
+// bySharing reports whether an object may grant the action by itself: pages have
+// shares of their own, which the handler sees.
+func bySharing(a gateway.Action) bool { return a.Subject == "pages" && a.Action != "create" }
+
+// resolve returns the id of a workspace that a path names by its slug or by one of
+// its pages. What nobody has is left as it is: there is no workspace with such an
+// id.
+func (i *Identity) resolve(named string) (id string, err error) {
+	slug, bySlug := strings.CutPrefix(named, "slug:")
+	page, byPage := strings.CutPrefix(named, gateway.PagePrefix)
+	if !bySlug && !byPage {
+		return named, nil
+	}
+	err = i.o.ReadModel.View(func(r projections.Reader) (err error) {
+		if byPage {
+			id, _, err = projections.Content{}.Page(r, page)
+			return err
+		}
+		id, err = projections.Workspaces{}.BySlug(r, slug)
+		return err
+	})
+	return cmp.Or(id, named), err
+}
+
 // unknown is the answer about a workspace that does not exist: to super admins
 // that it does not, to all others what they hear of any that they may not see.
+// Whoever owned one that was deleted is told so.
 func (i *Identity) unknown(c gateway.Caller, id string, action gateway.Action, rights *access.Rights) error {
+	refusal := domain.Refuse(domain.CodeNotFound, "there is no such workspace").With("resource", "workspace").With("id", id)
+	if page, byPage := strings.CutPrefix(id, gateway.PagePrefix); byPage {
+		refusal = domain.Refuse(domain.CodeNotFound, "there is no such page").With("resource", "page").With("id", page)
+	}
+	gone, owned, err := i.former(c, id)
+	if err != nil {
+		return err
+	}
+	if gone != nil && (owned || c.Super) {
+		return refusal.With("deletedAt", gone.At.UTC().Format(timestamp)).With("restorableUntil", gone.Until.UTC().Format(timestamp))
+	}
 	if c.Super {
-		return domain.Refuse(domain.CodeNotFound, "there is no such workspace").With("resource", "workspace").With("id", id)
+		return refusal
 	}
 	return i.refuse(c, rights.Refusal(action.Action, action.Subject))
+}
+
+const timestamp = "2006-01-02T15:04:05.000Z"
+
+// former tells when a workspace was deleted, and whether the caller owned it.
+func (i *Identity) former(c gateway.Caller, id string) (gone *workspace.Gone, owned bool, err error) {
+	err = i.o.ReadModel.View(func(r projections.Reader) error {
+		rec, ok, err := projections.Workspaces{}.Record(r, id)
+		if err != nil || !ok || rec.Deleted == nil {
+			return err
+		}
+		gone = rec.Deleted
+		doc, _, err := projections.Access{}.Former(r, id)
+		owned = c.UserID != "" && slices.Contains(access.Owners(doc.Shares), c.UserID)
+		return err
+	})
+	return gone, owned, err
 }
 
 // refuse asks a caller without a credential for one, rather than telling that

@@ -52,6 +52,7 @@ func TestBench(t *testing.T) {
 		{"replay", benchReplay},
 		{"append", benchAppend},
 		{"read", benchRead},
+		{"past", benchPast},
 		{"identity", benchIdentity},
 		{"idle", benchIdle},
 		{"start", benchStart},

@@ -60,7 +60,7 @@ func rebuildOnce(t *testing.T, past *history) sample {
 	require.Equal(t, past.events, report.Position.State)
 	found := 0
 	require.NoError(t, models.View(func(r projections.Reader) error {
-		return projections.Workspaces{}.List(r, func(projections.Document) bool { found++; return true })
+		return projections.Workspaces{}.List(r, false, func(projections.Record) bool { found++; return true })
 	}))
 	require.Equal(t, past.workspaces, found, "each workspace is there")
 	require.NoError(t, db.Close())

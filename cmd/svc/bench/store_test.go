@@ -18,6 +18,7 @@ import (
 
 	"svc/domain"
 	"svc/domain/catalog"
+	"svc/domain/document"
 	"svc/domain/workspace"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
@@ -57,7 +58,7 @@ var description = strings.Repeat("what a workspace is for ", 8)
 // next is the commit that follows: a creation, then updates.
 func (s *subject) next() eventstore.Commit {
 	shown := workspace.Snapshot{ID: s.id, Settings: workspace.Settings{
-		Name: "workspace " + s.id, Description: fmt.Sprintf("%s%d", description, s.events), Labels: []string{"bench"},
+		Name: "workspace " + s.id, Description: document.InEveryLanguage(fmt.Sprintf("%s%d", description, s.events)), Labels: []string{"bench"},
 	}}
 	var ev domain.Event = workspace.Updated{Workspace: shown}
 	if s.events == 0 {

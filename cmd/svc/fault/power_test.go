@@ -25,6 +25,7 @@ import (
 
 	"svc/domain"
 	"svc/domain/catalog"
+	"svc/domain/document"
 	"svc/domain/workspace"
 	"svc/eventstore"
 	"svc/eventstore/crashfs"
@@ -100,7 +101,7 @@ func appendMany(store *jetstream.Store, acks io.Writer, writer, n int) error {
 func commitOf(id domain.StreamID, expected uint64, size int) eventstore.Commit {
 	return eventstore.Commit{Stream: id, Expected: expected, Facts: []eventstore.Fact{{
 		ID: ulid.Make().String(), Event: workspace.Created{Workspace: workspace.Snapshot{ID: id.ID, Settings: workspace.Settings{
-			Name: "n", Description: strings.Repeat("x", size),
+			Name: "n", Description: document.InEveryLanguage(strings.Repeat("x", size)),
 		}}},
 	}}}
 }

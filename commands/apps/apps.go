@@ -1,0 +1,184 @@
+// Package apps publishes workspaces as apps that others install, takes them back,
+// and reads what they consist of.
+package apps
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/commands"
+	"svc/commands/content"
+	"svc/domain"
+	"svc/domain/app"
+	"svc/domain/document"
+)
+
+// Apps publishes apps. Every field is required.
+type Apps struct {
+	Engine     *commands.Engine
+	Now        func() time.Time // the log's clock
+	Workspaces commands.Workspaces
+	Revisions  Revisions
+	Shelf      *Shelf
+	Published  content.Apps // the apps that there are
+}
+
+// Revisions tells revisions of contents. It is filled by the read models.
+type Revisions interface {
+	// ContentRevision returns the sequence of the last change of the content of a
+	// workspace, not older than the sequence since.
+	ContentRevision(ctx context.Context, workspaceID string, since uint64) (uint64, error)
+}
+
+// App is an app after a command.
+type App = commands.Execution[app.State]
+
+// Publication asks for a workspace to be published.
+type Publication struct {
+	WorkspaceID string
+	Version     string             // of the workspace; "" and current: as it is now
+	Slug        string             // of the app; "" when it is published already
+	Name        document.Localized // instead of that of the workspace
+	Description document.Localized // likewise
+}
+
+// Publish makes a version of the content of a workspace the newest one of its app.
+// first tells that there was no app before.
+func (a Apps) Publish(ctx context.Context, p Publication) (done App, first bool, err error) {
+	now, err := a.Workspaces.Get(ctx, p.WorkspaceID)
+	if err != nil {
+		return done, false, err
+	}
+	if now.State.ID == "" || now.State.Deleted != nil {
+		return done, false, domain.Refuse(domain.CodeNotFound, "there is no such workspace").With("resource", "workspace").With("id", p.WorkspaceID)
+	}
+	if p.Version != "" && p.Version != current {
+		return done, false, domain.Refuse(domain.CodeNotFound, "there is no such version").With("resource", "version").With("id", p.Version)
+	}
+	if p.Slug, err = a.slug(ctx, p); err != nil {
+		return done, false, err
+	}
+	cmd, err := a.command(ctx, p, now.Seq)
+	if err != nil {
+		return done, false, err
+	}
+	done, err = commands.ExecuteNaming(ctx, a.Engine, app.Decider, app.Stream(p.Slug), app.Command(cmd), names)
+	return done, done.Changed && done.State.Publications == 1, told(err, p)
+}
+
+// current is the name of the version that is not saved as one.
+const current = "current"
+
+// names are those that nobody else may have.
+func names(s app.State) (all []commands.Name) {
+	for _, n := range app.Names(s) {
+		all = append(all, commands.Name(n))
+	}
+	return all
+}
+
+// slug returns under which slug a workspace is published. The first publication
+// chooses it.
+func (a Apps) slug(ctx context.Context, p Publication) (string, error) {
+	holder, err := commands.Holder(ctx, a.Engine, commands.Name{Kind: app.NameOfWorkspace, Value: p.WorkspaceID})
+	if err != nil {
+		return "", err
+	}
+	have := strings.TrimPrefix(holder, app.Stream("").String())
+	switch {
+	case have == "" && p.Slug == "":
+		return "", domain.Refuse(domain.CodeMissingParameter, "slug is required: the workspace is published for the first time").
+			With("errors", []domain.FieldError{{Field: "slug", Message: "is required"}})
+	case have != "" && p.Slug != "" && p.Slug != have:
+		return "", slugStays(have)
+	}
+	return cmp.Or(have, p.Slug), nil
+}
+
+func slugStays(have string) error {
+	return domain.Invalid(domain.FieldError{Field: "slug", Message: "the slug of an app never changes: it is " + have})
+}
+
+// command puts together what is published, all of it as it is at one revision.
+func (a Apps) command(ctx context.Context, p Publication, since uint64) (app.Publish, error) {
+	revision, err := a.Revisions.ContentRevision(ctx, p.WorkspaceID, since)
+	if err != nil {
+		return app.Publish{}, err
+	}
+	detail, err := a.Shelf.Read(ctx, p.WorkspaceID, revision)
+	if err != nil {
+		return app.Publish{}, err
+	}
+	within, err := content.Contains(ctx, a.Published, p.WorkspaceID, detail.Installs)
+	if err != nil {
+		return app.Publish{}, err
+	}
+	if within {
+		return app.Publish{}, domain.Invalid(domain.FieldError{Field: "workspaceId", Message: "an app cannot contain itself: one of its app instances does"})
+	}
+	cmd := app.Publish{
+		Slug: p.Slug, WorkspaceID: p.WorkspaceID, Revision: revision, Name: p.Name, Description: p.Description,
+		Photo: detail.Index.Text("photo"), Labels: labels(detail.Index),
+		Now: a.Now(), By: commands.RequestFrom(ctx).Meta.UserID,
+	}
+	if cmd.Name.IsZero() {
+		cmd.Name = document.InEveryLanguage(detail.Index.Text("name"))
+	}
+	if cmd.Description.IsZero() {
+		text, _ := detail.Index.Get("description")
+		cmd.Description, _ = document.AsLocalized(text)
+	}
+	if detail.Documented {
+		cmd.Documentation = &app.Documentation{WorkspaceSlug: detail.Index.Text("slug"), Slug: DocumentationPage}
+	}
+	return cmd, nil
+}
+
+func labels(index *document.Map) (all []string) {
+	v, _ := index.Get("labels")
+	list, _ := v.([]any)
+	for _, item := range list {
+		if label, ok := item.(string); ok {
+			all = append(all, label)
+		}
+	}
+	return slices.Clip(all)
+}
+
+// told puts the refusal of a name into the words of the request.
+func told(err error, p Publication) error {
+	refusal, ok := errors.AsType[*domain.Error](err)
+	if !ok || refusal.Code != domain.CodeAlreadyExists {
+		return err
+	}
+	switch refusal.Details["field"] {
+	case app.NameOfSlug:
+		return domain.Refuse(domain.CodeAlreadyExists, "an app has the slug %s already", p.Slug).With("field", "slug").With("value", p.Slug)
+	case app.NameOfWorkspace: // another request published it first
+		return slugStays("another one")
+	}
+	return err
+}
+
+// Delete takes back the app with this slug, if workspaceID is who publishes it.
+func (a Apps) Delete(ctx context.Context, slug, workspaceID string) (App, error) {
+	done, err := commands.ExecuteNaming(ctx, a.Engine, app.Decider, app.Stream(slug), app.Command(app.Delete{}), names, func(s app.State) error {
+		if s.Slug != "" && s.WorkspaceID != workspaceID {
+			return domain.Refuse(domain.CodeConflict, "the app was just published by another workspace").Reason("stale")
+		}
+		return nil
+	})
+	if domain.CodeOf(err) == domain.CodeNotFound {
+		return done, NotFound(slug)
+	}
+	return done, err
+}
+
+// NotFound is the refusal of an app that there is not.
+func NotFound(slug string) error {
+	return domain.Refuse(domain.CodeNotFound, "there is no such app").With("resource", "app").With("id", slug)
+}

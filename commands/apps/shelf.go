@@ -1,0 +1,142 @@
+package apps
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/maypok86/otter/v2"
+
+	"svc/commands/content"
+	"svc/domain/document"
+	"svc/domain/workspace"
+)
+
+// Detail is what the content of an app says. It is never changed.
+type Detail struct {
+	Index       *document.Map   // the whole index document
+	Config      *document.Map   // schema and block of its config; nil for none
+	Automations []*document.Map // slug, name, description, arguments of those that others may call
+	Blocks      []*document.Map // slug, name, description, url, edit
+	Events      *document.Map   // emit, listen, autocomplete
+	Installs    []content.Installed
+	Secrets     []string // settings that are secret
+	Documented  bool     // it has a page that explains it
+}
+
+// DocumentationPage is the page of a workspace that explains its app.
+const DocumentationPage = "_doc"
+
+// Shelf reads what apps consist of. The content of a workspace at a revision never
+// changes, so what was read once is remembered.
+type Shelf struct {
+	library Library
+	read    *otter.Cache[edition, *Detail]
+}
+
+// Library finds documents. It is part of a content.Library.
+type Library interface {
+	At(ctx context.Context, workspaceID string, seq uint64) (map[string]content.Ref, error)
+	Document(ctx context.Context, workspaceID string, ref content.Ref) (*document.Map, error)
+}
+
+// edition is the content of a workspace at a revision.
+type edition struct {
+	workspaceID string
+	revision    uint64
+}
+
+// remembered is how many editions are kept in memory.
+const remembered = 256
+
+// NewShelf returns a Shelf over a library.
+func NewShelf(library Library) *Shelf {
+	return &Shelf{library, otter.Must(&otter.Options[edition, *Detail]{MaximumSize: remembered})}
+}
+
+// Read returns what the content of a workspace at a revision says.
+func (s *Shelf) Read(ctx context.Context, workspaceID string, revision uint64) (*Detail, error) {
+	wanted := edition{workspaceID, revision}
+	if have, ok := s.read.GetIfPresent(wanted); ok {
+		return have, nil
+	}
+	refs, err := s.library.At(ctx, workspaceID, revision)
+	if err != nil {
+		return nil, err
+	}
+	d := &Detail{Index: document.MapOf()}
+	var automations []*document.Map
+	for _, path := range slices.Sorted(maps.Keys(refs)) {
+		folder, slug := workspace.Folder(path)
+		d.Documented = d.Documented || folder == "pages" && slug == DocumentationPage
+		if folder == "pages" || folder == "security" {
+			continue
+		}
+		doc, err := s.library.Document(ctx, workspaceID, refs[path])
+		if err != nil {
+			return nil, err
+		}
+		switch folder {
+		case "index":
+			d.describe(doc)
+		case "imports":
+			d.Installs = append(d.Installs, content.Installed{Slug: doc.Text("appSlug"), Version: doc.Text("appVersion")})
+		case "automations":
+			automations = append(automations, doc)
+		}
+	}
+	d.offer(automations)
+	s.read.Set(wanted, d)
+	return d, nil
+}
+
+// describe adds what the index says.
+func (d *Detail) describe(index *document.Map) {
+	d.Index, d.Secrets = index, content.SecretSettings(index)
+	if config := pick(mapAt(index, "config"), "schema", "block"); config.Len() > 0 {
+		d.Config = config
+	}
+	for slug, v := range mapAt(index, "blocks").All() {
+		block, _ := v.(*document.Map)
+		shown := document.MapOf(document.Pair{Key: "slug", Value: slug})
+		for key, v := range pick(block, "url", "edit", "name", "description").All() {
+			shown.Set(key, v)
+		}
+		d.Blocks = append(d.Blocks, shown)
+	}
+}
+
+// offer adds the automations that others may call, and the events of all.
+func (d *Detail) offer(automations []*document.Map) {
+	d.Events = content.Offered(automations)
+	for _, doc := range automations {
+		if isTrue(doc, "private") || isTrue(doc, "disabled") {
+			continue
+		}
+		shown := pick(doc, "slug", "name", "description")
+		shown.Set("arguments", mapAt(doc, "arguments").Copy())
+		d.Automations = append(d.Automations, shown)
+	}
+}
+
+// pick returns the fields of a document that it has.
+func pick(doc *document.Map, keys ...string) *document.Map {
+	part := document.MapOf()
+	for _, key := range keys {
+		if v, ok := doc.Get(key); ok {
+			part.Set(key, v)
+		}
+	}
+	return part
+}
+
+func mapAt(doc *document.Map, key string) *document.Map {
+	v, _ := doc.Get(key)
+	m, _ := v.(*document.Map)
+	return m
+}
+
+func isTrue(doc *document.Map, key string) bool {
+	v, _ := doc.Get(key)
+	return v == true
+}

@@ -1,0 +1,139 @@
+package content
+
+import (
+	"context"
+	"errors"
+	"regexp"
+
+	"svc/commands"
+	"svc/commands/archive"
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/slug"
+	"svc/domain/workspace"
+)
+
+// CreateFrom makes a new workspace of a tree, in one step. id is the one it
+// should get, "" for the one that the tree tells of; it gets another when that
+// one was ever used. Whoever asks owns it.
+func (c *Content) CreateFrom(ctx context.Context, id string, tree archive.Tree, o ImportOptions) (Result, error) {
+	reading, err := c.read(tree, "", o)
+	if err != nil {
+		return Result{}, err
+	}
+	if reading.Content.Index == nil { // its checksum is wrong
+		return Result{}, domain.Refuse(domain.CodeValidation, "%s: %s", reading.Errors[0].Filepath, reading.Errors[0].Msg).
+			Reason("invalid_index").With("errors", reading.Errors)
+	}
+	o.Secure, o.Publish, o.Prune, o.Excludes = true, true, false, nil // of what one owns, one may change everything
+	if id == "" {
+		id = toldID(reading)
+	}
+	operation := "op_" + commands.NewID(ctx, 20)
+	for try := 1; ; try++ {
+		result, err := c.createAs(ctx, id, operation, reading, o)
+		if errors.Is(err, errUsed) && try < maxTries {
+			id = ""
+			continue
+		}
+		if errors.Is(err, errMoved) && try < maxTries {
+			continue
+		}
+		if err != nil || o.DryRun {
+			return result, err
+		}
+		c.publishApp(ctx, &result, o)
+		return result, nil
+	}
+}
+
+// wellFormed is an id that the service could have given itself.
+var wellFormed = regexp.MustCompile(`^[0-9A-Za-z_-]{7}$`)
+
+// toldID is the id that a tree was exported with, as far as it says so.
+func toldID(r *archive.Reading) string {
+	if r.Import != nil && r.Import.WorkspaceID != "" {
+		return r.Import.WorkspaceID
+	}
+	return r.Content.Index.Text("id")
+}
+
+// errUsed says that an id belongs to another workspace, or did.
+var errUsed = errors.New("content: the id was used before")
+
+// createAs makes the workspace under an id, or under a new one when that is "".
+func (c *Content) createAs(ctx context.Context, id, operation string, r *archive.Reading, o ImportOptions) (Result, error) {
+	if !wellFormed.MatchString(id) {
+		id = commands.NewID(ctx, 7)
+	}
+	now, err := c.Workspaces.Get(ctx, id)
+	if err != nil {
+		return Result{}, err
+	}
+	p, err := c.planImport(ctx, workspace.State{ID: id, Security: access.Default(id)}, r, o)
+	if err != nil {
+		return Result{}, err
+	}
+	c.repositories(&p, r.Content.Index)
+	if err := c.chooseSlug(ctx, &p); err != nil {
+		return Result{}, err
+	}
+	result := p.result(id, operation, r)
+	if now.State.ID != "" {
+		return c.mine(ctx, p, result)
+	}
+	if err := p.strict(o); err != nil || o.DryRun {
+		return result, err
+	}
+	if err := c.putDown(ctx, &p); err != nil {
+		return Result{}, err
+	}
+	done, err := c.Workspaces.Make(ctx, c.creation(p, result))
+	if refusal, ok := errors.AsType[*domain.Error](err); ok && refusal.Code == domain.CodeAlreadyExists {
+		if refusal.Details["field"] == "id" {
+			return Result{}, errUsed
+		}
+		return Result{}, errMoved // somebody was quicker to take the slug
+	}
+	result.Seq, result.Changed = done.Seq, true
+	return result, again(err)
+}
+
+// creation is the command that makes what was planned.
+func (c *Content) creation(p plan, result Result) workspace.Create {
+	told := tell(workspace.Named{}, result) // the decision names the workspace
+	return workspace.Create{
+		ID: p.of.ID, Settings: *p.to.Settings, Security: p.to.Security, Entries: p.to.Entries, Stage: p.to.Stage, Import: &told,
+	}
+}
+
+// mine finds out whether it was this very request that made the workspace, before
+// it was repeated. A workspace that exists cannot be made again.
+func (c *Content) mine(ctx context.Context, p plan, result Result) (Result, error) {
+	p.to.Entries = nil
+	done, err := c.Workspaces.Make(ctx, c.creation(p, result))
+	if domain.CodeOf(err) == domain.CodeAlreadyExists {
+		err = errUsed
+	}
+	result.Seq, result.Changed = done.Seq, true
+	return result, err
+}
+
+// chooseSlug settles the slug of a new workspace: the one it brings, or a new
+// one when that cannot be had.
+func (c *Content) chooseSlug(ctx context.Context, p *plan) error {
+	wanted := p.to.Settings.Slug
+	if wanted != "" {
+		why := slug.CheckWorkspace(wanted)
+		if why == "" {
+			holder, err := commands.Holder(ctx, c.Workspaces.Engine, commands.Name{Kind: "slug", Value: wanted})
+			if err != nil || holder == "" || holder == workspace.Stream(p.of.ID).String() {
+				return err
+			}
+			why = "is used by another workspace"
+		}
+		p.warn("slug_in_use", "index", "the slug "+wanted+" "+why+": the workspace has got another")
+	}
+	p.to.Settings.Slug = "" // it gets one
+	return nil
+}

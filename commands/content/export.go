@@ -1,0 +1,157 @@
+package content
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+
+	"svc/commands/archive"
+	"svc/domain"
+)
+
+// Export returns the files of a workspace as it was at a sequence, such as that of
+// its last event that a reader has seen. No lock keeps anybody from it.
+func (c *Content) Export(ctx context.Context, workspaceID string, seq uint64) (archive.Tree, error) {
+	all, err := c.at(ctx, workspaceID, seq)
+	if err != nil {
+		return nil, err
+	}
+	return all.Files(c.unlimited())
+}
+
+// unlimited are limits with none on amounts: what was saved can be exported,
+// however much it is.
+func (c *Content) unlimited() archive.Limits {
+	limits := c.Limits()
+	limits.Files, limits.FileBytes, limits.TreeBytes = math.MaxInt, math.MaxInt, math.MaxInt
+	return limits
+}
+
+// at returns the documents of a workspace of one moment.
+func (c *Content) at(ctx context.Context, workspaceID string, seq uint64) (*archive.Content, error) {
+	refs, err := c.Library.At(ctx, workspaceID, seq)
+	if err != nil {
+		return nil, err
+	}
+	all := &archive.Content{}
+	for path, ref := range refs {
+		place, ok := archive.Locate(path + ".yml")
+		if !ok {
+			return nil, errors.New("content: " + path + " is no path of a document")
+		}
+		doc, err := c.Library.Document(ctx, workspaceID, ref)
+		if err != nil {
+			return nil, err
+		}
+		all.Put(place, doc)
+	}
+	return all, nil
+}
+
+// Exported is a workspace to be exported with others.
+type Exported struct {
+	ID      string
+	Seq     uint64 // the moment
+	AppSlug string // of the app it publishes, "" for none
+	AppName string
+}
+
+// ExportMany returns an archive of many workspaces. Those whose apps others have
+// instances of come first. With more, an app that is in none of them is looked
+// for; more returns false when there is none that may be read.
+func (c *Content) ExportMany(ctx context.Context, list []Exported, more func(appSlug string) (Exported, bool, error)) (archive.Bulk, error) {
+	b := &bulkWriter{c: c, ctx: ctx, more: more, known: map[string]Exported{}, out: archive.Bulk{Archives: map[string][]byte{}}, seen: map[string]bool{}}
+	for _, w := range list {
+		if w.AppSlug != "" {
+			b.known[w.AppSlug] = w
+		}
+	}
+	for _, w := range list {
+		if err := b.add(w); err != nil {
+			return archive.Bulk{}, err
+		}
+	}
+	return b.out, nil
+}
+
+type bulkWriter struct {
+	c     *Content
+	ctx   context.Context //nolint:containedctx // it lives as long as one call
+	more  func(appSlug string) (Exported, bool, error)
+	known map[string]Exported // by the slug of their app
+	seen  map[string]bool     // by id
+	size  int
+	out   archive.Bulk
+}
+
+// add adds a workspace after those that it needs.
+func (b *bulkWriter) add(w Exported) error {
+	if b.seen[w.ID] {
+		return nil
+	}
+	b.seen[w.ID] = true
+	limits := b.c.Limits()
+	if len(b.seen) > limits.Workspaces {
+		return beyond("workspaces", limits.Workspaces)
+	}
+	all, err := b.c.at(b.ctx, w.ID, w.Seq)
+	if err != nil {
+		return err
+	}
+	for _, slug := range installs(all) {
+		need, found, err := b.find(slug)
+		if err == nil && found {
+			err = b.add(need)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	tree, err := all.Files(b.c.unlimited())
+	if err != nil {
+		return err
+	}
+	var zipped bytes.Buffer
+	if err := tree.WriteZip(&zipped); err != nil {
+		return err
+	}
+	if b.size += zipped.Len(); b.size > limits.ArchiveBytes {
+		return beyond("archiveBytes", limits.ArchiveBytes)
+	}
+	b.out.WorkspaceIDs = append(b.out.WorkspaceIDs, w.ID)
+	b.out.Archives[w.ID] = zipped.Bytes()
+	if w.AppSlug != "" {
+		b.out.PublishApps = append(b.out.PublishApps, archive.BulkApp{WorkspaceID: w.ID, Slug: w.AppSlug, Name: w.AppName})
+	}
+	return nil
+}
+
+// beyond refuses an archive that nobody could import again.
+func beyond(limit string, value int) error {
+	return domain.Refuse(domain.CodeValidation, "the limit %s of %d is exceeded: export fewer workspaces at a time", limit, value).
+		Reason("limit_exceeded").With("limit", limit).With("value", value)
+}
+
+// find returns the workspace of an app, if it is to be in the archive.
+func (b *bulkWriter) find(slug string) (Exported, bool, error) {
+	if w, ok := b.known[slug]; ok || b.more == nil {
+		return w, ok, nil
+	}
+	w, ok, err := b.more(slug)
+	if err == nil && ok {
+		b.known[slug] = w
+	}
+	return w, ok, err
+}
+
+// installs lists the apps that a workspace has instances of, each once.
+func installs(all *archive.Content) []string {
+	apps := map[string]bool{}
+	for _, doc := range all.Imports {
+		apps[doc.Text("appSlug")] = true
+	}
+	return slices.Sorted(maps.Keys(apps))
+}

@@ -1,0 +1,197 @@
+package content
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"slices"
+
+	"svc/commands"
+	"svc/commands/archive"
+	"svc/domain"
+	"svc/domain/document"
+	"svc/domain/shape"
+	"svc/domain/workspace"
+)
+
+// ImportOptions are how a tree is imported.
+type ImportOptions struct {
+	Prune    bool // delete what the tree lacks
+	Force    bool // a wrong checksum is a warning only
+	Strict   bool // any error refuses the tree
+	DryRun   bool // change nothing
+	Secure   bool // the caller may change the security document
+	Publish  bool // the caller may publish the workspace as an app
+	Excludes archive.Excludes
+}
+
+// Result is what an import or a restoration did, or would do.
+type Result struct {
+	WorkspaceID string
+	Seq         uint64 // of the workspace's last event; 0 for a dry run
+	Imported    []string
+	Deleted     []string
+	Errors      []archive.Item
+	Warnings    []archive.Item
+	Version     string // name of the version that .import.yml tells of
+	OperationID string
+	Publish     *archive.ImportFile // names an app to publish, if any
+	Published   []string            // apps that were published after it
+	Changed     bool
+}
+
+// maxTries is how often an import is planned anew because the workspace changed
+// meanwhile.
+const maxTries = 50
+
+// Import switches the content of a workspace to what a tree says, in one step.
+func (c *Content) Import(ctx context.Context, workspaceID string, tree archive.Tree, o ImportOptions) (Result, error) {
+	now, err := c.Workspaces.Get(ctx, workspaceID)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := c.openTo(now.State, workspaceID); err != nil {
+		return Result{}, err
+	}
+	o.Excludes = append(slices.Clone(o.Excludes), excluded(now.State.Settings.Repositories)...)
+	reading, err := c.read(tree, workspaceID, o)
+	if err != nil {
+		return Result{}, err
+	}
+	if !o.DryRun {
+		done, err := c.turn(ctx, workspaceID)
+		if err != nil {
+			return Result{}, err
+		}
+		defer done()
+	}
+	result, err := c.apply(ctx, workspaceID, reading, o)
+	if err != nil || o.DryRun {
+		return result, err
+	}
+	c.publishApp(ctx, &result, o)
+	return result, nil
+}
+
+// apply plans an import and carries it out, until nothing comes in between.
+func (c *Content) apply(ctx context.Context, workspaceID string, reading *archive.Reading, o ImportOptions) (Result, error) {
+	operation := "op_" + commands.NewID(ctx, 20)
+	for try := 1; ; try++ {
+		now, err := c.Workspaces.Get(ctx, workspaceID)
+		if err != nil {
+			return Result{}, err
+		}
+		p, err := c.planImport(ctx, now.State, reading, o)
+		if err != nil {
+			return Result{}, err
+		}
+		result := p.result(workspaceID, operation, reading)
+		if err := p.strict(o); err != nil || o.DryRun {
+			return result, err
+		}
+		done, err := c.carryOut(ctx, p, result)
+		if errors.Is(err, errMoved) {
+			if try < maxTries {
+				continue
+			}
+			err = domain.Refuse(domain.CodeConflict, "the workspace is being changed by others, try again").Reason("stale")
+		}
+		result.Seq, result.Changed = done.Seq, !p.empty()
+		return result, named(err, workspaceID)
+	}
+}
+
+// openTo refuses versioning operations on a workspace that is locked or gone.
+func (c *Content) openTo(s workspace.State, id string) error {
+	if s.ID == "" || s.Deleted != nil {
+		return domain.Refuse(domain.CodeNotFound, "there is no such workspace").With("resource", "workspace").With("id", id)
+	}
+	return workspace.CheckVersioning(s, c.now())
+}
+
+// stripes is how many workspaces can be imported at a time on this node.
+const stripes = 64
+
+// turn waits until no other import of a workspace runs on this node: two that are
+// staged would take each other's place for ever. Imports of other nodes are met
+// on the log.
+func (c *Content) turn(ctx context.Context, workspaceID string) (done func(), err error) {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(workspaceID)) // never fails
+	kept, _ := c.turns.LoadOrStore(hash.Sum32()%stripes, make(chan struct{}, 1))
+	queue := kept.(chan struct{})
+	select {
+	case queue <- struct{}{}:
+		return func() { <-queue }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (c *Content) read(tree archive.Tree, workspaceID string, o ImportOptions) (*archive.Reading, error) {
+	return archive.Read(tree, archive.Options{
+		Limits: c.Limits(), WorkspaceID: workspaceID, Strict: o.Strict, Verify: true, Force: o.Force,
+		Validate: func(p archive.Place, doc *document.Map) error { return validate(workspaceID, p, doc) },
+	})
+}
+
+// validate refuses a document that cannot be stored. What is wrong with an
+// automation is found when it runs; it is stored, and warned of. What a file says
+// that is no content is not looked at.
+func validate(workspaceID string, p archive.Place, doc *document.Map) error {
+	switch p.Kind {
+	case document.Automation, document.Agent, document.Knowledge:
+		return nil
+	case document.Security:
+		_, err := readSecurity(workspaceID, doc)
+		return err
+	}
+	return shape.Refusal(known(shape.Check(p.Kind, p.Kind.Canonical(doc))))
+}
+
+// carryOut switches the content; the lock is taken and given back with it.
+func (c *Content) carryOut(ctx context.Context, p plan, result Result) (commands.Workspace, error) {
+	if err := c.putDown(ctx, &p); err != nil {
+		return commands.Workspace{}, err
+	}
+	settings := p.of.Settings
+	if p.to.Settings != nil {
+		settings = *p.to.Settings
+	}
+	told := tell(workspace.Named{ID: p.of.ID, Slug: settings.Slug, Name: settings.Name}, result)
+	done, err := c.Workspaces.Execute(ctx, p.of.ID, workspace.Replace{
+		Switch: p.to, Import: &told,
+		Lock: &workspace.TakeLock{
+			Reason: workspace.ImportInProgress, By: commands.RequestFrom(ctx).Meta.UserID, Now: c.now(), Timeout: c.Workspaces.LockTimeout(),
+			Operation: &workspace.Operation{ID: result.OperationID, Kind: "import"},
+		},
+	}, p.unmoved)
+	return done, again(err)
+}
+
+// publishApp publishes the workspace as the app that the import names. The content
+// stays whatever comes of it.
+func (c *Content) publishApp(ctx context.Context, result *Result, o ImportOptions) {
+	if result.Publish == nil {
+		return
+	}
+	file := result.Publish
+	err := error(domain.Refuse(domain.CodePermissionDenied, "publishing an app takes the right to create apps"))
+	if o.Publish && c.Publish != nil {
+		err = c.Publish(ctx, result.WorkspaceID, file.AppSlug, file.AppName)
+	}
+	if err == nil {
+		result.Published = append(result.Published, file.AppSlug)
+		return
+	}
+	result.Errors = append(result.Errors, unpublished(result.WorkspaceID, archive.ImportPath, file.AppSlug, err))
+}
+
+// unpublished is the item for an app that could not be published.
+func unpublished(workspaceID, file, slug string, err error) archive.Item {
+	message := "the app " + slug + " could not be published"
+	if refusal, ok := errors.AsType[*domain.Error](err); ok {
+		message += ": " + refusal.Message
+	}
+	return archive.Item{Msg: message, Err: "app_publish_failed", Filepath: file, WorkspaceID: workspaceID}
+}

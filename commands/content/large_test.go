@@ -1,0 +1,122 @@
+package content_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/commands/archive"
+)
+
+// warehouse is a workspace of 2000 files and 20 MB, all of one generation.
+func warehouse(t *testing.T, generation string) []byte {
+	t.Helper()
+	tree := archive.Tree{"index.yml": []byte("name: Warehouse\nslug: warehouse\ndescription: " + generation + "\n")}
+	for i := range 1998 {
+		tree[fmt.Sprintf("automations/shelf%d/a%d.yml", i%40, i)] = fmt.Appendf(nil, "slug: shelf%d/a%d\nname: %s\ndo: []\noutput: %s\n", i%40, i, generation, strings.Repeat(generation+"-", 10_000/(len(generation)+1)))
+	}
+	tree["pages/large.yml"] = fmt.Appendf(nil, "slug: large\nname: %s\nstyles: %s\n", generation, strings.Repeat(generation, 300_000/len(generation)))
+	var b bytes.Buffer
+	require.NoError(t, tree.WriteZip(&b))
+	return b.Bytes()
+}
+
+// whole says that an export has the files of an archive, and the security document
+// of a new workspace besides.
+func whole(t *testing.T, data []byte, exported []byte) {
+	t.Helper()
+	want, got := unpack(t, data), unpack(t, exported)
+	delete(got, "current/security.yml")
+	require.Len(t, got, len(want))
+	for path, text := range want {
+		require.Equal(t, text, got[path], path)
+	}
+}
+
+// A large import is staged, and still one step: who reads meanwhile sees what was
+// before, or what is after it.
+func TestALargeImportIsOneStepToReaders(t *testing.T) {
+	h := atHome(t)
+	old, fresh := warehouse(t, "gen-one"), warehouse(t, "gen-two")
+	require.Greater(t, len(old), 20_000_000)
+	id, before := h.again(t, old)
+	whole(t, old, before)
+
+	seen := map[string]int{}
+	var reading sync.WaitGroup
+	done := make(chan struct{})
+	reading.Go(func() {
+		for {
+			got, err := h.as("reader").send("GET", "/v2/workspaces/"+id+"/export", "", nil)
+			if err == nil && got.status == http.StatusServiceUnavailable && strings.Contains(string(got.body), "read_model_behind") {
+				seen["behind"]++ // a slow machine asks to come back, and tells nothing
+			} else if err != nil || got.status != http.StatusOK {
+				seen[fmt.Sprintf("%d %v %.200s", got.status, err, got.body)]++
+			} else {
+				seen[string(got.body)]++
+			}
+			select {
+			case <-done:
+				return
+			default:
+			}
+		}
+	})
+	imported := h.importing(t, id, "?prune=true", fresh)
+	close(done)
+	reading.Wait()
+	require.Equal(t, http.StatusOK, imported.status, "%.500s", imported.body)
+	require.Len(t, imported.fields(t)["imported"], 2000)
+	after := h.export(t, id)
+	delete(seen, "behind")
+	delete(seen, string(before))
+	delete(seen, string(after))
+	for other := range seen {
+		t.Errorf("neither the old nor the new: %.300s", other)
+	}
+	require.Contains(t, string(after), "gen-two")
+	require.NotContains(t, string(after), "gen-one")
+}
+
+// Imports of one workspace at the same time: each is whole, the last one stays.
+func TestImportsAtTheSameTimeDoNotMix(t *testing.T) {
+	h := atHome(t)
+	id := h.create(t, `{"name":"Busy"}`)
+	var archives [][]byte
+	for g := range 4 {
+		tree := archive.Tree{"index.yml": fmt.Appendf(nil, "name: Generation %d\n", g)}
+		for i := range 12 {
+			tree[fmt.Sprintf("automations/a%d.yml", i)] = fmt.Appendf(nil, "name: Generation %d\ndo: []\noutput: '%s'\n", g, strings.Repeat(fmt.Sprint(g), 90_000))
+		}
+		var b bytes.Buffer
+		require.NoError(t, tree.WriteZip(&b))
+		archives = append(archives, b.Bytes())
+	}
+	var running sync.WaitGroup
+	for _, data := range archives {
+		running.Go(func() {
+			for range 3 {
+				if got, err := h.send("POST", "/v2/workspaces/"+id+"/import", "application/zip", data); err != nil || got.status != http.StatusOK {
+					t.Errorf("%d %v %.300s", got.status, err, got.body)
+				}
+			}
+		})
+	}
+	for range 20 {
+		generations := map[string]bool{}
+		for path, text := range unpack(t, h.export(t, id)) {
+			if path != "current/security.yml" {
+				_, rest, _ := strings.Cut(text, "name: ")
+				rest = strings.TrimPrefix(rest, "Generation ")
+				generations[rest[:min(1, len(rest))]] = true
+			}
+		}
+		require.Len(t, generations, 1, "of one import")
+	}
+	running.Wait()
+}

@@ -1,0 +1,209 @@
+package content
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"svc/commands/archive"
+	"svc/domain"
+	"svc/domain/automation"
+	"svc/domain/document"
+	"svc/domain/shape"
+	"svc/domain/slug"
+	"svc/domain/workspace"
+)
+
+// maxInline is how large a document may be to be carried by its event.
+const maxInline = 256 << 10
+
+// maxText is how large the file of a document may be.
+const maxText = 1 << 20
+
+// prepare checks a document and makes it ready to be saved. before is what it
+// replaces, nil for nothing.
+func (c *Content) prepare(ctx context.Context, workspaceID string, kind *document.Kind, doc *document.Map, before *workspace.Item) (workspace.Entry, error) {
+	if err := checkSlug(kind, doc.Text("slug")); err != nil {
+		return workspace.Entry{}, err
+	}
+	faults, _ := c.Check(kind, doc)
+	if err := refusal(tolerant(kind, faults)); err != nil {
+		return workspace.Entry{}, err
+	}
+	if kind != document.Import {
+		return c.entry(ctx, workspaceID, kind, doc)
+	}
+	app, before, err := c.installable(ctx, workspaceID, doc, before)
+	if err != nil {
+		return workspace.Entry{}, err
+	}
+	doc, sealed, err := c.seal(ctx, workspaceID, doc, app, before)
+	if err != nil {
+		return workspace.Entry{}, err
+	}
+	e, err := c.entry(ctx, workspaceID, kind, doc)
+	e.Sealed, e.Events = sealed, Prefixed(app.Events, doc.Text("slug")+".")
+	return e, err
+}
+
+func checkSlug(kind *document.Kind, s string) error {
+	if !kind.HasSlug(s) {
+		return domain.Invalid(domain.FieldError{Field: "slug", Message: "letters, digits, blanks, _ and - in parts joined by /, at most 128 characters, and none of the words that the platform uses itself"})
+	}
+	return nil
+}
+
+// chooseSlug returns the slug of a new document: its own, or one that its name
+// suggests.
+func chooseSlug(s workspace.State, kind *document.Kind, doc *document.Map) string {
+	if given, ok := doc.Get("slug"); ok && given != nil {
+		text, _ := given.(string)
+		return text
+	}
+	if kind == document.Import {
+		return doc.Text("appSlug")
+	}
+	name, _ := doc.Get("name")
+	return slug.FromName(name, func(candidate string) bool {
+		for path := range s.Items {
+			if strings.EqualFold(path, kind.Folder+"/"+candidate) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// entry makes an entry of a document that was checked. One that is too large for
+// an event is put where it is found by its hash.
+func (c *Content) entry(ctx context.Context, workspaceID string, kind *document.Kind, doc *document.Map) (workspace.Entry, error) {
+	place := archive.Place{Kind: kind, Slug: doc.Text("slug")}
+	doc = kind.Canonical(doc)
+	text, err := archive.Text(place, doc)
+	if err != nil {
+		return workspace.Entry{}, err
+	}
+	if len(text) > maxText {
+		return workspace.Entry{}, tooLong(place, len(text))
+	}
+	body, err := document.JSON(doc)
+	if err != nil {
+		return workspace.Entry{}, err
+	}
+	e := workspace.Entry{Path: place.String(), Hash: workspace.HashOf(body), Checksum: archive.Checksum(text), Body: body}
+	compute(&e, kind, doc, c.Rules())
+	if len(body) <= maxInline {
+		return e, nil
+	}
+	e.About, e.Apart, e.Body = workspace.Describe(e.Path, doc), true, nil
+	_, err = c.Blobs.PutBlob(ctx, body)
+	return e, err
+}
+
+func tooLong(place archive.Place, length int) error {
+	return domain.Refuse(domain.CodeValidation, "%s is larger than %d bytes", place, maxText).
+		Reason("limit_exceeded").With("length", length).With("limit", maxText)
+}
+
+// compute adds what follows from a document.
+func compute(e *workspace.Entry, kind *document.Kind, doc *document.Map, rules automation.Rules) {
+	switch kind {
+	case document.Automation:
+		parsed, _ := automation.Parse(doc, rules)
+		if parsed == nil {
+			return
+		}
+		if parsed.When.Endpoint != nil {
+			e.Endpoint = parsed.When.Endpoint.String()
+		}
+		e.Events = eventsOf(parsed.Events())
+	case document.Page:
+		e.Public, _ = boolOf(doc, "public")
+		emit, listen := shape.PageEvents(doc)
+		e.Events = document.MapOf(document.Pair{Key: "emit", Value: list(emit)}, document.Pair{Key: "listen", Value: list(listen)})
+	case document.Import:
+		e.App = doc.Text("appSlug")
+	}
+}
+
+func boolOf(doc *document.Map, key string) (value, ok bool) {
+	v, _ := doc.Get(key)
+	value, ok = v.(bool)
+	return value, ok
+}
+
+func eventsOf(ev automation.Events) *document.Map {
+	auto := make([]any, 0, len(ev.Autocomplete))
+	for _, a := range ev.Autocomplete {
+		auto = append(auto, document.MapOf(document.Pair{Key: "event", Value: a.Event}, document.Pair{Key: "autocomplete", Value: plain(a.Autocomplete)}))
+	}
+	return document.MapOf(
+		document.Pair{Key: "emit", Value: list(ev.Emit)}, document.Pair{Key: "listen", Value: list(ev.Listen)},
+		document.Pair{Key: "autocomplete", Value: auto},
+	)
+}
+
+// plain makes a value of documents of one of automations.
+func plain(v any) any {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	read, err := document.ReadJSON(body, document.Usual)
+	if err != nil {
+		return nil
+	}
+	return read
+}
+
+func list(words []string) []any {
+	values := make([]any, len(words))
+	for i, w := range words {
+		values[i] = w
+	}
+	return values
+}
+
+// Fault is something wrong with a document. A warning does not keep it from
+// being saved.
+type Fault struct {
+	Field   string
+	Message string
+	Code    domain.Code
+	Unknown bool // a field that documents do not have
+	Warning bool
+}
+
+// Check returns what is wrong with a document of any kind, and the schedules of
+// an automation.
+func (c *Content) Check(kind *document.Kind, doc *document.Map) (faults []Fault, parsed *automation.Automation) {
+	if kind != document.Automation {
+		for _, f := range shape.Check(kind, doc) {
+			faults = append(faults, Fault{Field: f.Field, Message: f.Message, Code: f.Code, Unknown: f.Unknown})
+		}
+		return faults, nil
+	}
+	parsed, found := automation.Parse(doc, c.Rules())
+	for _, f := range found {
+		faults = append(faults, Fault{Field: f.Field, Message: f.Message, Code: f.Code, Warning: f.Warning})
+	}
+	return faults, parsed
+}
+
+// tolerant leaves out what a change of an app instance did not bring: fields that
+// an import kept.
+func tolerant(kind *document.Kind, faults []Fault) []Fault {
+	return slices.DeleteFunc(faults, func(f Fault) bool { return kind == document.Import && f.Unknown })
+}
+
+// refusal is the error of faults: of the shape before that of a value.
+func refusal(faults []Fault) error {
+	var wrong []shape.Fault
+	for _, f := range faults {
+		if !f.Warning {
+			wrong = append(wrong, shape.Fault{Field: f.Field, Message: f.Message, Code: f.Code})
+		}
+	}
+	return shape.Refusal(wrong)
+}

@@ -1,0 +1,165 @@
+// Package files takes the files of workspaces in, changes them and lets them go.
+// Their contents are kept by name beside the log; the log has the facts.
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"svc/commands"
+	"svc/domain"
+	"svc/domain/file"
+	"svc/eventstore"
+)
+
+// Blobs keeps contents by their name, the SHA-256 in hex. It is a
+// *jetstream.Store.
+type Blobs interface {
+	PutBlobFrom(ctx context.Context, r io.ReadSeeker, name string, size int64) error
+}
+
+// Vault keeps the secrets of a workspace. It is a *vault.Vault.
+type Vault interface {
+	Seal(ctx context.Context, workspaceID string, plain []byte, purpose string) ([]byte, error)
+	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
+	MAC(ctx context.Context, workspaceID, purpose string, message []byte) ([]byte, error)
+}
+
+// Settings are the live values of Files.
+type Settings struct {
+	Allowed   []string // UPLOADS_ALLOWED_MIMETYPES: type/* patterns; empty allows all
+	Forbidden []string // UPLOADS_FORBIDDEN_MIMETYPES
+	Public    bool     // UPLOADS_DEFAULT_VISIBILITY is public
+}
+
+// Options configure Files. All fields but Host are required.
+type Options struct {
+	Engine   *commands.Engine
+	Store    eventstore.Store // takes several files in one append
+	Blobs    Blobs
+	Vault    Vault
+	Settings func() Settings
+	Now      func() time.Time
+	Host     domain.Host
+}
+
+// Files changes files. All methods are safe for concurrent use.
+type Files struct{ o Options }
+
+// New returns Files.
+func New(o Options) (*Files, error) {
+	if o.Engine == nil || o.Store == nil || o.Blobs == nil || o.Vault == nil || o.Settings == nil || o.Now == nil {
+		return nil, errors.New("files: Options lack a required field")
+	}
+	return &Files{o}, nil
+}
+
+// Content is an uploaded content, on disk.
+type Content struct {
+	file.Content
+	Reader io.ReadSeeker
+}
+
+// May decides whether somebody may do what they ask to a file. It is asked with
+// the state that the decision is made on.
+type May func(file.State) error
+
+// Find returns a file as the log has it.
+func (f *Files) Find(ctx context.Context, workspaceID, id string, may May) (file.State, error) {
+	return f.execute(ctx, workspaceID, id, file.Look{Now: f.o.Now()}, may)
+}
+
+// Change is what is to be changed of a file: what is not nil.
+type Change struct {
+	Name         *string
+	Public       *bool
+	Metadata     *map[string]any
+	ExpiresAfter *int64 // seconds from now on; 0: never
+	ShareToken   *ShareToken
+}
+
+// Change changes a file.
+func (f *Files) Change(ctx context.Context, workspaceID, id string, c Change, may May) (file.State, error) {
+	token, err := f.tokenFor(ctx, workspaceID, id, c.ShareToken, may)
+	if err != nil {
+		return file.State{}, err
+	}
+	return f.execute(ctx, workspaceID, id, file.Change{
+		Name: c.Name, Public: c.Public, Metadata: c.Metadata, ExpiresAfter: c.ExpiresAfter, Share: token, Now: f.o.Now(),
+	}, may)
+}
+
+// Replace gives a file other content, under the same id and address.
+func (f *Files) Replace(ctx context.Context, workspaceID, id string, c Content, may May) (file.State, error) {
+	if err := f.acceptable(c.Mimetype); err != nil {
+		return file.State{}, err
+	}
+	if _, err := f.Find(ctx, workspaceID, id, may); err != nil {
+		return file.State{}, err
+	}
+	if err := f.keep(ctx, c); err != nil {
+		return file.State{}, err
+	}
+	return f.execute(ctx, workspaceID, id, file.Replace{Content: c.Content, Now: f.o.Now()}, may)
+}
+
+// Delete deletes a file. Its content stays until nothing names it any more.
+func (f *Files) Delete(ctx context.Context, workspaceID, id string, may May) (file.State, error) {
+	return f.execute(ctx, workspaceID, id, file.Delete{Now: f.o.Now()}, may)
+}
+
+func (f *Files) execute(ctx context.Context, workspaceID, id string, cmd file.Command, may May) (file.State, error) {
+	permitted := func(s file.State) error {
+		if s.GoneAt(f.o.Now()) {
+			return nil // it is for the rule to say so
+		}
+		return may(s)
+	}
+	done, err := commands.Execute(ctx, f.o.Engine, file.Decider, file.Stream(workspaceID, id), cmd, permitted)
+	if refusal, ok := errors.AsType[*domain.Error](err); ok && refusal.Code == domain.CodeNotFound {
+		return file.State{}, refusal.With("id", id)
+	}
+	return done.State, err
+}
+
+// keep stores a content.
+func (f *Files) keep(ctx context.Context, c Content) error {
+	if err := f.o.Blobs.PutBlobFrom(ctx, c.Reader, c.Checksum, c.Size); err != nil {
+		return commands.Refused(fmt.Errorf("keep a file: %w", err))
+	}
+	return nil
+}
+
+// Finder finds the files whose time is over, those that ended first before the
+// others, and at most limit of them.
+type Finder interface {
+	Due(ctx context.Context, now time.Time, limit int) ([]Ref, error)
+}
+
+// Ref names a file.
+type Ref struct{ WorkspaceID, ID string }
+
+// sweepAtOnce is how many files one sweep deletes.
+const sweepAtOnce = 500
+
+// Expire deletes files whose time was over at now, as due finds them, and returns
+// how many. Nobody sees them any more in any case.
+func (f *Files) Expire(ctx context.Context, due Finder, now time.Time) (deleted int, err error) {
+	found, err := due.Due(ctx, now, sweepAtOnce)
+	if err != nil {
+		return 0, fmt.Errorf("find expired files: %w", err)
+	}
+	for _, ref := range found {
+		done, err := commands.Execute(ctx, f.o.Engine, file.Decider, file.Stream(ref.WorkspaceID, ref.ID), file.Command(file.Expire{Now: now}))
+		if err != nil {
+			return deleted, fmt.Errorf("delete expired file %s of workspace %s: %w", ref.ID, ref.WorkspaceID, err)
+		}
+		if done.Changed {
+			deleted++
+		}
+	}
+	return deleted, nil
+}

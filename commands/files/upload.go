@@ -1,0 +1,198 @@
+package files
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+
+	"svc/commands"
+	"svc/domain"
+	"svc/domain/file"
+	"svc/eventstore"
+)
+
+// Upload is a file to be made.
+type Upload struct {
+	Name         string
+	Content      Content
+	Public       *bool // nil: as the settings say
+	Metadata     map[string]any
+	ExpiresAfter int64 // seconds; 0: never
+	ShareToken   *ShareToken
+}
+
+// maxAttempts bounds the ids that are tried.
+const maxAttempts = 5
+
+// Upload makes files, all of them or none. May is asked about each before
+// anything is kept.
+func (f *Files) Upload(ctx context.Context, workspaceID string, uploads []Upload, may May) ([]file.State, error) {
+	for attempt := range maxAttempts {
+		ids := f.draw(ctx, len(uploads), attempt)
+		if burned, err := f.burned(ctx, workspaceID, ids); burned || err != nil {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		made, err := f.upload(ctx, workspaceID, uploads, ids, may)
+		if !errors.Is(err, eventstore.ErrConflict) {
+			return made, err
+		}
+	}
+	return nil, domain.Refuse(domain.CodeConflict, "no free id was found for a file, try again").Reason("stale")
+}
+
+func (f *Files) upload(ctx context.Context, workspaceID string, uploads []Upload, ids []id, may May) ([]file.State, error) {
+	made, commits := make([]file.State, len(uploads)), make([]eventstore.Commit, len(uploads))
+	for i, u := range uploads {
+		cmd, err := f.command(ctx, workspaceID, ids[i].file, u)
+		if err != nil {
+			return nil, err
+		}
+		events, err := file.Decider.Decide(file.State{}, cmd)
+		if err != nil {
+			return nil, about(i, err)
+		}
+		made[i] = file.Decider.Fold(file.State{}, events...)
+		if err := may(made[i]); err != nil {
+			return nil, err
+		}
+		commits[i] = eventstore.Commit{
+			Stream: file.Stream(workspaceID, ids[i].file), Meta: f.meta(ctx),
+			Facts: []eventstore.Fact{{ID: ids[i].event, Event: events[0]}},
+		}
+	}
+	for _, u := range uploads {
+		if err := f.keep(ctx, u.Content); err != nil {
+			return nil, err
+		}
+	}
+	receipt, err := f.o.Store.Append(ctx, commits...)
+	if errors.Is(err, eventstore.ErrUnavailable) {
+		return nil, commands.Refused(fmt.Errorf("the log: %w", err))
+	}
+	if err != nil {
+		return nil, err
+	}
+	commands.RequestFrom(ctx).Saw(receipt.Position)
+	return made, nil
+}
+
+// command is the order to make a file.
+func (f *Files) command(ctx context.Context, workspaceID, id string, u Upload) (file.Upload, error) {
+	public := f.o.Settings().Public
+	if u.Public != nil {
+		public = *u.Public
+	}
+	cmd := file.Upload{
+		ID: id, WorkspaceID: workspaceID, By: commands.RequestFrom(ctx).Meta.UserID, Content: u.Content.Content, Now: f.o.Now(),
+		Terms: file.Terms{Name: u.Name, Public: public, Metadata: u.Metadata, ExpiresAfter: u.ExpiresAfter},
+	}
+	if err := f.acceptable(u.Content.Mimetype); err != nil {
+		return cmd, err
+	}
+	if u.ShareToken == nil {
+		return cmd, nil
+	}
+	sealed, err := f.seal(ctx, workspaceID, id, *u.ShareToken)
+	cmd.Token = sealed
+	return cmd, err
+}
+
+// about says which of several files a refusal is about.
+func about(i int, err error) error {
+	if refusal, ok := errors.AsType[*domain.Error](err); ok {
+		return refusal.With("index", i)
+	}
+	return err
+}
+
+// acceptable refuses a type that the settings leave out.
+func (f *Files) acceptable(mimetype string) error {
+	s := f.o.Settings()
+	fits := func(pattern string) bool { return matches(strings.ToLower(pattern), mimetype) }
+	allows := func(pattern string) bool { return fits(pattern) && (mimetype != svg || pattern != "image/*") }
+	if !slices.ContainsFunc(s.Forbidden, fits) && (len(s.Allowed) == 0 || slices.ContainsFunc(s.Allowed, allows)) {
+		return nil
+	}
+	fault := domain.FieldError{Field: "mimetype", Message: "files of the type " + mimetype + " are not taken here"}
+	return domain.Invalid(fault).Reason("mimetype_not_allowed").With("mimetype", mimetype)
+}
+
+// svg is a document that can run scripts: who allows image/* does not mean it.
+const svg = "image/svg+xml"
+
+// matches reports whether a type fits a pattern, type/subtype or type/*.
+func matches(pattern, mimetype string) bool {
+	family, whole := strings.CutSuffix(pattern, "/*")
+	return pattern == mimetype || whole && (family == "*" || strings.HasPrefix(mimetype, family+"/"))
+}
+
+// meta is the source of the events that ctx causes.
+func (f *Files) meta(ctx context.Context) domain.Meta {
+	m := commands.RequestFrom(ctx).Meta
+	if m.Host == (domain.Host{}) {
+		m.Host = f.o.Host
+	}
+	return m
+}
+
+// id is the name of a file to be, and of the event that makes it.
+type id struct{ file, event string }
+
+// draw returns ids for n files. In a request that may be repeated they are the
+// same each time, so that the repetition meets what was made before.
+func (f *Files) draw(ctx context.Context, n, attempt int) []id {
+	ids := make([]id, n)
+	for i := range ids {
+		var source [sha256.Size]byte
+		if seed := commands.RequestFrom(ctx).Seed; seed != "" {
+			source = sha256.Sum256(fmt.Appendf(nil, "%s\x00files\x00%d\x00%d", seed, i, attempt))
+		} else {
+			_, _ = rand.Read(source[:]) // never fails: crypto/rand ends the process instead
+		}
+		ids[i] = idsOf(source)
+	}
+	return ids
+}
+
+const idAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
+
+// idLength is that of the id of a file.
+const idLength = 21
+
+func idsOf(source [sha256.Size]byte) id {
+	name := make([]byte, idLength)
+	for i := range name {
+		name[i] = idAlphabet[source[i]%64]
+	}
+	source = sha256.Sum256(source[:])
+	event := ulid.ULID(source[:16])
+	event[0] &= 0x7f // the first character of a ULID has three bits
+	return id{string(name), event.String()}
+}
+
+// burned reports whether ids were used by an attempt that a power cut left
+// incomplete. A commit counts as a whole: the first file tells. Only a repeated
+// request can meet its own.
+func (f *Files) burned(ctx context.Context, workspaceID string, ids []id) (bool, error) {
+	if commands.RequestFrom(ctx).Seed == "" {
+		return false, nil
+	}
+	events, err := f.o.Store.Load(ctx, file.Stream(workspaceID, ids[0].file), 0)
+	if err != nil {
+		return false, commands.Refused(fmt.Errorf("the log: %w", err))
+	}
+	if len(events) == 0 {
+		return false, nil
+	}
+	_, void := events[0].Data.(domain.Void)
+	return void, nil
+}

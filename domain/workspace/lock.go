@@ -1,0 +1,176 @@
+package workspace
+
+import (
+	"time"
+
+	"svc/domain"
+)
+
+// The reasons of locks that the platform sets itself.
+const (
+	PushInProgress       = "push_in_progress"
+	PullInProgress       = "pull_in_progress"
+	ImportInProgress     = "import_in_progress"
+	BulkPushInProgress   = "bulk_push_in_progress"
+	BulkImportInProgress = "bulk_import_in_progress"
+	MergeConflict        = "merge_conflict"
+)
+
+// Lock is the write lock of a workspace.
+type Lock struct {
+	Reason    string     `json:"reason"`
+	LockedBy  string     `json:"lockedBy"`
+	LockedAt  time.Time  `json:"lockedAt"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"` // nil: never
+	Epoch     uint64     `json:"epoch"`
+	Operation *Operation `json:"operation,omitempty"` // nil: set by hand
+}
+
+// Operation is what holds a lock.
+type Operation struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+}
+
+// Held reports whether the lock holds at a time. This is the one place that
+// judges it.
+func (l *Lock) Held(now time.Time) bool {
+	return l != nil && (l.ExpiresAt == nil || now.Before(*l.ExpiresAt))
+}
+
+// letsContentThrough reports whether content may be written under the lock: a
+// push has its snapshot already.
+func (l *Lock) letsContentThrough() bool {
+	return l.Operation != nil && (l.Reason == PushInProgress || l.Reason == BulkPushInProgress)
+}
+
+// Refusal is the answer to whoever comes while the lock holds.
+func (l *Lock) Refusal() error {
+	e := domain.Refuse(domain.CodeLocked, "the workspace is locked (%s): wait until it is free, or let somebody who manages its security unlock it", l.Reason).
+		Reason(l.Reason).With("lockedBy", l.LockedBy).With("lockedAt", l.LockedAt.UTC().Format(timestamp))
+	if l.ExpiresAt != nil {
+		e.With("expiresAt", l.ExpiresAt.UTC().Format(timestamp))
+	}
+	if l.Operation != nil {
+		e.With("operation", l.Operation)
+	}
+	return e
+}
+
+const timestamp = "2006-01-02T15:04:05.000Z"
+
+// CheckContent refuses content writes while a lock forbids them.
+func CheckContent(s State, now time.Time) error {
+	if s.Lock.Held(now) && !s.Lock.letsContentThrough() {
+		return s.Lock.Refusal()
+	}
+	return nil
+}
+
+// CheckVersioning refuses versioning operations while any lock holds.
+func CheckVersioning(s State, now time.Time) error {
+	if s.Lock.Held(now) {
+		return s.Lock.Refusal()
+	}
+	return nil
+}
+
+type (
+	// TakeLock locks the workspace. Without an operation it is done by hand: that
+	// renews a lock which was set by hand.
+	TakeLock struct {
+		Reason    string
+		By        string
+		Now       time.Time
+		Timeout   time.Duration
+		Operation *Operation
+	}
+	// Release unlocks the workspace after the operation that holds it at Epoch.
+	Release struct {
+		Epoch uint64
+		Cause string // completed, failed, resolved, recovered
+	}
+	// Clear unlocks the workspace, whoever locked it.
+	Clear struct{}
+	// Expire records that the lock has run out, if it has.
+	Expire struct{ Now time.Time }
+)
+
+func (TakeLock) workspaceCommand() {}
+func (Release) workspaceCommand()  {}
+func (Clear) workspaceCommand()    {}
+func (Expire) workspaceCommand()   {}
+
+type (
+	// Locked says who locked the workspace, why and until when.
+	Locked struct {
+		Reason    string     `json:"reason"`
+		Epoch     uint64     `json:"epoch"`
+		LockedBy  string     `json:"lockedBy"`
+		LockedAt  time.Time  `json:"lockedAt"`
+		Operation *Operation `json:"operation,omitempty"`
+		ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+	}
+	// Unlocked says that a lock ended, and how.
+	Unlocked struct {
+		Reason string `json:"reason"`
+		Epoch  uint64 `json:"epoch"`
+		Cause  string `json:"cause"` // completed, failed, expired, cleared, resolved, recovered
+	}
+)
+
+// EventType implements domain.Event.
+func (Locked) EventType() string { return "workspaces.locked" }
+
+// EventType implements domain.Event.
+func (Unlocked) EventType() string { return "workspaces.unlocked" }
+
+func takeLock(s State, c TakeLock) ([]domain.Event, error) {
+	if c.Operation == nil && (c.Reason == "" || !domain.IsLine(c.Reason, 200)) {
+		return nil, domain.Invalid(domain.FieldError{Field: "reason", Message: "must be one line of 1 to 200 characters"})
+	}
+	renews := c.Operation == nil && s.Lock != nil && s.Lock.Operation == nil && s.Lock.Reason != MergeConflict
+	if s.Lock.Held(c.Now) && !renews {
+		return nil, s.Lock.Refusal()
+	}
+	var events []domain.Event
+	if s.Lock != nil && !s.Lock.Held(c.Now) {
+		events = append(events, s.unlock("expired"))
+	}
+	locked := Locked{Reason: c.Reason, Epoch: s.Epoch + 1, LockedBy: c.By, LockedAt: c.Now, Operation: c.Operation}
+	if c.Reason != MergeConflict {
+		until := c.Now.Add(c.Timeout)
+		locked.ExpiresAt = &until
+	}
+	return append(events, locked), nil
+}
+
+func release(s State, c Release) ([]domain.Event, error) {
+	if s.Lock == nil || s.Lock.Epoch != c.Epoch {
+		return nil, LockLost()
+	}
+	return []domain.Event{s.unlock(c.Cause)}, nil
+}
+
+// LockLost is the refusal of an operation whose lock is somebody else's by now.
+func LockLost() error {
+	return domain.Refuse(domain.CodeConflict, "the lock of this operation was taken away: start it again").Reason("lock_lost")
+}
+
+func clearLock(s State) ([]domain.Event, error) {
+	if s.Lock == nil {
+		return nil, nil
+	}
+	return []domain.Event{s.unlock("cleared")}, nil
+}
+
+func expire(s State, c Expire) ([]domain.Event, error) {
+	if s.Lock == nil || s.Lock.Held(c.Now) {
+		return nil, nil
+	}
+	return []domain.Event{s.unlock("expired")}, nil
+}
+
+func (s State) unlock(cause string) Unlocked {
+	return Unlocked{Reason: s.Lock.Reason, Epoch: s.Lock.Epoch, Cause: cause}
+}

@@ -1,0 +1,139 @@
+package jetstream
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"svc/domain/catalog"
+)
+
+func openBlobs(t *testing.T) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), Options{Dir: t.TempDir(), Events: catalog.Events(), Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		require.NoError(t, s.Close(ctx))
+	})
+	return s
+}
+
+// noise returns bytes that look like nothing, and their name.
+func noise(size int) (content []byte, name string) {
+	content = make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(content)
+	sum := sha256.Sum256(content)
+	return content, hex.EncodeToString(sum[:])
+}
+
+func TestBlobsAreStreamed(t *testing.T) {
+	s := openBlobs(t)
+	for _, size := range []int{0, 1, 2, 128 << 10, 128<<10 + 1, 700_000} {
+		content, name := noise(size)
+		r := bytes.NewReader(content)
+		_, err := r.Seek(int64(size/2), io.SeekStart)
+		require.NoError(t, err)
+		require.NoError(t, s.PutBlobFrom(t.Context(), r, name, int64(size)), "%d bytes", size)
+		require.NoError(t, s.PutBlobFrom(t.Context(), r, name, int64(size)), "again")
+		whole, err := s.GetBlob(t.Context(), name)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(content, whole), "%d bytes", size)
+
+		opened, length, err := s.OpenBlob(t.Context(), name)
+		require.NoError(t, err)
+		require.EqualValues(t, size, length)
+		got, err := io.ReadAll(iotest.OneByteReader(io.LimitReader(opened, 3)))
+		require.NoError(t, err)
+		rest, err := io.ReadAll(opened)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(content, append(got, rest...)), "%d bytes", size)
+		info, err := s.blobs.GetInfo(t.Context(), name)
+		require.NoError(t, err)
+		require.EqualValues(t, (size+blobChunk-1)/blobChunk, info.Chunks)
+		require.NoError(t, opened.Close())
+	}
+	_, _, err := s.OpenBlob(t.Context(), "nothing")
+	require.ErrorIs(t, err, ErrNoBlob)
+}
+
+func TestABlobIsStoredUnderItsOwnNameOnly(t *testing.T) {
+	s := openBlobs(t)
+	content, name := noise(300_000)
+	for what, put := range map[string]struct {
+		content []byte
+		size    int64
+	}{
+		"other bytes": {bytes.Repeat([]byte("x"), 300_000), 300_000},
+		"too short":   {content[:299_999], 300_000},
+		"too long":    {append(bytes.Clone(content), 'x'), 300_000},
+		"less said":   {content, 299_999},
+		"nothing":     {nil, 300_000},
+	} {
+		require.ErrorContains(t, s.PutBlobFrom(t.Context(), bytes.NewReader(put.content), name, put.size), "does not match its name", what)
+		_, err := s.GetBlob(t.Context(), name)
+		require.ErrorIs(t, err, ErrNoBlob, what)
+		last, err := s.lastOf(t.Context(), streamBlobs)
+		require.NoError(t, err)
+		for seq := range last {
+			_, ok, err := s.get(t.Context(), streamBlobs, getRequest{Seq: seq + 1})
+			require.NoError(t, err)
+			require.False(t, ok, "%s left a chunk behind", what)
+		}
+	}
+	require.NoError(t, s.PutBlobFrom(t.Context(), bytes.NewReader(content), name, 300_000))
+}
+
+func TestOneContentIsStoredOnce(t *testing.T) {
+	s := openBlobs(t)
+	content, name := noise(300_000)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if err := s.PutBlobFrom(t.Context(), bytes.NewReader(content), name, 300_000); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	whole, err := s.GetBlob(t.Context(), name)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(content, whole))
+}
+
+// What is stored under a name and is something else must never look whole.
+func TestADamagedBlobFailsBeforeItsLastByte(t *testing.T) {
+	s := openBlobs(t)
+	content, name := noise(300_000)
+	for what, stored := range map[string][]byte{
+		"other bytes": bytes.Repeat([]byte("x"), 300_000),
+		"one bit":     append(bytes.Clone(content[:299_999]), content[299_999]^1),
+		"too short":   content[:299_999],
+		"too long":    append(bytes.Clone(content), 'x'),
+		"one byte":    []byte("x"),
+		"nothing":     nil,
+	} {
+		_, err := s.blobs.Put(t.Context(), jetstream.ObjectMeta{Name: name}, bytes.NewReader(stored))
+		require.NoError(t, err, what)
+		opened, size, err := s.OpenBlob(t.Context(), name)
+		require.NoError(t, err, what)
+		got, err := io.ReadAll(opened)
+		require.ErrorIs(t, err, errDamaged, what)
+		require.Less(t, len(got), max(1, int(size)), what)
+		require.NoError(t, opened.Close())
+		_, err = s.GetBlob(t.Context(), name)
+		require.ErrorIs(t, err, errDamaged, what)
+	}
+}

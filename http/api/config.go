@@ -1,0 +1,141 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"svc/commands"
+	"svc/domain"
+	"svc/domain/document"
+	"svc/domain/shape"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// getConfig handles GET /v2/workspaces/{workspaceId}/config, now or at a past
+// moment. What its schema calls secret is masked.
+func getConfig(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		m, past, err := momentOf(d, r)
+		if err != nil {
+			return nil, err
+		}
+		if !past {
+			return configAnswer(d, r)
+		}
+		index, err := indexAt(r.Context(), d, workspaceID(r), m.seq)
+		if err != nil {
+			return nil, err
+		}
+		return inForm(r, configOf(index), "at-"+strconv.FormatUint(m.seq, 36))
+	}
+}
+
+// configOf returns the config of settings, empty when they have none.
+func configOf(settings *document.Map) *document.Map {
+	v, _ := settings.Get("config")
+	if config, ok := v.(*document.Map); ok {
+		return config
+	}
+	return document.MapOf()
+}
+
+// configAnswer is the config as a read shows it now.
+func configAnswer(d Deps, r *http.Request) (answer any, err error) {
+	id := workspaceID(r)
+	err = d.ReadModel.View(func(rd projections.Reader) error {
+		rec, _, err := projections.Workspaces{}.Record(rd, id)
+		if err != nil {
+			return err
+		}
+		settings, ok, err := projections.Workspaces{}.Settings(rd, id)
+		if err != nil || !ok {
+			return orElse(err, noWorkspace(id))
+		}
+		answer, err = inForm(r, configOf(settings), tagOf(rec.Revision))
+		return err
+	})
+	return answer, err
+}
+
+// updateConfig handles PATCH /v2/workspaces/{workspaceId}/config: each of schema,
+// block and value that is sent replaces the one there is; null removes it.
+func updateConfig(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		rights := gateway.GrantFrom(r.Context()).Rights
+		if err := rights.Check("update", "workspaces", nil, "config"); err != nil {
+			return nil, err
+		}
+		in, err := readDocument(r)
+		if err != nil {
+			return nil, err
+		}
+		faults := shape.CheckConfig(in.doc)
+		if dry, err := dryRun(r); dry || err != nil {
+			return in.verdict(faults), err
+		}
+		if err := shape.Refusal(faults); err != nil {
+			return nil, in.withLines(err)
+		}
+		if err := patchConfig(r.Context(), d, workspaceID(r), in.doc, ifMatch(r)); err != nil {
+			return nil, in.withLines(withinConfig(err))
+		}
+		settle(r.Context(), d.ReadModel)
+		return configAnswer(d, r)
+	}
+}
+
+// configAttempts bounds how often a change of the config meets another one.
+const configAttempts = 10
+
+// patchConfig changes parts of the config. Two changes of different parts at once
+// both count.
+func patchConfig(ctx context.Context, d Deps, id string, patch *document.Map, ifMatch string) error {
+	for attempt := 1; ; attempt++ {
+		now, err := d.Content.Workspaces.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		next := now.State.Settings.Config.Copy()
+		for key, v := range patch.All() {
+			if next.Set(key, v); v == nil {
+				next.Delete(key)
+			}
+		}
+		based := ifMatch
+		if based == "" {
+			based = commands.ETag(now.State.Revision)
+		}
+		_, err = d.Workspaces.Update(ctx, id, document.MapOf(document.Pair{Key: "config", Value: next}), based)
+		refusal, ok := errors.AsType[*domain.Error](err)
+		if ok && refusal.Details["reason"] == "stale" && ifMatch == "" && attempt < configAttempts {
+			continue
+		}
+		return err
+	}
+}
+
+// withinConfig names fields as the body of a config has them.
+func withinConfig(err error) error {
+	refusal, ok := errors.AsType[*domain.Error](err)
+	if !ok {
+		return err
+	}
+	faults, ok := refusal.Details["errors"].([]domain.FieldError)
+	if !ok {
+		return err
+	}
+	const prefix = "config."
+	inside := make([]domain.FieldError, len(faults))
+	for i, f := range faults {
+		if len(f.Field) > len(prefix) && f.Field[:len(prefix)] == prefix {
+			f.Field = f.Field[len(prefix):]
+		}
+		inside[i] = f
+	}
+	named := domain.Invalid(inside...)
+	named.Code = refusal.Code
+	return named
+}

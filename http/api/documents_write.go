@@ -1,0 +1,247 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"svc/commands/content"
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/document"
+	"svc/domain/workspace"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// read reads the body of a document. What the service sets may be sent back, and
+// changes nothing.
+func (f folder) read(r *http.Request) (sent, error) {
+	in, err := readDocument(r)
+	if err == nil {
+		in.doc = withoutReadOnly(in.doc, f.readOnly...)
+	}
+	return in, err
+}
+
+// createDocument handles POST of a folder.
+func createDocument(d Deps, f folder) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		in, err := f.read(r)
+		if err != nil {
+			return nil, err
+		}
+		if f.fresh != nil {
+			f.fresh(in.doc)
+		}
+		id, rights := workspaceID(r), gateway.GrantFrom(r.Context()).Rights
+		err = d.ReadModel.View(func(rd projections.Reader) error {
+			fresh := projections.Item{Path: f.name + "/" + in.doc.Text("slug")}
+			return rights.Check("create", f.name, f.after(rd, id, fresh, in.doc))
+		})
+		if err != nil {
+			return nil, err
+		}
+		if dry, err := dryRun(r); dry || err != nil {
+			return f.verdict(d, r, "", in, err)
+		}
+		saved, err := d.Content.Create(r.Context(), id, f.name, in.doc)
+		if err != nil {
+			return nil, in.withLines(err)
+		}
+		body, err := f.saved(d, r, saved)
+		if err != nil {
+			return nil, err
+		}
+		_, slug := workspace.Folder(saved.Path)
+		location := strings.TrimRight(r.URL.EscapedPath(), "/") + "/" + (&url.URL{Path: slug}).EscapedPath()
+		if text, isText := body.(gateway.Content); isText {
+			text.Status = http.StatusCreated
+			text.Header.Set("Location", location)
+			return text, nil
+		}
+		return gateway.Created(body, location), nil
+	}
+}
+
+// updateDocument handles PATCH and PUT of one document: the body is the whole of
+// it, and another slug in it renames it.
+func updateDocument(d Deps, f folder) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		slug := gateway.Var(r, "slug")
+		item, err := f.current(d, r, slug, "update")
+		if err != nil {
+			return nil, err
+		}
+		in, err := f.read(r)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.mayBecome(d, r, item, in.doc); err != nil {
+			return nil, err
+		}
+		if dry, err := dryRun(r); dry || err != nil {
+			return f.verdict(d, r, slug, in, err)
+		}
+		saved, err := d.Content.Replace(r.Context(), workspaceID(r), f.name, slug, in.doc, ifMatch(r))
+		if err != nil {
+			return nil, in.withLines(err)
+		}
+		return f.saved(d, r, saved)
+	}
+}
+
+// deleteDocument handles DELETE of one document.
+func deleteDocument(d Deps, f folder) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		slug := gateway.Var(r, "slug")
+		item, err := f.current(d, r, slug, "delete")
+		if err != nil {
+			return nil, err
+		}
+		if _, err := d.Content.Remove(r.Context(), workspaceID(r), f.name, slug, ifMatch(r)); err != nil {
+			return nil, err
+		}
+		settle(r.Context(), d.ReadModel)
+		return f.gone(item), nil
+	}
+}
+
+// current returns a document that is about to be changed, as far as the log is
+// known: what was just written elsewhere counts.
+func (f folder) current(d Deps, r *http.Request, slug, action string) (item projections.Item, err error) {
+	id := workspaceID(r)
+	if err := reachLog(r.Context(), d, id); err != nil {
+		return item, err
+	}
+	err = d.ReadModel.View(func(rd projections.Reader) (err error) {
+		item, err = f.find(rd, gateway.GrantFrom(r.Context()).Rights, id, slug, action)
+		return err
+	})
+	return item, err
+}
+
+// reachLog waits, not for ever, until the read model has what the log has of a
+// workspace.
+func reachLog(ctx context.Context, d Deps, id string) error {
+	now, err := d.Content.Workspaces.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, writtenWait)
+	defer cancel()
+	_ = d.ReadModel.Reach(ctx, domain.At(domain.State, now.Seq)) // what it has then is the answer
+	return nil
+}
+
+// mayBecome asks for the right to change the fields that differ, of the document
+// as it is and as it would be: nobody puts a document out of their own reach.
+func (f folder) mayBecome(d Deps, r *http.Request, item projections.Item, next *document.Map) error {
+	id, rights := workspaceID(r), gateway.GrantFrom(r.Context()).Rights
+	now, err := d.Library.Document(r.Context(), id, content.Ref{Hash: item.Hash, Apart: item.Apart})
+	if err != nil {
+		return err
+	}
+	next = next.Copy()
+	if next.Text("slug") == "" {
+		next.Set("slug", item.Slug())
+	}
+	fields := differing(withoutReadOnly(now, f.readOnly...), f.kind.Canonical(next))
+	return d.ReadModel.View(func(rd projections.Reader) error {
+		if err := checkOn(rights, "update", f.name, objectAt(rd, id, f.name, item), fields...); err != nil {
+			return err
+		}
+		return checkOn(rights, "update", f.name, f.after(rd, id, item, next), fields...)
+	})
+}
+
+// differing lists the fields in which two documents differ.
+func differing(a, b *document.Map) (fields []string) {
+	for key, v := range a.All() {
+		if other, ok := b.Get(key); !ok || !document.Equal(v, other) {
+			fields = append(fields, key)
+		}
+	}
+	for key := range b.All() {
+		if _, ok := a.Get(key); !ok {
+			fields = append(fields, key)
+		}
+	}
+	return fields
+}
+
+// after is a document as rules would see it after a change.
+func (f folder) after(rd projections.Reader, id string, item projections.Item, doc *document.Map) access.Object {
+	before := objectAt(rd, id, f.name, item)
+	fields := access.Fields{"slug": doc.Text("slug")}
+	for key, v := range workspace.Describe(item.Path, doc).All() {
+		fields[key] = document.Plain(v)
+	}
+	for _, key := range []string{"id", "public", "workspaceId", "runningWorkspaceId"} {
+		if v, ok := before.Field(key); ok {
+			fields[key] = v
+		}
+	}
+	if f.name == "automations" { // their id is their slug
+		fields["id"] = fields["slug"]
+	}
+	if shared, ok := before.(access.Shared); ok {
+		return access.Shared{Object: fields, Shares: shared.Shares}
+	}
+	return fields
+}
+
+// saved is the answer to a document that was saved.
+func (f folder) saved(d Deps, r *http.Request, saved content.Saved) (any, error) {
+	settle(r.Context(), d.ReadModel)
+	shown := &shownDocument{workspaceID: workspaceID(r), rights: gateway.GrantFrom(r.Context()).Rights}
+	err := d.ReadModel.View(func(rd projections.Reader) (err error) {
+		item, ok, err := projections.Content{}.Get(rd, shown.workspaceID, saved.Path)
+		if err == nil && !ok {
+			_, slug := workspace.Folder(saved.Path)
+			err = f.absent(shown.rights, "read", slug)
+		}
+		shown.item = item
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f.answer(d, r, shown)
+}
+
+// shownFirings is how many firings of a schedule a dry run tells.
+const shownFirings = 5
+
+// verdict is the answer to a dry run; slug is that of the document to be replaced.
+func (f folder) verdict(d Deps, r *http.Request, slug string, in sent, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	faults, parsed, err := d.Content.Try(r.Context(), workspaceID(r), f.name, slug, in.doc)
+	if err != nil {
+		return nil, err
+	}
+	v := checked(nil)
+	for _, fault := range faults {
+		at := in.place(fault.Field, fault.Message)
+		if fault.Warning {
+			v.Warnings = append(v.Warnings, at)
+		} else {
+			v.Errors = append(v.Errors, at)
+		}
+	}
+	if parsed == nil {
+		return v, nil
+	}
+	for _, firing := range parsed.Firings(d.Now(), d.Zone(), shownFirings) {
+		next := make([]string, len(firing.Next))
+		for i, at := range firing.Next {
+			next[i] = at.In(time.UTC).Format(timestamp)
+		}
+		v.Schedules = append(v.Schedules, schedule{Cron: firing.Cron, Next: next})
+	}
+	return v, nil
+}

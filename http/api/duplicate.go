@@ -1,0 +1,55 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"svc/commands/content"
+	"svc/domain"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// duplicateWorkspace handles POST /v2/workspaces/{workspaceId}/versions/{name}/duplicate.
+func duplicateWorkspace(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		var in struct {
+			Name *string `json:"name"`
+			Slug *string `json:"slug"`
+		}
+		if err := gateway.Decode(r, &in); err != nil {
+			return nil, err
+		}
+		if gateway.CallerFrom(r.Context()).Kind != gateway.KindUser {
+			return nil, domain.Refuse(domain.CodeMissingToken, "a user is required, not an API key alone")
+		}
+		if version := gateway.Var(r, "name"); version != "current" {
+			return nil, noVersion(version)
+		}
+		o := content.Copy{May: func(path string, ref content.Ref) (may bool) {
+			err := d.ReadModel.View(func(rd projections.Reader) error {
+				may = mayReadRef(rd, gateway.GrantFrom(r.Context()).Rights, workspaceID(r), path, ref)
+				return nil
+			})
+			return err == nil && may
+		}}
+		if in.Name != nil {
+			if o.Name = *in.Name; o.Name == "" {
+				return nil, domain.Invalid(domain.FieldError{Field: "name", Message: "must be 1 to 60 characters without control characters"})
+			}
+		}
+		if in.Slug != nil {
+			if o.Slug = *in.Slug; o.Slug == "" {
+				return nil, domain.Invalid(domain.FieldError{Field: "slug", Message: "must not be empty: leave it out to get one"})
+			}
+		}
+		made, err := d.Content.Duplicate(r.Context(), workspaceID(r), o)
+		if err != nil {
+			return nil, err
+		}
+		settle(r.Context(), d.ReadModel)
+		body, err := shownTo(d, r, made.State.ID)
+		before, _, _ := strings.Cut(r.URL.Path, "/workspaces/")
+		return gateway.Created(body, before+"/workspaces/"+made.State.ID), err
+	}
+}

@@ -1,0 +1,327 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/textproto"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/commands"
+	"svc/commands/files"
+	"svc/commands/seal"
+	"svc/commands/vault"
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/catalog"
+	"svc/domain/file"
+	"svc/eventstore"
+	"svc/eventstore/jetstream"
+	"svc/http/api"
+	"svc/http/api/apitest"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// shelf is the files of two workspaces over a real log, real blobs and a real
+// read model. Its clock stands still unless it is told to pass.
+type shelf struct {
+	t        *testing.T
+	url      string
+	dir      string // where files wait
+	log      *jetstream.Store
+	models   *projections.Models
+	files    *files.Files
+	client   *http.Client
+	settings files.Settings
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+const maxUpload = 1 << 20
+
+func (s *shelf) clock() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+func (s *shelf) pass(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = s.now.Add(d)
+}
+
+// openShelf builds a shelf; each change is made to its parts before they are
+// wired.
+func openShelf(t *testing.T, changes ...func(*api.FilesDeps)) *shelf {
+	t.Helper()
+	s := &shelf{t: t, now: today, dir: filepath.Join(t.TempDir(), "incoming"), client: &http.Client{Transport: &http.Transport{DisableCompression: true}}}
+	s.openLog()
+	who := newMembers(t)
+	deps := api.Deps{
+		Now: s.clock, Log: quiet, ReadModel: s.models, Access: who,
+		Files: api.FilesDeps{Commands: s.files, Links: s.files, Contents: s.log, URL: "https://api.example.org/v2/", Dir: s.dir},
+	}
+	for _, change := range changes {
+		change(&deps.Files)
+	}
+	g, err := gateway.New(gateway.Options{
+		Routes: api.FileRoutes(deps), Authenticator: who, Authorizer: who, ReadModel: s.models, Known: s.log.Known,
+		Idempotency: &answers{kept: map[string][]byte{}}, Now: s.clock, Host: domain.Host{Service: "api-gateway"},
+		Settings: func() gateway.Settings { return gateway.Settings{DisableRateLimit: true, UploadsMaxSize: maxUpload} },
+	})
+	require.NoError(t, err)
+	server := httptest.NewServer(g)
+	s.url = server.URL
+	t.Cleanup(func() {
+		s.client.CloseIdleConnections()
+		server.Close()
+		require.NoError(t, g.Close(context.WithoutCancel(t.Context())))
+		require.Empty(t, s.waiting(), "every temporary file is gone")
+	})
+	return s
+}
+
+// waiting lists the temporary files.
+func (s *shelf) waiting() []os.DirEntry {
+	found, err := os.ReadDir(s.dir)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	require.NoError(s.t, err)
+	return found
+}
+
+func (s *shelf) openLog() {
+	t, events := s.t, catalog.Events()
+	for _, f := range []domain.Fact{
+		domain.Describe[file.Uploaded](domain.State, "x"), domain.Describe[file.Updated](domain.State, "x"), domain.Describe[file.Deleted](domain.State, "x"),
+	} {
+		events[f.Name] = f
+	}
+	var err error
+	s.log, err = jetstream.Open(t.Context(), jetstream.Options{Dir: t.TempDir(), Events: events, Log: quiet})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.log.Close(context.WithoutCancel(t.Context()))) })
+	bucket, err := s.log.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	require.NoError(t, err)
+	db, err := projections.OpenDB(projections.DBOptions{Dir: filepath.Join(t.TempDir(), "models"), Log: quiet})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	s.models, err = projections.New(projections.Options{
+		DB: db, Store: s.log, Projections: []projections.Projection{projections.Files{}}, Known: s.log.Known, Log: quiet,
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := s.models.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte("k"), 32), Active: true}})
+	require.NoError(t, err)
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: s.log, Log: quiet})
+	require.NoError(t, err)
+	s.files, err = files.New(files.Options{
+		Engine: engine, Store: s.log, Blobs: s.log, Vault: vault.New(box, bucket), Now: s.clock, Settings: func() files.Settings { return s.settings },
+	})
+	require.NoError(t, err)
+}
+
+// do sends a request. Its answer must be what the document allows, once it knows
+// files.
+func (s *shelf) do(method, path string, options ...option) answer {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, s.url+path, nil)
+	require.NoError(s.t, err)
+	for _, o := range options {
+		o(r)
+	}
+	res, err := s.client.Do(r)
+	require.NoError(s.t, err)
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(s.t, err)
+	if bytes.Contains(api.OpenAPI(), []byte("/files:\n")) {
+		apitest.Validate(s.t, res, text)
+	}
+	require.Empty(s.t, res.Header.Get("No-Gzip-Compression"))
+	return answer{res.StatusCode, res.Header, string(text)}
+}
+
+// refused sends a request that must be.
+func (s *shelf) refused(status int, code, method, path string, options ...option) map[string]any {
+	s.t.Helper()
+	got := s.do(method, path, options...)
+	require.Equal(s.t, status, got.status, got.body)
+	fields := got.fields(s.t)
+	require.Equal(s.t, code, fields["error"], got.body)
+	details, _ := fields["details"].(map[string]any)
+	return details
+}
+
+// field is one part of a form: a file when it has a name or a type.
+type field struct{ name, file, kind, content string }
+
+// form is a multipart body.
+func form(t *testing.T, fields ...field) option {
+	t.Helper()
+	var text bytes.Buffer
+	w := multipart.NewWriter(&text)
+	for _, f := range fields {
+		head := textproto.MIMEHeader{"Content-Disposition": {`form-data; name="` + f.name + `"`}}
+		if f.file != "" {
+			head.Set("Content-Disposition", `form-data; name="`+f.name+`"; filename="`+f.file+`"`)
+		}
+		if f.kind != "" {
+			head.Set("Content-Type", f.kind)
+		}
+		out, err := w.CreatePart(head)
+		require.NoError(t, err)
+		_, err = io.WriteString(out, f.content)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	return func(r *http.Request) {
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text.Bytes())), int64(text.Len())
+		r.Header.Set("Content-Type", w.FormDataContentType())
+	}
+}
+
+// picture is how one begins.
+const picture = "\x89PNG\r\n\x1a\n"
+
+// items decodes an array of objects.
+func (a answer) items(t *testing.T) (all []map[string]any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(a.body), &all), a.body)
+	return all
+}
+
+// put uploads as alice and returns the first file.
+func (s *shelf) put(fields ...field) map[string]any {
+	s.t.Helper()
+	got := s.do("POST", "/v2/workspaces/w1/files", as("alice"), form(s.t, fields...))
+	require.Equal(s.t, http.StatusCreated, got.status, got.body)
+	return got.items(s.t)[0]
+}
+
+// at is where a file is managed; address where it is downloaded.
+func at(f map[string]any) string { return "/v2/workspaces/w1/files/" + f["id"].(string) }
+
+func address(f map[string]any) string {
+	return strings.TrimPrefix(f["url"].(string), "https://api.example.org")
+}
+
+// recorded returns all events of STATE.
+func (s *shelf) recorded() (all []domain.Recorded) {
+	s.t.Helper()
+	ctx, done := context.WithTimeout(context.Background(), patience)
+	defer done()
+	info, err := s.log.Info(ctx, domain.State)
+	require.NoError(s.t, err)
+	if info.Last == 0 {
+		return nil
+	}
+	_ = s.log.Subscribe(ctx, domain.State, 1, func(b eventstore.Batch) error {
+		if all = append(all, b.Events...); len(all) > 0 && all[len(all)-1].Seq >= info.Last {
+			done()
+		}
+		return nil
+	})
+	return all
+}
+
+func (s *shelf) types() (types []string) {
+	s.t.Helper()
+	for _, r := range s.recorded() {
+		types = append(types, r.Data.EventType())
+	}
+	return types
+}
+
+// members knows who may do what in two workspaces: alice owns them, bob edits,
+// carol is a stranger. The robot has a key for pictures, narrow a token without
+// the scope of files.
+type members struct {
+	api.Access
+	workspaces map[string]*access.Workspace
+	key        *access.Key
+}
+
+func newMembers(t *testing.T) *members {
+	t.Helper()
+	m := &members{workspaces: map[string]*access.Workspace{}}
+	for _, id := range []string{"w1", "w2"} {
+		policy, err := access.Compile(id, access.Default(id))
+		require.NoError(t, err)
+		m.workspaces[id] = &access.Workspace{Policy: policy, Shares: []access.Share{
+			access.OwnedBy("alice"), {Target: access.Target{ID: "bob"}, Permissions: access.Permissions{Role: "editor"}},
+		}}
+	}
+	rules, err := access.ScopeKey("w1", []access.KeyGrant{{
+		Action: access.List("read", "create", "update"), Subject: access.Word("files"),
+		Conditions: map[string]any{"mimetype": map[string]any{"$regex": "^image/"}, "createdBy": "key:key_1"},
+	}})
+	require.NoError(t, err)
+	m.key, err = access.CompileKey("key_1", "w1", rules)
+	require.NoError(t, err)
+	return m
+}
+
+func (m *members) Authenticate(_ context.Context, c gateway.Credentials) (gateway.Caller, error) {
+	switch {
+	case c.APIKey == "robot":
+		return gateway.Caller{Kind: gateway.KindAPIKey, KeyID: "key_1"}, nil
+	case c.Bearer == "pending":
+		return gateway.Caller{Kind: gateway.KindUser, UserID: "alice", MFAPending: true}, nil
+	case c.Bearer == "narrow":
+		return gateway.Caller{Kind: gateway.KindUser, UserID: "alice", Scopes: []string{"events:read"}}, nil
+	}
+	return gateway.Caller{Kind: gateway.KindUser, UserID: c.Bearer, SessionID: "s-" + c.Bearer}, nil
+}
+
+func (m *members) rights(c gateway.Caller, id string) *access.Rights {
+	w, ok := m.workspaces[id]
+	if !ok {
+		return nil
+	}
+	p := access.Principal{UserID: c.UserID}
+	if c.KeyID != "" {
+		p.Key = m.key
+	}
+	return w.For(p)
+}
+
+func (m *members) Authorize(_ context.Context, c gateway.Caller, p gateway.Permission, id string) (gateway.Grant, error) {
+	action, rights := p.(gateway.Action), m.rights(c, id)
+	if rights == nil {
+		return gateway.Grant{}, domain.Refuse(domain.CodeWorkspaceDenied, "you have no access to this workspace")
+	}
+	grant := gateway.Grant{InWorkspace: rights.Any(), WorkspaceID: id, Rights: rights}
+	if !rights.Could(action.Action, action.Subject) {
+		return grant, rights.Refusal(action.Action, action.Subject)
+	}
+	return grant, nil
+}
+
+func (m *members) Readable(c gateway.Caller, _ projections.Reader) func(string) (*access.Rights, bool, error) {
+	return func(id string) (*access.Rights, bool, error) { return m.rights(c, id), false, nil }
+}

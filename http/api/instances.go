@@ -1,0 +1,210 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"svc/commands/content"
+	"svc/domain/document"
+	"svc/domain/shape"
+	"svc/domain/workspace"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// shownOfInstance are the fields of an app instance that the service sets.
+var shownOfInstance = []string{"appName", "photo", "automations", "events", "blocks", "missing"}
+
+// listInstances handles GET /v2/workspaces/{workspaceId}/apps.
+func listInstances(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		id, found := workspaceID(r), []*document.Map{}
+		err := d.ReadModel.View(func(rd projections.Reader) error {
+			return projections.Content{}.List(rd, id, instanceFolder, func(item projections.Item) (bool, error) {
+				doc, err := d.instanceDetail(r.Context(), rd, id, item)
+				found = append(found, doc)
+				return true, err
+			})
+		})
+		return found, err
+	}
+}
+
+// readInstance reads the body of an app instance, or of a change of one.
+func readInstance(r *http.Request) (sent, error) {
+	if err := mayChangeInstances(r); err != nil {
+		return sent{}, err
+	}
+	in, err := readDocument(r)
+	if err != nil {
+		return in, err
+	}
+	in.doc = withoutReadOnly(in.doc, shownOfInstance...)
+	return in, nil
+}
+
+// mayChangeInstances asks for the right to change what is installed: a rule for
+// some fields of the workspace must name this one.
+func mayChangeInstances(r *http.Request) error {
+	return gateway.GrantFrom(r.Context()).Rights.Check("update", "workspaces", nil, "imports")
+}
+
+// instanceFaults returns what is wrong with an app instance; of a change, only
+// what it names, and null removes an optional field.
+func instanceFaults(doc *document.Map, whole bool) error {
+	if whole {
+		return shape.Refusal(shape.Check(document.Import, doc))
+	}
+	checked := document.MapOf(document.Pair{Key: "appSlug", Value: "unchanged"})
+	for key, v := range doc.All() {
+		if v != nil || key == "appSlug" {
+			checked.Set(key, v)
+		}
+	}
+	return shape.Refusal(shape.Check(document.Import, checked))
+}
+
+// installApp handles POST /v2/workspaces/{workspaceId}/apps.
+func installApp(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		in, err := readInstance(r)
+		if err != nil {
+			return nil, err
+		}
+		dry, err := dryRun(r)
+		if err != nil {
+			return nil, err
+		}
+		id := workspaceID(r)
+		err = instanceFaults(in.doc, true)
+		if err == nil && dry {
+			err = d.Content.CheckInstall(r.Context(), id, in.doc)
+		}
+		if dry {
+			return in.judged(err)
+		}
+		if err != nil {
+			return nil, in.withLines(err)
+		}
+		done, err := d.Content.Create(r.Context(), id, "imports", in.doc)
+		if err != nil {
+			return nil, in.withLines(err)
+		}
+		settle(r.Context(), d.ReadModel)
+		_, slug := workspace.Folder(done.Path)
+		body, err := d.instanceAnswer(r, slug)
+		if err != nil {
+			return nil, err
+		}
+		location := strings.TrimRight(r.URL.EscapedPath(), "/") + "/" + url.PathEscape(slug)
+		if text, isText := body.(gateway.Content); isText {
+			text.Status = http.StatusCreated
+			text.Header.Set("Location", location)
+			return text, nil
+		}
+		return gateway.Created(body, location), nil
+	}
+}
+
+// getInstance handles GET /v2/workspaces/{workspaceId}/apps/{slug}.
+func getInstance(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		found, err := d.instance(r)
+		if err != nil {
+			return nil, err
+		}
+		return found.answer(r)
+	}
+}
+
+// updateInstance handles PATCH /v2/workspaces/{workspaceId}/apps/{slug}.
+func updateInstance(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		in, err := readInstance(r)
+		if err != nil {
+			return nil, err
+		}
+		return d.amendInstance(r, in, func(now *document.Map) (*document.Map, error) {
+			return merged(now, in.doc), instanceFaults(in.doc, false)
+		})
+	}
+}
+
+// getInstanceConfig handles GET /v2/workspaces/{workspaceId}/apps/{slug}/config.
+func getInstanceConfig(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		found, err := d.instance(r)
+		if err != nil {
+			return nil, err
+		}
+		return jsonOf(mapOf(found.doc, "config").Copy(), found.tag)
+	}
+}
+
+// updateInstanceConfig handles PATCH
+// /v2/workspaces/{workspaceId}/apps/{slug}/config.
+func updateInstanceConfig(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		if err := mayChangeInstances(r); err != nil {
+			return nil, err
+		}
+		in, err := readDocument(r)
+		if err != nil {
+			return nil, err
+		}
+		return d.amendInstance(r, in, func(now *document.Map) (*document.Map, error) {
+			next := now.Copy()
+			next.Set("config", merged(mapOf(now, "config"), in.doc))
+			return next, nil
+		})
+	}
+}
+
+// amendInstance changes the instance that the path names, or says what would be
+// wrong with the change.
+func (d Deps) amendInstance(r *http.Request, in sent, change func(*document.Map) (*document.Map, error)) (any, error) {
+	dry, err := dryRun(r)
+	if err != nil {
+		return nil, err
+	}
+	done, err := d.Content.Amend(r.Context(), workspaceID(r), gateway.Var(r, "slug"), content.Amendment{Change: change, IfMatch: ifMatch(r), DryRun: dry})
+	if dry {
+		return in.judged(err)
+	}
+	if err != nil {
+		return nil, in.withLines(err)
+	}
+	settle(r.Context(), d.ReadModel)
+	_, slug := workspace.Folder(done.Path)
+	return d.instanceAnswer(r, slug)
+}
+
+// merged returns a document with the fields that a change names; null removes
+// one.
+func merged(doc, change *document.Map) *document.Map {
+	next := doc.Copy()
+	for key, v := range change.All() {
+		if v == nil {
+			next.Delete(key)
+			continue
+		}
+		next.Set(key, v)
+	}
+	return next
+}
+
+// uninstallApp handles DELETE /v2/workspaces/{workspaceId}/apps/{slug}.
+func uninstallApp(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		if err := mayChangeInstances(r); err != nil {
+			return nil, err
+		}
+		slug := gateway.Var(r, "slug")
+		if _, err := d.Content.Remove(r.Context(), workspaceID(r), "imports", slug, ifMatch(r)); err != nil {
+			return nil, err
+		}
+		settle(r.Context(), d.ReadModel)
+		return idAndSlug{slug, slug}, nil
+	}
+}

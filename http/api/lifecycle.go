@@ -1,0 +1,122 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+
+	"svc/domain/access"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// deleteWorkspace handles DELETE /v2/workspaces/{workspaceId}.
+func deleteWorkspace(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		id := workspaceID(r)
+		if _, err := d.Workspaces.Delete(r.Context(), id, ifMatch(r)); err != nil {
+			return nil, err
+		}
+		settle(r.Context(), d.ReadModel)
+		return idOf(id), nil
+	}
+}
+
+// undeleteWorkspace handles POST /v2/workspaces/{workspaceId}/undelete.
+func undeleteWorkspace(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		var in struct {
+			Slug string `json:"slug"`
+		}
+		if err := gateway.Decode(r, &in); err != nil {
+			return nil, err
+		}
+		id, may := gateway.Var(r, "workspaceId"), false
+		err := d.ReadModel.View(func(rd projections.Reader) error {
+			rec, ok, err := projections.Workspaces{}.Record(rd, id)
+			if err == nil && ok {
+				may, err = mayUndelete(d, r, rd, rec)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if !may {
+			return nil, access.Outside(access.Principal{}).Refusal("update", "workspaces")
+		}
+		if _, err := d.Workspaces.Undelete(r.Context(), id, in.Slug); err != nil {
+			return nil, err
+		}
+		settle(r.Context(), d.ReadModel)
+		return shownTo(d, r, id)
+	}
+}
+
+// shownTo is a workspace for a caller who had no grant in it when the request
+// came.
+func shownTo(d Deps, r *http.Request, id string) (any, error) {
+	rights, _, err := d.Access.RightsOf(principalOf(gateway.CallerFrom(r.Context())), id)
+	if err != nil {
+		return nil, err
+	}
+	return workspaceAnswer(d, r, id, rights)
+}
+
+// principalOf is whom the evaluator takes a caller for.
+func principalOf(c gateway.Caller) access.Principal {
+	if c.Principal == nil {
+		return access.Principal{UserID: c.UserID, SessionID: c.SessionID, Super: c.Super}
+	}
+	return *c.Principal
+}
+
+// mayUndelete reports whether the caller may bring a workspace back: super
+// admins, and whoever owned it.
+func mayUndelete(d Deps, r *http.Request, rd projections.Reader, rec projections.Record) (bool, error) {
+	caller := gateway.CallerFrom(r.Context())
+	if rec.Deleted != nil && !d.Now().Before(rec.Deleted.Until) {
+		return false, nil
+	}
+	if caller.Super {
+		return true, nil
+	}
+	doc, ok, err := projections.Access{}.Former(rd, rec.ID)
+	if err == nil && !ok {
+		doc, _, _, err = projections.Access{}.Get(rd, rec.ID, 0) // it was not deleted, as they are told
+	}
+	return caller.UserID != "" && slices.Contains(access.Owners(doc.Shares), caller.UserID), err
+}
+
+// lockWorkspace handles POST /v2/workspaces/{workspaceId}/writeLock.
+func lockWorkspace(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		in := struct {
+			Reason *string `json:"reason"`
+		}{}
+		if err := gateway.Decode(r, &in); err != nil {
+			return nil, err
+		}
+		reason := "manual"
+		if in.Reason != nil {
+			reason = *in.Reason
+		}
+		done, err := d.Workspaces.Lock(r.Context(), workspaceID(r), reason)
+		if err != nil {
+			return nil, err
+		}
+		settle(r.Context(), d.ReadModel)
+		return map[string]any{"writeLock": projections.LockOf(done.State.Lock)}, nil
+	}
+}
+
+// unlockWorkspace handles DELETE /v2/workspaces/{workspaceId}/writeLock.
+func unlockWorkspace(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		id := workspaceID(r)
+		if _, err := d.Workspaces.Unlock(r.Context(), id); err != nil {
+			return nil, err
+		}
+		settle(r.Context(), d.ReadModel)
+		return idOf(id), nil
+	}
+}

@@ -1,0 +1,219 @@
+package api
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"svc/commands/archive"
+	"svc/commands/content"
+	"svc/domain"
+	"svc/domain/workspace"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// createdType is the change by which a workspace comes into being.
+var createdType = workspace.Created{}.EventType()
+
+// seqField is a sequence in a body: a token, or a content revision.
+type seqField struct {
+	given bool
+	text  string
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *seqField) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
+	var n json.Number
+	if s.given = true; json.Unmarshal(b, &s.text) == nil {
+		return nil
+	}
+	if json.Unmarshal(b, &n) != nil {
+		return refuseField("seq", "must be a token or a number")
+	}
+	s.text = n.String()
+	return nil
+}
+
+// number returns the sequence.
+func (s seqField) number() (uint64, error) {
+	n, err := parseSeq("seq", s.text)
+	if err != nil {
+		return 0, domain.Invalid(domain.FieldError{Field: "seq", Message: "must be a sequence token or a content revision"})
+	}
+	return n, nil
+}
+
+// isToken reports whether it is the position of a write, not of an event.
+func (s seqField) isToken() bool {
+	_, err := strconv.ParseUint(s.text, 10, 64)
+	return err != nil
+}
+
+// restoration is the answer to a restoration.
+type restoration struct {
+	Workspace       json.RawMessage `json:"workspace"`
+	Imported        []string        `json:"imported"`
+	Deleted         []string        `json:"deleted"`
+	Errors          []archive.Item  `json:"errors"`
+	Warnings        []archive.Item  `json:"warnings"`
+	ContentRevision uint64          `json:"contentRevision"`
+}
+
+// restoreWorkspace handles POST /v2/workspaces/{workspaceId}/restore.
+func restoreWorkspace(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		var in restoreBody
+		if err := gateway.Decode(r, &in); err != nil {
+			return nil, err
+		}
+		dry, err := dryRun(r)
+		if err != nil {
+			return nil, err
+		}
+		seq, from, err := in.moment(d, r)
+		if err != nil {
+			return nil, err
+		}
+		o := content.RestoreOptions{DryRun: dry || in.DryRun, Secure: gateway.GrantFrom(r.Context()).Rights.Allows("manage_security", "workspaces", nil)}
+		result, err := d.Content.Restore(r.Context(), workspaceID(r), seq, from, o)
+		return restored(d, r, result, err)
+	}
+}
+
+// restoreBody says what to go back to.
+type restoreBody struct {
+	Seq     seqField `json:"seq"`
+	At      *string  `json:"at"`
+	Version *string  `json:"version"`
+	DryRun  bool     `json:"dryRun"`
+}
+
+// moment returns the sequence to go back to, and how the event names it.
+func (in restoreBody) moment(d Deps, r *http.Request) (seq uint64, from workspace.From, err error) {
+	given := 0
+	for _, is := range []bool{in.Seq.given, in.At != nil, in.Version != nil} {
+		if is {
+			given++
+		}
+	}
+	switch {
+	case given == 0:
+		return 0, from, missing("seq")
+	case given > 1:
+		return 0, from, refuseField("seq", "give exactly one of seq, at and version")
+	case in.Version != nil:
+		return 0, from, noVersion(*in.Version)
+	case in.Seq.given:
+		seq, err = in.Seq.number()
+		return seq, workspace.From{Seq: domain.At(domain.State, seq).Token()}, err
+	}
+	at, err := time.Parse(time.RFC3339Nano, *in.At)
+	if err != nil {
+		return 0, from, domain.Invalid(domain.FieldError{Field: "at", Message: "must be an ISO 8601 time with an offset"})
+	}
+	if err := upToDate(d, r); err != nil {
+		return 0, from, err
+	}
+	m, err := d.momentBy(r, at)
+	return m.seq, workspace.From{At: at.UTC().Format(timestamp)}, err
+}
+
+// upToDate waits until the read model has what the log has: a write may be about
+// the one before it.
+func upToDate(d Deps, r *http.Request) error {
+	_, err := d.Library.At(r.Context(), workspaceID(r), math.MaxUint64)
+	return err
+}
+
+// undoChange handles POST /v2/workspaces/{workspaceId}/undo.
+func undoChange(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		var in struct {
+			Seq seqField `json:"seq"`
+		}
+		if err := gateway.Decode(r, &in); err != nil {
+			return nil, err
+		}
+		if !in.Seq.given {
+			return nil, missing("seq")
+		}
+		dry, err := dryRun(r)
+		if err != nil {
+			return nil, err
+		}
+		seq, err := in.Seq.number()
+		if err == nil && in.Seq.isToken() {
+			seq, err = changeOf(d, r, seq)
+		}
+		if err != nil {
+			return nil, err
+		}
+		o := content.RestoreOptions{DryRun: dry, Secure: gateway.GrantFrom(r.Context()).Rights.Allows("manage_security", "workspaces", nil)}
+		result, err := d.Content.Undo(r.Context(), workspaceID(r), seq, o)
+		return restored(d, r, result, err)
+	}
+}
+
+// maxBeside is how many events a write records beside its change, at most.
+const maxBeside = 100
+
+// changeOf returns the change of content that a write with this x-svc-seq made.
+// The token names the last of its events, which may be the release of a lock or of
+// a name.
+func changeOf(d Deps, r *http.Request, seq uint64) (uint64, error) {
+	if err := upToDate(d, r); err != nil {
+		return 0, err
+	}
+	id, change := workspaceID(r), seq
+	err := d.ReadModel.View(func(rd projections.Reader) error {
+		var last *projections.Change
+		return projections.History{}.ListAll(rd, seq+1, func(c projections.Change) bool {
+			if last == nil {
+				last = &c
+			}
+			if c.Workspace != id || c.Seq+maxBeside < seq || c.CorrelationID != last.CorrelationID {
+				return false
+			}
+			if c.Content {
+				change = c.Seq
+				return false
+			}
+			return true
+		})
+	})
+	return change, err
+}
+
+// restored is the answer to a restoration: the workspace as a read shows it, and
+// what became of it.
+func restored(d Deps, r *http.Request, result content.Result, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	settle(r.Context(), d.ReadModel)
+	answer := restoration{Imported: result.Imported, Deleted: result.Deleted, Errors: result.Errors, Warnings: result.Warnings, ContentRevision: result.Seq}
+	inJSON := r.Clone(r.Context())
+	inJSON.Header.Del("Accept")
+	shown, err := workspaceAnswer(d, inJSON, result.WorkspaceID, gateway.GrantFrom(r.Context()).Rights)
+	if err != nil {
+		return nil, err
+	}
+	if body, ok := shown.(gateway.Encoded); ok {
+		answer.Workspace = body.Encoded()
+	}
+	if result.Changed {
+		return answer, nil
+	}
+	err = d.ReadModel.View(func(rd projections.Reader) error {
+		rec, _, err := projections.Workspaces{}.Record(rd, result.WorkspaceID)
+		answer.ContentRevision = rec.Dynamic.ContentRevision
+		return err
+	})
+	return answer, err
+}

@@ -1,0 +1,206 @@
+package projections
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"svc/domain"
+	"svc/domain/app"
+)
+
+// Apps is the read model of published apps. Deleted ones are not in it.
+//
+//	a{slug}          JSON
+//	w{workspaceId}   slug
+//	u{seq}{slug}     nothing; seq is that of the app's last event
+type Apps struct{}
+
+// App is an app. Its JSON is what REST serves.
+type App struct {
+	app.App
+	ID        string       `json:"id"`       // the slug
+	Versions  []AppVersion `json:"versions"` // those of App, as they are served
+	CreatedAt string       `json:"createdAt"`
+	CreatedBy string       `json:"createdBy"`
+	UpdatedAt string       `json:"updatedAt"`
+	UpdatedBy string       `json:"updatedBy"`
+}
+
+// AppVersion is one publication of an app.
+type AppVersion struct {
+	Name      string `json:"name"`
+	Revision  uint64 `json:"contentRevision"` // of the workspace
+	CreatedAt string `json:"createdAt"`
+	CreatedBy string `json:"createdBy"`
+}
+
+// AppQuery selects apps: those that match every field that is set.
+type AppQuery struct {
+	Text        string   // each of its words is in the name, the slug or the description, in whatever case and language
+	WorkspaceID string   // published by this workspace
+	Labels      []string // with one of these
+}
+
+// storedApp is what is kept of an app.
+type storedApp struct {
+	State     app.State `json:"state"`
+	Seq       uint64    `json:"seq"` // of its last event
+	CreatedAt string    `json:"createdAt"`
+	CreatedBy string    `json:"createdBy"`
+	UpdatedAt string    `json:"updatedAt"`
+	UpdatedBy string    `json:"updatedBy"`
+}
+
+// Name implements Projection.
+func (Apps) Name() string { return "apps.1" }
+
+// Log implements Projection.
+func (Apps) Log() domain.Log { return domain.State }
+
+// Apply implements Projection.
+func (p Apps) Apply(tx Tx, ev domain.Recorded) error {
+	switch e := ev.Data.(type) {
+	case app.Published:
+		return p.publish(tx, ev, e.App.Slug)
+	case app.Deleted:
+		old, ok, err := p.stored(tx, e.AppSlug)
+		if err == nil && !ok {
+			err = fmt.Errorf("app %s was never published", e.AppSlug)
+		}
+		if err != nil {
+			return err
+		}
+		return errors.Join(tx.Delete(appKey(e.AppSlug)), tx.Delete(appOfKey(old.State.WorkspaceID)), tx.Delete(appOrderKey(old.Seq, e.AppSlug)))
+	}
+	return nil
+}
+
+func (p Apps) publish(tx Tx, ev domain.Recorded, slug string) error {
+	have, known, err := p.stored(tx, slug)
+	if err != nil {
+		return err
+	}
+	now := ev.At.UTC().Format(timestamp)
+	if known {
+		err = tx.Delete(appOrderKey(have.Seq, slug))
+	} else {
+		have.CreatedAt, have.CreatedBy = now, ev.Meta.UserID
+	}
+	have.State = app.Decider.Evolve(have.State, ev.Data)
+	have.Seq, have.UpdatedAt, have.UpdatedBy = ev.Seq, now, ev.Meta.UserID
+	body, invalid := json.Marshal(have)
+	if err := errors.Join(err, invalid); err != nil {
+		return err
+	}
+	return errors.Join(tx.Set(appKey(slug), body), tx.Set(appOfKey(have.State.WorkspaceID), []byte(slug)), tx.Set(appOrderKey(ev.Seq, slug), nil))
+}
+
+func (Apps) stored(tx Tx, slug string) (have storedApp, ok bool, err error) {
+	value, ok, err := tx.Get(appKey(slug))
+	if err != nil || !ok {
+		return have, false, err
+	}
+	return have, true, json.Unmarshal(value, &have)
+}
+
+// Get returns the app with this slug; ok is false when there is none.
+func (p Apps) Get(r Reader, slug string) (a App, ok bool, err error) {
+	value, ok, err := r.Get(p, appKey(slug))
+	if err != nil || !ok {
+		return App{}, false, err
+	}
+	var have storedApp
+	if err := json.Unmarshal(value, &have); err != nil {
+		return App{}, false, err
+	}
+	return have.shown(), true, nil
+}
+
+// Of returns the app that a workspace publishes; ok is false when there is none.
+func (p Apps) Of(r Reader, workspaceID string) (a App, ok bool, err error) {
+	slug, ok, err := r.Get(p, appOfKey(workspaceID))
+	if err != nil || !ok {
+		return App{}, false, err
+	}
+	return p.Get(r, string(slug))
+}
+
+// Current is the version of an app that was published last.
+const Current = "current"
+
+// Edition returns an app, and the revision of its content that is installed as a
+// version: "" and current are the newest. The revision is 0 when there is no such
+// app, not that version of it, or when its workspace is gone.
+func (p Apps) Edition(r Reader, slug, version string) (a App, revision uint64, err error) {
+	a, ok, err := p.Get(r, slug)
+	if err != nil || !ok {
+		return a, 0, err
+	}
+	rec, ok, err := Workspaces{}.Record(r, a.WorkspaceID)
+	if err != nil || !ok || rec.Deleted != nil {
+		return a, 0, err
+	}
+	return a, a.Revision(version), nil
+}
+
+// Revision returns that of the version with this name, 0 when there is none.
+func (a App) Revision(version string) uint64 {
+	for _, v := range a.Versions {
+		if version == "" || version == Current || version == v.Name {
+			return v.Revision
+		}
+	}
+	return 0
+}
+
+// List visits the apps that q selects, the last published first, until visit
+// returns false.
+func (p Apps) List(r Reader, q AppQuery, visit func(App) (more bool)) error {
+	q.Text = strings.ToLower(q.Text)
+	if q.WorkspaceID != "" {
+		a, ok, err := p.Of(r, q.WorkspaceID)
+		if ok && q.matches(a) {
+			visit(a)
+		}
+		return err
+	}
+	newestFirst := Span{Prefix: []byte{'u'}, Reverse: true, KeysOnly: true}
+	return r.Iterate(p, newestFirst, func(key, _ []byte) (bool, error) {
+		a, ok, err := p.Get(r, string(key[9:]))
+		if err == nil && !ok {
+			err = fmt.Errorf("app %s is in the index, but not there", key[9:])
+		}
+		return err == nil && (!q.matches(a) || visit(a)), err
+	})
+}
+
+// matches reports whether q, in lower case, selects a.
+func (q AppQuery) matches(a App) bool {
+	texts := slices.Concat([]string{a.Slug}, a.Name.Texts(), a.Description.Texts())
+	return (q.WorkspaceID == "" || q.WorkspaceID == a.WorkspaceID) &&
+		hasWords(strings.ToLower(strings.Join(texts, "\n")), q.Text) &&
+		(len(q.Labels) == 0 || slices.ContainsFunc(q.Labels, func(l string) bool { return slices.Contains(a.Labels, l) }))
+}
+
+// shown returns the app as it is served.
+func (s storedApp) shown() App {
+	a := App{
+		App: s.State.App, ID: s.State.Slug, Versions: make([]AppVersion, len(s.State.Versions)),
+		CreatedAt: s.CreatedAt, CreatedBy: s.CreatedBy, UpdatedAt: s.UpdatedAt, UpdatedBy: s.UpdatedBy,
+	}
+	for i, v := range s.State.Versions {
+		a.Versions[i] = AppVersion{v.Name, v.Revision, v.CreatedAt.UTC().Format(timestamp), v.CreatedBy}
+	}
+	return a
+}
+
+func appKey(slug string) []byte          { return append([]byte{'a'}, slug...) }
+func appOfKey(workspaceID string) []byte { return append([]byte{'w'}, workspaceID...) }
+
+func appOrderKey(seq uint64, slug string) []byte {
+	return append(binary.BigEndian.AppendUint64([]byte{'u'}, seq), slug...)
+}

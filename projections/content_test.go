@@ -1,0 +1,235 @@
+package projections_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/document"
+	"svc/domain/workspace"
+	"svc/projections"
+)
+
+// page is a document of a workspace.
+func page(path, text string) workspace.Entry {
+	body, err := document.JSON(document.MapOf(document.Pair{Key: "slug", Value: path}, document.Pair{Key: "name", Value: text}))
+	if err != nil {
+		panic(err)
+	}
+	return workspace.Entry{Path: path, Hash: workspace.HashOf(body), Checksum: "sha256:" + text, Body: body}
+}
+
+// told is a house with the history of one workspace in it.
+type told struct {
+	*house
+	id   string
+	last uint64
+}
+
+func (h *told) tell(t testing.TB, ev domain.Event) uint64 {
+	t.Helper()
+	r := add(t, h.log, workspace.Stream(h.id), h.last, ev)
+	h.last = r.Seqs[0]
+	return h.last
+}
+
+func newTold(t testing.TB) *told {
+	t.Helper()
+	return tellOf(t, newHouse(t), "w1")
+}
+
+// tellOf begins the history of another workspace.
+func tellOf(t testing.TB, in *house, id string) *told {
+	t.Helper()
+	h := &told{house: in, id: id}
+	h.tell(t, workspace.Created{Workspace: snapshot(id, "Shop"), Security: access.Default(id)})
+	return h
+}
+
+func (h *told) reach(t testing.TB) {
+	t.Helper()
+	require.NoError(t, h.Reach(bounded(t), domain.At(domain.State, h.last)))
+}
+
+func (h *told) at(t testing.TB, seq uint64) (paths []string) {
+	t.Helper()
+	require.NoError(t, h.View(func(r projections.Reader) error {
+		m, err := projections.History{}.ManifestAt(r, h.id, seq)
+		for _, path := range m.Paths() {
+			paths = append(paths, path+"="+m[path].Hash[:4])
+		}
+		return err
+	}))
+	return paths
+}
+
+func TestDocumentsAreFoundAndForgotten(t *testing.T) {
+	h := newTold(t)
+	home := page("pages/home", "one")
+	home.ID = "page001"
+	first := h.tell(t, workspace.PageCreated{Entry: home})
+	h.tell(t, workspace.AutomationCreated{Entry: page("automations/a", "x")})
+	moved := page("pages/start", "two")
+	moved.From, moved.ID = "pages/home", "page001"
+	renamed := h.tell(t, workspace.PageUpdated{Entry: moved})
+	h.reach(t)
+	require.NoError(t, h.View(func(r projections.Reader) error {
+		item, ok, err := projections.Content{}.Get(r, "w1", "pages/start")
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, projections.Item{Path: "pages/start", Hash: moved.Hash, ID: "page001", Revision: 3, Created: first, Updated: renamed}, item)
+		_, ok, _ = projections.Content{}.Get(r, "w1", "pages/home")
+		require.False(t, ok)
+		id, path, err := projections.Content{}.Page(r, "page001")
+		require.Equal(t, []any{"w1", "pages/start", nil}, []any{id, path, err})
+		old, ok, err := projections.Content{}.Body(r, "w1", home.Hash)
+		require.True(t, ok, "what was stays readable")
+		require.JSONEq(t, string(home.Body), string(old))
+		nature, err := projections.Content{}.Nature(r, "w1", moved.Hash)
+		require.Equal(t, "sha256:two", nature.Checksum)
+		return err
+	}))
+	h.tell(t, workspace.PageDeleted{Slug: "start"})
+	h.reach(t)
+	require.NoError(t, h.View(func(r projections.Reader) error {
+		id, _, err := projections.Content{}.Page(r, "page001")
+		require.Empty(t, id)
+		return err
+	}))
+	require.Len(t, h.at(t, renamed), 4, "index, security, an automation and a page")
+	require.Len(t, h.at(t, h.last), 3)
+}
+
+func TestWhatIsStagedShowsInOneStep(t *testing.T) {
+	h := newTold(t)
+	h.tell(t, workspace.Staged{Name: "never", Entries: []workspace.Entry{page("automations/never", "x")}})
+	h.tell(t, workspace.Staged{Name: "s", Entries: []workspace.Entry{page("automations/a", "1"), page("automations/b", "2")}})
+	before := h.tell(t, workspace.Staged{Name: "s", Entries: []workspace.Entry{page("automations/c", "3")}})
+	h.reach(t)
+	require.Len(t, h.at(t, before), 2)
+	h.tell(t, workspace.Imported{Switch: workspace.Switch{Stage: "s"}})
+	h.reach(t)
+	require.Len(t, h.at(t, h.last), 5)
+	var found []string
+	require.NoError(t, h.View(func(r projections.Reader) error {
+		return projections.Content{}.List(r, "w1", "automations/", func(i projections.Item) (bool, error) {
+			_, ok, err := projections.Content{}.Body(r, "w1", i.Hash)
+			require.True(t, ok)
+			found = append(found, i.Slug())
+			return true, err
+		})
+	}))
+	require.Equal(t, []string{"a", "b", "c"}, found)
+	v, err := h.Verify(bounded(t), nil)
+	require.NoError(t, err)
+	require.True(t, v.OK, "a rebuilt model is the same")
+}
+
+// Whatever happened, the manifest at a sequence is what folding up to it gives.
+func TestTheManifestIsTheFold(t *testing.T) {
+	shared, n := newHouse(t), 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		h := tellOf(t, shared, fmt.Sprintf("w%d", n))
+		states := map[uint64]workspace.State{h.last: {}}
+		s := states[h.last]
+		for i := range rapid.IntRange(1, 150).Draw(rt, "changes") {
+			ev := someChange(rt, s, i)
+			s = workspace.Decider.Evolve(s, ev)
+			states[h.tell(t, ev)] = s
+		}
+		h.reach(t)
+		for seq, state := range states {
+			require.NoError(rt, h.View(func(r projections.Reader) error {
+				m, err := projections.History{}.ManifestAt(r, h.id, seq)
+				require.Len(rt, m, len(state.Items)+2)
+				for path, item := range state.Items {
+					require.Equal(rt, item.Hash, m[path].Hash, path)
+				}
+				return err
+			}))
+		}
+	})
+}
+
+func someChange(rt *rapid.T, s workspace.State, i int) domain.Event {
+	slug := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(rt, "slug")
+	path := "automations/" + slug
+	_, exists := s.Items[path]
+	e := page(path, fmt.Sprint(i))
+	switch {
+	case exists && rapid.Bool().Draw(rt, "delete"):
+		return workspace.AutomationDeleted{Slug: slug}
+	case exists:
+		return workspace.AutomationUpdated{Entry: e}
+	}
+	return workspace.AutomationCreated{Entry: e}
+}
+
+func TestHistoryTellsWhatWasTouched(t *testing.T) {
+	h := newTold(t)
+	renamed := h.tell(t, workspace.Updated{Workspace: snapshot("w1", "Store")})
+	aside := snapshot("w1", "Store")
+	aside.Settings.CustomDomains = []string{"a.example.com"}
+	elsewhere := h.tell(t, workspace.Updated{Workspace: aside, Aside: true})
+	saved := h.tell(t, workspace.AutomationCreated{Entry: page("automations/a", "1")})
+	h.reach(t)
+	require.NoError(t, h.View(func(r projections.Reader) error {
+		var all []projections.Change
+		require.NoError(t, projections.History{}.List(r, "w1", 0, func(c projections.Change) bool { all = append(all, c); return true }))
+		require.Len(t, all, 4)
+		require.Equal(t, saved, all[0].Seq)
+		require.Equal(t, []string{"automations/a"}, all[0].Parts)
+		require.Equal(t, "Automation a created", all[0].Summary)
+		require.Equal(t, elsewhere, all[1].Seq)
+		require.False(t, all[1].Content, "a host is no content")
+		require.Equal(t, []string{"index#name"}, all[2].Parts)
+		touched, err := projections.History{}.Touched(r, "w1", "index#name")
+		require.Equal(t, renamed, touched)
+		require.NoError(t, err)
+		rec, ok, err := projections.Workspaces{}.Record(r, "w1")
+		require.True(t, ok)
+		require.Equal(t, saved, rec.Dynamic.ContentRevision)
+		now, err2 := projections.History{}.SeqAt(r, "w1", time.Now())
+		require.Equal(t, saved, now)
+		require.NoError(t, err2)
+		before, err2 := projections.History{}.SeqAt(r, "w1", time.Now().Add(-time.Hour))
+		require.Zero(t, before)
+		require.NoError(t, err2)
+		return err
+	}))
+}
+
+// An edit that was made while a push ran stays to be pushed.
+func TestDirtyFollowsTheRevisionThatWasPushed(t *testing.T) {
+	h := newTold(t)
+	dirty := func() (dirty bool) {
+		h.reach(t)
+		require.NoError(t, h.View(func(r projections.Reader) error {
+			rec, _, err := projections.Workspaces{}.Record(r, "w1")
+			dirty = rec.Dynamic.Dirty
+			return err
+		}))
+		return dirty
+	}
+	require.True(t, dirty(), "a new workspace is nowhere else")
+	snapshotAt := h.tell(t, workspace.AutomationCreated{Entry: page("automations/a", "1")})
+	version := workspace.Version{Name: "v1", RepositoryID: "origin", ContentRevision: snapshotAt}
+	h.tell(t, workspace.Published{Version: version, Synced: snapshotAt})
+	require.False(t, dirty())
+	again := h.tell(t, workspace.AutomationUpdated{Entry: page("automations/a", "2")})
+	require.True(t, dirty())
+	h.tell(t, workspace.AutomationUpdated{Entry: page("automations/a", "3")})
+	h.tell(t, workspace.Published{Version: version, Synced: again})
+	require.True(t, dirty(), "the third text was not in what was pushed")
+	h.tell(t, workspace.Published{Version: workspace.Version{Name: "n1"}})
+	require.True(t, dirty(), "a native version says nothing about the outside")
+	h.tell(t, workspace.Locked{Reason: "manual", Epoch: 1})
+	h.tell(t, workspace.Published{Version: version, Synced: h.last})
+	require.False(t, dirty())
+}

@@ -1,0 +1,219 @@
+package projections
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"svc/domain"
+	"svc/domain/document"
+	"svc/domain/workspace"
+)
+
+// History is the read model of what happened to the state of the platform, and of
+// what the content of each workspace was at any sequence.
+//
+//	h{scope}\0{seq}      Change: an entry of the history
+//	g{seq}               scope: the history of everything
+//	d{workspace}\0{seq}  JSON: what a change did to the manifest
+//	f{workspace}\0{seq}  JSON: the whole manifest after a change; every so often
+//	n{workspace}         how many changes since the last whole manifest
+//	i{workspace}         the index document after the last change
+//	s{workspace}         what was put down for a later step
+//	a{workspace}\0{ms}   sequence of the last event by a time
+//	t{workspace}\0{part} sequence of the last change of a part
+type History struct{}
+
+// Change is one entry of the history.
+type Change struct {
+	Seq           uint64   `json:"seq"`
+	Workspace     string   `json:"workspaceId"`
+	At            string   `json:"at"`
+	By            string   `json:"by"`
+	Type          string   `json:"type"`
+	Summary       string   `json:"summary"`
+	CorrelationID string   `json:"correlationId,omitempty"`
+	Content       bool     `json:"content,omitempty"`
+	Parts         []string `json:"parts,omitempty"` // what it touched: paths, index#name
+}
+
+// Ref names a document at a past moment.
+type Ref struct {
+	Hash   string            `json:"h,omitempty"` // "": there is none
+	Apart  bool              `json:"a,omitempty"`
+	ID     string            `json:"i,omitempty"`
+	Public bool              `json:"p,omitempty"`
+	Sealed map[string][]byte `json:"s,omitempty"`
+}
+
+// Manifest is the content of a workspace at a moment, by path.
+type Manifest map[string]Ref
+
+// wholeEvery is after how many changes the manifest is written out.
+const wholeEvery = 64
+
+// Name implements Projection.
+func (History) Name() string { return "history.1" }
+
+// Log implements Projection.
+func (History) Log() domain.Log { return domain.State }
+
+// hidden are events that are means to an end.
+func hidden(ev domain.Event) bool {
+	switch ev.(type) {
+	case workspace.Staged, domain.Sealed, domain.Void, domain.Unknown:
+		return true
+	}
+	return strings.HasPrefix(ev.EventType(), "names.")
+}
+
+// Apply implements Projection.
+func (h History) Apply(tx Tx, ev domain.Recorded) error {
+	scope := ev.Stream.Scope
+	if e, ok := ev.Data.(workspace.Staged); ok {
+		return h.stage(tx, scope, e)
+	}
+	if hidden(ev.Data) {
+		return nil
+	}
+	change := Change{
+		Seq: ev.Seq, Workspace: scope, At: stamp(ev.At), By: ev.Meta.UserID, Type: ev.Data.EventType(),
+		Summary: workspace.Summarize(ev.Data), CorrelationID: ev.Meta.CorrelationID,
+	}
+	if d, ok := workspace.DeltaOf(ev.Data); ok && ev.Stream.Kind == workspace.Decider.Kind {
+		change.Content = true
+		var err error
+		if change.Parts, err = h.content(tx, ev, d); err != nil {
+			return err
+		}
+	}
+	body, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	seq := binary.BigEndian.AppendUint64(nil, ev.Seq)
+	at := binary.BigEndian.AppendUint64(nil, uint64(ev.At.UnixMilli()))
+	return errors.Join(tx.Set(scoped('h', scope, seq), body), tx.Set(append([]byte{'g'}, seq...), []byte(scope)), tx.Set(scoped('a', scope, at), seq))
+}
+
+// content records what a change did to the manifest and returns what it touched.
+func (h History) content(tx Tx, ev domain.Recorded, d workspace.Delta) ([]string, error) {
+	id := ev.Stream.ID
+	if d.Stage != "" {
+		staged, err := h.unstage(tx, id)
+		if err != nil {
+			return nil, err
+		}
+		d.Entries = append(staged, d.Entries...)
+	}
+	entries, err := withRoots(d)
+	if err != nil {
+		return nil, err
+	}
+	refs, parts := Manifest{}, []string{}
+	for _, path := range d.Deleted {
+		refs[path] = Ref{}
+		parts = append(parts, path)
+	}
+	for _, e := range entries {
+		if e.From != "" {
+			refs[e.From] = Ref{}
+			parts = append(parts, e.From)
+		}
+		refs[e.Path] = Ref{Hash: e.Hash, Apart: e.Apart, ID: e.ID, Public: e.Public, Sealed: e.Sealed}
+		if e.Path != "index" {
+			parts = append(parts, e.Path)
+		}
+	}
+	if d.Settings != nil {
+		touched, err := h.index(tx, id, d.Settings.Index())
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, touched...)
+	}
+	if err := h.remember(tx, id, ev.Seq, refs); err != nil {
+		return nil, err
+	}
+	for _, part := range parts {
+		if err := tx.Set(scoped('t', id, []byte(part)), binary.BigEndian.AppendUint64(nil, ev.Seq)); err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
+}
+
+// index returns what a new index document touches.
+func (History) index(tx Tx, id string, after *document.Map) ([]string, error) {
+	before := document.MapOf()
+	if err := getJSON(tx, scoped('i', id, nil), before); err != nil {
+		return nil, err
+	}
+	return workspace.Parts(before, after), setJSON(tx, scoped('i', id, nil), after)
+}
+
+// remember writes a delta of the manifest, and the whole every so often.
+func (h History) remember(tx Tx, id string, seq uint64, refs Manifest) error {
+	at := binary.BigEndian.AppendUint64(nil, seq)
+	if err := setJSON(tx, scoped('d', id, at), refs); err != nil {
+		return err
+	}
+	var since int
+	if err := getJSON(tx, scoped('n', id, nil), &since); err != nil {
+		return err
+	}
+	if since++; since >= wholeEvery {
+		whole, err := manifestAt(txSource{tx}, id, seq)
+		if err != nil {
+			return err
+		}
+		if err := setJSON(tx, scoped('f', id, at), whole); err != nil {
+			return err
+		}
+		since = 0
+	}
+	return setJSON(tx, scoped('n', id, nil), since)
+}
+
+func (History) stage(tx Tx, id string, e workspace.Staged) error {
+	var part stagedPart
+	key := scoped('s', id, nil)
+	if err := getJSON(tx, key, &part); err != nil {
+		return err
+	}
+	if part.Name != e.Name {
+		part = stagedPart{Name: e.Name}
+	}
+	for _, entry := range e.Entries {
+		part.Entries = append(part.Entries, workspace.Entry{
+			Path: entry.Path, From: entry.From, Hash: entry.Hash, Apart: entry.Apart, ID: entry.ID, Public: entry.Public, Sealed: entry.Sealed,
+		})
+	}
+	return setJSON(tx, key, part)
+}
+
+func (History) unstage(tx Tx, id string) ([]workspace.Entry, error) {
+	var part stagedPart
+	key := scoped('s', id, nil)
+	if err := getJSON(tx, key, &part); err != nil {
+		return nil, err
+	}
+	return part.Entries, tx.Delete(key)
+}
+
+func getJSON(tx Tx, key []byte, v any) error {
+	value, ok, err := tx.Get(key)
+	if err != nil || !ok {
+		return err
+	}
+	return json.Unmarshal(value, v)
+}
+
+func setJSON(tx Tx, key []byte, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return tx.Set(key, body)
+}
