@@ -88,6 +88,7 @@ func TestDocumentsAreFoundAndForgotten(t *testing.T) {
 		id, path, err := projections.Content{}.Page(r, "page001")
 		require.Equal(t, []any{"w1", "pages/start", nil}, []any{id, path, err})
 		old, ok, err := projections.Content{}.Body(r, "w1", home.Hash)
+		require.NoError(t, err)
 		require.True(t, ok, "what was stays readable")
 		require.JSONEq(t, string(home.Body), string(old))
 		nature, err := projections.Content{}.Nature(r, "w1", moved.Hash)

@@ -79,7 +79,7 @@ func (h History) Apply(tx Tx, ev domain.Recorded) error {
 	}
 	change := Change{
 		Seq: ev.Seq, Workspace: scope, At: stamp(ev.At), By: ev.Meta.UserID, Type: ev.Data.EventType(),
-		Summary: workspace.Summarize(ev.Data), CorrelationID: ev.Meta.CorrelationID,
+		Summary: workspace.Summarise(ev.Data), CorrelationID: ev.Meta.CorrelationID,
 	}
 	if d, ok := workspace.DeltaOf(ev.Data); ok && ev.Stream.Kind == workspace.Decider.Kind {
 		change.Content = true

@@ -224,11 +224,10 @@ func (Workspaces) putSettings(tx Tx, id string, s workspace.Settings) error {
 
 // index keeps the keys by which a workspace is found.
 func (Workspaces) index(tx Tx, before *Record, after Record) error {
-	stale, fresh := map[string][]byte{}, map[string][]byte{}
+	stale, fresh := map[string][]byte{}, foundBy(after)
 	if before != nil {
 		stale = foundBy(*before)
 	}
-	fresh = foundBy(after)
 	for key := range stale {
 		if _, kept := fresh[key]; !kept {
 			if err := tx.Delete([]byte(key)); err != nil {

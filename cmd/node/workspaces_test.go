@@ -212,7 +212,7 @@ func TestAThousandCreatesWithCollidingSlugs(t *testing.T) {
 			case err == nil && got.StatusCode == 201:
 				won[slug] = append(won[slug], got.json(t)["id"].(string))
 			case err != nil || got.StatusCode != 409:
-				strange = append(strange, fmt.Sprint(err, got.Response))
+				strange = append(strange, fmt.Sprint(err, string(got.body)))
 			}
 		})
 	}

@@ -24,7 +24,7 @@ func coreTable(c *Core) []Setting {
 		{Name: "SECRETS_MASTER_KEYS", Default: "generated (1.1)", Unit: "JSON", Meaning: "master keys", marks: secret, derive: noDefault, value: masterKeys(&c.MasterKeys)},
 		{Name: "INTERNAL_API_KEY", Default: "generated (1.1)", Unit: "text", Meaning: "key for internal calls, header `x-svc-api-key`", marks: apiKey, derive: noDefault, value: internalKey(&c.InternalAPIKey)},
 		{Name: "DISK_MIN_FREE_MB", Default: "512", Unit: "MB", Meaning: "below: writes get 503, readiness error", marks: live | perNode, value: size(&c.DiskMinFree, mb, 0, 1024*gb)},
-		{Name: "BADGER_MEMTABLE_MB", Default: "16", Unit: "MB", Meaning: "read-model store memory", marks: perNode, value: size(&c.BadgerMemtable, mb, mb, 4*gb)},
+		{Name: "BADGER_MEMTABLE_MB", Default: "16", Unit: "MB", Meaning: "read-model store memory", marks: perNode, value: size(&c.BadgerMemtable, mb, 16*mb, 4*gb)},
 		{Name: "BADGER_BLOCK_CACHE_MB", Default: "64", Unit: "MB", Meaning: "read-model store cache", marks: perNode, value: size(&c.BadgerBlockCache, mb, 0, 64*gb)},
 		{Name: "SHUTDOWN_GRACE_SECONDS", Default: "30", Unit: "s", Meaning: "drain time on SIGTERM", marks: perNode, value: seconds(&c.ShutdownGrace, 0, time.Hour)},
 		{Name: "ROLES", Default: "all", Unit: "list", Meaning: "background work this node takes: runtime, webhooks, bulk, cleanup, crawler; HTTP is served by every node", marks: perNode, value: someOf(&c.Roles, "runtime", "webhooks", "bulk", "cleanup", "crawler")},

@@ -124,7 +124,7 @@ func (c *Content) importable(ctx context.Context, p *plan, kind *document.Kind, 
 			return workspace.Entry{}, err
 		}
 	}
-	e, err := c.entry(ctx, p.of.ID, kind, doc)
+	e, err := c.entry(ctx, kind, doc)
 	if kind == document.Page && !exists {
 		e.ID = commands.NewID(ctx, 7)
 	}

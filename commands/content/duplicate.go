@@ -137,7 +137,7 @@ func (c *Content) copies(ctx context.Context, workspaceID string, refs map[strin
 		if err != nil {
 			return nil, err
 		}
-		e, err := c.entry(ctx, workspaceID, kinds[folder], doc)
+		e, err := c.entry(ctx, kinds[folder], doc)
 		if err != nil {
 			return nil, err
 		}

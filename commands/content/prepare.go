@@ -32,7 +32,7 @@ func (c *Content) prepare(ctx context.Context, workspaceID string, kind *documen
 		return workspace.Entry{}, err
 	}
 	if kind != document.Import {
-		return c.entry(ctx, workspaceID, kind, doc)
+		return c.entry(ctx, kind, doc)
 	}
 	app, before, err := c.installable(ctx, workspaceID, doc, before)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *Content) prepare(ctx context.Context, workspaceID string, kind *documen
 	if err != nil {
 		return workspace.Entry{}, err
 	}
-	e, err := c.entry(ctx, workspaceID, kind, doc)
+	e, err := c.entry(ctx, kind, doc)
 	e.Sealed, e.Events = sealed, Prefixed(app.Events, doc.Text("slug")+".")
 	return e, err
 }
@@ -77,7 +77,7 @@ func chooseSlug(s workspace.State, kind *document.Kind, doc *document.Map) strin
 
 // entry makes an entry of a document that was checked. One that is too large for
 // an event is put where it is found by its hash.
-func (c *Content) entry(ctx context.Context, workspaceID string, kind *document.Kind, doc *document.Map) (workspace.Entry, error) {
+func (c *Content) entry(ctx context.Context, kind *document.Kind, doc *document.Map) (workspace.Entry, error) {
 	place := archive.Place{Kind: kind, Slug: doc.Text("slug")}
 	doc = kind.Canonical(doc)
 	text, err := archive.Text(place, doc)

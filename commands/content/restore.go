@@ -203,7 +203,7 @@ func (c *Content) revive(ctx context.Context, p *plan, path string, ref Ref, sta
 		return err
 	}
 	folder, _ := workspace.Folder(path)
-	e, err := c.entry(ctx, p.of.ID, kinds[folder], doc)
+	e, err := c.entry(ctx, kinds[folder], doc)
 	if err != nil {
 		return err
 	}

@@ -76,6 +76,6 @@ func (c *Content) published(ctx context.Context, workspaceID string, seq uint64,
 	if doc.Delete("public"); public {
 		doc.Set("public", true)
 	}
-	e, err := c.entry(ctx, workspaceID, document.Page, doc)
+	e, err := c.entry(ctx, document.Page, doc)
 	return &e, err
 }

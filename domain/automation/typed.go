@@ -13,7 +13,7 @@ import (
 // locale.
 var types = []string{
 	"string", "number", "integer", "boolean", "object", "array", "null",
-	"localized:string", "localized:number", "localized:boolean", //nolint:misspell // the contract's names
+	"localized:string", "localized:number", "localized:boolean",
 }
 
 // keyword says what a keyword of JSON Schema holds, where it can be wrong.

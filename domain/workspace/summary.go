@@ -11,9 +11,9 @@ import (
 // nouns are what the documents of a folder are called in sentences.
 var nouns = map[string]string{"automations": "Automation", "pages": "Page", "imports": "App instance"}
 
-// Summarize tells in a sentence what an event did to a workspace; "" for an event
+// Summarise tells in a sentence what an event did to a workspace; "" for an event
 // that is nobody's business, or not of a workspace.
-func Summarize(ev domain.Event) string {
+func Summarise(ev domain.Event) string {
 	switch e := ev.(type) {
 	case Created:
 		return fmt.Sprintf("Workspace %s created", e.Workspace.Settings.Name)
@@ -54,30 +54,31 @@ func Summarize(ev domain.Event) string {
 	case Published:
 		return fmt.Sprintf("Version %s saved", e.Version.Name)
 	}
-	return summarizeDocument(ev)
+	return summariseDocument(ev)
 }
 
-func summarizeDocument(ev domain.Event) string {
+func summariseDocument(ev domain.Event) string {
 	d, ok := DeltaOf(ev)
 	if !ok {
 		return ""
 	}
-	for _, path := range d.Deleted {
-		folder, slug := Folder(path)
+	if len(d.Deleted) > 0 {
+		folder, slug := Folder(d.Deleted[0])
 		return fmt.Sprintf("%s %s deleted", nouns[folder], slug)
 	}
-	for _, e := range d.Entries {
-		folder, slug := Folder(e.Path)
-		switch ev.(type) {
-		case AutomationCreated, PageCreated, Installed:
-			return fmt.Sprintf("%s %s created", nouns[folder], slug)
-		}
-		if e.From != "" {
-			return fmt.Sprintf("%s %s renamed to %s", nouns[folder], slugOf(e.From), slug)
-		}
-		return fmt.Sprintf("%s %s changed", nouns[folder], slug)
+	if len(d.Entries) == 0 {
+		return ""
 	}
-	return ""
+	e := d.Entries[0]
+	folder, slug := Folder(e.Path)
+	switch ev.(type) {
+	case AutomationCreated, PageCreated, Installed:
+		return fmt.Sprintf("%s %s created", nouns[folder], slug)
+	}
+	if e.From != "" {
+		return fmt.Sprintf("%s %s renamed to %s", nouns[folder], slugOf(e.From), slug)
+	}
+	return fmt.Sprintf("%s %s changed", nouns[folder], slug)
 }
 
 // Parts names what a new index changes of the one before: index#name, and

@@ -31,10 +31,11 @@ const (
 )
 
 // Bounds of atomic batches: what the broker takes, and how many at once it is
-// given.
+// given. It stores one after the other: more would only wait longer there, where
+// waiting counts as silence.
 const (
 	maxFacts   = 1000
-	maxBatches = 32
+	maxBatches = 8
 )
 
 // Append implements eventstore.Store.
@@ -121,6 +122,14 @@ func (s *Store) messages(commits []eventstore.Commit) (msgs []*nats.Msg, log dom
 // MaxWait allow. The ids and expectations stay the same, so that a repeated
 // message meets the one that was stored.
 func (s *Store) publish(ctx context.Context, log domain.Log, commits []eventstore.Commit, msgs []*nats.Msg) ([]uint64, error) {
+	if len(msgs) > 1 {
+		select {
+		case s.batches <- struct{}{}:
+			defer func() { <-s.batches }()
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: too many atomic appends at once: %w", eventstore.ErrUnavailable, ctx.Err())
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.MaxWait)
 	defer cancel()
 	for attempt := 0; ; attempt++ {
@@ -185,12 +194,6 @@ func (s *Store) send(ctx context.Context, msgs []*nats.Msg) (seqs []uint64, dupl
 	if len(msgs) == 1 {
 		ack, err := s.request(ctx, msgs[0])
 		return []uint64{ack.Sequence}, ack.Duplicate, err
-	}
-	select {
-	case s.batches <- struct{}{}:
-		defer func() { <-s.batches }()
-	case <-ctx.Done():
-		return nil, false, ctx.Err()
 	}
 	seqs, err = s.sendBatch(ctx, msgs)
 	return seqs, false, err

@@ -90,7 +90,7 @@ func putBlock(d Deps) gateway.HandlerFunc {
 
 // verdict is the answer to a dry run that found these faults.
 func (s sent) verdict(faults []shape.Fault) verdict {
-	v := checked(nil)
+	v := checked()
 	for _, f := range faults {
 		v.Errors = append(v.Errors, s.place(f.Field, f.Message))
 	}

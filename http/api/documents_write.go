@@ -224,7 +224,7 @@ func (f folder) verdict(d Deps, r *http.Request, slug string, in sent, err error
 	if err != nil {
 		return nil, err
 	}
-	v := checked(nil)
+	v := checked()
 	for _, fault := range faults {
 		at := in.place(fault.Field, fault.Message)
 		if fault.Warning {

@@ -212,7 +212,7 @@ func mapOf(doc *document.Map, key string) *document.Map {
 // judged is the answer to a dry run. That something is wrong with the document is
 // what was asked for, not a failure of the request.
 func (s sent) judged(err error) (any, error) {
-	verdict := checked(nil)
+	verdict := checked()
 	if err == nil {
 		return verdict, nil
 	}

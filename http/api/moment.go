@@ -181,10 +181,8 @@ type schedule struct {
 	Next []string `json:"next"`
 }
 
-// checked is the answer to a dry run that found nothing but warnings.
-func checked(warnings []located) verdict {
-	return verdict{Errors: []located{}, Warnings: append([]located{}, warnings...)}
-}
+// checked is the answer to a dry run that found nothing.
+func checked() verdict { return verdict{Errors: []located{}, Warnings: []located{}} }
 
 // workspaceAt is a workspace as it was.
 func workspaceAt(d Deps, r *http.Request, m moment) (any, error) {

@@ -39,7 +39,7 @@ func putSecurity(d Deps) gateway.HandlerFunc {
 			return nil, in.withLines(err)
 		}
 		if dry, err := dryRun(r); dry || err != nil {
-			return checked(nil), err
+			return checked(), err
 		}
 		source := document.Security.Canonical(in.doc)
 		done, err := d.Workspaces.Secure(r.Context(), workspaceID(r), security, source, ifMatch(r))

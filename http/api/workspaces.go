@@ -69,7 +69,7 @@ func createWorkspace(d Deps) gateway.HandlerFunc {
 			return nil, err
 		}
 		if dry, err := dryRun(r); dry || err != nil {
-			return checked(nil), err
+			return checked(), err
 		}
 		settings, err := workspace.FromIndex(in.doc)
 		if err != nil {
@@ -231,7 +231,7 @@ func updateWorkspace(d Deps) gateway.HandlerFunc {
 			return nil, err
 		}
 		if dry, err := dryRun(r); dry || err != nil {
-			return checked(nil), err
+			return checked(), err
 		}
 		changed, err := d.Workspaces.Update(r.Context(), id, in.doc, ifMatch(r))
 		if domain.CodeOf(err) == domain.CodeNotFound {
