@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"svc/domain"
 	"svc/domain/access"
@@ -75,15 +76,18 @@ func (a Access) change(tx Tx, ev domain.Recorded, id string, do func(*AccessDocu
 // put stores a document and the index of those it names.
 func (Access) put(tx Tx, ev domain.Recorded, before, after AccessDocument) error {
 	id := ev.Stream.ID
+	member := func(of AccessDocument, user string) bool {
+		return slices.ContainsFunc(of.Shares, func(s access.Share) bool { return s.Target.ID == user })
+	}
 	for _, s := range before.Shares {
-		if s.Target.ID != "" {
+		if s.Target.ID != "" && !member(after, s.Target.ID) {
 			if err := tx.Delete(memberKey(s.Target.ID, id)); err != nil {
 				return err
 			}
 		}
 	}
 	for _, s := range after.Shares {
-		if s.Target.ID != "" {
+		if s.Target.ID != "" && !member(before, s.Target.ID) {
 			if err := tx.Set(memberKey(s.Target.ID, id), nil); err != nil {
 				return err
 			}

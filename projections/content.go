@@ -3,7 +3,6 @@ package projections
 import (
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"svc/domain"
@@ -22,7 +21,7 @@ import (
 //	k{workspace}           how many changes documents have seen
 //	s{workspace}\0{n}      entries that were put down for a later step, and its name
 //	p{pageId}              workspace and path of a page
-//	q{pageId}              shares of a page, but for the public one
+//	q{workspace}\0{pageId} shares of a page, but for the public one
 type Content struct{}
 
 // Nature is what follows from a document alone.
@@ -57,7 +56,7 @@ type Audit struct {
 }
 
 // Name implements Projection.
-func (Content) Name() string { return "content.1" }
+func (Content) Name() string { return "content.2" }
 
 // Log implements Projection.
 func (Content) Log() domain.Log { return domain.State }
@@ -69,11 +68,11 @@ func (c Content) Apply(tx Tx, ev domain.Recorded) error {
 	case workspace.Staged:
 		return c.stage(tx, id, e)
 	case workspace.PageShared:
-		if err := c.share(tx, e.SubjectID, e.Target, &e.Permissions); err != nil {
+		if err := c.share(tx, id, e.SubjectID, e.Target, &e.Permissions); err != nil {
 			return err
 		}
 	case workspace.PageUnshared:
-		if err := c.share(tx, e.SubjectID, e.Target, nil); err != nil {
+		if err := c.share(tx, id, e.SubjectID, e.Target, nil); err != nil {
 			return err
 		}
 	}
@@ -185,10 +184,8 @@ func (c Content) put(tx Tx, ev domain.Recorded, id string, e workspace.Entry, re
 			return err
 		}
 	}
-	if e.ID != "" {
-		if err := tx.Set(append([]byte{'p'}, e.ID...), []byte(id+"\x00"+e.Path)); err != nil {
-			return err
-		}
+	if err := c.place(tx, id, e); err != nil {
+		return err
 	}
 	return tx.Set(scoped('c', id, []byte(e.Path)), item.encode())
 }
@@ -212,6 +209,42 @@ func (Content) keep(tx Tx, id string, e workspace.Entry) error {
 	return tx.Set(scoped('b', id, []byte(e.Hash)), e.Body)
 }
 
+// place notes where a page is. An id that is a page of another workspace stays
+// theirs, however it came to be here.
+func (Content) place(tx Tx, id string, e workspace.Entry) error {
+	if e.ID == "" {
+		return nil
+	}
+	key := append([]byte{'p'}, e.ID...)
+	value, ok, err := tx.Get(key)
+	if err != nil {
+		return err
+	}
+	if owner, _ := splitPage(value); ok && owner != id {
+		return nil
+	}
+	return tx.Set(key, []byte(id+"\x00"+e.Path))
+}
+
+// forget drops what is kept of a page by its id.
+func (Content) forget(tx Tx, id, pageID string) error {
+	key := append([]byte{'p'}, pageID...)
+	value, ok, err := tx.Get(key)
+	if err != nil {
+		return err
+	}
+	if owner, _ := splitPage(value); ok && owner == id {
+		if err := tx.Delete(key); err != nil {
+			return err
+		}
+	}
+	shares := scoped('q', id, []byte(pageID))
+	if _, shared, err := tx.Get(shares); err != nil || !shared {
+		return err
+	}
+	return tx.Delete(shares)
+}
+
 func (c Content) drop(tx Tx, id, path string) error {
 	value, ok, err := tx.Get(scoped('c', id, []byte(path)))
 	if err != nil || !ok {
@@ -222,18 +255,18 @@ func (c Content) drop(tx Tx, id, path string) error {
 		return err
 	}
 	if item.ID != "" {
-		if err := errors.Join(tx.Delete(append([]byte{'p'}, item.ID...)), tx.Delete(append([]byte{'q'}, item.ID...))); err != nil {
+		if err := c.forget(tx, id, item.ID); err != nil {
 			return err
 		}
 	}
 	return tx.Delete(scoped('c', id, []byte(path)))
 }
 
-func (Content) share(tx Tx, pageID string, target access.Target, p *access.Permissions) error {
+func (Content) share(tx Tx, id, pageID string, target access.Target, p *access.Permissions) error {
 	if target.Public {
 		return nil
 	}
-	key := append([]byte{'q'}, pageID...)
+	key := scoped('q', id, []byte(pageID))
 	value, ok, err := tx.Get(key)
 	if err != nil {
 		return err

@@ -88,9 +88,9 @@ func (c Content) Page(r Reader, pageID string) (workspaceID, path string, err er
 	return workspaceID, path, nil
 }
 
-// Shares returns with whom a page is shared, but for everyone.
-func (c Content) Shares(r Reader, pageID string) (shares []access.Share, err error) {
-	value, ok, err := r.Get(c, append([]byte{'q'}, pageID...))
+// Shares returns with whom a page of a workspace is shared, but for everyone.
+func (c Content) Shares(r Reader, id, pageID string) (shares []access.Share, err error) {
+	value, ok, err := r.Get(c, scoped('q', id, []byte(pageID)))
 	if err != nil || !ok {
 		return nil, err
 	}

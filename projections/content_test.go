@@ -2,6 +2,7 @@ package projections_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -233,4 +234,34 @@ func TestDirtyFollowsTheRevisionThatWasPushed(t *testing.T) {
 	h.tell(t, workspace.Locked{Reason: "manual", Epoch: 1})
 	h.tell(t, workspace.Published{Version: version, Synced: h.last})
 	require.False(t, dirty())
+}
+
+// A page of another workspace with the same id takes nothing from this one.
+func TestPagesOfTwoWorkspacesWithOneID(t *testing.T) {
+	shared := newHouse(t)
+	victim, thief := tellOf(t, shared, "victim"), tellOf(t, shared, "thief")
+	home, copied := page("pages/home", "one"), page("pages/mine", "two")
+	home.ID, copied.ID = "page001", "page001"
+	victim.tell(t, workspace.PageCreated{Entry: home})
+	thief.tell(t, workspace.PageCreated{Entry: copied})
+	bob := access.Target{ID: "bob"}
+	thief.tell(t, workspace.PageShared{SubjectID: "page001", Path: "pages/mine", Target: bob, Permissions: access.Permissions{Policies: map[string]bool{"update": true}}})
+	thief.tell(t, workspace.PageDeleted{Slug: "mine"})
+	thief.reach(t)
+	require.NoError(t, shared.View(func(r projections.Reader) error {
+		id, path, err := projections.Content{}.Page(r, "page001")
+		require.Equal(t, []string{"victim", "pages/home"}, []string{id, path})
+		require.NoError(t, err)
+		shares, err := projections.Content{}.Shares(r, "victim", "page001")
+		require.Empty(t, shares)
+		return err
+	}))
+}
+
+func TestALongNameOfAPartStopsNothing(t *testing.T) {
+	h := newTold(t)
+	odd := snapshot("w1", "Shop")
+	odd.Settings.Unknown = document.MapOf(document.Pair{Key: strings.Repeat("k", 70_000), Value: "v"})
+	h.tell(t, workspace.Updated{Workspace: odd})
+	h.reach(t)
 }

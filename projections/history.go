@@ -137,7 +137,7 @@ func (h History) content(tx Tx, ev domain.Recorded, d workspace.Delta) ([]string
 		return nil, err
 	}
 	for _, part := range parts {
-		if err := tx.Set(scoped('t', id, []byte(part)), binary.BigEndian.AppendUint64(nil, ev.Seq)); err != nil {
+		if err := tx.Set(partKey(id, part), binary.BigEndian.AppendUint64(nil, ev.Seq)); err != nil {
 			return nil, err
 		}
 	}
@@ -216,4 +216,15 @@ func setJSON(tx Tx, key []byte, v any) error {
 		return err
 	}
 	return tx.Set(key, body)
+}
+
+// maxPart is how long the name of a part may be as a key.
+const maxPart = 1000
+
+// partKey is the key of a part. A name that is too long for a key is hashed.
+func partKey(id, part string) []byte {
+	if len(part) > maxPart {
+		part = "#" + workspace.HashOf([]byte(part))
+	}
+	return scoped('t', id, []byte(part))
 }

@@ -106,7 +106,7 @@ func (h History) ListAll(r Reader, before uint64, visit func(Change) (more bool)
 // Touched returns the sequence of the last change of a part, 0 when it never
 // changed.
 func (h History) Touched(r Reader, id, part string) (uint64, error) {
-	value, ok, err := r.Get(h, scoped('t', id, []byte(part)))
+	value, ok, err := r.Get(h, partKey(id, part))
 	if err != nil || !ok {
 		return 0, err
 	}

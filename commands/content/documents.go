@@ -21,7 +21,7 @@ func (c *Content) planImport(ctx context.Context, s workspace.State, r *archive.
 		p.sources[place.String()] = file
 	}
 	if r.Content.Index != nil && !o.Excludes.Has("index") {
-		if err := p.index(r.Content.Index); err != nil {
+		if err := p.index(r.Content.Index, o); err != nil {
 			return p, err
 		}
 	}
@@ -51,7 +51,7 @@ func (c *Content) planImport(ctx context.Context, s workspace.State, r *archive.
 }
 
 // index settles what the index says. logo is another name of photo.
-func (p *plan) index(doc *document.Map) error {
+func (p *plan) index(doc *document.Map, o ImportOptions) error {
 	if logo, given := doc.Get("logo"); given {
 		doc = doc.Copy()
 		doc.Delete("logo")
@@ -65,6 +65,14 @@ func (p *plan) index(doc *document.Map) error {
 	}
 	if p.of.Revision > 0 {
 		next = mergeSettings(p.of.Settings, next)
+	}
+	if next.AllowUnsecurePages && !p.of.Settings.AllowUnsecurePages && !o.Secure {
+		next.AllowUnsecurePages = false
+		p.warn("security_excluded", "index", "changing allowUnsecurePages takes manage_security: it was left as it is")
+	}
+	if left := workspace.WithoutSecrets(next.Config); next.Config != nil && !document.Equal(left, next.Config) {
+		next.Config = left
+		p.warn("secret_left_out", "index", "config values that are secret were left out: keep them in secrets and refer to them as {{secret.NAME}}")
 	}
 	p.settle(next)
 	return nil

@@ -107,9 +107,18 @@ func (c *Content) seal(ctx context.Context, workspaceID string, doc *document.Ma
 			sealed[key] = kept
 		}
 	}
+	if len(sealed) > maxSecrets {
+		return nil, nil, domain.Invalid(domain.FieldError{Field: "config", Message: "an app instance has at most 16 secret settings"})
+	}
 	doc.Set("config", config)
 	return doc, sealed, nil
 }
+
+// Limits of the secret settings of one instance.
+const (
+	maxSealed  = 4096 // bytes of one
+	maxSecrets = 16
+)
 
 // sealed returns a setting sealed. The value that is sealed already is not
 // sealed anew: that it was sent again is no change.
@@ -117,6 +126,9 @@ func (c *Content) sealed(ctx context.Context, workspaceID, key string, value any
 	plain, err := document.JSON(value)
 	if err != nil {
 		return nil, err
+	}
+	if len(plain) > maxSealed {
+		return nil, domain.Invalid(domain.FieldError{Field: "config." + key, Message: "a secret setting has at most 4096 bytes"})
 	}
 	purpose := "appConfig/" + key
 	if before != nil {

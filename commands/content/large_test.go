@@ -13,11 +13,14 @@ import (
 	"svc/commands/archive"
 )
 
+// shelves is how many automations make a large workspace.
+const shelves = 1998 / slowdown
+
 // warehouse is a workspace of 2000 files and 20 MB, all of one generation.
 func warehouse(t *testing.T, generation string) []byte {
 	t.Helper()
 	tree := archive.Tree{"index.yml": []byte("name: Warehouse\nslug: warehouse\ndescription: " + generation + "\n")}
-	for i := range 1998 {
+	for i := range shelves {
 		tree[fmt.Sprintf("automations/shelf%d/a%d.yml", i%40, i)] = fmt.Appendf(nil, "slug: shelf%d/a%d\nname: %s\ndo: []\noutput: %s\n", i%40, i, generation, strings.Repeat(generation+"-", 10_000/(len(generation)+1)))
 	}
 	tree["pages/large.yml"] = fmt.Appendf(nil, "slug: large\nname: %s\nstyles: %s\n", generation, strings.Repeat(generation, 300_000/len(generation)))
@@ -43,7 +46,7 @@ func whole(t *testing.T, data []byte, exported []byte) {
 func TestALargeImportIsOneStepToReaders(t *testing.T) {
 	h := atHome(t)
 	old, fresh := warehouse(t, "gen-one"), warehouse(t, "gen-two")
-	require.Greater(t, len(old), 20_000_000)
+	require.Greater(t, len(old), 20_000_000/slowdown)
 	id, before := h.again(t, old)
 	whole(t, old, before)
 
@@ -71,7 +74,7 @@ func TestALargeImportIsOneStepToReaders(t *testing.T) {
 	close(done)
 	reading.Wait()
 	require.Equal(t, http.StatusOK, imported.status, "%.500s", imported.body)
-	require.Len(t, imported.fields(t)["imported"], 2000)
+	require.Len(t, imported.fields(t)["imported"], shelves+2)
 	after := h.export(t, id)
 	delete(seen, "behind")
 	delete(seen, string(before))

@@ -110,6 +110,9 @@ func save(s State, c Save) ([]domain.Event, error) {
 			return nil, nil
 		}
 	}
+	if err := s.roomFor([]Entry{c.Entry}, nil); err != nil {
+		return nil, err
+	}
 	return []domain.Event{saved(folder, c)}, nil
 }
 

@@ -212,6 +212,12 @@ func (a Settings) validate() error {
 	if i := slices.IndexFunc(a.CustomDomains, func(h string) bool { return !isHost(h) }); i >= 0 {
 		refuse("customDomains", "a domain is a lower-case host name with a dot, such as shop.example.com")
 	}
+	for key := range a.Unknown.All() {
+		if len(key) > maxKey {
+			refuse(key[:40]+"…", "a field has at most 200 bytes")
+		}
+	}
+	errs = append(errs, plainCredentials(a.Repositories)...)
 	if len(errs) > 0 {
 		return domain.Invalid(errs...)
 	}

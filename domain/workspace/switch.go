@@ -157,6 +157,13 @@ func replace(s State, c Replace) ([]domain.Event, error) {
 	if c.Switch.Stage != "" && s.Stage != c.Switch.Stage {
 		return nil, superseded()
 	}
+	entries := c.Entries
+	if c.Switch.Stage != "" {
+		entries = append(slices.Clone(s.Staged), entries...)
+	}
+	if err := s.roomFor(entries, c.Deleted); err != nil {
+		return nil, err
+	}
 	if c.Settings != nil {
 		if err := c.Settings.validate(); err != nil {
 			return nil, err

@@ -4,6 +4,8 @@
 package workspace
 
 import (
+	"slices"
+
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/document"
@@ -140,6 +142,9 @@ func create(s State, c Create) ([]domain.Event, error) {
 		if c.Settings.Config, err = keepSecrets(nil, c.Settings.Config); err != nil {
 			return nil, err
 		}
+	}
+	if err := (State{}).roomFor(append(slices.Clone(s.Staged), c.Entries...), nil); c.Stage != "" && err != nil {
+		return nil, err
 	}
 	made := Created{
 		Workspace: Snapshot{ID: c.ID, Settings: c.Settings}, Security: access.Default(c.ID),

@@ -163,6 +163,12 @@ func (f folder) pastAnswer(d Deps, r *http.Request, m moment) (any, error) {
 	item := projections.Item{Path: f.name + "/" + slug, Hash: ref.Hash, ID: ref.ID, Apart: ref.Apart, Public: ref.Public}
 	var nature projections.Nature
 	err = d.ReadModel.View(func(rd projections.Reader) (err error) {
+		// Who may read it is a matter of today: what was public once need not be now.
+		now, _, err := projections.Content{}.Get(rd, id, item.Path)
+		if err != nil {
+			return err
+		}
+		item.Public = now.Public && now.ID == item.ID
 		if err := rights.Check("read", f.name, objectAt(rd, id, f.name, item)); err != nil {
 			return err
 		}

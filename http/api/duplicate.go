@@ -47,8 +47,7 @@ func duplicateWorkspace(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		settle(r.Context(), d.ReadModel)
-		body, err := shownTo(d, r, made.State.ID)
+		body, err := madeAnswer(d, r, made)
 		before, _, _ := strings.Cut(r.URL.Path, "/workspaces/")
 		return gateway.Created(body, before+"/workspaces/"+made.State.ID), err
 	}

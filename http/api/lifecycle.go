@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"svc/commands"
 	"svc/domain/access"
 	"svc/http/gateway"
 	"svc/projections"
@@ -50,6 +51,15 @@ func undeleteWorkspace(d Deps) gateway.HandlerFunc {
 		settle(r.Context(), d.ReadModel)
 		return shownTo(d, r, id)
 	}
+}
+
+// madeAnswer is a workspace that was just made: as a read shows it, if the read
+// model comes along in time.
+func madeAnswer(d Deps, r *http.Request, made commands.Workspace) (any, error) {
+	if !settle(r.Context(), d.ReadModel) {
+		return fromState(made)
+	}
+	return shownTo(d, r, made.State.ID)
 }
 
 // shownTo is a workspace for a caller who had no grant in it when the request

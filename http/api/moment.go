@@ -116,7 +116,7 @@ func mayReadDocument(rd projections.Reader, rights *access.Rights, id, folder st
 	}
 	object := access.Object(&unreadObject{rd: rd, id: id, folder: folder, item: item})
 	if folder == "pages" {
-		object = access.Shared{Object: object, Shares: sharesOf(rd, item)}
+		object = access.Shared{Object: object, Shares: sharesOf(rd, id, item)}
 	}
 	return rights.Allows("read", subjectOf(folder), object)
 }
@@ -146,12 +146,12 @@ func objectAt(rd projections.Reader, id, folder string, item projections.Item) a
 		return fields
 	}
 	fields["id"], fields["public"] = item.ID, item.Public
-	return access.Shared{Object: fields, Shares: sharesOf(rd, item)}
+	return access.Shared{Object: fields, Shares: sharesOf(rd, id, item)}
 }
 
 // sharesOf are all shares of a page.
-func sharesOf(rd projections.Reader, item projections.Item) []access.Share {
-	shares, err := projections.Content{}.Shares(rd, item.ID)
+func sharesOf(rd projections.Reader, id string, item projections.Item) []access.Share {
+	shares, err := projections.Content{}.Shares(rd, id, item.ID)
 	if err != nil {
 		shares = nil // who is shared with is not known: nobody
 	}

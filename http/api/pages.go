@@ -41,7 +41,7 @@ func detailPage(d Deps, r *http.Request, shown *shownDocument) error {
 		if !shown.rights.Allows("manage_permissions", "pages", objectAt(rd, shown.workspaceID, "pages", shown.item)) {
 			return nil
 		}
-		shares, err := pageShares(rd, shown.item)
+		shares, err := pageShares(rd, shown.workspaceID, shown.item)
 		if err == nil {
 			shown.doc.Set("permissions", asValue(shares))
 		}
@@ -63,8 +63,8 @@ func asValue(v any) any {
 }
 
 // pageShares returns with whom a page is shared, everyone first.
-func pageShares(rd projections.Reader, item projections.Item) ([]access.Share, error) {
-	shares, err := projections.Content{}.Shares(rd, item.ID)
+func pageShares(rd projections.Reader, workspaceID string, item projections.Item) ([]access.Share, error) {
+	shares, err := projections.Content{}.Shares(rd, workspaceID, item.ID)
 	if item.Public {
 		shares = append([]access.Share{workspace.Everyone()}, shares...)
 	}

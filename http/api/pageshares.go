@@ -42,7 +42,7 @@ func pageToShare(d Deps, r *http.Request) (p sharedPage, err error) {
 		if err := checkOn(rights, "manage_permissions", "pages", p.object); err != nil {
 			return err
 		}
-		p.shares, err = pageShares(rd, p.item)
+		p.shares, err = pageShares(rd, p.workspaceID, p.item)
 		return err
 	})
 	return p, err

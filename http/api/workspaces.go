@@ -88,11 +88,7 @@ func createWorkspace(d Deps) gateway.HandlerFunc {
 			return nil, in.withLines(err)
 		}
 		location := strings.TrimRight(r.URL.Path, "/") + "/" + made.State.ID
-		if !settle(r.Context(), d.ReadModel) {
-			body, err := fromState(made)
-			return gateway.Created(body, location), err
-		}
-		body, err := shownTo(d, r, made.State.ID)
+		body, err := madeAnswer(d, r, made)
 		return gateway.Created(body, location), err
 	}
 }
