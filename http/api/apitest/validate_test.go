@@ -35,11 +35,11 @@ func TestAnswersThatTheDocumentAllows(t *testing.T) {
 		res  *http.Response
 		body string
 	}{
-		"a workspace":                 {res("GET", "/v2/workspaces/w1", 200, "ETag", `"1"`), `{"id":"w1","name":"a","more":1}`},
+		"a workspace":                 {res("GET", "/v2/workspaces/w1", 200, "ETag", `"1"`), `{"id":"w1","name":"a","dirty":true,"contentRevision":1,"labels":[],"more":1}`},
 		"an error":                    {res("GET", "/v2/workspaces/w1", 404), flat},
 		"a nested error":              {res("GET", "/v3/workspaces/w1", 404), nested},
 		"an error of an unknown path": {res("GET", "/v2/nothing", 404), flat},
-		"an error of another method":  {res("DELETE", "/v2/workspaces/w1", 405), flat},
+		"an error of another method":  {res("PUT", "/v2/workspaces/w1", 405), flat},
 		"a retired version":           {res("GET", "/v1/workspaces/w1", 410), flat},
 		"a failing report":            {res("GET", "/v2/readiness", 400), `{"status":"error","services":{}}`},
 	} {
