@@ -109,7 +109,7 @@ func fullDiskRound(t *testing.T, disk string) {
 // perSpell is how many events may be written before the disk is full, and again
 // after: a fast machine must not fill the small disk with what it was asked to
 // keep, which no freeing would heal.
-const perSpell = 120
+const perSpell = 25
 
 // allowance is how many writes may still succeed.
 type allowance struct{ atomic.Int64 }
