@@ -1,8 +1,10 @@
 package jetstream
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -37,19 +39,27 @@ func openWatermark(path string) (*watermark, error) {
 
 // get returns what the file says; 0 when it says nothing.
 func (w *watermark) get() uint64 {
-	b := make([]byte, 21)
+	b := make([]byte, len(markOf(0)))
 	n, _ := w.file.ReadAt(b, 0)
-	text, whole := strings.CutSuffix(string(b[:n]), "\n")
-	seq, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
-	if err != nil || !whole {
+	text, _, _ := strings.Cut(strings.TrimSpace(string(b[:n])), " ")
+	seq, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || !bytes.Equal(b, markOf(seq)) {
 		return 0
 	}
 	return seq
 }
 
+// markOf is what the file says of seq. Its sum tells a mark from the mixture of
+// two, which a power cut leaves when it tears the write of the later one: the
+// digits of 479 and 485 make a 489 that nothing ever reached.
+func markOf(seq uint64) []byte {
+	digits := fmt.Appendf(nil, "%20d", seq)
+	return fmt.Appendf(digits, " %08x\n", crc32.ChecksumIEEE(digits))
+}
+
 // set notes that everything up to seq is on disk.
 func (w *watermark) set(seq uint64) error {
-	_, err := w.file.WriteAt(fmt.Appendf(nil, "%20d\n", seq), 0)
+	_, err := w.file.WriteAt(markOf(seq), 0)
 	return err
 }
 

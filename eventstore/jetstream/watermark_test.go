@@ -1,0 +1,33 @@
+package jetstream
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestATornWatermarkSaysNothingThatWasNeverTrue(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "durable-TEST")
+	mark, err := openWatermark(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, mark.file.Close()) })
+	nothing := 0
+	for before := range uint64(1200) {
+		after := before + 1 + before%13
+		older, later := markOf(before), markOf(after)
+		for kept := range later {
+			torn := append(append([]byte{}, later[:kept]...), older[kept:]...)
+			require.NoError(t, os.WriteFile(path, torn, 0o600))
+			got := mark.get()
+			require.Contains(t, []uint64{0, before, after}, got, "%q", torn)
+			if got == 0 {
+				nothing++
+			}
+		}
+	}
+	require.NotZero(t, nothing, "some of these are mixtures")
+	require.NoError(t, mark.set(485))
+	require.EqualValues(t, 485, mark.get())
+}
