@@ -55,8 +55,8 @@ func fit(h [sha256.Size]byte) [16]byte {
 
 const idAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// newShortID returns an id of n URL-safe characters for something new.
-func newShortID(ctx context.Context, n int) string {
+// NewID returns an id of n URL-safe characters for something new.
+func NewID(ctx context.Context, n int) string {
 	r := RequestFrom(ctx)
 	var source [32]byte
 	if r.Seed == "" {
@@ -71,9 +71,6 @@ func newShortID(ctx context.Context, n int) string {
 	}
 	return string(id)
 }
-
-// NewID returns an id of n URL-safe characters for something new.
-func NewID(ctx context.Context, n int) string { return newShortID(ctx, n) }
 
 // randomFor returns a source of numbers below n. With a seed they are a function
 // of it.

@@ -7,6 +7,9 @@ import (
 	"unicode/utf8"
 )
 
+// Timestamp is the form of times, in UTC, in events, documents and answers.
+const Timestamp = "2006-01-02T15:04:05.000Z"
+
 // IsLine reports whether s is one line of at most limit characters.
 func IsLine(s string, limit int) bool {
 	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= limit && !strings.ContainsFunc(s, unicode.IsControl)

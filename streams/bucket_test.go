@@ -6,15 +6,12 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"svc/domain"
-	"svc/domain/catalog"
-	"svc/domain/keyring"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
+	"svc/projections/livetest"
 	"svc/streams"
 )
 
@@ -81,21 +78,7 @@ func (m *memory) set(change func(*memory)) {
 
 func openStore(t *testing.T) *jetstream.Store {
 	t.Helper()
-	events := catalog.Events()
-	for _, f := range []domain.Fact{
-		domain.Describe[keyring.Updated](domain.State, "Keys changed."),
-		domain.Describe[keyring.RuntimeUpdated](domain.State, "Keys changed."),
-	} {
-		events[f.Name] = f
-	}
-	s, err := jetstream.Open(t.Context(), jetstream.Options{Dir: t.TempDir(), Events: events, Log: quiet})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		require.NoError(t, s.Close(ctx))
-	})
-	return s
+	return livetest.Store(t, jetstream.Options{})
 }
 
 func openBucket(t *testing.T, s *jetstream.Store, name string) *jetstream.Bucket {

@@ -19,12 +19,12 @@ import (
 	"svc/commands/sessions"
 	"svc/commands/signing"
 	"svc/domain"
-	"svc/domain/catalog"
 	"svc/domain/keyring"
 	"svc/domain/user"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
 	"svc/projections"
+	"svc/projections/livetest"
 )
 
 // Some caches of others clean up after themselves once they are collected.
@@ -107,7 +107,7 @@ func newHouse(t *testing.T, changes ...func(*accounts.Settings)) *house {
 		change(&h.settings)
 	}
 	h.openStore()
-	h.openModels()
+	h.models = livetest.Models(t, h.store)
 	var err error
 	h.box, err = seal.New([]seal.MasterKey{{KID: "k1", Key: []byte("0123456789abcdef0123456789ABCDEF"), Active: true}})
 	require.NoError(t, err)
@@ -118,13 +118,7 @@ func newHouse(t *testing.T, changes ...func(*accounts.Settings)) *house {
 
 func (h *house) openStore() {
 	h.dir = h.t.TempDir()
-	store, err := jetstream.Open(h.t.Context(), jetstream.Options{Dir: h.dir, Events: catalog.Events(), Log: quiet})
-	require.NoError(h.t, err)
-	h.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		require.NoError(h.t, store.Close(ctx))
-	})
+	store := livetest.Store(h.t, jetstream.Options{Dir: h.dir})
 	h.store, h.counted.Store = store, store
 }
 
@@ -147,21 +141,6 @@ func (c *counted) Append(ctx context.Context, commits ...eventstore.Commit) (eve
 		return eventstore.Receipt{}, eventstore.ErrUnavailable
 	}
 	return c.Store.Append(ctx, commits...)
-}
-
-func (h *house) openModels() {
-	db, err := projections.OpenDB(projections.DBOptions{Dir: h.t.TempDir(), MemtableMB: 4, BlockCacheMB: 4, Log: quiet})
-	require.NoError(h.t, err)
-	h.models, err = projections.New(projections.Options{DB: db, Store: h.store, Known: h.store.Known, Log: quiet})
-	require.NoError(h.t, err)
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { _ = h.models.Run(ctx) })
-	h.t.Cleanup(func() {
-		stop()
-		running.Wait()
-		require.NoError(h.t, db.Close())
-	})
 }
 
 func (h *house) engine() *commands.Engine {

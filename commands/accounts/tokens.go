@@ -24,9 +24,6 @@ type LoginResult struct {
 // and not by an application.
 const OwnClient = "svc"
 
-// timestamp is the form of times in events.
-const timestamp = "2006-01-02T15:04:05.000Z"
-
 // Login signs in and returns a token for the session, with all scopes.
 func (a *Accounts) Login(ctx context.Context, in Login) (LoginResult, error) {
 	opened, err := a.SignIn(ctx, in)
@@ -57,6 +54,6 @@ func (a *Accounts) Issue(ctx context.Context, s sessions.Session, scope string) 
 func (a *Accounts) opened(ctx context.Context, s sessions.Session, email string) error {
 	return a.o.Engine.Record(ctx, domain.Platform, user.LoginSucceeded{
 		ID: s.UserID, Email: email, IP: s.IP, Provider: s.Provider,
-		Session: user.OpenedSession{ID: s.ID, Expires: s.Expires.UTC().Format(timestamp)},
+		Session: user.OpenedSession{ID: s.ID, Expires: s.Expires.UTC().Format(domain.Timestamp)},
 	})
 }

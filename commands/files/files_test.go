@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -19,10 +18,10 @@ import (
 	"svc/commands/seal"
 	"svc/commands/vault"
 	"svc/domain"
-	"svc/domain/catalog"
 	"svc/domain/file"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
+	"svc/projections/livetest"
 )
 
 // library is files over a real log, real blobs and a real vault.
@@ -35,28 +34,11 @@ type library struct {
 	now      time.Time
 }
 
-func events() domain.Registry {
-	known := catalog.Events()
-	for _, f := range []domain.Fact{
-		domain.Describe[file.Uploaded](domain.State, "x"), domain.Describe[file.Updated](domain.State, "x"), domain.Describe[file.Deleted](domain.State, "x"),
-	} {
-		known[f.Name] = f
-	}
-	return known
-}
-
 // open builds a library; each change is made to its options before.
 func open(t *testing.T, changes ...func(*files.Options)) *library {
 	t.Helper()
 	l := &library{t: t, now: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)}
-	var err error
-	l.log, err = jetstream.Open(t.Context(), jetstream.Options{Dir: t.TempDir(), Events: events(), Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		require.NoError(t, l.log.Close(ctx))
-	})
+	l.log = livetest.Store(t, jetstream.Options{})
 	bucket, err := l.log.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte("k"), 32), Active: true}})

@@ -1,29 +1,19 @@
 package seal_test
 
 import (
-	"context"
-	"log/slog"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"svc/commands/seal"
-	"svc/domain/catalog"
 	"svc/eventstore/jetstream"
+	"svc/projections/livetest"
 )
 
 func openBucket(t *testing.T) *jetstream.Bucket {
 	t.Helper()
-	s, err := jetstream.Open(t.Context(), jetstream.Options{Dir: t.TempDir(), Events: catalog.Events(), Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		require.NoError(t, s.Close(ctx))
-	})
-	b, err := s.Bucket(t.Context(), jetstream.BucketConfig{Name: "CHECKS"})
+	b, err := livetest.Store(t, jetstream.Options{}).Bucket(t.Context(), jetstream.BucketConfig{Name: "CHECKS"})
 	require.NoError(t, err)
 	return b
 }

@@ -3,9 +3,7 @@ package secrets_test
 import (
 	"bytes"
 	"context"
-	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,8 +11,8 @@ import (
 	"svc/commands/secrets"
 	"svc/commands/vault"
 	"svc/domain"
-	"svc/domain/catalog"
 	"svc/eventstore/jetstream"
+	"svc/projections/livetest"
 )
 
 // shelf holds sealed secrets by name.
@@ -26,14 +24,7 @@ func (s shelf) Secrets(context.Context, string, []string) (map[string][]byte, er
 // filled returns secrets of a workspace in a real vault.
 func filled(t *testing.T, values map[string]string) secrets.Secrets {
 	t.Helper()
-	store, err := jetstream.Open(t.Context(), jetstream.Options{Dir: t.TempDir(), Events: catalog.Events(), Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		require.NoError(t, store.Close(ctx))
-	})
-	bucket, err := store.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := livetest.Store(t, jetstream.Options{}).Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
 	require.NoError(t, err)

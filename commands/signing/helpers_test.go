@@ -16,10 +16,10 @@ import (
 	"svc/commands/seal"
 	"svc/commands/signing"
 	"svc/domain"
-	"svc/domain/catalog"
 	"svc/domain/keyring"
 	"svc/eventstore/jetstream"
 	"svc/projections"
+	"svc/projections/livetest"
 )
 
 const (
@@ -57,21 +57,8 @@ type house struct {
 func newHouse(t testing.TB) *house {
 	t.Helper()
 	h := &house{dir: t.TempDir(), clock: newClock()}
-	events := catalog.Events()
-	for _, f := range []domain.Fact{
-		domain.Describe[keyring.Updated](domain.State, "Keys changed."),
-		domain.Describe[keyring.RuntimeUpdated](domain.State, "Keys changed."),
-	} {
-		events[f.Name] = f
-	}
+	h.store = livetest.Store(t, jetstream.Options{Dir: h.dir})
 	var err error
-	h.store, err = jetstream.Open(context.Background(), jetstream.Options{Dir: h.dir, Events: events, Log: quiet})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		require.NoError(t, h.store.Close(ctx))
-	})
 	h.bucket, err = h.store.Bucket(context.Background(), jetstream.BucketConfig{Name: "KEYS"})
 	require.NoError(t, err)
 	return h

@@ -2,9 +2,7 @@ package vault_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -13,20 +11,13 @@ import (
 
 	"svc/commands/seal"
 	"svc/commands/vault"
-	"svc/domain/catalog"
 	"svc/eventstore/jetstream"
+	"svc/projections/livetest"
 )
 
 func openBucket(t *testing.T) *jetstream.Bucket {
 	t.Helper()
-	s, err := jetstream.Open(t.Context(), jetstream.Options{Dir: t.TempDir(), Events: catalog.Events(), Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		require.NoError(t, s.Close(ctx))
-	})
-	b, err := s.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	b, err := livetest.Store(t, jetstream.Options{}).Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	return b
 }

@@ -17,9 +17,6 @@ func Stream(id string) domain.StreamID { return Decider.Stream(domain.Platform, 
 // Prefix begins every token, and no other credential.
 const Prefix = "at:"
 
-// timestamp is the form of times in events.
-const timestamp = "2006-01-02T15:04:05.000Z"
-
 // State is an access token. The zero State is one that does not exist.
 type State struct {
 	ID        string    `json:"id"`
@@ -91,7 +88,7 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 		if s.ID == "" || s.Deleted || s.UserID != c.UserID || c.Hash != "" && s.Hash != c.Hash {
 			return nil, domain.Refuse(domain.CodeNotFound, "there is no such access token").With("resource", "accessToken")
 		}
-		return []domain.Event{Deleted{ID: s.ID, Name: s.Name, UserID: s.UserID, ExpiresAt: s.ExpiresAt.Format(timestamp)}}, nil
+		return []domain.Event{Deleted{ID: s.ID, Name: s.Name, UserID: s.UserID, ExpiresAt: s.ExpiresAt.Format(domain.Timestamp)}}, nil
 	default:
 		return nil, domain.Refuse(domain.CodeInternal, "access token: unknown command %T", cmd)
 	}
@@ -111,7 +108,7 @@ func create(s State, c Create) ([]domain.Event, error) {
 	if len(errs) > 0 {
 		return nil, domain.Invalid(errs...)
 	}
-	return []domain.Event{Created{ID: c.ID, Name: c.Name, UserID: c.UserID, ExpiresAt: c.ExpiresAt.UTC().Format(timestamp), Hash: c.Hash}}, nil
+	return []domain.Event{Created{ID: c.ID, Name: c.Name, UserID: c.UserID, ExpiresAt: c.ExpiresAt.UTC().Format(domain.Timestamp), Hash: c.Hash}}, nil
 }
 
 func evolve(s State, ev domain.Event) State {
@@ -126,7 +123,7 @@ func evolve(s State, ev domain.Event) State {
 
 // Expiry returns when the token ends. What cannot be read has ended already.
 func (e Created) Expiry() time.Time {
-	at, err := time.Parse(timestamp, e.ExpiresAt)
+	at, err := time.Parse(domain.Timestamp, e.ExpiresAt)
 	if err != nil {
 		return time.Time{}
 	}

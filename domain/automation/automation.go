@@ -39,7 +39,7 @@ func Parse(doc any, rules Rules) (*Automation, []Fault) {
 	c := &checker{Rules: rules.withDefaults()}
 	o, ok := value.From(doc).(*value.Object)
 	if !ok {
-		c.fault("", "", "an automation is an object")
+		c.misfit(false, domain.CodeInvalidRequest, "", "", "an automation is an object")
 		return nil, c.faults
 	}
 	if len(value.JSON(o, "")) > MaxSize {
@@ -73,8 +73,7 @@ func (c *checker) document(o *value.Object) {
 	for _, key := range o.Keys() {
 		i := slices.IndexFunc(documentFields, func(f field) bool { return f.name == key })
 		if i < 0 {
-			c.fault("", expr.Member("", key), "unknown field")
-			c.faults[len(c.faults)-1].Code = domain.CodeInvalidRequest
+			c.misfit(false, domain.CodeInvalidRequest, "", expr.Member("", key), "unknown field")
 			continue
 		}
 		f, v := documentFields[i], o.At(key)
@@ -85,8 +84,7 @@ func (c *checker) document(o *value.Object) {
 	}
 	for _, f := range documentFields {
 		if _, ok := o.Get(f.name); f.must && !ok {
-			c.fault("", f.name, "required")
-			c.faults[len(c.faults)-1].Code = domain.CodeMissingParameter
+			c.misfit(false, domain.CodeMissingParameter, "", f.name, "required")
 		}
 	}
 	if slug, ok := o.At("slug").(string); ok {

@@ -83,7 +83,7 @@ func written(f automation.Fault) string {
 	case f.Warning:
 		level = "warning"
 	case f.Code == domain.CodeInvalidRequest:
-		level = "unknown"
+		level = "request"
 	}
 	return fmt.Sprintf("%s %s: %s", level, f.Field, f.Message)
 }

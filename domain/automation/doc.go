@@ -39,7 +39,8 @@ type Fault struct {
 	Field   string // its path, such as do[2].fetch.url
 	Message string
 	// Code is what saving is refused with: validation_failed, invalid_request for
-	// a field that documents do not have, or missing_parameter for one they must.
+	// a field that documents do not have or that is of another type, or
+	// missing_parameter for one they must have.
 	Code domain.Code
 	// Name is the error that it raises when it runs, "" when it raises none.
 	Name string

@@ -7,37 +7,20 @@ import (
 	"strings"
 	"sync"
 
+	"svc/domain"
 	"svc/domain/automation/expr"
 	"svc/domain/automation/value"
+	"svc/domain/jsontype"
 )
 
-// kind is a set of types.
-type kind uint8
-
+// The types as the tables name them.
 const (
-	text kind = 1 << iota
-	number
-	boolean
-	list
-	object
-	null
-	anything = text | number | boolean | list | object | null
+	text, number, boolean = jsontype.Text, jsontype.Number, jsontype.Boolean
+	list, object, null    = jsontype.List, jsontype.Object, jsontype.Null
+	anything              = jsontype.Anything
 )
 
-var kindNames = []string{"string", "number", "boolean", "array", "object", "null"}
-
-// names lists the types of a set.
-func (k kind) names() []string {
-	var all []string
-	for i, name := range kindNames {
-		if k&(1<<i) != 0 {
-			all = append(all, name)
-		}
-	}
-	return all
-}
-
-func (k kind) has(v any) bool { return slices.Contains(k.names(), value.Kind(v)) }
+func has(types jsontype.Set, v any) bool { return types.Has(value.Kind(v)) }
 
 // role says how a parameter is read.
 type role uint8
@@ -55,7 +38,7 @@ const (
 type field struct {
 	name string
 	doc  string
-	is   kind
+	is   jsontype.Set
 	must bool
 	role role
 
@@ -102,8 +85,8 @@ func (c *checker) check(f field, v any, path string, templates bool) *Fault {
 	if templates && f.role != raw && dynamic(v) {
 		return nil
 	}
-	if !f.is.has(v) {
-		return c.fault(f.error(), path, "%s is expected, not %s", strings.Join(f.is.names(), " or "), value.Kind(v))
+	if !has(f.is, v) {
+		return c.misfit(templates, domain.CodeInvalidRequest, f.error(), path, "%s is expected, not %s", strings.Join(f.is.Names(), " or "), value.Kind(v))
 	}
 	if why := f.wrong(v); why != "" {
 		return c.fault(f.error(), path, "%s", why)
@@ -118,6 +101,17 @@ func (c *checker) check(f field, v any, path string, templates bool) *Fault {
 		return c.checkValues(f, v, path, templates)
 	}
 	return nil
+}
+
+// misfit is fault for what is not of the form that the table has. Of the document
+// itself that is a fault of the request; instructions are content, which has faults
+// of its own.
+func (c *checker) misfit(instruction bool, code domain.Code, name, path, format string, args ...any) *Fault {
+	f := c.fault(name, path, format, args...)
+	if !instruction {
+		f.Code, c.faults[len(c.faults)-1].Code = code, code
+	}
+	return f
 }
 
 func (f field) error() string {
@@ -202,7 +196,7 @@ func (c *checker) checkMembers(fields []field, o *value.Object, path string, tem
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == key })
 		at := expr.Member(path, key)
 		if i < 0 {
-			first = or(first, c.fault(InvalidInstruction, at, "unknown field; known are %s", nameList(fields)))
+			first = or(first, c.misfit(templates, domain.CodeInvalidRequest, InvalidInstruction, at, "unknown field; known are %s", nameList(fields)))
 			continue
 		}
 		f, v := fields[i], o.At(key)
@@ -214,7 +208,7 @@ func (c *checker) checkMembers(fields []field, o *value.Object, path string, tem
 	for _, f := range fields {
 		v, ok := o.Get(f.name)
 		if f.must && (!ok || v == nil && f.is&null == 0) {
-			first = or(first, c.fault(f.error(), expr.Member(path, f.name), "required"))
+			first = or(first, c.misfit(templates, domain.CodeMissingParameter, f.error(), expr.Member(path, f.name), "required"))
 		}
 	}
 	return first

@@ -127,8 +127,8 @@ func (c *checker) builtin(in *Instruction, row *instruction, params any, at plac
 		c.params(in, params, nil)
 		return
 	}
-	if !row.form.has(params) {
-		in.Fault = c.fault(InvalidInstruction, in.Path, "%s is expected, not %s", strings.Join(row.form.names(), " or "), value.Kind(params))
+	if !has(row.form, params) {
+		in.Fault = c.fault(InvalidInstruction, in.Path, "%s is expected, not %s", strings.Join(row.form.Names(), " or "), value.Kind(params))
 		return
 	}
 	o, _ := params.(*value.Object)

@@ -7,13 +7,14 @@ import (
 
 	"svc/domain/automation/expr"
 	"svc/domain/automation/value"
+	"svc/domain/jsontype"
 )
 
 // instruction is a row of the table of built-in instructions.
 type instruction struct {
 	name    string
 	doc     string
-	form    kind // what stands behind the name; object unless said
+	form    jsontype.Set // what stands behind the name; object unless said
 	params  []field
 	results bool // it takes output
 	nested  bool // it holds instructions: its parameters are no template

@@ -104,25 +104,19 @@ func typeNames(f field) any {
 	if !f.must && f.name != "" {
 		kinds |= null
 	}
-	names := []any{}
-	for _, name := range kinds.names() {
-		names = append(names, name)
-	}
+	names := kinds.Names()
 	if len(names) == 1 {
 		return names[0]
 	}
-	return names
+	return value.From(names)
 }
 
 // limits adds what a table says of strings and numbers.
 func limits(o *value.Object, f field) {
 	if f.enum != nil && !f.fold {
-		all := []any{}
-		for _, name := range f.enum {
-			all = append(all, name)
-		}
+		all := value.From(f.enum)
 		if !f.must {
-			all = append(all, nil)
+			all = append(all.([]any), nil)
 		}
 		o.Set("enum", all)
 	}
@@ -130,11 +124,7 @@ func limits(o *value.Object, f field) {
 		o.Set("pattern", f.match)
 	}
 	if f.fold {
-		all := []any{}
-		for _, name := range f.enum {
-			all = append(all, name)
-		}
-		o.Set("examples", all)
+		o.Set("examples", value.From(f.enum))
 	}
 	if f.least != nil {
 		o.Set(map[bool]string{true: "exclusiveMinimum", false: "minimum"}[f.above], *f.least)
@@ -181,11 +171,7 @@ func formSchema(row instruction) *value.Object {
 
 // typedFieldSchema is JSON Schema itself, with more types and markers.
 func typedFieldSchema() *value.Object {
-	names := []any{}
-	for _, name := range types {
-		names = append(names, name)
-	}
-	one := value.NewObject("enum", names)
+	one := value.NewObject("enum", value.From(types))
 	return value.NewObject("type", "object", "properties", value.NewObject(
 		"type", value.NewObject("anyOf", []any{one, value.NewObject("type", "array", "items", one)}),
 		"title", value.NewObject("type", "string"), "description", value.NewObject("type", "string"),

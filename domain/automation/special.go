@@ -21,7 +21,7 @@ func (c *checker) special(in *Instruction, o *value.Object, at place) {
 		}
 	case "emit":
 		in.Autocomplete, _ = o.Get("autocomplete")
-		if v, ok := o.Get("payload"); ok && !(object | null).has(v) && !dynamic(v) {
+		if v, ok := o.Get("payload"); ok && !has(object|null, v) && !dynamic(v) {
 			c.warn(InvalidEvent, expr.Member(in.Path, "payload"), "a payload is an object: an error event takes the place of this one")
 		}
 	case "wait":

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"svc/domain"
 	"svc/domain/automation/expr"
 	"svc/domain/automation/value"
 )
@@ -82,7 +83,7 @@ func (c *checker) typedFields(o *value.Object, path string) {
 func (c *checker) typedField(v any, path string) {
 	field, ok := v.(*value.Object)
 	if !ok {
-		c.fault("", path, "a typed field is an object, not %s", value.Kind(v))
+		c.misfit(false, domain.CodeInvalidRequest, "", path, "a typed field is an object, not %s", value.Kind(v))
 		return
 	}
 	// required: true is the argument's own, not the list of an object's.
@@ -199,9 +200,9 @@ func wrongKeyword(k keyword, v any) string {
 		return "a string is expected"
 	case k == aPattern:
 		return expr.CheckPattern(textOf(v))
-	case k == aTextList && (!list.has(v) || len(texts(v)) != len(items(v))):
+	case k == aTextList && (!has(list, v) || len(texts(v)) != len(items(v))):
 		return "a list of names is expected"
-	case k == aList && !list.has(v):
+	case k == aList && !has(list, v):
 		return "a list is expected"
 	case k == aType:
 		return wrongType(v)
@@ -211,7 +212,7 @@ func wrongKeyword(k keyword, v any) string {
 
 func wrongType(v any) string {
 	names := items(v)
-	if !list.has(v) {
+	if !has(list, v) {
 		names = []any{v}
 	}
 	for _, name := range names {

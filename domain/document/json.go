@@ -1,6 +1,7 @@
 package document
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -33,6 +34,29 @@ func (m *Map) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf("document: a mapping was expected, not a %T", v)
 	}
 	return nil
+}
+
+// ValueOf returns what Go has as a value of this package, by way of its JSON; nil
+// when it has none.
+func ValueOf(v any) any {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	read, err := ReadJSON(body, Usual)
+	if err != nil {
+		return nil
+	}
+	return read
+}
+
+// Words returns texts as a list of this package.
+func Words(words []string) []any {
+	list := make([]any, len(words))
+	for i, word := range words {
+		list[i] = word
+	}
+	return list
 }
 
 func appendJSON(b []byte, v any) ([]byte, error) {

@@ -75,6 +75,23 @@ func TestAMapKeepsThePlaceOfAKey(t *testing.T) {
 	require.Equal(t, "null", string(text))
 }
 
+func TestWhatGoHasBecomesAValue(t *testing.T) {
+	t.Parallel()
+	v := document.ValueOf(struct {
+		B int      `json:"b"`
+		A []string `json:"a"`
+	}{1, []string{"x"}})
+	require.True(t, document.Equal(read(t, `{"b":1,"a":["x"]}`), v))
+	require.Nil(t, document.ValueOf(func() {}), "it has no JSON")
+	require.Nil(t, document.ValueOf(json.RawMessage(`{"a":1,"a":2}`)), "it is no value of a document")
+}
+
+func TestWordsBecomeAList(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []any{"a", "b"}, document.Words([]string{"a", "b"}))
+	require.Equal(t, []any{}, document.Words(nil))
+}
+
 func TestEqualAsksForTheSameKindOfValue(t *testing.T) {
 	t.Parallel()
 	for _, pair := range [][2]any{{nil, false}, {"1", 1.0}, {[]any{}, document.MapOf()}, {[]any{1.0}, []any{2.0}}, {1, 1}, {"a", []any{}}} {

@@ -58,6 +58,17 @@ func (l Localized) Texts() []string {
 	return nil
 }
 
+// In returns the text in a language, "" when it is not there in that one.
+func (l Localized) In(language string) string {
+	switch v := l.value.(type) {
+	case string:
+		return v
+	case *Map:
+		return v.Text(language)
+	}
+	return ""
+}
+
 // First returns the text in its first language, "" for none.
 func (l Localized) First() string {
 	if texts := l.Texts(); len(texts) > 0 {

@@ -41,7 +41,7 @@ func (t *table) check(doc *document.Map) []Fault {
 func (c *checker) value(f *field, v any, at *place) {
 	got := kindOf(v)
 	if got&f.is == 0 {
-		c.fault(domain.CodeInvalidRequest, at, "%s is expected, not %s", strings.Join(f.is.names(), " or "), got)
+		c.fault(domain.CodeInvalidRequest, at, "%s is expected, not %s", strings.Join(f.is.Names(), " or "), got)
 		return
 	}
 	if why := f.wrong(v); why != "" {
@@ -54,14 +54,6 @@ func (c *checker) value(f *field, v any, at *place) {
 	case *document.Map:
 		c.mapping(f, v, at)
 	}
-}
-
-// String returns the name of one type.
-func (k kind) String() string {
-	if names := k.names(); len(names) == 1 {
-		return names[0]
-	}
-	return "something else"
 }
 
 func (c *checker) items(f *field, items []any, at *place) {

@@ -8,36 +8,18 @@ import (
 	"unicode/utf8"
 
 	"svc/domain/document"
+	"svc/domain/jsontype"
 )
 
-// kind is a set of types.
-type kind uint8
-
+// The types as the tables name them.
 const (
-	text kind = 1 << iota
-	number
-	boolean
-	list
-	object
-	null
-	anything = text | number | boolean | list | object | null
+	text, number, boolean = jsontype.Text, jsontype.Number, jsontype.Boolean
+	list, object, null    = jsontype.List, jsontype.Object, jsontype.Null
+	anything              = jsontype.Anything
 )
-
-var kindNames = []string{"string", "number", "boolean", "array", "object", "null"}
-
-// names lists the types of a set.
-func (k kind) names() []string {
-	var all []string
-	for i, name := range kindNames {
-		if k&(1<<i) != 0 {
-			all = append(all, name)
-		}
-	}
-	return all
-}
 
 // kindOf returns the type of a value; none when it is no value of a document.
-func kindOf(v any) kind {
+func kindOf(v any) jsontype.Set {
 	switch v.(type) {
 	case nil:
 		return null
@@ -69,7 +51,7 @@ const (
 type field struct {
 	name string
 	doc  string
-	is   kind
+	is   jsontype.Set
 	must bool
 	// firm fields are not absent when they are null: a rule without a role binds
 	// everyone, which nobody should say by accident.

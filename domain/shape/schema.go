@@ -124,19 +124,11 @@ func typeNames(f *field) any {
 	if !f.must && !f.firm && f.name != "" {
 		kinds |= null
 	}
-	names := anyOf(kinds.names())
+	names := document.Words(kinds.Names())
 	if len(names) == 1 {
 		return names[0]
 	}
 	return names
-}
-
-func anyOf(words []string) []any {
-	list := make([]any, len(words))
-	for i, word := range words {
-		list[i] = word
-	}
-	return list
 }
 
 // inside says what lists and objects hold.
@@ -169,7 +161,7 @@ func (s *schemas) inside(m *document.Map, f *field) {
 // limits adds what a table says of strings and numbers.
 func limits(m *document.Map, f *field) {
 	if f.enum != nil {
-		all := anyOf(f.enum)
+		all := document.Words(f.enum)
 		if !f.must {
 			all = append(all, nil)
 		}
@@ -189,6 +181,6 @@ func limits(m *document.Map, f *field) {
 		m.Set("multipleOf", 1.0)
 	}
 	if f.suggest != nil {
-		m.Set("examples", anyOf(f.suggest))
+		m.Set("examples", document.Words(f.suggest))
 	}
 }

@@ -30,7 +30,7 @@ func (i *Identity) Authorize(_ context.Context, c gateway.Caller, p gateway.Perm
 		return gateway.Grant{}, fmt.Errorf("identity: %s is no action", p)
 	}
 	if workspaceID == "" { // the handler finds the workspace, and decides there
-		return gateway.Grant{Rights: access.Outside(principal(c))}, nil
+		return gateway.Grant{Rights: access.Outside(c.Identity())}, nil
 	}
 	workspaceID, err := i.resolve(workspaceID)
 	if err != nil {
@@ -90,15 +90,13 @@ func (i *Identity) unknown(c gateway.Caller, id string, action gateway.Action, r
 		return err
 	}
 	if gone != nil && (owned || c.Super) {
-		return refusal.With("deletedAt", gone.At.UTC().Format(timestamp)).With("restorableUntil", gone.Until.UTC().Format(timestamp))
+		return refusal.With("deletedAt", gone.At.UTC().Format(domain.Timestamp)).With("restorableUntil", gone.Until.UTC().Format(domain.Timestamp))
 	}
 	if c.Super {
 		return refusal
 	}
 	return i.refuse(c, rights.Refusal(action.Action, action.Subject))
 }
-
-const timestamp = "2006-01-02T15:04:05.000Z"
 
 // former tells when a workspace was deleted, and whether the caller owned it.
 func (i *Identity) former(c gateway.Caller, id string) (gone *workspace.Gone, owned bool, err error) {
@@ -127,7 +125,7 @@ func (i *Identity) refuse(c gateway.Caller, err error) error {
 // Rights returns what a caller may do in a workspace; found is false when there
 // is no such workspace.
 func (i *Identity) Rights(c gateway.Caller, workspaceID string) (rights *access.Rights, found bool, err error) {
-	return i.RightsOf(principal(c), workspaceID)
+	return i.RightsOf(c.Identity(), workspaceID)
 }
 
 // RightsOf is Rights for somebody who is not the caller.
@@ -173,7 +171,7 @@ func (i *Identity) rightsIn(w *access.Workspace, p access.Principal) *access.Rig
 
 // Readable returns a filter of workspaces that a caller may read, for lists.
 func (i *Identity) Readable(c gateway.Caller, r projections.Reader) func(workspaceID string) (*access.Rights, bool, error) {
-	p := principal(c)
+	p := c.Identity()
 	return func(workspaceID string) (*access.Rights, bool, error) {
 		w, err := i.workspace(r, workspaceID)
 		if err != nil || w == nil {

@@ -110,11 +110,3 @@ func (i *Identity) CSRFToken(sessionID string) string {
 func (i *Identity) CheckCSRF(c gateway.Caller, token string) bool {
 	return c.SessionID != "" && hmac.Equal([]byte(token), []byte(i.CSRFToken(c.SessionID)))
 }
-
-// principal returns who the evaluator takes a caller for.
-func principal(c gateway.Caller) access.Principal {
-	if c.Principal == nil {
-		return access.Principal{UserID: c.UserID, SessionID: c.SessionID, Super: c.Super}
-	}
-	return *c.Principal
-}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,13 +23,13 @@ import (
 	"svc/commands/sessions"
 	"svc/commands/signing"
 	"svc/domain"
-	"svc/domain/catalog"
 	"svc/domain/keyring"
 	"svc/domain/user"
 	"svc/eventstore/jetstream"
 	"svc/http/gateway"
 	"svc/http/oidc"
 	"svc/projections"
+	"svc/projections/livetest"
 )
 
 const (
@@ -95,26 +94,8 @@ func newHouse(t *testing.T, edits ...func(*oidc.Options, *accounts.Settings)) *h
 
 func (h *house) openLog() {
 	h.dir = h.t.TempDir()
-	var err error
-	h.store, err = jetstream.Open(h.t.Context(), jetstream.Options{Dir: h.dir, Events: catalog.Events(), Now: h.now, Log: quiet})
-	require.NoError(h.t, err)
-	h.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		require.NoError(h.t, h.store.Close(ctx))
-	})
-	db, err := projections.OpenDB(projections.DBOptions{Dir: h.t.TempDir(), MemtableMB: 4, BlockCacheMB: 4, Log: quiet})
-	require.NoError(h.t, err)
-	h.models, err = projections.New(projections.Options{DB: db, Store: h.store, Known: h.store.Known, Log: quiet})
-	require.NoError(h.t, err)
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { _ = h.models.Run(ctx) })
-	h.t.Cleanup(func() {
-		stop()
-		running.Wait()
-		require.NoError(h.t, db.Close())
-	})
+	h.store = livetest.Store(h.t, jetstream.Options{Dir: h.dir, Now: h.now})
+	h.models = livetest.Models(h.t, h.store)
 }
 
 // requireAbsent looks for secrets in everything that is on disk.

@@ -1,5 +1,5 @@
-// Package livetest opens a real log with real read models that follow it, for
-// tests of what stands on both.
+// Package livetest opens a real log and real read models that follow it, for tests
+// of what stands on them.
 package livetest
 
 import (
@@ -19,30 +19,53 @@ import (
 // patience bounds every wait.
 const patience = 30 * time.Second
 
-// Open returns a store and its read models. Both end with the test.
-func Open(tb testing.TB) (*jetstream.Store, *projections.Models) {
+var quiet = slog.New(slog.DiscardHandler)
+
+// Store opens a store that ends with the test: with the events of the catalogue,
+// silently, and in a directory of its own unless o names one.
+func Store(tb testing.TB, o jetstream.Options) *jetstream.Store {
 	tb.Helper()
-	quiet := slog.New(slog.DiscardHandler)
-	store, err := jetstream.Open(tb.Context(), jetstream.Options{Dir: tb.TempDir(), Events: catalog.Events(), Log: quiet})
+	if o.Dir == "" {
+		o.Dir = tb.TempDir()
+	}
+	o.Events, o.Log = catalog.Events(), quiet
+	store, err := jetstream.Open(tb.Context(), o)
 	require.NoError(tb, err)
 	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		require.NoError(tb, store.Close(ctx))
 	})
+	return store
+}
+
+// Open returns a store and its read models. Both end with the test.
+func Open(tb testing.TB) (*jetstream.Store, *projections.Models) {
+	tb.Helper()
+	store := Store(tb, jetstream.Options{})
+	return store, Models(tb, store)
+}
+
+// Models opens read models that follow a store until the test ends.
+func Models(tb testing.TB, store *jetstream.Store) *projections.Models {
+	tb.Helper()
 	db, err := projections.OpenDB(projections.DBOptions{Dir: tb.TempDir(), MemtableMB: 4, BlockCacheMB: 4, Log: quiet})
 	require.NoError(tb, err)
 	models, err := projections.New(projections.Options{DB: db, Store: store, Known: store.Known, Log: quiet})
 	require.NoError(tb, err)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { _ = models.Run(ctx) }) // its end is the test's
+	running.Go(func() {
+		if err := models.Run(ctx); err != nil {
+			tb.Error(err)
+		}
+	})
 	tb.Cleanup(func() {
 		stop()
 		running.Wait()
 		require.NoError(tb, db.Close())
 	})
-	return store, models
+	return models
 }
 
 // Fresh waits until the read models have what is in the log now.

@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"slices"
 	"strings"
 
 	"svc/domain/automation/value"
@@ -48,16 +47,6 @@ func functions() map[string]function {
 		"url":             {1, 1, parseURL},
 		"urlsearchparams": {1, 1, searchParams},
 	}
-}
-
-// Functions returns the names of all functions, in lower case.
-func Functions() []string {
-	var all []string
-	for name := range functions() {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return all
 }
 
 // known is the table, made once.
