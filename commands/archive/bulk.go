@@ -82,7 +82,7 @@ func ReadBulk(data []byte, limits Limits) (Bulk, error) {
 		return Bulk{}, err
 	}
 	if len(index.WorkspaceIDs) > limits.Workspaces {
-		return Bulk{}, exceeded("workspaces", limits.Workspaces, "")
+		return Bulk{}, Exceeded("workspaces", limits.Workspaces, "")
 	}
 	b := Bulk{WorkspaceIDs: index.WorkspaceIDs, PublishApps: index.PublishApps, Archives: map[string][]byte{}}
 	for _, id := range index.WorkspaceIDs {

@@ -55,7 +55,7 @@ func (w *walk) visit(name string, d fs.DirEntry, err error) error {
 
 func (w *walk) read(name string) error {
 	if len(w.tree) >= w.limits.Files {
-		return exceeded("files", w.limits.Files, "")
+		return Exceeded("files", w.limits.Files, "")
 	}
 	f, err := w.dir.Open(name)
 	if err != nil {
@@ -67,10 +67,10 @@ func (w *walk) read(name string) error {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
 	if len(text) > w.limits.FileBytes {
-		return exceeded("fileBytes", w.limits.FileBytes, name)
+		return Exceeded("fileBytes", w.limits.FileBytes, name)
 	}
 	if w.total += len(text); w.total > w.limits.TreeBytes {
-		return exceeded("treeBytes", w.limits.TreeBytes, "")
+		return Exceeded("treeBytes", w.limits.TreeBytes, "")
 	}
 	w.tree[name] = text
 	return nil

@@ -14,6 +14,8 @@ type Item struct {
 	Filepath    string `json:"filepath"`
 	Line        int    `json:"line,omitempty"`
 	WorkspaceID string `json:"workspaceId,omitempty"`
+	// Details are what a program can do something with.
+	Details map[string]any `json:"details,omitempty"`
 }
 
 // The codes of error items.

@@ -83,6 +83,19 @@ func isFolder(file string) bool {
 // whole folder as automations/*.
 type Excludes []string
 
+// ExcludesOf returns what a repository of a workspace says to leave as it is.
+func ExcludesOf(repository *document.Map) (excludes Excludes) {
+	value, _ := repository.Get("pull")
+	pull, _ := value.(*document.Map)
+	value, _ = pull.Get("exclude")
+	list, _ := value.([]any)
+	for _, item := range list {
+		entry, _ := item.(*document.Map)
+		excludes = append(excludes, entry.Text("path"))
+	}
+	return excludes
+}
+
 // Has reports whether a place is excluded.
 func (e Excludes) Has(place string) bool {
 	folder, _, inside := strings.Cut(place, "/")

@@ -31,9 +31,9 @@ var Usual = Limits{
 // ratioFrom is the size up to which a tree may be as well compressed as it likes.
 const ratioFrom = 1 << 20
 
-// exceeded refuses a source that is more than a limit allows. path is "" when it
+// Exceeded refuses a source that is more than a limit allows. path is "" when it
 // is all of it.
-func exceeded(limit string, value int, path string) error {
+func Exceeded(limit string, value int, path string) error {
 	e := domain.Refuse(domain.CodeValidation, "the limit %s of %d is exceeded", limit, value).
 		Reason("limit_exceeded").With("limit", limit).With("value", value)
 	if path != "" {

@@ -126,7 +126,7 @@ func (r *treeReader) importFile() error {
 // limitOf returns the refusal of the whole tree when err is about a limit.
 func limitOf(err error, path string) error {
 	if fault, ok := errors.AsType[*document.Fault](err); ok && fault.Limit != "" {
-		return exceeded(fault.Limit, fault.Value, path)
+		return Exceeded(fault.Limit, fault.Value, path)
 	}
 	return nil
 }

@@ -39,21 +39,21 @@ func TestABrokenFileIsAnItemBesideTheOthers(t *testing.T) {
 	read, err := archive.Read(files, o)
 	require.NoError(t, err)
 	require.Equal(t, []archive.Item{
-		{"slug \"bad.slug\" is not allowed for this kind of object", archive.ErrInvalidSlug, "automations/bad.slug.yml", 0, "k3"},
-		{"line 2: did not find expected node content", archive.ErrInvalidDocument, "automations/broken.yml", 2, "k3"},
-		{"line 1, column 1: must be a mapping", archive.ErrInvalidDocument, "automations/lfs.yml", 1, "k3"},
-		{"slug must be a text", archive.ErrInvalidSlug, "automations/number.yml", 0, "k3"},
-		{"line 3, column 1: the key \"a\" is given twice", archive.ErrInvalidDocument, "automations/twice.yml", 3, "k3"},
-		{"slug \"../up\" is not allowed for this kind of object", archive.ErrInvalidSlug, "automations/up.yml", 0, "k3"},
-		{"slug \"a/b\" is not allowed for this kind of object", archive.ErrInvalidSlug, "imports/a/b.yml", 0, "k3"},
-		{"another file is for the same object", archive.ErrDuplicateObject, "pages/dup.json", 0, "k3"},
-		{"another file is for the same object", archive.ErrDuplicateObject, "pages/dup.yml", 0, "k3"},
-		{"another file is for the same object", archive.ErrDuplicateObject, "pages/x.yml", 0, "k3"},
-		{"another file is for the same object", archive.ErrDuplicateObject, "pages/y.yml", 0, "k3"},
+		{"slug \"bad.slug\" is not allowed for this kind of object", archive.ErrInvalidSlug, "automations/bad.slug.yml", 0, "k3", nil},
+		{"line 2: did not find expected node content", archive.ErrInvalidDocument, "automations/broken.yml", 2, "k3", nil},
+		{"line 1, column 1: must be a mapping", archive.ErrInvalidDocument, "automations/lfs.yml", 1, "k3", nil},
+		{"slug must be a text", archive.ErrInvalidSlug, "automations/number.yml", 0, "k3", nil},
+		{"line 3, column 1: the key \"a\" is given twice", archive.ErrInvalidDocument, "automations/twice.yml", 3, "k3", nil},
+		{"slug \"../up\" is not allowed for this kind of object", archive.ErrInvalidSlug, "automations/up.yml", 0, "k3", nil},
+		{"slug \"a/b\" is not allowed for this kind of object", archive.ErrInvalidSlug, "imports/a/b.yml", 0, "k3", nil},
+		{"another file is for the same object", archive.ErrDuplicateObject, "pages/dup.json", 0, "k3", nil},
+		{"another file is for the same object", archive.ErrDuplicateObject, "pages/dup.yml", 0, "k3", nil},
+		{"another file is for the same object", archive.ErrDuplicateObject, "pages/x.yml", 0, "k3", nil},
+		{"another file is for the same object", archive.ErrDuplicateObject, "pages/y.yml", 0, "k3", nil},
 	}, read.Errors)
 	require.Equal(t, []archive.Item{
-		{"the slug is \"renamed\", the file should be automations/renamed.yml", archive.WarnSlugMismatch, "automations/other.yml", 0, "k3"},
-		{"has no effect here: \"tags\"", archive.WarnUnknownField, "automations/other.yml", 0, "k3"},
+		{"the slug is \"renamed\", the file should be automations/renamed.yml", archive.WarnSlugMismatch, "automations/other.yml", 0, "k3", nil},
+		{"has no effect here: \"tags\"", archive.WarnUnknownField, "automations/other.yml", 0, "k3", nil},
 	}, read.Warnings)
 	require.Equal(t, []string{
 		"automations/bad.slug", "automations/broken", "automations/lfs", "automations/number", "automations/twice", "automations/up",

@@ -60,7 +60,7 @@ func (r *treeReader) use(f file) error {
 		return err
 	}
 	if len(text) > r.Limits.FileBytes {
-		return exceeded("fileBytes", r.Limits.FileBytes, f.path)
+		return Exceeded("fileBytes", r.Limits.FileBytes, f.path)
 	}
 	r.out.Files[f.place.Path()] = text
 	r.out.Content.Put(f.place, f.doc)

@@ -28,12 +28,12 @@ func (t Tree) Check(limits Limits) error {
 	total := 0
 	for _, p := range paths {
 		if len(t[p]) > limits.FileBytes {
-			return exceeded("fileBytes", limits.FileBytes, p)
+			return Exceeded("fileBytes", limits.FileBytes, p)
 		}
 		total += len(t[p])
 	}
 	if total > limits.TreeBytes {
-		return exceeded("treeBytes", limits.TreeBytes, "")
+		return Exceeded("treeBytes", limits.TreeBytes, "")
 	}
 	return nil
 }
@@ -41,18 +41,18 @@ func (t Tree) Check(limits Limits) error {
 // checkPaths refuses managed paths that are too many, too long or too deep.
 func (l Limits) checkPaths(paths []string) error {
 	if len(paths) > l.Files {
-		return exceeded("files", l.Files, "")
+		return Exceeded("files", l.Files, "")
 	}
 	for _, p := range paths {
 		if len(p) > l.PathBytes {
-			return exceeded("pathBytes", l.PathBytes, p)
+			return Exceeded("pathBytes", l.PathBytes, p)
 		}
 		segments := strings.Split(p, "/")
 		if len(segments) > l.Segments {
-			return exceeded("segments", l.Segments, p)
+			return Exceeded("segments", l.Segments, p)
 		}
 		if slices.ContainsFunc(segments, func(s string) bool { return len(s) > l.SegmentBytes }) {
-			return exceeded("segmentBytes", l.SegmentBytes, p)
+			return Exceeded("segmentBytes", l.SegmentBytes, p)
 		}
 	}
 	return nil

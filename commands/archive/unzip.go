@@ -57,12 +57,12 @@ var centralHeader = []byte("PK\x01\x02")
 // all with names that lead nowhere else.
 func openZip(data []byte, limits Limits) ([]zipEntry, error) {
 	if len(data) > limits.ArchiveBytes {
-		return nil, exceeded("archiveBytes", limits.ArchiveBytes, "")
+		return nil, Exceeded("archiveBytes", limits.ArchiveBytes, "")
 	}
 	// The reader makes a record of each entry before it can be asked how many
 	// there are.
 	if bytes.Count(data, centralHeader) > limits.Entries {
-		return nil, exceeded("entries", limits.Entries, "")
+		return nil, Exceeded("entries", limits.Entries, "")
 	}
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
@@ -153,7 +153,7 @@ type unpacking struct {
 // the size is believed when it is too large, never when it is small.
 func (u *unpacking) unpack(e zipEntry, most int) ([]byte, error) {
 	if e.UncompressedSize64 > uint64(most) {
-		return nil, exceeded("fileBytes", most, e.path)
+		return nil, Exceeded("fileBytes", most, e.path)
 	}
 	r, err := e.Open()
 	if err != nil {
@@ -162,16 +162,16 @@ func (u *unpacking) unpack(e zipEntry, most int) ([]byte, error) {
 	defer r.Close()
 	text, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
 	if len(text) > most {
-		return nil, exceeded("fileBytes", most, e.path)
+		return nil, Exceeded("fileBytes", most, e.path)
 	}
 	if err != nil {
 		return nil, damaged(e.path+" cannot be unpacked", err)
 	}
 	switch u.total += len(text); {
 	case u.total > u.limits.TreeBytes:
-		return nil, exceeded("treeBytes", u.limits.TreeBytes, "")
+		return nil, Exceeded("treeBytes", u.limits.TreeBytes, "")
 	case u.total > ratioFrom && u.total/u.limits.Ratio > u.packed:
-		return nil, exceeded("ratio", u.limits.Ratio, "")
+		return nil, Exceeded("ratio", u.limits.Ratio, "")
 	}
 	return text, nil
 }

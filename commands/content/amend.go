@@ -141,11 +141,11 @@ func Masked(doc *document.Map, sealed map[string][]byte, secrets []string) *docu
 	masked := config.Copy()
 	for _, key := range secrets {
 		if v, ok := config.Get(key); ok && !IsReference(v) {
-			masked.Set(key, Mask)
+			masked.Set(key, workspace.Mask)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(sealed)) {
-		masked.Set(key, Mask)
+		masked.Set(key, workspace.Mask)
 	}
 	doc = doc.Copy()
 	if config != nil || masked.Len() > 0 {
@@ -166,12 +166,12 @@ func unmasked(next, before *document.Map, sealed map[string][]byte) *document.Ma
 	}
 	config = config.Copy()
 	for key := range sealed {
-		if v, _ := config.Get(key); v == Mask && next.Text("appSlug") != before.Text("appSlug") {
+		if v, _ := config.Get(key); v == workspace.Mask && next.Text("appSlug") != before.Text("appSlug") {
 			config.Delete(key)
 		}
 	}
 	for key, v := range stored.All() {
-		if sent, _ := config.Get(key); sent == Mask && sealed[key] == nil {
+		if sent, _ := config.Get(key); sent == workspace.Mask && sealed[key] == nil {
 			config.Set(key, v)
 		}
 	}

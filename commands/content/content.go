@@ -8,7 +8,6 @@ package content
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"svc/commands"
@@ -95,7 +94,9 @@ type Content struct {
 	// Publish publishes a workspace as an app.
 	Publish func(ctx context.Context, workspaceID, slug, name string) error
 
-	turns sync.Map // of imports
+	// Two imports of one workspace that are staged would take each other's place
+	// for ever.
+	turns commands.Turns[string]
 }
 
 // Saved is a document after it was saved.

@@ -26,6 +26,9 @@ func (c *Content) CreateFrom(ctx context.Context, id string, tree archive.Tree, 
 			Reason("invalid_index").With("errors", reading.Errors)
 	}
 	o.Secure, o.Publish, o.Prune, o.Excludes = true, true, false, nil // of what one owns, one may change everything
+	if o.Judge != nil {
+		o.Judge = owning{o.Judge}
+	}
 	if id == "" {
 		id = toldID(reading)
 	}

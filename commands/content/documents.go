@@ -20,8 +20,12 @@ func (c *Content) planImport(ctx context.Context, s workspace.State, r *archive.
 	for place, file := range r.Sources {
 		p.sources[place.String()] = file
 	}
+	p.failed = r.Failed
+	if o.Held != nil {
+		p.warnings = append(p.warnings, o.Held.Notes...)
+	}
 	if r.Content.Index != nil && !o.Excludes.Has("index") {
-		if err := p.index(r.Content.Index, o); err != nil {
+		if err := c.index(ctx, &p, r.Content.Index, o); err != nil {
 			return p, err
 		}
 	}
@@ -51,7 +55,7 @@ func (c *Content) planImport(ctx context.Context, s workspace.State, r *archive.
 }
 
 // index settles what the index says. logo is another name of photo.
-func (p *plan) index(doc *document.Map, o ImportOptions) error {
+func (c *Content) index(ctx context.Context, p *plan, doc *document.Map, o ImportOptions) error {
 	if logo, given := doc.Get("logo"); given {
 		doc = doc.Copy()
 		doc.Delete("logo")
@@ -64,7 +68,9 @@ func (p *plan) index(doc *document.Map, o ImportOptions) error {
 		return err
 	}
 	if p.of.Revision > 0 {
-		next = mergeSettings(p.of.Settings, next)
+		if next, err = c.mergeSettings(ctx, p, next, o); err != nil {
+			return err
+		}
 	}
 	if next.AllowUnsecurePages && !p.of.Settings.AllowUnsecurePages && !o.Secure {
 		next.AllowUnsecurePages = false
@@ -78,14 +84,21 @@ func (p *plan) index(doc *document.Map, o ImportOptions) error {
 	return nil
 }
 
-// mergeSettings is the index of an import merged into a workspace that exists.
-func mergeSettings(now, next workspace.Settings) workspace.Settings {
-	next.Slug, next.CustomDomains = now.Slug, now.CustomDomains
-	next.Repositories, next.Credentials = now.Repositories, now.Credentials
+// mergeSettings is the index of an import merged into a workspace that exists. What
+// a pull brings was merged already.
+func (c *Content) mergeSettings(ctx context.Context, p *plan, next workspace.Settings, o ImportOptions) (workspace.Settings, error) {
+	now := p.of.Settings
+	next.CustomDomains, next.Repositories, next.Credentials = now.CustomDomains, now.Repositories, now.Credentials
+	if o.Held.pulls() {
+		var err error
+		next.Slug, err = c.slug(ctx, p, next.Slug, o.Held)
+		return next, err
+	}
+	next.Slug = now.Slug
 	labels := append(slices.Clone(now.Labels), next.Labels...)
 	slices.Sort(labels)
 	next.Labels = slices.Compact(labels)
-	return next
+	return next, nil
 }
 
 func has(r *archive.Reading, path string) bool {
@@ -107,11 +120,26 @@ func (c *Content) planDocuments(ctx context.Context, p *plan, r *archive.Reading
 		}
 		doc := r.Content.Get(place).Copy()
 		doc.Set("slug", place.Slug)
+		if kind == document.Import {
+			hidden, err := p.hidden(ctx, o.Judge, path, doc)
+			if err != nil {
+				return err
+			}
+			if hidden {
+				continue
+			}
+		}
+		if kind == document.Page {
+			var err error
+			if doc, err = p.unshared(o.Judge, path, path, doc); err != nil {
+				return err
+			}
+		}
 		e, err := c.importable(ctx, p, kind, path, doc)
 		if err != nil {
 			return err
 		}
-		p.put(e)
+		p.put(e, doc)
 	}
 	return nil
 }
@@ -132,7 +160,7 @@ func (c *Content) importable(ctx context.Context, p *plan, kind *document.Kind, 
 			return workspace.Entry{}, err
 		}
 	}
-	e, err := c.entry(ctx, kind, doc)
+	e, err := c.entry(kind, doc)
 	if kind == document.Page && !exists {
 		e.ID = commands.NewID(ctx, 7)
 	}

@@ -1,6 +1,7 @@
 package content
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -17,6 +18,7 @@ import (
 type Copy struct {
 	Name string // "": that of the original, and copy
 	Slug string // "": a new one
+	Seq  uint64 // the moment whose content is copied; 0: now
 	// May tells whether the caller may read a document: others are not copied.
 	May func(path string, ref Ref) bool
 }
@@ -36,11 +38,15 @@ func (c *Content) Duplicate(ctx context.Context, workspaceID string, o Copy) (co
 	if now.State.ID == "" || now.State.Deleted != nil {
 		return commands.Workspace{}, domain.Refuse(domain.CodeNotFound, "there is no such workspace").With("resource", "workspace").With("id", workspaceID)
 	}
-	refs, err := c.Library.At(ctx, workspaceID, now.Seq)
+	refs, err := c.Library.At(ctx, workspaceID, cmp.Or(o.Seq, now.Seq))
 	if err != nil {
 		return commands.Workspace{}, err
 	}
-	settings, err := copySettings(now.State.Settings, o)
+	original, err := c.settingsAt(ctx, now.State, refs, o.Seq)
+	if err != nil {
+		return commands.Workspace{}, err
+	}
+	settings, err := copySettings(original, o)
 	if err != nil {
 		return commands.Workspace{}, err
 	}
@@ -65,6 +71,18 @@ func (c *Content) Duplicate(ctx context.Context, workspaceID string, o Copy) (co
 		ID: id, Settings: settings, Security: security, Entries: p.to.Entries, Stage: p.to.Stage,
 		From: &workspace.Named{ID: workspaceID, Slug: now.State.Settings.Slug, Name: now.State.Settings.Name},
 	})
+}
+
+// settingsAt are the settings of a workspace as they were at a sequence; 0: now.
+func (c *Content) settingsAt(ctx context.Context, s workspace.State, refs map[string]Ref, seq uint64) (workspace.Settings, error) {
+	if seq == 0 {
+		return s.Settings, nil
+	}
+	index, err := c.Library.Document(ctx, s.ID, refs["index"])
+	if err != nil {
+		return workspace.Settings{}, err
+	}
+	return workspace.FromIndex(index)
 }
 
 // copySettings are the settings of a copy.
@@ -137,7 +155,7 @@ func (c *Content) copies(ctx context.Context, workspaceID string, refs map[strin
 		if err != nil {
 			return nil, err
 		}
-		e, err := c.entry(ctx, kinds[folder], doc)
+		e, err := c.entry(kinds[folder], doc)
 		if err != nil {
 			return nil, err
 		}

@@ -13,9 +13,10 @@ import (
 )
 
 // Export returns the files of a workspace as it was at a sequence, such as that of
-// its last event that a reader has seen. No lock keeps anybody from it.
-func (c *Content) Export(ctx context.Context, workspaceID string, seq uint64) (archive.Tree, error) {
-	all, err := c.at(ctx, workspaceID, seq)
+// its last event that a reader has seen: of the documents that may says, of all
+// when it is nil. No lock keeps anybody from it.
+func (c *Content) Export(ctx context.Context, workspaceID string, seq uint64, may func(path string, ref Ref) bool) (archive.Tree, error) {
+	all, err := c.at(ctx, workspaceID, seq, may)
 	if err != nil {
 		return nil, err
 	}
@@ -30,14 +31,17 @@ func (c *Content) unlimited() archive.Limits {
 	return limits
 }
 
-// at returns the documents of a workspace of one moment.
-func (c *Content) at(ctx context.Context, workspaceID string, seq uint64) (*archive.Content, error) {
+// at returns documents of a workspace of one moment.
+func (c *Content) at(ctx context.Context, workspaceID string, seq uint64, may func(string, Ref) bool) (*archive.Content, error) {
 	refs, err := c.Library.At(ctx, workspaceID, seq)
 	if err != nil {
 		return nil, err
 	}
 	all := &archive.Content{}
 	for path, ref := range refs {
+		if may != nil && !may(path, ref) {
+			continue
+		}
 		place, ok := archive.Locate(path + ".yml")
 		if !ok {
 			return nil, errors.New("content: " + path + " is no path of a document")
@@ -57,6 +61,7 @@ type Exported struct {
 	Seq     uint64 // the moment
 	AppSlug string // of the app it publishes, "" for none
 	AppName string
+	May     func(path string, ref Ref) bool // which documents; nil: all
 }
 
 // ExportMany returns an archive of many workspaces. Those whose apps others have
@@ -97,7 +102,7 @@ func (b *bulkWriter) add(w Exported) error {
 	if len(b.seen) > limits.Workspaces {
 		return beyond("workspaces", limits.Workspaces)
 	}
-	all, err := b.c.at(b.ctx, w.ID, w.Seq)
+	all, err := b.c.at(b.ctx, w.ID, w.Seq, w.May)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package content
 import (
 	"context"
 	"errors"
-	"hash/fnv"
 	"slices"
 
 	"svc/commands"
@@ -16,13 +15,15 @@ import (
 
 // ImportOptions are how a tree is imported.
 type ImportOptions struct {
-	Prune    bool // delete what the tree lacks
-	Force    bool // a wrong checksum is a warning only
-	Strict   bool // any error refuses the tree
-	DryRun   bool // change nothing
-	Secure   bool // the caller may change the security document
-	Publish  bool // the caller may publish the workspace as an app
+	Prune    bool  // delete what the tree lacks
+	Force    bool  // a wrong checksum is a warning only
+	Strict   bool  // any error refuses the tree
+	DryRun   bool  // change nothing
+	Secure   bool  // the caller may change the security document
+	Publish  bool  // the caller may publish the workspace as an app
+	Judge    Judge // nil: the caller may do everything to documents
 	Excludes archive.Excludes
+	Held     *Held // nil: the import takes the lock and gives it back in one step
 }
 
 // Result is what an import or a restoration did, or would do.
@@ -50,16 +51,18 @@ func (c *Content) Import(ctx context.Context, workspaceID string, tree archive.T
 	if err != nil {
 		return Result{}, err
 	}
-	if err := c.openTo(now.State, workspaceID); err != nil {
+	if err := c.openTo(now.State, workspaceID, o); err != nil {
 		return Result{}, err
 	}
-	o.Excludes = append(slices.Clone(o.Excludes), excluded(now.State.Settings.Repositories)...)
+	if !o.Held.pulls() {
+		o.Excludes = append(slices.Clone(o.Excludes), excluded(now.State.Settings.Repositories)...)
+	}
 	reading, err := c.read(tree, workspaceID, o)
 	if err != nil {
 		return Result{}, err
 	}
 	if !o.DryRun {
-		done, err := c.turn(ctx, workspaceID)
+		done, err := c.turns.Take(ctx, workspaceID)
 		if err != nil {
 			return Result{}, err
 		}
@@ -75,13 +78,16 @@ func (c *Content) Import(ctx context.Context, workspaceID string, tree archive.T
 
 // apply plans an import and carries it out, until nothing comes in between.
 func (c *Content) apply(ctx context.Context, workspaceID string, reading *archive.Reading, o ImportOptions) (Result, error) {
-	operation := "op_" + commands.NewID(ctx, 20)
+	operation := o.Held.operation(ctx)
 	for try := 1; ; try++ {
 		now, err := c.Workspaces.Get(ctx, workspaceID)
 		if err != nil {
 			return Result{}, err
 		}
 		p, err := c.planImport(ctx, now.State, reading, o)
+		if err == nil {
+			err = c.judged(ctx, p, o.Judge)
+		}
 		if err != nil {
 			return Result{}, err
 		}
@@ -89,7 +95,7 @@ func (c *Content) apply(ctx context.Context, workspaceID string, reading *archiv
 		if err := p.strict(o); err != nil || o.DryRun {
 			return result, err
 		}
-		done, err := c.carryOut(ctx, p, result)
+		done, err := c.carryOut(ctx, p, result, o.Held)
 		if errors.Is(err, errMoved) {
 			if try < maxTries {
 				continue
@@ -101,36 +107,21 @@ func (c *Content) apply(ctx context.Context, workspaceID string, reading *archiv
 	}
 }
 
-// openTo refuses versioning operations on a workspace that is locked or gone.
-func (c *Content) openTo(s workspace.State, id string) error {
+// openTo refuses versioning operations on a workspace that is locked or gone. Who
+// holds the lock is found out when the content is switched.
+func (c *Content) openTo(s workspace.State, id string, o ImportOptions) error {
 	if s.ID == "" || s.Deleted != nil {
 		return domain.Refuse(domain.CodeNotFound, "there is no such workspace").With("resource", "workspace").With("id", id)
+	}
+	if o.Held != nil {
+		return nil
 	}
 	return workspace.CheckVersioning(s, c.now())
 }
 
-// stripes is how many workspaces can be imported at a time on this node.
-const stripes = 64
-
-// turn waits until no other import of a workspace runs on this node: two that are
-// staged would take each other's place for ever. Imports of other nodes are met
-// on the log.
-func (c *Content) turn(ctx context.Context, workspaceID string) (done func(), err error) {
-	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(workspaceID)) // never fails
-	kept, _ := c.turns.LoadOrStore(hash.Sum32()%stripes, make(chan struct{}, 1))
-	queue := kept.(chan struct{})
-	select {
-	case queue <- struct{}{}:
-		return func() { <-queue }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 func (c *Content) read(tree archive.Tree, workspaceID string, o ImportOptions) (*archive.Reading, error) {
 	return archive.Read(tree, archive.Options{
-		Limits: c.Limits(), WorkspaceID: workspaceID, Strict: o.Strict, Verify: true, Force: o.Force,
+		Limits: c.Limits(), WorkspaceID: workspaceID, Strict: o.Strict, Verify: !o.Held.pulls(), Force: o.Force,
 		Validate: func(p archive.Place, doc *document.Map) error { return validate(workspaceID, p, doc) },
 	})
 }
@@ -149,8 +140,9 @@ func validate(workspaceID string, p archive.Place, doc *document.Map) error {
 	return shape.Refusal(known(shape.Check(p.Kind, p.Kind.Canonical(doc))))
 }
 
-// carryOut switches the content; the lock is taken and given back with it.
-func (c *Content) carryOut(ctx context.Context, p plan, result Result) (commands.Workspace, error) {
+// carryOut switches the content. The lock is given back with it; when nobody holds
+// it yet, it is taken with it too.
+func (c *Content) carryOut(ctx context.Context, p plan, result Result, held *Held) (commands.Workspace, error) {
 	if err := c.putDown(ctx, &p); err != nil {
 		return commands.Workspace{}, err
 	}
@@ -159,13 +151,16 @@ func (c *Content) carryOut(ctx context.Context, p plan, result Result) (commands
 		settings = *p.to.Settings
 	}
 	told := tell(workspace.Named{ID: p.of.ID, Slug: settings.Slug, Name: settings.Name}, result)
-	done, err := c.Workspaces.Execute(ctx, p.of.ID, workspace.Replace{
-		Switch: p.to, Import: &told,
-		Lock: &workspace.TakeLock{
-			Reason: workspace.ImportInProgress, By: commands.RequestFrom(ctx).Meta.UserID, Now: c.now(), Timeout: c.Workspaces.LockTimeout(),
+	replace := workspace.Replace{Switch: p.to, Import: &told}
+	if held != nil {
+		held.fill(&replace, p)
+	} else {
+		replace.Lock = &workspace.TakeLock{
+			Reason: workspace.ImportInProgress, By: commands.RequestFrom(ctx).Meta.UserID, Now: c.now(), Timeout: c.Workspaces.LockFor(),
 			Operation: &workspace.Operation{ID: result.OperationID, Kind: "import"},
-		},
-	}, p.unmoved)
+		}
+	}
+	done, err := c.Workspaces.Execute(ctx, p.of.ID, replace, p.unmoved)
 	return done, again(err)
 }
 

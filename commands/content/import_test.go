@@ -15,7 +15,7 @@ func (h *home) ok(t *testing.T, id, query string, texts map[string]string) map[s
 	t.Helper()
 	got := h.importing(t, id, query, files(t, texts))
 	require.Less(t, got.status, 300, "%s", got.body)
-	require.NotEmpty(t, got.header.Get("X-Svc-Operation-Id"))
+	require.Equal(t, strings.Contains(query, "dryRun=true"), got.header.Get("X-Svc-Operation-Id") == "", "a dry run is no operation")
 	return got.fields(t)
 }
 

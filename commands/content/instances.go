@@ -12,9 +12,6 @@ import (
 	"svc/domain/workspace"
 )
 
-// Mask stands for a value that is secret.
-const Mask = "********"
-
 // installable checks an app instance against its app. It returns what there is
 // to keep of the instance before: nothing, when that was one of another app,
 // which must not get hold of secrets that were not meant for it.
@@ -41,8 +38,10 @@ func (c *Content) installable(ctx context.Context, workspaceID string, doc *docu
 	return app, before, err
 }
 
+const noSuchApp = "there is no such app, or not that version of it"
+
 func noApp(slug string) error {
-	return domain.Refuse(domain.CodeNotFound, "there is no such app, or not that version of it").With("resource", "app").With("id", slug)
+	return domain.Refuse(domain.CodeNotFound, noSuchApp).With("resource", "app").With("id", slug)
 }
 
 // Contains reports whether a workspace is among apps and what they consist of.
@@ -97,7 +96,7 @@ func (c *Content) seal(ctx context.Context, workspaceID string, doc *document.Ma
 		}
 		config.Delete(key)
 		kept := before.Sealed[key]
-		if v != Mask {
+		if v != workspace.Mask {
 			var err error
 			if kept, err = c.sealed(ctx, workspaceID, key, v, kept); err != nil {
 				return nil, nil, err

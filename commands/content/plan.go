@@ -3,11 +3,9 @@ package content
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 
 	"svc/commands/archive"
 	"svc/domain"
@@ -25,7 +23,11 @@ type plan struct {
 	deleted  []string
 	errors   []archive.Item
 	warnings []archive.Item
-	sources  map[string]string // the file of each path, when there are files
+	sources  map[string]string        // the file of each path, when there are files
+	failed   []string                 // paths that have a file which could not be used
+	foreign  string                   // the slug that the source has, when it is taken here
+	docs     map[string]*document.Map // what entries are made of
+	apps     map[string]bool          // of which the workspace has instances; nil: not looked for yet
 }
 
 // errMoved says that the content changed since the plan was made.
@@ -60,8 +62,9 @@ func (p *plan) item(code, path, message string) archive.Item {
 	return archive.Item{Msg: message, Err: code, Filepath: cmp.Or(p.sources[path], path), WorkspaceID: p.of.ID}
 }
 
-// put adds a document to what changes, unless it is there already.
-func (p *plan) put(e workspace.Entry) {
+// put adds a document to what changes, unless it is there already. doc is what
+// the entry was made of.
+func (p *plan) put(e workspace.Entry, doc *document.Map) {
 	before, exists := p.of.Items[e.Path]
 	if exists {
 		e.ID = before.ID
@@ -69,6 +72,10 @@ func (p *plan) put(e workspace.Entry) {
 			return
 		}
 	}
+	if p.docs == nil {
+		p.docs = map[string]*document.Map{}
+	}
+	p.docs[e.Path] = doc
 	p.to.Entries = append(p.to.Entries, e)
 	p.imported = append(p.imported, e.Path)
 }
@@ -105,58 +112,6 @@ func (p *plan) secure(next *workspace.SecurityChange, may bool) {
 	p.imported = append(p.imported, "security")
 }
 
-// clashes drops entries that cannot be beside what stays: a name that differs in
-// case only, or an endpoint that is taken. What is dropped lets its predecessor
-// stay, which may be in the way of another entry: so it goes on until none is
-// dropped.
-func (p *plan) clashes() {
-	for before := -1; before != len(p.to.Entries); {
-		before = len(p.to.Entries)
-		p.dropClashing()
-	}
-	kept := map[string]bool{"index": true, "security": true}
-	for _, e := range p.to.Entries {
-		kept[e.Path] = true
-	}
-	p.imported = slices.DeleteFunc(p.imported, func(path string) bool { return !kept[path] })
-}
-
-func (p *plan) dropClashing() {
-	gone, replaced := map[string]bool{}, map[string]bool{}
-	for _, path := range p.to.Deleted {
-		gone[path] = true
-	}
-	for _, e := range p.to.Entries {
-		replaced[e.Path] = true
-	}
-	stays, endpoints := map[string]string{}, map[string]string{}
-	for path, item := range p.of.Items {
-		if gone[path] {
-			continue
-		}
-		stays[strings.ToLower(path)] = path
-		if item.Endpoint != "" && !replaced[path] {
-			endpoints[item.Endpoint] = path
-		}
-	}
-	kept := p.to.Entries[:0:0]
-	for _, e := range p.to.Entries {
-		if other, taken := stays[strings.ToLower(e.Path)]; taken && other != e.Path {
-			p.fail(archive.ErrDuplicateObject, e.Path, "differs from "+other+" in case only")
-			continue
-		}
-		if other, taken := endpoints[e.Endpoint]; taken && e.Endpoint != "" {
-			p.fail("endpoint_in_use", e.Path, "the endpoint "+e.Endpoint+" is that of "+other)
-			continue
-		}
-		if e.Endpoint != "" {
-			endpoints[e.Endpoint] = e.Path
-		}
-		kept = append(kept, e)
-	}
-	p.to.Entries = kept
-}
-
 // readSecurity turns a security document into what rules read. It refuses one
 // that is not acceptable.
 func readSecurity(workspaceID string, doc *document.Map) (*workspace.SecurityChange, error) {
@@ -164,19 +119,15 @@ func readSecurity(workspaceID string, doc *document.Map) (*workspace.SecurityCha
 	if err := shape.Refusal(known(shape.Check(document.Security, doc))); err != nil {
 		return nil, err
 	}
-	body, err := document.JSON(doc)
+	security, err := workspace.ReadSecurity(doc)
 	if err != nil {
 		return nil, err
 	}
-	change := &workspace.SecurityChange{Source: doc}
-	if err := json.Unmarshal(body, &change.Security); err != nil {
-		return nil, domain.Refuse(domain.CodeValidation, "the security document has values of another type")
-	}
-	change.Security.Authentication = access.Authentication{ClientID: workspace.ClientID(workspaceID)}
-	if _, err := access.Compile(workspaceID, change.Security); err != nil {
+	security.Authentication = access.Authentication{ClientID: workspace.ClientID(workspaceID)}
+	if _, err := access.Compile(workspaceID, security); err != nil {
 		return nil, err
 	}
-	return change, nil
+	return &workspace.SecurityChange{Security: security, Source: doc}, nil
 }
 
 // known leaves out the fields that imports keep without effect.

@@ -2,7 +2,6 @@ package content
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -32,7 +31,11 @@ func (c *Content) prepare(ctx context.Context, workspaceID string, kind *documen
 		return workspace.Entry{}, err
 	}
 	if kind != document.Import {
-		return c.entry(ctx, kind, doc)
+		e, err := c.entry(kind, doc)
+		if err == nil {
+			err = c.setApart(ctx, &e)
+		}
+		return e, err
 	}
 	app, before, err := c.installable(ctx, workspaceID, doc, before)
 	if err != nil {
@@ -42,7 +45,10 @@ func (c *Content) prepare(ctx context.Context, workspaceID string, kind *documen
 	if err != nil {
 		return workspace.Entry{}, err
 	}
-	e, err := c.entry(ctx, kind, doc)
+	e, err := c.entry(kind, doc)
+	if err == nil {
+		err = c.setApart(ctx, &e)
+	}
 	e.Sealed, e.Events = sealed, Prefixed(app.Events, doc.Text("slug")+".")
 	return e, err
 }
@@ -76,8 +82,8 @@ func chooseSlug(s workspace.State, kind *document.Kind, doc *document.Map) strin
 }
 
 // entry makes an entry of a document that was checked. One that is too large for
-// an event is put where it is found by its hash.
-func (c *Content) entry(ctx context.Context, kind *document.Kind, doc *document.Map) (workspace.Entry, error) {
+// an event has to be set apart before it is saved.
+func (c *Content) entry(kind *document.Kind, doc *document.Map) (workspace.Entry, error) {
 	place := archive.Place{Kind: kind, Slug: doc.Text("slug")}
 	doc = kind.Canonical(doc)
 	text, err := archive.Text(place, doc)
@@ -96,9 +102,19 @@ func (c *Content) entry(ctx context.Context, kind *document.Kind, doc *document.
 	if len(body) <= maxInline {
 		return e, nil
 	}
-	e.About, e.Apart, e.Body = workspace.Describe(e.Path, doc), true, nil
-	_, err = c.Blobs.PutBlob(ctx, body)
-	return e, err
+	e.About, e.Apart = workspace.Describe(e.Path, doc), true
+	return e, nil
+}
+
+// setApart puts what is too large for an event where it is found by its hash. It
+// is done last: what is refused before leaves nothing behind.
+func (c *Content) setApart(ctx context.Context, e *workspace.Entry) error {
+	if !e.Apart || e.Body == nil {
+		return nil
+	}
+	_, err := c.Blobs.PutBlob(ctx, e.Body)
+	e.Body = nil
+	return err
 }
 
 func tooLong(place archive.Place, length int) error {
@@ -121,7 +137,7 @@ func compute(e *workspace.Entry, kind *document.Kind, doc *document.Map, rules a
 	case document.Page:
 		e.Public, _ = boolOf(doc, "public")
 		emit, listen := shape.PageEvents(doc)
-		e.Events = document.MapOf(document.Pair{Key: "emit", Value: list(emit)}, document.Pair{Key: "listen", Value: list(listen)})
+		e.Events = document.MapOf(document.Pair{Key: "emit", Value: document.Words(emit)}, document.Pair{Key: "listen", Value: document.Words(listen)})
 	case document.Import:
 		e.App = doc.Text("appSlug")
 	}
@@ -136,33 +152,12 @@ func boolOf(doc *document.Map, key string) (value, ok bool) {
 func eventsOf(ev automation.Events) *document.Map {
 	auto := make([]any, 0, len(ev.Autocomplete))
 	for _, a := range ev.Autocomplete {
-		auto = append(auto, document.MapOf(document.Pair{Key: "event", Value: a.Event}, document.Pair{Key: "autocomplete", Value: plain(a.Autocomplete)}))
+		auto = append(auto, document.MapOf(document.Pair{Key: "event", Value: a.Event}, document.Pair{Key: "autocomplete", Value: document.ValueOf(a.Autocomplete)}))
 	}
 	return document.MapOf(
-		document.Pair{Key: "emit", Value: list(ev.Emit)}, document.Pair{Key: "listen", Value: list(ev.Listen)},
+		document.Pair{Key: "emit", Value: document.Words(ev.Emit)}, document.Pair{Key: "listen", Value: document.Words(ev.Listen)},
 		document.Pair{Key: "autocomplete", Value: auto},
 	)
-}
-
-// plain makes a value of documents of one of automations.
-func plain(v any) any {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return nil
-	}
-	read, err := document.ReadJSON(body, document.Usual)
-	if err != nil {
-		return nil
-	}
-	return read
-}
-
-func list(words []string) []any {
-	values := make([]any, len(words))
-	for i, w := range words {
-		values[i] = w
-	}
-	return values
 }
 
 // Fault is something wrong with a document. A warning does not keep it from

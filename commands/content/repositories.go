@@ -8,6 +8,7 @@ import (
 	"svc/commands/archive"
 	"svc/domain/document"
 	"svc/domain/shape"
+	"svc/domain/workspace"
 )
 
 // repositories takes over the repositories that the index of a new workspace
@@ -50,10 +51,10 @@ func withoutCredentials(repository *document.Map) (clean *document.Map, dropped 
 		auth, _ := value.(*document.Map)
 		kept := document.MapOf()
 		for key, v := range auth.All() {
-			if text, _ := v.(string); isReference(text) {
+			if text, _ := v.(string); workspace.IsSecretReference(text) {
 				kept.Set(key, v)
 			} else {
-				dropped = dropped || text != "" && text != Mask
+				dropped = dropped || text != "" && text != workspace.Mask
 			}
 		}
 		if config.Delete("auth"); kept.Len() > 0 {
@@ -66,13 +67,6 @@ func withoutCredentials(repository *document.Map) (clean *document.Map, dropped 
 	}
 	repository.Set("config", config)
 	return repository, dropped
-}
-
-// isReference reports whether a text is a secret by its name, and nothing else.
-func isReference(text string) bool {
-	name, ok := strings.CutPrefix(text, "{{secret.")
-	name, closed := strings.CutSuffix(name, "}}")
-	return ok && closed && name != "" && !strings.ContainsAny(name, "{}")
 }
 
 // withoutUser returns an address without the credentials in it. The name in one
@@ -104,22 +98,13 @@ func withoutUser(address string) (clean string, found bool) {
 
 // excluded returns what imports of archives leave as it is: the first repository
 // of that type says so.
-func excluded(repositories *document.Map) (excludes archive.Excludes) {
+func excluded(repositories *document.Map) archive.Excludes {
 	for _, id := range slices.Sorted(slices.Values(repositories.Keys())) {
 		value, _ := repositories.Get(id)
 		repository, _ := value.(*document.Map)
-		if repository.Text("type") != "archive" {
-			continue
+		if repository.Text("type") == "archive" {
+			return archive.ExcludesOf(repository)
 		}
-		value, _ = repository.Get("pull")
-		pull, _ := value.(*document.Map)
-		value, _ = pull.Get("exclude")
-		list, _ := value.([]any)
-		for _, item := range list {
-			entry, _ := item.(*document.Map)
-			excludes = append(excludes, entry.Text("path"))
-		}
-		return excludes
 	}
 	return nil
 }

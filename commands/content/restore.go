@@ -2,6 +2,7 @@ package content
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -15,8 +16,9 @@ import (
 
 // RestoreOptions are how earlier content is put back.
 type RestoreOptions struct {
-	DryRun bool // change nothing
-	Secure bool // the caller may change the security document
+	DryRun bool  // change nothing
+	Secure bool  // the caller may change the security document
+	Judge  Judge // nil: the caller may do everything to documents
 }
 
 // Restore switches the content of a workspace back to what it was after the
@@ -39,7 +41,7 @@ func (c *Content) Restore(ctx context.Context, workspaceID string, seq uint64, f
 // nothing comes in between.
 func (c *Content) putBack(ctx context.Context, workspaceID string, from workspace.From, o RestoreOptions, planOn func(workspace.State) (plan, error)) (Result, error) {
 	if !o.DryRun {
-		done, err := c.turn(ctx, workspaceID)
+		done, err := c.turns.Take(ctx, workspaceID)
 		if err != nil {
 			return Result{}, err
 		}
@@ -54,6 +56,9 @@ func (c *Content) putBack(ctx context.Context, workspaceID string, from workspac
 			return Result{}, err
 		}
 		p, err := planOn(now.State)
+		if err == nil {
+			err = c.judged(ctx, p, o.Judge)
+		}
 		if err != nil {
 			return Result{}, err
 		}
@@ -119,7 +124,7 @@ func (c *Content) planRestore(ctx context.Context, s workspace.State, then map[s
 		if folder, _ := workspace.Folder(path); kinds[folder] == nil {
 			continue
 		}
-		if err := c.revive(ctx, &p, path, then[path], stays); err != nil {
+		if err := c.revive(ctx, &p, path, then[path], revival{stays: stays, judge: o.Judge}); err != nil {
 			return p, err
 		}
 	}
@@ -191,9 +196,16 @@ func (c *Content) resecure(ctx context.Context, p *plan, ref Ref, o RestoreOptio
 	return nil
 }
 
+// revival is how documents are put back.
+type revival struct {
+	stays func(path string) bool // which paths will have a document
+	judge Judge
+	from  string // where the document is now, if it is known to have been renamed
+}
+
 // revive puts a document back as it was, unless it is so now. Its body is in the
-// content store already. stays tells which paths will have a document.
-func (c *Content) revive(ctx context.Context, p *plan, path string, ref Ref, stays func(string) bool) error {
+// content store already.
+func (c *Content) revive(ctx context.Context, p *plan, path string, ref Ref, r revival) error {
 	before, exists := p.of.Items[path]
 	if exists && before.Hash == ref.Hash && maps.EqualFunc(before.Sealed, ref.Sealed, bytes.Equal) {
 		return nil
@@ -203,17 +215,30 @@ func (c *Content) revive(ctx context.Context, p *plan, path string, ref Ref, sta
 		return err
 	}
 	folder, _ := workspace.Folder(path)
-	e, err := c.entry(ctx, kinds[folder], doc)
+	id, from := "", r.from
+	switch folder {
+	case "pages":
+		id, from = p.pageID(ctx, path, ref.ID, r.stays)
+		from = cmp.Or(r.from, from)
+		doc, err = p.unshared(r.judge, path, cmp.Or(from, path), doc)
+	case instances:
+		var hidden bool
+		if hidden, err = p.hidden(ctx, r.judge, path, doc); hidden {
+			return nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	e, err := c.entry(kinds[folder], doc)
 	if err != nil {
 		return err
 	}
 	if e.Hash == ref.Hash {
 		e.Body, e.About, e.Apart = nil, nil, ref.Apart
 	}
-	if e.Sealed = ref.Sealed; folder == "pages" {
-		e.ID, e.From = p.pageID(ctx, path, ref.ID, stays)
-	}
-	p.put(e)
+	e.Sealed, e.ID, e.From = ref.Sealed, id, from
+	p.put(e, doc)
 	return nil
 }
 

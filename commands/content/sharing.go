@@ -76,6 +76,9 @@ func (c *Content) published(ctx context.Context, workspaceID string, seq uint64,
 	if doc.Delete("public"); public {
 		doc.Set("public", true)
 	}
-	e, err := c.entry(ctx, document.Page, doc)
+	e, err := c.entry(document.Page, doc)
+	if err == nil {
+		err = c.setApart(ctx, &e)
+	}
 	return &e, err
 }

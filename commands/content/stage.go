@@ -21,6 +21,11 @@ const (
 
 // putDown puts down what is too much for the event of a plan.
 func (c *Content) putDown(ctx context.Context, p *plan) (err error) {
+	for i := range p.to.Entries {
+		if err := c.setApart(ctx, &p.to.Entries[i]); err != nil {
+			return err
+		}
+	}
 	roots, err := p.roots()
 	if err != nil {
 		return err

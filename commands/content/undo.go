@@ -83,7 +83,7 @@ func (c *Content) planUndo(ctx context.Context, s workspace.State, u undoing, o 
 		case part == "security":
 			err = c.undoSecurity(ctx, &p, u, o)
 		default:
-			err = c.undoDocument(ctx, &p, part, u)
+			err = c.undoDocument(ctx, &p, part, u, o.Judge)
 		}
 		if err != nil {
 			return p, err
@@ -98,7 +98,7 @@ func (c *Content) planUndo(ctx context.Context, s workspace.State, u undoing, o 
 
 // undoDocument puts the document at a path back. It must be what the change made
 // it.
-func (c *Content) undoDocument(ctx context.Context, p *plan, path string, u undoing) error {
+func (c *Content) undoDocument(ctx context.Context, p *plan, path string, u undoing, judge Judge) error {
 	made, was := u.made[path], u.was[path]
 	now := p.of.Items[path] // the zero Item when there is none
 	if now.Hash != made.Hash || !maps.EqualFunc(now.Sealed, made.Sealed, bytes.Equal) {
@@ -111,13 +111,7 @@ func (c *Content) undoDocument(ctx context.Context, p *plan, path string, u undo
 		return nil
 	}
 	stays := func(other string) bool { return u.was[other].Hash != "" || u.made[other].Hash == "" }
-	if err := c.revive(ctx, p, path, was, stays); err != nil {
-		return err
-	}
-	if from := u.renamedFrom(path); from != "" {
-		p.to.Entries[len(p.to.Entries)-1].From = from // nothing is at path now, so it was just added
-	}
-	return nil
+	return c.revive(ctx, p, path, was, revival{stays: stays, judge: judge, from: u.renamedFrom(path)})
 }
 
 // renamedFrom returns where the document that was at a path is since the change,

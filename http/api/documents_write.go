@@ -39,7 +39,7 @@ func createDocument(d Deps, f folder) gateway.HandlerFunc {
 		id, rights := workspaceID(r), gateway.GrantFrom(r.Context()).Rights
 		err = d.ReadModel.View(func(rd projections.Reader) error {
 			fresh := projections.Item{Path: f.name + "/" + in.doc.Text("slug")}
-			return rights.Check("create", f.name, f.after(rd, id, fresh, in.doc))
+			return f.mayTouch(rd, rights, id, fresh, nil, in.doc)
 		})
 		if err != nil {
 			return nil, err
@@ -57,13 +57,18 @@ func createDocument(d Deps, f folder) gateway.HandlerFunc {
 		}
 		_, slug := workspace.Folder(saved.Path)
 		location := strings.TrimRight(r.URL.EscapedPath(), "/") + "/" + (&url.URL{Path: slug}).EscapedPath()
-		if text, isText := body.(gateway.Content); isText {
-			text.Status = http.StatusCreated
-			text.Header.Set("Location", location)
-			return text, nil
-		}
-		return gateway.Created(body, location), nil
+		return madeAt(body, location), nil
 	}
+}
+
+// madeAt is the answer to a creation: body, at a location.
+func madeAt(body any, location string) any {
+	if text, isText := body.(gateway.Content); isText {
+		text.Status = http.StatusCreated
+		text.Header.Set("Location", location)
+		return text
+	}
+	return gateway.Created(body, location)
 }
 
 // updateDocument handles PATCH and PUT of one document: the body is the whole of
@@ -136,8 +141,7 @@ func reachLog(ctx context.Context, d Deps, id string) error {
 	return nil
 }
 
-// mayBecome asks for the right to change the fields that differ, of the document
-// as it is and as it would be: nobody puts a document out of their own reach.
+// mayBecome asks for the right to make another document of one.
 func (f folder) mayBecome(d Deps, r *http.Request, item projections.Item, next *document.Map) error {
 	id, rights := workspaceID(r), gateway.GrantFrom(r.Context()).Rights
 	now, err := d.Library.Document(r.Context(), id, content.Ref{Hash: item.Hash, Apart: item.Apart})
@@ -148,13 +152,24 @@ func (f folder) mayBecome(d Deps, r *http.Request, item projections.Item, next *
 	if next.Text("slug") == "" {
 		next.Set("slug", item.Slug())
 	}
-	fields := differing(withoutReadOnly(now, f.readOnly...), f.kind.Canonical(next))
-	return d.ReadModel.View(func(rd projections.Reader) error {
-		if err := checkOn(rights, "update", f.name, objectAt(rd, id, f.name, item), fields...); err != nil {
-			return err
-		}
-		return checkOn(rights, "update", f.name, f.after(rd, id, item, next), fields...)
-	})
+	return d.ReadModel.View(func(rd projections.Reader) error { return f.mayTouch(rd, rights, id, item, now, next) })
+}
+
+// mayTouch asks for the right to make a document, nil for none, of another: to
+// create it, to delete it, or to change the fields that differ, of the document as
+// it is and as it would be. So nobody puts a document out of their own reach.
+func (f folder) mayTouch(rd projections.Reader, rights *access.Rights, id string, item projections.Item, now, next *document.Map) error {
+	switch {
+	case now == nil:
+		return rights.Check("create", f.name, f.after(rd, id, item, next))
+	case next == nil:
+		return checkOn(rights, "delete", f.name, objectAt(rd, id, f.name, item))
+	}
+	fields := differing(withoutReadOnly(now, f.readOnly...), withoutReadOnly(f.kind.Canonical(next), f.readOnly...))
+	if err := checkOn(rights, "update", f.name, objectAt(rd, id, f.name, item), fields...); err != nil {
+		return err
+	}
+	return checkOn(rights, "update", f.name, f.after(rd, id, item, next), fields...)
 }
 
 // differing lists the fields in which two documents differ.
@@ -239,7 +254,7 @@ func (f folder) verdict(d Deps, r *http.Request, slug string, in sent, err error
 	for _, firing := range parsed.Firings(d.Now(), d.Zone(), shownFirings) {
 		next := make([]string, len(firing.Next))
 		for i, at := range firing.Next {
-			next[i] = at.In(time.UTC).Format(timestamp)
+			next[i] = at.In(time.UTC).Format(domain.Timestamp)
 		}
 		v.Schedules = append(v.Schedules, schedule{Cron: firing.Cron, Next: next})
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -28,31 +27,22 @@ func exportVersion(d Deps) gateway.HandlerFunc {
 }
 
 func exported(d Deps, r *http.Request, version string) (any, error) {
-	if version != current {
-		return nil, noVersion(version)
-	}
 	id := workspaceID(r)
-	var seq uint64
-	err := d.ReadModel.View(func(rd projections.Reader) error {
-		rec, ok, err := projections.Workspaces{}.Record(rd, id)
-		if err == nil && (!ok || rec.Deleted != nil) {
-			err = noWorkspace(id)
+	rec, err := recordOf(d, id)
+	if err != nil {
+		return nil, err
+	}
+	seq := rec.Seq
+	if version != current {
+		if seq, err = versionSeq(d, r, version); err != nil {
+			return nil, err
 		}
-		seq = rec.Seq
-		return err
-	})
+	}
+	tree, err := d.Content.Export(r.Context(), id, seq, readableIn(d, gateway.GrantFrom(r.Context()).Rights, id))
 	if err != nil {
 		return nil, err
 	}
-	tree, err := d.Content.Export(r.Context(), id, seq)
-	if err != nil {
-		return nil, err
-	}
-	var zipped bytes.Buffer
-	if err := tree.WriteZip(&zipped); err != nil {
-		return nil, err
-	}
-	return attachment(id+"-"+version+".zip", zipped.Bytes()), nil
+	return attachment(id+"-"+version+".zip", tree.WriteZip)
 }
 
 // manyAsked is the body of POST /v2/workspaces/export.
@@ -86,11 +76,7 @@ func exportMany(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		var zipped bytes.Buffer
-		if err := bulk.WriteZip(&zipped); err != nil {
-			return nil, err
-		}
-		return attachment("workspaces.zip", zipped.Bytes()), nil
+		return attachment("workspaces.zip", bulk.WriteZip)
 	}
 }
 
@@ -116,7 +102,7 @@ func (d Deps) asked(r *http.Request, in manyAsked) (list []content.Exported, err
 		found, err := matchingWorkspaces(d, r, rd, query)
 		from = min(from, len(found))
 		for _, w := range found[from:min(from+most, len(found))] {
-			one, err := withApp(rd, w.ID)
+			one, err := d.withApp(r, rd, w.ID)
 			if err != nil {
 				return err
 			}
@@ -174,21 +160,27 @@ func (d Deps) workspaceOf(r *http.Request, appSlug string) (found content.Export
 		if _, ok, err = d.Access.Readable(gateway.CallerFrom(r.Context()), rd)(app.WorkspaceID); err != nil || !ok {
 			return err
 		}
-		found, err = withApp(rd, app.WorkspaceID)
+		found, err = d.withApp(r, rd, app.WorkspaceID)
 		return err
 	})
 	return found, ok && err == nil, err
 }
 
-// withApp is a workspace as it is now, with the app that it publishes.
-func withApp(rd projections.Reader, id string) (content.Exported, error) {
+// withApp is a workspace as it is now and the caller may read it, with the app
+// that it publishes.
+func (d Deps) withApp(r *http.Request, rd projections.Reader, id string) (one content.Exported, err error) {
 	rec, _, err := projections.Workspaces{}.Record(rd, id)
 	if err != nil {
-		return content.Exported{}, err
+		return one, err
 	}
+	rights, _, err := d.Access.Readable(gateway.CallerFrom(r.Context()), rd)(id)
+	if err != nil {
+		return one, err
+	}
+	one = content.Exported{ID: id, Seq: rec.Seq, May: readableIn(d, rights, id)}
 	app, published, err := projections.Apps{}.Of(rd, id)
-	if err != nil || !published {
-		return content.Exported{ID: id, Seq: rec.Seq}, err
+	if err == nil && published {
+		one.AppSlug, one.AppName = app.Slug, app.Name.First()
 	}
-	return content.Exported{ID: id, Seq: rec.Seq, AppSlug: app.Slug, AppName: app.Name.First()}, nil
+	return one, err
 }

@@ -228,7 +228,7 @@ func fileObject(s file.State) access.Object {
 		"metadata": s.Metadata, "checksum": s.Checksum, "createdBy": s.CreatedBy,
 	}
 	if !s.ExpiresAt.IsZero() {
-		fields["expiresAt"] = s.ExpiresAt.UTC().Format(timestamp)
+		fields["expiresAt"] = s.ExpiresAt.UTC().Format(domain.Timestamp)
 	}
 	return fields
 }

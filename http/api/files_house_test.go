@@ -24,14 +24,13 @@ import (
 	"svc/commands/vault"
 	"svc/domain"
 	"svc/domain/access"
-	"svc/domain/catalog"
-	"svc/domain/file"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
 	"svc/http/api"
 	"svc/http/api/apitest"
 	"svc/http/gateway"
 	"svc/projections"
+	"svc/projections/livetest"
 )
 
 // shelf is the files of two workspaces over a real log, real blobs and a real
@@ -106,33 +105,11 @@ func (s *shelf) waiting() []os.DirEntry {
 }
 
 func (s *shelf) openLog() {
-	t, events := s.t, catalog.Events()
-	for _, f := range []domain.Fact{
-		domain.Describe[file.Uploaded](domain.State, "x"), domain.Describe[file.Updated](domain.State, "x"), domain.Describe[file.Deleted](domain.State, "x"),
-	} {
-		events[f.Name] = f
-	}
-	var err error
-	s.log, err = jetstream.Open(t.Context(), jetstream.Options{Dir: t.TempDir(), Events: events, Log: quiet})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.log.Close(context.WithoutCancel(t.Context()))) })
+	t := s.t
+	s.log = livetest.Store(t, jetstream.Options{})
 	bucket, err := s.log.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
-	db, err := projections.OpenDB(projections.DBOptions{Dir: filepath.Join(t.TempDir(), "models"), Log: quiet})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	s.models, err = projections.New(projections.Options{
-		DB: db, Store: s.log, Projections: []projections.Projection{projections.Files{}}, Known: s.log.Known, Log: quiet,
-	})
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := s.models.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() { cancel(); running.Wait() })
+	s.models = livetest.Models(t, s.log)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte("k"), 32), Active: true}})
 	require.NoError(t, err)
 	engine, err := commands.NewEngine(commands.EngineOptions{Store: s.log, Log: quiet})
@@ -258,7 +235,7 @@ func (s *shelf) types() (types []string) {
 }
 
 // members knows who may do what in two workspaces: alice owns them, bob edits,
-// carol is a stranger. The robot has a key for pictures, narrow a token without
+// dora may change what is told about a file, carol is a stranger. The robot has a key for pictures, narrow a token without
 // the scope of files.
 type members struct {
 	api.Access
@@ -270,10 +247,16 @@ func newMembers(t *testing.T) *members {
 	t.Helper()
 	m := &members{workspaces: map[string]*access.Workspace{}}
 	for _, id := range []string{"w1", "w2"} {
-		policy, err := access.Compile(id, access.Default(id))
+		security := access.Default(id)
+		security.Authorizations.Roles["teller"] = access.Role{}
+		security.Authorizations.Rules = append(security.Authorizations.Rules,
+			access.Rule{Role: access.Word("teller"), Action: access.Word("read"), Subject: access.Word("files")},
+			access.Rule{Role: access.Word("teller"), Action: access.Word("update"), Subject: access.Word("files"), Fields: []string{"metadata"}})
+		policy, err := access.Compile(id, security)
 		require.NoError(t, err)
 		m.workspaces[id] = &access.Workspace{Policy: policy, Shares: []access.Share{
 			access.OwnedBy("alice"), {Target: access.Target{ID: "bob"}, Permissions: access.Permissions{Role: "editor"}},
+			{Target: access.Target{ID: "dora"}, Permissions: access.Permissions{Role: "teller"}},
 		}}
 	}
 	rules, err := access.ScopeKey("w1", []access.KeyGrant{{

@@ -26,7 +26,7 @@ func shareFile(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		s, err := d.Files.Commands.Find(r.Context(), workspaceID(r), id, mayFile(r, "update"))
+		s, err := d.Files.Commands.Find(r.Context(), workspaceID(r), id, mayFile(r, "update", "shareToken"))
 		if err != nil {
 			return nil, err
 		}
@@ -36,7 +36,7 @@ func shareFile(d Deps) gateway.HandlerFunc {
 			return nil, err
 		}
 		return map[string]any{
-			"url": fileURL(d, s) + "?token=" + url.QueryEscape(token), "expiresAt": expires.UTC().Format(timestamp), "expiresIn": lasts,
+			"url": fileURL(d, s) + "?token=" + url.QueryEscape(token), "expiresAt": expires.UTC().Format(domain.Timestamp), "expiresIn": lasts,
 		}, nil
 	}
 }

@@ -24,10 +24,10 @@ func showFile(d Deps, r *http.Request, f projections.File) (shownFile, error) {
 		shown.Metadata = map[string]any{}
 	}
 	if !f.ExpiresAt.IsZero() {
-		shown.ExpiresAt = f.ExpiresAt.UTC().Format(timestamp)
+		shown.ExpiresAt = f.ExpiresAt.UTC().Format(domain.Timestamp)
 	}
 	var err error
-	if gateway.GrantFrom(r.Context()).Rights.Allows("update", "files", fileObject(f.State)) {
+	if gateway.GrantFrom(r.Context()).Rights.Allows("update", "files", fileObject(f.State), "shareToken") {
 		shown.ShareToken, err = d.Files.Links.ShareToken(r.Context(), f.State)
 	}
 	return shown, err

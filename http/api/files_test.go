@@ -201,6 +201,12 @@ func TestFilesAreForThoseWhoMay(t *testing.T) {
 	require.Equal(t, 201, given.status, "everyone may give a file by the rules of a new workspace")
 	require.NotContains(t, given.items(t)[0], "shareToken", "and manages none")
 
+	// Who may change what is told about a file makes no links to it.
+	require.Equal(t, 200, s.do("PATCH", at(secret), as("dora"), body(`{"metadata":{"by":"dora"}}`)).status)
+	require.NotContains(t, s.do("GET", at(secret), as("dora")).fields(t), "shareToken")
+	s.refused(403, "permission_denied", "POST", at(secret)+"/share", as("dora"))
+	s.refused(403, "permission_denied", "PATCH", at(secret), as("dora"), body(`{"shareToken":true}`))
+
 	// The key is for pictures that it made itself.
 	robot := key("robot")
 	s.refused(403, "permission_denied", "PATCH", at(secret), robot, body(`{"public":true}`))

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -13,8 +14,10 @@ import (
 	"svc/commands"
 	"svc/commands/archive"
 	"svc/commands/content"
+	"svc/commands/versioning"
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/operation"
 	"svc/http/gateway"
 	"svc/projections"
 )
@@ -40,11 +43,7 @@ type versionName struct {
 // importWorkspace handles POST /v2/workspaces/{workspaceId}/import.
 func importWorkspace(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		o, err := importOptions(r)
-		if err != nil {
-			return nil, err
-		}
-		data, err := uploadedArchive(d, r)
+		o, data, err := readImport(d, r)
 		if err != nil {
 			return nil, err
 		}
@@ -53,28 +52,58 @@ func importWorkspace(d Deps) gateway.HandlerFunc {
 			return nil, err
 		}
 		id, rights := workspaceID(r), gateway.GrantFrom(r.Context()).Rights
-		result, err := d.Content.Import(r.Context(), id, tree, withRights(o, id, rights))
+		o = withRights(d, r, o, id, rights)
+		if o.DryRun {
+			result, err := d.Content.Import(r.Context(), id, tree, o)
+			if err != nil {
+				return nil, err
+			}
+			return resultOf(d, r, result, rights)
+		}
+		started, err := d.Versioning.Import(r.Context(), id, tree, o)
 		if err != nil {
 			return nil, err
 		}
-		settleLong(r.Context(), d.ReadModel)
-		body, err := resultOf(d, r, result, rights)
-		return gateway.OK(body).With("X-Svc-Operation-Id", result.OperationID), err
+		return d.answerLong(r, started, func(end operation.State) (any, error) {
+			var done versioning.Brought
+			if err := json.Unmarshal(end.Result, &done); err != nil {
+				return nil, err
+			}
+			result := content.Result{
+				WorkspaceID: id, Imported: done.Imported, Deleted: done.Deleted, Errors: done.Errors, Warnings: done.Warnings, Published: done.PublishedApps,
+			}
+			if done.Version != nil {
+				result.Version = done.Version.Name
+			}
+			return resultOf(d, r, result, rights)
+		})
 	}
 }
 
 // withRights lets an import do what the caller may.
-func withRights(o content.ImportOptions, id string, rights *access.Rights) content.ImportOptions {
+func withRights(d Deps, r *http.Request, o content.ImportOptions, id string, rights *access.Rights) content.ImportOptions {
+	o.Judge = judge{d: d, r: r, id: id, rights: rights}
 	o.Secure = rights.Allows("manage_security", "workspaces", nil)
 	o.Publish = rights.Allows("create", "apps", access.Fields{"workspaceId": id})
 	return o
 }
 
+// readImport returns how to import, and the archive.
+func readImport(d Deps, r *http.Request) (o content.ImportOptions, data []byte, err error) {
+	if o, err = importOptions(r); err == nil {
+		data, err = uploadedArchive(d, r)
+	}
+	return o, data, err
+}
+
 func importOptions(r *http.Request) (content.ImportOptions, error) {
 	q := gateway.NewQuery(r)
 	o := content.ImportOptions{Prune: q.Flag("prune"), Force: q.Flag("force"), Strict: q.Flag("strict"), DryRun: q.Flag("dryRun")}
-	q.Seconds("timeout", 15*time.Second) // imports end within the request
-	return o, q.Err()
+	if err := q.Err(); err != nil {
+		return o, err
+	}
+	_, err := longWait(r)
+	return o, err
 }
 
 // uploadedArchive returns the archive in a body: all of it, or the part that is
@@ -143,14 +172,11 @@ func resultOf(d Deps, r *http.Request, result content.Result, rights *access.Rig
 // a new one, an archive of many makes those that are not there.
 func importNew(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		o, err := importOptions(r)
+		o, data, err := readImport(d, r)
 		if err != nil {
 			return nil, err
 		}
-		data, err := uploadedArchive(d, r)
-		if err != nil {
-			return nil, err
-		}
+		o.Judge = judge{d: d, r: r}
 		if archive.IsBulk(data, d.Content.Limits()) {
 			return importMany(d, r, data, o)
 		}
@@ -166,14 +192,14 @@ func importNew(d Deps) gateway.HandlerFunc {
 			return gateway.OK(importResult{Imported: result.Imported, Deleted: result.Deleted, Errors: result.Errors, Warnings: result.Warnings}), nil
 		}
 		settleLong(r.Context(), d.ReadModel)
-		rights, _, err := d.Access.RightsOf(principalOf(gateway.CallerFrom(r.Context())), result.WorkspaceID)
+		rights, _, err := d.Access.RightsOf(gateway.CallerFrom(r.Context()).Identity(), result.WorkspaceID)
 		if err != nil {
 			return nil, err
 		}
 		body, err := resultOf(d, r, result, rights)
 		body.Created = []string{result.WorkspaceID}
 		at := strings.TrimSuffix(strings.TrimRight(r.URL.Path, "/"), "import") + result.WorkspaceID
-		return gateway.Created(body, at).With("X-Svc-Operation-Id", result.OperationID), err
+		return gateway.Created(body, at).With(operationHeader, result.OperationID), err
 	}
 }
 
@@ -185,14 +211,14 @@ func importMany(d Deps, r *http.Request, data []byte, o content.ImportOptions) (
 		return nil, err
 	}
 	all, err := d.Content.ImportMany(r.Context(), bulk, o, func(id string, o content.ImportOptions) (content.ImportOptions, error) {
-		rights, found, err := d.Access.RightsOf(principalOf(gateway.CallerFrom(r.Context())), id)
+		rights, found, err := d.Access.RightsOf(gateway.CallerFrom(r.Context()).Identity(), id)
 		if err != nil {
 			return o, err
 		}
 		if !found {
 			return o, domain.Refuse(domain.CodeNotFound, "there is no such workspace")
 		}
-		return withRights(o, id, rights), rights.Check("update", "workspaces", nil)
+		return withRights(d, r, o, id, rights), rights.Check("update", "workspaces", nil)
 	})
 	if err != nil {
 		return nil, err
@@ -202,7 +228,7 @@ func importMany(d Deps, r *http.Request, data []byte, o content.ImportOptions) (
 	answer := gateway.Status(http.StatusCreated, nil)
 	for _, one := range all.Results {
 		body.add(one)
-		answer.With("X-Svc-Operation-Id", one.OperationID)
+		answer.With(operationHeader, one.OperationID)
 	}
 	if answer.Body = body; o.DryRun {
 		answer.Status = http.StatusOK
@@ -233,9 +259,13 @@ func settleLong(ctx context.Context, m ReadModel) {
 	_ = m.Reach(ctx, commands.RequestFrom(ctx).Position()) // the import has happened in any case
 }
 
-// attachment is an archive to be saved under a name.
-func attachment(name string, body []byte) gateway.Content {
-	return gateway.Content{Type: "application/zip", Body: body, Header: http.Header{
-		"Content-Disposition": {"attachment; filename=" + name}, "Content-Length": {strconv.Itoa(len(body))},
-	}}
+// attachment is an archive to be saved under a name, as write writes it.
+func attachment(name string, write func(io.Writer) error) (any, error) {
+	var zipped bytes.Buffer
+	if err := write(&zipped); err != nil {
+		return nil, err
+	}
+	return gateway.Content{Type: "application/zip", Body: zipped.Bytes(), Header: http.Header{
+		"Content-Disposition": {"attachment; filename=" + name}, "Content-Length": {strconv.Itoa(zipped.Len())},
+	}}, nil
 }

@@ -5,7 +5,9 @@ import (
 	"net/url"
 	"strings"
 
+	"svc/commands/apps"
 	"svc/commands/content"
+	"svc/domain/access"
 	"svc/domain/document"
 	"svc/domain/shape"
 	"svc/domain/workspace"
@@ -33,7 +35,7 @@ func listInstances(d Deps) gateway.HandlerFunc {
 
 // readInstance reads the body of an app instance, or of a change of one.
 func readInstance(r *http.Request) (sent, error) {
-	if err := mayChangeInstances(r); err != nil {
+	if err := mayChangeInstances(gateway.GrantFrom(r.Context()).Rights); err != nil {
 		return sent{}, err
 	}
 	in, err := readDocument(r)
@@ -46,8 +48,8 @@ func readInstance(r *http.Request) (sent, error) {
 
 // mayChangeInstances asks for the right to change what is installed: a rule for
 // some fields of the workspace must name this one.
-func mayChangeInstances(r *http.Request) error {
-	return gateway.GrantFrom(r.Context()).Rights.Check("update", "workspaces", nil, "imports")
+func mayChangeInstances(rights *access.Rights) error {
+	return rights.Check("update", "workspaces", nil, "imports")
 }
 
 // instanceFaults returns what is wrong with an app instance; of a change, only
@@ -65,6 +67,15 @@ func instanceFaults(doc *document.Map, whole bool) error {
 	return shape.Refusal(shape.Check(document.Import, checked))
 }
 
+// mayInstall hides apps that the caller may not read, as reading them does.
+func mayInstall(d Deps, r *http.Request, appSlug string) error {
+	may, err := judgeOf(d, r).MayInstall(r.Context(), appSlug)
+	if err == nil && !may {
+		err = apps.NotFound(appSlug)
+	}
+	return err
+}
+
 // installApp handles POST /v2/workspaces/{workspaceId}/apps.
 func installApp(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
@@ -78,6 +89,9 @@ func installApp(d Deps) gateway.HandlerFunc {
 		}
 		id := workspaceID(r)
 		err = instanceFaults(in.doc, true)
+		if err == nil {
+			err = mayInstall(d, r, in.doc.Text("appSlug"))
+		}
 		if err == nil && dry {
 			err = d.Content.CheckInstall(r.Context(), id, in.doc)
 		}
@@ -98,12 +112,7 @@ func installApp(d Deps) gateway.HandlerFunc {
 			return nil, err
 		}
 		location := strings.TrimRight(r.URL.EscapedPath(), "/") + "/" + url.PathEscape(slug)
-		if text, isText := body.(gateway.Content); isText {
-			text.Status = http.StatusCreated
-			text.Header.Set("Location", location)
-			return text, nil
-		}
-		return gateway.Created(body, location), nil
+		return madeAt(body, location), nil
 	}
 }
 
@@ -146,7 +155,7 @@ func getInstanceConfig(d Deps) gateway.HandlerFunc {
 // /v2/workspaces/{workspaceId}/apps/{slug}/config.
 func updateInstanceConfig(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		if err := mayChangeInstances(r); err != nil {
+		if err := mayChangeInstances(gateway.GrantFrom(r.Context()).Rights); err != nil {
 			return nil, err
 		}
 		in, err := readDocument(r)
@@ -168,7 +177,14 @@ func (d Deps) amendInstance(r *http.Request, in sent, change func(*document.Map)
 	if err != nil {
 		return nil, err
 	}
-	done, err := d.Content.Amend(r.Context(), workspaceID(r), gateway.Var(r, "slug"), content.Amendment{Change: change, IfMatch: ifMatch(r), DryRun: dry})
+	readable := func(now *document.Map) (*document.Map, error) {
+		next, err := change(now)
+		if err == nil && (next.Text("appSlug") != now.Text("appSlug") || next.Text("appVersion") != now.Text("appVersion")) {
+			err = mayInstall(d, r, next.Text("appSlug"))
+		}
+		return next, err
+	}
+	done, err := d.Content.Amend(r.Context(), workspaceID(r), gateway.Var(r, "slug"), content.Amendment{Change: readable, IfMatch: ifMatch(r), DryRun: dry})
 	if dry {
 		return in.judged(err)
 	}
@@ -197,7 +213,7 @@ func merged(doc, change *document.Map) *document.Map {
 // uninstallApp handles DELETE /v2/workspaces/{workspaceId}/apps/{slug}.
 func uninstallApp(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		if err := mayChangeInstances(r); err != nil {
+		if err := mayChangeInstances(gateway.GrantFrom(r.Context()).Rights); err != nil {
 			return nil, err
 		}
 		slug := gateway.Var(r, "slug")

@@ -2,9 +2,7 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
-	"slices"
 
 	"svc/commands/content"
 	"svc/domain/access"
@@ -36,30 +34,17 @@ func detailPage(d Deps, r *http.Request, shown *shownDocument) error {
 			return err
 		}
 		if len(rec.Meta.CustomDomains) > 0 {
-			shown.doc.Set("customDomains", asValue(rec.Meta.CustomDomains))
+			shown.doc.Set("customDomains", document.ValueOf(rec.Meta.CustomDomains))
 		}
 		if !shown.rights.Allows("manage_permissions", "pages", objectAt(rd, shown.workspaceID, "pages", shown.item)) {
 			return nil
 		}
 		shares, err := pageShares(rd, shown.workspaceID, shown.item)
 		if err == nil {
-			shown.doc.Set("permissions", asValue(shares))
+			shown.doc.Set("permissions", document.ValueOf(shares))
 		}
 		return err
 	})
-}
-
-// asValue returns what Go has as a value of documents.
-func asValue(v any) any {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return nil
-	}
-	read, err := document.ReadJSON(body, document.Usual)
-	if err != nil {
-		return nil
-	}
-	return read
 }
 
 // pageShares returns with whom a page is shared, everyone first.
@@ -76,6 +61,10 @@ type installed struct {
 	slug, workspaceID string
 	revision          uint64 // of the published content
 }
+
+// maxKits is how many bytes of blocks of app instances a page is shown with. What
+// is more is left out: no answer is as large as all that somebody can install.
+const maxKits = 4 << 20
 
 // kitsOf returns the blocks of a workspace, under no name, and those of its app
 // instances.
@@ -94,11 +83,15 @@ func kitsOf(ctx context.Context, d Deps, id string) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	kits := []any{kit("", own)}
+	kits, room := []any{kit("", own)}, maxKits
 	for _, in := range instances {
-		blocks, err := blocksAt(ctx, d, in.workspaceID, in.revision)
+		app, err := d.Shelf.Read(ctx, in.workspaceID, in.revision)
 		if err != nil {
 			return nil, err
+		}
+		blocks, _ := app.Index.Get("blocks")
+		if room -= app.BlockBytes; room < 0 {
+			blocks = nil
 		}
 		kits = append(kits, kit(in.slug, blocks))
 	}
@@ -123,28 +116,16 @@ func instancesOf(rd projections.Reader, id string) (found []installed, err error
 		if off, _ := nature.About.Get("disabled"); off == true {
 			return true, nil
 		}
-		app, ok, err := projections.Apps{}.Get(rd, nature.About.Text("appSlug"))
-		if err != nil || !ok {
-			return err == nil, err
+		app, revision, err := projections.Apps{}.Edition(rd, nature.About.Text("appSlug"), nature.About.Text("appVersion"))
+		if err != nil {
+			return false, err
 		}
-		version := nature.About.Text("appVersion")
-		at := slices.IndexFunc(app.Versions, func(v projections.AppVersion) bool { return version == "" || v.Name == version })
-		if at >= 0 {
-			found = append(found, installed{item.Slug(), app.WorkspaceID, app.Versions[at].Revision})
+		if revision != 0 {
+			found = append(found, installed{item.Slug(), app.WorkspaceID, revision})
 		}
 		return true, nil
 	})
 	return found, err
-}
-
-// blocksAt returns the blocks that a workspace had.
-func blocksAt(ctx context.Context, d Deps, id string, revision uint64) (any, error) {
-	index, err := indexAt(ctx, d, id, revision)
-	if err != nil {
-		return nil, err
-	}
-	blocks, _ := index.Get("blocks")
-	return blocks, nil
 }
 
 // indexAt returns the index document that a workspace had, without secrets.

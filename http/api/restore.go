@@ -80,10 +80,16 @@ func restoreWorkspace(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		o := content.RestoreOptions{DryRun: dry || in.DryRun, Secure: gateway.GrantFrom(r.Context()).Rights.Allows("manage_security", "workspaces", nil)}
+		o := restoreOptions(d, r, dry || in.DryRun)
 		result, err := d.Content.Restore(r.Context(), workspaceID(r), seq, from, o)
 		return restored(d, r, result, err)
 	}
+}
+
+// restoreOptions lets a restoration do what the caller may.
+func restoreOptions(d Deps, r *http.Request, dry bool) content.RestoreOptions {
+	judge := judgeOf(d, r)
+	return content.RestoreOptions{DryRun: dry, Secure: judge.rights.Allows("manage_security", "workspaces", nil), Judge: judge}
 }
 
 // restoreBody says what to go back to.
@@ -108,7 +114,8 @@ func (in restoreBody) moment(d Deps, r *http.Request) (seq uint64, from workspac
 	case given > 1:
 		return 0, from, refuseField("seq", "give exactly one of seq, at and version")
 	case in.Version != nil:
-		return 0, from, noVersion(*in.Version)
+		seq, err = versionSeq(d, r, *in.Version)
+		return seq, workspace.From{Version: *in.Version}, err
 	case in.Seq.given:
 		seq, err = in.Seq.number()
 		return seq, workspace.From{Seq: domain.At(domain.State, seq).Token()}, err
@@ -121,7 +128,7 @@ func (in restoreBody) moment(d Deps, r *http.Request) (seq uint64, from workspac
 		return 0, from, err
 	}
 	m, err := d.momentBy(r, at)
-	return m.seq, workspace.From{At: at.UTC().Format(timestamp)}, err
+	return m.seq, workspace.From{At: at.UTC().Format(domain.Timestamp)}, err
 }
 
 // upToDate waits until the read model has what the log has: a write may be about
@@ -154,7 +161,7 @@ func undoChange(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		o := content.RestoreOptions{DryRun: dry, Secure: gateway.GrantFrom(r.Context()).Rights.Allows("manage_security", "workspaces", nil)}
+		o := restoreOptions(d, r, dry)
 		result, err := d.Content.Undo(r.Context(), workspaceID(r), seq, o)
 		return restored(d, r, result, err)
 	}

@@ -68,20 +68,16 @@ func createWorkspace(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		if dry, err := dryRun(r); dry || err != nil {
-			return checked(), err
-		}
-		settings, err := workspace.FromIndex(in.doc)
+		dry, err := dryRun(r)
 		if err != nil {
 			return nil, err
 		}
-		if domains, given := in.doc.Get("customDomains"); given {
-			if settings.CustomDomains, err = hosts(domains); err != nil {
-				return nil, err
-			}
+		settings, err := newSettings(in.doc)
+		if dry {
+			return in.judged(cmp.Or(err, tryNew(settings)))
 		}
-		if _, given := in.doc.Get("repositories"); given {
-			return nil, refuseField("repositories", "are added to a workspace once it is there")
+		if err != nil {
+			return nil, err
 		}
 		made, err := d.Workspaces.Create(r.Context(), settings)
 		if err != nil {
@@ -91,6 +87,18 @@ func createWorkspace(d Deps) gateway.HandlerFunc {
 		body, err := madeAnswer(d, r, made)
 		return gateway.Created(body, location), err
 	}
+}
+
+// newSettings are those of a new workspace.
+func newSettings(doc *document.Map) (workspace.Settings, error) {
+	settings, err := workspace.FromIndex(doc)
+	if domains, given := doc.Get("customDomains"); given && err == nil {
+		settings.CustomDomains, err = hosts(domains)
+	}
+	if _, given := doc.Get("repositories"); given && err == nil {
+		err = refuseField("repositories", "are added to a workspace once it is there")
+	}
+	return settings, err
 }
 
 // hosts reads a list of domains.
@@ -226,10 +234,14 @@ func updateWorkspace(d Deps) gateway.HandlerFunc {
 		if err := mayChange(d, r, id, in.doc); err != nil {
 			return nil, err
 		}
-		if dry, err := dryRun(r); dry || err != nil {
-			return checked(), err
+		dry, err := dryRun(r)
+		if err != nil {
+			return nil, err
 		}
-		changed, err := d.Workspaces.Update(r.Context(), id, in.doc, ifMatch(r))
+		if dry {
+			return in.judged(cmp.Or(trySettings(r.Context(), d, id, in.doc), d.Repositories.Check(r.Context(), id, in.doc)))
+		}
+		changed, err := d.update(r.Context(), id, in.doc, ifMatch(r))
 		if domain.CodeOf(err) == domain.CodeNotFound {
 			return nil, noWorkspace(id)
 		}
@@ -245,34 +257,6 @@ func updateWorkspace(d Deps) gateway.HandlerFunc {
 
 // takesMore are fields that take more than update.
 var takesMore = map[string]string{"repositories": "manage_repositories", "customDomains": "manage_security", "allowUnsecurePages": "manage_security"}
-
-// mayChange asks for the right to change the fields of a patch, those that it
-// leaves as they are excepted.
-func mayChange(d Deps, r *http.Request, id string, patch *document.Map) error {
-	rights := gateway.GrantFrom(r.Context()).Rights
-	var now *document.Map
-	err := d.ReadModel.View(func(rd projections.Reader) (err error) {
-		now, _, err = projections.Workspaces{}.Settings(rd, id)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	var fields []string
-	for key, v := range patch.All() {
-		before, _ := now.Get(key)
-		if document.Equal(before, v) {
-			continue
-		}
-		fields = append(fields, key)
-		if action := takesMore[key]; action != "" {
-			if err := rights.Check(action, "workspaces", nil); err != nil {
-				return err
-			}
-		}
-	}
-	return rights.Check("update", "workspaces", nil, fields...)
-}
 
 // workspaceID is the id in the path, resolved when the path has a slug.
 func workspaceID(r *http.Request) string {

@@ -31,7 +31,7 @@ type Caller struct {
 	Anonymous bool
 
 	Expires     time.Time         // when the credential ends; zero: never
-	Principal   *access.Principal // who the evaluator takes them for; nil: what is known from here
+	Principal   *access.Principal // see Identity; nil: what is known from here
 	WorkspaceID string            // calling workspace of a runtime token
 	AuthData    string            // handed on in x-svc-auth-data when set
 	MFAPending  bool              // the session still owes its second factor
@@ -44,6 +44,14 @@ func (c Caller) Actor() string {
 		return "key:" + c.KeyID
 	}
 	return c.UserID
+}
+
+// Identity is who the evaluator takes the caller for.
+func (c Caller) Identity() access.Principal {
+	if c.Principal == nil {
+		return access.Principal{UserID: c.UserID, SessionID: c.SessionID, Super: c.Super}
+	}
+	return *c.Principal
 }
 
 func (c Caller) byAccessToken() bool { return strings.HasPrefix(c.SessionID, "at:") }

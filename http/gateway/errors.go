@@ -81,6 +81,13 @@ func RefuseStatus(status int, format string, args ...any) *Refusal {
 	return &Refusal{Status: status, Header: http.Header{}, Err: err}
 }
 
+// RefuseWith returns a refusal of the domain with a header beside its answer.
+func RefuseWith(err *domain.Error, key, value string) *Refusal {
+	e := &Refusal{Status: statusOf(err), Header: http.Header{}, Err: err}
+	e.Header.Set(key, value)
+	return e
+}
+
 // Error implements error.
 func (e *Refusal) Error() string { return fmt.Sprintf("%d %s", e.Status, e.Err) }
 

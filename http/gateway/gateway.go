@@ -32,6 +32,7 @@ type Options struct {
 	Known         func() domain.Position            // what this node knows to be in the logs, for writes that changed nothing; nil: they tell no position
 	WriteGate     func() error                      // nil: always open
 	Idempotency   IdempotencyStore                  // nil: nothing is replayed
+	SeedKey       []byte                            // the same on all nodes: whoever lacks it cannot work out the ids of requests with an Idempotency-Key; nil: anybody can
 	Limiter       Limiter                           // nil: this node counts alone
 	Failures      ErrorRecorder                     // nil: errors are not recorded
 
@@ -73,7 +74,7 @@ func New(opts Options) (*Gateway, error) {
 	if err := opts.check(); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	g := &Gateway{opts: opts, once: newOnceOnly(opts.Idempotency, opts.Log, holder{opts.Host.Replica, opts.NewID()})}
+	g := &Gateway{opts: opts, once: newOnceOnly(opts.Idempotency, opts.SeedKey, opts.Log, holder{opts.Host.Replica, opts.NewID()})}
 	var errs [4]error
 	var compress func(http.Handler) http.HandlerFunc
 	g.router, errs[0] = newRouter(opts.Routes)

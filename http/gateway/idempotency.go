@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -62,6 +63,7 @@ func (h holder) outlived(by holder) bool { return h.Node != "" && h.Node == by.N
 // with the first successful answer.
 type onceOnly struct {
 	store IdempotencyStore
+	key   []byte // of seeds
 	log   *slog.Logger
 	self  holder
 
@@ -69,8 +71,8 @@ type onceOnly struct {
 	flights map[string]chan struct{} // keys at work on this node
 }
 
-func newOnceOnly(store IdempotencyStore, log *slog.Logger, self holder) *onceOnly {
-	return &onceOnly{store: store, log: log, self: self, flights: map[string]chan struct{}{}}
+func newOnceOnly(store IdempotencyStore, key []byte, log *slog.Logger, self holder) *onceOnly {
+	return &onceOnly{store: store, key: key, log: log, self: self, flights: map[string]chan struct{}{}}
 }
 
 // claim is one request's hold on its key.
@@ -97,12 +99,20 @@ func (o *onceOnly) wrap(work task) task {
 		if err != nil {
 			return nil, err
 		}
-		ex.command.Seed = c.key + "/" + c.print
+		ex.command.Seed = o.seed(c)
 		if o.store == nil {
 			return work(r)
 		}
 		return o.run(r, c, work)
 	}
+}
+
+// seed is what the ids of a request are drawn from: the same for its repetition,
+// on any node, and known to nobody outside.
+func (o *onceOnly) seed(c claim) string {
+	mac := hmac.New(sha256.New, o.key)
+	mac.Write([]byte(c.key + "/" + c.print))
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
 func isKey(key string) bool {

@@ -270,6 +270,17 @@ func TestTheSeedOfIDs(t *testing.T) {
 	require.Equal(t, `""`, w.do("POST", "/x", "{}").body)
 }
 
+func TestASeedTakesTheKeyOfTheService(t *testing.T) {
+	seed := func(key string) string {
+		w := start(t, gateway.Options{SeedKey: []byte(key), Routes: []gateway.Route{
+			post("/x", func(r *http.Request) (any, error) { return commands.RequestFrom(r.Context()).Seed, nil }),
+		}})
+		return w.do("POST", "/x", "{}", "Idempotency-Key", "a").body
+	}
+	require.Equal(t, seed("one"), seed("one"), "on every node, and after a restart")
+	require.NotEqual(t, seed("one"), seed("two"))
+}
+
 func TestAStoreThatIsDownRefusesTheWrite(t *testing.T) {
 	var calls atomic.Int64
 	w := onceOnly(t, &shelf{broken: true}, counting(&calls))

@@ -68,16 +68,6 @@ func (q *Query) fault(code domain.Code, name, message string) {
 // Has reports whether the parameter was sent at all.
 func (q *Query) Has(name string) bool { return q.values.Has(name) }
 
-// Unsupported faults the parameters that are planned, but not understood yet:
-// ignoring them would answer another question.
-func (q *Query) Unsupported(names ...string) {
-	for _, name := range names {
-		if q.Has(name) {
-			q.fault(domain.CodeInvalidParameter, name, "is not supported yet")
-		}
-	}
-}
-
 // Text returns the parameter, or "". Sent twice it is a fault.
 func (q *Query) Text(name string) string {
 	if len(q.values[name]) > 1 {

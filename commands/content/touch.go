@@ -1,0 +1,133 @@
+package content
+
+import (
+	"context"
+	"math"
+
+	"svc/domain/document"
+	"svc/domain/workspace"
+)
+
+// Touch is one document that a plan adds, changes or removes.
+type Touch struct {
+	Path   string         // where it is now; of a new one, where it will be
+	Item   workspace.Item // as it is now; zero when it is new
+	Before *document.Map  // nil: it is new
+	After  *document.Map  // nil: it is removed
+	Sent   bool           // the caller named it, not the history or the workspace
+}
+
+// Judge says what the caller of an import, a restoration or an undoing may do to
+// single documents: what they may do to each by itself, and no more.
+type Judge interface {
+	// May refuses a document that the caller may not touch so.
+	May(t Touch) error
+	// MayShare tells whether the caller may make a page public, or stop it.
+	MayShare(t Touch) (bool, error)
+	// MayInstall tells whether the caller may read an app.
+	MayInstall(ctx context.Context, appSlug string) (bool, error)
+}
+
+// owning is the judge of somebody who makes a workspace: everything in it is
+// theirs, but for the apps that it installs.
+type owning struct{ Judge }
+
+// May implements Judge.
+func (owning) May(Touch) error { return nil }
+
+// MayShare implements Judge.
+func (owning) MayShare(Touch) (bool, error) { return true, nil }
+
+// judged refuses a plan that touches what the caller may not: the first such
+// document is named, if the caller may know of it.
+func (c *Content) judged(ctx context.Context, p plan, judge Judge) error {
+	if judge == nil {
+		return nil
+	}
+	if len(p.of.Items) > 0 { // what the plan was made on must be there to be read
+		if _, err := c.Library.At(ctx, p.of.ID, math.MaxUint64); err != nil {
+			return err
+		}
+	}
+	if p.to.Settings != nil {
+		if err := judge.May(Touch{Path: "index", Before: p.of.Settings.Index(), After: p.to.Settings.Index(), Sent: true}); err != nil {
+			return err
+		}
+	}
+	for _, e := range p.to.Entries {
+		from := e.Path
+		if e.From != "" {
+			from = e.From
+		}
+		if err := c.judgedAt(ctx, p, judge, from, p.docs[e.Path]); err != nil {
+			return err
+		}
+	}
+	for _, path := range p.to.Deleted {
+		if err := c.judgedAt(ctx, p, judge, path, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judgedAt judges what becomes of the document at a path.
+func (c *Content) judgedAt(ctx context.Context, p plan, judge Judge, path string, after *document.Map) error {
+	t := Touch{Path: path, After: after, Sent: after != nil && p.sources[path] != ""}
+	var exists bool
+	if t.Item, exists = p.of.Items[path]; exists {
+		var err error
+		if t.Before, err = c.Library.Document(ctx, p.of.ID, Ref{Hash: t.Item.Hash}); err != nil {
+			return err
+		}
+	}
+	return judge.May(t)
+}
+
+// unshared returns a page as it may become: whoever may not share it neither makes
+// it public nor stops that. from is where the page is now.
+func (p *plan) unshared(judge Judge, path, from string, doc *document.Map) (*document.Map, error) {
+	before := p.of.Items[from]
+	wanted, _ := boolOf(doc, "public")
+	if judge == nil || wanted == before.Public {
+		return doc, nil
+	}
+	may, err := judge.MayShare(Touch{Path: from, Item: before, After: doc})
+	if err != nil || may {
+		return doc, err
+	}
+	p.warn("security_excluded", path, "whether a page is public takes manage_permissions: it was left as it is")
+	if doc = doc.Copy(); !before.Public {
+		doc.Delete("public")
+		return doc, nil
+	}
+	doc.Set("public", true)
+	return doc, nil
+}
+
+// hidden reports whether an instance is one of an app that the caller may not
+// read, and that the workspace does not use yet: it is left out, and told of as
+// one of an app that does not exist.
+func (p *plan) hidden(ctx context.Context, judge Judge, path string, doc *document.Map) (bool, error) {
+	app := doc.Text("appSlug")
+	if judge == nil || p.uses(app) {
+		return false, nil
+	}
+	may, err := judge.MayInstall(ctx, app)
+	if err != nil || may {
+		return false, err
+	}
+	p.fail("app_missing", path, noSuchApp)
+	return true, nil
+}
+
+// uses reports whether the workspace has an instance of an app.
+func (p *plan) uses(app string) bool {
+	if p.apps == nil {
+		p.apps = map[string]bool{}
+		for _, item := range p.of.Items {
+			p.apps[item.App] = true
+		}
+	}
+	return p.apps[app]
+}
