@@ -27,7 +27,7 @@ type Engine struct {
 	host      domain.Host
 	log       *slog.Logger
 	cache     *otter.Cache[domain.StreamID, any] // of *folded[S]
-	turns     turns
+	turns     Turns[domain.StreamID]
 }
 
 // EngineOptions configure an Engine; only Store is required.

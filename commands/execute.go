@@ -60,7 +60,7 @@ func Execute[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], i
 // it takes or gives up are recorded together or not at all. A name that is taken
 // is refused as one that exists already.
 func ExecuteNaming[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, cmd C, names func(S) []Name, pre ...Precondition[S]) (Execution[S], error) {
-	leave, err := e.turns.take(ctx, id)
+	leave, err := e.turns.Take(ctx, id)
 	if err != nil {
 		return Execution[S]{}, err
 	}

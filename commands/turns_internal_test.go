@@ -12,13 +12,13 @@ import (
 
 func TestCommandsOfOneAggregateTakeTurns(t *testing.T) {
 	t.Parallel()
-	var queue turns
+	var queue Turns[domain.StreamID]
 	id, other := domain.StreamID{Scope: "w", Kind: "k", ID: "1"}, domain.StreamID{Scope: "w", Kind: "k", ID: "2"}
 	count := 0 // the race detector watches it
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			leave, err := queue.take(t.Context(), id)
+			leave, err := queue.Take(t.Context(), id)
 			if err == nil {
 				count++
 				leave()
@@ -28,13 +28,13 @@ func TestCommandsOfOneAggregateTakeTurns(t *testing.T) {
 	all.Wait()
 	require.Equal(t, 100, count)
 
-	leave, err := queue.take(t.Context(), id)
+	leave, err := queue.Take(t.Context(), id)
 	require.NoError(t, err)
-	elsewhere, err := queue.take(t.Context(), other)
+	elsewhere, err := queue.Take(t.Context(), other)
 	require.NoError(t, err, "another aggregate does not wait")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = queue.take(ctx, id)
+	_, err = queue.Take(ctx, id)
 	require.ErrorIs(t, err, context.Canceled)
 	leave()
 	elsewhere()

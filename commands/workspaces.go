@@ -62,20 +62,20 @@ func (w Workspaces) Create(ctx context.Context, settings workspace.Settings) (Wo
 }
 
 // Make is Create with content. An id that is given must never have been used.
-func (w Workspaces) Make(ctx context.Context, make workspace.Create) (Workspace, error) {
-	if make.ID == "" {
-		make.ID = newShortID(ctx, 7)
+func (w Workspaces) Make(ctx context.Context, create workspace.Create) (Workspace, error) {
+	if create.ID == "" {
+		create.ID = NewID(ctx, 7)
 	}
-	make.Owner = RequestFrom(ctx).Meta.UserID
-	if make.Settings.Slug != "" {
-		if err := checkSlug(make.Settings.Slug); err != nil {
+	create.Owner = RequestFrom(ctx).Meta.UserID
+	if create.Settings.Slug != "" {
+		if err := checkSlug(create.Settings.Slug); err != nil {
 			return Workspace{}, err
 		}
-		return w.execute(ctx, make.ID, make)
+		return w.Execute(ctx, create.ID, create)
 	}
 	for attempt := 1; ; attempt++ {
-		make.Settings.Slug = slug.Generate(randomFor(ctx))
-		made, err := w.execute(ctx, make.ID, make)
+		create.Settings.Slug = slug.Generate(randomFor(ctx))
+		made, err := w.Execute(ctx, create.ID, create)
 		refusal, ok := errors.AsType[*domain.Error](err)
 		if !ok || refusal.Code != domain.CodeAlreadyExists || refusal.Details["field"] != slugName || attempt == generated {
 			return made, err
@@ -89,6 +89,12 @@ const (
 	slugName   = "slug"
 	domainName = "customDomains"
 )
+
+// HolderOf returns the id of the workspace that has a slug, "" when nobody has it.
+func (w Workspaces) HolderOf(ctx context.Context, slug string) (string, error) {
+	holder, err := Holder(ctx, w.Engine, Name{slugName, slug})
+	return holder[strings.LastIndex(holder, "/")+1:], err
+}
 
 func checkSlug(s string) error {
 	if wrong := slug.CheckWorkspace(s); wrong != "" {
@@ -114,7 +120,13 @@ func namesOf(s workspace.State) (names []Name) {
 // Update changes settings of a workspace: what patch names, null removes.
 // ifMatch, when not empty, is the ETag the caller saw.
 func (w Workspaces) Update(ctx context.Context, id string, patch *document.Map, ifMatch string) (Workspace, error) {
-	if s, ok := patch.Get("slug"); ok {
+	return w.UpdateWith(ctx, id, workspace.Update{Patch: patch}, ifMatch)
+}
+
+// UpdateWith is Update with credentials of repositories, which belong to a state
+// that the preconditions know.
+func (w Workspaces) UpdateWith(ctx context.Context, id string, change workspace.Update, ifMatch string, pre ...Precondition[workspace.State]) (Workspace, error) {
+	if s, ok := change.Patch.Get("slug"); ok {
 		text, _ := s.(string)
 		if id == domain.Platform && text != domain.Platform {
 			return Workspace{}, domain.Refuse(domain.CodeConflict, "the platform workspace keeps its slug").Reason("protected")
@@ -123,36 +135,51 @@ func (w Workspaces) Update(ctx context.Context, id string, patch *document.Map, 
 			return Workspace{}, err
 		}
 	}
-	return w.write(ctx, id, workspace.Update{Patch: patch}, matches(ifMatch, settingsRevision))
+	pre = append(pre, Matches(ifMatch, settingsRevision))
+	if aside(change.Patch) {
+		return w.Execute(ctx, id, change, pre...) // so that a password can be mended while a conflict waits
+	}
+	return w.Write(ctx, id, change, pre...)
+}
+
+// aside reports whether a patch changes nothing that a lock guards: where the
+// workspace runs is no content.
+func aside(patch *document.Map) bool {
+	for key := range patch.All() {
+		if key != "repositories" && key != domainName {
+			return false
+		}
+	}
+	return patch.Len() > 0
 }
 
 func settingsRevision(s workspace.State) uint64 { return s.Revision }
 
 // PutBlock sets a block of a workspace; nil removes it.
 func (w Workspaces) PutBlock(ctx context.Context, id, slug string, block *document.Map, ifMatch string) (Workspace, error) {
-	return w.write(ctx, id, workspace.PutBlock{Slug: slug, Block: block}, matches(ifMatch, settingsRevision))
+	return w.Write(ctx, id, workspace.PutBlock{Slug: slug, Block: block}, Matches(ifMatch, settingsRevision))
 }
 
 // Secure replaces the security document of a workspace; source is how it was
 // written. ifMatch, when not empty, is the ETag the caller saw.
 func (w Workspaces) Secure(ctx context.Context, id string, security access.Security, source *document.Map, ifMatch string) (Workspace, error) {
-	return w.write(ctx, id, workspace.Secure{Security: security, Source: source},
-		matches(ifMatch, func(s workspace.State) uint64 { return s.SecurityRevision }))
+	return w.Write(ctx, id, workspace.Secure{Security: security, Source: source},
+		Matches(ifMatch, func(s workspace.State) uint64 { return s.SecurityRevision }))
 }
 
 // Share shares a workspace with a target.
 func (w Workspaces) Share(ctx context.Context, id string, entry access.Share) (Workspace, error) {
-	return w.execute(ctx, id, workspace.Share{Entry: entry})
+	return w.Execute(ctx, id, workspace.Share{Entry: entry})
 }
 
 // Unshare stops sharing a workspace with a target, named as paths name it.
 func (w Workspaces) Unshare(ctx context.Context, id, target string) (Workspace, error) {
-	return w.execute(ctx, id, workspace.Unshare{Target: target})
+	return w.Execute(ctx, id, workspace.Unshare{Target: target})
 }
 
 // Delete deletes a workspace. Until the delay is over it can be brought back.
 func (w Workspaces) Delete(ctx context.Context, id, ifMatch string) (Workspace, error) {
-	return w.write(ctx, id, workspace.Delete{Now: w.Now(), Keeps: w.deletionDelay()}, matches(ifMatch, settingsRevision))
+	return w.Write(ctx, id, workspace.Delete{Now: w.Now(), Keeps: w.deletionDelay()}, Matches(ifMatch, settingsRevision))
 }
 
 // Undelete brings a workspace back, under another slug when one is given.
@@ -162,32 +189,27 @@ func (w Workspaces) Undelete(ctx context.Context, id, slug string) (Workspace, e
 			return Workspace{}, err
 		}
 	}
-	return w.execute(ctx, id, workspace.Undelete{Slug: slug, Now: w.Now()})
+	return w.Execute(ctx, id, workspace.Undelete{Slug: slug, Now: w.Now()})
 }
 
 // Lock locks a workspace by hand.
 func (w Workspaces) Lock(ctx context.Context, id, reason string) (Workspace, error) {
-	return w.execute(ctx, id, workspace.TakeLock{Reason: reason, By: RequestFrom(ctx).Meta.UserID, Now: w.Now(), Timeout: w.LockFor()})
+	return w.Execute(ctx, id, workspace.TakeLock{Reason: reason, By: RequestFrom(ctx).Meta.UserID, Now: w.Now(), Timeout: w.LockFor()})
 }
 
 // Unlock takes any lock of a workspace away.
 func (w Workspaces) Unlock(ctx context.Context, id string) (Workspace, error) {
-	return w.execute(ctx, id, workspace.Clear{})
+	return w.Execute(ctx, id, workspace.Clear{})
 }
 
 // Expire records that the lock of a workspace has run out, if it has.
 func (w Workspaces) Expire(ctx context.Context, id string) (Workspace, error) {
-	return w.execute(ctx, id, workspace.Expire{Now: w.Now()})
+	return w.Execute(ctx, id, workspace.Expire{Now: w.Now()})
 }
 
 // SetSecrets sets and removes secrets, sealed already.
 func (w Workspaces) SetSecrets(ctx context.Context, id string, change workspace.SetSecrets) (Workspace, error) {
-	return w.execute(ctx, id, change)
-}
-
-// Write runs a command that changes content: not while a lock forbids it.
-func (w Workspaces) Write(ctx context.Context, id string, cmd workspace.Command, pre ...Precondition[workspace.State]) (Workspace, error) {
-	return w.write(ctx, id, cmd, pre...)
+	return w.Execute(ctx, id, change)
 }
 
 // Get returns a workspace as the log has it now.
@@ -195,29 +217,26 @@ func (w Workspaces) Get(ctx context.Context, id string) (Workspace, error) {
 	return Current(ctx, w.Engine, workspace.Decider, workspace.Stream(id))
 }
 
-func (w Workspaces) write(ctx context.Context, id string, cmd workspace.Command, pre ...Precondition[workspace.State]) (Workspace, error) {
+// Write runs a command that changes content: not while a lock forbids it.
+func (w Workspaces) Write(ctx context.Context, id string, cmd workspace.Command, pre ...Precondition[workspace.State]) (Workspace, error) {
 	unlocked := func(s workspace.State) error {
 		if s.ID == "" || s.Deleted != nil {
 			return nil // the decision itself has the word
 		}
 		return workspace.CheckContent(s, w.Now())
 	}
-	return w.execute(ctx, id, cmd, append([]Precondition[workspace.State]{unlocked}, pre...)...)
+	return w.Execute(ctx, id, cmd, append([]Precondition[workspace.State]{unlocked}, pre...)...)
 }
 
 // Execute runs a command on a workspace, whatever lock there is.
 func (w Workspaces) Execute(ctx context.Context, id string, cmd workspace.Command, pre ...Precondition[workspace.State]) (Workspace, error) {
-	return w.execute(ctx, id, cmd, pre...)
-}
-
-func (w Workspaces) execute(ctx context.Context, id string, cmd workspace.Command, pre ...Precondition[workspace.State]) (Workspace, error) {
 	return ExecuteNaming(ctx, w.Engine, workspace.Decider, workspace.Stream(id), cmd, namesOf, pre...)
 }
 
 // EnsurePlatform makes the workspace where platform-wide events are recorded.
 // Every node asks for it at start; the log lets one of them make it.
 func (w Workspaces) EnsurePlatform(ctx context.Context) error {
-	_, err := w.execute(ctx, domain.Platform, workspace.Create{ID: domain.Platform, Settings: workspace.Settings{Name: "Platform", Slug: domain.Platform}})
+	_, err := w.Execute(ctx, domain.Platform, workspace.Create{ID: domain.Platform, Settings: workspace.Settings{Name: "Platform", Slug: domain.Platform}})
 	if err != nil {
 		return fmt.Errorf("make the platform workspace: %w", err)
 	}
@@ -237,10 +256,6 @@ func ItemRevision(path string) func(workspace.State) uint64 {
 // not exist the decision itself has the word. What follows a dot in a tag tells
 // of more than the object and does not count.
 func Matches[S any](ifMatch string, revision func(S) uint64) Precondition[S] {
-	return matches(ifMatch, revision)
-}
-
-func matches[S any](ifMatch string, revision func(S) uint64) Precondition[S] {
 	return func(state S) error {
 		current := revision(state)
 		if ifMatch == "" || ifMatch == "*" || current == 0 {

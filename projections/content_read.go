@@ -39,14 +39,7 @@ func (c Content) Body(r Reader, id, hash string) (body []byte, ok bool, err erro
 
 // Nature returns what follows from the document with a hash.
 func (c Content) Nature(r Reader, id, hash string) (n Nature, err error) {
-	value, ok, err := r.Get(c, scoped('n', id, []byte(hash)))
-	if err != nil {
-		return n, err
-	}
-	if !ok {
-		return n, fmt.Errorf("nothing is known of document %s of workspace %s", hash, id)
-	}
-	return n, json.Unmarshal(value, &n)
+	return n, c.readNature(r, id, hash, &n)
 }
 
 // NatureText is a Nature as it is stored.
@@ -58,14 +51,18 @@ type NatureText struct {
 
 // NatureText is Nature for those who hand it on unread.
 func (c Content) NatureText(r Reader, id, hash string) (n NatureText, err error) {
+	return n, c.readNature(r, id, hash, &n)
+}
+
+func (c Content) readNature(r Reader, id, hash string, into any) error {
 	value, ok, err := r.Get(c, scoped('n', id, []byte(hash)))
 	if err != nil {
-		return n, err
+		return err
 	}
 	if !ok {
-		return n, fmt.Errorf("nothing is known of document %s of workspace %s", hash, id)
+		return fmt.Errorf("nothing is known of document %s of workspace %s", hash, id)
 	}
-	return n, json.Unmarshal(value, &n)
+	return json.Unmarshal(value, into)
 }
 
 // Audit returns when a change was made and by whom.

@@ -221,7 +221,7 @@ func TestDirtyFollowsTheRevisionThatWasPushed(t *testing.T) {
 	}
 	require.True(t, dirty(), "a new workspace is nowhere else")
 	snapshotAt := h.tell(t, workspace.AutomationCreated{Entry: page("automations/a", "1")})
-	version := workspace.Version{Name: "v1", RepositoryID: "origin", ContentRevision: snapshotAt}
+	version := workspace.Version{Name: "v1", Repository: &workspace.RepositoryRef{ID: "origin"}, ContentRevision: snapshotAt}
 	h.tell(t, workspace.Published{Version: version, Synced: snapshotAt})
 	require.False(t, dirty())
 	again := h.tell(t, workspace.AutomationUpdated{Entry: page("automations/a", "2")})
@@ -234,6 +234,11 @@ func TestDirtyFollowsTheRevisionThatWasPushed(t *testing.T) {
 	h.tell(t, workspace.Locked{Reason: "manual", Epoch: 1})
 	h.tell(t, workspace.Published{Version: version, Synced: h.last})
 	require.False(t, dirty())
+	h.tell(t, workspace.AutomationUpdated{Entry: page("automations/a", "4")})
+	h.tell(t, workspace.Imported{Sync: &workspace.Integration{RepositoryID: "origin"}})
+	require.True(t, dirty(), "what is here was merged with what is there")
+	h.tell(t, workspace.Imported{Sync: &workspace.Integration{RepositoryID: "origin", Clean: true}})
+	require.False(t, dirty(), "a pull found the same there")
 }
 
 // A page of another workspace with the same id takes nothing from this one.

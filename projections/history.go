@@ -8,6 +8,7 @@ import (
 
 	"svc/domain"
 	"svc/domain/document"
+	"svc/domain/operation"
 	"svc/domain/workspace"
 )
 
@@ -54,7 +55,7 @@ type Manifest map[string]Ref
 const wholeEvery = 64
 
 // Name implements Projection.
-func (History) Name() string { return "history.1" }
+func (History) Name() string { return "history.2" }
 
 // Log implements Projection.
 func (History) Log() domain.Log { return domain.State }
@@ -62,7 +63,8 @@ func (History) Log() domain.Log { return domain.State }
 // hidden are events that are means to an end.
 func hidden(ev domain.Event) bool {
 	switch ev.(type) {
-	case workspace.Staged, domain.Sealed, domain.Void, domain.Unknown:
+	case workspace.Staged, workspace.Marked, workspace.Intended, domain.Sealed, domain.Void, domain.Unknown,
+		operation.Started, operation.Progress, operation.CancelRequested, operation.Resumed, operation.Ended:
 		return true
 	}
 	return strings.HasPrefix(ev.EventType(), "names.")

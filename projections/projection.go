@@ -28,6 +28,8 @@ func Table() []Projection {
 		Content{},
 		History{},
 		Secrets{},
+		Versions{},
+		Operations{},
 		Apps{},
 		Files{},
 		Sessions{},

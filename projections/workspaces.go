@@ -88,10 +88,7 @@ type WriteLock struct {
 	Operation *workspace.Operation `json:"operation,omitempty"`
 }
 
-// timestamp is the form of times in documents.
-const timestamp = "2006-01-02T15:04:05.000Z"
-
-func stamp(t time.Time) string { return t.UTC().Format(timestamp) }
+func stamp(t time.Time) string { return t.UTC().Format(domain.Timestamp) }
 
 // LockOf returns a lock in the form of the API.
 func LockOf(l *workspace.Lock) *WriteLock {
@@ -106,7 +103,7 @@ func LockOf(l *workspace.Lock) *WriteLock {
 }
 
 // Name implements Projection.
-func (Workspaces) Name() string { return "workspaces.4" }
+func (Workspaces) Name() string { return "workspaces.5" }
 
 // Log implements Projection.
 func (Workspaces) Log() domain.Log { return domain.State }
@@ -130,6 +127,8 @@ func (w Workspaces) Apply(tx Tx, ev domain.Recorded) error {
 		return w.change(tx, ev, delta, content, func(r *Record) { r.Deleted = nil })
 	case workspace.Published:
 		return w.change(tx, ev, delta, content, func(r *Record) { published(r, e) })
+	case workspace.Imported:
+		return w.change(tx, ev, delta, content, func(r *Record) { pulled(r, ev, e.Sync) })
 	}
 	if _, isShare := ev.Data.(workspace.Shared); isShare || content || delta.Settings != nil || isUnshare(ev.Data) {
 		return w.change(tx, ev, delta, content, func(*Record) {})
@@ -150,9 +149,27 @@ func published(r *Record, e workspace.Published) {
 	if e.Synced == 0 {
 		return // a native version says nothing about the outside
 	}
-	r.Synced = max(r.Synced, e.Synced)
+	if r.Synced = max(r.Synced, e.Synced); e.Base == nil {
+		return // something else came after it
+	}
 	r.Dynamic.LastPush = &Sync{
-		Version: e.Version.Name, CreatedAt: stamp(e.Version.CreatedAt), CreatedBy: e.Version.CreatedBy, RepositoryID: e.Version.RepositoryID,
+		Version: e.Version.Name, CreatedAt: stamp(e.Version.CreatedAt), CreatedBy: e.Version.CreatedBy, RepositoryID: e.Version.Repository.ID,
+	}
+}
+
+// pulled notes what a pull says: that what it brought is in a repository, and that
+// it brought all of it.
+func pulled(r *Record, ev domain.Recorded, s *workspace.Integration) {
+	if s == nil {
+		return
+	}
+	if s.Clean {
+		r.Synced = ev.Seq
+	}
+	if s.Pulled != nil {
+		r.Dynamic.LastPull = &Sync{
+			Version: s.Pulled.Version, Digest: s.Pulled.Digest, CreatedAt: stamp(ev.At), CreatedBy: ev.Meta.UserID, RepositoryID: s.RepositoryID,
+		}
 	}
 }
 
@@ -258,7 +275,7 @@ func foundBy(r Record) map[string][]byte {
 		keys["h"+host] = []byte(r.ID)
 	}
 	if lock := r.Dynamic.WriteLock; lock != nil && lock.ExpiresAt != "" {
-		if until, err := time.Parse(timestamp, lock.ExpiresAt); err == nil {
+		if until, err := time.Parse(domain.Timestamp, lock.ExpiresAt); err == nil {
 			keys[string(updateKey('l', uint64(until.UnixMilli()), r.ID))] = nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"svc/domain/file"
 	"svc/domain/keyring"
 	"svc/domain/name"
+	"svc/domain/operation"
 	"svc/domain/session"
 	"svc/domain/user"
 	"svc/domain/workspace"
@@ -53,6 +54,14 @@ func Table() []domain.Fact {
 		domain.Describe[workspace.Locked](domain.State, "A workspace was locked for writing."),
 		domain.Describe[workspace.Unlocked](domain.State, "The write lock of a workspace ended."),
 		domain.Describe[workspace.Published](domain.State, "A version of a workspace was saved to a repository."),
+		domain.Describe[workspace.VersionDeleted](domain.State, "A version of a workspace was forgotten."),
+		domain.Describe[workspace.Marked](domain.State, "A commit that is about to be put on the intermediate branch is the workspace's own."),
+		domain.Describe[workspace.Intended](domain.State, "A push is about to be sent; who takes over finds out what became of it."),
+		domain.Describe[operation.Started](domain.State, "A push, a pull, an import or a bulk run began."),
+		domain.Describe[operation.Progress](domain.State, "A step of an operation began, was done or failed."),
+		domain.Describe[operation.CancelRequested](domain.State, "Somebody asked an operation to stop."),
+		domain.Describe[operation.Resumed](domain.State, "Another node goes on with an operation."),
+		domain.Describe[operation.Ended](domain.State, "An operation ended."),
 		domain.Describe[workspace.AutomationCreated](domain.State, "An automation was created."),
 		domain.Describe[workspace.AutomationUpdated](domain.State, "An automation was changed or renamed."),
 		domain.Describe[workspace.AutomationDeleted](domain.State, "An automation was deleted."),

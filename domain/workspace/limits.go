@@ -67,23 +67,36 @@ func exceeds(what string, limit int) error {
 // credentials are the fields of a repository that must not stand there in clear.
 var credentials = []string{"password", "sshkey", "passphrase"}
 
-// plainCredentials lists what a repository says in clear that it must not: events
-// and reads show it.
-func plainCredentials(repositories *document.Map) (errs []domain.FieldError) {
+// plainCredentials lists what the repositories say in clear that they must not:
+// events and reads show it. A mask stands for what is sealed.
+func plainCredentials(a Settings) (errs []domain.FieldError) {
 	const message = "must not be here in clear: keep it in a secret and refer to it as {{secret.NAME}}"
-	for id, v := range repositories.All() {
+	for id, v := range a.Repositories.All() {
 		config := asMap(valueOf(asMap(v), "config"))
 		auth := asMap(valueOf(config, "auth"))
 		for _, field := range credentials {
-			if text, given := valueOf(auth, field).(string); given && text != "" && !IsSecretReference(text) {
-				errs = append(errs, domain.FieldError{Field: "repositories." + id + ".config.auth." + field, Message: message})
+			text, _ := valueOf(auth, field).(string)
+			if _, sealed := a.Credentials[id+"/"+field]; text == "" || IsSecretReference(text) || text == Mask && sealed {
+				continue
 			}
+			errs = append(errs, domain.FieldError{Field: "repositories." + id + ".config.auth." + field, Message: message})
 		}
-		if u, err := url.Parse(config.Text("url")); err == nil && u.Scheme != "ssh" && u.User != nil {
+		if hasCredentials(config.Text("url")) {
 			errs = append(errs, domain.FieldError{Field: "repositories." + id + ".config.url", Message: message})
 		}
 	}
 	return errs
+}
+
+// hasCredentials reports whether an address has some. The user of one for SSH is
+// none.
+func hasCredentials(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return false
+	}
+	_, password := u.User.Password()
+	return u.Scheme != "ssh" || password
 }
 
 func valueOf(m *document.Map, key string) any {

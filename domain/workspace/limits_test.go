@@ -1,6 +1,7 @@
 package workspace_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -55,13 +56,17 @@ func TestAFieldThatMeansNothingHasAShortName(t *testing.T) {
 	require.Equal(t, domain.CodeValidation, domain.CodeOf(err))
 }
 
-func TestCredentialsOfRepositoriesAreReferences(t *testing.T) {
+func TestCredentialsOfRepositoriesAreReferencesOrSealed(t *testing.T) {
 	repository := func(url string, auth ...document.Pair) workspace.Command {
 		config := document.MapOf(document.Pair{Key: "url", Value: url}, document.Pair{Key: "auth", Value: document.MapOf(auth...)})
 		return patch(document.Pair{Key: "repositories", Value: document.MapOf(document.Pair{
 			Key: "origin", Value: document.MapOf(document.Pair{Key: "name", Value: "Origin"}, document.Pair{Key: "config", Value: config}),
 		})})
 	}
+	sealed := repository("https://example.com/r.git", document.Pair{Key: "password", Value: workspace.Mask}).(workspace.Update)
+	sealed.Credentials = map[string][]byte{"origin/password": []byte("sealed")}
+	other := sealed
+	other.Credentials = map[string][]byte{"origin/sshkey": []byte("sealed")}
 	for name, c := range map[string]struct {
 		when   workspace.Command
 		refuse domain.Code
@@ -70,14 +75,24 @@ func TestCredentialsOfRepositoriesAreReferences(t *testing.T) {
 		"a password":                {repository("https://example.com/r.git", document.Pair{Key: "password", Value: "S3CRET"}), domain.CodeValidation},
 		"a key":                     {repository("ssh://git@example.com/r.git", document.Pair{Key: "sshkey", Value: "-----BEGIN"}), domain.CodeValidation},
 		"a user in an SSH address":  {repository("ssh://git@example.com/r.git"), domain.CodeNone},
+		"a password for SSH":        {repository("ssh://git:S3CRET@example.com/r.git"), domain.CodeValidation},
+		"a mask of what is sealed":  {sealed, domain.CodeNone},
+		"a mask of something else":  {other, domain.CodeValidation},
+		"a mask of nothing":         {repository("https://example.com/r.git", document.Pair{Key: "password", Value: workspace.Mask}), domain.CodeValidation},
 		"a password in the address": {repository("https://me:S3CRET@example.com/r.git"), domain.CodeValidation},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := workspace.Decider.Decide(fold(owned()...), c.when)
+			events, err := workspace.Decider.Decide(fold(owned()...), c.when)
 			require.Equal(t, c.refuse, domain.CodeOf(err), "%v", err)
 			if err != nil {
 				require.NotContains(t, err.Error(), "S3CRET")
+				return
 			}
+			ev := events[0].(workspace.Updated)
+			require.True(t, ev.Aside, "it is no content")
+			payload, err := json.Marshal(ev.Payload())
+			require.NoError(t, err)
+			require.NotContains(t, string(payload), "sealed")
 		})
 	}
 }

@@ -47,17 +47,15 @@ func (l *Lock) letsContentThrough() bool {
 // Refusal is the answer to whoever comes while the lock holds.
 func (l *Lock) Refusal() error {
 	e := domain.Refuse(domain.CodeLocked, "the workspace is locked (%s): wait until it is free, or let somebody who manages its security unlock it", l.Reason).
-		Reason(l.Reason).With("lockedBy", l.LockedBy).With("lockedAt", l.LockedAt.UTC().Format(timestamp))
+		Reason(l.Reason).With("lockedBy", l.LockedBy).With("lockedAt", l.LockedAt.UTC().Format(domain.Timestamp))
 	if l.ExpiresAt != nil {
-		e.With("expiresAt", l.ExpiresAt.UTC().Format(timestamp))
+		e.With("expiresAt", l.ExpiresAt.UTC().Format(domain.Timestamp))
 	}
 	if l.Operation != nil {
 		e.With("operation", l.Operation)
 	}
 	return e
 }
-
-const timestamp = "2006-01-02T15:04:05.000Z"
 
 // CheckContent refuses content writes while a lock forbids them.
 func CheckContent(s State, now time.Time) error {
@@ -84,8 +82,18 @@ type (
 		Now       time.Time
 		Timeout   time.Duration
 		Operation *Operation
+		// Over is the repository whose conflict the operation goes on with: it takes
+		// that lock over.
+		Over string
 	}
-	// Release unlocks the workspace after the operation that holds it at Epoch.
+	// TakeOver lets another runner go on with the operation that holds the lock.
+	TakeOver struct {
+		OperationID string
+		Now         time.Time
+		Timeout     time.Duration
+	}
+	// Release unlocks the workspace after the operation that holds it at Epoch. A
+	// conflict that it went on with, and did not resolve, holds the lock again.
 	Release struct {
 		Epoch uint64
 		Cause string // completed, failed, resolved, recovered
@@ -97,6 +105,7 @@ type (
 )
 
 func (TakeLock) workspaceCommand() {}
+func (TakeOver) workspaceCommand() {}
 func (Release) workspaceCommand()  {}
 func (Clear) workspaceCommand()    {}
 func (Expire) workspaceCommand()   {}
@@ -110,6 +119,8 @@ type (
 		LockedAt  time.Time  `json:"lockedAt"`
 		Operation *Operation `json:"operation,omitempty"`
 		ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+		// Conflict is what has to be decided before the lock goes.
+		Conflict *Conflicted `json:"conflict,omitempty"`
 	}
 	// Unlocked says that a lock ended, and how.
 	Unlocked struct {
@@ -129,13 +140,16 @@ func takeLock(s State, c TakeLock) ([]domain.Event, error) {
 	if c.Operation == nil && (c.Reason == "" || !domain.IsLine(c.Reason, 200)) {
 		return nil, domain.Invalid(domain.FieldError{Field: "reason", Message: "must be one line of 1 to 200 characters"})
 	}
-	renews := c.Operation == nil && s.Lock != nil && s.Lock.Operation == nil && s.Lock.Reason != MergeConflict
-	if s.Lock.Held(c.Now) && !renews {
-		return nil, s.Lock.Refusal()
-	}
 	var events []domain.Event
 	if s.Lock != nil && !s.Lock.Held(c.Now) {
-		events = append(events, s.unlock("expired"))
+		events = s.freed("expired")
+		for _, ev := range events {
+			s = evolve(s, ev)
+		}
+	}
+	renews := c.Operation == nil && s.Lock != nil && s.Lock.Operation == nil && s.Lock.Reason != MergeConflict
+	if s.Lock != nil && !renews && !s.goesOn(c) {
+		return nil, s.Lock.Refusal()
 	}
 	locked := Locked{Reason: c.Reason, Epoch: s.Epoch + 1, LockedBy: c.By, LockedAt: c.Now, Operation: c.Operation}
 	if c.Reason != MergeConflict {
@@ -146,10 +160,35 @@ func takeLock(s State, c TakeLock) ([]domain.Event, error) {
 }
 
 func release(s State, c Release) ([]domain.Event, error) {
-	if s.Lock == nil || s.Lock.Epoch != c.Epoch {
+	if err := s.heldAt(c.Epoch); err != nil {
+		return nil, err
+	}
+	return s.freed(c.Cause), nil
+}
+
+// goesOn reports whether an operation goes on with the conflict that holds the
+// lock.
+func (s State) goesOn(c TakeLock) bool {
+	return c.Over != "" && c.Operation != nil && s.Lock.Reason == MergeConflict && s.Conflict != nil && s.Conflict.RepositoryID == c.Over
+}
+
+func takeOver(s State, c TakeOver) ([]domain.Event, error) {
+	if s.Lock == nil || s.Lock.Operation == nil || s.Lock.Operation.ID != c.OperationID {
 		return nil, LockLost()
 	}
-	return []domain.Event{s.unlock(c.Cause)}, nil
+	until := c.Now.Add(c.Timeout)
+	return []domain.Event{Locked{
+		Reason: s.Lock.Reason, Epoch: s.Epoch + 1, LockedBy: s.Lock.LockedBy, LockedAt: c.Now, Operation: s.Lock.Operation, ExpiresAt: &until,
+	}}, nil
+}
+
+// freed ends the lock of an operation. A conflict that is still there is held as
+// before.
+func (s State) freed(cause string) []domain.Event {
+	if s.Conflict != nil && cause != "resolved" {
+		return []domain.Event{s.conflictLock(*s.Conflict)}
+	}
+	return []domain.Event{s.unlock(cause)}
 }
 
 // LockLost is the refusal of an operation whose lock is somebody else's by now.
@@ -168,7 +207,7 @@ func expire(s State, c Expire) ([]domain.Event, error) {
 	if s.Lock == nil || s.Lock.Held(c.Now) {
 		return nil, nil
 	}
-	return []domain.Event{s.unlock("expired")}, nil
+	return s.freed("expired"), nil
 }
 
 func (s State) unlock(cause string) Unlocked {

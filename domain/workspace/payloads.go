@@ -55,7 +55,12 @@ type (
 		ExpiresAt   *time.Time `json:"expiresAt,omitempty"`
 	}
 	shownVersion struct {
-		Version Version `json:"version"`
+		Version Version  `json:"version"`
+		Changes *Changes `json:"changes,omitempty"`
+	}
+	shownMark struct {
+		RepositoryID string `json:"repositoryId"`
+		Commit       string `json:"commit"`
 	}
 	shownStage struct {
 		Count int `json:"count"`
@@ -123,12 +128,20 @@ func (e Locked) Payload() any {
 	payload := shownLock{Reason: e.Reason, Epoch: e.Epoch, LockedBy: e.LockedBy, ExpiresAt: e.ExpiresAt}
 	if e.Operation != nil {
 		payload.OperationID = e.Operation.ID
+	} else if e.Conflict != nil {
+		payload.OperationID = e.Conflict.OperationID
 	}
 	return payload
 }
 
 // Payload implements domain.Shown.
-func (e Published) Payload() any { return shownVersion{e.Version} }
+func (e Published) Payload() any { return shownVersion{e.Version, e.Changes} }
+
+// Payload implements domain.Shown.
+func (e Marked) Payload() any { return shownMark{e.RepositoryID, e.Commit} }
+
+// Payload implements domain.Shown.
+func (e Intended) Payload() any { return shownMark{e.RepositoryID, e.Intent.Commit} }
 
 // Payload implements domain.Shown.
 func (e Staged) Payload() any { return shownStage{len(e.Entries)} }

@@ -28,8 +28,8 @@ type Settings struct {
 
 	// These belong to the environment and are no content.
 	CustomDomains []string      `json:"customDomains,omitempty"`
-	Repositories  *document.Map `json:"repositories,omitempty"` // by id, credentials left out
-	// Credentials are those of repositories, sealed, by id and field.
+	Repositories  *document.Map `json:"repositories,omitempty"` // by id, credentials masked
+	// Credentials are those of repositories, sealed, by "{id}/{field}".
 	Credentials map[string][]byte `json:"credentials,omitempty"`
 }
 
@@ -217,7 +217,7 @@ func (a Settings) validate() error {
 			refuse(key[:40]+"…", "a field has at most 200 bytes")
 		}
 	}
-	errs = append(errs, plainCredentials(a.Repositories)...)
+	errs = append(errs, plainCredentials(a)...)
 	if len(errs) > 0 {
 		return domain.Invalid(errs...)
 	}

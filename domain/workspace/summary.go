@@ -53,6 +53,8 @@ func Summarise(ev domain.Event) string {
 		return "Workspace brought back"
 	case Published:
 		return fmt.Sprintf("Version %s saved", e.Version.Name)
+	case VersionDeleted:
+		return fmt.Sprintf("Version %s deleted", e.Version.Name)
 	}
 	return summariseDocument(ev)
 }

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"encoding/json"
 	"slices"
 
 	"svc/domain"
@@ -24,6 +25,8 @@ type Replace struct {
 	// is that of the lock that the operation holds.
 	Lock  *TakeLock
 	Epoch uint64
+	// Sync is what a pull says about its repository.
+	Sync *Integration
 	// One of them says why.
 	Import  *Import
 	Restore *Restore
@@ -74,10 +77,8 @@ type Named struct {
 
 // ImportedVersion is the version that an import brought.
 type ImportedVersion struct {
-	Name       string `json:"name"`
-	Repository *struct {
-		ID string `json:"id"`
-	} `json:"repository,omitempty"`
+	Name       string         `json:"name"`
+	Repository *RepositoryRef `json:"repository,omitempty"`
 }
 
 // Restore is what a restoration tells about itself.
@@ -108,8 +109,9 @@ type (
 	// Imported says that an import switched the content, or that it found nothing
 	// to change.
 	Imported struct {
-		Import Import `json:"import"`
-		Switch Switch `json:"switch,omitzero"`
+		Import Import       `json:"import"`
+		Switch Switch       `json:"switch,omitzero"`
+		Sync   *Integration `json:"sync,omitempty"`
 	}
 	// Restored says that an earlier content was put back.
 	Restored struct {
@@ -151,8 +153,10 @@ func superseded() error {
 const Superseded = "superseded"
 
 func replace(s State, c Replace) ([]domain.Event, error) {
-	if c.Epoch != 0 && (s.Lock == nil || s.Lock.Epoch != c.Epoch) {
-		return nil, LockLost()
+	if c.Epoch != 0 {
+		if err := s.heldAt(c.Epoch); err != nil {
+			return nil, err
+		}
 	}
 	if c.Switch.Stage != "" && s.Stage != c.Switch.Stage {
 		return nil, superseded()
@@ -181,9 +185,9 @@ func replace(s State, c Replace) ([]domain.Event, error) {
 		}
 		return []domain.Event{Restored{*c.Restore, c.Switch}}, nil
 	}
-	imported := Imported{*c.Import, c.Switch}
+	imported := Imported{*c.Import, c.Switch, c.Sync}
 	if c.Lock == nil {
-		return []domain.Event{imported}, nil
+		return append([]domain.Event{imported}, s.resolved(c.Epoch)...), nil
 	}
 	events, err := takeLock(s, *c.Lock)
 	if err != nil {
@@ -191,6 +195,17 @@ func replace(s State, c Replace) ([]domain.Event, error) {
 	}
 	locked := events[len(events)-1].(Locked)
 	return append(events, imported, Unlocked{Reason: locked.Reason, Epoch: locked.Epoch, Cause: "completed"}), nil
+}
+
+// resolved is how the lock of an import that ends well goes.
+func (s State) resolved(epoch uint64) []domain.Event {
+	switch {
+	case epoch == 0:
+		return nil
+	case s.Conflict != nil:
+		return []domain.Event{s.unlock("resolved")}
+	}
+	return []domain.Event{s.unlock("completed")}
 }
 
 // staged keeps what was put down, until it is taken up or put down anew under
@@ -212,6 +227,19 @@ func (s State) staged(e Staged) State {
 type SecurityChange struct {
 	Security access.Security `json:"security"`
 	Source   *document.Map   `json:"source,omitempty"`
+}
+
+// ReadSecurity returns what rules read in a security document whose shape was
+// checked.
+func ReadSecurity(doc *document.Map) (s access.Security, err error) {
+	body, err := document.JSON(doc)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(body, &s); err != nil {
+		return s, domain.Refuse(domain.CodeInvalidRequest, "the security document has values of another type")
+	}
+	return s, nil
 }
 
 // Document returns the document as files have it.

@@ -12,7 +12,7 @@ import (
 )
 
 // Decider is the rule of the workspace aggregate.
-var Decider = domain.Decider[State, Command]{Kind: "workspace", Version: 3, Decide: decide, Evolve: evolve}
+var Decider = domain.Decider[State, Command]{Kind: "workspace", Version: 4, Decide: decide, Evolve: evolve}
 
 // Stream returns the stream of the workspace with this id. A workspace is its
 // own scope.
@@ -34,6 +34,12 @@ type State struct {
 	Lock    *Lock  `json:"lock,omitempty"`
 	Epoch   uint64 `json:"epoch,omitempty"` // of the last lock
 	Deleted *Gone  `json:"deleted,omitempty"`
+
+	Versions map[string]Version `json:"versions,omitempty"` // by name
+	Sync     map[string]Sync    `json:"sync,omitempty"`     // by repository
+	Conflict *Conflicted        `json:"conflict,omitempty"` // of the lock
+	Settled  string             `json:"settled,omitempty"`  // the last operation that changed something
+	Edited   bool               `json:"edited,omitempty"`   // its content is not that of a new workspace
 
 	// Revisions count the changes of each object that has an ETag.
 	Revision         uint64 `json:"revision"` // of the settings
@@ -80,6 +86,8 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 		return create(s, c)
 	case Undelete:
 		return undelete(s, c)
+	case Push:
+		return push(s, c)
 	case Stage:
 		return stage(s, c)
 	}
@@ -117,8 +125,16 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 		return clearLock(s)
 	case Expire:
 		return expire(s, c)
-	case Push:
-		return push(c)
+	case TakeOver:
+		return takeOver(s, c)
+	case Mark:
+		return mark(s, c)
+	case Intend:
+		return intend(s, c)
+	case Conflict:
+		return conflict(s, c)
+	case DeleteVersion:
+		return deleteVersion(s, c)
 	case Delete:
 		return deleteIt(s, c)
 	default:
@@ -256,13 +272,20 @@ func evolve(s State, ev domain.Event) State {
 	case Locked:
 		s.Epoch = e.Epoch
 		s.Lock = &Lock{Reason: e.Reason, LockedBy: e.LockedBy, LockedAt: e.LockedAt, ExpiresAt: e.ExpiresAt, Epoch: e.Epoch, Operation: e.Operation}
+		if e.Conflict != nil {
+			s.Conflict = e.Conflict
+		}
 	case Unlocked:
-		s.Lock = nil
+		s.Lock, s.Conflict = nil, nil
+	case VersionDeleted:
+		s = s.versionDeleted(e)
 	case Deleted:
 		s.Deleted = &Gone{At: e.DeletedAt, Until: e.RestorableUntil}
 	case Undeleted:
 		s.Deleted = nil
 	}
-	d, _ := DeltaOf(ev)
-	return s.apply(d)
+	d, content := DeltaOf(ev)
+	_, isNew := ev.(Created)
+	s.Edited = s.Edited || content && (!isNew || len(d.Entries) > 0 || d.Stage != "")
+	return s.synced(ev).apply(d)
 }

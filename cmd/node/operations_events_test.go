@@ -1,0 +1,130 @@
+package node_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/domain"
+	"svc/domain/operation"
+)
+
+// frame is one event of a stream.
+type frame struct{ id, event, data string }
+
+// tune opens the stream of an operation. It is closed with the test, if not before.
+func (s *shop) tune(t *testing.T, path string, h http.Header) io.ReadCloser {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+path, nil)
+	require.NoError(t, err)
+	req.Header = h.Clone()
+	res, err := s.client.Do(req)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = res.Body.Close() })
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	require.Equal(t, "text/event-stream", res.Header.Get("Content-Type"))
+	return res.Body
+}
+
+// listen reads frames until n came, or the stream ends; 0: until it ends.
+func listen(stream io.ReadCloser, n int) (got []frame, text string) {
+	defer stream.Close()
+	var now frame
+	lines := bufio.NewScanner(stream)
+	for (n == 0 || len(got) < n) && lines.Scan() {
+		text += lines.Text() + "\n"
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		switch name {
+		case "id":
+			now.id = value
+		case "event":
+			now.event = value
+		case "data":
+			now.data = value
+			got = append(got, now)
+		}
+	}
+	return got, text
+}
+
+// later reads the frames of a stream until it ends, meanwhile.
+func later(stream io.ReadCloser) <-chan []frame {
+	all := make(chan []frame, 1)
+	go func() {
+		frames, _ := listen(stream, 0)
+		all <- frames
+	}()
+	return all
+}
+
+// types lists the types of frames.
+func types(frames []frame) (all []string) {
+	for _, f := range frames {
+		all = append(all, f.event)
+	}
+	return all
+}
+
+func TestAnOperationIsFollowed(t *testing.T) {
+	s := newShop(t)
+	begun, ready := make(chan struct{}), make(chan struct{})
+	h := s.begin(t, "ada", operation.Pull, held(begun, ready))
+	<-begun
+	at := s.path + "/operations/" + h.ID() + "/events"
+
+	first, text := listen(s.tune(t, at, s.who["rita"]), 2)
+	require.True(t, strings.HasPrefix(text, "retry: 2000\n\n"), text)
+	require.Equal(t, []string{"workspaces.operations.started", "workspaces.versions.progress"}, types(first))
+	require.Contains(t, first[0].data, `"kind":"pull"`)
+	require.NotContains(t, first[0].data, `"about"`, "the payload of the catalogue")
+	at2, err := domain.ParsePosition(first[1].id)
+	require.NoError(t, err)
+	require.NotZero(t, at2.State)
+
+	live := later(s.tune(t, at[3:], s.who["rita"]))
+	again := s.who["rita"].Clone()
+	again.Set("Last-Event-ID", first[1].id)
+	resumed := later(s.tune(t, at, again))
+	close(ready)
+	rest := []string{"workspaces.versions.progress", "workspaces.operations.ended"}
+	whole := <-live
+	require.Equal(t, append(types(first), rest...), types(whole), "from the start to the end, which closes it")
+	require.Equal(t, first, whole[:2])
+	require.Equal(t, whole[2:], <-resumed, "neither a gap nor a repetition")
+
+	wait(t, h)
+	replayed, _ := listen(s.tune(t, at, s.who["rita"]), 0)
+	require.Equal(t, whole, replayed, "also when it has ended")
+	again.Set("Last-Event-ID", whole[len(whole)-1].id)
+	nothing, _ := listen(s.tune(t, at, again), 0)
+	require.Empty(t, nothing)
+
+	again.Set("Last-Event-ID", "soon")
+	require.Equal(t, "invalid_parameter", s.get(t, at, again).code(t))
+	require.Equal(t, "workspace_access_denied", s.get(t, at, s.who["stranger"]).code(t))
+	require.Equal(t, "resource_not_found", s.get(t, s.path+"/operations/op_unknown/events", s.who["rita"]).code(t))
+	head, err := s.request(t.Context(), http.MethodHead, at, s.who["rita"], "")
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, head.StatusCode)
+}
+
+// A reader who is shown the door hears nothing more.
+func TestAStreamEndsWithTheRightToReadIt(t *testing.T) {
+	s := newShop(t)
+	begun, ready := make(chan struct{}), make(chan struct{})
+	h := s.begin(t, "ada", operation.Pull, held(begun, ready))
+	<-begun
+	over := later(s.tune(t, s.path+"/operations/"+h.ID()+"/events", s.who["rita"]))
+	s.must(t, "DELETE", s.path+"/permissions/"+s.ids["rita"], s.who["ada"], "")
+	require.NotContains(t, types(<-over), "workspaces.operations.ended")
+	close(ready)
+	wait(t, h)
+}

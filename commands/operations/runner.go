@@ -1,0 +1,247 @@
+// Package operations runs long pieces of work on workspaces, such as pushes and
+// pulls: under the write lock, in steps that everybody can follow, until they
+// end, are cancelled, or their node is gone and another one settles them.
+package operations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"svc/commands"
+	"svc/domain"
+	"svc/domain/operation"
+	"svc/domain/workspace"
+)
+
+// Leases let one node at a time be at an operation.
+type Leases interface {
+	// Hold waits for the lease and runs work once while it is held. The context of
+	// work ends when the lease is lost. It returns what work returned, or why the
+	// lease could not be had.
+	Hold(ctx context.Context, name string, work func(context.Context) error) error
+}
+
+// Blobs keeps results that are too large for an event.
+type Blobs interface {
+	PutBlob(ctx context.Context, content []byte) (name string, err error)
+}
+
+// Runner runs operations. Engine, Workspaces, Leases and Blobs are required.
+type Runner struct {
+	Engine     *commands.Engine
+	Workspaces commands.Workspaces
+	Leases     Leases
+	Blobs      Blobs
+	Timeout    func() time.Duration // of one operation; default 20 minutes
+	Look       time.Duration        // between looks for a cancel that another node recorded; default 2 seconds
+	Log        *slog.Logger         // default slog.Default
+
+	mu       sync.Mutex
+	runs     map[string]*Run // by the id of the operation
+	settlers map[string]Settler
+	closed   bool
+	working  sync.WaitGroup // runs
+}
+
+// Spec is what is known of an operation before it starts.
+type Spec struct {
+	Kind         string
+	WorkspaceID  string
+	RepositoryID string
+	Branch       string
+	Reason       string // of the lock
+	Over         string // the repository whose conflict it goes on with
+	Request      any    // what was asked, as its record shows it: no secrets
+	Steps        int    // how many it has, if all goes well
+}
+
+// Work is what an operation does. A result is what the call would have answered.
+// It ends soon after its context has; before it does what cannot be taken back it
+// asks Run.Commit.
+type Work func(ctx context.Context, run *Run) (result any, err error)
+
+// Settler finds out what became of an operation whose runner is gone, and ends it.
+type Settler func(ctx context.Context, run *Run, op operation.State) (result any, err error)
+
+var (
+	// ErrUnsettled is returned by a work that was told to stop and does not know what
+	// came of it: the operation is left to whoever takes it over.
+	ErrUnsettled = errors.New("operations: the outcome is not known")
+	// ErrInterrupted is returned by a settler of an operation that did not get as far
+	// as to change anything.
+	ErrInterrupted = errors.New("operations: broken off")
+)
+
+// errStopping is why the work of a node that shuts down is stopped.
+var errStopping = errors.New("operations: the node stops")
+
+// Settle says how operations of a kind are settled. Those of other kinds count as
+// broken off.
+func (r *Runner) Settle(kind string, settle Settler) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.settlers == nil {
+		r.settlers = map[string]Settler{}
+	}
+	r.settlers[kind] = settle
+}
+
+// Start locks the workspace, records the operation and runs its work in the
+// background. The end of ctx does not end it. The same Idempotency-Key gives the
+// same operation, which is not run twice.
+func (r *Runner) Start(ctx context.Context, spec Spec, work Work) (*Handle, error) {
+	asked := commands.RequestFrom(ctx)
+	about := operation.About{
+		ID: "op_" + commands.NewID(ctx, 20), Kind: spec.Kind, WorkspaceID: spec.WorkspaceID, RepositoryID: spec.RepositoryID, Branch: spec.Branch,
+		Steps: spec.Steps, CreatedBy: asked.Meta.UserID, CorrelationID: asked.Meta.CorrelationID,
+	}
+	var err error
+	if about.Request, err = json.Marshal(spec.Request); err != nil {
+		return nil, err
+	}
+	if asked.Seed != "" {
+		switch _, err := r.Get(ctx, about.WorkspaceID, about.ID); {
+		case err == nil:
+			return r.handle(about.WorkspaceID, about.ID), nil
+		case domain.CodeOf(err) != domain.CodeNotFound:
+			return nil, err
+		}
+	}
+	run, entered, err := r.enter(background(ctx), about)
+	if err != nil {
+		return nil, err
+	}
+	if entered {
+		err = r.launch(ctx, run, spec, work)
+	}
+	asked.Saw(run.request.Position())
+	if err != nil {
+		return nil, err
+	}
+	return &Handle{runner: r, workspaceID: about.WorkspaceID, id: about.ID, run: run}, nil
+}
+
+// launch runs a work in the background, and returns when it has begun.
+func (r *Runner) launch(ctx context.Context, run *Run, spec Spec, work Work) error {
+	begun := make(chan error, 2)
+	go func() {
+		defer r.leave(run)
+		begun <- r.hold(ctx, run, func(held context.Context) error {
+			if err := r.begin(held, run, spec); err != nil {
+				return err
+			}
+			begun <- nil
+			r.carryOut(held, run, work)
+			return nil
+		})
+	}()
+	select {
+	case err := <-begun:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// background is the context of what goes on after the request that asked for it,
+// with ids of its own.
+func background(ctx context.Context) context.Context {
+	asked := commands.RequestFrom(ctx)
+	req := &commands.Request{Meta: asked.Meta}
+	if asked.Seed != "" {
+		req.Seed = asked.Seed + "/operation"
+	}
+	return commands.WithRequest(context.WithoutCancel(ctx), req)
+}
+
+// begin takes the lock and records the operation: both or, as far as that can be
+// told, neither.
+func (r *Runner) begin(ctx context.Context, run *Run, spec Spec) error {
+	holder := &workspace.Operation{ID: run.about.ID, Kind: spec.Kind}
+	for run.about.Epoch == 0 {
+		now := r.now()
+		locked, err := r.Workspaces.Execute(ctx, spec.WorkspaceID, workspace.TakeLock{
+			Reason: spec.Reason, By: run.about.CreatedBy, Now: now, Timeout: r.Workspaces.LockFor(), Operation: holder, Over: spec.Over,
+		})
+		if err != nil {
+			return err
+		}
+		// A repeated request may meet the lock that it took before it was broken off,
+		// and that was given back since.
+		if ours(locked.State.Lock, run.about.ID) {
+			run.about.Epoch, run.about.CreatedAt, run.lockSeq = locked.State.Lock.Epoch, now, locked.Seq
+		}
+	}
+	_, err := commands.Execute(ctx, r.Engine, operation.Decider, run.stream(), operation.Command(operation.Start{About: run.about}))
+	if err != nil {
+		settling, cancel := aside(ctx)
+		defer cancel()
+		r.release(settling, run, "failed")
+	}
+	return err
+}
+
+// ours reports whether an operation holds a lock.
+func ours(l *workspace.Lock, id string) bool {
+	return l != nil && l.Operation != nil && l.Operation.ID == id
+}
+
+// hold does something while nobody else can be at the operation. The wait for
+// that ends with ctx, or when the run is stopped.
+func (r *Runner) hold(ctx context.Context, run *Run, do func(context.Context) error) error {
+	waiting, giveUp := context.WithCancelCause(run.base)
+	defer giveUp(nil)
+	run.heed(giveUp)
+	patient := context.AfterFunc(ctx, func() { giveUp(context.Cause(ctx)) })
+	return r.Leases.Hold(waiting, "operation/"+run.about.ID, func(held context.Context) error {
+		patient()
+		return do(held)
+	})
+}
+
+// Cancel asks an operation to stop. It does so unless it is past the point of no
+// return.
+func (r *Runner) Cancel(ctx context.Context, workspaceID, id string) (operation.State, error) {
+	asked, err := commands.Execute(ctx, r.Engine, operation.Decider, operation.Stream(workspaceID, id),
+		operation.Command(operation.Cancel{By: commands.RequestFrom(ctx).Meta.UserID}))
+	if err != nil {
+		return operation.State{}, err
+	}
+	if run := r.find(id); run != nil {
+		run.stop(cancelled())
+	}
+	return asked.State, nil
+}
+
+// Get returns an operation as the log has it now.
+func (r *Runner) Get(ctx context.Context, workspaceID, id string) (operation.State, error) {
+	now, err := commands.Current(ctx, r.Engine, operation.Decider, operation.Stream(workspaceID, id))
+	if err == nil && now.State.ID == "" {
+		err = domain.Refuse(domain.CodeNotFound, "there is no such operation").With("resource", "operation").With("id", id)
+	}
+	return now.State, err
+}
+
+func (r *Runner) timeout() time.Duration {
+	if r.Timeout == nil {
+		return 20 * time.Minute
+	}
+	return r.Timeout()
+}
+
+func (r *Runner) log(run *Run) *slog.Logger {
+	log := r.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	return log.With("operation", run.about.ID, "kind", run.about.Kind, "workspace", run.about.WorkspaceID)
+}
+
+// cancelled is the answer of an operation that somebody stopped.
+func cancelled() *domain.Error {
+	return domain.Refuse(domain.CodeConflict, "the operation was cancelled").Reason("cancelled")
+}
