@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"svc/domain"
 )
 
 // PlatformRepository is a repository that administrators give to every
@@ -133,10 +135,8 @@ var scpAddress = regexp.MustCompile(`^[A-Za-z0-9._-]+@[A-Za-z0-9._-]+:[^:\s]+$`)
 
 func isSSH(text string) bool { return absolute(text, []string{"ssh"}) || scpAddress.MatchString(text) }
 
-var badBranch = regexp.MustCompile(`^(svc/|-|/|\.)|[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(/|$)|[./]$|^@$`)
-
 func branch(p *string) value {
-	return bind(p, "text", "a branch name that starts neither with svc/ nor with -", check(func(text string) bool { return !badBranch.MatchString(text) }))
+	return bind(p, "text", "a branch name that starts neither with svc/ nor with -", check(domain.IsBranch))
 }
 
 // sshKey turns \n escapes into line breaks.

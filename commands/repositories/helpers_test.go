@@ -1,0 +1,137 @@
+package repositories_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/commands"
+	"svc/commands/gitsync"
+	"svc/commands/repositories"
+	"svc/commands/seal"
+	"svc/commands/secrets"
+	"svc/commands/vault"
+	"svc/domain"
+	"svc/domain/document"
+	"svc/domain/workspace"
+	"svc/eventstore/jetstream"
+	"svc/projections/livetest"
+)
+
+// home is a workspace over a real log with a real vault.
+type home struct {
+	*repositories.Repositories
+	t       *testing.T
+	id      string
+	log     *jetstream.Store
+	secrets shelf
+	git     gitsync.Options
+}
+
+// shelf holds sealed secrets by name.
+type shelf map[string][]byte
+
+// Secrets implements secrets.Finder.
+func (s shelf) Secrets(context.Context, string, []string) (map[string][]byte, error) { return s, nil }
+
+func open(t *testing.T) *home {
+	t.Helper()
+	h := &home{t: t, log: livetest.Store(t, jetstream.Options{}), secrets: shelf{}}
+	h.git.Dial = func(ctx context.Context, _, address string, _ bool) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	}
+	bucket, err := h.log.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	require.NoError(t, err)
+	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte("k"), 32), Active: true}})
+	require.NoError(t, err)
+	v := vault.New(box, bucket)
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.log})
+	require.NoError(t, err)
+	h.Repositories = &repositories.Repositories{
+		Workspaces: commands.Workspaces{Engine: engine}, Vault: v, Secrets: secrets.Secrets{Finder: h.secrets, Vault: v},
+		Git: func() gitsync.Options { return h.git },
+	}
+	made, err := h.Workspaces.Create(t.Context(), workspace.Settings{Name: "Shop"})
+	require.NoError(t, err)
+	h.id = made.State.ID
+	return h
+}
+
+// keep makes a secret of the workspace.
+func (h *home) keep(name, value string) {
+	h.t.Helper()
+	sealed, err := h.Vault.Seal(h.t.Context(), h.id, []byte(value), secrets.Purpose(name))
+	require.NoError(h.t, err)
+	h.secrets[name] = sealed
+}
+
+func patch(t *testing.T, text string) *document.Map {
+	t.Helper()
+	doc := document.MapOf()
+	require.NoError(t, doc.UnmarshalJSON([]byte(`{"repositories":`+text+`}`)))
+	return doc
+}
+
+// save sets the repositories and returns how they are stored.
+func (h *home) save(text string) string {
+	h.t.Helper()
+	done, err := h.Update(h.t.Context(), h.id, patch(h.t, text), "")
+	require.NoError(h.t, err)
+	return h.written(done.State)
+}
+
+func (h *home) written(state workspace.State) string {
+	h.t.Helper()
+	body, err := document.JSON(state.Settings.Repositories)
+	require.NoError(h.t, err)
+	return string(body)
+}
+
+// refuses returns the field of the first fault.
+func (h *home) refuses(code domain.Code, text string) domain.FieldError {
+	h.t.Helper()
+	_, err := h.Update(h.t.Context(), h.id, patch(h.t, text), "")
+	require.Equal(h.t, code, domain.CodeOf(err), "%s: %v", text, err)
+	require.NotContains(h.t, err.Error(), "S3CRET")
+	dry := h.Check(h.t.Context(), h.id, patch(h.t, text))
+	require.EqualError(h.t, dry, err.Error(), "a dry run says the same")
+	var refusal *domain.Error
+	require.ErrorAs(h.t, err, &refusal)
+	return refusal.Details["errors"].([]domain.FieldError)[0]
+}
+
+func (h *home) state() workspace.State {
+	h.t.Helper()
+	now, err := h.Workspaces.Get(h.t.Context(), h.id)
+	require.NoError(h.t, err)
+	return now.State
+}
+
+func (h *home) find(id string) repositories.Repository {
+	h.t.Helper()
+	found, err := h.Find(h.t.Context(), h.state(), id)
+	require.NoError(h.t, err)
+	return found
+}
+
+// requireNowhere checks that no event has a text.
+func (h *home) requireNowhere(text string) {
+	h.t.Helper()
+	events, err := h.log.Load(h.t.Context(), workspace.Stream(h.id), 0)
+	require.NoError(h.t, err)
+	for _, ev := range events {
+		whole, err := json.Marshal(ev)
+		require.NoError(h.t, err)
+		require.NotContains(h.t, string(whole), text)
+		if shown, ok := ev.Data.(domain.Shown); ok {
+			payload, err := json.Marshal(shown.Payload())
+			require.NoError(h.t, err)
+			require.NotContains(h.t, string(payload), text)
+			require.NotContains(h.t, string(payload), "credentials", "not even sealed")
+		}
+	}
+}
