@@ -111,38 +111,28 @@ func (s *Session) authFailed() error {
 // notFound is what a remote answers about repositories that are not there, and
 // often about those that the credentials may not see.
 func (s *Session) notFound(text string) error {
-	e := domain.Refuse(domain.CodeNotFound, "%s has no such repository, or does not show it to these credentials", s.target.host).
-		Reason("remote_not_found").With("host", s.target.host)
-	if text != "" {
-		e.With("remote", s.clean(text))
-	}
-	return e
+	return s.quoting(text, domain.Refuse(domain.CodeNotFound, "%s has no such repository, or does not show it to these credentials", s.target.host).
+		Reason("remote_not_found").With("host", s.target.host))
 }
 
 // refused is for a remote that lets us read and not write.
 func (s *Session) refused(text string) error {
-	e := domain.Refuse(domain.CodePermissionDenied, "%s does not take updates with these credentials", s.target.host).
-		Reason("remote_refused").With("host", s.target.host)
+	return s.quoting(text, domain.Refuse(domain.CodePermissionDenied, "%s does not take updates with these credentials", s.target.host).
+		Reason("remote_refused").With("host", s.target.host))
+}
+
+// quoting adds to a refusal what the remote said, if it did.
+func (s *Session) quoting(text string, refusal *domain.Error) error {
 	if text != "" {
-		e.With("remote", s.clean(text))
+		refusal.With("remote", s.clean(text))
 	}
-	return e
+	return refusal
 }
 
 // redirected refuses to carry the credentials elsewhere.
 func (s *Session) redirected(host, why string) error {
 	return domain.Refuse(domain.CodeValidation, "%s redirects to %s: %s", s.target.host, host, why).
 		Reason("remote_redirected").With("host", host)
-}
-
-func exceeded(limit string, value int64, path string) error {
-	e := domain.Refuse(domain.CodeValidation, "the limit %s of %d is exceeded", limit, value).
-		Reason("limit_exceeded").With("limit", limit).With("value", value)
-	if path != "" {
-		e.Message = path + ": " + e.Message
-		e.With("path", path)
-	}
-	return e
 }
 
 // clean makes the words of a remote fit to be shown: no credential of ours, no

@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/memory"
 	"github.com/go-git/go-git/v5/storage/transactional"
 
+	"svc/commands/archive"
 	"svc/domain"
 )
 
@@ -128,7 +129,7 @@ func (o *Objects) blob(id plumbing.Hash, path string) ([]byte, error) {
 		return nil, unreadable("file", id, err)
 	}
 	if size > limit {
-		return nil, exceeded("fileBytes", limit, path)
+		return nil, archive.Exceeded("fileBytes", int(limit), path)
 	}
 	b, err := object.GetBlob(o.all(), id)
 	if err != nil {
@@ -144,7 +145,7 @@ func (o *Objects) blob(id plumbing.Hash, path string) ([]byte, error) {
 	case err != nil:
 		return nil, unreadable("file", id, err)
 	case int64(len(text)) > limit:
-		return nil, exceeded("fileBytes", limit, path)
+		return nil, archive.Exceeded("fileBytes", int(limit), path)
 	}
 	return text, nil
 }

@@ -28,8 +28,11 @@ type Options struct {
 type Limits struct {
 	Tree       *archive.Limits // managed files; nil: archive.Usual
 	FetchBytes int64           // GIT_MAX_FETCH_MB: one pack; 512 MB
-	Refs       int             // 100,000
-	History    int             // commits looked at to count; 10,000
+	// ObjectBytes is how large one object of a pack may be once it is unpacked, which
+	// happens in memory: 100 MB, what the large hosts allow.
+	ObjectBytes int64
+	Refs        int // 100,000
+	History     int // commits looked at to count; 10,000
 }
 
 // Timeouts bound waiting. Zero is the contract's.
@@ -44,6 +47,7 @@ func (o Options) withDefaults() Options {
 		o.Limits.Tree = &archive.Usual
 	}
 	setDefault(&o.Limits.FetchBytes, 512<<20)
+	setDefault(&o.Limits.ObjectBytes, 100<<20)
 	setDefault(&o.Limits.Refs, 100_000)
 	setDefault(&o.Limits.History, 10_000)
 	setDefault(&o.Timeouts.Connect, 10*time.Second)

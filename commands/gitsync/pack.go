@@ -12,6 +12,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"svc/commands/archive"
 )
 
 // keepPack takes a pack into the store. It is written aside first, so that one
@@ -28,11 +30,17 @@ func (s *Session) keepPack(pack io.Reader) error {
 	case err != nil:
 		return err
 	case n > limit:
-		return exceeded("fetchBytes", limit, "")
+		return archive.Exceeded("fetchBytes", int(limit), "")
 	}
 	whole, err := aside.checked(n)
 	if err != nil {
 		return err
+	}
+	if err := bounded(whole, s.options.Limits.ObjectBytes); err != nil {
+		return err
+	}
+	if _, err := whole.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("receive pack: %w", err)
 	}
 	err = packfile.UpdateObjectStorage(s.store.Storer, whole)
 	if errors.Is(err, packfile.ErrEmptyPackfile) {
@@ -62,7 +70,7 @@ func (a *aside) discard() { _ = a.file.Close() } // it is gone already
 
 // checked returns the pack from its beginning, if its sum is right: then nothing
 // is missing.
-func (a *aside) checked(size int64) (io.Reader, error) {
+func (a *aside) checked(size int64) (io.ReadSeeker, error) {
 	const trailer = sha1.Size
 	if size < trailer {
 		return nil, io.ErrUnexpectedEOF

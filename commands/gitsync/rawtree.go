@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
+	"svc/commands/archive"
 	"svc/domain"
 )
 
@@ -67,7 +68,7 @@ func (o *Objects) tree(id plumbing.Hash) ([]entry, error) {
 		return nil, unreadable("tree", id, err)
 	}
 	if encoded.Size() > maxTree {
-		return nil, exceeded("treeObjectBytes", maxTree, "")
+		return nil, archive.Exceeded("treeObjectBytes", maxTree, "")
 	}
 	r, err := encoded.Reader()
 	if err != nil {

@@ -40,7 +40,7 @@ func (o *Objects) ReadTree(at, root string) (*Files, error) {
 			return nil, err
 		}
 		if total += len(text); total > o.limits.Tree.TreeBytes {
-			return nil, exceeded("treeBytes", int64(o.limits.Tree.TreeBytes), "")
+			return nil, archive.Exceeded("treeBytes", o.limits.Tree.TreeBytes, "")
 		}
 		files.Managed[p] = text
 	}
@@ -85,7 +85,7 @@ func (o *Objects) list(at, root string) (*listing, error) {
 func (l *listing) walk(id plumbing.Hash, prefix string) error {
 	limits := l.objects.limits.Tree
 	if strings.Count(prefix, "/") >= limits.Segments {
-		return exceeded("segments", int64(limits.Segments), strings.ToValidUTF8(prefix, "\ufffd"))
+		return archive.Exceeded("segments", limits.Segments, strings.ToValidUTF8(prefix, "\ufffd"))
 	}
 	entries, err := l.objects.tree(id)
 	if err != nil {
@@ -93,7 +93,7 @@ func (l *listing) walk(id plumbing.Hash, prefix string) error {
 	}
 	for _, e := range entries {
 		if l.entries++; l.entries > limits.Entries {
-			return exceeded("entries", int64(limits.Entries), "")
+			return archive.Exceeded("entries", limits.Entries, "")
 		}
 		if err := l.visit(prefix+e.name, e, prefix != ""); err != nil {
 			return err
@@ -114,7 +114,7 @@ func (l *listing) visit(p string, e entry, inside bool) error {
 		l.unmanaged[p+"/"] = e
 	case kind == filemode.Regular && managed:
 		if len(l.paths) >= l.objects.limits.Tree.Files {
-			return exceeded("files", int64(l.objects.limits.Tree.Files), "")
+			return archive.Exceeded("files", l.objects.limits.Tree.Files, "")
 		}
 		l.managed[p], l.paths = e, append(l.paths, p)
 	case kind != filemode.Regular && (managed || isFolder(p) || inside && path.Ext(p) == ""):

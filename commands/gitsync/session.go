@@ -10,6 +10,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 
+	"svc/commands/archive"
 	"svc/domain"
 )
 
@@ -108,7 +109,7 @@ func (s *Session) ListRefs(ctx context.Context) (Refs, error) {
 func (s *Session) readRefs(adv *packp.AdvRefs) (Refs, error) {
 	refs := Refs{IDs: make(map[string]string, len(adv.References))}
 	if len(adv.References) > s.options.Limits.Refs {
-		return refs, exceeded("refs", int64(s.options.Limits.Refs), "")
+		return refs, archive.Exceeded("refs", s.options.Limits.Refs, "")
 	}
 	for name, id := range adv.References {
 		refs.IDs[name] = id.String()

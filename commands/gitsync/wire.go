@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+
+	"svc/commands/archive"
 )
 
 // The two services of a Git server.
@@ -47,7 +49,7 @@ func (s *Session) advertisement(r io.Reader) (*packp.AdvRefs, error) {
 	switch {
 	case err == nil:
 	case bounded.N == 0:
-		return nil, exceeded("refs", int64(s.options.Limits.Refs), "")
+		return nil, archive.Exceeded("refs", s.options.Limits.Refs, "")
 	case errors.Is(err, packp.ErrEmptyAdvRefs):
 	default:
 		return nil, err

@@ -33,7 +33,7 @@ func (t shownToken) Replayable() any {
 func showToken(id, userID, name string, expires, created time.Time) shownToken {
 	return shownToken{
 		OldID: id, ID: id, Name: name, UserID: userID,
-		ExpiresAt: expires.UTC().Format(timestamp), CreatedAt: created.UTC().Format(timestamp),
+		ExpiresAt: expires.UTC().Format(domain.Timestamp), CreatedAt: created.UTC().Format(domain.Timestamp),
 	}
 }
 

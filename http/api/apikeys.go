@@ -192,7 +192,7 @@ func showKey(k projections.APIKey) shownKey {
 		Disabled: k.Disabled, CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy, UpdatedAt: k.UpdatedAt, UpdatedBy: k.UpdatedBy,
 	}
 	if !k.ExpiresAt.IsZero() {
-		shown.ExpiresAt = k.ExpiresAt.UTC().Format(timestamp)
+		shown.ExpiresAt = k.ExpiresAt.UTC().Format(domain.Timestamp)
 	}
 	return shown
 }

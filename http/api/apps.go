@@ -10,6 +10,7 @@ import (
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/document"
+	"svc/domain/workspace"
 	"svc/http/gateway"
 	"svc/projections"
 )
@@ -66,7 +67,7 @@ func namedWorkspace(rd projections.Reader, named string) (string, error) {
 // the workspace that publishes one says otherwise.
 func appReader(d Deps, r *http.Request, rd projections.Reader) func(projections.App) (bool, error) {
 	caller := gateway.CallerFrom(r.Context())
-	rightsIn, outside := d.Access.Readable(caller, rd), access.Outside(principalOf(caller))
+	rightsIn, outside := d.Access.Readable(caller, rd), access.Outside(caller.Identity())
 	return func(a projections.App) (bool, error) {
 		rights, _, err := rightsIn(a.WorkspaceID)
 		if err != nil {
@@ -156,7 +157,7 @@ func (d Deps) mayPublish(r *http.Request, in publication) (id string, err error)
 		return "", err
 	}
 	caller := gateway.CallerFrom(r.Context())
-	rights, found, err := d.Access.RightsOf(principalOf(caller), id)
+	rights, found, err := d.Access.RightsOf(caller.Identity(), id)
 	if err != nil {
 		return "", err
 	}
@@ -208,7 +209,7 @@ func getApp(d Deps) gateway.HandlerFunc {
 		}
 		revision := found.Revision(version)
 		if revision == 0 {
-			return nil, noVersion(version)
+			return nil, workspace.NoVersion(version)
 		}
 		detail, err := d.Shelf.Read(r.Context(), found.WorkspaceID, revision)
 		if err != nil {
@@ -228,7 +229,7 @@ func deleteApp(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		rights, _, err := d.Access.RightsOf(principalOf(gateway.CallerFrom(r.Context())), found.WorkspaceID)
+		rights, _, err := d.Access.RightsOf(gateway.CallerFrom(r.Context()).Identity(), found.WorkspaceID)
 		if err != nil {
 			return nil, err
 		}

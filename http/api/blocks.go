@@ -114,12 +114,7 @@ func blockAnswer(d Deps, r *http.Request, slug string, before *document.Map) (an
 		return body, err
 	}
 	location := strings.TrimRight(r.URL.EscapedPath(), "/")
-	if text, isText := body.(gateway.Content); isText {
-		text.Status = http.StatusCreated
-		text.Header.Set("Location", location)
-		return text, nil
-	}
-	return gateway.Created(body, location), nil
+	return madeAt(body, location), nil
 }
 
 // deleteBlock handles DELETE /v2/workspaces/{workspaceId}/blocks/{slug}.

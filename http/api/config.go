@@ -10,6 +10,7 @@ import (
 	"svc/domain"
 	"svc/domain/document"
 	"svc/domain/shape"
+	"svc/domain/workspace"
 	"svc/http/gateway"
 	"svc/projections"
 )
@@ -73,8 +74,15 @@ func updateConfig(d Deps) gateway.HandlerFunc {
 			return nil, err
 		}
 		faults := shape.CheckConfig(in.doc)
-		if dry, err := dryRun(r); dry || err != nil {
-			return in.verdict(faults), err
+		dry, err := dryRun(r)
+		if err != nil {
+			return nil, err
+		}
+		if dry && len(faults) > 0 {
+			return in.verdict(faults), nil
+		}
+		if dry {
+			return in.judged(withinConfig(tryConfig(r.Context(), d, workspaceID(r), in.doc)))
 		}
 		if err := shape.Refusal(faults); err != nil {
 			return nil, in.withLines(err)
@@ -98,23 +106,31 @@ func patchConfig(ctx context.Context, d Deps, id string, patch *document.Map, if
 		if err != nil {
 			return err
 		}
-		next := now.State.Settings.Config.Copy()
-		for key, v := range patch.All() {
-			if next.Set(key, v); v == nil {
-				next.Delete(key)
-			}
-		}
 		based := ifMatch
 		if based == "" {
 			based = commands.ETag(now.State.Revision)
 		}
-		_, err = d.Workspaces.Update(ctx, id, document.MapOf(document.Pair{Key: "config", Value: next}), based)
+		_, err = d.Workspaces.Update(ctx, id, patchedConfig(now.State.Settings, patch), based)
 		refusal, ok := errors.AsType[*domain.Error](err)
 		if ok && refusal.Details["reason"] == "stale" && ifMatch == "" && attempt < configAttempts {
 			continue
 		}
 		return err
 	}
+}
+
+// patchedConfig is the change of settings that changes parts of the config.
+func patchedConfig(now workspace.Settings, patch *document.Map) *document.Map {
+	return document.MapOf(document.Pair{Key: "config", Value: merged(now.Config, patch)})
+}
+
+// tryConfig refuses what patchConfig would, and changes nothing.
+func tryConfig(ctx context.Context, d Deps, id string, patch *document.Map) error {
+	now, err := d.Content.Workspaces.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	return tryOn(now.State, workspace.Update{Patch: patchedConfig(now.State.Settings, patch)})
 }
 
 // withinConfig names fields as the body of a config has them.

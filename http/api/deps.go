@@ -10,8 +10,10 @@ import (
 	"svc/commands/accounts"
 	"svc/commands/apps"
 	"svc/commands/content"
+	"svc/commands/repositories"
 	"svc/commands/sessions"
 	"svc/commands/signing"
+	"svc/commands/versioning"
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/apikey"
@@ -49,10 +51,13 @@ type Deps struct {
 	Workspaces Workspaces
 	Content    *content.Content
 	Library    content.Library // documents of workspaces, at any time
+	Versioning *versioning.Versioning
 	Vault      Vault
 	Apps       Apps        // published workspaces
 	Shelf      *apps.Shelf // what they consist of
 	APIKeys    Keys
+	// Repositories saves, finds and tests those of workspaces.
+	Repositories *repositories.Repositories
 
 	Access      Access
 	SigningKeys SigningKeys
@@ -68,6 +73,8 @@ type Deps struct {
 	Blobs     Blobs                         // keeps pictures
 	OIDC      *oidc.Service                 // answers its own routes
 	Files     FilesDeps                     // files of workspaces
+
+	Operations OperationsDeps // of workspaces
 }
 
 // Sessions finds live sessions. It is a *sessions.Sessions.
@@ -183,6 +190,3 @@ func (d Deps) withDefaults() Deps {
 	}
 	return d
 }
-
-// timestamp is the form of times in answers.
-const timestamp = "2006-01-02T15:04:05.000Z"

@@ -66,7 +66,7 @@ func getDiff(d Deps) gateway.HandlerFunc {
 		}
 		diff := difference{From: from, To: to, Changes: []fileChange{}}
 		for _, path := range paths {
-			change, err := fileDiff(r.Context(), d, workspaceID(r), path, before[path], after[path])
+			change, err := fileDiff(r.Context(), d, workspaceID(r), path, before, after)
 			if err != nil {
 				return nil, err
 			}
@@ -90,9 +90,9 @@ func (d *difference) add(c fileChange) {
 	}
 }
 
-// contentAt returns the content at a point: current, seq:{token}, at:{time}, or a
-// version by its name.
-func contentAt(d Deps, r *http.Request, name, point string) (map[string]content.Ref, error) {
+// contentAt returns the content at a point: current, seq:{token}, at:{time}, a
+// version by its name, or base:{repository} and remote:{repository}.
+func contentAt(d Deps, r *http.Request, name, point string) (state, error) {
 	kind, value, _ := strings.Cut(point, ":")
 	seq := uint64(math.MaxUint64)
 	switch {
@@ -100,43 +100,49 @@ func contentAt(d Deps, r *http.Request, name, point string) (map[string]content.
 	case kind == "seq":
 		n, err := parseSeq(name, value)
 		if err != nil {
-			return nil, err
+			return state{}, err
 		}
 		seq = n
 	case kind == "at":
 		at, err := time.Parse(time.RFC3339Nano, value)
 		if err != nil {
-			return nil, domain.Refuse(domain.CodeInvalidParameter, "%s: at: takes an ISO 8601 time with an offset", name).With("parameter", name)
+			return state{}, domain.Refuse(domain.CodeInvalidParameter, "%s: at: takes an ISO 8601 time with an offset", name).With("parameter", name)
 		}
 		m, err := d.momentBy(r, at)
 		if err != nil {
-			return nil, err
+			return state{}, err
 		}
 		seq = m.seq
-	case kind == "base" || kind == "remote":
-		return nil, domain.Refuse(domain.CodeInvalidParameter, "%s: %s: is not supported yet", name, kind).With("parameter", name)
+	case kind == "base" && value != "":
+		return filesAt(d, r, value, d.Versioning.BaseFiles)
+	case kind == "remote" && value != "":
+		return filesAt(d, r, value, d.Versioning.RemoteFiles)
 	default:
-		return nil, noVersion(point)
+		n, err := versionSeq(d, r, point)
+		if err != nil {
+			return state{}, err
+		}
+		seq = n
 	}
 	refs, err := d.Library.At(r.Context(), workspaceID(r), seq)
 	if err == nil && len(refs) == 0 {
 		err = domain.Refuse(domain.CodeNotFound, "the workspace did not exist then").With("resource", "workspace").With("id", workspaceID(r))
 	}
-	return refs, err
+	return state{refs: refs}, err
 }
 
 // differingPaths returns the paths that differ, of what was asked for and the caller
 // may read.
-func differingPaths(d Deps, r *http.Request, before, after map[string]content.Ref, object string) (paths []string, err error) {
+func differingPaths(d Deps, r *http.Request, before, after state, object string) (paths []string, err error) {
 	id, rights := workspaceID(r), gateway.GrantFrom(r.Context()).Rights
-	all := maps.Clone(before)
-	maps.Copy(all, after)
+	all := maps.Clone(before.refs)
+	maps.Copy(all, after.refs)
 	err = d.ReadModel.View(func(rd projections.Reader) error {
 		for _, path := range slices.Sorted(maps.Keys(all)) {
-			if before[path].Hash == after[path].Hash || object != "" && !like(object, path) {
+			if before.refs[path].Hash == after.refs[path].Hash || object != "" && !like(object, path) {
 				continue
 			}
-			if mayReadRef(rd, rights, id, path, before[path]) && mayReadRef(rd, rights, id, path, after[path]) {
+			if before.mayRead(rd, rights, id, path) && after.mayRead(rd, rights, id, path) {
 				paths = append(paths, path)
 			}
 		}
@@ -156,17 +162,17 @@ func mayReadRef(rd projections.Reader, rights *access.Rights, id, path string, r
 }
 
 // fileDiff is how the file of a document changed.
-func fileDiff(ctx context.Context, d Deps, id, path string, before, after content.Ref) (c fileChange, err error) {
+func fileDiff(ctx context.Context, d Deps, id, path string, before, after state) (c fileChange, err error) {
 	place, ok := archive.Locate(path + ".yml")
 	if !ok {
 		return c, fmt.Errorf("%s of workspace %s has no file", path, id)
 	}
 	c = fileChange{Path: place.Path(), Change: "modified"}
-	was, err := fileOf(ctx, d, id, place, before)
+	was, err := before.file(ctx, d, id, place)
 	if err != nil {
 		return c, err
 	}
-	is, err := fileOf(ctx, d, id, place, after)
+	is, err := after.file(ctx, d, id, place)
 	if err != nil {
 		return c, err
 	}
@@ -182,14 +188,17 @@ func fileDiff(ctx context.Context, d Deps, id, path string, before, after conten
 	return c, nil
 }
 
-// fileOf is the file of a document, nil when there is none.
-func fileOf(ctx context.Context, d Deps, id string, place archive.Place, ref content.Ref) ([]byte, error) {
+// file is the file of a document, nil when there is none.
+func (s state) file(ctx context.Context, d Deps, id string, place archive.Place) (_ []byte, err error) {
+	ref := s.refs[place.String()]
 	if ref.Hash == "" {
 		return nil, nil
 	}
-	doc, err := d.Library.Document(ctx, id, ref)
-	if err != nil {
-		return nil, err
+	doc := s.docs[ref.Hash]
+	if doc == nil {
+		if doc, err = d.Library.Document(ctx, id, ref); err != nil {
+			return nil, err
+		}
 	}
 	if place.Kind == document.Index {
 		doc = withoutSecrets(doc)

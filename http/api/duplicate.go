@@ -6,9 +6,22 @@ import (
 
 	"svc/commands/content"
 	"svc/domain"
+	"svc/domain/access"
 	"svc/http/gateway"
 	"svc/projections"
 )
+
+// readableIn tells of the documents of a workspace whether somebody may read
+// them.
+func readableIn(d Deps, rights *access.Rights, id string) func(path string, ref content.Ref) bool {
+	return func(path string, ref content.Ref) (may bool) {
+		err := d.ReadModel.View(func(rd projections.Reader) error {
+			may = mayReadRef(rd, rights, id, path, ref)
+			return nil
+		})
+		return err == nil && may
+	}
+}
 
 // duplicateWorkspace handles POST /v2/workspaces/{workspaceId}/versions/{name}/duplicate.
 func duplicateWorkspace(d Deps) gateway.HandlerFunc {
@@ -23,16 +36,7 @@ func duplicateWorkspace(d Deps) gateway.HandlerFunc {
 		if gateway.CallerFrom(r.Context()).Kind != gateway.KindUser {
 			return nil, domain.Refuse(domain.CodeMissingToken, "a user is required, not an API key alone")
 		}
-		if version := gateway.Var(r, "name"); version != "current" {
-			return nil, noVersion(version)
-		}
-		o := content.Copy{May: func(path string, ref content.Ref) (may bool) {
-			err := d.ReadModel.View(func(rd projections.Reader) error {
-				may = mayReadRef(rd, gateway.GrantFrom(r.Context()).Rights, workspaceID(r), path, ref)
-				return nil
-			})
-			return err == nil && may
-		}}
+		o := content.Copy{May: readableIn(d, gateway.GrantFrom(r.Context()).Rights, workspaceID(r))}
 		if in.Name != nil {
 			if o.Name = *in.Name; o.Name == "" {
 				return nil, domain.Invalid(domain.FieldError{Field: "name", Message: "must be 1 to 60 characters without control characters"})
@@ -42,6 +46,13 @@ func duplicateWorkspace(d Deps) gateway.HandlerFunc {
 			if o.Slug = *in.Slug; o.Slug == "" {
 				return nil, domain.Invalid(domain.FieldError{Field: "slug", Message: "must not be empty: leave it out to get one"})
 			}
+		}
+		if version := gateway.Var(r, "name"); version != current {
+			seq, err := versionSeq(d, r, version)
+			if err != nil {
+				return nil, err
+			}
+			o.Seq = seq
 		}
 		made, err := d.Content.Duplicate(r.Context(), workspaceID(r), o)
 		if err != nil {

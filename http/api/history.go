@@ -73,10 +73,10 @@ func readHistoryQuery(q *gateway.Query) (historyQuery, error) {
 		return h, err
 	}
 	if !after.IsZero() {
-		h.after = after.Format(timestamp)
+		h.after = after.Format(domain.Timestamp)
 	}
 	if !before.IsZero() { // entries have milliseconds: the next one is the first that is not before
-		h.before = before.Add(time.Millisecond - time.Nanosecond).Format(timestamp)
+		h.before = before.Add(time.Millisecond - time.Nanosecond).Format(domain.Timestamp)
 	}
 	if cursor == "" {
 		return h, nil

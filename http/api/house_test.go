@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,13 +18,13 @@ import (
 	"svc/commands"
 	"svc/domain"
 	"svc/domain/access"
-	"svc/domain/catalog"
 	"svc/domain/workspace"
 	"svc/eventstore/jetstream"
 	"svc/http/api"
 	"svc/http/api/apitest"
 	"svc/http/gateway"
 	"svc/projections"
+	"svc/projections/livetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -60,8 +59,7 @@ func open(t *testing.T, changes ...func(*api.Deps)) *house {
 func openBehind(t *testing.T, other func(*gateway.Options), changes ...func(*api.Deps)) *house {
 	t.Helper()
 	h := &house{t: t, client: &http.Client{Transport: &http.Transport{}}}
-	h.openLog()
-	h.openModels()
+	h.log, h.models = livetest.Open(t)
 	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.log, Log: quiet})
 	require.NoError(t, err)
 	server := httptest.NewUnstartedServer(nil)
@@ -98,33 +96,6 @@ func openBehind(t *testing.T, other func(*gateway.Options), changes ...func(*api
 		require.NoError(t, g.Close(context.WithoutCancel(t.Context())))
 	})
 	return h
-}
-
-func (h *house) openLog() {
-	var err error
-	h.log, err = jetstream.Open(h.t.Context(), jetstream.Options{Dir: h.t.TempDir(), Events: catalog.Events(), Log: quiet})
-	require.NoError(h.t, err)
-	h.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		require.NoError(h.t, h.log.Close(ctx))
-	})
-}
-
-func (h *house) openModels() {
-	db, err := projections.OpenDB(projections.DBOptions{Dir: filepath.Join(h.t.TempDir(), "models"), Log: quiet})
-	require.NoError(h.t, err)
-	h.t.Cleanup(func() { require.NoError(h.t, db.Close()) })
-	h.models, err = projections.New(projections.Options{DB: db, Store: h.log, Known: h.log.Known, Log: quiet})
-	require.NoError(h.t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := h.models.Run(ctx); err != nil {
-			h.t.Error(err)
-		}
-	})
-	h.t.Cleanup(func() { cancel(); running.Wait() })
 }
 
 // answer is what came back.

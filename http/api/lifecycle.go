@@ -65,19 +65,11 @@ func madeAnswer(d Deps, r *http.Request, made commands.Workspace) (any, error) {
 // shownTo is a workspace for a caller who had no grant in it when the request
 // came.
 func shownTo(d Deps, r *http.Request, id string) (any, error) {
-	rights, _, err := d.Access.RightsOf(principalOf(gateway.CallerFrom(r.Context())), id)
+	rights, _, err := d.Access.RightsOf(gateway.CallerFrom(r.Context()).Identity(), id)
 	if err != nil {
 		return nil, err
 	}
 	return workspaceAnswer(d, r, id, rights)
-}
-
-// principalOf is whom the evaluator takes a caller for.
-func principalOf(c gateway.Caller) access.Principal {
-	if c.Principal == nil {
-		return access.Principal{UserID: c.UserID, SessionID: c.SessionID, Super: c.Super}
-	}
-	return *c.Principal
 }
 
 // mayUndelete reports whether the caller may bring a workspace back: super

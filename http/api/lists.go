@@ -126,7 +126,7 @@ func listed(d Deps, r *http.Request, rd projections.Reader, readable func(string
 	item = workspaceMeta{ID: rec.ID, Listed: rec.Meta, Dynamics: rec.Dynamic, ClientID: workspace.ClientID(rec.ID)}
 	item.Labels = append([]string{}, rec.Meta.Labels...)
 	if rec.Deleted != nil {
-		item.DeletedAt, item.RestorableUntil = rec.Deleted.At.UTC().Format(timestamp), rec.Deleted.Until.UTC().Format(timestamp)
+		item.DeletedAt, item.RestorableUntil = rec.Deleted.At.UTC().Format(domain.Timestamp), rec.Deleted.Until.UTC().Format(domain.Timestamp)
 		may, err = mayUndelete(d, r, rd, rec)
 		return item, may, err
 	}

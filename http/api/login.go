@@ -179,7 +179,7 @@ func signedIn(d Deps, r *http.Request, in accounts.LoginResult) *gateway.Answer 
 	cookie := sessionCookie(r, in.Token)
 	cookie.MaxAge = max(1, int(in.Expires.Sub(d.Now())/time.Second))
 	return gateway.OK(loginResult{
-		UserID: in.UserID, ID: in.UserID, SessionID: in.SessionID, Token: in.Token, Expires: in.Expires.UTC().Format(timestamp),
+		UserID: in.UserID, ID: in.UserID, SessionID: in.SessionID, Token: in.Token, Expires: in.Expires.UTC().Format(domain.Timestamp),
 	}).
 		With("X-Svc-Session-Id", in.SessionID).
 		With("X-Svc-Csrf-Token", d.CSRFToken(in.SessionID)).

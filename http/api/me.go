@@ -30,7 +30,7 @@ func getMe(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		shown := me{found, caller.SessionID, caller.Expires.UTC().Format(timestamp), caller.Scopes}
+		shown := me{found, caller.SessionID, caller.Expires.UTC().Format(domain.Timestamp), caller.Scopes}
 		if shown.Scopes == nil {
 			shown.Scopes = strings.Fields(accounts.Scopes)
 		}

@@ -39,7 +39,8 @@ func momentOf(d Deps, r *http.Request) (m moment, past bool, err error) {
 	case given > 1:
 		return m, false, domain.Refuse(domain.CodeInvalidParameter, "give one of version, at and atSeq").With("parameter", "atSeq")
 	case version != "":
-		return m, false, noVersion(version)
+		m.seq, err = versionSeq(d, r, version)
+		return m, true, err
 	case seq != "":
 		n, err := parseSeq("atSeq", seq)
 		m, err := d.momentAt(r, n, err)
@@ -93,10 +94,6 @@ func existed(rd projections.Reader, id string, seq uint64) error {
 		err = domain.Refuse(domain.CodeNotFound, "the workspace did not exist then").With("resource", "workspace").With("id", id)
 	}
 	return err
-}
-
-func noVersion(name string) error {
-	return domain.Refuse(domain.CodeNotFound, "there is no such version").With("resource", "version").With("id", name)
 }
 
 // inlineDocument returns the document of an item whose body is not kept apart.

@@ -62,15 +62,7 @@ func listPageShares(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		result := []sharing{}
-		for _, entry := range page.shares {
-			shown, err := shownShare(d, entry, "")
-			if err != nil {
-				return nil, err
-			}
-			result = append(result, shown)
-		}
-		return map[string]any{"result": result}, nil
+		return shownShares(d, page.shares)
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"svc/http/gateway"
 	"svc/http/identity"
 	"svc/projections"
+	"svc/projections/livetest"
 )
 
 // realm is a house with the real identity: its callers have accounts, sessions
@@ -109,11 +110,11 @@ func openIdentity(t *testing.T, changes ...func(*api.Deps)) *realm {
 			TokenMaxAge: time.Hour, ConsoleURL: "https://example.org/console/",
 		},
 	}
-	h.openLog()
+	h.log = livetest.Store(t, jetstream.Options{})
 	for _, name := range []string{"KEYS", "SESSIONS", "LASTUSED", "LINKS"} {
 		h.bucket(name) // before anything else: the store takes one that is just being made for a broken one
 	}
-	h.openModels()
+	h.models = livetest.Models(t, h.log)
 	t.Cleanup(h.searchEvents)
 	var err error
 	h.box, err = seal.New([]seal.MasterKey{{KID: "k1", Key: []byte("0123456789abcdef0123456789ABCDEF"), Active: true}})

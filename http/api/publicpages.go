@@ -69,7 +69,7 @@ func visitorRights(d Deps, caller gateway.Caller, id string) (*access.Rights, er
 	if caller.MFAPending {
 		caller = gateway.Caller{}
 	}
-	rights, _, err := d.Access.RightsOf(principalOf(caller), id)
+	rights, _, err := d.Access.RightsOf(caller.Identity(), id)
 	return rights, err
 }
 

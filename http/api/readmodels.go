@@ -77,7 +77,7 @@ func (u *upkeep) begin(kind string, r *http.Request) error {
 	defer u.mu.Unlock()
 	if t := u.running; t != nil {
 		return domain.Refuse(domain.CodeLocked, "a %s of the read models is running", t.kind).
-			Reason(t.kind).With("lockedBy", t.by).With("lockedAt", t.since.UTC().Format(timestamp))
+			Reason(t.kind).With("lockedBy", t.by).With("lockedAt", t.since.UTC().Format(domain.Timestamp))
 	}
 	u.running = &task{kind, cmp.Or(gateway.CallerFrom(r.Context()).Actor(), "internal"), u.now()}
 	return nil

@@ -22,6 +22,8 @@ var (
 	mayDelete = gateway.Action{Action: "delete", Subject: "workspaces"}
 	mayShare  = gateway.Action{Action: "manage_permissions", Subject: "workspaces"}
 	maySecure = gateway.Action{Action: "manage_security", Subject: "workspaces"}
+	// mayConnect is for what connects a workspace with the outside.
+	mayConnect = gateway.Action{Action: "manage_repositories", Subject: "workspaces"}
 )
 
 // filesMay is a right on files.
@@ -106,6 +108,7 @@ func Routes(d Deps) []gateway.Route {
 		{Method: post, Path: "/workspaces/{workspaceId}/undelete", Surface: gateway.Versioned, Permission: gateway.Auth, Scope: "workspaces:write", Handler: undeleteWorkspace(d), Summary: "Bring a deleted workspace back"},
 		{Method: post, Path: "/workspaces/{workspaceId}/writeLock", Surface: gateway.VersionedAndPlain, Permission: maySecure, Handler: lockWorkspace(d), Summary: "Lock a workspace for writing"},
 		{Method: del, Path: "/workspaces/{workspaceId}/writeLock", Surface: gateway.VersionedAndPlain, Permission: maySecure, Handler: unlockWorkspace(d), Summary: "Clear the write lock"},
+		{Method: post, Path: "/workspaces/{workspaceId}/repositories/{repositoryId}/test", Surface: gateway.VersionedAndPlain, Permission: mayConnect, Effect: gateway.Reads, Body: gateway.NoBody, Handler: testRepository(d), Summary: "Test the connection to a repository"},
 
 		// Apps and app instances
 		{Method: get, Path: "/apps", Surface: gateway.Versioned, Permission: gateway.Action{Action: "read", Subject: "apps"}, Handler: listApps(d), Summary: "List published apps"},
@@ -127,6 +130,23 @@ func Routes(d Deps) []gateway.Route {
 		{Method: post, Path: "/workspaces/{workspaceId}/import", Surface: gateway.VersionedAndPlain, Permission: mayUpdate, Rate: gateway.RateImportWorkspace, Body: gateway.ArchiveBody, Handler: importWorkspace(d), Summary: "Import an archive into a workspace"},
 		{Method: post, Path: "/workspaces/import", Surface: gateway.VersionedAndPlain, Permission: gateway.Auth, Scope: "workspaces:write", Rate: gateway.RateImportWorkspace, Body: gateway.ArchiveBody, Handler: importNew(d), Summary: "Import an archive into new workspaces"},
 		{Method: post, Path: "/workspaces/export", Surface: gateway.VersionedAndPlain, Permission: gateway.Auth, Scope: "workspaces:read", Effect: gateway.Reads, Handler: exportMany(d), Summary: "Export many workspaces"},
+
+		// Versions
+		{Method: get, Path: "/workspaces/{workspaceId}/versions", Surface: gateway.VersionedAndPlain, Permission: mayRead, Handler: listVersions(d), Summary: "List the versions"},
+		{Method: post, Path: "/workspaces/{workspaceId}/versions", Surface: gateway.VersionedAndPlain, Permission: mayUpdate, Rate: gateway.RateImportWorkspace, Handler: pushWorkspace(d), Summary: "Save a version, to a repository if one is named"},
+		{Method: post, Path: "/workspaces/{workspaceId}/push", Surface: gateway.VersionedAndPlain, Permission: mayUpdate, Rate: gateway.RateImportWorkspace, Handler: pushWorkspace(d), Summary: "Save a version, by its other name"},
+		{Method: del, Path: "/workspaces/{workspaceId}/versions/{name}", Surface: gateway.VersionedAndPlain, Permission: mayUpdate, Handler: deleteVersion(d), Summary: "Forget a version"},
+		{Method: post, Path: "/workspaces/{workspaceId}/versions/{name}/pull", Surface: gateway.VersionedAndPlain, Permission: mayUpdate, Rate: gateway.RateImportWorkspace, Handler: pullVersion(d), Summary: "Bring what a version or a repository has"},
+		{Method: post, Path: "/workspaces/{workspaceId}/pull", Surface: gateway.VersionedAndPlain, Permission: mayUpdate, Rate: gateway.RateImportWorkspace, Handler: pullVersion(d), Summary: "Bring what a repository has"},
+		{Method: get, Path: "/workspaces/{workspaceId}/status", Surface: gateway.VersionedAndPlain, Permission: mayRead, Handler: getStatus(d), Summary: "Compare a workspace with its repositories"},
+		{Method: get, Path: "/workspaces/{workspaceId}/conflicts", Surface: gateway.VersionedAndPlain, Permission: mayUpdate, Handler: getConflicts(d), Summary: "List the files in conflict"},
+		{Method: post, Path: "/workspaces/{workspaceId}/conflicts/resolve", Surface: gateway.VersionedAndPlain, Permission: mayUpdate, Handler: resolveConflicts(d), Summary: "Resolve a conflict"},
+
+		// Operations
+		{Method: get, Path: "/workspaces/{workspaceId}/operations", Surface: gateway.VersionedAndPlain, Permission: mayRead, Handler: listOperations(d), Summary: "List the operations"},
+		{Method: get, Path: "/workspaces/{workspaceId}/operations/{opId}", Surface: gateway.VersionedAndPlain, Permission: mayRead, Handler: getOperation(d), Summary: "Read an operation"},
+		{Method: get, Path: "/workspaces/{workspaceId}/operations/{opId}/events", Surface: gateway.VersionedAndPlain, Permission: mayRead, Handler: streamOperation(d), Summary: "Follow an operation"},
+		{Method: post, Path: "/workspaces/{workspaceId}/operations/{opId}/cancel", Surface: gateway.VersionedAndPlain, Permission: mayRead, Body: gateway.NoBody, Handler: cancelOperation(d), Summary: "Cancel an operation"},
 
 		// History
 		{Method: get, Path: "/history", Surface: gateway.Versioned, Permission: gateway.Super, Handler: getAllHistory(d), Summary: "List what happened on the platform"},

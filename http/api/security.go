@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"svc/domain/access"
 	"svc/domain/document"
 	"svc/domain/shape"
+	"svc/domain/workspace"
 	"svc/http/gateway"
 	"svc/projections"
 )
@@ -38,8 +38,12 @@ func putSecurity(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, in.withLines(err)
 		}
-		if dry, err := dryRun(r); dry || err != nil {
-			return checked(), err
+		dry, err := dryRun(r)
+		if err != nil {
+			return nil, err
+		}
+		if dry {
+			return in.judged(trySecurity(r.Context(), d, workspaceID(r), security))
 		}
 		source := document.Security.Canonical(in.doc)
 		done, err := d.Workspaces.Secure(r.Context(), workspaceID(r), security, source, ifMatch(r))
@@ -51,19 +55,13 @@ func putSecurity(d Deps) gateway.HandlerFunc {
 	}
 }
 
-// readSecurity turns a document into what rules read.
+// readSecurity turns a document into what rules read. It refuses one with fields
+// that security documents do not have.
 func readSecurity(doc *document.Map) (s access.Security, err error) {
 	if err := shape.Refusal(shape.Check(document.Security, doc)); err != nil {
 		return s, err
 	}
-	body, err := document.JSON(doc)
-	if err != nil {
-		return s, err
-	}
-	if err := json.Unmarshal(body, &s); err != nil {
-		return s, domain.Refuse(domain.CodeInvalidRequest, "the document has values of another type")
-	}
-	return s, nil
+	return workspace.ReadSecurity(doc)
 }
 
 // securityAnswer is the security document as it was written, or as its file has

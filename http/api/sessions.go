@@ -29,8 +29,8 @@ func showSessions(live []sessions.Session, caller gateway.Caller) []shownSession
 	shown := []shownSession{}
 	for _, s := range live {
 		shown = append(shown, shownSession{
-			ID: s.ID, CreatedAt: s.CreatedAt.UTC().Format(timestamp), LastSeenAt: s.LastSeenAt.UTC().Format(timestamp),
-			Expires: s.Expires.UTC().Format(timestamp), IP: s.IP, UserAgent: s.UserAgent, Provider: s.Provider, ClientID: s.ClientID,
+			ID: s.ID, CreatedAt: s.CreatedAt.UTC().Format(domain.Timestamp), LastSeenAt: s.LastSeenAt.UTC().Format(domain.Timestamp),
+			Expires: s.Expires.UTC().Format(domain.Timestamp), IP: s.IP, UserAgent: s.UserAgent, Provider: s.Provider, ClientID: s.ClientID,
 			MFA: s.MFA, Current: s.ID == caller.SessionID,
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"svc/commands"
+	"svc/domain"
 	"svc/domain/workspace"
 )
 
@@ -23,7 +24,7 @@ func lastUsed(ctx context.Context, d Deps, id string) (string, error) {
 	if err != nil || at.IsZero() {
 		return "", err
 	}
-	return at.UTC().Format(timestamp), nil
+	return at.UTC().Format(domain.Timestamp), nil
 }
 
 // fromState is the answer to a write that the read model does not show yet: it has

@@ -33,16 +33,21 @@ func listShares(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		result := []sharing{}
-		for _, entry := range doc.Shares {
-			shown, err := shownShare(d, entry, "")
-			if err != nil {
-				return nil, err
-			}
-			result = append(result, shown)
-		}
-		return map[string]any{"result": result}, nil
+		return shownShares(d, doc.Shares)
 	}
+}
+
+// shownShares is the answer with a list of shares.
+func shownShares(d Deps, shares []access.Share) (any, error) {
+	result := []sharing{}
+	for _, entry := range shares {
+		shown, err := shownShare(d, entry, "")
+		if err != nil {
+			return nil, err
+		}
+		result = append(result, shown)
+	}
+	return map[string]any{"result": result}, nil
 }
 
 // share handles POST /v2/workspaces/{workspaceId}/permissions.

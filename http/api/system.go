@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"svc/domain"
 	"svc/http/gateway"
 )
 
@@ -19,7 +20,7 @@ type indexAnswer struct {
 func index(d Deps) gateway.HandlerFunc {
 	return func(*http.Request) (any, error) {
 		now := d.Now().UTC()
-		answer := indexAnswer{"degraded", "svc", d.Version, gateway.VersionsAt(now), now.Format(timestamp)}
+		answer := indexAnswer{"degraded", "svc", d.Version, gateway.VersionsAt(now), now.Format(domain.Timestamp)}
 		if d.Healthy() {
 			answer.Status = "ok"
 		}

@@ -62,6 +62,8 @@ type Proxy struct {
 	mu      sync.Mutex
 	passed  [2]int // bytes since the last Arm
 	limit   [2]int // -1: none
+	cuts    int    // since the last Arm
+	most    int    // cuts after which the network is well again; 0: never
 	conns   []net.Conn
 	running sync.WaitGroup
 }
@@ -83,11 +85,21 @@ func NewProxy(t testing.TB, target string) *Proxy {
 
 // Arm begins to count anew; after so many bytes in a direction every connection
 // is cut, now and later. -1 cuts none.
-func (p *Proxy) Arm(d Direction, after int) {
+func (p *Proxy) Arm(d Direction, after int) { p.Disturb(d, after, 0) }
+
+// Disturb is Arm, but after so many cuts the network is well again.
+func (p *Proxy) Disturb(d Direction, after, cuts int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.passed, p.limit = [2]int{}, [2]int{-1, -1}
+	p.passed, p.limit, p.cuts, p.most = [2]int{}, [2]int{-1, -1}, 0, cuts
 	p.limit[d] = after
+}
+
+// Cuts returns how often connections were cut since Arm.
+func (p *Proxy) Cuts() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cuts
 }
 
 // Passed returns the bytes since Arm.
@@ -142,6 +154,9 @@ func (p *Proxy) count(d Direction, n int) (allowed int, cut bool) {
 	allowed = n
 	if limit := p.limit[d]; limit >= 0 && p.passed[d]+n > limit {
 		allowed, cut = max(0, limit-p.passed[d]), true
+		if p.cuts++; p.cuts == p.most {
+			p.limit[d] = -1
+		}
 	}
 	p.passed[d] += allowed
 	return allowed, cut

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,9 @@ const (
 	User     = "alice"
 	Password = "hunter2-swordfish"
 )
+
+// caFile is where the certificate of a Server is, for git.
+const caFile = "ca.pem"
 
 // Server serves the bare repositories of a directory over HTTPS with a
 // certificate of its own.
@@ -62,6 +66,7 @@ func New(t testing.TB) *Server {
 	t.Cleanup(s.https.Close)
 	s.URL = s.https.URL
 	s.CA = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.https.Certificate().Raw}))
+	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, caFile), []byte(s.CA), 0o600))
 	return s
 }
 
@@ -174,6 +179,15 @@ func (r *Repo) Clone() *Clone {
 	return c
 }
 
+// CloneAfar clones the repository over HTTPS, as others do.
+func (r *Repo) CloneAfar() *Clone {
+	r.t.Helper()
+	c := &Clone{Dir: filepath.Join(r.t.TempDir(), "clone"), t: r.t}
+	url := strings.Replace(r.URL, "https://", "https://"+User+":"+Password+"@", 1)
+	git(r.t, r.Path, "clone", "-q", "-c", "http.sslCAInfo="+filepath.Join(filepath.Dir(r.Path), caFile), url, c.Dir)
+	return c
+}
+
 // Git runs git in the clone and returns what it prints.
 func (c *Clone) Git(args ...string) string { c.t.Helper(); return git(c.t, c.Dir, args...) }
 
@@ -210,7 +224,8 @@ func git(t testing.TB, dir string, args ...string) string {
 	program, err := exec.LookPath("git")
 	require.NoError(t, err, "these tests need git on the PATH")
 	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), environment(dir)...)
+	own := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") })
+	cmd.Dir, cmd.Env = dir, append(own, environment(dir)...)
 	var errText strings.Builder
 	cmd.Stderr = &errText
 	out, err := cmd.Output()

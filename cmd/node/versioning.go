@@ -1,0 +1,65 @@
+package node
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"svc/commands/versioning"
+	"svc/domain"
+	"svc/projections"
+)
+
+// openVersioning lets workspaces be saved to repositories and brought back.
+func (n *Node) openVersioning(context.Context) error {
+	p := n.places
+	p.versioning = &versioning.Versioning{
+		Workspaces: p.workspaces, Content: p.content, Repositories: p.repositories, Operations: n.operations, Blobs: n.store, Log: n.store,
+		People: authors{n.models}, Revisions: p.library, Git: n.gitOptions,
+		Committer: func() (name, email string) { return n.config().Git.CommitterName, n.config().Git.CommitterEmail },
+		Host: func() string {
+			if u, err := url.Parse(n.config().HTTP.APIURL); err == nil && u.Hostname() != "" {
+				return u.Hostname()
+			}
+			return "localhost"
+		},
+	}
+	for kind, settle := range p.versioning.Settlers() {
+		n.operations.Settle(kind, settle)
+	}
+	return nil
+}
+
+// Revision implements versioning.Revisions.
+func (l *library) Revision(ctx context.Context, workspaceID string, seq uint64) (revision uint64, err error) {
+	if err := l.reach(ctx, seq); err != nil {
+		return 0, err
+	}
+	err = l.models.View(func(r projections.Reader) error {
+		return projections.History{}.List(r, workspaceID, seq+1, func(c projections.Change) bool {
+			if c.Content {
+				revision = c.Seq
+			}
+			return revision == 0
+		})
+	})
+	if err == nil && revision == 0 {
+		err = domain.Refuse(domain.CodeNotFound, "the workspace did not exist then").With("resource", "workspace").With("id", workspaceID)
+	}
+	return revision, err
+}
+
+// authors are the users whom commits are by. It implements versioning.People.
+type authors struct{ models *projections.Models }
+
+// Person implements versioning.People.
+func (a authors) Person(_ context.Context, userID string) (name, email string, err error) {
+	err = a.models.View(func(r projections.Reader) error {
+		brief, ok, err := projections.Users{}.Brief(r, userID)
+		if err == nil && ok {
+			name, email = strings.TrimSpace(brief.FirstName+" "+brief.LastName), brief.Email
+		}
+		return err
+	})
+	return name, email, err
+}

@@ -1,0 +1,79 @@
+package versioning
+
+import (
+	"context"
+
+	"svc/commands"
+	"svc/commands/content"
+	"svc/commands/operations"
+	"svc/domain"
+	"svc/domain/operation"
+	"svc/domain/workspace"
+)
+
+// pushNative saves a version in the platform's own store: the history has what it
+// holds already, the version names it.
+func (v *Versioning) pushNative(ctx context.Context, run *operations.Run, in PushRequest) (any, error) {
+	version := workspace.Version{Name: in.Name, Description: in.Description, OperationID: run.ID(), CreatedBy: commands.RequestFrom(ctx).Meta.UserID}
+	err := run.Step(ctx, operation.Write, "Saving the version", func(ctx context.Context) (err error) {
+		if version.ContentRevision, err = v.Revisions.Revision(ctx, run.WorkspaceID(), run.LockSeq()); err != nil {
+			return err
+		}
+		if err := run.Commit(ctx); err != nil {
+			return err
+		}
+		now, err := v.Workspaces.Get(ctx, run.WorkspaceID())
+		if err == nil {
+			err = now.State.CheckVersion(in.Name) // somebody may have taken it before the lock was ours
+		}
+		if err != nil {
+			return err
+		}
+		version.CreatedAt = v.Workspaces.Now()
+		_, err = v.Workspaces.Execute(ctx, run.WorkspaceID(), workspace.Push{Epoch: run.Epoch(), Version: version})
+		return err
+	})
+	return Show(version, nil), err
+}
+
+// nativeVersion finds a version in the platform's own store.
+func (v *Versioning) nativeVersion(ctx context.Context, workspaceID, name string) (workspace.Version, error) {
+	if name == "current" {
+		return workspace.Version{}, domain.Refuse(domain.CodeInvalidParameter, "current is what the workspace has already").With("parameter", "version")
+	}
+	now, err := v.Workspaces.Get(ctx, workspaceID)
+	if err != nil {
+		return workspace.Version{}, err
+	}
+	var found workspace.Version
+	for _, version := range now.State.Versions {
+		if version.Repository != nil || name != Latest && version.Name != name {
+			continue
+		}
+		if version.CreatedAt.After(found.CreatedAt) || found.Name == "" {
+			found = version
+		}
+	}
+	if found.Name == "" {
+		return found, workspace.NoVersion(name)
+	}
+	return found, nil
+}
+
+// pullNative brings what a version of the platform's own store holds.
+func (v *Versioning) pullNative(ctx context.Context, run *operations.Run, version workspace.Version, in PullRequest, may content.ImportOptions) (any, error) {
+	tree, err := v.Content.Export(ctx, run.WorkspaceID(), version.ContentRevision, nil)
+	if err != nil {
+		return nil, err
+	}
+	held := &content.Held{
+		OperationID: run.ID(), Epoch: run.Epoch(), Version: &workspace.ImportedVersion{Name: version.Name}, Pull: true,
+		Integrate: func(o content.Outcome) *workspace.Integration {
+			if o.Errors > 0 {
+				return nil
+			}
+			return &workspace.Integration{Pulled: &workspace.Pulled{Version: version.Name}}
+		},
+	}
+	return v.bring(ctx, run, tree, held, may, in.Strict)
+}

@@ -1,0 +1,222 @@
+package versioning
+
+import (
+	"context"
+	"time"
+
+	"svc/commands"
+	"svc/commands/archive"
+	"svc/commands/operations"
+	"svc/commands/repositories"
+	"svc/domain"
+	"svc/domain/document"
+	"svc/domain/operation"
+	"svc/domain/workspace"
+)
+
+// PushRequest is what is asked of a push.
+type PushRequest struct {
+	Name         string             `json:"name,omitempty"` // "": one is made up
+	Description  document.Localized `json:"description,omitzero"`
+	RepositoryID string             `json:"repositoryId,omitempty"` // "": the native one
+}
+
+// ShownVersion is a version as the API shows it.
+type ShownVersion struct {
+	Name            string                   `json:"name"`
+	Description     document.Localized       `json:"description,omitzero"`
+	CreatedAt       string                   `json:"createdAt"`
+	CreatedBy       string                   `json:"createdBy"`
+	Repository      *workspace.RepositoryRef `json:"repository,omitempty"`
+	Commit          string                   `json:"commit,omitempty"`
+	Tag             string                   `json:"tag,omitempty"`
+	ContentRevision uint64                   `json:"contentRevision"`
+	Changes         *workspace.Changes       `json:"changes,omitempty"`
+	Warnings        []archive.Item           `json:"warnings,omitempty"` // of the push that made it
+}
+
+// Show returns a version as the API shows it.
+func Show(v workspace.Version, changes *workspace.Changes) ShownVersion {
+	return ShownVersion{
+		Name: v.Name, Description: v.Description, CreatedAt: v.CreatedAt.UTC().Format(domain.Timestamp), CreatedBy: v.CreatedBy,
+		Repository: v.Repository, Commit: v.Commit, Tag: v.Tag, ContentRevision: v.ContentRevision, Changes: changes,
+	}
+}
+
+// DeleteVersion forgets a version. A tag at a remote stays.
+func (v *Versioning) DeleteVersion(ctx context.Context, workspaceID, name string) error {
+	_, err := v.Workspaces.Execute(ctx, workspaceID, workspace.DeleteVersion{Name: name})
+	return err
+}
+
+// Push saves a workspace as a version, to a repository or to the platform's own
+// store.
+func (v *Versioning) Push(ctx context.Context, workspaceID string, in PushRequest) (*operations.Handle, error) {
+	now, err := v.Workspaces.Get(ctx, workspaceID)
+	if err != nil {
+		return nil, err
+	}
+	if in.Name == "" {
+		in.Name = v.Workspaces.Now().UTC().Format("20060102-150405-") + commands.NewID(ctx, 6)
+	}
+	if err := now.State.CheckVersion(in.Name); err != nil {
+		return nil, err
+	}
+	spec := operations.Spec{
+		Kind: operation.Push, WorkspaceID: workspaceID, RepositoryID: in.RepositoryID, Reason: workspace.PushInProgress, Request: in, Steps: 1,
+	}
+	if in.RepositoryID == "" {
+		return v.Operations.Start(ctx, spec, func(ctx context.Context, run *operations.Run) (any, error) { return v.pushNative(ctx, run, in) })
+	}
+	repo, err := v.Repositories.Find(ctx, now.State, in.RepositoryID)
+	if err == nil {
+		err = repo.CanPush()
+	}
+	if err != nil {
+		return nil, err
+	}
+	spec.Branch, spec.Steps = repo.Branch, 5
+	user := commands.RequestFrom(ctx).Meta.UserID
+	return v.Operations.Start(ctx, spec, func(ctx context.Context, run *operations.Run) (any, error) {
+		p, err := v.newPush(ctx, run, repo, in, user)
+		if err != nil {
+			return nil, err
+		}
+		defer p.Close()
+		return p.run(ctx)
+	})
+}
+
+// push is one push on its way.
+type push struct {
+	*remote
+	v       *Versioning
+	op      *operations.Run
+	state   workspace.State
+	sync    workspace.Sync
+	user    string
+	when    time.Time // of its commits
+	version workspace.Version
+	seq     uint64 // the moment that the content was taken at
+	files   archive.Tree
+
+	tags  []string // the ids that this push may have put its tag at
+	notes []archive.Item
+}
+
+// newPush takes the content of a workspace as it was when the lock was taken.
+func (v *Versioning) newPush(ctx context.Context, run *operations.Run, repo repositories.Repository, in PushRequest, user string) (*push, error) {
+	now, err := v.Workspaces.Get(ctx, run.WorkspaceID())
+	if err == nil {
+		err = now.State.CheckVersion(in.Name) // somebody may have taken it before the lock was ours
+	}
+	if err != nil {
+		return nil, err
+	}
+	began := v.Workspaces.Now()
+	p := &push{v: v, op: run, state: now.State, user: user, when: second(began), seq: run.LockSeq()}
+	p.sync = now.State.SyncWith(repo.ID, placeOf(repo))
+	revision, err := v.Revisions.Revision(ctx, run.WorkspaceID(), p.seq)
+	if err != nil {
+		return nil, err
+	}
+	p.version = workspace.Version{
+		Name: in.Name, Description: in.Description, CreatedAt: began, CreatedBy: user,
+		Repository: &workspace.RepositoryRef{ID: repo.ID}, ContentRevision: revision, OperationID: run.ID(),
+	}
+	return p, p.open(ctx, repo)
+}
+
+// open takes the content and prepares to talk with the repository.
+func (p *push) open(ctx context.Context, repo repositories.Repository) (err error) {
+	if p.files, err = p.v.ours(ctx, p.state.ID, p.seq, p.sync); err != nil {
+		return err
+	}
+	if err := p.files.Check(p.v.limits()); err != nil {
+		return err
+	}
+	p.remote, err = p.v.connect(repo, p.state.Settings.Slug)
+	return err
+}
+
+// Close ends the conversation.
+func (p *push) Close() {
+	if p.remote != nil {
+		p.remote.Close()
+	}
+}
+
+// tries is how often a push that lost a race at the remote begins anew.
+const tries = 5
+
+// run goes through the steps until the remote has the version, or refuses it.
+func (p *push) run(ctx context.Context) (any, error) {
+	for try := 1; ; try++ {
+		intent, err := p.prepare(ctx)
+		if err != nil {
+			return nil, err
+		}
+		outcome, err := p.send(ctx, intent)
+		switch {
+		case err != nil:
+			return nil, err
+		case outcome == sent:
+			return p.record(ctx, intent)
+		case try == tries:
+			return nil, busyRemote(p.remote)
+		}
+		if err := pause(ctx, try); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// prepare builds what is to be sent on what the remote has now.
+func (p *push) prepare(ctx context.Context) (workspace.Intent, error) {
+	var built built
+	step := p.op.Step
+	err := step(ctx, operation.Checkout, "Connecting to the repository", func(ctx context.Context) error {
+		if err := p.settleEarlier(ctx); err != nil {
+			return err
+		}
+		if err := p.look(ctx); err != nil {
+			return err
+		}
+		return p.tagFree()
+	})
+	if err == nil {
+		err = step(ctx, operation.PullStep, "Fetching "+p.target, func(ctx context.Context) error {
+			if err := p.fetch(ctx); err != nil {
+				return err
+			}
+			return p.inSync(ctx, &built)
+		})
+	}
+	if err == nil {
+		err = step(ctx, operation.Write, "Writing the commit", func(ctx context.Context) error { return p.write(ctx, &built) })
+	}
+	if err == nil {
+		err = step(ctx, operation.Merge, "Merging "+p.own+" into "+p.target, func(ctx context.Context) error { return p.merge(ctx, &built) })
+	}
+	return built.intent, err
+}
+
+// record tells that the remote has the version.
+func (p *push) record(ctx context.Context, intent workspace.Intent) (any, error) {
+	done, err := p.v.recordPush(ctx, p.state.ID, p.op.Epoch(), p.repo.ID, p.place, intent)
+	if err != nil {
+		return nil, err
+	}
+	shown := Show(done, intent.Changes)
+	shown.Warnings = p.notes
+	return shown, nil
+}
+
+// recordPush records a push that the remote has taken: a fact, whoever holds the
+// lock by now.
+func (v *Versioning) recordPush(ctx context.Context, workspaceID string, epoch uint64, repositoryID string, at workspace.Place, intent workspace.Intent) (workspace.Version, error) {
+	ctx = context.WithoutCancel(ctx)
+	_, err := v.Workspaces.Execute(ctx, workspaceID, workspace.Push{Epoch: epoch, Intent: &intent, RepositoryID: repositoryID, Place: at})
+	v.drift.forget(workspaceID, repositoryID)
+	return intent.Version, err
+}

@@ -1,0 +1,134 @@
+package versioning
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"svc/commands/operations"
+	"svc/domain/operation"
+	"svc/domain/workspace"
+)
+
+// settleEarlier finds out what became of an earlier push to a repository whose
+// answer was lost, and records it when the remote has it. It says whether it did.
+func (v *Versioning) settleEarlier(ctx context.Context, r *remote, s workspace.State, but string) (recorded bool, err error) {
+	intent := s.SyncWith(r.repo.ID, r.place).Intent
+	if intent == nil || intent.OperationID == but {
+		return false, nil
+	}
+	state, err := v.find(ctx, r, *intent)
+	if err != nil || state != stored {
+		return false, err
+	}
+	_, err = v.recordPush(ctx, s.ID, 0, r.repo.ID, r.place, *intent)
+	return err == nil, err
+}
+
+// settleEarlier lets a push begin with what is known.
+func (p *push) settleEarlier(ctx context.Context) error {
+	recorded, err := p.v.settleEarlier(ctx, p.remote, p.state, p.op.ID())
+	if err != nil || !recorded {
+		return err
+	}
+	now, err := p.v.Workspaces.Get(ctx, p.state.ID)
+	p.state, p.sync = now.State, now.State.SyncWith(p.repo.ID, p.place)
+	return err
+}
+
+// Settlers end operations that another node, or an earlier run of this one, has
+// left (contract 8.4, 9.5).
+func (v *Versioning) Settlers() map[string]operations.Settler {
+	return map[string]operations.Settler{
+		operation.Push: v.settlePush, operation.Pull: v.settleImport, operation.Import: v.settleImport, operation.Resolve: v.settleImport,
+	}
+}
+
+// settlePush goes on with a push. When nothing was sent, nothing happened.
+func (v *Versioning) settlePush(ctx context.Context, run *operations.Run, op operation.State) (any, error) {
+	now, err := v.Workspaces.Get(ctx, run.WorkspaceID())
+	if err != nil {
+		return nil, err
+	}
+	for _, version := range now.State.Versions {
+		if version.OperationID == op.ID {
+			return Show(version, nil), nil
+		}
+	}
+	if op.RepositoryID == "" {
+		return nil, operations.ErrInterrupted
+	}
+	repo, err := v.Repositories.Find(ctx, now.State, op.RepositoryID)
+	if err != nil {
+		return nil, err
+	}
+	sync := now.State.SyncWith(repo.ID, placeOf(repo))
+	if sync.Intent == nil || sync.Intent.OperationID != op.ID {
+		return nil, operations.ErrInterrupted
+	}
+	intent := *sync.Intent
+	p := &push{
+		v: v, op: run, state: now.State, sync: sync, user: intent.Version.CreatedBy, when: second(intent.Version.CreatedAt),
+		version: intent.Version, seq: intent.Synced,
+	}
+	if err := p.open(ctx, repo); err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	return p.goOn(ctx, intent)
+}
+
+// goOn finds out what became of a push and sends it again when the remote does not
+// have it: the same content, time and parents make the same commit.
+func (p *push) goOn(ctx context.Context, intent workspace.Intent) (any, error) {
+	state, err := p.settle(ctx, intent, true, nil)
+	if err != nil {
+		return nil, err
+	}
+	if state == stored {
+		return p.record(ctx, intent)
+	}
+	if tag, ok := tagOf(intent.Moves); ok {
+		p.tags = []string{tag.Old, tag.New}
+	}
+	return p.run(ctx)
+}
+
+// settleImport ends a pull, an import or a resolution: its one event is there, or
+// nothing happened.
+func (v *Versioning) settleImport(ctx context.Context, run *operations.Run, op operation.State) (any, error) {
+	now, err := v.Workspaces.Get(ctx, run.WorkspaceID())
+	if err != nil {
+		return nil, err
+	}
+	if c := now.State.Conflict; c != nil && c.OperationID == op.ID {
+		return nil, Unresolved(*c)
+	}
+	if now.State.Settled != op.ID {
+		return nil, operations.ErrInterrupted
+	}
+	return v.importOf(ctx, run.WorkspaceID(), op.ID)
+}
+
+// importOf returns the result of an import as its event tells it.
+func (v *Versioning) importOf(ctx context.Context, workspaceID, operationID string) (any, error) {
+	events, err := v.Log.Load(ctx, workspace.Stream(workspaceID), 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, ev := range slices.Backward(events) {
+		done, ok := ev.Data.(workspace.Imported)
+		if !ok || done.Import.OperationID != operationID {
+			continue
+		}
+		revision, err := v.Revisions.Revision(ctx, workspaceID, ev.Seq)
+		return struct {
+			workspace.Import
+			ContentRevision uint64 `json:"contentRevision"`
+		}{done.Import, revision}, err
+	}
+	return nil, operations.ErrInterrupted
+}
+
+// second is the time to the second, as commits tell it.
+func second(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }

@@ -1,0 +1,173 @@
+package versioning
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"svc/commands/archive"
+	"svc/commands/yamltext"
+	"svc/domain/document"
+	"svc/domain/workspace"
+)
+
+// keep stores a tree under its hash: what was integrated is merged with again long
+// after the remote has forgotten it.
+func (v *Versioning) keep(ctx context.Context, tree archive.Tree) (string, error) {
+	body, err := json.Marshal(map[string][]byte(tree))
+	if err != nil {
+		return "", err
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(body); err != nil {
+		return "", err
+	}
+	if err := w.Close(); err != nil {
+		return "", err
+	}
+	return v.Blobs.PutBlob(ctx, packed.Bytes())
+}
+
+// kept returns a tree that was stored; "" is an empty one.
+func (v *Versioning) kept(ctx context.Context, name string) (archive.Tree, error) {
+	if name == "" {
+		return archive.Tree{}, nil
+	}
+	packed, err := v.Blobs.GetBlob(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("files %s: %w", name, err)
+	}
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("files %s: %w", name, err)
+	}
+	body, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("files %s: %w", name, err)
+	}
+	var tree map[string][]byte
+	return tree, json.Unmarshal(body, &tree)
+}
+
+// base returns the files of what was integrated last, none when nothing was.
+func (v *Versioning) base(ctx context.Context, sync workspace.Sync) (archive.Tree, error) {
+	if sync.Base == nil {
+		return archive.Tree{}, nil
+	}
+	return v.kept(ctx, sync.Base.Files)
+}
+
+// ours returns the files of a workspace at a sequence, as the repository sees
+// them: under the slug that the index has there.
+func (v *Versioning) ours(ctx context.Context, workspaceID string, seq uint64, sync workspace.Sync) (archive.Tree, error) {
+	tree, err := v.Content.Export(ctx, workspaceID, seq, nil)
+	if err != nil || sync.RemoteSlug == "" {
+		return tree, err
+	}
+	index := archive.Place{Kind: document.Index}
+	doc, err := yamltext.ReadMap(tree[index.Path()], v.limits().Document)
+	if err != nil {
+		return nil, err
+	}
+	doc.Set("slug", sync.RemoteSlug)
+	tree[index.Path()], err = archive.Text(index, doc)
+	return tree, err
+}
+
+func (v *Versioning) limits() archive.Limits { return v.Content.Limits() }
+
+// object is one object of a tree. Several files for one object are one that nobody
+// can read.
+type object struct {
+	path string // of its file
+	text []byte
+	more []string // other files for it
+}
+
+// objects returns what a tree has by place: automations/charge.
+func objects(tree archive.Tree) map[string]*object {
+	all := map[string]*object{}
+	for _, path := range tree.Paths() {
+		place, ok := archive.Locate(path)
+		if !ok {
+			continue
+		}
+		if known := all[place.String()]; known != nil {
+			known.more = append(known.more, path)
+			continue
+		}
+		all[place.String()] = &object{path: path, text: tree[path]}
+	}
+	return all
+}
+
+// same reports whether two objects mean the same, or neither is there.
+func same(a, b *object, limits document.Limits) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	if len(a.more) > 0 || len(b.more) > 0 {
+		return false
+	}
+	if bytes.Equal(a.text, b.text) {
+		return true
+	}
+	x, y := a.meaning(limits), b.meaning(limits)
+	return x != nil && bytes.Equal(x, y)
+}
+
+// meaning returns the canonical text of an object; nil when it cannot be read.
+func (o *object) meaning(limits document.Limits) []byte {
+	place, _ := archive.Locate(o.path)
+	text, err := archive.Canonical(place, o.text, limits)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// differ lists the places that mean something else in two trees, sorted.
+func differ(a, b archive.Tree, limits document.Limits) (places []string) {
+	x, y := objects(a), objects(b)
+	all := maps.Clone(x)
+	maps.Copy(all, y)
+	for _, place := range slices.Sorted(maps.Keys(all)) {
+		if !same(x[place], y[place], limits) {
+			places = append(places, place)
+		}
+	}
+	return places
+}
+
+// sameBytes reports whether two trees have the same files, the import file left
+// out of account.
+func sameBytes(a, b archive.Tree) bool {
+	without := func(t archive.Tree) archive.Tree {
+		t = maps.Clone(t)
+		delete(t, archive.ImportPath)
+		return t
+	}
+	return maps.EqualFunc(without(a), without(b), bytes.Equal)
+}
+
+// overlay returns a tree with some places as another tree has them.
+func overlay(tree, other archive.Tree, places func(place string) bool) archive.Tree {
+	mixed := archive.Tree{}
+	for path, text := range tree {
+		if place, ok := archive.Locate(path); !ok || !places(place.String()) {
+			mixed[path] = text
+		}
+	}
+	for path, text := range other {
+		if place, ok := archive.Locate(path); ok && places(place.String()) {
+			mixed[path] = text
+		}
+	}
+	return mixed
+}

@@ -1,0 +1,64 @@
+// Package versioning saves workspaces to repositories and brings them back
+// (contract/versioning.md 8 to 13): push, pull, merge, conflicts and drift.
+//
+// Every push, pull and resolution is an operation that holds the write lock. What
+// it is about to send is on the log before it is sent, and what came of it is
+// recorded in one event; who takes over after a crash finds out the rest from the
+// remote.
+package versioning
+
+import (
+	"context"
+
+	"svc/commands"
+	"svc/commands/content"
+	"svc/commands/gitsync"
+	"svc/commands/operations"
+	"svc/commands/repositories"
+	"svc/domain"
+	"svc/domain/workspace"
+)
+
+// Versioning saves and restores workspaces. Every field is required.
+type Versioning struct {
+	Workspaces   commands.Workspaces
+	Content      *content.Content
+	Repositories *repositories.Repositories
+	Operations   *operations.Runner
+	Blobs        Blobs
+	People       People
+	Revisions    Revisions
+	Log          Log
+	Git          func() gitsync.Options         // of the node, as they are now
+	Committer    func() (name, email string)    // GIT_COMMITTER_*
+	Host         func() string                  // of the API, for the addresses of people who have none
+	Groups       func(labels []string) []string // the groups of a workspace with these labels
+
+	sends commands.Turns[workspace.Place]
+	drift drift
+}
+
+// Blobs keeps files. It is a *jetstream.Store.
+type Blobs interface {
+	PutBlob(ctx context.Context, content []byte) (name string, err error)
+	GetBlob(ctx context.Context, name string) ([]byte, error)
+}
+
+// People tells who commits.
+type People interface {
+	// Person returns the name and the mail address of a user, as far as they are
+	// known.
+	Person(ctx context.Context, userID string) (name, email string, err error)
+}
+
+// Log is what was recorded. It is an eventstore.Store.
+type Log interface {
+	Load(ctx context.Context, id domain.StreamID, after uint64) ([]domain.Recorded, error)
+}
+
+// Revisions tells when content changed. It is filled by the read models.
+type Revisions interface {
+	// Revision returns the sequence of the last change of a workspace's content at,
+	// or before, a sequence.
+	Revision(ctx context.Context, workspaceID string, seq uint64) (uint64, error)
+}
