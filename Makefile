@@ -73,6 +73,8 @@ browser: ## look at the pages with a real browser (chromium)
 .PHONY: fault
 fault: ## run the fault tests (FAULT_PROFILE=quick, or full)
 	FAULT_PROFILE=$(FAULT_PROFILE) $(FAULT) -v ./cmd/svc/fault/... ./eventstore/crashfs/... | grep -vE '^=== (RUN|PAUSE|CONT)'
+	@# these wait for leases and remotes more than they work: more at once than cores
+	FAULT_PROFILE=$(FAULT_PROFILE) $(FAULT) -parallel 12 -run Fault -v ./commands/versioning | grep -vE '^=== (RUN|PAUSE|CONT)'
 	FAULT_PROFILE=$(FAULT_PROFILE) $(FAULT) -run Full -v ./projections | grep -vE '^=== (RUN|PAUSE|CONT)'
 
 FAULT = $(GO) test -tags fault -count=1 -timeout $(if $(filter full,$(FAULT_PROFILE)),60m,10m)

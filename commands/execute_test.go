@@ -3,10 +3,8 @@ package commands_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,23 +12,16 @@ import (
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/activity"
-	"svc/domain/catalog"
 	"svc/domain/document"
 	"svc/domain/workspace"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
+	"svc/projections/livetest"
 )
 
 func openStore(t *testing.T) *jetstream.Store {
 	t.Helper()
-	s, err := jetstream.Open(t.Context(), jetstream.Options{Dir: t.TempDir(), Events: catalog.Events(), Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		require.NoError(t, s.Close(ctx))
-	})
-	return s
+	return livetest.Store(t, jetstream.Options{})
 }
 
 func newWorkspaces(t *testing.T, store eventstore.Store, snapshots commands.Snapshots) commands.Workspaces {

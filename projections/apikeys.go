@@ -35,7 +35,7 @@ func (APIKeys) Log() domain.Log { return domain.State }
 func (k APIKeys) Apply(tx Tx, ev domain.Recorded) error {
 	switch ev.Data.(type) {
 	case apikey.Created:
-		made := APIKey{CreatedAt: ev.At.UTC().Format(timestamp), CreatedBy: ev.Meta.UserID}
+		made := APIKey{CreatedAt: stamp(ev.At), CreatedBy: ev.Meta.UserID}
 		made.State = apikey.Decider.Evolve(made.State, ev.Data)
 		if err := tx.Set(keyKey(made.ID), []byte(made.Hash)); err != nil {
 			return err
@@ -77,7 +77,7 @@ func (APIKeys) find(tx Tx, id string) (have APIKey, err error) {
 }
 
 func (APIKeys) put(tx Tx, ev domain.Recorded, key APIKey) error {
-	key.UpdatedAt, key.UpdatedBy = ev.At.UTC().Format(timestamp), ev.Meta.UserID
+	key.UpdatedAt, key.UpdatedBy = stamp(ev.At), ev.Meta.UserID
 	body, err := json.Marshal(key)
 	if err != nil {
 		return err

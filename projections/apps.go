@@ -84,7 +84,7 @@ func (p Apps) publish(tx Tx, ev domain.Recorded, slug string) error {
 	if err != nil {
 		return err
 	}
-	now := ev.At.UTC().Format(timestamp)
+	now := stamp(ev.At)
 	if known {
 		err = tx.Delete(appOrderKey(have.Seq, slug))
 	} else {
@@ -193,7 +193,7 @@ func (s storedApp) shown() App {
 		CreatedAt: s.CreatedAt, CreatedBy: s.CreatedBy, UpdatedAt: s.UpdatedAt, UpdatedBy: s.UpdatedBy,
 	}
 	for i, v := range s.State.Versions {
-		a.Versions[i] = AppVersion{v.Name, v.Revision, v.CreatedAt.UTC().Format(timestamp), v.CreatedBy}
+		a.Versions[i] = AppVersion{v.Name, v.Revision, stamp(v.CreatedAt), v.CreatedBy}
 	}
 	return a
 }

@@ -1,7 +1,6 @@
 package projections_test
 
 import (
-	"context"
 	"encoding/json"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 
 	"svc/domain"
 	"svc/domain/app"
-	"svc/domain/catalog"
 	"svc/domain/document"
 	"svc/eventstore/jetstream"
 	"svc/projections"
@@ -26,17 +24,7 @@ type shelf struct {
 
 func newShelf(t *testing.T) *shelf {
 	t.Helper()
-	events := catalog.Events()
-	for _, fact := range []domain.Fact{domain.Describe[app.Published](domain.State, ""), domain.Describe[app.Deleted](domain.State, "")} {
-		events[fact.Name] = fact
-	}
-	log, err := jetstream.Open(t.Context(), jetstream.Options{Dir: t.TempDir(), Events: events, Log: quiet})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		require.NoError(t, log.Close(ctx))
-	})
+	log, _ := openLog(t, t.TempDir())
 	db, _ := openDB(t, t.TempDir())
 	models, _ := start(t, projections.Options{DB: db, Store: log, Projections: []projections.Projection{projections.Apps{}}, Known: log.Known})
 	return &shelf{t: t, log: log, models: models, last: map[domain.StreamID]uint64{}}

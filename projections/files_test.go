@@ -1,7 +1,6 @@
 package projections_test
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"svc/domain"
-	"svc/domain/catalog"
 	"svc/domain/file"
 	"svc/eventstore/jetstream"
 	"svc/projections"
@@ -27,17 +24,8 @@ type library struct {
 
 func newLibrary(t *testing.T) *library {
 	t.Helper()
-	events := catalog.Events()
-	for _, f := range []domain.Fact{
-		domain.Describe[file.Uploaded](domain.State, "x"), domain.Describe[file.Updated](domain.State, "x"), domain.Describe[file.Deleted](domain.State, "x"),
-	} {
-		events[f.Name] = f
-	}
 	l := &library{t: t, now: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)}
-	var err error
-	l.log, err = jetstream.Open(t.Context(), jetstream.Options{Dir: t.TempDir(), Events: events, Log: quiet})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, l.log.Close(context.WithoutCancel(t.Context()))) })
+	l.log, _ = openLog(t, t.TempDir())
 	db, _ := openDB(t, filepath.Join(t.TempDir(), "models"))
 	l.Models, _ = start(t, projections.Options{DB: db, Store: l.log, Projections: []projections.Projection{projections.Files{}}, Known: l.log.Known})
 	return l

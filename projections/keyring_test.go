@@ -1,15 +1,12 @@
 package projections_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 	"github.com/stretchr/testify/require"
 
-	"svc/domain"
-	"svc/domain/catalog"
 	"svc/domain/keyring"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
@@ -19,20 +16,7 @@ import (
 // openRing opens a log that knows the events of the key ring, and its models.
 func openRing(t *testing.T) (*jetstream.Store, *projections.Models) {
 	t.Helper()
-	events := catalog.Events()
-	for _, f := range []domain.Fact{
-		domain.Describe[keyring.Updated](domain.State, "Keys changed."),
-		domain.Describe[keyring.RuntimeUpdated](domain.State, "Keys changed."),
-	} {
-		events[f.Name] = f
-	}
-	log, err := jetstream.Open(t.Context(), jetstream.Options{Dir: t.TempDir(), Events: events, Log: quiet})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		require.NoError(t, log.Close(ctx))
-	})
+	log, _ := openLog(t, t.TempDir())
 	db, _ := openDB(t, t.TempDir())
 	m, _ := start(t, projections.Options{DB: db, Store: log, Projections: []projections.Projection{projections.Keyring{}}, Known: log.Known})
 	return log, m

@@ -80,7 +80,7 @@ func (p Users) Apply(tx Tx, ev domain.Recorded) error {
 }
 
 func (p Users) create(tx Tx, ev domain.Recorded, u user.User, c user.Credentials) error {
-	return p.put(tx, ev, User{User: u, First: ev.Seq, CreatedAt: ev.At.UTC().Format(timestamp), CreatedBy: ev.Meta.UserID}, c)
+	return p.put(tx, ev, User{User: u, First: ev.Seq, CreatedAt: stamp(ev.At), CreatedBy: ev.Meta.UserID}, c)
 }
 
 func (p Users) update(tx Tx, ev domain.Recorded, u user.User, c user.Credentials) error {
@@ -109,7 +109,7 @@ func (Users) stored(tx Tx, id string) (u User, err error) {
 
 func (p Users) put(tx Tx, ev domain.Recorded, u User, c user.Credentials) error {
 	u.EmailProven, u.HasPassword = c.EmailProven, c.Password != ""
-	u.Seq, u.UpdatedAt, u.UpdatedBy = ev.Seq, ev.At.UTC().Format(timestamp), ev.Meta.UserID
+	u.Seq, u.UpdatedAt, u.UpdatedBy = ev.Seq, stamp(ev.At), ev.Meta.UserID
 	body, err := json.Marshal(u)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (Users) drop(tx Tx, u User) (err error) {
 }
 
 func (u User) brief() UserBrief {
-	created, _ := time.Parse(timestamp, u.CreatedAt) // of our own making
+	created, _ := time.Parse(domain.Timestamp, u.CreatedAt) // of our own making
 	return UserBrief{
 		ID: u.ID, Email: u.Email, EmailProven: u.EmailProven, FirstName: u.FirstName, LastName: u.LastName,
 		Status: u.Status, MFA: u.MFA, AuthData: u.AuthData, Groups: u.Groups, CreatedAt: created,

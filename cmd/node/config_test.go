@@ -54,6 +54,27 @@ func TestBlocksAndConfig(t *testing.T) {
 		require.Equal(t, "stale", p.refuses(t, 409, "resource_conflict", "PATCH", config, `{"value":{}}`, "If-Match", first.Header.Get("ETag"))["reason"])
 		require.NotContains(t, p.does(t, 200, "PATCH", config, `{"schema":null}`).json(t), "schema")
 	})
+	t.Run("a dry run refuses what is refused", func(t *testing.T) {
+		declared := `{"schema":{"key":{"type":"string","secret":true}},"value":{"key":"CANARY-config"}}`
+		for _, at := range []struct{ method, path, body, field string }{
+			{"PATCH", config, declared, "value.key"},
+			{"PATCH", p.path, `{"config":` + declared + `}`, "config.value.key"},
+			{"POST", "/v2/workspaces", `{"name":"x","config":` + declared + `}`, "config.value.key"},
+		} {
+			got := p.verdict(t, at.method, at.path, at.body)
+			require.Len(t, got["errors"], 1)
+			require.Equal(t, at.field, got["errors"].([]any)[0].(map[string]any)["field"])
+		}
+		for path, body := range map[string]string{
+			config: `{"value":{"size":"huge"}}`, p.path: `{"name":"Dry"}`,
+		} {
+			require.Empty(t, p.verdict(t, "PATCH", path, body)["errors"])
+		}
+		require.Empty(t, p.verdict(t, "POST", "/v2/workspaces", `{"name":"Dry"}`)["errors"])
+		rules := `{"authorizations":{"roles":{},"rules":[{"role":"nobody","action":"read","subject":"pages"}]}}`
+		require.NotEmpty(t, p.verdict(t, "PUT", p.path+"/security", rules)["errors"])
+		p.refuses(t, 422, "validation_failed", "PUT", p.path+"/security", rules)
+	})
 	t.Run("a literal cannot be called secret where it stands", func(t *testing.T) {
 		p.does(t, 200, "PATCH", config, `{"schema":null,"value":{"key":"shown-before"}}`)
 		p.refuses(t, 422, "validation_failed", "PATCH", config, `{"schema":{"key":{"type":"string","secret":true}}}`)
@@ -68,6 +89,15 @@ func TestBlocksAndConfig(t *testing.T) {
 	}
 	require.Equal(t, []string{"updated", "updated", "updated", "updated", "configured", "configured", "configured", "configured", "configured"}, types)
 	requireNoSecret(t, s.dir, "CANARY-config")
+}
+
+// verdict is the answer to a dry run. The released document tells of none for a
+// workspace and its security, so that it is not held to it.
+func (p place) verdict(t *testing.T, method, path, body string) map[string]any {
+	t.Helper()
+	got := p.s.sendAs(t, method, path+"?dryRun=true", "application/json", p.me, body)
+	require.Equal(t, 200, got.StatusCode, "%s", got.body)
+	return got.json(t)
 }
 
 // While a workspace is locked none of its content changes; what is no content

@@ -146,6 +146,16 @@ func TestAutomations(t *testing.T) {
 		p.refuses(t, 400, "invalid_request", "POST", all, `{"name":`)
 		p.refuses(t, 415, "invalid_request", "POST", all, `x`, "Content-Type", "text/plain")
 		p.refuses(t, 422, "validation_failed", "POST", all, `{"name":"x","slug":"a//b","do":[]}`)
+		for _, misfit := range []string{
+			`{"name":5,"do":[]}`, `{"name":"x","do":{}}`, `{"name":"x","do":[],"private":"yes"}`, `{"name":"x","do":[],"labels":[5]}`,
+			`{"name":"x","do":[],"when":{"events":5}}`, `{"name":"x","do":[],"when":{"event":["a"]}}`, `{"name":"x","do":[],"arguments":{"a":5}}`,
+		} {
+			p.refuses(t, 400, "invalid_request", "POST", all, misfit)
+		}
+		p.refuses(t, 400, "invalid_request", "POST", p.path+"/pages", `{"name":"x","blocks":"none"}`)
+		p.refuses(t, 400, "invalid_request", "PATCH", p.path, `{"labels":"none"}`)
+		p.refuses(t, 400, "invalid_request", "PUT", p.path+"/security", `{"authorizations":{"rules":{}}}`)
+		p.refuses(t, 422, "validation_failed", "POST", all, `{"name":"x","do":[{"emit":{"event":5}}]}`)
 	})
 	t.Run("a dry run tells and does nothing", func(t *testing.T) {
 		got := p.does(t, 200, "POST", all+"?dryRun=true", "name: Dry\nslug: Dry\nwhen:\n  schedules: ['0 9 * * *', '99 * * * *']\ndo: []\n", "Content-Type", yamlType).json(t)

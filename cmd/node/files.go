@@ -31,18 +31,8 @@ func (n *Node) filesDeps() api.FilesDeps {
 // sweepFiles deletes files whose time is over. They cannot be seen any more since
 // then: this is about the space they take.
 func (n *Node) sweepFiles(ctx context.Context) error {
-	ticker := time.NewTicker(time.Minute)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		if _, err := n.places.files.Expire(ctx, dueFiles{n.models}, time.Now()); err != nil && ctx.Err() == nil {
-			n.log.Warn("files whose time is over are not all deleted yet", "err", err)
-		}
-	}
+	_, err := n.places.files.Expire(ctx, dueFiles{n.models}, time.Now())
+	return err
 }
 
 // dueFiles finds files whose time is over.

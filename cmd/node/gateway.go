@@ -35,7 +35,7 @@ func (n *Node) openGateway(ctx context.Context) error {
 	n.gateway, err = gateway.New(gateway.Options{
 		Routes: api.Routes(n.deps()), Settings: n.gatewaySettings(),
 		Authenticator: authenticator, Authorizer: n.people.identity, CheckCSRF: n.people.identity.CheckCSRF,
-		ReadModel: reads{n.models, n.store}, Known: n.store.Known, WriteGate: n.writable, Idempotency: answers, Limiter: n.store,
+		ReadModel: reads{n.models, n.store}, Known: n.store.Known, WriteGate: n.writable, Idempotency: answers, SeedKey: n.people.box.Derive("ids"), Limiter: n.store,
 		Failures: commands.Failures{Engine: n.engine, Log: n.log},
 		Host:     n.host("gateway"), Log: n.log, Metrics: n.registry, Tracer: n.tracer,
 	})
@@ -71,8 +71,8 @@ func (n *Node) deps() api.Deps {
 		InternalURL: c.HTTP.InternalAPIURL, InternalKey: func() string { return n.config().Core.InternalAPIKey.Reveal() },
 		Transport: n.self,
 		ReadModel: n.models, Keeper: n.models, Workspaces: n.places.workspaces,
-		Content: n.places.content, Library: n.places.library, Vault: n.places.vault, Files: n.filesDeps(),
-		Apps: n.places.apps, Shelf: n.places.library.shelf,
+		Content: n.places.content, Library: n.places.library, Vault: n.places.vault, Files: n.filesDeps(), Operations: n.operationsDeps(),
+		Apps: n.places.apps, Shelf: n.places.library.shelf, Repositories: n.places.repositories, Versioning: n.places.versioning,
 		APIKeys: commands.APIKeys{Engine: n.engine, Now: time.Now},
 		Access:  n.people.identity, SigningKeys: n.people.keys, LastUsed: n.people.used.At,
 		Claim: n.claim, Accounts: n.people.accounts, Sessions: n.people.sessions, CSRFToken: n.people.identity.CSRFToken,

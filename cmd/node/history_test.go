@@ -224,8 +224,8 @@ func TestAnyMomentCanBeReadAndCompared(t *testing.T) {
 	})
 	t.Run("points that are none", func(t *testing.T) {
 		for query, code := range map[string]string{
-			"": "missing_parameter", "from=seq:x": "invalid_parameter", "from=at:x": "invalid_parameter", "from=base:x": "invalid_parameter",
-			"from=current&to=remote:x": "invalid_parameter", "from=v1": "resource_not_found", "from=at:2020-01-01T00:00:00Z": "resource_not_found",
+			"": "missing_parameter", "from=seq:x": "invalid_parameter", "from=at:x": "invalid_parameter", "from=base:x": "resource_not_found", "from=remote:x": "resource_not_found",
+			"from=current&to=remote:x": "resource_not_found", "from=v1": "resource_not_found", "from=at:2020-01-01T00:00:00Z": "resource_not_found",
 			"from=seq:" + domain.At(domain.State, 1).Token(): "resource_not_found",
 		} {
 			require.Equal(t, code, p.get(t, p.path+"/diff?"+query, p.owner).code(t), "%s", query)

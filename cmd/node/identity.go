@@ -44,7 +44,7 @@ type people struct {
 // the background.
 func (n *Node) openIdentity(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		n.openBox, n.openSessions, n.openSigning, n.openPlaces, n.openFiles, n.openAccounts, n.openAccess, n.openSignIn, n.ensureFirst,
+		n.openBox, n.openSessions, n.openSigning, n.openPlaces, n.openOperations, n.openVersioning, n.openFiles, n.openAccounts, n.openAccess, n.openSignIn, n.ensureFirst,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -57,8 +57,9 @@ func (n *Node) openIdentity(ctx context.Context) error {
 	n.work("sessions", n.people.sessions.Run)
 	n.work("last uses", n.people.used.Run)
 	n.work("master keys", n.reseal)
-	n.work("write locks", n.expireLocks)
-	n.work("files", n.sweepFiles)
+	n.repeat("write locks", time.Second, "a lock that has run out could not be released yet", n.expireLocks)
+	n.repeat("operations", time.Second, "operations that were left behind could not be looked for", n.adoptOperations)
+	n.repeat("files", time.Minute, "files whose time is over are not all deleted yet", n.sweepFiles)
 	return nil
 }
 
@@ -75,6 +76,25 @@ func (n *Node) work(name string, do func(context.Context) error) {
 		stop()
 		running.Wait()
 		return nil
+	})
+}
+
+// repeat runs do once in every period until the node closes. What fails is told in
+// the words of failed, and done again the next time.
+func (n *Node) repeat(name string, period time.Duration, failed string, do func(context.Context) error) {
+	n.work(name, func(ctx context.Context) error {
+		tick := time.NewTicker(period)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+			if err := do(ctx); err != nil && ctx.Err() == nil {
+				n.log.Warn(failed, "err", err)
+			}
+		}
 	})
 }
 

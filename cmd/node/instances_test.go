@@ -250,3 +250,60 @@ func TestAnInstanceIsReadAndWrittenAsYAMLAndAtAnEarlierMoment(t *testing.T) {
 	require.Equal(t, map[string]any{"sender": "x"}, m.must(t, "GET", fmt.Sprintf("%s/apps/post/config?atSeq=%.0f", path, before), m.bob, ""))
 	m.refused(404, "resource_not_found", "GET", fmt.Sprintf("%s/apps/other?atSeq=%.0f", path, before), m.bob, "")
 }
+
+func TestAHiddenAppIsNotInstalled(t *testing.T) {
+	m := newMarket(t)
+	mailer := m.mailer()
+	m.publishes(m.ada, mailer, "mail")
+	open := m.workspace(m.ada, `{"name":"Open","description":"For all","photo":"/open.png"}`)
+	m.publishes(m.ada, open, "open")
+	path := m.shop(`{}`)
+	id := m.workspace(m.bob, `{"name":"New"}`)
+	fresh := "/v2/workspaces/" + id
+	m.must(t, "POST", fresh+"/apps", m.bob, `{"appSlug":"open"}`)
+	m.must(t, "POST", fresh+"/apps", m.bob, `{"appSlug":"mail"}`)
+	gone := m.call(t, "DELETE", fresh+"/apps/mail", m.bob, "").Header.Get("X-Svc-Seq")
+	m.must(t, "PUT", "/v2/workspaces/"+mailer+"/security", m.ada, `{"authorizations":{"roles":{"editor":{}},"rules":[{"action":"read","subject":"apps","inverted":true}]}}`)
+
+	asRead := m.refused(404, "resource_not_found", "GET", "/v2/apps/mail", m.bob, "")
+	require.Equal(t, asRead, m.refused(404, "resource_not_found", "POST", fresh+"/apps", m.bob, `{"appSlug":"mail"}`))
+	require.Equal(t, asRead, m.refused(404, "resource_not_found", "PATCH", fresh+"/apps/open", m.bob, `{"appSlug":"mail"}`))
+	require.Contains(t, fmt.Sprint(m.must(t, "POST", fresh+"/apps?dryRun=true", m.bob, `{"appSlug":"mail"}`)["errors"]), "appSlug")
+	files := zipOf(t, map[string]string{"index.yml": "name: New\n", "imports/post.yml": "appSlug: mail\n", "imports/none.yml": "appSlug: nothing\n"})
+	for _, to := range []string{fresh + "/import", "/v2/workspaces/import"} {
+		got := m.upload(t, to, m.bob, files, false).json(t)
+		require.Contains(t, got["imported"], "imports/none", "what is not there yet can be waited for")
+		require.NotContains(t, got["imported"], "imports/post")
+		require.Contains(t, fmt.Sprint(got["errors"]), "app_missing")
+	}
+	undone := m.call(t, "POST", fresh+"/undo", m.bob, fmt.Sprintf(`{"seq":%q}`, gone)).json(t)
+	require.Empty(t, undone["imported"])
+	require.Contains(t, fmt.Sprint(undone["errors"]), "app_missing")
+	require.Len(t, m.list(fresh+"/apps", m.bob), 2)
+
+	m.must(t, "PATCH", path+"/apps/post", m.bob, `{"labels":["old"]}`)
+	m.must(t, "POST", "/v2/workspaces/"+open+"/apps", m.ada, `{"appSlug":"mail"}`)
+	for _, told := range m.events("workspaces.apps.installed") {
+		require.NotContains(t, told, `"`+id+`","appSlug":"mail","slug":"post"`)
+	}
+}
+
+func TestAPageIsNotShownWithAllThatSomebodyInstalled(t *testing.T) {
+	m := newMarket(t)
+	id := m.workspace(m.ada, `{"name":"Large","description":"Large","photo":"/l.png"}`)
+	m.must(t, "PUT", "/v2/workspaces/"+id+"/blocks/Wide", m.ada, `{"name":"Wide","config":{"text":"`+strings.Repeat("x", 300<<10)+`"}}`)
+	m.publishes(m.ada, id, "large")
+	path := "/v2/workspaces/" + m.workspace(m.bob, `{"name":"Shop"}`)
+	m.must(t, "POST", path+"/pages", m.bob, `{"slug":"home","name":"Home"}`)
+	for i := range 20 {
+		m.must(t, "POST", path+"/apps", m.bob, fmt.Sprintf(`{"appSlug":"large","slug":"i%02d"}`, i))
+	}
+	got := m.get(t, path+"/pages/home", m.bob)
+	require.Less(t, len(got.body), 5<<20)
+	kits := got.json(t)["appInstances"].([]any)
+	require.Len(t, kits, 21)
+	require.Contains(t, kits[1].(map[string]any)["blocks"], "Wide")
+	require.Empty(t, kits[20].(map[string]any)["blocks"])
+	m.must(t, "DELETE", "/v2/workspaces/"+id, m.ada, "")
+	require.Len(t, m.get(t, path+"/pages/home", m.bob).json(t)["appInstances"], 1, "of a workspace that is gone there are no blocks")
+}

@@ -40,8 +40,12 @@ type caller struct {
 	places   map[string][]string // rights elsewhere
 }
 
-// The places of a workspace route. "deleted" comes with deletion.
-var places = []string{"own", "other", "platform", "unknown"}
+// The places of a workspace route.
+var places = []string{"own", "other", "platform", "deleted", "unknown"}
+
+// isNowhere tells that there is no workspace in a place: one that was deleted can
+// be told from one that never was by its owners, who bring it back, and nobody else.
+func isNowhere(place string) bool { return place == "deleted" || place == "unknown" }
 
 // TestAuthorizationMatrix asks every route of the table as every kind of caller
 // in every place, holds each answer against a model of the contract, and the
@@ -92,6 +96,8 @@ func newMatrix(t *testing.T, s *service) *matrix {
 	_, _, tokens["super"] = login("admin@localhost", adminPassword)
 	own := must("POST", "/v2/workspaces", bearer(tokens["owner"]), `{"name":"own"}`)["id"].(string)
 	other := must("POST", "/v2/workspaces", bearer(tokens["stranger"]), `{"name":"other"}`)["id"].(string)
+	deleted := must("POST", "/v2/workspaces", bearer(tokens["owner"]), `{"name":"deleted"}`)["id"].(string)
+	must("DELETE", "/v2/workspaces/"+deleted, bearer(tokens["owner"]), "")
 	path := "/v2/workspaces/" + own
 	must("POST", path+"/permissions", bearer(tokens["owner"]), fmt.Sprintf(`{"target":{"id":%q},"permissions":{"role":"editor"}}`, users["editor"]))
 	must("POST", path+"/permissions", bearer(tokens["owner"]), fmt.Sprintf(`{"target":{"id":%q},"permissions":{"policies":{"read":true}}}`, users["reader"]))
@@ -110,15 +116,16 @@ func newMatrix(t *testing.T, s *service) *matrix {
 	expired := sign(signing.Claims{Subject: users["owner"], SessionID: sessions["owner"], IssuedAt: now.Add(-2 * time.Hour), ExpiresAt: now.Add(-time.Hour)})
 	ended := sign(signing.Claims{Subject: users["owner"], SessionID: "5e0c1a8e-0000-4000-8000-000000000000", IssuedAt: now, ExpiresAt: now.Add(time.Hour)})
 	withoutSettings := []string{"workspaces:read", "workspaces:write", "events:read", "events:write", "webhooks", "pages:read", "files:read", "files:write"}
-	return &matrix{service: s, ids: map[string]string{"own": own, "other": other, "platform": domain.Platform, "unknown": "nowhere"}, callers: []caller{
+	wasTheirs := map[string][]string{"deleted": {"manage"}}
+	return &matrix{service: s, ids: map[string]string{"own": own, "other": other, "platform": domain.Platform, "deleted": deleted, "unknown": "nowhere"}, callers: []caller{
 		{name: "nobody"},
 		{name: "visitor", header: bearer(visitor), user: true, session: true, visitor: true},
 		{name: "stranger", header: bearer(tokens["stranger"]), user: true, session: true, places: map[string][]string{"other": {"manage"}}},
 		{name: "reader", header: bearer(tokens["reader"]), user: true, session: true, actions: []string{"read"}},
 		{name: "editor", header: bearer(tokens["editor"]), user: true, session: true, actions: []string{"read", "update", "get_usage", "aggregate_search"}},
-		{name: "owner", header: bearer(tokens["owner"]), user: true, session: true, actions: []string{"manage"}},
-		{name: "owner, access token", header: bearer(at), user: true, scopes: withoutSettings, actions: []string{"manage"}},
-		{name: "owner, scope events:read", header: bearer(narrow), user: true, session: true, scopes: []string{"events:read"}, actions: []string{"manage"}},
+		{name: "owner", header: bearer(tokens["owner"]), user: true, session: true, actions: []string{"manage"}, places: wasTheirs},
+		{name: "owner, access token", header: bearer(at), user: true, scopes: withoutSettings, actions: []string{"manage"}, places: wasTheirs},
+		{name: "owner, scope events:read", header: bearer(narrow), user: true, session: true, scopes: []string{"events:read"}, actions: []string{"manage"}, places: wasTheirs},
 		{name: "super admin", header: bearer(tokens["super"]), user: true, session: true, super: true},
 		{name: "super admin, scope openid", header: bearer(narrowSuper), user: true, session: true, super: true, scopes: []string{"openid"}},
 		{name: "API key, read", header: http.Header{"X-Svc-Api-Key": {key}}, actions: []string{"read"}},
@@ -169,7 +176,7 @@ func model(rt gateway.Route, c caller, place string) domain.Code {
 	if strings.Contains(rt.Path, "{pageId}") && !c.super {
 		return domain.CodeWorkspaceDenied // nobody's page
 	}
-	if strings.Contains(rt.Path, "/pages/{slug") && rt.Method != http.MethodGet && place != "unknown" {
+	if strings.Contains(rt.Path, "/pages/{slug") && rt.Method != http.MethodGet && !isNowhere(place) {
 		return admitted // a page may be shared with whoever has no other right: TestPages asks as strangers
 	}
 	return inside(c, action, place)
@@ -215,7 +222,7 @@ func inside(c caller, action gateway.Action, place string) domain.Code {
 		held = append(held, c.actions...)
 	}
 	switch {
-	case c.super && place == "unknown":
+	case isNowhere(place) && (c.super || len(held) > 0):
 		return domain.CodeNotFound
 	case c.super, place == "", holds(held, action, place): // without a place the handler decides, once it knows one
 		return admitted
@@ -279,7 +286,7 @@ func (m *matrix) ask(t *testing.T, rt gateway.Route, c caller, place string) dom
 		return admitted
 	}
 	code := domain.Code(got.code(t))
-	if code == domain.CodeNotFound && (place != "unknown" || rt.Permission == gateway.Public) {
+	if code == domain.CodeNotFound && (!isNowhere(place) || rt.Permission == gateway.Public) {
 		return admitted // what is not found had to be looked for
 	}
 	return code
@@ -294,7 +301,7 @@ func (m *matrix) page(t *testing.T) string {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
 	})
 	m.table(t, &b, "Routes outside of workspaces", "", slices.DeleteFunc(slices.Clone(routes), ofWorkspace))
-	b.WriteString("\n## Routes of a workspace\n\n`own` belongs to the owner; the editor and the reader are in it, and the API key is its. `other` belongs to the stranger.\n")
+	b.WriteString("\n## Routes of a workspace\n\n`own` belongs to the owner; the editor and the reader are in it, and the API key is its. `other` belongs to the stranger.\n`deleted` was the owner's.\n")
 	inside := slices.DeleteFunc(slices.Clone(routes), func(rt gateway.Route) bool { return !ofWorkspace(rt) })
 	for _, place := range places {
 		m.table(t, &b, "Workspace: "+place, place, inside)

@@ -20,6 +20,7 @@ import (
 	"svc/commands"
 	"svc/commands/accounts"
 	"svc/commands/egress"
+	"svc/commands/operations"
 	"svc/commands/signing"
 	"svc/domain"
 	"svc/eventstore/jetstream"
@@ -59,6 +60,8 @@ type Node struct {
 	people people
 	places *places
 	egress *egress.Egress
+
+	operations *operations.Runner
 
 	keysInDir bool // the master keys lie in the data directory
 	gateway   *gateway.Gateway

@@ -11,7 +11,9 @@ import (
 	"svc/commands/archive"
 	"svc/commands/content"
 	"svc/commands/files"
+	"svc/commands/repositories"
 	"svc/commands/vault"
+	"svc/commands/versioning"
 	"svc/domain"
 	"svc/domain/automation"
 	"svc/domain/document"
@@ -28,6 +30,9 @@ type places struct {
 	vault      *vault.Vault
 	files      *files.Files
 	apps       apps.Apps
+	versioning *versioning.Versioning
+
+	repositories *repositories.Repositories
 }
 
 func (n *Node) openPlaces(ctx context.Context) error {
@@ -60,6 +65,7 @@ func (n *Node) openPlaces(ctx context.Context) error {
 	}
 	p.content.Publish = p.publish
 	n.places = p
+	p.repositories = n.repositories()
 	return nil
 }
 
@@ -172,24 +178,12 @@ func superseded(r projections.Reader, workspaceID string, c projections.Change) 
 
 // expireLocks records locks that have run out, once for each.
 func (n *Node) expireLocks(ctx context.Context) error {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		due, err := n.dueLocks()
-		for _, id := range due {
-			if _, expireErr := n.places.workspaces.Expire(ctx, id); expireErr != nil {
-				err = errors.Join(err, expireErr)
-			}
-		}
-		if err != nil && ctx.Err() == nil {
-			n.log.Warn("a lock that has run out could not be released yet", "err", err)
-		}
+	due, err := n.dueLocks()
+	for _, id := range due {
+		_, failed := n.places.workspaces.Expire(ctx, id)
+		err = errors.Join(err, failed)
 	}
+	return err
 }
 
 // dueLocks lists the workspaces whose lock has run out.

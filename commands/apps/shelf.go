@@ -18,6 +18,7 @@ type Detail struct {
 	Config      *document.Map   // schema and block of its config; nil for none
 	Automations []*document.Map // slug, name, description, arguments of those that others may call
 	Blocks      []*document.Map // slug, name, description, url, edit
+	BlockBytes  int             // of the blocks in the index
 	Events      *document.Map   // emit, listen, autocomplete
 	Installs    []content.Installed
 	Secrets     []string // settings that are secret
@@ -78,7 +79,9 @@ func (s *Shelf) Read(ctx context.Context, workspaceID string, revision uint64) (
 		}
 		switch folder {
 		case "index":
-			d.describe(doc)
+			if err := d.describe(doc); err != nil {
+				return nil, err
+			}
 		case "imports":
 			d.Installs = append(d.Installs, content.Installed{Slug: doc.Text("appSlug"), Version: doc.Text("appVersion")})
 		case "automations":
@@ -91,12 +94,18 @@ func (s *Shelf) Read(ctx context.Context, workspaceID string, revision uint64) (
 }
 
 // describe adds what the index says.
-func (d *Detail) describe(index *document.Map) {
+func (d *Detail) describe(index *document.Map) error {
+	blocks := mapAt(index, "blocks")
+	body, err := document.JSON(blocks)
+	if err != nil {
+		return err
+	}
+	d.BlockBytes = len(body)
 	d.Index, d.Secrets = index, content.SecretSettings(index)
 	if config := pick(mapAt(index, "config"), "schema", "block"); config.Len() > 0 {
 		d.Config = config
 	}
-	for slug, v := range mapAt(index, "blocks").All() {
+	for slug, v := range blocks.All() {
 		block, _ := v.(*document.Map)
 		shown := document.MapOf(document.Pair{Key: "slug", Value: slug})
 		for key, v := range pick(block, "url", "edit", "name", "description").All() {
@@ -104,6 +113,7 @@ func (d *Detail) describe(index *document.Map) {
 		}
 		d.Blocks = append(d.Blocks, shown)
 	}
+	return nil
 }
 
 // offer adds the automations that others may call, and the events of all.

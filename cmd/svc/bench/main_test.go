@@ -54,6 +54,7 @@ func TestBench(t *testing.T) {
 		{"read", benchRead},
 		{"past", benchPast},
 		{"identity", benchIdentity},
+		{"git", benchGit},
 		{"idle", benchIdle},
 		{"start", benchStart},
 	} {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"svc/cmd/node/nodetest"
 )
 
 // filled starts a service and creates n workspaces in it.
@@ -71,7 +73,7 @@ func TestATornTailIsCutOff(t *testing.T) {
 	require.NoError(t, f.Close())
 	s.start(t)
 	intact(t, s, ids)
-	report(t, "torn-tail", map[string]any{})
+	nodetest.Report(t, "torn-tail", map[string]any{})
 }
 
 func TestADeletedIndexIsMadeAnew(t *testing.T) {
@@ -80,7 +82,7 @@ func TestADeletedIndexIsMadeAnew(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(blocks(t, s)[0]), "index.db")))
 	s.start(t)
 	intact(t, s, ids)
-	report(t, "deleted-index", map[string]any{})
+	nodetest.Report(t, "deleted-index", map[string]any{})
 }
 
 func TestDeletedReadModelsAreRebuilt(t *testing.T) {
@@ -89,7 +91,7 @@ func TestDeletedReadModelsAreRebuilt(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(s.dir, "readmodels")))
 	s.start(t)
 	intact(t, s, ids)
-	report(t, "deleted-read-models", map[string]any{})
+	nodetest.Report(t, "deleted-read-models", map[string]any{})
 }
 
 func TestCorruptReadModelsAreMovedAsideAndRebuilt(t *testing.T) {
@@ -104,7 +106,7 @@ func TestCorruptReadModelsAreMovedAsideAndRebuilt(t *testing.T) {
 	}
 	s.start(t)
 	intact(t, s, ids)
-	report(t, "corrupt-read-models", map[string]any{})
+	nodetest.Report(t, "corrupt-read-models", map[string]any{})
 }
 
 // flip turns one byte of a file over.
@@ -152,7 +154,7 @@ func TestFlippedBitsInTheLogAreNoticed(t *testing.T) {
 			}
 		})
 	}
-	report(t, "flipped-bits", map[string]any{})
+	nodetest.Report(t, "flipped-bits", map[string]any{})
 }
 
 func (s *service) awaitAlive(t *testing.T) {

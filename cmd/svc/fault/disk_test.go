@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"svc/cmd/node/nodetest"
 	"svc/domain"
 	"svc/domain/workspace"
 	"svc/eventstore"
@@ -76,7 +77,7 @@ func TestALowDiskRefusesWritesAndHeals(t *testing.T) {
 	require.NoError(t, os.Remove(ballast))
 	freedAt := time.Now()
 	require.Eventually(t, func() bool { _, err := s.create("after"); return err == nil }, 10*time.Second, 20*time.Millisecond, "without a restart")
-	report(t, "low-disk", map[string]any{"refusedAfterMs": refused.Milliseconds(), "healedAfterMs": time.Since(freedAt).Milliseconds()})
+	nodetest.Report(t, "low-disk", map[string]any{"refusedAfterMs": refused.Milliseconds(), "healedAfterMs": time.Since(freedAt).Milliseconds()})
 }
 
 // rawCreate sends a create and returns the answer without its body.
@@ -137,7 +138,7 @@ func TestAFullDiskLosesNothingAndHeals(t *testing.T) {
 		require.Equal(t, seq, found[id])
 	}
 	require.Eventually(t, func() bool { return follower.Load() == last }, 20*time.Second, 20*time.Millisecond, "a reader goes on after the broker was restarted")
-	report(t, "full-disk", map[string]any{"refusedAfterMs": refused.Milliseconds(), "healedAfterMs": healed.Milliseconds(), "acknowledged": len(acked)})
+	nodetest.Report(t, "full-disk", map[string]any{"refusedAfterMs": refused.Milliseconds(), "healedAfterMs": healed.Milliseconds(), "acknowledged": len(acked)})
 }
 
 // follow reads the log until the test ends, and tells how far it has come. It

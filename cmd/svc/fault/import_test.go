@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"svc/cmd/node/nodetest"
 	"svc/commands/archive"
 )
 
@@ -70,7 +71,7 @@ func TestKillDuringImportsLeavesTheOldOrTheNew(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.upload("/v2/workspaces/"+id+"/import", stock(t, 0)))
 	old := s.exported(t, id)
-	kills, rng, started := cycles(20, 300), rand.New(rand.NewPCG(4, 2)), time.Now()
+	kills, rng, started := nodetest.Cycles(20, 300), rand.New(rand.NewPCG(4, 2)), time.Now()
 	kept, switched := 0, 0
 	for generation := 1; generation <= kills; generation++ {
 		data := stock(t, generation)
@@ -95,5 +96,5 @@ func TestKillDuringImportsLeavesTheOldOrTheNew(t *testing.T) {
 	}
 	s.verify(t)
 	s.stop(t)
-	report(t, "import", map[string]any{"kills": kills, "old": kept, "new": switched, "mixed": 0, "seconds": int(time.Since(started).Seconds())})
+	nodetest.Report(t, "import", map[string]any{"kills": kills, "old": kept, "new": switched, "mixed": 0, "seconds": int(time.Since(started).Seconds())})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"svc/cmd/node/nodetest"
 	"svc/domain"
 	"svc/domain/workspace"
 	"svc/eventstore"
@@ -70,7 +71,7 @@ func TestKillLosesAndDoublesNothing(t *testing.T) {
 			rng: rand.New(rand.NewPCG(uint64(i), 3)),
 		}
 	}
-	kills, start := cycles(200, 2000), time.Now()
+	kills, start := nodetest.Cycles(200, 2000), time.Now()
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range kills {
 		s.start(t)
@@ -97,7 +98,7 @@ func TestKillLosesAndDoublesNothing(t *testing.T) {
 	checkReads(t, s, writers)
 	s.stop(t)
 	acked := checkLog(t, s, writers)
-	report(t, "kill", map[string]any{"kills": kills, "acknowledged": acked, "lost": 0, "doubled": 0, "seconds": int(took.Seconds())})
+	nodetest.Report(t, "kill", map[string]any{"kills": kills, "acknowledged": acked, "lost": 0, "doubled": 0, "seconds": int(took.Seconds())})
 }
 
 // checkReads asks the service for everything that was acknowledged.

@@ -23,6 +23,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/stretchr/testify/require"
 
+	"svc/cmd/node/nodetest"
 	"svc/domain"
 	"svc/domain/catalog"
 	"svc/domain/document"
@@ -229,7 +230,7 @@ func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
 	t.Logf("FAULT_SEED=%d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 
-	gated, cuts := record(t, jetstream.SyncGroup, 60), cycles(120, 1000)
+	gated, cuts := record(t, jetstream.SyncGroup, 60), nodetest.Cycles(120, 1000)
 	acked := 0
 	for range cuts {
 		cut := gated.cut(rng)
@@ -246,7 +247,7 @@ func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
 		}
 	}
 	require.NotZero(t, losses, "without the gate acknowledged events must be lost, or this test shows nothing")
-	report(t, "power", map[string]any{
+	nodetest.Report(t, "power", map[string]any{
 		"seed": seed, "cuts": cuts, "lost": 0, "acknowledged": len(gated.acks), "operations": gated.ops, "controlCuts": 10, "controlCutsWithLoss": losses,
 	})
 }
