@@ -46,6 +46,12 @@ func TestPull51SecurityStaysWithoutTheRightToManageIt(t *testing.T) {
 	require.Equal(t, 200, got.StatusCode, "%s", got.body)
 	require.Equal(t, before, p.shown("/security"))
 
+	t.Log("nor is what Git has put back to what is here by a push")
+	require.Equal(t, true, p.shown("")["dirty"], "not all of what is there is here")
+	got = p.call(t, "POST", p.path+"/push", p.editor, pull)
+	require.Equal(t, 201, got.StatusCode, "%s", got.body)
+	require.Contains(t, repo.Git("show", "main:security.yml"), "thief")
+
 	t.Log("the owner may")
 	require.Contains(t, p.back("/pull", `{"repository":"origin","discardLocalChanges":true}`)["imported"], "security")
 	require.Contains(t, fmt.Sprint(p.shown("/security")), "thief")

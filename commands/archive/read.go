@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"svc/commands/spread"
 	"svc/commands/yamltext"
 	"svc/domain"
 	"svc/domain/document"
@@ -52,8 +53,11 @@ func Read(tree Tree, o Options) (*Reading, error) {
 	if err := r.importFile(); err != nil {
 		return nil, err
 	}
-	for _, p := range sortedForImport(tree) {
-		if err := r.file(p); err != nil {
+	paths := sortedForImport(tree)
+	read := make([]parsed, len(paths))
+	spread.Over(len(paths), func(i int) { read[i].doc, read[i].err = yamltext.ReadMap(tree[paths[i]], o.Limits.Document) })
+	for i, p := range paths {
+		if err := r.file(p, read[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -131,11 +135,17 @@ func limitOf(err error, path string) error {
 	return nil
 }
 
-// file reads one file and keeps it under the object it is for.
-func (r *treeReader) file(path string) error {
+// parsed is what the text of a file says, or why it says nothing.
+type parsed struct {
+	doc *document.Map
+	err error
+}
+
+// file keeps what a file says under the object it is for.
+func (r *treeReader) file(path string, said parsed) error {
 	place, _ := Locate(path)
 	f := file{path: path, place: place}
-	doc, err := yamltext.ReadMap(r.tree[path], r.Limits.Document)
+	doc, err := said.doc, said.err
 	if over := limitOf(err, path); over != nil {
 		return over
 	}

@@ -8,6 +8,7 @@ import (
 
 	"svc/commands"
 	"svc/commands/archive"
+	"svc/commands/spread"
 	"svc/domain"
 	"svc/domain/document"
 	"svc/domain/workspace"
@@ -20,7 +21,7 @@ func (c *Content) planImport(ctx context.Context, s workspace.State, r *archive.
 	for place, file := range r.Sources {
 		p.sources[place.String()] = file
 	}
-	p.failed = r.Failed
+	p.failed = slices.Clone(r.Failed)
 	if o.Held != nil {
 		p.warnings = append(p.warnings, o.Held.Notes...)
 	}
@@ -74,6 +75,7 @@ func (c *Content) index(ctx context.Context, p *plan, doc *document.Map, o Impor
 	}
 	if next.AllowUnsecurePages && !p.of.Settings.AllowUnsecurePages && !o.Secure {
 		next.AllowUnsecurePages = false
+		p.kept = true
 		p.warn("security_excluded", "index", "changing allowUnsecurePages takes manage_security: it was left as it is")
 	}
 	if left := workspace.WithoutSecrets(next.Config); next.Config != nil && !document.Equal(left, next.Config) {
@@ -106,8 +108,46 @@ func has(r *archive.Reading, path string) bool {
 	return ok && r.Content.Get(place) != nil
 }
 
+// brought is a document of an import on its way into a plan.
+type brought struct {
+	path   string
+	kind   *document.Kind
+	doc    *document.Map
+	sealed map[string][]byte
+
+	faults []Fault
+	entry  workspace.Entry
+	err    error
+}
+
 // planDocuments adds what is in folders.
 func (c *Content) planDocuments(ctx context.Context, p *plan, r *archive.Reading, o ImportOptions) error {
+	list, err := c.collect(ctx, p, r, o)
+	if err != nil {
+		return err
+	}
+	spread.Over(len(list), func(i int) {
+		b := list[i]
+		b.faults, b.entry, b.err = c.importable(b.kind, b.doc)
+	})
+	for _, b := range list {
+		if b.err != nil {
+			return b.err
+		}
+		for _, f := range b.faults {
+			p.warn("invalid_automation", b.path, fmt.Sprintf("%s: %s", f.Field, f.Message))
+		}
+		if _, exists := p.of.Items[b.path]; b.kind == document.Page && !exists {
+			b.entry.ID = commands.NewID(ctx, 7)
+		}
+		b.entry.Sealed = b.sealed
+		p.put(b.entry, b.doc)
+	}
+	return nil
+}
+
+// collect returns the documents in folders as the caller may bring them.
+func (c *Content) collect(ctx context.Context, p *plan, r *archive.Reading, o ImportOptions) (list []*brought, err error) {
 	for _, place := range r.Content.Places() {
 		path := place.String()
 		if place.Kind.Folder == "" || o.Excludes.Has(path) {
@@ -115,6 +155,7 @@ func (c *Content) planDocuments(ctx context.Context, p *plan, r *archive.Reading
 		}
 		kind := kinds[place.Kind.Folder]
 		if kind == nil {
+			p.hold(path)
 			p.warn("unsupported_kind", path, "there are no "+place.Kind.Folder+" here: it was left out")
 			continue
 		}
@@ -123,53 +164,43 @@ func (c *Content) planDocuments(ctx context.Context, p *plan, r *archive.Reading
 		if kind == document.Import {
 			hidden, err := p.hidden(ctx, o.Judge, path, doc)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if hidden {
 				continue
 			}
 		}
 		if kind == document.Page {
-			var err error
 			if doc, err = p.unshared(o.Judge, path, path, doc); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		e, err := c.importable(ctx, p, kind, path, doc)
-		if err != nil {
-			return err
+		b := &brought{path: path, kind: kind, doc: doc}
+		if kind == document.Import {
+			if b.doc, b.sealed, err = c.instance(ctx, p, path, doc); err != nil {
+				return nil, err
+			}
 		}
-		p.put(e, doc)
+		list = append(list, b)
 	}
-	return nil
+	return list, nil
 }
 
-// importable makes an entry of a document of an import.
-func (c *Content) importable(ctx context.Context, p *plan, kind *document.Kind, path string, doc *document.Map) (workspace.Entry, error) {
-	if kind == document.Automation {
-		faults, _ := c.Check(kind, kind.Canonical(doc))
-		for _, f := range faults {
-			p.warn("invalid_automation", path, fmt.Sprintf("%s: %s", f.Field, f.Message))
-		}
+// importable makes an entry of a document of an import, and returns what is wrong
+// with an automation.
+func (c *Content) importable(kind *document.Kind, doc *document.Map) (faults []Fault, e workspace.Entry, err error) {
+	if kind != document.Automation {
+		e, err = c.entry(kind, doc, nil)
+		return nil, e, err
 	}
-	before, exists := p.of.Items[path]
-	var sealed map[string][]byte
-	if kind == document.Import {
-		var err error
-		if doc, sealed, err = c.instance(ctx, p, path, doc, before, exists); err != nil {
-			return workspace.Entry{}, err
-		}
-	}
-	e, err := c.entry(kind, doc)
-	if kind == document.Page && !exists {
-		e.ID = commands.NewID(ctx, 7)
-	}
-	e.Sealed = sealed
-	return e, err
+	faults, parsed := c.Check(kind, kind.Canonical(doc))
+	e, err = c.entry(kind, doc, parsed)
+	return faults, e, err
 }
 
 // instance is installable for an import: an app that is not there is a warning.
-func (c *Content) instance(ctx context.Context, p *plan, path string, doc *document.Map, before workspace.Item, exists bool) (*document.Map, map[string][]byte, error) {
+func (c *Content) instance(ctx context.Context, p *plan, path string, doc *document.Map) (*document.Map, map[string][]byte, error) {
+	before, exists := p.of.Items[path]
 	app, found, err := c.Apps.App(ctx, doc.Text("appSlug"), doc.Text("appVersion"))
 	if err != nil {
 		return nil, nil, err

@@ -155,7 +155,7 @@ func (c *Content) copies(ctx context.Context, workspaceID string, refs map[strin
 		if err != nil {
 			return nil, err
 		}
-		e, err := c.entry(kinds[folder], doc)
+		e, err := c.entry(kinds[folder], doc, nil)
 		if err != nil {
 			return nil, err
 		}

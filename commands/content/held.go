@@ -32,6 +32,7 @@ type Outcome struct {
 	Errors     int
 	Held       map[string]uint64 // what could not be used, and the revision of what stays instead
 	RemoteSlug string            // the slug that the source has, when it is taken here
+	Kept       bool              // the caller may not take all of it over
 }
 
 // pulls reports whether the tree comes from a repository.
@@ -61,7 +62,7 @@ func (c *Content) CheckFile(workspaceID string, p archive.Place, doc *document.M
 }
 
 func (p plan) outcome() Outcome {
-	o := Outcome{Errors: len(p.errors), RemoteSlug: p.foreign}
+	o := Outcome{Errors: len(p.errors), RemoteSlug: p.foreign, Kept: p.kept}
 	for _, path := range p.failed {
 		if o.Held == nil {
 			o.Held = map[string]uint64{}

@@ -26,6 +26,7 @@ type plan struct {
 	sources  map[string]string        // the file of each path, when there are files
 	failed   []string                 // paths that have a file which could not be used
 	foreign  string                   // the slug that the source has, when it is taken here
+	kept     bool                     // something was left as it is because the caller may not change it
 	docs     map[string]*document.Map // what entries are made of
 	apps     map[string]bool          // of which the workspace has instances; nil: not looked for yet
 }
@@ -45,7 +46,13 @@ func (p *plan) warn(code, path, message string) {
 	p.warnings = append(p.warnings, p.item(code, path, message))
 }
 
+// hold notes that the file at a path of the source was not taken over: what is there
+// stays there, and what is here stays here.
+func (p *plan) hold(path string) { p.failed = append(p.failed, path) }
+
+// fail tells why a document is left as it is here.
 func (p *plan) fail(code, path, message string) {
+	p.hold(path)
 	p.errors = append(p.errors, p.item(code, path, message))
 }
 
@@ -105,6 +112,8 @@ func (p *plan) secure(next *workspace.SecurityChange, may bool) {
 		return
 	}
 	if !may {
+		p.kept = true
+		p.hold("security")
 		p.warn("security_excluded", "security", "changing the security document takes manage_security: it was left as it is")
 		return
 	}

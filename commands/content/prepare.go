@@ -26,12 +26,12 @@ func (c *Content) prepare(ctx context.Context, workspaceID string, kind *documen
 	if err := checkSlug(kind, doc.Text("slug")); err != nil {
 		return workspace.Entry{}, err
 	}
-	faults, _ := c.Check(kind, doc)
+	faults, parsed := c.Check(kind, doc)
 	if err := refusal(tolerant(kind, faults)); err != nil {
 		return workspace.Entry{}, err
 	}
 	if kind != document.Import {
-		e, err := c.entry(kind, doc)
+		e, err := c.entry(kind, doc, parsed)
 		if err == nil {
 			err = c.setApart(ctx, &e)
 		}
@@ -45,7 +45,7 @@ func (c *Content) prepare(ctx context.Context, workspaceID string, kind *documen
 	if err != nil {
 		return workspace.Entry{}, err
 	}
-	e, err := c.entry(kind, doc)
+	e, err := c.entry(kind, doc, nil)
 	if err == nil {
 		err = c.setApart(ctx, &e)
 	}
@@ -81,9 +81,10 @@ func chooseSlug(s workspace.State, kind *document.Kind, doc *document.Map) strin
 	})
 }
 
-// entry makes an entry of a document that was checked. One that is too large for
-// an event has to be set apart before it is saved.
-func (c *Content) entry(kind *document.Kind, doc *document.Map) (workspace.Entry, error) {
+// entry makes an entry of a document that was checked. parsed is an automation as
+// it was understood then; nil: it is to be read again. One that is too large for an
+// event has to be set apart before it is saved.
+func (c *Content) entry(kind *document.Kind, doc *document.Map, parsed *automation.Automation) (workspace.Entry, error) {
 	place := archive.Place{Kind: kind, Slug: doc.Text("slug")}
 	doc = kind.Canonical(doc)
 	text, err := archive.Text(place, doc)
@@ -98,7 +99,10 @@ func (c *Content) entry(kind *document.Kind, doc *document.Map) (workspace.Entry
 		return workspace.Entry{}, err
 	}
 	e := workspace.Entry{Path: place.String(), Hash: workspace.HashOf(body), Checksum: archive.Checksum(text), Body: body}
-	compute(&e, kind, doc, c.Rules())
+	if kind == document.Automation && parsed == nil {
+		parsed, _ = automation.Parse(doc, c.Rules())
+	}
+	compute(&e, kind, doc, parsed)
 	if len(body) <= maxInline {
 		return e, nil
 	}
@@ -123,10 +127,9 @@ func tooLong(place archive.Place, length int) error {
 }
 
 // compute adds what follows from a document.
-func compute(e *workspace.Entry, kind *document.Kind, doc *document.Map, rules automation.Rules) {
+func compute(e *workspace.Entry, kind *document.Kind, doc *document.Map, parsed *automation.Automation) {
 	switch kind {
 	case document.Automation:
-		parsed, _ := automation.Parse(doc, rules)
 		if parsed == nil {
 			return
 		}

@@ -230,7 +230,7 @@ func (c *Content) revive(ctx context.Context, p *plan, path string, ref Ref, r r
 	if err != nil {
 		return err
 	}
-	e, err := c.entry(kinds[folder], doc)
+	e, err := c.entry(kinds[folder], doc, nil)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (c *Content) published(ctx context.Context, workspaceID string, seq uint64,
 	if doc.Delete("public"); public {
 		doc.Set("public", true)
 	}
-	e, err := c.entry(document.Page, doc)
+	e, err := c.entry(document.Page, doc, nil)
 	if err == nil {
 		err = c.setApart(ctx, &e)
 	}

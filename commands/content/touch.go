@@ -1,9 +1,11 @@
 package content
 
 import (
+	"cmp"
 	"context"
 	"math"
 
+	"svc/commands/spread"
 	"svc/domain/document"
 	"svc/domain/workspace"
 )
@@ -54,17 +56,17 @@ func (c *Content) judged(ctx context.Context, p plan, judge Judge) error {
 			return err
 		}
 	}
-	for _, e := range p.to.Entries {
-		from := e.Path
-		if e.From != "" {
-			from = e.From
+	verdicts := make([]error, len(p.to.Entries)+len(p.to.Deleted))
+	spread.Over(len(verdicts), func(i int) {
+		if i >= len(p.to.Entries) {
+			verdicts[i] = c.judgedAt(ctx, p, judge, p.to.Deleted[i-len(p.to.Entries)], nil)
+			return
 		}
-		if err := c.judgedAt(ctx, p, judge, from, p.docs[e.Path]); err != nil {
-			return err
-		}
-	}
-	for _, path := range p.to.Deleted {
-		if err := c.judgedAt(ctx, p, judge, path, nil); err != nil {
+		e := p.to.Entries[i]
+		verdicts[i] = c.judgedAt(ctx, p, judge, cmp.Or(e.From, e.Path), p.docs[e.Path])
+	})
+	for _, err := range verdicts {
+		if err != nil {
 			return err
 		}
 	}
@@ -96,6 +98,8 @@ func (p *plan) unshared(judge Judge, path, from string, doc *document.Map) (*doc
 	if err != nil || may {
 		return doc, err
 	}
+	p.kept = true
+	p.hold(path)
 	p.warn("security_excluded", path, "whether a page is public takes manage_permissions: it was left as it is")
 	if doc = doc.Copy(); !before.Public {
 		doc.Delete("public")

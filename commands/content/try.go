@@ -40,7 +40,7 @@ func (c *Content) Try(ctx context.Context, workspaceID, folder, slug string, doc
 	if slug != "" && e.Path != path {
 		e.From = path
 	}
-	compute(&e, kind, doc, c.Rules())
+	compute(&e, kind, doc, parsed)
 	e.Public = item.Public
 	_, err = workspace.Decider.Decide(now.State, workspace.Save{Entry: e, Create: slug == ""})
 	if err == nil {

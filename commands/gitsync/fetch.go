@@ -76,7 +76,7 @@ func (s *Session) fetch(ctx context.Context, wants, known []plumbing.Hash) error
 	defer answer.Close()
 	pack, err := packIn(answer, banded)
 	if err == nil {
-		err = s.keepPack(pack)
+		err = s.keepPack(ctx, pack)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()

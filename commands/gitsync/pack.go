@@ -2,6 +2,7 @@ package gitsync
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha1" //nolint:gosec // packs end with it
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 
 // keepPack takes a pack into the store. It is written aside first, so that one
 // that was cut off or is too large leaves nothing behind.
-func (s *Session) keepPack(pack io.Reader) error {
+func (s *Session) keepPack(ctx context.Context, pack io.Reader) error {
 	aside, err := newAside(s.store.dir)
 	if err != nil {
 		return err
@@ -36,13 +37,13 @@ func (s *Session) keepPack(pack io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if err := bounded(whole, s.options.Limits.ObjectBytes); err != nil {
+	if err := bounded(ctx, whole, s.options.Limits); err != nil {
 		return err
 	}
 	if _, err := whole.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("receive pack: %w", err)
 	}
-	err = packfile.UpdateObjectStorage(s.store.Storer, whole)
+	err = packfile.UpdateObjectStorage(s.store.Storer, until{ctx, whole})
 	if errors.Is(err, packfile.ErrEmptyPackfile) {
 		err = nil
 	}
@@ -50,6 +51,20 @@ func (s *Session) keepPack(pack io.Reader) error {
 		return garbled(err, "its pack is not well formed")
 	}
 	return nil
+}
+
+// until reads as long as a context lives.
+type until struct {
+	ctx context.Context //nolint:containedctx // it lives as long as one call
+	io.ReadSeeker
+}
+
+// Read implements io.Reader.
+func (u until) Read(b []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.ReadSeeker.Read(b)
 }
 
 // aside is a file that has no name for longer than it takes to open it.

@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"reflect"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -164,7 +167,45 @@ func (r *Runner) failure(ctx context.Context, run *Run, err error) *operation.Fa
 			refusal = domain.Refuse(domain.CodeUnavailable, "temporarily unavailable, try again later")
 		}
 	}
-	return &operation.Failure{Code: refusal.Code, Message: refusal.Message, Details: refusal.Details}
+	return bounded(refusal)
+}
+
+// What the failure of an operation may say, so that it fits into its event.
+const (
+	maxMessage = 2 << 10
+	maxDetails = 64 << 10
+	maxListed  = 100
+)
+
+// bounded returns a refusal as it is recorded. Of long lists some are told; when
+// that is still too much, the reason is.
+func bounded(refusal *domain.Error) *operation.Failure {
+	f := &operation.Failure{Code: refusal.Code, Message: refusal.Message, Details: refusal.Details}
+	if len(f.Message) > maxMessage {
+		f.Message = strings.ToValidUTF8(f.Message[:maxMessage], "") + "…"
+	}
+	if weighs(f.Details) <= maxDetails {
+		return f
+	}
+	f.Details = map[string]any{"truncated": true}
+	for key, value := range refusal.Details {
+		if list := reflect.ValueOf(value); list.Kind() == reflect.Slice && list.Len() > maxListed {
+			value = list.Slice(0, maxListed).Interface()
+		}
+		f.Details[key] = value
+	}
+	if weighs(f.Details) > maxDetails {
+		f.Details = map[string]any{"truncated": true, "reason": refusal.Details["reason"]}
+	}
+	return f
+}
+
+func weighs(details map[string]any) int {
+	body, err := json.Marshal(details)
+	if err != nil {
+		return math.MaxInt
+	}
+	return len(body)
 }
 
 // maxResult is how large a result may be to be part of an event.

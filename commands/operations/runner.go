@@ -4,6 +4,7 @@
 package operations
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,6 +50,7 @@ type Runner struct {
 
 // Spec is what is known of an operation before it starts.
 type Spec struct {
+	ID           string // that Reserve returned; "": a new one
 	Kind         string
 	WorkspaceID  string
 	RepositoryID string
@@ -96,7 +98,7 @@ func (r *Runner) Settle(kind string, settle Settler) {
 func (r *Runner) Start(ctx context.Context, spec Spec, work Work) (*Handle, error) {
 	asked := commands.RequestFrom(ctx)
 	about := operation.About{
-		ID: "op_" + commands.NewID(ctx, 20), Kind: spec.Kind, WorkspaceID: spec.WorkspaceID, RepositoryID: spec.RepositoryID, Branch: spec.Branch,
+		ID: cmp.Or(spec.ID, newID(ctx)), Kind: spec.Kind, WorkspaceID: spec.WorkspaceID, RepositoryID: spec.RepositoryID, Branch: spec.Branch,
 		Steps: spec.Steps, CreatedBy: asked.Meta.UserID, CorrelationID: asked.Meta.CorrelationID,
 	}
 	var err error
@@ -123,6 +125,25 @@ func (r *Runner) Start(ctx context.Context, spec Spec, work Work) (*Handle, erro
 		return nil, err
 	}
 	return &Handle{runner: r, workspaceID: about.WorkspaceID, id: about.ID, run: run}, nil
+}
+
+func newID(ctx context.Context) string { return "op_" + commands.NewID(ctx, 20) }
+
+// Reserve returns the id of the operation that a request is about to start, and the
+// operation itself when the same Idempotency-Key has started it before: then nothing
+// else is to be asked.
+func (r *Runner) Reserve(ctx context.Context, workspaceID string) (id string, known *Handle, err error) {
+	id = newID(ctx)
+	if commands.RequestFrom(ctx).Seed == "" {
+		return id, nil, nil
+	}
+	switch _, err := r.Get(ctx, workspaceID, id); {
+	case err == nil:
+		return id, r.handle(workspaceID, id), nil
+	case domain.CodeOf(err) != domain.CodeNotFound:
+		return "", nil, err
+	}
+	return id, nil, nil
 }
 
 // launch runs a work in the background, and returns when it has begun.

@@ -47,7 +47,7 @@ func (c *config) credentials() map[string]*string {
 
 // texts are all that may refer to secrets.
 func (c *config) texts() []*string {
-	all := []*string{&c.remote.URL, &c.branch, &c.dirpath, &c.remote.CABundle, &c.remote.KnownHosts}
+	all := []*string{&c.remote.URL, &c.remote.CABundle, &c.remote.KnownHosts}
 	for _, text := range c.credentials() {
 		all = append(all, text)
 	}
@@ -73,15 +73,20 @@ func (c *config) origin() string {
 // is resolved.
 func refers(text string) bool { return len(secrets.Names(text)) > 0 }
 
-// misplaced lists what cannot be a branch or a directory. What refers to secrets
-// is judged when it is resolved.
+// misplaced lists what cannot be a branch or a directory. Neither refers to secrets:
+// both are told in events and to everybody who reads the workspace.
 func (c *config) misplaced(at string) (faults []shape.Fault) {
-	if !refers(c.branch) && !domain.IsBranch(c.branch) {
+	for field, text := range map[string]string{"branch": c.branch, "dirpath": c.dirpath} {
+		if refers(text) {
+			faults = append(faults, shape.Fault{Field: at + field, Code: domain.CodeValidation, Message: "cannot refer to a secret: it is told to everybody who reads the workspace"})
+		}
+	}
+	if !domain.IsBranch(c.branch) {
 		faults = append(faults, shape.Fault{
 			Field: at + "branch", Code: domain.CodeValidation, Message: "must be the name of a branch that begins neither with svc/ nor with -",
 		})
 	}
-	if c.dirpath != "" && !refers(c.dirpath) && archive.CheckPaths([]string{c.dirpath}) != nil {
+	if c.dirpath != "" && archive.CheckPaths([]string{c.dirpath}) != nil {
 		faults = append(faults, shape.Fault{
 			Field: at + "dirpath", Code: domain.CodeValidation, Message: "must be a relative path without ., .., .git and empty parts",
 		})

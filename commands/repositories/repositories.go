@@ -129,8 +129,3 @@ func (r *Repositories) unknown(state workspace.State, id string) error {
 	return domain.Refuse(domain.CodeNotFound, "the workspace has no repository %s", document.Shown(id)).
 		With("repositoryId", id).With("availableRepositories", available)
 }
-
-// ExcludesOf returns what pulls from a repository leave as it is.
-func (*Repositories) ExcludesOf(state workspace.State, id string) archive.Excludes {
-	return archive.ExcludesOf(mapAt(state.Settings.Repositories, id))
-}

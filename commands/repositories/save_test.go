@@ -151,7 +151,7 @@ func TestWhatCannotBeSaved(t *testing.T) {
 
 	h.git.AllowHTTP = true
 	require.Contains(t, h.save(`{"origin":{"name":"O","config":{"url":"http://example.com/r.git"}}}`), "http://example.com/r.git")
-	require.Contains(t, h.save(`{"origin":{"name":"O","config":{"url":"{{secret.URL}}","branch":"{{secret.BRANCH}}","dirpath":"{{secret.DIR}}","caBundle":"{{secret.CA}}"}}}`), "{{secret.CA}}")
+	require.Contains(t, h.save(`{"origin":{"name":"O","config":{"url":"{{secret.URL}}","caBundle":"{{secret.CA}}"}}}`), "{{secret.CA}}")
 }
 
 func TestAWorkspaceThatIsNotThere(t *testing.T) {

@@ -41,7 +41,7 @@ func (r *Repositories) Test(ctx context.Context, state workspace.State, id strin
 	}
 	defer session.Close()
 	refs, err := session.ListRefs(ctx)
-	report := Report{FinalURL: session.FinalURL(), HostKey: session.HostKey(), Branches: []string{}}
+	report := Report{FinalURL: repository.shown(session.FinalURL()), HostKey: session.HostKey(), Branches: []string{}}
 	if err != nil {
 		return failed(report, err)
 	}
@@ -54,6 +54,15 @@ func (r *Repositories) Test(ctx context.Context, state workspace.State, id strin
 	slices.Sort(report.Branches)
 	report.TargetExists = refs.Branch(repository.Branch) != ""
 	return report, nil
+}
+
+// shown is an address to be told: one that refers to secrets is told as it is
+// written.
+func (r Repository) shown(address string) string {
+	if refers(r.Address) {
+		return r.Address
+	}
+	return address
 }
 
 // failed puts a refusal into a report; any other error is ours.

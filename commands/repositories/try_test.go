@@ -17,16 +17,16 @@ import (
 func TestFinding(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.save(`{"zeta":{"name":"Z","mode":"write-only","config":{"url":"https://{{secret.HOST}}/r.git","branch":"{{secret.BRANCH}}","dirpath":"a/b",
+	h.save(`{"zeta":{"name":"Z","mode":"write-only","config":{"url":"https://{{secret.HOST}}/r.git","branch":"dev","dirpath":"a/b",
 		"auth":{"user":"me","password":"{{ secret.TOKEN }}"},"caBundle":"{{secret.CA}}","redirectHosts":["{{secret.HOST}}:8443"]},"pull":{"exclude":[{"path":"index"},{"path":"pages/*"}]}},
 		"alpha":{"name":"A","type":"archive"}}`)
 	require.Equal(t, []repositories.Listed{
-		{ID: "alpha", Name: "A", Type: "archive", Mode: "read-write"}, {ID: "zeta", Name: "Z", Type: "git", Mode: "write-only", Branch: "{{secret.BRANCH}}"},
+		{ID: "alpha", Name: "A", Type: "archive", Mode: "read-write"}, {ID: "zeta", Name: "Z", Type: "git", Mode: "write-only", Branch: "dev"},
 	}, h.List(h.state()))
 
 	_, err := h.Find(t.Context(), h.state(), "zeta")
-	requireRefusal(t, err, domain.CodeValidation, map[string]any{"reason": "secret_missing", "names": []string{"BRANCH", "CA", "HOST", "TOKEN"}})
-	for name, value := range map[string]string{"HOST": "git.example.com", "BRANCH": "dev", "TOKEN": "t0k3n", "CA": "pem"} {
+	requireRefusal(t, err, domain.CodeValidation, map[string]any{"reason": "secret_missing", "names": []string{"CA", "HOST", "TOKEN"}})
+	for name, value := range map[string]string{"HOST": "git.example.com", "TOKEN": "t0k3n", "CA": "pem"} {
 		h.keep(name, value)
 	}
 	found := h.find("zeta")
@@ -37,9 +37,6 @@ func TestFinding(t *testing.T) {
 	want.Remote.URL, want.Remote.User, want.Remote.Password, want.Remote.CABundle = "https://git.example.com/r.git", "me", "t0k3n", "pem"
 	require.Equal(t, want, found)
 
-	h.keep("BRANCH", "svc/shop/main")
-	_, err = h.Find(t.Context(), h.state(), "zeta")
-	require.ErrorContains(t, err, "config.branch", "a secret is judged too")
 	_, err = h.Find(t.Context(), h.state(), "beta")
 	requireRefusal(t, err, domain.CodeNotFound, map[string]any{"repositoryId": "beta", "availableRepositories": []string{"alpha", "zeta"}})
 	_, err = h.Find(t.Context(), h.state(), "alpha")

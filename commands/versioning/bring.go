@@ -3,9 +3,11 @@ package versioning
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"svc/commands/archive"
 	"svc/commands/content"
+	"svc/commands/operations"
 	"svc/domain/document"
 	"svc/domain/operation"
 	"svc/domain/workspace"
@@ -34,16 +36,17 @@ func (p *pull) bring(ctx context.Context, tree archive.Tree, clean bool) (any, e
 		return nil, err
 	}
 	version := &workspace.ImportedVersion{Name: p.versionOf(tree), Repository: &workspace.RepositoryRef{ID: p.repo.ID}}
+	notes := p.notes()
 	held := &content.Held{
-		OperationID: p.op.ID(), Epoch: p.op.Epoch(), Version: version, Pull: true, Own: !p.repo.Platform, Notes: p.notes(),
+		OperationID: p.op.ID(), Epoch: p.op.Epoch(), Version: version, Pull: true, Own: !p.repo.Platform, Notes: notes,
 		Integrate: func(o content.Outcome) *workspace.Integration {
 			in := &workspace.Integration{
 				RepositoryID: p.repo.ID, Place: p.place, Intermediate: p.onOwn, Held: o.Held, RemoteSlug: o.RemoteSlug,
-				Clean: clean,
+				Clean: clean && !o.Kept && len(notes) == 0,
 			}
 			if p.in.Version == Latest {
-				in.Held = p.spared(in.Held, clean)
-				in.Base = &workspace.Base{Commit: p.head(), Files: theirs, Unmanaged: p.there.Unmanaged}
+				in.Held = p.spared(in.Held, clean || len(notes) > 0)
+				in.Base = &workspace.Base{Commit: p.head(), Files: theirs, Unmanaged: digest(p.there.Unmanaged)}
 			}
 			if o.Errors == 0 {
 				in.Pulled = &workspace.Pulled{Version: version.Name, Digest: archive.Digest(tree.Checksums())}
@@ -54,12 +57,13 @@ func (p *pull) bring(ctx context.Context, tree archive.Tree, clean bool) (any, e
 	return p.v.bring(ctx, p.op, tree, held, p.may, p.in.Strict)
 }
 
-// spared adds the security document to what is held when the repository has none
-// and nothing else is here that is not there: it stays without one until somebody
-// edits that of the workspace, which is no change of the workspace's until then.
-func (p *pull) spared(held map[string]uint64, clean bool) map[string]uint64 {
+// spared adds the security document to what is held: when the repository has none
+// and nothing else is here that is not there, it stays without one; when the caller
+// may not take its own over, it keeps that. Until somebody edits the one that is
+// here, a push does not touch the one that is there.
+func (p *pull) spared(held map[string]uint64, spare bool) map[string]uint64 {
 	security := archive.Place{Kind: document.Security}.String()
-	if !clean || objects(p.there.Managed)[security] != nil {
+	if !spare || p.may.Secure && objects(p.there.Managed)[security] != nil {
 		return held
 	}
 	if held == nil {
@@ -101,7 +105,9 @@ func (v *Versioning) importTree(ctx context.Context, run bringer, tree archive.T
 		if err := run.Commit(ctx); err != nil {
 			return err
 		}
-		done, err = v.Content.Import(ctx, run.WorkspaceID(), tree, o)
+		if done, err = v.Content.Import(ctx, run.WorkspaceID(), tree, o); err != nil && ctx.Err() != nil {
+			err = errors.Join(operations.ErrUnsettled, err) // its event may be on the log
+		}
 		return err
 	})
 	if err != nil {

@@ -2,7 +2,6 @@ package versioning
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"svc/commands/archive"
@@ -72,7 +71,7 @@ func (p *push) inSync(ctx context.Context, b *built) (err error) {
 // upToDate reports whether a workspace has everything that is under its root at
 // the remote, or the remote has what the workspace has.
 func (v *Versioning) upToDate(s workspace.State, sync workspace.Sync, base, ours archive.Tree, there *gitsync.Files, platform bool) bool {
-	if sync.Base != nil && !platform && !maps.Equal(sync.Base.Unmanaged, there.Unmanaged) {
+	if sync.Base != nil && !platform && sync.Base.Unmanaged != digest(there.Unmanaged) {
 		return false
 	}
 	if sync.Base != nil && sameBytes(there.Managed, base) {

@@ -36,7 +36,7 @@ func TestDiffWithTheBaseAndTheRemote(t *testing.T) {
 	local := changes("from=base:origin")
 	require.Len(t, local, 1)
 	require.Contains(t, local["automations/charge.yml modified"], "+      event: ours")
-	require.Len(t, changes("from=v1&to=base:origin"), 0, "what was pushed is what both have in common")
+	require.Empty(t, changes("from=v1&to=base:origin"), "what was pushed is what both have in common")
 	require.Len(t, changes("from=remote:origin&to=current&object=automations/refund"), 1)
 	require.Equal(t, []any{"origin"}, p.ok(404, "GET", "/diff?from=remote:nowhere", "")["details"].(map[string]any)["availableRepositories"])
 }

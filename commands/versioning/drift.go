@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
 	"sync"
 	"time"
 
@@ -32,6 +31,8 @@ func meaningsOf(tree archive.Tree, limits document.Limits) meanings {
 
 // seen is what a remote had when it was last asked.
 type seen struct {
+	place     workspace.Place
+	base      string    // the commit that was integrated then
 	at        time.Time // when it answered; zero: never
 	head      string    // of T; "": there is none
 	has       meanings
@@ -84,22 +85,40 @@ const (
 // ask returns what a remote has: as it was last seen, unless that is long ago, or
 // it is to be asked now. When it does not answer, what was last seen stands.
 func (v *Versioning) ask(ctx context.Context, s workspace.State, id string, now bool) seen {
+	leave, err := v.asks.Take(ctx, [2]string{s.ID, id})
+	if err != nil {
+		return seen{err: err}
+	}
+	defer leave()
+	repo, err := v.Repositories.Find(ctx, s, id)
+	if err != nil {
+		return seen{err: err}
+	}
 	known := v.drift.last(s.ID, id)
+	if known.place != placeOf(repo) {
+		known = seen{place: placeOf(repo)} // of another place
+	}
+	now = now || known.base != baseOf(s.SyncWith(id, known.place))
 	if !now && time.Since(known.asked) < fresh {
 		return known
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	repo, err := v.Repositories.Find(ctx, s, id)
+	answer, err := v.observe(ctx, s, repo)
 	if err == nil {
-		var answer seen
-		if answer, err = v.observe(ctx, s, repo); err == nil {
-			known = answer
-		}
+		known = answer
 	}
 	known.asked, known.err = time.Now(), err
 	v.drift.keep(s.ID, id, known)
 	return known
+}
+
+// baseOf is the commit that was integrated last, "" for none.
+func baseOf(sync workspace.Sync) string {
+	if sync.Base == nil {
+		return ""
+	}
+	return sync.Base.Commit
 }
 
 // observe looks at a remote. A push that it turns out to have is recorded.
@@ -123,7 +142,7 @@ func (v *Versioning) observe(ctx context.Context, s workspace.State, repo reposi
 		}
 		s = now.State
 	}
-	found := seen{at: time.Now(), head: r.head(), has: meanings{}}
+	found := seen{at: time.Now(), head: r.head(), has: meanings{}, place: r.place, base: baseOf(s.SyncWith(repo.ID, r.place))}
 	if found.head == "" {
 		return found, nil
 	}
@@ -154,7 +173,7 @@ func (v *Versioning) compare(r *remote, sync workspace.Sync, found *seen) error 
 	since := ""
 	if sync.Base != nil && !found.rewritten {
 		since = sync.Base.Commit
-		found.other = !r.repo.Platform && !maps.Equal(sync.Base.Unmanaged, there.Unmanaged)
+		found.other = !r.repo.Platform && sync.Base.Unmanaged != digest(there.Unmanaged)
 	}
 	if found.behind, err = r.Objects().CountCommits(since, r.head(), r.repo.Root); err != nil {
 		return err

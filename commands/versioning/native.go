@@ -24,7 +24,7 @@ func (v *Versioning) pushNative(ctx context.Context, run *operations.Run, in Pus
 		}
 		now, err := v.Workspaces.Get(ctx, run.WorkspaceID())
 		if err == nil {
-			err = now.State.CheckVersion(in.Name) // somebody may have taken it before the lock was ours
+			err = now.State.CheckVersion(in.Name, in.RepositoryID) // somebody may have taken it before the lock was ours
 		}
 		if err != nil {
 			return err

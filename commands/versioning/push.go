@@ -52,6 +52,10 @@ func (v *Versioning) DeleteVersion(ctx context.Context, workspaceID, name string
 // Push saves a workspace as a version, to a repository or to the platform's own
 // store.
 func (v *Versioning) Push(ctx context.Context, workspaceID string, in PushRequest) (*operations.Handle, error) {
+	id, known, err := v.Operations.Reserve(ctx, workspaceID)
+	if err != nil || known != nil {
+		return known, err
+	}
 	now, err := v.Workspaces.Get(ctx, workspaceID)
 	if err != nil {
 		return nil, err
@@ -59,11 +63,11 @@ func (v *Versioning) Push(ctx context.Context, workspaceID string, in PushReques
 	if in.Name == "" {
 		in.Name = v.Workspaces.Now().UTC().Format("20060102-150405-") + commands.NewID(ctx, 6)
 	}
-	if err := now.State.CheckVersion(in.Name); err != nil {
+	if err := now.State.CheckVersion(in.Name, in.RepositoryID); err != nil {
 		return nil, err
 	}
 	spec := operations.Spec{
-		Kind: operation.Push, WorkspaceID: workspaceID, RepositoryID: in.RepositoryID, Reason: workspace.PushInProgress, Request: in, Steps: 1,
+		ID: id, Kind: operation.Push, WorkspaceID: workspaceID, RepositoryID: in.RepositoryID, Reason: workspace.PushInProgress, Request: in, Steps: 1,
 	}
 	if in.RepositoryID == "" {
 		return v.Operations.Start(ctx, spec, func(ctx context.Context, run *operations.Run) (any, error) { return v.pushNative(ctx, run, in) })
@@ -108,7 +112,7 @@ type push struct {
 func (v *Versioning) newPush(ctx context.Context, run *operations.Run, repo repositories.Repository, in PushRequest, user string) (*push, error) {
 	now, err := v.Workspaces.Get(ctx, run.WorkspaceID())
 	if err == nil {
-		err = now.State.CheckVersion(in.Name) // somebody may have taken it before the lock was ours
+		err = now.State.CheckVersion(in.Name, in.RepositoryID) // somebody may have taken it before the lock was ours
 	}
 	if err != nil {
 		return nil, err

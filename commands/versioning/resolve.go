@@ -13,6 +13,7 @@ import (
 	"svc/commands/repositories"
 	"svc/commands/yamltext"
 	"svc/domain"
+	"svc/domain/document"
 	"svc/domain/operation"
 	"svc/domain/workspace"
 )
@@ -61,12 +62,16 @@ func (v *Versioning) sides(ctx context.Context, c workspace.Conflicted) (s sides
 // remerge merges the sides of a conflict again: the same trees give the same.
 func (v *Versioning) remerge(ctx context.Context, s workspace.State, all sides) (*merge.Result, error) {
 	return merge.Trees(ctx, all.base, all.ours, all.theirs, merge.Options{
-		Excludes: v.Repositories.ExcludesOf(s, s.Conflict.RepositoryID), Limits: v.limits(), Validate: v.validator(s.ID),
+		Excludes: s.Conflict.Excludes, Limits: v.limits(), Validate: v.validator(s.ID),
 	})
 }
 
 // Resolve decides a conflict: each of its files gets what files says.
 func (v *Versioning) Resolve(ctx context.Context, workspaceID string, files map[string]Resolution, may content.ImportOptions) (*operations.Handle, error) {
+	id, known, err := v.Operations.Reserve(ctx, workspaceID)
+	if err != nil || known != nil {
+		return known, err
+	}
 	now, err := v.Workspaces.Get(ctx, workspaceID)
 	if err != nil {
 		return nil, err
@@ -79,12 +84,16 @@ func (v *Versioning) Resolve(ctx context.Context, workspaceID string, files map[
 	if err != nil {
 		return nil, err
 	}
+	if _, decides := files[archive.Place{Kind: document.Security}.Path()]; decides && !may.Secure {
+		return nil, domain.Refuse(domain.CodePermissionDenied, "deciding about the security document takes manage_security").
+			With("action", "manage_security").With("subject", "workspaces")
+	}
 	tree, err := v.decide(ctx, now.State, files)
 	if err != nil {
 		return nil, err
 	}
 	spec := operations.Spec{
-		Kind: operation.Resolve, WorkspaceID: workspaceID, RepositoryID: repo.ID, Branch: repo.Branch, Reason: workspace.PullInProgress, Over: repo.ID,
+		ID: id, Kind: operation.Resolve, WorkspaceID: workspaceID, RepositoryID: repo.ID, Branch: repo.Branch, Reason: workspace.PullInProgress, Over: repo.ID,
 		Request: map[string]any{"files": slices.Sorted(maps.Keys(files))}, Steps: 4,
 	}
 	user := commands.RequestFrom(ctx).Meta.UserID

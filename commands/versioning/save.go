@@ -215,7 +215,8 @@ func (p *pull) conflict(ctx context.Context, base *workspace.Base, m *merge.Resu
 	}
 	record := workspace.Conflicted{
 		RepositoryID: p.repo.ID, OperationID: p.op.ID(), Place: p.place, By: p.user, At: p.v.Workspaces.Now(), Branch: p.own, Base: base,
-		Ours: p.saved, Theirs: workspace.Base{Commit: p.head(), Files: theirs, Unmanaged: p.there.Unmanaged}, Unrelated: p.saved.Parent == "",
+		Ours: p.saved, Theirs: workspace.Base{Commit: p.head(), Files: theirs, Unmanaged: digest(p.there.Unmanaged)}, Unrelated: p.saved.Parent == "",
+		Excludes: p.may.Excludes,
 	}
 	for _, c := range m.Conflicts {
 		record.Files = append(record.Files, workspace.ConflictFile{Path: c.Path, Kind: string(c.Kind), Keys: c.Keys})

@@ -2,9 +2,11 @@ package versioning
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
+	"svc/commands/archive"
 	"svc/commands/operations"
 	"svc/domain/operation"
 	"svc/domain/workspace"
@@ -104,9 +106,6 @@ func (v *Versioning) settleImport(ctx context.Context, run *operations.Run, op o
 	if c := now.State.Conflict; c != nil && c.OperationID == op.ID {
 		return nil, Unresolved(*c)
 	}
-	if now.State.Settled != op.ID {
-		return nil, operations.ErrInterrupted
-	}
 	return v.importOf(ctx, run.WorkspaceID(), op.ID)
 }
 
@@ -121,13 +120,28 @@ func (v *Versioning) importOf(ctx context.Context, workspaceID, operationID stri
 		if !ok || done.Import.OperationID != operationID {
 			continue
 		}
-		revision, err := v.Revisions.Revision(ctx, workspaceID, ev.Seq)
-		return struct {
-			workspace.Import
-			ContentRevision uint64 `json:"contentRevision"`
-		}{done.Import, revision}, err
+		told := done.Import
+		result := Brought{Imported: told.Files, Deleted: told.Deleted, Workspace: told.Workspace, Version: told.Version}
+		if result.ContentRevision, err = v.Revisions.Revision(ctx, workspaceID, ev.Seq); err != nil {
+			return nil, err
+		}
+		if result.Errors, err = itemsOf(told.Errors); err != nil {
+			return nil, err
+		}
+		result.Warnings, err = itemsOf(told.Warnings)
+		return result, err
 	}
 	return nil, operations.ErrInterrupted
+}
+
+// itemsOf returns what an event tells of files.
+func itemsOf(told []any) (items []archive.Item, err error) {
+	body, err := json.Marshal(told)
+	if err != nil {
+		return nil, err
+	}
+	items = []archive.Item{}
+	return items, json.Unmarshal(body, &items)
 }
 
 // second is the time to the second, as commits tell it.

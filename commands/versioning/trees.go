@@ -156,6 +156,14 @@ func sameBytes(a, b archive.Tree) bool {
 	return maps.EqualFunc(without(a), without(b), bytes.Equal)
 }
 
+// digest is one hash over files that are no content: they are only ever compared.
+func digest(files map[string]string) string {
+	if len(files) == 0 {
+		return ""
+	}
+	return archive.Digest(files)
+}
+
 // overlay returns a tree with some places as another tree has them.
 func overlay(tree, other archive.Tree, places func(place string) bool) archive.Tree {
 	mixed := archive.Tree{}

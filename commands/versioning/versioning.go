@@ -35,6 +35,7 @@ type Versioning struct {
 	Groups       func(labels []string) []string // the groups of a workspace with these labels
 
 	sends commands.Turns[workspace.Place]
+	asks  commands.Turns[[2]string]
 	drift drift
 }
 

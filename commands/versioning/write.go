@@ -97,7 +97,7 @@ func (p *push) merge(ctx context.Context, b *built) error {
 	}
 	p.version.Commit, p.version.Tag = b.intent.Commit, tag
 	b.intent.OperationID, b.intent.Version, b.intent.Changes, b.intent.Synced = p.version.OperationID, p.version, told(changes), p.seq
-	b.intent.Base = workspace.Base{Commit: b.intent.Commit, Files: files, Unmanaged: now.Unmanaged}
+	b.intent.Base = workspace.Base{Commit: b.intent.Commit, Files: files, Unmanaged: digest(now.Unmanaged)}
 	b.intent.Held = p.held()
 	b.intent.Moves = p.moves(b.intent.Commit, tag, tagged)
 	return nil

@@ -18,10 +18,9 @@ type Place struct {
 // Base is what a workspace has last integrated of a repository: the remote may
 // forget it, the platform does not.
 type Base struct {
-	Commit string `json:"commit,omitempty"` // "": of a directory, which has none
-	Files  string `json:"files"`            // blob of the managed files
-	// Unmanaged are the other files under root, by their checksum.
-	Unmanaged map[string]string `json:"unmanaged,omitempty"`
+	Commit    string `json:"commit,omitempty"`    // "": of a directory, which has none
+	Files     string `json:"files"`               // blob of the managed files
+	Unmanaged string `json:"unmanaged,omitempty"` // digest of the other files under root
 }
 
 // Sync is how a workspace stands with one repository.
@@ -118,6 +117,7 @@ type Conflicted struct {
 	Ours         SavedState     `json:"ours"` // what was here
 	Theirs       Base           `json:"theirs"`
 	Unrelated    bool           `json:"unrelated,omitempty"` // Ours has no parent
+	Excludes     []string       `json:"excludes,omitempty"`  // what the pull left as it is here
 	Files        []ConflictFile `json:"files"`
 }
 

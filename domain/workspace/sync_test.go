@@ -116,8 +116,8 @@ func TestThatARemoteTookAPushIsRecordedWhateverHappens(t *testing.T) {
 	require.True(t, sync.Recorded("c1"))
 	require.Equal(t, "op_1", s.Settled)
 	require.Nil(t, s.SyncWith("origin", workspace.Place{URL: origin.URL, Branch: "other"}).Base, "another branch has another base")
-	require.Error(t, s.CheckVersion("v1"))
-	require.NoError(t, s.CheckVersion("v2"))
+	require.Error(t, s.CheckVersion("v1", ""))
+	require.NoError(t, s.CheckVersion("v2", ""))
 
 	scenario{Given: done, When: workspace.DeleteVersion{Name: "v1"}, Then: []domain.Event{workspace.VersionDeleted{Version: version}}}.Check(t, workspace.Decider)
 	scenario{Given: done, When: workspace.DeleteVersion{Name: "v2"}, Refuse: domain.CodeNotFound}.Check(t, workspace.Decider)

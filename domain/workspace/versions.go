@@ -105,13 +105,19 @@ func CheckVersionName(name string) error {
 	return nil
 }
 
-// CheckVersion refuses a version that cannot be made beside those there are.
-func (s State) CheckVersion(name string) error {
+// CheckVersion refuses a version, to a repository or "" for a native one, that cannot
+// be made beside those there are. One of another repository may turn out to be there.
+func (s State) CheckVersion(name, repositoryID string) error {
 	if err := CheckVersionName(name); err != nil {
 		return err
 	}
 	if _, known := s.Versions[name]; known {
 		return taken("name", name)
+	}
+	for id, sync := range s.Sync {
+		if id != repositoryID && sync.Intent != nil && sync.Intent.Version.Name == name {
+			return taken("name", name)
+		}
 	}
 	if len(s.Versions) >= MaxVersions {
 		return exceeds("versions", MaxVersions)

@@ -34,9 +34,10 @@ var folders = map[string]folder{automationFolder.name: automationFolder, pageFol
 // May implements content.Judge.
 func (j judge) May(t content.Touch) error {
 	return j.d.ReadModel.View(func(rd projections.Reader) error {
-		refusal, ok := errors.AsType[*domain.Error](j.may(rd, t))
+		err := j.may(rd, t)
+		refusal, ok := errors.AsType[*domain.Error](err)
 		if !ok {
-			return nil
+			return err
 		}
 		in, _ := workspace.Folder(t.Path)
 		if t.Sent || mayReadDocument(rd, j.rights, j.id, in, itemOf(t)) {

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
+	"svc/commands/archive"
 	"svc/commands/content"
 	"svc/commands/versioning"
 	"svc/domain"
@@ -14,6 +16,9 @@ import (
 	"svc/http/gateway"
 	"svc/projections"
 )
+
+// maxDescription is how long the description of a version may be.
+const maxDescription = 10_000
 
 // repositoryField names a repository in a body: {id}, or the bare id.
 type repositoryField struct{ id string }
@@ -62,6 +67,9 @@ func pushWorkspace(d Deps) gateway.HandlerFunc {
 		if err := gateway.Decode(r, &in); err != nil {
 			return nil, err
 		}
+		if utf8.RuneCountInString(strings.Join(in.Description.Texts(), "")) > maxDescription {
+			return nil, domain.Invalid(domain.FieldError{Field: "description", Message: "must be at most 10000 characters in all languages together"})
+		}
 		started, err := d.Versioning.Push(r.Context(), workspaceID(r), versioning.PushRequest{Name: in.Name, Description: in.Description, RepositoryID: in.Repository.id})
 		if err != nil {
 			return nil, err
@@ -94,6 +102,9 @@ func deleteVersion(d Deps) gateway.HandlerFunc {
 		return idOf(name), nil
 	}
 }
+
+// maxVersion is longer than any name of a version, a tag or a commit.
+const maxVersion = 250
 
 // pullBody is the body of a pull.
 type pullBody struct {
@@ -129,9 +140,12 @@ func pullVersion(d Deps) gateway.HandlerFunc {
 		if request.Version == "" {
 			request.Version = versioning.Latest
 		}
+		if len(request.Version) > maxVersion {
+			return nil, workspace.NoVersion(request.Version[:maxVersion] + "…")
+		}
 		may := withRights(d, r, content.ImportOptions{}, workspaceID(r), gateway.GrantFrom(r.Context()).Rights)
 		if dry {
-			return d.Versioning.PlanPull(r.Context(), workspaceID(r), request, may)
+			return d.planned(r, request, may)
 		}
 		started, err := d.Versioning.Pull(r.Context(), workspaceID(r), request, may)
 		if err != nil {
@@ -139,6 +153,25 @@ func pullVersion(d Deps) gateway.HandlerFunc {
 		}
 		return d.answerLong(r, started, itsResult)
 	}
+}
+
+// planned is what a pull would do. Of documents that the caller may not read it does
+// not tell what is in conflict in them.
+func (d Deps) planned(r *http.Request, request versioning.PullRequest, may content.ImportOptions) (any, error) {
+	plan, err := d.Versioning.PlanPull(r.Context(), workspaceID(r), request, may)
+	if err != nil {
+		return nil, err
+	}
+	err = d.ReadModel.View(func(rd projections.Reader) error {
+		for i, c := range plan.Conflicts {
+			place, ok := archive.Locate(c.Path)
+			if !ok || !mayReadAt(rd, gateway.GrantFrom(r.Context()).Rights, workspaceID(r), place.String()) {
+				plan.Conflicts[i].Keys = nil
+			}
+		}
+		return nil
+	})
+	return plan, err
 }
 
 // itsResult answers with the result of an operation.
