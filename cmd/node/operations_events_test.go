@@ -118,6 +118,7 @@ func TestAnOperationIsFollowed(t *testing.T) {
 
 // A reader who is shown the door hears nothing more.
 func TestAStreamEndsWithTheRightToReadIt(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	begun, ready := make(chan struct{}), make(chan struct{})
 	h := s.begin(t, "ada", operation.Pull, held(begun, ready))

@@ -52,6 +52,7 @@ func TestBench(t *testing.T) {
 		{"replay", benchReplay},
 		{"append", benchAppend},
 		{"read", benchRead},
+		{"write", benchWrite},
 		{"past", benchPast},
 		{"identity", benchIdentity},
 		{"git", benchGit},

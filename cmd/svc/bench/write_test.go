@@ -1,0 +1,123 @@
+//go:build bench
+
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	writers   = 64
+	writeTime = 4 * time.Second
+)
+
+// api asks a service as somebody whom it trusts.
+type api struct {
+	base   string
+	client *http.Client
+}
+
+func (a api) ask(method, path, body string) (status int, header http.Header, answer []byte, err error) {
+	req, err := http.NewRequest(method, a.base+path, strings.NewReader(body))
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	req.Header.Set("Authorization", "Bearer tester")
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	defer resp.Body.Close()
+	answer, err = io.ReadAll(resp.Body)
+	return resp.StatusCode, resp.Header, answer, err
+}
+
+// benchWrite creates automations from many clients at once, through the whole
+// gateway: validated, decided, fsynced and in the read model when they are answered.
+func benchWrite(t *testing.T, _ *history) {
+	others := watchOthers(t)
+	port := freePort(t)
+	service := launch(t, command(t, "serve", settingsOf(t.TempDir(), port)...), port)
+	service.awaitReady(t, "/readyz")
+	a := api{fmt.Sprintf("http://127.0.0.1:%d", port), &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: writers}}}
+	places := make([]string, writers)
+	for i := range places {
+		status, _, body, err := a.ask("POST", "/v2/workspaces", `{"name":"W"}`)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusCreated, status, "%s", body)
+		var made struct {
+			ID string `json:"id"`
+		}
+		require.NoError(t, json.Unmarshal(body, &made))
+		places[i] = "/v2/workspaces/" + made.ID + "/automations"
+	}
+	var ours series
+	for run := range runs {
+		settle()
+		ours = append(ours, writeOnce(t, service, a, places, run))
+	}
+	stored := 0
+	for _, place := range places {
+		status, header, _, err := a.ask("GET", place+"?limit=1", "")
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, status)
+		n, err := strconv.Atoi(header.Get("X-Total-Count"))
+		require.NoError(t, err)
+		stored += n
+	}
+	service.stop(t)
+	require.Equal(t, ours.count(), stored, "each answer is one automation")
+	out := line{
+		"runs": runs, "others_cores": others(), "clients": writers, "sent": ours.count(), "answered": ours.count(), "stored": stored,
+		"control": "none: no other server is available here", "durability": "group: fdatasync before the answer, shared by all who wait",
+	}
+	ours.describe(out, "service")
+	out.print(t, "write")
+}
+
+// writeOnce lets every client write for a while.
+func writeOnce(t *testing.T, service *server, a api, places []string, run int) (s sample) {
+	t.Helper()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	var failed error
+	cpu, start := cpuOf(t, service.Process.Pid), time.Now()
+	for _, place := range places {
+		all.Go(func() {
+			var mine []time.Duration
+			for i := 0; time.Since(start) < writeTime; i++ {
+				began := time.Now()
+				body := fmt.Sprintf(`{"slug":"a%d-%d","name":"Charge card","when":{"events":["paid"]},"do":[{"emit":{"event":"charged","payload":{"n":%d}}}]}`, run, i, i)
+				status, _, answer, err := a.ask("POST", place, body)
+				if err == nil && status != http.StatusCreated {
+					err = fmt.Errorf("%d %s", status, answer)
+				}
+				if err != nil {
+					mu.Lock()
+					failed = err
+					mu.Unlock()
+					return
+				}
+				mine = append(mine, time.Since(began))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			s.latency = append(s.latency, mine...)
+		})
+	}
+	all.Wait()
+	require.NoError(t, failed)
+	s.count, s.took, s.cpu = len(s.latency), time.Since(start), cpuOf(t, service.Process.Pid)-cpu
+	return s
+}
