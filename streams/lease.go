@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"svc/commands"
 	"svc/eventstore"
 )
 
@@ -98,7 +99,7 @@ func (l Lease) acquire(ctx context.Context) (tenure, error) {
 		if err != nil && ctx.Err() == nil {
 			l.Log.WarnContext(ctx, "a lease could not be looked at", "err", err)
 		}
-		if err := wait(ctx, l.TTL/3); err != nil {
+		if err := commands.Sleep(ctx, l.TTL/3); err != nil {
 			return tenure{}, err
 		}
 	}
@@ -215,16 +216,4 @@ func holderOf(value []byte) string {
 		return "?"
 	}
 	return h.Holder
-}
-
-// wait returns after d, or fails when ctx ends before.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }

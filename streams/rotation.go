@@ -5,6 +5,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"svc/commands"
 )
 
 // Upkeeper is what Rotation drives: a *signing.Keys.
@@ -48,7 +50,7 @@ func (r Rotation) tend(ctx context.Context) error {
 		case ctx.Err() == nil:
 			r.Log.ErrorContext(ctx, "the signing keys were not looked after", "err", err)
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := commands.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}

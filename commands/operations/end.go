@@ -180,7 +180,7 @@ const (
 // bounded returns a refusal as it is recorded. Of long lists some are told; when
 // that is still too much, the reason is.
 func bounded(refusal *domain.Error) *operation.Failure {
-	f := &operation.Failure{Code: refusal.Code, Message: refusal.Message, Details: refusal.Details}
+	f := operation.FailureOf(refusal)
 	if len(f.Message) > maxMessage {
 		f.Message = strings.ToValidUTF8(f.Message[:maxMessage], "") + "…"
 	}

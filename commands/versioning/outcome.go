@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"svc/commands"
 	"svc/domain"
 	"svc/domain/workspace"
 )
@@ -36,7 +37,7 @@ func (p *push) settle(ctx context.Context, intent workspace.Intent, lost bool, c
 	}
 	var err error
 	for _, wait := range patience {
-		if err := sleep(ctx, wait); err != nil {
+		if err := commands.Sleep(ctx, wait); err != nil {
 			return passed, outcomeUnknown(p.remote, err)
 		}
 		var state settled

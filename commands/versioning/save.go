@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"svc/commands"
 	"svc/commands/archive"
 	"svc/commands/gitsync"
 	"svc/commands/merge"
@@ -164,7 +165,9 @@ func (p *pull) moveOwn(ctx context.Context, commit string) error {
 			return domain.Refuse(domain.CodeConflict, "somebody else just moved %s: pull again", p.own).Reason("remote_busy").With("repositoryId", p.repo.ID)
 		case err == nil && results[0].Outcome == gitsync.Refused:
 			if before == "" || !p.takeAway(ctx, name, commit) {
-				return withHint(refusedBy(p.remote, p.own, results[0].Text))
+				refusal := refusedBy(p.remote, p.own, results[0].Text)
+				refusal.Message += "; with mode read-only nothing is sent to it"
+				return refusal
 			}
 		case again == resends:
 			return cmp.Or(err, cutOff(p.remote))
@@ -187,17 +190,10 @@ func (p *pull) takeAway(ctx context.Context, name, commit string) bool {
 	return true
 }
 
-func withHint(err error) error {
-	if refusal, ok := err.(*domain.Error); ok { //nolint:errorlint // it was just made
-		refusal.Message += "; with mode read-only nothing is sent to it"
-	}
-	return err
-}
-
 // lookAgain asks a remote that just did not answer for its refs.
 func (p *pull) lookAgain(ctx context.Context) (err error) {
 	for _, wait := range patience {
-		if err := sleep(ctx, wait); err != nil {
+		if err := commands.Sleep(ctx, wait); err != nil {
 			return err
 		}
 		if err = p.look(ctx); err == nil || !isRemote(err) {

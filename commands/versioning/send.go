@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"svc/commands"
 	"svc/commands/archive"
 	"svc/commands/gitsync"
 	"svc/commands/operations"
@@ -221,7 +222,7 @@ func (p *push) refused(results []gitsync.Result) error {
 	return refusedBy(p.remote, p.target, text)
 }
 
-func refusedBy(r *remote, branch, text string) error {
+func refusedBy(r *remote, branch, text string) *domain.Error {
 	return domain.Refuse(domain.CodePermissionDenied, "the repository refused the update of %s: %s", branch, text).
 		Reason("remote_refused").With("remote", text).With("branch", branch).With("repositoryId", r.repo.ID)
 }
@@ -234,16 +235,5 @@ func busyRemote(r *remote) error {
 // pause waits before another try, longer each time.
 func pause(ctx context.Context, try int) error {
 	wait := min(2*time.Second, 100*time.Millisecond<<try)
-	return sleep(ctx, wait/2+rand.N(wait/2))
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
+	return commands.Sleep(ctx, wait/2+rand.N(wait/2))
 }

@@ -219,7 +219,7 @@ func failureOf(err error) *operation.Failure {
 		return nil
 	}
 	if refusal, ok := errors.AsType[*domain.Error](err); ok {
-		return &operation.Failure{Code: refusal.Code, Message: refusal.Message, Details: refusal.Details}
+		return operation.FailureOf(refusal)
 	}
 	return &operation.Failure{Code: domain.CodeUnavailable, Message: "the repository did not answer in time"}
 }

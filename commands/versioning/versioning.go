@@ -29,10 +29,9 @@ type Versioning struct {
 	People       People
 	Revisions    Revisions
 	Log          Log
-	Git          func() gitsync.Options         // of the node, as they are now
-	Committer    func() (name, email string)    // GIT_COMMITTER_*
-	Host         func() string                  // of the API, for the addresses of people who have none
-	Groups       func(labels []string) []string // the groups of a workspace with these labels
+	Git          func() gitsync.Options      // of the node, as they are now
+	Committer    func() (name, email string) // GIT_COMMITTER_*
+	Host         func() string               // of the API, for the addresses of people who have none
 
 	sends commands.Turns[workspace.Place]
 	asks  commands.Turns[[2]string]

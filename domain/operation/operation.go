@@ -78,6 +78,11 @@ type Failure struct {
 	Details map[string]any `json:"details,omitempty"`
 }
 
+// FailureOf returns a refusal as operations tell it.
+func FailureOf(e *domain.Error) *Failure {
+	return &Failure{Code: e.Code, Message: e.Message, Details: e.Details}
+}
+
 // Error returns the refusal that f is.
 func (f Failure) Error() *domain.Error {
 	return &domain.Error{Code: f.Code, Message: f.Message, Details: f.Details}
