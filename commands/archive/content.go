@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"svc/commands/spread"
 	"svc/commands/yamltext"
 	"svc/domain"
 	"svc/domain/document"
@@ -91,18 +92,20 @@ func (c *Content) Files(limits Limits) (Tree, error) {
 	if c.Index == nil {
 		return nil, missingIndex()
 	}
+	places := c.Places()
+	texts, errs := make([][]byte, len(places)), make([]error, len(places))
+	spread.Over(len(places), func(i int) { texts[i], errs[i] = Text(places[i], c.Get(places[i])) })
 	tree := Tree{}
 	wrong := faults{}
-	for _, p := range c.Places() {
+	for i, p := range places {
 		if at, ok := Locate(p.Path()); !ok || at != p {
 			wrong[p.Path()] = "is no path of an object"
 			continue
 		}
-		text, err := Text(p, c.Get(p))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p, err)
+		if errs[i] != nil {
+			return nil, fmt.Errorf("%s: %w", p, errs[i])
 		}
-		tree[p.Path()] = text
+		tree[p.Path()] = texts[i]
 	}
 	wrong.check(tree.Paths())
 	if err := wrong.refusal(); err != nil {

@@ -15,7 +15,8 @@ import (
 
 // CreateFrom makes a new workspace of a tree, in one step. id is the one it
 // should get, "" for the one that the tree tells of; it gets another when that
-// one was ever used. Whoever asks owns it.
+// one was ever used. Whoever asks owns it. An operation that makes one says what id
+// and slug it has, and is refused when somebody was quicker.
 func (c *Content) CreateFrom(ctx context.Context, id string, tree archive.Tree, o ImportOptions) (Result, error) {
 	reading, err := c.read(tree, "", o)
 	if err != nil {
@@ -32,7 +33,7 @@ func (c *Content) CreateFrom(ctx context.Context, id string, tree archive.Tree, 
 	if id == "" {
 		id = toldID(reading)
 	}
-	operation := "op_" + commands.NewID(ctx, 20)
+	operation := o.Held.operation(ctx)
 	for try := 1; ; try++ {
 		result, err := c.createAs(ctx, id, operation, reading, o)
 		if errors.Is(err, errUsed) && try < maxTries {
@@ -53,6 +54,9 @@ func (c *Content) CreateFrom(ctx context.Context, id string, tree archive.Tree, 
 // wellFormed is an id that the service could have given itself.
 var wellFormed = regexp.MustCompile(`^[0-9A-Za-z_-]{7}$`)
 
+// IsID reports whether an id is one that the service could have given itself.
+func IsID(id string) bool { return wellFormed.MatchString(id) }
+
 // toldID is the id that a tree was exported with, as far as it says so.
 func toldID(r *archive.Reading) string {
 	if r.Import != nil && r.Import.WorkspaceID != "" {
@@ -66,7 +70,7 @@ var errUsed = errors.New("content: the id was used before")
 
 // createAs makes the workspace under an id, or under a new one when that is "".
 func (c *Content) createAs(ctx context.Context, id, operation string, r *archive.Reading, o ImportOptions) (Result, error) {
-	if !wellFormed.MatchString(id) {
+	if !IsID(id) {
 		id = commands.NewID(ctx, 7)
 	}
 	now, err := c.Workspaces.Get(ctx, id)
@@ -78,11 +82,13 @@ func (c *Content) createAs(ctx context.Context, id, operation string, r *archive
 		return Result{}, err
 	}
 	c.repositories(&p, r.Content.Index)
-	if err := c.chooseSlug(ctx, &p); err != nil {
+	if o.Held != nil {
+		p.to.Settings.Slug = o.Held.Slug
+	} else if err := c.chooseSlug(ctx, &p); err != nil {
 		return Result{}, err
 	}
 	result := p.result(id, operation, r)
-	if now.State.ID != "" {
+	if now.State.ID != "" && o.Held == nil {
 		return c.mine(ctx, p, result)
 	}
 	if err := p.strict(o); err != nil || o.DryRun {
@@ -91,8 +97,8 @@ func (c *Content) createAs(ctx context.Context, id, operation string, r *archive
 	if err := c.putDown(ctx, &p); err != nil {
 		return Result{}, err
 	}
-	done, err := c.Workspaces.Make(ctx, c.creation(p, result))
-	if refusal, ok := errors.AsType[*domain.Error](err); ok && refusal.Code == domain.CodeAlreadyExists {
+	done, err := c.Workspaces.Make(ctx, c.creation(p, result, o.Held))
+	if refusal, ok := errors.AsType[*domain.Error](err); ok && refusal.Code == domain.CodeAlreadyExists && o.Held == nil {
 		if refusal.Details["field"] == "id" {
 			return Result{}, errUsed
 		}
@@ -103,18 +109,22 @@ func (c *Content) createAs(ctx context.Context, id, operation string, r *archive
 }
 
 // creation is the command that makes what was planned.
-func (c *Content) creation(p plan, result Result) workspace.Create {
+func (c *Content) creation(p plan, result Result, held *Held) workspace.Create {
 	told := tell(workspace.Named{}, result) // the decision names the workspace
-	return workspace.Create{
+	create := workspace.Create{
 		ID: p.of.ID, Settings: *p.to.Settings, Security: p.to.Security, Entries: p.to.Entries, Stage: p.to.Stage, Import: &told,
 	}
+	if held != nil {
+		told.Version, create.Sync = held.Version, held.Integrate(p.outcome())
+	}
+	return create
 }
 
 // mine finds out whether it was this very request that made the workspace, before
 // it was repeated. A workspace that exists cannot be made again.
 func (c *Content) mine(ctx context.Context, p plan, result Result) (Result, error) {
 	p.to.Entries = nil
-	done, err := c.Workspaces.Make(ctx, c.creation(p, result))
+	done, err := c.Workspaces.Make(ctx, c.creation(p, result, nil))
 	if domain.CodeOf(err) == domain.CodeAlreadyExists {
 		err = errUsed
 	}

@@ -9,7 +9,9 @@ import (
 	"slices"
 
 	"svc/commands/archive"
+	"svc/commands/spread"
 	"svc/domain"
+	"svc/domain/document"
 )
 
 // Export returns the files of a workspace as it was at a sequence, such as that of
@@ -37,7 +39,8 @@ func (c *Content) at(ctx context.Context, workspaceID string, seq uint64, may fu
 	if err != nil {
 		return nil, err
 	}
-	all := &archive.Content{}
+	var places []archive.Place
+	var found []Ref
 	for path, ref := range refs {
 		if may != nil && !may(path, ref) {
 			continue
@@ -46,11 +49,16 @@ func (c *Content) at(ctx context.Context, workspaceID string, seq uint64, may fu
 		if !ok {
 			return nil, errors.New("content: " + path + " is no path of a document")
 		}
-		doc, err := c.Library.Document(ctx, workspaceID, ref)
-		if err != nil {
-			return nil, err
+		places, found = append(places, place), append(found, ref)
+	}
+	docs, errs := make([]*document.Map, len(found)), make([]error, len(found))
+	spread.Over(len(found), func(i int) { docs[i], errs[i] = c.Library.Document(ctx, workspaceID, found[i]) })
+	all := &archive.Content{}
+	for i, place := range places {
+		if errs[i] != nil {
+			return nil, errs[i]
 		}
-		all.Put(place, doc)
+		all.Put(place, docs[i])
 	}
 	return all, nil
 }

@@ -22,6 +22,11 @@ type Held struct {
 	// Pull says that the tree was merged already, and commit ids guard its bytes. An
 	// archive is verified, and merged into what is there.
 	Pull bool
+	// Verify says that the bytes are as they stand, and checked against the checksums
+	// that are told of them.
+	Verify bool
+	// Slug is what a workspace that the import makes is called.
+	Slug string
 	// Integrate returns what the event says about the repository; nil: nothing.
 	Integrate func(Outcome) *workspace.Integration
 	Notes     []archive.Item // warnings that were found before
@@ -37,6 +42,9 @@ type Outcome struct {
 
 // pulls reports whether the tree comes from a repository.
 func (h *Held) pulls() bool { return h != nil && h.Pull }
+
+// verifies reports whether the tree is checked against checksums.
+func (h *Held) verifies() bool { return h == nil || !h.Pull || h.Verify }
 
 func (h *Held) operation(ctx context.Context) string {
 	if h == nil {

@@ -121,7 +121,7 @@ func (c *Content) openTo(s workspace.State, id string, o ImportOptions) error {
 
 func (c *Content) read(tree archive.Tree, workspaceID string, o ImportOptions) (*archive.Reading, error) {
 	return archive.Read(tree, archive.Options{
-		Limits: c.Limits(), WorkspaceID: workspaceID, Strict: o.Strict, Verify: !o.Held.pulls(), Force: o.Force,
+		Limits: c.Limits(), WorkspaceID: workspaceID, Strict: o.Strict, Verify: o.Held.verifies(), Force: o.Force,
 		Validate: func(p archive.Place, doc *document.Map) error { return validate(workspaceID, p, doc) },
 	})
 }

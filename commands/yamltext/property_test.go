@@ -69,12 +69,42 @@ func TestWhatIsWrittenReadsBackEqual(t *testing.T) {
 		text, err := document.YAML(v)
 		require.NoError(t, err)
 		require.True(t, strings.HasSuffix(string(text), "\n"))
-		back, err := yamltext.Read(text, document.Usual)
+		for _, read := range []func([]byte, document.Limits) (any, error){yamltext.Read, yamltext.ReadForeign} {
+			back, err := read(text, document.Usual)
+			require.NoError(t, err, "%s", text)
+			require.True(t, document.Equal(v, back), "%s\n%#v\n%#v", text, v, back)
+			again, err := document.YAML(back)
+			require.NoError(t, err)
+			require.Equal(t, string(text), string(again))
+		}
+	})
+}
+
+// asTheLibrary demands that what is taken for written by document.YAML is what the
+// library reads, within the same limits.
+func asTheLibrary(t require.TestingT, text []byte) {
+	for _, limits := range []document.Limits{document.Usual, {Bytes: 200, Depth: 3, Nodes: 10}} {
+		v, ours := document.ReadYAML(text, limits)
+		if !ours {
+			continue
+		}
+		want, err := yamltext.ReadForeign(text, limits)
 		require.NoError(t, err, "%s", text)
-		require.True(t, document.Equal(v, back), "%s\n%#v\n%#v", text, v, back)
-		again, err := document.YAML(back)
+		require.True(t, document.Equal(want, v), "%s\n%#v\n%#v", text, want, v)
+	}
+}
+
+func TestWhatIsReadWithoutTheLibraryIsWhatTheLibraryReads(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text, err := document.YAML(documents().Draw(t, "value"))
 		require.NoError(t, err)
-		require.Equal(t, string(text), string(again))
+		asTheLibrary(t, text)
+		if len(text) > 0 { // and when it is not quite what was written
+			at := rapid.IntRange(0, len(text)-1).Draw(t, "at")
+			inserted := rapid.SampledFrom([]string{"", " ", "\n", "-", ":", "'", "#", "a", "0", ": ", "- ", "|", "{}", "&a ", "!a ", "<<"}).Draw(t, "inserted")
+			asTheLibrary(t, []byte(string(text[:at])+inserted+string(text[at+rapid.IntRange(0, 1).Draw(t, "cut"):])))
+		}
 	})
 }
 
@@ -104,6 +134,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		asTheLibrary(t, []byte(text))
 		start := time.Now()
 		v, err := yamltext.Read([]byte(text), document.Usual)
 		require.Less(t, time.Since(start), 10*time.Second)

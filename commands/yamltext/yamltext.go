@@ -30,6 +30,14 @@ func Read(text []byte, limits document.Limits) (any, error) {
 	if looksLikeJSON(text) {
 		return document.ReadJSON(text, limits)
 	}
+	if v, ours := document.ReadYAML(text, limits); ours {
+		return v, nil
+	}
+	return readForeign(text, count)
+}
+
+// readForeign reads YAML that somebody else than document.YAML wrote.
+func readForeign(text []byte, count document.Counter) (any, error) {
 	text, err := cleaned(text)
 	if err != nil {
 		return nil, err

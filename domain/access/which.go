@@ -28,6 +28,29 @@ func (r *Rights) Filter(action, subject string) func(Object) bool {
 	}
 }
 
+// Always reports whether the caller surely may do this to every object of the
+// workspace, whatever it says, whichever of its fields change and whomever it is
+// shared with: nobody needs to look at it then. Where Always says no, Allows may say
+// yes.
+func (r *Rights) Always(action, subject string) bool {
+	q := r.ask(action, subject, nil)
+	for i := len(r.rules) - 1; i >= 0; i-- {
+		if m := r.rules[i]; m.about(q) {
+			return !m.denies && m.whole && len(m.Fields) == 0 && !r.couldDeny(q, m.standing())
+		}
+	}
+	return false
+}
+
+// couldDeny reports whether a rule of the document denies some of what is asked
+// from a priority on, also one of a role that only the sharing of an object would
+// give the caller.
+func (r *Rights) couldDeny(q question, priority int) bool {
+	return slices.ContainsFunc(r.workspace.Policy.rules, func(m *rule) bool {
+		return m.denies && m.about(q) && m.standing() >= priority
+	})
+}
+
 // about reports whether the rule speaks of the action on the subject at all.
 func (m *rule) about(q question) bool { return m.subject == q.subject && m.actions&q.action != 0 }
 

@@ -6,6 +6,7 @@
 // them. Nothing else: a number is what JSON calls a number, and an int or a
 // map[string]any is a mistake of the caller that writing reports.
 //
-// JSON is read and written here. YAML is only written here: reading it takes a
-// library, and rules use none; commands/yamltext reads it into the same values.
+// JSON is read and written here. Of YAML only what was written here is read here:
+// reading all of it takes a library, and rules use none; commands/yamltext reads it
+// into the same values.
 package document

@@ -1,6 +1,11 @@
 package document
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
 
 // Limits bound what is read. Zero: not bounded.
 type Limits struct {
@@ -30,6 +35,34 @@ func (f *Fault) Error() string {
 	default:
 		return fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Message)
 	}
+}
+
+// NotUTF8 returns the fault of a text that is not UTF-8, at its first wrong byte.
+func NotUTF8(text []byte) error {
+	at := 0
+	for at < len(text) {
+		r, size := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && size <= 1 {
+			break
+		}
+		at += size
+	}
+	return FaultAt(text, at, "is not UTF-8")
+}
+
+// FaultAt returns a fault at a byte of text.
+func FaultAt(text []byte, at int, message string) *Fault {
+	before := text[:min(at, len(text))]
+	begin := bytes.LastIndexByte(before, '\n') + 1
+	return &Fault{Line: bytes.Count(before, []byte("\n")) + 1, Column: utf8.RuneCount(before[begin:]) + 1, Message: message}
+}
+
+// Shown returns s quoted for a message, cut when it is long.
+func Shown(s string) string {
+	if utf8.RuneCountInString(s) > 60 {
+		s = string([]rune(s)[:60]) + "…"
+	}
+	return strconv.Quote(s)
 }
 
 // Counter holds a reader to its Limits.

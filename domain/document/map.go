@@ -2,6 +2,7 @@ package document
 
 import (
 	"iter"
+	"maps"
 	"slices"
 )
 
@@ -9,9 +10,12 @@ import (
 // condition the first branch that holds is taken, so order is content. The zero
 // Map and a nil *Map are empty; a nil one cannot be set.
 type Map struct {
-	keys   []string
-	values map[string]any
+	pairs []Pair
+	at    map[string]int // where each key was put; nil while there are few, which are found faster without
 }
+
+// few is how many keys are looked through one by one.
+const few = 8
 
 // Pair is one key of a Map and its value.
 type Pair struct {
@@ -22,7 +26,7 @@ type Pair struct {
 // MapOf returns a Map of pairs. Of two pairs with one key the last has its way,
 // in the place of the first.
 func MapOf(pairs ...Pair) *Map {
-	m := &Map{keys: make([]string, 0, len(pairs)), values: make(map[string]any, len(pairs))}
+	m := &Map{pairs: make([]Pair, 0, len(pairs))}
 	for _, p := range pairs {
 		m.Set(p.Key, p.Value)
 	}
@@ -34,16 +38,45 @@ func (m *Map) Len() int {
 	if m == nil {
 		return 0
 	}
-	return len(m.keys)
+	return len(m.pairs)
 }
 
 // Get returns the value of key, and whether m has that key.
 func (m *Map) Get(key string) (any, bool) {
-	if m == nil {
-		return nil, false
+	if i := m.find(key); i >= 0 {
+		return m.pairs[i].Value, true
 	}
-	v, ok := m.values[key]
-	return v, ok
+	return nil, false
+}
+
+// find returns where a key is, -1 when it is not there.
+func (m *Map) find(key string) int {
+	if m == nil {
+		return -1
+	}
+	if m.at != nil {
+		return m.findAmongMany(key)
+	}
+	for i := range m.pairs {
+		if m.pairs[i].Key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// findAmongMany is find with what is known of where keys are: those before may
+// have been taken out since.
+func (m *Map) findAmongMany(key string) int {
+	i, ok := m.at[key]
+	if !ok {
+		return -1
+	}
+	i = min(i, len(m.pairs)-1)
+	for m.pairs[i].Key != key {
+		i--
+	}
+	return i
 }
 
 // Text returns the value of key when it is a string, else "".
@@ -55,22 +88,37 @@ func (m *Map) Text(key string) string {
 
 // Set gives key a value: in its old place, or at the end when it is new.
 func (m *Map) Set(key string, value any) {
-	if m.values == nil {
-		m.values = map[string]any{}
+	if i := m.find(key); i >= 0 {
+		m.pairs[i].Value = value
+		return
 	}
-	if _, known := m.values[key]; !known {
-		m.keys = append(m.keys, key)
+	m.add(key, value)
+}
+
+// add gives a key that is new a value.
+func (m *Map) add(key string, value any) {
+	m.pairs = append(m.pairs, Pair{key, value})
+	switch {
+	case m.at != nil:
+		m.at[key] = len(m.pairs) - 1
+	case len(m.pairs) > few:
+		m.at = make(map[string]int, 2*len(m.pairs))
+		for i := range m.pairs {
+			m.at[m.pairs[i].Key] = i
+		}
 	}
-	m.values[key] = value
 }
 
 // Delete takes key out of m.
 func (m *Map) Delete(key string) {
-	if _, known := m.Get(key); !known {
+	i := m.find(key)
+	if i < 0 {
 		return
 	}
-	delete(m.values, key)
-	m.keys = slices.DeleteFunc(m.keys, func(k string) bool { return k == key })
+	m.pairs = slices.Delete(m.pairs, i, i+1)
+	if delete(m.at, key); len(m.pairs) <= few {
+		m.at = nil
+	}
 }
 
 // All yields the keys of m in order, with their values. m must not be changed
@@ -80,8 +128,8 @@ func (m *Map) All() iter.Seq2[string, any] {
 		if m == nil {
 			return
 		}
-		for _, k := range m.keys {
-			if !yield(k, m.values[k]) {
+		for _, p := range m.pairs {
+			if !yield(p.Key, p.Value) {
 				return
 			}
 		}
@@ -93,15 +141,20 @@ func (m *Map) Keys() []string {
 	if m == nil {
 		return nil
 	}
-	return slices.Clone(m.keys)
+	keys := make([]string, len(m.pairs))
+	for i := range m.pairs {
+		keys[i] = m.pairs[i].Key
+	}
+	return keys
 }
 
 // Copy returns a Map of the same keys that can be changed without changing m. The
 // values are shared.
 func (m *Map) Copy() *Map {
-	c := MapOf()
-	for k, v := range m.All() {
-		c.Set(k, v)
+	c := &Map{pairs: make([]Pair, 0, m.Len()+1)} // a copy is made to set something
+	if m != nil {
+		c.pairs = append(c.pairs, m.pairs...)
+		c.at = maps.Clone(m.at)
 	}
 	return c
 }
@@ -125,15 +178,10 @@ func Equal(a, b any) bool {
 }
 
 func equalMaps(a, b *Map) bool {
-	if a.Len() != b.Len() {
-		return false
+	if a.Len() == 0 || b.Len() == 0 {
+		return a.Len() == b.Len()
 	}
-	for i, k := range a.Keys() {
-		if b.keys[i] != k || !Equal(a.values[k], b.values[k]) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(a.pairs, b.pairs, func(p, q Pair) bool { return p.Key == q.Key && Equal(p.Value, q.Value) })
 }
 
 // Plain returns v with a map[string]any for every Map, for those who do not ask

@@ -20,95 +20,115 @@ func ReadJSON(text []byte, limits Limits) (any, error) {
 	if !utf8.Valid(text) {
 		return nil, NotUTF8(text)
 	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(text, &whole); err != nil {
-		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-			return nil, r.fault(max(int(syntax.Offset)-1, 0), "%s", syntax.Error())
-		}
-		return nil, &Fault{Message: err.Error()}
+	v, err := r.document()
+	if err != nil {
+		return nil, r.explained(err)
 	}
-	r.tokens = json.NewDecoder(bytes.NewReader(text))
-	r.tokens.UseNumber()
-	return r.value(1)
+	return v, nil
 }
 
-// NotUTF8 returns the fault of a text that is not UTF-8, at its first wrong byte.
-func NotUTF8(text []byte) error {
-	at := 0
-	for at < len(text) {
-		r, size := utf8.DecodeRune(text[at:])
-		if r == utf8.RuneError && size <= 1 {
-			break
-		}
-		at += size
-	}
-	return FaultAt(text, at, "is not UTF-8")
-}
-
-// FaultAt returns a fault at a byte of text.
-func FaultAt(text []byte, at int, message string) *Fault {
-	before := text[:min(at, len(text))]
-	begin := bytes.LastIndexByte(before, '\n') + 1
-	return &Fault{Line: bytes.Count(before, []byte("\n")) + 1, Column: utf8.RuneCount(before[begin:]) + 1, Message: message}
-}
-
+// jsonReader reads text, which is UTF-8, from one byte on.
 type jsonReader struct {
-	text   []byte
-	tokens *json.Decoder
-	count  Counter
+	text  []byte
+	at    int
+	count Counter
+}
+
+// errSyntax says that the text is no JSON. Why it is none is found out by the
+// standard library, once it is known that somebody has to be told.
+var errSyntax = errors.New("document: no JSON")
+
+// deepest is how many mappings and lists in one another the standard library
+// reads, whatever the limits.
+const deepest = 10000
+
+// explained returns the fault of a text that was not read to its end: that it is
+// no JSON comes before everything else that is wrong with it.
+func (r *jsonReader) explained(err error) error {
+	var whole json.RawMessage
+	wrong := json.Unmarshal(r.text, &whole)
+	if syntax, ok := errors.AsType[*json.SyntaxError](wrong); ok {
+		return r.fault(max(int(syntax.Offset)-1, 0), "%s", syntax.Error())
+	}
+	return err
 }
 
 func (r *jsonReader) fault(at int, format string, args ...any) error {
 	return FaultAt(r.text, at, fmt.Sprintf(format, args...))
 }
 
-// next returns the next token and the byte it begins at.
-func (r *jsonReader) next() (json.Token, int, error) {
-	at := int(r.tokens.InputOffset())
-	for at < len(r.text) && bytes.IndexByte([]byte(" \t\r\n,:"), r.text[at]) >= 0 {
-		at++
+func (r *jsonReader) document() (any, error) {
+	v, err := r.value(1)
+	if r.peek(); err == nil && r.at < len(r.text) {
+		err = errSyntax
 	}
-	token, err := r.tokens.Token()
-	if err != nil {
-		return nil, at, r.fault(at, "%s", err.Error())
+	return v, err
+}
+
+// peek skips blanks and returns the byte after them; 0, which nothing begins with,
+// at the end of the text.
+func (r *jsonReader) peek() byte {
+	for ; r.at < len(r.text); r.at++ {
+		switch b := r.text[r.at]; b {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return b
+		}
 	}
-	return token, at, nil
+	return 0
+}
+
+// takes reports whether b follows, and goes behind it then.
+func (r *jsonReader) takes(b byte) bool {
+	if r.peek() != b {
+		return false
+	}
+	r.at++
+	return true
 }
 
 // value reads one value. depth is that of the value if it is a mapping or a list.
 func (r *jsonReader) value(depth int) (any, error) {
-	token, at, err := r.next()
-	if err != nil {
+	first := r.peek()
+	if first != '{' && first != '[' {
+		return r.scalar(first)
+	}
+	if depth > deepest {
+		return nil, errSyntax
+	}
+	if err := r.node(depth); err != nil {
 		return nil, err
 	}
-	delim, nested := token.(json.Delim)
-	if err := r.node(depth, at, nested); err != nil {
+	r.at++
+	if first == '{' {
+		return r.mapping(depth)
+	}
+	return r.list(depth)
+}
+
+func (r *jsonReader) scalar(first byte) (any, error) {
+	if err := r.node(0); err != nil {
 		return nil, err
 	}
-	switch t := token.(type) {
-	case json.Number:
-		f, err := strconv.ParseFloat(t.String(), 64)
-		if err != nil {
-			return nil, r.fault(at, "%s is too large a number", t)
-		}
-		return f, nil
-	case json.Delim:
-		if delim == '{' {
-			return r.mapping(depth)
-		}
-		return r.list(depth)
+	switch first {
+	case '"':
+		return r.string()
+	case 't':
+		return true, r.word("true")
+	case 'f':
+		return false, r.word("false")
+	case 'n':
+		return nil, r.word("null")
 	default:
-		return token, nil
+		return r.number()
 	}
 }
 
-func (r *jsonReader) node(depth, at int, nested bool) error {
-	if !nested {
-		depth = 0
-	}
+// node counts the node that begins here.
+func (r *jsonReader) node(depth int) error {
 	err := r.count.Node(depth, 0, 0)
-	if fault, ok := errors.AsType[*Fault](err); ok {
-		place := FaultAt(r.text, at, "")
+	if fault, ok := err.(*Fault); ok { //nolint:errorlint // a Counter returns it unwrapped
+		place := FaultAt(r.text, r.at, "")
 		fault.Line, fault.Column = place.Line, place.Column
 	}
 	return err
@@ -116,45 +136,143 @@ func (r *jsonReader) node(depth, at int, nested bool) error {
 
 func (r *jsonReader) mapping(depth int) (any, error) {
 	m := MapOf()
-	for r.tokens.More() {
-		token, at, err := r.next()
+	if r.takes('}') {
+		return m, nil
+	}
+	for {
+		if r.peek() != '"' {
+			return nil, errSyntax
+		}
+		at := r.at
+		key, err := r.string()
 		if err != nil {
 			return nil, err
 		}
-		key, _ := token.(string)
 		if _, twice := m.Get(key); twice {
 			return nil, r.fault(at, "the key %s is given twice", Shown(key))
 		}
-		if err := r.node(0, at, false); err != nil {
+		if err := r.keyed(at); err != nil {
 			return nil, err
 		}
 		value, err := r.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}
-		m.Set(key, value)
+		m.add(key, value)
+		if !r.takes(',') {
+			break
+		}
 	}
-	_, _, err := r.next()
-	return m, err
+	if !r.takes('}') {
+		return nil, errSyntax
+	}
+	return m, nil
+}
+
+// keyed counts the key that began at a byte, and goes behind the colon.
+func (r *jsonReader) keyed(at int) error {
+	behind := r.at
+	r.at = at
+	if err := r.node(0); err != nil {
+		return err
+	}
+	if r.at = behind; !r.takes(':') {
+		return errSyntax
+	}
+	return nil
 }
 
 func (r *jsonReader) list(depth int) (any, error) {
 	l := []any{}
-	for r.tokens.More() {
+	if r.takes(']') {
+		return l, nil
+	}
+	for {
 		value, err := r.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}
 		l = append(l, value)
+		if !r.takes(',') {
+			break
+		}
 	}
-	_, _, err := r.next()
-	return l, err
+	if !r.takes(']') {
+		return nil, errSyntax
+	}
+	return l, nil
 }
 
-// Shown returns s quoted for a message, cut when it is long.
-func Shown(s string) string {
-	if utf8.RuneCountInString(s) > 60 {
-		s = string([]rune(s)[:60]) + "…"
+func (r *jsonReader) word(word string) error {
+	if !bytes.HasPrefix(r.text[r.at:], []byte(word)) {
+		return errSyntax
 	}
-	return strconv.Quote(s)
+	r.at += len(word)
+	return nil
+}
+
+// string reads a string. One with escapes is left to the standard library.
+func (r *jsonReader) string() (s string, err error) {
+	begin, escaped := r.at+1, false
+	for at := begin; at < len(r.text); at++ {
+		switch b := r.text[at]; {
+		case b == '\\':
+			escaped = true
+			at++
+		case b < ' ':
+			return "", errSyntax
+		case b == '"':
+			r.at = at + 1
+			if !escaped {
+				return string(r.text[begin:at]), nil
+			}
+			if json.Unmarshal(r.text[begin-1:r.at], &s) != nil {
+				err = errSyntax
+			}
+			return s, err
+		}
+	}
+	return "", errSyntax
+}
+
+// number reads a number of JSON, which is less than what Go takes for one.
+func (r *jsonReader) number() (any, error) {
+	begin := r.at
+	r.skips("-")
+	if !r.skips("0") && r.digits() == 0 {
+		return nil, errSyntax
+	}
+	if r.skips(".") && r.digits() == 0 {
+		return nil, errSyntax
+	}
+	if r.skips("eE") {
+		r.skips("+-")
+		if r.digits() == 0 {
+			return nil, errSyntax
+		}
+	}
+	text := string(r.text[begin:r.at])
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil, r.fault(begin, "%s is too large a number", text)
+	}
+	return f, nil
+}
+
+// skips goes behind one of some bytes, and reports whether it was there.
+func (r *jsonReader) skips(some string) bool {
+	if r.at == len(r.text) || bytes.IndexByte([]byte(some), r.text[r.at]) < 0 {
+		return false
+	}
+	r.at++
+	return true
+}
+
+// digits goes behind digits and returns how many there were.
+func (r *jsonReader) digits() (n int) {
+	for r.at < len(r.text) && r.text[r.at] >= '0' && r.text[r.at] <= '9' {
+		r.at++
+		n++
+	}
+	return n
 }

@@ -9,22 +9,35 @@ import (
 // isPlain reports whether every reader of YAML, of the old version too, takes s
 // without quotes for this string.
 func isPlain(s string) bool {
-	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return !isPlainRune(r) }) {
+	if s == "" {
 		return false
 	}
+	for i := range len(s) {
+		if !plainBytes[s[i]] || s[i] == ':' && i+1 < len(s) && s[i+1] == ' ' {
+			return false
+		}
+	}
 	first, last := s[0], s[len(s)-1]
-	return (isLetter(rune(first)) || first == '_' || first == '/') && last != ' ' && last != ':' &&
-		!strings.Contains(s, ": ") && !slices.Contains(wordsOfYAML, strings.ToLower(s))
+	return (isLetter(first) || first == '_' || first == '/') && last != ' ' && last != ':' && !isWordOfYAML(s)
 }
 
 // wordsOfYAML are read as something else than themselves by some reader.
 var wordsOfYAML = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
-func isPlainRune(r rune) bool {
-	return isLetter(r) || r >= '0' && r <= '9' || strings.ContainsRune("_ ./@+:-", r)
+func isWordOfYAML(s string) bool {
+	return len(s) <= len("false") && slices.Contains(wordsOfYAML, strings.ToLower(s))
 }
 
-func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+// plainBytes are those that a string without quotes is made of.
+var plainBytes = func() (plain [256]bool) {
+	for i := range plain {
+		b := byte(i)
+		plain[i] = isLetter(b) || b >= '0' && b <= '9' || strings.IndexByte("_ ./@+:-", b) >= 0
+	}
+	return plain
+}()
+
+func isLetter[T byte | rune](c T) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
 // isBlock reports whether s is written as a literal block: several lines whose
 // blanks at either end nobody can lose, because there are none.

@@ -29,7 +29,7 @@ func listApps(d Deps) gateway.HandlerFunc {
 			if wanted.WorkspaceID, err = namedWorkspace(rd, wanted.WorkspaceID); err != nil {
 				return err
 			}
-			may := appReader(d, r, rd)
+			may := appReader(d, gateway.CallerFrom(r.Context()), rd)
 			listErr := projections.Apps{}.List(rd, wanted, func(a projections.App) bool {
 				var allowed bool
 				if allowed, err = may(a); allowed {
@@ -65,8 +65,7 @@ func namedWorkspace(rd projections.Reader, named string) (string, error) {
 
 // appReader tells of apps whether the caller may read them. Everyone may, unless
 // the workspace that publishes one says otherwise.
-func appReader(d Deps, r *http.Request, rd projections.Reader) func(projections.App) (bool, error) {
-	caller := gateway.CallerFrom(r.Context())
+func appReader(d Deps, caller gateway.Caller, rd projections.Reader) func(projections.App) (bool, error) {
 	rightsIn, outside := d.Access.Readable(caller, rd), access.Outside(caller.Identity())
 	return func(a projections.App) (bool, error) {
 		rights, _, err := rightsIn(a.WorkspaceID)
@@ -175,7 +174,7 @@ func (d Deps) app(r *http.Request, slug string) (found projections.App, err erro
 			return err
 		}
 		if ok {
-			ok, err = appReader(d, r, rd)(a)
+			ok, err = appReader(d, gateway.CallerFrom(r.Context()), rd)(a)
 		}
 		if err == nil && !ok {
 			err = apps.NotFound(slug)

@@ -133,7 +133,7 @@ func resolveConflicts(d Deps) gateway.HandlerFunc {
 		for path, f := range in.Files {
 			files[path] = f.Resolution
 		}
-		may := withRights(d, r, content.ImportOptions{}, workspaceID(r), gateway.GrantFrom(r.Context()).Rights)
+		may := withRights(d, gateway.CallerFrom(r.Context()), content.ImportOptions{}, workspaceID(r), gateway.GrantFrom(r.Context()).Rights)
 		started, err := d.Versioning.Resolve(r.Context(), workspaceID(r), files, may)
 		if err != nil {
 			return nil, err

@@ -52,7 +52,7 @@ func importWorkspace(d Deps) gateway.HandlerFunc {
 			return nil, err
 		}
 		id, rights := workspaceID(r), gateway.GrantFrom(r.Context()).Rights
-		o = withRights(d, r, o, id, rights)
+		o = withRights(d, gateway.CallerFrom(r.Context()), o, id, rights)
 		if o.DryRun {
 			result, err := d.Content.Import(r.Context(), id, tree, o)
 			if err != nil {
@@ -81,8 +81,8 @@ func importWorkspace(d Deps) gateway.HandlerFunc {
 }
 
 // withRights lets an import do what the caller may.
-func withRights(d Deps, r *http.Request, o content.ImportOptions, id string, rights *access.Rights) content.ImportOptions {
-	o.Judge = judge{d: d, r: r, id: id, rights: rights}
+func withRights(d Deps, caller gateway.Caller, o content.ImportOptions, id string, rights *access.Rights) content.ImportOptions {
+	o.Judge = judge{d: d, caller: caller, id: id, rights: rights}
 	o.Secure = rights.Allows("manage_security", "workspaces", nil)
 	o.Publish = rights.Allows("create", "apps", access.Fields{"workspaceId": id})
 	return o
@@ -176,7 +176,7 @@ func importNew(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		o.Judge = judge{d: d, r: r}
+		o.Judge = judge{d: d, caller: gateway.CallerFrom(r.Context())}
 		if archive.IsBulk(data, d.Content.Limits()) {
 			return importMany(d, r, data, o)
 		}
@@ -218,7 +218,7 @@ func importMany(d Deps, r *http.Request, data []byte, o content.ImportOptions) (
 		if !found {
 			return o, domain.Refuse(domain.CodeNotFound, "there is no such workspace")
 		}
-		return withRights(d, r, o, id, rights), rights.Check("update", "workspaces", nil)
+		return withRights(d, gateway.CallerFrom(r.Context()), o, id, rights), rights.Check("update", "workspaces", nil)
 	})
 	if err != nil {
 		return nil, err

@@ -18,14 +18,14 @@ import (
 // by itself. It implements content.Judge.
 type judge struct {
 	d      Deps
-	r      *http.Request
+	caller gateway.Caller
 	id     string // of the workspace
 	rights *access.Rights
 }
 
 // judgeOf is the judge of the caller in the workspace that the path names.
 func judgeOf(d Deps, r *http.Request) judge {
-	return judge{d: d, r: r, id: workspaceID(r), rights: gateway.GrantFrom(r.Context()).Rights}
+	return judge{d: d, caller: gateway.CallerFrom(r.Context()), id: workspaceID(r), rights: gateway.GrantFrom(r.Context()).Rights}
 }
 
 // folders are those whose documents rules speak of one by one.
@@ -86,7 +86,7 @@ func (j judge) MayInstall(ctx context.Context, appSlug string) (may bool, err er
 	err = j.d.ReadModel.View(func(rd projections.Reader) error {
 		app, published, err := projections.Apps{}.Get(rd, appSlug)
 		if may = !published; err == nil && published {
-			may, err = appReader(j.d, j.r, rd)(app)
+			may, err = appReader(j.d, j.caller, rd)(app)
 		}
 		return err
 	})
