@@ -11,6 +11,27 @@ type Event interface{ EventType() string }
 // event itself is what aggregates and projections read.
 type Shown interface{ Payload() any }
 
+// Revised is implemented by an event whose payload tells the content revision that
+// its workspace has since: the sequence of the last event that changed content, which
+// may be its own. That is known only once the event has its place in the log, so what
+// is stored lacks it, and whoever shows the event adds it with PayloadOf.
+type Revised interface {
+	PayloadAt(contentRevision uint64) any
+}
+
+// PayloadOf returns what the catalogue shows of a recorded event. revision is asked
+// for the content revision that a workspace had at a sequence.
+func PayloadOf(ev Recorded, revision func(workspaceID string, seq uint64) (uint64, error)) (any, error) {
+	switch e := ev.Data.(type) {
+	case Revised:
+		at, err := revision(ev.Stream.ID, ev.Seq)
+		return e.PayloadAt(at), err
+	case Shown:
+		return e.Payload(), nil
+	}
+	return ev.Data, nil
+}
+
 // Log names one of the two event logs.
 type Log string
 

@@ -149,11 +149,14 @@ func (m *Models) handle(ctx context.Context, f *follower, w *writer, b eventstor
 	if m.live.Load() != w.gen {
 		return errors.New("the generation was replaced") // and ctx has ended
 	}
-	err := w.apply(b.Events)
-	if err == nil && b.Pending == 0 {
-		err = w.settle(last)
-	}
-	f.advance(w.at.Seq, b.Pending)
+	var err error
+	f.move(func() {
+		err = w.apply(b.Events)
+		if err == nil && b.Pending == 0 {
+			err = w.settle(last)
+		}
+		f.advance(w.at.Seq, b.Pending)
+	})
 	if err == nil {
 		f.well(b.Pending == 0)
 	}

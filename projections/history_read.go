@@ -88,6 +88,18 @@ func (h History) List(r Reader, scope string, before uint64, visit func(Change) 
 	})
 }
 
+// Revision returns the sequence of the last change of the content of a workspace at
+// or before a sequence; 0 when there was none.
+func (h History) Revision(r Reader, id string, seq uint64) (revision uint64, err error) {
+	err = h.List(r, id, seq+1, func(c Change) bool {
+		if c.Content {
+			revision = c.Seq
+		}
+		return revision == 0
+	})
+	return revision, err
+}
+
 // ListAll is List of everything that happened.
 func (h History) ListAll(r Reader, before uint64, visit func(Change) (more bool)) error {
 	span := Span{Prefix: []byte{'g'}, Reverse: true}

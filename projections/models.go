@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -162,7 +163,7 @@ func (m *Models) install(gen *generation, at map[domain.Log]uint64) error {
 	}
 	m.live.Store(gen)
 	for _, f := range m.logs {
-		f.reset(at[f.log], at != nil && f.health(0).CaughtUp)
+		f.move(func() { f.reset(at[f.log], at != nil && f.health(0).CaughtUp) })
 		f.restart()
 	}
 	return nil
@@ -188,6 +189,21 @@ func (m *Models) snapshot() (*badger.Txn, *generation) {
 		}
 		txn.Discard()
 	}
+}
+
+// Moment names a time during which the read models of a log stood still. The zero
+// Moment is no such time.
+type Moment uint64
+
+// Moment returns the present moment of the read models of the State log. Who looked
+// at them after they had been told a moment, and is told the same one now, would see
+// the same again.
+func (m *Models) Moment() Moment {
+	moves := m.logs[slices.Index(domain.Logs(), domain.State)].moves.Load()
+	if moves%2 == 1 {
+		return 0 // something is being changed
+	}
+	return Moment(moves + 2)
 }
 
 // Snapshots returns the aggregate snapshots kept beside the read models.

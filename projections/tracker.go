@@ -15,6 +15,7 @@ import (
 type tracker struct {
 	log     domain.Log
 	applied atomic.Uint64
+	moves   atomic.Uint64 // changes of what the read models show, begun and ended: it is odd during one
 	head    atomic.Uint64 // the highest sequence that the log was seen to hold
 
 	mu      sync.Mutex
@@ -36,6 +37,13 @@ const never = math.MaxUint64
 
 func newTracker(log domain.Log) *tracker {
 	return &tracker{log: log, waiters: map[*waiter]struct{}{}}
+}
+
+// move changes what the read models show of the log.
+func (t *tracker) move(do func()) {
+	t.moves.Add(1)
+	defer t.moves.Add(1)
+	do()
 }
 
 // advance records that seq is applied, and that the log goes on for pending

@@ -27,9 +27,8 @@ type Workspaces struct{}
 
 // Document is a stored answer, ready to be served.
 type Document struct {
-	Revision uint64 // how often the settings changed
-	Seq      uint64 // of the last event of the workspace
-	JSON     []byte
+	State
+	JSON []byte
 }
 
 // Record is what is kept of a workspace besides its settings.

@@ -10,6 +10,15 @@ import (
 	"svc/domain/document"
 )
 
+// State tells which of its states a workspace is in. As long as it is the same, so
+// is what the read models have of the workspace: its settings and what the platform
+// says about them, its documents, with whom they are shared.
+type State struct {
+	Revision   uint64 // how often the settings changed
+	Seq        uint64 // of the last event of the workspace that changed any of it
+	Generation uint32 // of the read models: what was rebuilt is looked at anew
+}
+
 // Expired lists the workspaces whose lock has run out at a time.
 func (w Workspaces) Expired(r Reader, now time.Time) (ids []string, err error) {
 	err = r.Iterate(w, Span{Prefix: []byte{'l'}, KeysOnly: true}, func(key, _ []byte) (bool, error) {
@@ -29,15 +38,32 @@ func (w Workspaces) Get(r Reader, id string) (doc Document, ok bool, err error) 
 	if err != nil || !ok {
 		return Document{}, false, err
 	}
-	dynamic, ok, err := r.Get(w, dynamicKey(id))
-	if err != nil || !ok || len(dynamic) < 17 || len(settings) < 2 {
+	state, dynamic, ok, err := w.dynamic(r, id)
+	if err != nil || !ok || len(settings) < 2 {
 		return Document{}, false, errors.Join(err, errHeader)
 	}
 	body := append(settings[:len(settings)-1], ',')
-	return Document{
-		Revision: binary.BigEndian.Uint64(dynamic), Seq: binary.BigEndian.Uint64(dynamic[8:]),
-		JSON: append(body, dynamic[17:]...),
-	}, true, nil
+	return Document{State: state, JSON: append(body, dynamic[1:]...)}, true, nil
+}
+
+// State returns the state that a workspace is in; ok is false when there is none.
+func (w Workspaces) State(r Reader, id string) (s State, ok bool, err error) {
+	s, _, ok, err = w.dynamic(r, id)
+	return s, ok, err
+}
+
+// dynamic returns what changes more often than the settings.
+func (w Workspaces) dynamic(r Reader, id string) (s State, text []byte, ok bool, err error) {
+	value, ok, err := r.Get(w, dynamicKey(id))
+	if err != nil || !ok {
+		return s, nil, false, err
+	}
+	if len(value) < 17 {
+		return s, nil, false, errHeader
+	}
+	return State{
+		Revision: binary.BigEndian.Uint64(value), Seq: binary.BigEndian.Uint64(value[8:]), Generation: r.gen.num,
+	}, value[16:], true, nil
 }
 
 // Record returns what is kept of a workspace, deleted or not.

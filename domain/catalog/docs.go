@@ -86,9 +86,9 @@ func payloadFields(f domain.Fact) []field {
 	if err != nil {
 		panic(fmt.Sprintf("catalog: %s does not open as an empty object: %v", f.Name, err))
 	}
-	shown := any(ev)
-	if s, ok := ev.(domain.Shown); ok {
-		shown = s.Payload()
+	shown, err := domain.PayloadOf(domain.Recorded{Data: ev}, func(string, uint64) (uint64, error) { return 0, nil })
+	if err != nil {
+		panic(fmt.Sprintf("catalog: %s shows nothing: %v", f.Name, err))
 	}
 	return fieldsOf(reflect.TypeOf(shown), "", false)
 }

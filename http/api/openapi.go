@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -23,15 +24,15 @@ func OpenAPI() []byte { return bytes.Clone(openapi) }
 // openAPI is the OpenAPI document in the forms it is served in.
 type openAPI struct{ yaml, json []byte }
 
-// newDocument converts the document. It panics when that is not YAML: a fault
+// newDocument converts the document, once. It panics when that is not YAML: a fault
 // of the build, which must not reach a running server.
-func newDocument() openAPI {
+var newDocument = sync.OnceValue(func() openAPI {
 	converted, err := toJSON(openapi)
 	if err != nil {
 		panic("api: openapi.yaml: " + err.Error())
 	}
 	return openAPI{yaml: openapi, json: converted}
-}
+})
 
 // asYAML handles GET /openapi.yaml.
 func (d openAPI) asYAML() gateway.HandlerFunc { return static("application/yaml", d.yaml) }

@@ -2,21 +2,16 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"svc/commands/archive"
 	"svc/domain"
-	"svc/domain/access"
 	"svc/domain/document"
 	"svc/domain/shape"
 	"svc/domain/workspace"
 	"svc/http/gateway"
-	"svc/projections"
 )
 
 // shownOnly are the fields of a workspace that the service sets.
@@ -120,8 +115,9 @@ func hosts(v any) ([]string, error) {
 }
 
 // getWorkspace handles GET /v2/workspaces/{workspaceId}.
-func getWorkspace(d Deps) gateway.HandlerFunc {
-	return func(r *http.Request) (any, error) {
+func getWorkspace(d Deps) gateway.Prompt {
+	shown := newShownWorkspaces(d)
+	return gateway.Prompt{AtHand: shown.atHand, HandlerFunc: func(r *http.Request) (any, error) {
 		moment, past, err := momentOf(d, r)
 		if err != nil {
 			return nil, err
@@ -129,98 +125,8 @@ func getWorkspace(d Deps) gateway.HandlerFunc {
 		if past {
 			return workspaceAt(d, r, moment)
 		}
-		return workspaceAnswer(d, r, workspaceID(r), gateway.GrantFrom(r.Context()).Rights)
-	}
-}
-
-// workspaceAnswer is a workspace as a read shows it now.
-func workspaceAnswer(d Deps, r *http.Request, id string, rights *access.Rights) (any, error) {
-	var answer any
-	err := d.ReadModel.View(func(rd projections.Reader) error {
-		doc, ok, err := projections.Workspaces{}.Get(rd, id)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return noWorkspace(id)
-		}
-		tag := tagOf(doc.Revision) + "." + strconv.FormatUint(doc.Seq, 36)
-		if wantsYAML(r) {
-			answer, err = indexInYAML(rd, id, tag)
-			return err
-		}
-		more, err := contentOf(r.Context(), d, rd, rights, id)
-		if err != nil {
-			return err
-		}
-		answer = tagged{append(append(doc.JSON[:len(doc.JSON)-1], ','), more[1:]...), tag}
-		return nil
-	})
-	return answer, err
-}
-
-// indexInYAML is the index document as its file has it.
-func indexInYAML(rd projections.Reader, id, tag string) (any, error) {
-	item, ok, err := projections.Content{}.Get(rd, id, "index")
-	if err != nil || !ok {
-		return nil, cmp.Or(err, noWorkspace(id))
-	}
-	doc, err := inlineDocument(rd, id, item)
-	if err != nil {
-		return nil, err
-	}
-	text, err := archive.Text(archive.Place{Kind: document.Index}, withoutSecrets(doc))
-	return inYAML(text, tag), err
-}
-
-// contentOf lists what is in a workspace, for those who may read it, and what the
-// caller may do.
-func contentOf(ctx context.Context, d Deps, rd projections.Reader, rights *access.Rights, id string) ([]byte, error) {
-	rec, _, err := projections.Workspaces{}.Record(rd, id)
-	if err != nil {
-		return nil, err
-	}
-	folders := map[string]*document.Map{"automations": document.MapOf(), "pages": document.MapOf(), "imports": document.MapOf()}
-	err = projections.Content{}.List(rd, id, "", func(item projections.Item) (bool, error) {
-		folder, slug := workspace.Folder(item.Path)
-		if folders[folder] == nil || !mayReadDocument(rd, rights, id, folder, item) {
-			return true, nil
-		}
-		var doc *document.Map
-		var err error
-		if folder == "imports" {
-			doc, err = d.instanceDetail(ctx, rd, id, item)
-		} else {
-			doc, err = listedDocument(rd, id, rec.Meta.Slug, item)
-		}
-		if err != nil {
-			return false, err
-		}
-		folders[folder].Set(slug, doc)
-		return true, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return document.JSON(document.MapOf(
-		document.Pair{Key: "automations", Value: folders["automations"]}, document.Pair{Key: "pages", Value: folders["pages"]},
-		document.Pair{Key: "imports", Value: folders["imports"]}, document.Pair{Key: "can", Value: can(rights)},
-	))
-}
-
-// can tells what the caller may do, by subject.
-func can(rights *access.Rights) *document.Map {
-	all := document.MapOf()
-	for _, subject := range access.Subjects() {
-		actions := []any{}
-		if rights != nil && subject != "all" {
-			for _, action := range rights.Can(subject) {
-				actions = append(actions, action)
-			}
-			all.Set(subject, actions)
-		}
-	}
-	return all
+		return shown.answer(r)
+	}}
 }
 
 // updateWorkspace handles PATCH /v2/workspaces/{workspaceId}.

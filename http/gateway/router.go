@@ -20,9 +20,9 @@ import (
 // rows, rows under a version prefix, and rows without one.
 type router struct {
 	versions    []Version
-	conditional *mux.Router
-	versioned   *mux.Router
-	plain       *mux.Router
+	conditional *table
+	versioned   *table
+	plain       *table
 	rows        map[*mux.Route]row
 }
 
@@ -36,11 +36,7 @@ const unmatched = "unmatched"
 
 func newRouter(routes []Route) (*router, error) {
 	rt := &router{
-		versions:    Versions(),
-		conditional: mux.NewRouter().UseEncodedPath(),
-		versioned:   mux.NewRouter().UseEncodedPath(),
-		plain:       mux.NewRouter().UseEncodedPath(),
-		rows:        map[*mux.Route]row{},
+		versions: Versions(), conditional: newTable(routes), versioned: newTable(routes), plain: newTable(routes), rows: map[*mux.Route]row{},
 	}
 	sorted := slices.Clone(routes)
 	slices.SortStableFunc(sorted, func(a, b Route) int {
@@ -48,29 +44,32 @@ func newRouter(routes []Route) (*router, error) {
 	})
 	var errs []error
 	for i := range sorted {
-		for _, table := range rt.tablesOf(&sorted[i]) {
-			errs = append(errs, rt.add(table, &sorted[i]))
+		for _, t := range rt.tablesOf(&sorted[i]) {
+			for _, part := range t.holding(parseTemplate(sorted[i].Path)) {
+				errs = append(errs, rt.add(part, &sorted[i]))
+			}
 		}
 	}
 	return rt, errors.Join(errs...)
 }
 
-func (rt *router) tablesOf(route *Route) []*mux.Router {
+func (rt *router) tablesOf(route *Route) []*table {
 	switch {
 	case route.When != nil:
-		return []*mux.Router{rt.conditional}
+		return []*table{rt.conditional}
 	case route.Surface == Versioned:
-		return []*mux.Router{rt.versioned}
+		return []*table{rt.versioned}
 	case route.Surface == VersionedAndPlain:
-		return []*mux.Router{rt.versioned, rt.plain}
+		return []*table{rt.versioned, rt.plain}
 	}
-	return []*mux.Router{rt.plain}
+	return []*table{rt.plain}
 }
 
-// add puts a row in a table: first the cheap questions, then the expression.
-func (rt *router) add(table *mux.Router, route *Route) error {
+// add puts a row in a part of a table: first the cheap questions, then the
+// expression.
+func (rt *router) add(part *mux.Router, route *Route) error {
 	segments := parseTemplate(route.Path)
-	mr := table.NewRoute().Handler(route.Handler)
+	mr := part.NewRoute().Handler(route.Handler)
 	mr.MatcherFunc(func(r *http.Request, _ *mux.RouteMatch) bool {
 		return fits(segments, r.URL.RawPath) && (route.When == nil || route.When(r))
 	})
@@ -109,18 +108,18 @@ func (rt *router) find(ex *exchange, r *http.Request, method string) {
 		rt.take(ex, m, "")
 		return
 	}
-	version, table, prefix := rt.place(at)
+	version, t, prefix := rt.place(at)
 	ex.version = version
-	if m, ok := match(table, at); ok {
+	if m, ok := match(t, at); ok {
 		rt.take(ex, m, prefix)
 		return
 	}
-	ex.lost = lost(table, at)
+	ex.lost = lost(t, at)
 }
 
 // place returns the version and the table for a probe, and takes the prefix off
 // its path.
-func (rt *router) place(at *http.Request) (version *Version, table *mux.Router, prefix string) {
+func (rt *router) place(at *http.Request) (version *Version, found *table, prefix string) {
 	version, rest, prefixed := splitVersion(rt.versions, at.URL.RawPath)
 	if !prefixed {
 		return version, rt.plain, ""
@@ -132,8 +131,8 @@ func (rt *router) place(at *http.Request) (version *Version, table *mux.Router, 
 // methods lists what the path of r answers.
 func (rt *router) methods(r *http.Request) []string {
 	at := probe(r, r.Method, trimSlash(r.URL.EscapedPath()))
-	_, table, _ := rt.place(at)
-	return allowed(table, at)
+	_, t, _ := rt.place(at)
+	return allowed(t, at)
 }
 
 // take notes the route that matched and decodes its variables.
@@ -158,9 +157,9 @@ func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-func match(table *mux.Router, r *http.Request) (mux.RouteMatch, bool) {
+func match(t *table, r *http.Request) (mux.RouteMatch, bool) {
 	var m mux.RouteMatch
-	ok := table.Match(r, &m) && m.MatchErr == nil
+	ok := t.of(r.URL.RawPath).Match(r, &m) && m.MatchErr == nil
 	return m, ok
 }
 
@@ -180,9 +179,9 @@ func escapedURL(path string) *url.URL {
 }
 
 // lost says why a table has no route: the method, or all of it.
-func lost(table *mux.Router, at *http.Request) error {
+func lost(t *table, at *http.Request) error {
 	method := at.Method
-	if methods := allowed(table, at); len(methods) > 0 {
+	if methods := allowed(t, at); len(methods) > 0 {
 		e := RefuseStatus(http.StatusMethodNotAllowed, "%s is not allowed here", method)
 		e.Header.Set("Allow", strings.Join(methods, ", "))
 		return e
@@ -191,11 +190,11 @@ func lost(table *mux.Router, at *http.Request) error {
 }
 
 // allowed lists the methods that the path answers, OPTIONS included.
-func allowed(table *mux.Router, at *http.Request) []string {
+func allowed(t *table, at *http.Request) []string {
 	var methods []string
 	for _, method := range corsMethods {
 		at.Method = method
-		if _, ok := match(table, at); ok {
+		if _, ok := match(t, at); ok {
 			methods = append(methods, method)
 		}
 	}

@@ -14,10 +14,14 @@ import (
 // serve is the end of the chain: it runs the handler and sends its answer.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	ex := exchangeOf(r)
-	h, ok := ex.route.Handler.(HandlerFunc)
+	h, ok := handlerOf(ex.route)
 	if !ok {
 		ex.setRateHeaders(w.Header())
 		g.serveRaw(w, r)
+		return
+	}
+	if rp := atHand(ex.route, r); rp != nil {
+		g.send(w, r, rp)
 		return
 	}
 	rp, done, err := g.await(r, g.once.wrap(func(r *http.Request) (*reply, error) { return respond(h, r) }))
@@ -27,6 +31,33 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	g.send(w, r, rp)
+}
+
+// handlerOf returns the handler of a route that returns its answer.
+func handlerOf(rt *Route) (h HandlerFunc, ok bool) {
+	if prompt, ok := rt.Handler.(Prompt); ok {
+		return prompt.HandlerFunc, true
+	}
+	h, ok = rt.Handler.(HandlerFunc)
+	return h, ok
+}
+
+// atHand returns the answer to a read that needs no waiting, and so neither a
+// goroutine nor a timer of its own; nil when there is none.
+func atHand(rt *Route, r *http.Request) *reply {
+	prompt, ok := rt.Handler.(Prompt)
+	if !ok || !isRead(r.Method) {
+		return nil
+	}
+	body, ok := prompt.AtHand(r)
+	if !ok {
+		return nil
+	}
+	rp, err := render(r, body)
+	if err != nil {
+		return nil // the handler meets it too, and tells
+	}
+	return rp
 }
 
 // serveRaw runs a handler that writes by itself. Unless it streams, its

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"svc/domain"
 	"svc/domain/access"
@@ -19,6 +20,7 @@ import (
 type compiledWorkspace struct {
 	seq       uint64
 	workspace *access.Workspace
+	held      atomic.Uint64 // the last moment at which it was known to be so
 }
 
 // Authorize implements gateway.Authorizer. A right on the workspace itself is
@@ -130,18 +132,22 @@ func (i *Identity) Rights(c gateway.Caller, workspaceID string) (rights *access.
 
 // RightsOf is Rights for somebody who is not the caller.
 func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *access.Rights, found bool, err error) {
-	var w *access.Workspace
-	err = i.o.ReadModel.View(func(r projections.Reader) (err error) {
-		w, err = i.workspace(r, workspaceID)
-		return err
-	})
+	now := i.o.ReadModel.Moment()
+	have, known := i.workspaces.GetIfPresent(workspaceID)
+	if !known || now == 0 || have.held.Load() != uint64(now) {
+		err = i.o.ReadModel.View(func(r projections.Reader) (err error) {
+			have, err = i.compiled(r, workspaceID)
+			return err
+		})
+	}
 	if err != nil {
 		return nil, false, err
 	}
-	if w == nil {
+	if have == nil {
 		return access.Outside(p), false, nil
 	}
-	return i.rightsIn(w, p), true, nil
+	have.held.Store(uint64(now))
+	return i.rightsIn(have.workspace, p), true, nil
 }
 
 // holder is everything that rights in a workspace depend on: who, and which
@@ -173,33 +179,38 @@ func (i *Identity) rightsIn(w *access.Workspace, p access.Principal) *access.Rig
 func (i *Identity) Readable(c gateway.Caller, r projections.Reader) func(workspaceID string) (*access.Rights, bool, error) {
 	p := c.Identity()
 	return func(workspaceID string) (*access.Rights, bool, error) {
-		w, err := i.workspace(r, workspaceID)
-		if err != nil || w == nil {
+		have, err := i.compiled(r, workspaceID)
+		if err != nil || have == nil {
 			return nil, false, err
 		}
-		rights := w.For(p)
+		rights := have.workspace.For(p)
 		return rights, rights.Allows("read", "workspaces", nil), nil
 	}
 }
 
-// workspace returns the access of a workspace, compiled once for each change of
+// compiled returns the access of a workspace, made ready once for each change of
 // it; nil when there is no such workspace.
-func (i *Identity) workspace(r projections.Reader, id string) (*access.Workspace, error) {
-	have, _ := i.workspaces.GetIfPresent(id)
-	doc, seq, ok, err := projections.Access{}.Get(r, id, have.seq)
-	if err != nil || !ok {
+func (i *Identity) compiled(r projections.Reader, id string) (*compiledWorkspace, error) {
+	known := uint64(0)
+	have, ok := i.workspaces.GetIfPresent(id)
+	if ok {
+		known = have.seq
+	}
+	doc, seq, there, err := projections.Access{}.Get(r, id, known)
+	if err != nil || !there {
 		return nil, err
 	}
-	if have.workspace != nil && seq == have.seq {
-		return have.workspace, nil
+	if ok && seq == have.seq {
+		return have, nil
 	}
 	policy, err := access.Compile(id, doc.Security)
 	if err != nil {
 		return nil, fmt.Errorf("the security document of workspace %s does not compile: %w", id, err)
 	}
 	w := &access.Workspace{Policy: policy, Shares: doc.Shares, Self: self{i.o.ReadModel, id}}
-	i.workspaces.Set(id, compiledWorkspace{seq, w})
-	return w, nil
+	made := &compiledWorkspace{seq: seq, workspace: w}
+	i.workspaces.Set(id, made)
+	return made, nil
 }
 
 // PrincipalOf returns whom the evaluator takes a user for who is not signed in

@@ -33,6 +33,8 @@ type Sessions interface {
 // ReadModel is what is read. It is a *projections.Models.
 type ReadModel interface {
 	View(fn func(projections.Reader) error) error
+	// Moment tells whether what was viewed before is what would be viewed now.
+	Moment() projections.Moment
 }
 
 // Options configure an Identity; those without a default are required.
@@ -57,7 +59,7 @@ type Options struct {
 // Identity knows callers and their rights. It is safe for concurrent use.
 type Identity struct {
 	o          Options
-	workspaces *otter.Cache[string, compiledWorkspace]
+	workspaces *otter.Cache[string, *compiledWorkspace]
 	keys       *memory[apiKey]
 	users      *memory[person]
 	rights     *otter.Cache[holder, *access.Rights]
@@ -82,7 +84,7 @@ func New(o Options) (*Identity, error) {
 	if o.Used == nil {
 		o.Used = func(string) {}
 	}
-	workspaces, err := otter.New(&otter.Options[string, compiledWorkspace]{MaximumSize: cachedWorkspaces})
+	workspaces, err := otter.New(&otter.Options[string, *compiledWorkspace]{MaximumSize: cachedWorkspaces})
 	if err != nil {
 		return nil, err
 	}
