@@ -1,9 +1,11 @@
 package gitsync
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 
+	"svc/commands/archive"
 	"svc/domain/textdiff"
 )
 
@@ -28,7 +30,7 @@ type Summary struct {
 // Diff compares the managed files under root at two commits, tags or trees; ""
 // has none. Files that are the same are not read.
 func (o *Objects) Diff(before, after, root string) (Changes, error) {
-	d := Changes{Files: []string{}, Created: []string{}, Deleted: []string{}, Insertions: map[string]int{}, Deletions: map[string]int{}}
+	d := unchanged()
 	old, err := o.list(before, root)
 	if err != nil {
 		return d, err
@@ -48,15 +50,49 @@ func (o *Objects) Diff(before, after, root string) (Changes, error) {
 		if err := o.compare(&d, p, a, b); err != nil {
 			return d, err
 		}
-		switch {
-		case !existed:
-			d.Created = append(d.Created, p)
-		case !exists:
-			d.Deleted = append(d.Deleted, p)
+		d.mark(p, existed, exists)
+	}
+	return d, nil
+}
+
+// Compare is Diff for files that are in no commit.
+func Compare(before, after archive.Tree) Changes {
+	d := unchanged()
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	for _, p := range all.Paths() {
+		a, existed := before[p]
+		b, exists := after[p]
+		if existed != exists || !bytes.Equal(a, b) {
+			d.count(p, a, b)
+			d.mark(p, existed, exists)
 		}
 	}
-	d.Summary.Changes = len(d.Files)
-	return d, nil
+	return d
+}
+
+func unchanged() Changes {
+	return Changes{Files: []string{}, Created: []string{}, Deleted: []string{}, Insertions: map[string]int{}, Deletions: map[string]int{}}
+}
+
+// mark notes whether a file that differs came or went.
+func (d *Changes) mark(path string, existed, exists bool) {
+	switch {
+	case !existed:
+		d.Created = append(d.Created, path)
+	case !exists:
+		d.Deleted = append(d.Deleted, path)
+	}
+}
+
+// count notes a file that differs, and by how many lines.
+func (d *Changes) count(path string, before, after []byte) {
+	came, went := textdiff.Stats(before, after)
+	d.Files = append(d.Files, path)
+	d.Insertions[path], d.Deletions[path] = came, went
+	d.Summary.Insertions += came
+	d.Summary.Deletions += went
+	d.Summary.Changes++
 }
 
 func (o *Objects) compare(d *Changes, path string, a, b entry) error {
@@ -71,10 +107,6 @@ func (o *Objects) compare(d *Changes, path string, a, b entry) error {
 		}
 		texts[i] = text
 	}
-	came, went := textdiff.Stats(texts[0], texts[1])
-	d.Files = append(d.Files, path)
-	d.Insertions[path], d.Deletions[path] = came, went
-	d.Summary.Insertions += came
-	d.Summary.Deletions += went
+	d.count(path, texts[0], texts[1])
 	return nil
 }

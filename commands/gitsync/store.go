@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
@@ -26,8 +27,9 @@ import (
 // cache, or memory. A commit in it has all of its history, because packs are
 // taken whole or not at all.
 type store struct {
-	dir  string // of the remote in the cache; "": memory
-	disk *filesystem.Storage
+	dir     string // of the remote in the cache; "": memory
+	reading string // the directory of the generation; "": none
+	disk    *filesystem.Storage
 	storer.Storer
 }
 
@@ -101,11 +103,12 @@ func (s *store) packs(generation int) int {
 
 func (s *store) path(generation int) string { return filepath.Join(s.dir, strconv.Itoa(generation)) }
 
-// use opens a generation. Older ones are deleted: who still reads one holds its
-// files open.
+// use opens a generation. Older ones that nobody reads any more are deleted.
 func (s *store) use(generation int) error {
 	s.close()
 	dir := s.path(generation)
+	inUse.enter(dir)
+	s.reading = dir
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("open git cache: %w", err)
 	}
@@ -117,9 +120,41 @@ func (s *store) use(generation int) error {
 	}
 	s.Storer = s.disk
 	for old := generation - 1; old > 0 && old > generation-10; old-- {
-		_ = os.RemoveAll(s.path(old)) // what is left takes space and does no harm
+		inUse.unlessUsed(s.path(old), func(dir string) { _ = os.RemoveAll(dir) }) // what is left takes space and does no harm
 	}
 	return nil
+}
+
+// readers are the directories that sessions of this process read in: the cache is
+// this process's own.
+type readers struct {
+	mu    sync.Mutex
+	count map[string]int
+}
+
+var inUse = readers{count: map[string]int{}}
+
+func (r *readers) enter(dir string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count[dir]++
+}
+
+func (r *readers) leave(dir string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.count[dir]--; r.count[dir] <= 0 {
+		delete(r.count, dir)
+	}
+}
+
+// unlessUsed does something with a directory that nobody reads, and is about to.
+func (r *readers) unlessUsed(dir string, do func(dir string)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.count[dir] == 0 {
+		do(dir)
+	}
 }
 
 // renew goes on with an empty store.
@@ -132,6 +167,10 @@ func (s *store) renew() error {
 }
 
 func (s *store) close() {
+	if s.reading != "" {
+		inUse.leave(s.reading)
+		s.reading = ""
+	}
 	if s.disk != nil {
 		_ = s.disk.Close() // it was only read
 	}

@@ -4,6 +4,7 @@
 package repositories
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -12,18 +13,24 @@ import (
 	"svc/commands/gitsync"
 	"svc/commands/secrets"
 	"svc/domain"
-	"svc/domain/document"
 	"svc/domain/shape"
 	"svc/domain/workspace"
 )
 
-// Repositories saves and finds the repositories of workspaces. Every field is
-// required.
+// Repositories saves and finds the repositories of workspaces. The first four
+// fields are required.
 type Repositories struct {
 	Workspaces commands.Workspaces
 	Secrets    secrets.Secrets
 	Vault      Vault
 	Git        func() gitsync.Options // of the node, as they are now
+
+	// Platform returns those that administrators give to every workspace, by id, with
+	// their credentials; nil: there are none.
+	Platform func() []Repository
+	// Groups returns the labels that make a workspace a member, by group; nil: there
+	// are no groups.
+	Groups func() map[string][]string
 }
 
 // Vault seals and opens what belongs to a workspace. It is a *vault.Vault.
@@ -34,8 +41,9 @@ type Vault interface {
 
 // The types of repositories.
 const (
-	Git     = "git"
-	Archive = "archive" // says what imports of archives leave out; nobody connects to it
+	Git        = "git"
+	Archive    = "archive"    // says what imports of archives leave out; nobody connects to it
+	Filesystem = "filesystem" // a directory of this machine: administrators alone have such
 )
 
 // The modes of repositories.
@@ -55,6 +63,7 @@ type Repository struct {
 	Address  string // of Remote as it is written: references to secrets stand
 	Branch   string
 	Root     string // directory of the workspace in it; "": its root
+	Dir      string // of a filesystem one: the directory, absolute, that workspaces have theirs in
 	Excludes archive.Excludes
 	Platform bool // an administrator gave it to every workspace
 }
@@ -85,22 +94,28 @@ type Listed struct {
 	Branch               string // as it is written: it may refer to a secret; "": it has none
 }
 
-// List returns the repositories of a workspace by id.
-func (*Repositories) List(state workspace.State) []Listed {
+// List returns the repositories of a workspace by id, with those of the platform.
+func (r *Repositories) List(state workspace.State) []Listed {
 	all := state.Settings.Repositories
 	list := make([]Listed, 0, all.Len())
-	for _, id := range slices.Sorted(slices.Values(all.Keys())) {
+	for _, id := range all.Keys() {
 		doc := completed(mapAt(all, id))
 		list = append(list, Listed{id, doc.Text("name"), doc.Text("type"), doc.Text("mode"), configOf(doc).branch})
 	}
+	list = append(list, r.shared(state)...)
+	slices.SortFunc(list, func(a, b Listed) int { return cmp.Compare(a.ID, b.ID) })
 	return list
 }
 
 // Find returns a repository of a workspace, ready to connect: what is sealed is
-// opened, references to secrets are resolved. It refuses one that is not there,
-// one that nobody connects to, and secret_missing.
+// opened, references to secrets are resolved. One of the platform is found when
+// none of its own has the id. It refuses one that is not there, one that nobody
+// connects to, and secret_missing.
 func (r *Repositories) Find(ctx context.Context, state workspace.State, id string) (Repository, error) {
-	if _, known := state.Settings.Repositories.Get(id); !known {
+	if _, own := state.Settings.Repositories.Get(id); !own {
+		if _, shared := r.platform(id); shared {
+			return r.InPlatform(id, state.Settings.Slug)
+		}
 		return Repository{}, r.unknown(state, id)
 	}
 	doc := completed(mapAt(state.Settings.Repositories, id))
@@ -126,6 +141,5 @@ func (r *Repositories) unknown(state workspace.State, id string) error {
 	for _, one := range r.List(state) {
 		available = append(available, one.ID)
 	}
-	return domain.Refuse(domain.CodeNotFound, "the workspace has no repository %s", document.Shown(id)).
-		With("repositoryId", id).With("availableRepositories", available)
+	return notThere("the workspace has no repository %s", id, available)
 }

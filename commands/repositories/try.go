@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"svc/commands/archive"
+	"svc/commands/filesync"
 	"svc/commands/gitsync"
 	"svc/domain"
 	"svc/domain/workspace"
@@ -33,6 +35,9 @@ func (r *Repositories) Test(ctx context.Context, state workspace.State, id strin
 	if err != nil {
 		return Report{}, err
 	}
+	if repository.Type == Filesystem {
+		return repository.testDirectory(ctx)
+	}
 	options := r.Git()
 	options.Cache, options.Timeouts.Exchange = "", trying // nothing is fetched
 	session, err := gitsync.Open(repository.Remote, options)
@@ -53,6 +58,23 @@ func (r *Repositories) Test(ctx context.Context, state workspace.State, id strin
 	}
 	slices.Sort(report.Branches)
 	report.TargetExists = refs.Branch(repository.Branch) != ""
+	return report, nil
+}
+
+// testDirectory opens a directory and looks for that of the workspace, which stands
+// for the branch.
+func (r Repository) testDirectory(ctx context.Context) (Report, error) {
+	report := Report{FinalURL: r.Address, Branches: []string{}}
+	dir, err := filesync.Open(r.Dir, archive.Usual)
+	if err != nil {
+		return failed(report, err)
+	}
+	defer func() { _ = dir.Close() }() // it was only read
+	names, err := dir.Directories(ctx)
+	if err != nil {
+		return failed(report, err)
+	}
+	report.Reachable, report.Empty, report.TargetExists = true, len(names) == 0, slices.Contains(names, r.Root)
 	return report, nil
 }
 

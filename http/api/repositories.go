@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"svc/commands"
@@ -32,6 +34,47 @@ type shownFailure struct {
 	Code    domain.Code    `json:"code"`
 	Message string         `json:"message"`
 	Details map[string]any `json:"details,omitempty"`
+}
+
+// shownPlatform is a repository of the platform as every workspace shows it: there
+// is no credential in it.
+type shownPlatform struct {
+	Name   string        `json:"name"`
+	Type   string        `json:"type"`
+	Mode   string        `json:"mode"`
+	Config shownLocation `json:"config"`
+	Groups []string      `json:"groups"` // that runs over many workspaces can be about
+}
+
+type shownLocation struct {
+	URL     string `json:"url,omitempty"`
+	Branch  string `json:"branch,omitempty"`
+	Dirpath string `json:"dirpath,omitempty"`
+}
+
+// withPlatform adds to the JSON of a workspace the repositories of the platform that
+// none of its own hides.
+func (d Deps) withPlatform(doc []byte) ([]byte, error) {
+	all := d.Repositories.Platforms()
+	if len(all) == 0 {
+		return doc, nil
+	}
+	var own struct {
+		Repositories map[string]json.RawMessage `json:"repositories"`
+	}
+	if err := json.Unmarshal(doc, &own); err != nil {
+		return nil, err
+	}
+	shown := map[string]shownPlatform{}
+	for _, one := range all {
+		if _, hidden := own.Repositories[one.ID]; !hidden {
+			shown[one.ID] = shownPlatform{
+				one.Name, one.Type, one.Mode, shownLocation{one.Remote.URL, one.Branch, cmp.Or(one.Dir, one.Root)}, d.Repositories.GroupNames(),
+			}
+		}
+	}
+	more, err := json.Marshal(map[string]any{"platformRepositories": shown})
+	return append(append(doc[:len(doc)-1], ','), more[1:]...), err
 }
 
 // update changes settings of a workspace. Repositories take more: their

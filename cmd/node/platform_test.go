@@ -1,0 +1,100 @@
+package node_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/commands/gitsync/gittest"
+	"svc/domain"
+)
+
+// platformSettings are those of a git repository, main, and of a directory, disk.
+func platformSettings(t *testing.T, url, ca, disk string) []string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(file, []byte(ca), 0o600))
+	const prefix = "WORKSPACES_STORAGE_GIT_PLATFORM_"
+	return []string{
+		prefix + "main_URL=" + url, prefix + "main_CA_FILE=" + file, prefix + "main_AUTH_USER=" + gittest.User, prefix + "main_AUTH_PASSWORD=" + gittest.Password,
+		prefix + "disk_TYPE=filesystem", prefix + "disk_DIRPATH=" + disk, "WORKSPACE_GROUPS=base=core",
+	}
+}
+
+// The repositories of the platform serve every workspace; their credentials are
+// nowhere in clear: not in an event, an answer, a log line or a file.
+func TestPlatformRepositories(t *testing.T) {
+	server, disk := gittest.New(t), t.TempDir()
+	repo := server.Repo("envs.git")
+	s := identified(t, platformSettings(t, repo.URL, server.CA, disk)...).start(t)
+	p := ownedPlace(t, s)
+	slug, _ := p.does(t, 200, "GET", p.path, "").json(t)["slug"].(string)
+	var shown []byte
+	does := func(status int, method, path, body string) answer {
+		t.Helper()
+		got := p.does(t, status, method, p.path+path, body)
+		shown = append(shown, got.body...)
+		return got
+	}
+	all := does(200, "GET", "", "").json(t)["platformRepositories"].(map[string]any)
+	require.Len(t, all, 2)
+	require.Equal(t, map[string]any{"url": repo.URL, "branch": "main"}, all["main"].(map[string]any)["config"])
+	require.Equal(t, []any{"base"}, all["disk"].(map[string]any)["groups"])
+	for _, id := range []string{"main", "disk"} {
+		require.Equal(t, true, does(200, "POST", "/repositories/"+id+"/test", "").json(t)["reachable"], "the rules for addresses are those of workspaces")
+		does(201, "POST", "/versions", `{"name":"`+id+`-1","repository":{"id":"`+id+`"}}`)
+		does(200, "POST", "/pull", `{"repository":"`+id+`"}`)
+	}
+	require.FileExists(t, filepath.Join(disk, slug, ".import.yml"))
+	require.Contains(t, repo.Git("show", "main:"+slug+"/.import.yml"), p.id)
+	for _, path := range []string{"/status?refresh=true", "/operations", "/history?limit=200", "/versions"} {
+		does(200, "GET", path, "")
+	}
+
+	editor := p.as(s.person(t, "editor"))
+	p.does(t, 200, "POST", p.path+"/permissions", `{"target":{"email":"editor@example.org"},"permissions":{"role":"editor"}}`)
+	editor.refuses(t, 403, "permission_denied", "POST", p.path+"/repositories/main/test", "")
+	editor.does(t, 201, "POST", p.path+"/versions", `{"name":"e1","repository":{"id":"disk"}}`)
+	s.stop(t)
+
+	types := map[string]int{}
+	for _, log := range domain.Logs() {
+		for _, ev := range stored(t, s.dir, log) {
+			whole, err := json.Marshal(ev)
+			require.NoError(t, err)
+			require.NotContains(t, string(whole), gittest.Password)
+			types[ev.Data.EventType()]++
+		}
+	}
+	require.Equal(t, []int{3, 3, 2}, []int{types["workspaces.versions.intended"], types["workspaces.versions.published"], types["workspaces.imported"]})
+	require.NotContains(t, string(shown), gittest.Password)
+	require.NotContains(t, s.log.String(), gittest.Password)
+	requireNoSecret(t, s.dir, gittest.Password)
+	requireNoSecret(t, disk, gittest.Password)
+}
+
+// A file that the settings name and that is not there stops the start.
+func TestAPlatformRepositoryWithoutItsFiles(t *testing.T) {
+	settings := platformSettings(t, "https://git.example.com/x.git", "", t.TempDir())
+	for fault, setting := range map[string]string{
+		"no-such-file":         "CA_FILE=" + filepath.Join(t.TempDir(), "no-such-file"),
+		"is empty":             "NAME=Main", // the file for CA_FILE is
+		"holds no certificate": "CA_FILE=" + nonsense(t),
+	} {
+		s := newService(t, append(settings, "WORKSPACES_STORAGE_GIT_PLATFORM_main_"+setting)...)
+		err := s.tryOpen(t)
+		require.ErrorContains(t, err, "platform repository main")
+		require.ErrorContains(t, err, fault)
+		require.NotContains(t, err.Error(), gittest.Password)
+	}
+}
+
+func nonsense(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "hosts")
+	require.NoError(t, os.WriteFile(file, []byte("nonsense\n"), 0o600))
+	return file
+}

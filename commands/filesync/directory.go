@@ -1,0 +1,160 @@
+// Package filesync keeps the files of workspaces in a directory of this machine:
+// the filesystem kind of platform repositories (contract/versioning.md 2.3). Each
+// workspace has a directory there under its slug.
+//
+// A directory is never changed in place: the next state is written beside it and
+// renamed into its place, so that whoever looks, and whoever comes after a crash,
+// finds the old state or the new one.
+package filesync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"svc/commands/archive"
+	"svc/domain"
+)
+
+// Directory is one that workspaces have theirs in. What is in it cannot lead
+// outside.
+type Directory struct {
+	root   *os.Root
+	limits archive.Limits
+	before func(change string) // what is about to be changed; nil: nobody wants to know
+}
+
+// Open opens a directory by its absolute path.
+func Open(dir string, limits archive.Limits) (*Directory, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, told(err)
+	}
+	return &Directory{root: root, limits: limits}, nil
+}
+
+// Close gives the directory back.
+func (d *Directory) Close() error { return d.root.Close() }
+
+// Directories returns the names of those in it, sorted. Hidden ones, links and
+// files are left out.
+func (d *Directory) Directories(ctx context.Context) (names []string, err error) {
+	if err := d.recover(ctx, ""); err != nil {
+		return nil, told(err)
+	}
+	entries, err := fs.ReadDir(d.root.FS(), ".")
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, told(err)
+}
+
+// looks is how often a directory that is replaced meanwhile is read anew before
+// everybody else is kept from replacing it.
+const looks = 4
+
+// Read returns the managed files of a workspace; none when it has no directory.
+// Unsafe paths refuse all of it.
+func (d *Directory) Read(ctx context.Context, slug string) (archive.Tree, error) {
+	for range looks {
+		if tree, same, err := d.look(ctx, slug); same || err != nil {
+			return tree, told(err)
+		}
+	}
+	free, err := d.lock(ctx)
+	if err != nil {
+		return nil, told(err)
+	}
+	defer free()
+	if err := d.tidy(slug); err != nil {
+		return nil, told(err)
+	}
+	tree, _, err := d.look(ctx, slug)
+	return tree, told(err)
+}
+
+// look reads a directory. same is false when another one was put in its place
+// meanwhile.
+func (d *Directory) look(ctx context.Context, slug string) (tree archive.Tree, same bool, err error) {
+	there, err := d.find(ctx, slug)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil // it was there a moment ago
+	}
+	if err != nil || there == nil {
+		return archive.Tree{}, true, err
+	}
+	defer func() { _ = there.Close() }() // it was only read
+	tree, err = archive.ReadDirectory(there.FS(), d.limits)
+	if !d.still(there, slug) {
+		return nil, false, nil
+	}
+	return tree, true, err
+}
+
+// find opens the directory of a workspace as it is; nil when there is none. One
+// that an operation has left half replaced is put right before.
+func (d *Directory) find(ctx context.Context, slug string) (*os.Root, error) {
+	info, err := d.root.Lstat(slug)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := d.recover(ctx, slug); err != nil {
+			return nil, err
+		}
+		info, err = d.root.Lstat(slug)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, domain.Refuse(domain.CodeValidation, "%q is a link or another special file", slug).Reason("unsafe_tree").With("paths", []string{slug})
+	}
+	return d.root.OpenRoot(slug)
+}
+
+// still reports whether a directory that was opened is the one of a workspace: a
+// push may have put another in its place, and be removing this one.
+func (d *Directory) still(there *os.Root, slug string) bool {
+	was, err := there.Stat(".")
+	if err != nil {
+		return false
+	}
+	is, err := d.root.Lstat(slug)
+	return err == nil && os.SameFile(was, is)
+}
+
+// told is an error of the disk as callers are told it.
+func told(err error) error {
+	if _, refused := errors.AsType[*domain.Error](err); err == nil || refused || errors.Is(err, ErrMoved) || isEnd(err) {
+		return err
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return domain.Refuse(domain.CodePermissionDenied, "the directory of the repository does not let the service in: %s", reason(err)).Reason("remote_refused")
+	}
+	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist) {
+		return domain.Refuse(domain.CodeValidation, "something is in the way of a file: neither a file nor a directory to write to").Reason("unsafe_tree")
+	}
+	return fmt.Errorf("%w: %w", domain.Refuse(domain.CodeUnavailable, "the directory of the repository cannot be used: %s", reason(err)).Reason("remote_unreachable"), err)
+}
+
+func isEnd(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// reason is what the system says is wrong, without the paths of the machine.
+func reason(err error) string {
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
+		return number.Error()
+	}
+	return "it is not as it should be"
+}
+
+func busy() error {
+	return domain.Refuse(domain.CodeConflict, "others write to the directory all the time: try again").Reason("remote_busy")
+}
