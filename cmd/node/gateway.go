@@ -58,7 +58,7 @@ func (n *Node) openGateway(ctx context.Context) error {
 // deps fills in what the handlers ask for.
 func (n *Node) deps() api.Deps {
 	c := n.config()
-	return api.Deps{
+	deps := api.Deps{
 		Version: n.opts.Version, Log: n.log, Zone: func() *time.Location { return n.config().Runtime.SchedulesTimezone },
 		Healthy: n.ready, Ready: n.ready,
 		Config: func() any {
@@ -72,7 +72,7 @@ func (n *Node) deps() api.Deps {
 		Transport: n.self,
 		ReadModel: n.models, Keeper: n.models, Workspaces: n.places.workspaces,
 		Content: n.places.content, Library: n.places.library, Vault: n.places.vault, Files: n.filesDeps(), Operations: n.operationsDeps(),
-		Apps: n.places.apps, Shelf: n.places.library.shelf, Repositories: n.places.repositories, Versioning: n.places.versioning,
+		Apps: n.places.apps, Shelf: n.places.library.shelf, Repositories: n.places.repositories, Versioning: n.places.versioning, Bulk: n.places.bulk,
 		APIKeys: commands.APIKeys{Engine: n.engine, Now: time.Now},
 		Access:  n.people.identity, SigningKeys: n.people.keys, LastUsed: n.people.used.At,
 		Claim: n.claim, Accounts: n.people.accounts, Sessions: n.people.sessions, CSRFToken: n.people.identity.CSRFToken,
@@ -82,6 +82,8 @@ func (n *Node) deps() api.Deps {
 		},
 		Blobs: n.store, OIDC: n.people.signIn, Providers: providers{n.people.providers, n.people.signIn},
 	}
+	n.places.importers.open(deps)
+	return deps
 }
 
 // ready reports whether the log takes writes and the read models are caught up.

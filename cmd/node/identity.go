@@ -44,7 +44,7 @@ type people struct {
 // the background.
 func (n *Node) openIdentity(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		n.openBox, n.openSessions, n.openSigning, n.openPlaces, n.openOperations, n.openVersioning, n.openFiles, n.openAccounts, n.openAccess, n.openSignIn, n.ensureFirst,
+		n.openBox, n.openSessions, n.openSigning, n.openPlaces, n.openOperations, n.openVersioning, n.openBulk, n.openFiles, n.openAccounts, n.openAccess, n.openSignIn, n.ensureFirst,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -158,7 +158,7 @@ func (n *Node) openAccounts(ctx context.Context) error {
 		return err
 	}
 	o := accounts.Options{
-		Engine: n.engine, Sessions: n.people.sessions, Signer: n.people.keys, Box: n.people.box, Links: links, Log: n.log,
+		Engine: n.engine, Sessions: n.people.sessions, Signer: n.people.keys, Box: n.people.box, Links: links, Log: n.log, Hashing: n.opts.Hashing,
 		Settings: func() accounts.Settings { return accountSettings(n.config()) },
 	}
 	if m := n.config().Mail; m.Host != "" {

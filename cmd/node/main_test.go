@@ -21,6 +21,7 @@ import (
 
 	"svc/cmd/node"
 	"svc/cmd/settings"
+	"svc/commands/accounts"
 	"svc/domain"
 	"svc/domain/catalog"
 	"svc/eventstore"
@@ -138,7 +139,7 @@ func (s *service) tryOpen(t *testing.T) error {
 	s.level.Set(slog.LevelDebug)
 	s.node, err = node.Open(t.Context(), node.Options{
 		Settings: s.live, Log: node.NewLog(s.log, "json", s.level), Level: s.level, Version: "1.2.3",
-		Authenticator: s.known,
+		Authenticator: s.known, Hashing: accounts.Hashing{Memory: 64, Iterations: 1},
 	})
 	return err
 }

@@ -43,6 +43,8 @@ type Options struct {
 	// Authenticator, when set, takes the place of the platform's own: for tests
 	// and benchmarks whose subject is not identity.
 	Authenticator gateway.Authenticator
+	// Hashing is what a password costs; zero: what OWASP recommends. Tests spare it.
+	Hashing accounts.Hashing
 }
 
 // Node is one running instance of the service.

@@ -15,7 +15,7 @@ func (n *Node) openVersioning(context.Context) error {
 	p := n.places
 	p.versioning = &versioning.Versioning{
 		Workspaces: p.workspaces, Content: p.content, Repositories: p.repositories, Operations: n.operations, Blobs: n.store, Log: n.store,
-		People: authors{n.models}, Revisions: p.library, Git: n.gitOptions,
+		People: authors{n.models}, Revisions: p.library, Apps: p.library, Git: n.gitOptions,
 		Committer: func() (name, email string) { return n.config().Git.CommitterName, n.config().Git.CommitterEmail },
 		Host: func() string {
 			if u, err := url.Parse(n.config().HTTP.APIURL); err == nil && u.Hostname() != "" {
@@ -35,18 +35,27 @@ func (l *library) Revision(ctx context.Context, workspaceID string, seq uint64) 
 	if err := l.reach(ctx, seq); err != nil {
 		return 0, err
 	}
-	err = l.models.View(func(r projections.Reader) error {
-		return projections.History{}.List(r, workspaceID, seq+1, func(c projections.Change) bool {
-			if c.Content {
-				revision = c.Seq
-			}
-			return revision == 0
-		})
+	err = l.models.View(func(r projections.Reader) (err error) {
+		revision, err = projections.History{}.Revision(r, workspaceID, seq)
+		return err
 	})
 	if err == nil && revision == 0 {
 		err = domain.Refuse(domain.CodeNotFound, "the workspace did not exist then").With("resource", "workspace").With("id", workspaceID)
 	}
 	return revision, err
+}
+
+// AppOf implements versioning.Apps.
+func (l *library) AppOf(ctx context.Context, workspaceID string) (slug, name string, err error) {
+	if err := l.reach(ctx, l.blobs.Known().State); err != nil {
+		return "", "", err
+	}
+	err = l.models.View(func(r projections.Reader) error {
+		app, _, err := projections.Apps{}.Of(r, workspaceID)
+		slug, name = app.Slug, app.Name.First()
+		return err
+	})
+	return slug, name, err
 }
 
 // authors are the users whom commits are by. It implements versioning.People.

@@ -9,6 +9,7 @@ import (
 	"svc/commands"
 	"svc/commands/apps"
 	"svc/commands/archive"
+	"svc/commands/bulk"
 	"svc/commands/content"
 	"svc/commands/files"
 	"svc/commands/repositories"
@@ -31,6 +32,8 @@ type places struct {
 	files      *files.Files
 	apps       apps.Apps
 	versioning *versioning.Versioning
+	bulk       *bulk.Runs
+	importers  *importers
 
 	repositories *repositories.Repositories
 }
@@ -65,8 +68,8 @@ func (n *Node) openPlaces(ctx context.Context) error {
 	}
 	p.content.Publish = p.publish
 	n.places = p
-	p.repositories = n.repositories()
-	return nil
+	p.repositories, err = n.repositories()
+	return err
 }
 
 // publish publishes a workspace as the app that an import names.

@@ -24,7 +24,7 @@ import (
 func (r *Runner) carryOut(held context.Context, run *Run, work Work) {
 	stoppable, cancel := context.WithCancelCause(held)
 	run.heed(cancel)
-	ctx, done := context.WithTimeoutCause(stoppable, r.timeout(), timedOut())
+	ctx, done := context.WithTimeoutCause(stoppable, r.timeout(run.about.Kind), timedOut())
 	var watching sync.WaitGroup
 	watching.Go(func() { r.watch(ctx, run) })
 	result, err := r.attempt(ctx, run, work)
@@ -53,7 +53,7 @@ func (r *Runner) watch(ctx context.Context, run *Run) {
 		case now.Epoch != run.about.Epoch:
 			run.stop(workspace.LockLost())
 		case now.CancelRequested:
-			run.stop(cancelled())
+			run.stop(Cancelled())
 		}
 	}
 }
@@ -223,6 +223,9 @@ func (r *Runner) kept(ctx context.Context, result any) (body json.RawMessage, ap
 // release gives the lock back, unless it is somebody else's by now, or that of a
 // conflict.
 func (r *Runner) release(ctx context.Context, run *Run, cause string) {
+	if run.about.Under {
+		return
+	}
 	_, err := r.Workspaces.Execute(ctx, run.about.WorkspaceID, workspace.Release{Epoch: run.about.Epoch, Cause: cause})
 	if code := domain.CodeOf(err); err != nil && code != domain.CodeConflict && code != domain.CodeNotFound {
 		r.log(run).WarnContext(ctx, "a lock was not released: it is left to be taken over", "err", err)

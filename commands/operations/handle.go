@@ -17,8 +17,8 @@ type Handle struct {
 	run         *Run // nil: it runs elsewhere, or has ended
 }
 
-// handle is one of an operation that was started before.
-func (r *Runner) handle(workspaceID, id string) *Handle {
+// Follow is the handle of an operation that was started before.
+func (r *Runner) Follow(workspaceID, id string) *Handle {
 	return &Handle{runner: r, workspaceID: workspaceID, id: id, run: r.find(id)}
 }
 

@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -83,12 +84,8 @@ func (run *Run) Commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	locked, err := run.runner.Workspaces.Get(ctx, run.about.WorkspaceID)
-	if err != nil {
+	if err := run.locked(ctx); err != nil {
 		return err
-	}
-	if lock := locked.State.Lock; !ours(lock, run.about.ID) || lock.Epoch != run.about.Epoch {
-		return workspace.LockLost()
 	}
 	run.mu.Lock()
 	defer run.mu.Unlock()
@@ -99,10 +96,26 @@ func (run *Run) Commit(ctx context.Context) error {
 	return nil
 }
 
+// locked refuses a run whose lock, or that of the operation that it works under, is
+// somebody else's.
+func (run *Run) locked(ctx context.Context) error {
+	if run.about.Under && run.about.Epoch == 0 {
+		return nil
+	}
+	now, err := run.runner.Workspaces.Get(ctx, run.about.WorkspaceID)
+	if err != nil {
+		return err
+	}
+	if lock := now.State.Lock; lock == nil || lock.Epoch != run.about.Epoch || !run.about.Under && !ours(lock, run.about.ID) {
+		return workspace.LockLost()
+	}
+	return nil
+}
+
 // wanted refuses to go on with an operation that was cancelled in time.
 func (run *Run) wanted(now operation.State) error {
 	if now.CancelRequested && !run.beyond() {
-		return cancelled()
+		return Cancelled()
 	}
 	return nil
 }
@@ -111,6 +124,23 @@ func (run *Run) wanted(now operation.State) error {
 func (run *Run) report(ctx context.Context, p operation.Progress, pre ...commands.Precondition[operation.State]) error {
 	_, err := commands.Execute(ctx, run.runner.Engine, operation.Decider, run.stream(),
 		operation.Command(operation.Report{Epoch: run.about.Epoch, Progress: p}), pre...)
+	return err
+}
+
+// Log is where the run tells the operator what went wrong.
+func (run *Run) Log() *slog.Logger { return run.runner.log(run) }
+
+// Tell records what a run has to say besides its steps.
+func (run *Run) Tell(ctx context.Context, cmd operation.Command) error {
+	_, err := commands.Execute(ctx, run.runner.Engine, operation.Decider, run.stream(), cmd)
+	return err
+}
+
+// Renew lets the run hold its lock longer.
+func (run *Run) Renew(ctx context.Context) error {
+	_, err := run.runner.Workspaces.Execute(ctx, run.about.WorkspaceID, workspace.Renew{
+		Epoch: run.about.Epoch, Now: run.runner.Workspaces.Now(), Timeout: run.runner.Workspaces.LockFor(),
+	})
 	return err
 }
 

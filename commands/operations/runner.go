@@ -57,6 +57,7 @@ type Spec struct {
 	Branch       string
 	Reason       string // of the lock
 	Over         string // the repository whose conflict it goes on with
+	Under        uint64 // without Reason: the epoch of the lock of another operation that it works under; 0: there is nothing to lock yet
 	Request      any    // what was asked, as its record shows it: no secrets
 	Steps        int    // how many it has, if all goes well
 }
@@ -99,7 +100,7 @@ func (r *Runner) Start(ctx context.Context, spec Spec, work Work) (*Handle, erro
 	asked := commands.RequestFrom(ctx)
 	about := operation.About{
 		ID: cmp.Or(spec.ID, newID(ctx)), Kind: spec.Kind, WorkspaceID: spec.WorkspaceID, RepositoryID: spec.RepositoryID, Branch: spec.Branch,
-		Steps: spec.Steps, CreatedBy: asked.Meta.UserID, CorrelationID: asked.Meta.CorrelationID,
+		Steps: spec.Steps, CreatedBy: asked.Meta.UserID, CorrelationID: asked.Meta.CorrelationID, Under: spec.Reason == "",
 	}
 	var err error
 	if about.Request, err = json.Marshal(spec.Request); err != nil {
@@ -108,7 +109,7 @@ func (r *Runner) Start(ctx context.Context, spec Spec, work Work) (*Handle, erro
 	if asked.Seed != "" {
 		switch _, err := r.Get(ctx, about.WorkspaceID, about.ID); {
 		case err == nil:
-			return r.handle(about.WorkspaceID, about.ID), nil
+			return r.Follow(about.WorkspaceID, about.ID), nil
 		case domain.CodeOf(err) != domain.CodeNotFound:
 			return nil, err
 		}
@@ -129,17 +130,18 @@ func (r *Runner) Start(ctx context.Context, spec Spec, work Work) (*Handle, erro
 
 func newID(ctx context.Context) string { return "op_" + commands.NewID(ctx, 20) }
 
-// Reserve returns the id of the operation that a request is about to start, and the
-// operation itself when the same Idempotency-Key has started it before: then nothing
+// Reserve returns the id of the operation that a request is about to start: the one
+// that it has chosen, or a new one for "". When it was started before, by the same
+// Idempotency-Key or under the same chosen id, known is that operation, and nothing
 // else is to be asked.
-func (r *Runner) Reserve(ctx context.Context, workspaceID string) (id string, known *Handle, err error) {
-	id = newID(ctx)
-	if commands.RequestFrom(ctx).Seed == "" {
+func (r *Runner) Reserve(ctx context.Context, workspaceID, chosen string) (id string, known *Handle, err error) {
+	id = cmp.Or(chosen, newID(ctx))
+	if chosen == "" && commands.RequestFrom(ctx).Seed == "" {
 		return id, nil, nil
 	}
 	switch _, err := r.Get(ctx, workspaceID, id); {
 	case err == nil:
-		return id, r.handle(workspaceID, id), nil
+		return id, r.Follow(workspaceID, id), nil
 	case domain.CodeOf(err) != domain.CodeNotFound:
 		return "", nil, err
 	}
@@ -182,6 +184,26 @@ func background(ctx context.Context) context.Context {
 // begin takes the lock and records the operation: both or, as far as that can be
 // told, neither.
 func (r *Runner) begin(ctx context.Context, run *Run, spec Spec) error {
+	err := r.lock(ctx, run, spec)
+	if err != nil {
+		return err
+	}
+	_, err = commands.Execute(ctx, r.Engine, operation.Decider, run.stream(), operation.Command(operation.Start{About: run.about}))
+	if err != nil {
+		settling, cancel := aside(ctx)
+		defer cancel()
+		r.release(settling, run, "failed")
+	}
+	return err
+}
+
+// lock takes the lock of an operation, unless it works under that of another one.
+func (r *Runner) lock(ctx context.Context, run *Run, spec Spec) error {
+	if run.about.Under {
+		now, err := r.Workspaces.Get(ctx, spec.WorkspaceID)
+		run.about.Epoch, run.about.CreatedAt, run.lockSeq = spec.Under, r.now(), now.Seq
+		return err
+	}
 	holder := &workspace.Operation{ID: run.about.ID, Kind: spec.Kind}
 	for run.about.Epoch == 0 {
 		now := r.now()
@@ -197,13 +219,7 @@ func (r *Runner) begin(ctx context.Context, run *Run, spec Spec) error {
 			run.about.Epoch, run.about.CreatedAt, run.lockSeq = locked.State.Lock.Epoch, now, locked.Seq
 		}
 	}
-	_, err := commands.Execute(ctx, r.Engine, operation.Decider, run.stream(), operation.Command(operation.Start{About: run.about}))
-	if err != nil {
-		settling, cancel := aside(ctx)
-		defer cancel()
-		r.release(settling, run, "failed")
-	}
-	return err
+	return nil
 }
 
 // ours reports whether an operation holds a lock.
@@ -233,7 +249,7 @@ func (r *Runner) Cancel(ctx context.Context, workspaceID, id string) (operation.
 		return operation.State{}, err
 	}
 	if run := r.find(id); run != nil {
-		run.stop(cancelled())
+		run.stop(Cancelled())
 	}
 	return asked.State, nil
 }
@@ -247,12 +263,19 @@ func (r *Runner) Get(ctx context.Context, workspaceID, id string) (operation.Sta
 	return now.State, err
 }
 
-func (r *Runner) timeout() time.Duration {
-	if r.Timeout == nil {
+// timeout is how long an operation may take. A bulk run takes as long as it does:
+// each of its workspaces has its time, and after each the lock is renewed.
+func (r *Runner) timeout(kind string) time.Duration {
+	switch {
+	case kind == operation.BulkImport || kind == operation.BulkPush:
+		return unlimited
+	case r.Timeout == nil:
 		return 20 * time.Minute
 	}
 	return r.Timeout()
 }
+
+const unlimited = 365 * 24 * time.Hour
 
 func (r *Runner) log(run *Run) *slog.Logger {
 	log := r.Log
@@ -262,7 +285,7 @@ func (r *Runner) log(run *Run) *slog.Logger {
 	return log.With("operation", run.about.ID, "kind", run.about.Kind, "workspace", run.about.WorkspaceID)
 }
 
-// cancelled is the answer of an operation that somebody stopped.
-func cancelled() *domain.Error {
+// Cancelled is the answer of an operation that somebody stopped.
+func Cancelled() *domain.Error {
 	return domain.Refuse(domain.CodeConflict, "the operation was cancelled").Reason("cancelled")
 }

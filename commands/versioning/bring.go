@@ -54,6 +54,7 @@ func (p *pull) bring(ctx context.Context, tree archive.Tree, clean bool) (any, e
 			return in
 		},
 	}
+	p.part.into(held)
 	return p.v.bring(ctx, p.op, tree, held, p.may, p.in.Strict)
 }
 
@@ -101,11 +102,15 @@ func (v *Versioning) bring(ctx context.Context, run bringer, tree archive.Tree, 
 // importTree is the step that imports.
 func (v *Versioning) importTree(ctx context.Context, run bringer, tree archive.Tree, o content.ImportOptions) (any, error) {
 	var done content.Result
+	bring := v.Content.Import
+	if o.Held.Slug != "" { // there is no such workspace yet
+		bring = v.Content.CreateFrom
+	}
 	err := run.Step(ctx, operation.Bring, "Importing the content", func(ctx context.Context) (err error) {
 		if err := run.Commit(ctx); err != nil {
 			return err
 		}
-		if done, err = v.Content.Import(ctx, run.WorkspaceID(), tree, o); err != nil && ctx.Err() != nil {
+		if done, err = bring(ctx, run.WorkspaceID(), tree, o); err != nil && ctx.Err() != nil {
 			err = errors.Join(operations.ErrUnsettled, err) // its event may be on the log
 		}
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"svc/commands/archive"
 	"svc/commands/gitsync"
+	"svc/commands/repositories"
 	"svc/domain"
 	"svc/domain/workspace"
 )
@@ -13,6 +14,7 @@ import (
 // built is what a push has built so far.
 type built struct {
 	there   *gitsync.Files // under root at the start commit
+	leaves  []string       // the files to take away from where the workspace was before
 	parents []string
 	tree    string
 	intent  workspace.Intent
@@ -64,8 +66,24 @@ func (p *push) inSync(ctx context.Context, b *built) (err error) {
 	if whose == foreign {
 		return p.inUse()
 	}
+	if b.leaves, err = p.leaves(ctx); err != nil {
+		return err
+	}
 	b.parents, err = p.parents(whose, rewritten)
 	return err
+}
+
+// leaves lists what is to be taken away from where the workspace was before it was
+// renamed.
+func (p *push) leaves(ctx context.Context) ([]string, error) {
+	if p.was == nil {
+		return nil, nil
+	}
+	there, err := p.Objects().ReadTree(p.start(), p.was.Root)
+	if err != nil {
+		return nil, err
+	}
+	return p.abandoned(ctx, there.Managed, p.repo)
 }
 
 // upToDate reports whether a workspace has everything that is under its root at
@@ -106,9 +124,16 @@ func (p *push) behind(base archive.Tree, whose class, rewritten bool) error {
 	if err != nil {
 		return err
 	}
-	return domain.Refuse(domain.CodeConflict, "Remote has changes that are not in this workspace. Pull first.").Reason("not_up_to_date").
-		With("ahead", ahead).With("behind", max(behind, 1)).With("rewritten", rewritten).
-		With("repositoryId", p.repo.ID).With("targetBranch", p.target)
+	return notUpToDate(p.repo, ahead, behind).With("rewritten", rewritten)
+}
+
+func notUpToDate(repo repositories.Repository, ahead, behind int) *domain.Error {
+	refusal := domain.Refuse(domain.CodeConflict, "Remote has changes that are not in this workspace. Pull first.").Reason("not_up_to_date").
+		With("ahead", ahead).With("behind", max(behind, 1)).With("rewritten", false).With("repositoryId", repo.ID)
+	if repo.Branch != "" {
+		refusal.With("targetBranch", repo.Branch)
+	}
+	return refusal
 }
 
 // ahead counts the commits on I that are not in T, and one for changes that are in

@@ -1,6 +1,7 @@
 package versioning
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -32,15 +33,16 @@ func meaningsOf(tree archive.Tree, limits document.Limits) meanings {
 // seen is what a remote had when it was last asked.
 type seen struct {
 	place     workspace.Place
-	base      string    // the commit that was integrated then
+	base      string    // what was integrated then
 	at        time.Time // when it answered; zero: never
 	head      string    // of T; "": there is none
 	has       meanings
-	other     bool     // files that are no content have changed
+	other     bool     // files have changed, also such as are no content
 	ahead     int      // commits on I that are not in T
 	saved     meanings // what this workspace has put on I; nil: nothing
-	behind    int      // commits on T since what was integrated
+	behind    int      // commits on T since what was integrated, or files
 	rewritten bool
+	files     bool // there are no commits: files are counted
 
 	asked time.Time // when it was asked last
 	err   error     // of that time
@@ -113,16 +115,20 @@ func (v *Versioning) ask(ctx context.Context, s workspace.State, id string, now 
 	return known
 }
 
-// baseOf is the commit that was integrated last, "" for none.
+// baseOf is the commit that was integrated last, or the files where there are no
+// commits; "" for none.
 func baseOf(sync workspace.Sync) string {
 	if sync.Base == nil {
 		return ""
 	}
-	return sync.Base.Commit
+	return cmp.Or(sync.Base.Commit, sync.Base.Files)
 }
 
 // observe looks at a remote. A push that it turns out to have is recorded.
 func (v *Versioning) observe(ctx context.Context, s workspace.State, repo repositories.Repository) (seen, error) {
+	if repo.Type == repositories.Filesystem {
+		return v.observeFiles(ctx, s, repo)
+	}
 	r, err := v.connect(repo, s.Settings.Slug)
 	if err != nil {
 		return seen{}, err

@@ -1,7 +1,6 @@
 package versioning_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -43,7 +42,7 @@ type house struct {
 	dir  string
 	base string
 	env  []string
-	log  *bytes.Buffer
+	log  *diary
 	cmd  *exec.Cmd
 	gone chan error
 }
@@ -85,19 +84,22 @@ func newHouse(t *testing.T, env ...string) *house {
 	t.Helper()
 	h := prepare(t.TempDir(), env...)
 	require.NoError(t, h.start())
-	t.Cleanup(func() {
-		h.kill()
-		if t.Failed() {
-			t.Logf("log of the service:\n%s", h.log)
-		}
-	})
+	t.Cleanup(func() { h.end(t) })
 	return h
+}
+
+// end ends the process, and shows what it said when something went wrong.
+func (h *house) end(t *testing.T) {
+	h.kill()
+	if t.Failed() {
+		t.Logf("log of the service:\n%s", h.log)
+	}
 }
 
 func prepare(dir string, env ...string) *house {
 	port := freePort()
 	return &house{
-		dir: dir, base: fmt.Sprintf("http://127.0.0.1:%d", port), log: new(bytes.Buffer),
+		dir: dir, base: fmt.Sprintf("http://127.0.0.1:%d", port), log: new(diary),
 		env: append(append(os.Environ(),
 			roleVariable+"=serve", "DATA_DIR="+filepath.Join(dir, "data"), "ADDR=127.0.0.1", fmt.Sprintf("PORT=%d", port), "NODE_NAME=n1",
 			"INTERNAL_API_KEY=k7Qm2ZxVt9LbRw4Jd8NcPf3HgYs6TuAe", "DISK_MIN_FREE_MB=1", "BADGER_MEMTABLE_MB=16", "BADGER_BLOCK_CACHE_MB=1",

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,20 +21,36 @@ import (
 const masterKey = "8f1c27d05be94a63c2e7706d1ab84f95e03d6b7a9c5812f44e6093bd7a21c8f6"
 
 // couple starts two services on one broker.
-func couple(t *testing.T) (one, two *house) {
+func couple(t *testing.T, env ...string) (one, two *house) {
+	t.Helper()
+	nodes := cluster(t, 2, env...)
+	return nodes[0], nodes[1]
+}
+
+// cluster starts services on one broker, at once.
+func cluster(t *testing.T, count int, env ...string) []*house {
 	t.Helper()
 	broker, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, SyncAlways: true})
 	require.NoError(t, err)
 	broker.Start()
 	require.True(t, broker.ReadyForConnections(20*time.Second))
 	t.Cleanup(func() { broker.Shutdown(); broker.WaitForShutdown() })
-	shared := []string{
+	shared := append([]string{
 		"NATS_URL=" + broker.ClientURL(), "STREAM_REPLICAS=1",
 		fmt.Sprintf(`SECRETS_MASTER_KEYS=[{"kid":"k1","key":%q,"active":true}]`, masterKey),
+	}, env...)
+	nodes, failed := make([]*house, count), make([]error, count)
+	var starting sync.WaitGroup
+	for i := range nodes {
+		nodes[i] = prepare(t.TempDir(), append(slices.Clone(shared), fmt.Sprintf("NODE_NAME=n%d", i))...)
+		starting.Go(func() { failed[i] = nodes[i].start() })
 	}
-	one = newHouse(t, append(shared, "NODE_NAME=one")...)
-	two = newHouse(t, append(shared, "NODE_NAME=two")...)
-	return one, two
+	starting.Wait()
+	for i, h := range nodes {
+		require.NoError(t, failed[i])
+		t.Cleanup(func() { h.end(t) })
+	}
+	return nodes
 }
 
 // on is the same place as another node shows it.

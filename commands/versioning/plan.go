@@ -7,6 +7,7 @@ import (
 	"svc/commands"
 	"svc/commands/archive"
 	"svc/commands/content"
+	"svc/commands/repositories"
 	"svc/domain/workspace"
 )
 
@@ -37,6 +38,9 @@ func (v *Versioning) PlanPull(ctx context.Context, workspaceID string, in PullRe
 	repo, err := v.readable(ctx, workspaceID, in)
 	if err != nil {
 		return Plan{}, err
+	}
+	if repo.Type == repositories.Filesystem {
+		return v.planFiles(ctx, workspaceID, repo, in, may)
 	}
 	p := &pull{v: v, in: in, may: may, user: commands.RequestFrom(ctx).Meta.UserID}
 	if err := p.prepare(ctx, workspaceID, repo); err != nil {

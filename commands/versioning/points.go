@@ -34,6 +34,14 @@ func (v *Versioning) RemoteFiles(ctx context.Context, workspaceID, repositoryID 
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
+	if repo.Type == repositories.Filesystem {
+		at, err := v.openShelf(repo)
+		if err != nil {
+			return nil, err
+		}
+		defer at.close()
+		return at.filled(ctx)
+	}
 	r, err := v.connect(repo, s.Settings.Slug)
 	if err != nil {
 		return nil, err

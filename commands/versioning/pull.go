@@ -1,9 +1,9 @@
 package versioning
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"svc/commands"
@@ -47,6 +47,12 @@ func (v *Versioning) Pull(ctx context.Context, workspaceID string, in PullReques
 	if err != nil {
 		return nil, err
 	}
+	if repo.Type == repositories.Filesystem {
+		spec.Steps = 3
+		return v.Operations.Start(ctx, spec, func(ctx context.Context, run *operations.Run) (any, error) {
+			return v.pullFiles(ctx, run, repo, in, may)
+		})
+	}
 	spec.Branch, spec.Steps = repo.Branch, 5
 	if in.Version == Latest { // a named version decides no conflict
 		spec.Over = repo.ID
@@ -83,6 +89,7 @@ type pull struct {
 	*remote
 	v     *Versioning
 	op    *operations.Run // nil: nothing is changed, it is only found out what would be
+	part  *Part           // of a run that brings many; nil: it is on its own
 	in    PullRequest
 	may   content.ImportOptions
 	state workspace.State
@@ -107,14 +114,12 @@ func (v *Versioning) newPull(ctx context.Context, run *operations.Run, repo repo
 }
 
 // prepare takes the workspace as it is now, and gets ready to talk with the
-// repository. Who may not change the security document leaves it as it is.
+// repository.
 func (p *pull) prepare(ctx context.Context, workspaceID string, repo repositories.Repository) (err error) {
 	if err := p.refresh(ctx, workspaceID, repo); err != nil {
 		return err
 	}
-	if p.may.Excludes = repo.Excludes; !p.may.Secure {
-		p.may.Excludes = append(slices.Clone(repo.Excludes), "security")
-	}
+	p.leaveOut(repo)
 	p.remote, err = p.v.connect(repo, p.state.Settings.Slug)
 	return err
 }
@@ -185,8 +190,29 @@ func (p *pull) settleEarlier(ctx context.Context) error {
 	return p.refresh(ctx, p.state.ID, p.repo)
 }
 
-// read reads what both sides have.
-func (p *pull) read(ctx context.Context) (err error) {
+// read reads what both sides have: what is here while the remote gets ready what is
+// there.
+func (p *pull) read(ctx context.Context) error {
+	var ours archive.Tree
+	here := beside(func() (err error) {
+		if p.base, err = p.v.base(ctx, p.sync); err == nil {
+			ours, err = p.v.ours(ctx, p.state.ID, p.seq, p.sync)
+		}
+		return err
+	})
+	err := p.readThere(ctx)
+	if failed := here(); err == nil {
+		err = failed
+	}
+	if err != nil {
+		return err
+	}
+	p.files = overlay(ours, p.there.Managed, stillHeld(p.state, p.sync))
+	return nil
+}
+
+// readThere fetches and reads what the remote has.
+func (p *pull) readThere(ctx context.Context) (err error) {
 	p.commit = p.head()
 	if err := p.fetch(ctx); err != nil {
 		return err
@@ -199,16 +225,7 @@ func (p *pull) read(ctx context.Context) (err error) {
 	if p.there, err = p.Objects().ReadTree(p.head(), p.repo.Root); err != nil {
 		return err
 	}
-	if objects(p.there.Managed)["index"] == nil {
-		return domain.Refuse(domain.CodeValidation, "there is no index.yml in the repository at %s", cmp.Or(p.repo.Root, "its root")).
-			Reason("missing_index").With("path", p.repo.Root)
-	}
-	if p.base, err = p.v.base(ctx, p.sync); err != nil {
-		return err
-	}
-	ours, err := p.v.ours(ctx, p.state.ID, p.seq, p.sync)
-	p.files = overlay(ours, p.there.Managed, stillHeld(p.state, p.sync))
-	return err
+	return missingIndex(p.there.Managed, p.repo.Root)
 }
 
 // find finds the commit of a named version: a tag, a version of the workspace, or
@@ -242,4 +259,19 @@ func isCommit(s string) bool {
 		}
 	}
 	return len(s) >= 7 && len(s) <= 40
+}
+
+// beside does something beside what its caller does next, and returns how to wait
+// for it. A panic is an error: nobody could recover from it elsewhere.
+func beside(do func() error) (wait func() error) {
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if value := recover(); value != nil {
+				done <- fmt.Errorf("panic: %v\n%s", value, debug.Stack())
+			}
+		}()
+		done <- do()
+	}()
+	return func() error { return <-done }
 }

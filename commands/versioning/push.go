@@ -19,6 +19,20 @@ type PushRequest struct {
 	Name         string             `json:"name,omitempty"` // "": one is made up
 	Description  document.Localized `json:"description,omitzero"`
 	RepositoryID string             `json:"repositoryId,omitempty"` // "": the native one
+	// Platform says that the platform repository is meant, even where the workspace has
+	// one of its own with that id.
+	Platform bool `json:"platform,omitempty"`
+	// ID is that of the operation, chosen by the caller; "": a new one. Asked for again,
+	// it is the operation that there is.
+	ID string `json:"-"`
+	// Under is the epoch of the lock of a run that it works under; 0: it has a lock of
+	// its own.
+	Under uint64 `json:"-"`
+}
+
+// NewName makes up the name of a version.
+func NewName(ctx context.Context, now time.Time) string {
+	return now.UTC().Format("20060102-150405-") + commands.NewID(ctx, 6)
 }
 
 // ShownVersion is a version as the API shows it.
@@ -52,7 +66,7 @@ func (v *Versioning) DeleteVersion(ctx context.Context, workspaceID, name string
 // Push saves a workspace as a version, to a repository or to the platform's own
 // store.
 func (v *Versioning) Push(ctx context.Context, workspaceID string, in PushRequest) (*operations.Handle, error) {
-	id, known, err := v.Operations.Reserve(ctx, workspaceID)
+	id, known, err := v.Operations.Reserve(ctx, workspaceID, in.ID)
 	if err != nil || known != nil {
 		return known, err
 	}
@@ -61,7 +75,7 @@ func (v *Versioning) Push(ctx context.Context, workspaceID string, in PushReques
 		return nil, err
 	}
 	if in.Name == "" {
-		in.Name = v.Workspaces.Now().UTC().Format("20060102-150405-") + commands.NewID(ctx, 6)
+		in.Name = NewName(ctx, v.Workspaces.Now())
 	}
 	if err := now.State.CheckVersion(in.Name, in.RepositoryID); err != nil {
 		return nil, err
@@ -69,21 +83,33 @@ func (v *Versioning) Push(ctx context.Context, workspaceID string, in PushReques
 	spec := operations.Spec{
 		ID: id, Kind: operation.Push, WorkspaceID: workspaceID, RepositoryID: in.RepositoryID, Reason: workspace.PushInProgress, Request: in, Steps: 1,
 	}
+	if in.Under != 0 {
+		spec.Reason, spec.Under = "", in.Under
+	}
 	if in.RepositoryID == "" {
 		return v.Operations.Start(ctx, spec, func(ctx context.Context, run *operations.Run) (any, error) { return v.pushNative(ctx, run, in) })
 	}
-	repo, err := v.Repositories.Find(ctx, now.State, in.RepositoryID)
+	repo, err := v.meant(ctx, now.State, in)
 	if err == nil {
 		err = repo.CanPush()
 	}
 	if err != nil {
 		return nil, err
 	}
-	spec.Branch, spec.Steps = repo.Branch, 5
+	if spec.Branch, spec.Steps = repo.Branch, 5; repo.Type == repositories.Filesystem {
+		spec.Steps = 3
+	}
 	user := commands.RequestFrom(ctx).Meta.UserID
 	return v.Operations.Start(ctx, spec, func(ctx context.Context, run *operations.Run) (any, error) {
-		p, err := v.newPush(ctx, run, repo, in, user)
+		what, err := v.newSaving(ctx, run, repo, in, user)
 		if err != nil {
+			return nil, err
+		}
+		if repo.Type == repositories.Filesystem {
+			return v.pushFiles(ctx, what, repo)
+		}
+		p := &push{saving: what}
+		if err := p.open(ctx, repo); err != nil {
 			return nil, err
 		}
 		defer p.Close()
@@ -91,52 +117,75 @@ func (v *Versioning) Push(ctx context.Context, workspaceID string, in PushReques
 	})
 }
 
-// push is one push on its way.
-type push struct {
-	*remote
+// meant finds the repository of a push.
+func (v *Versioning) meant(ctx context.Context, s workspace.State, in PushRequest) (repositories.Repository, error) {
+	if in.Platform {
+		return v.Repositories.InPlatform(in.RepositoryID, s.Settings.Slug)
+	}
+	return v.Repositories.Find(ctx, s, in.RepositoryID)
+}
+
+// saving is what a push saves, wherever it goes.
+type saving struct {
 	v       *Versioning
 	op      *operations.Run
 	state   workspace.State
 	sync    workspace.Sync
+	was     *workspace.Left // the directory that the workspace had before it was renamed
 	user    string
 	when    time.Time // of its commits
 	version workspace.Version
 	seq     uint64 // the moment that the content was taken at
 	files   archive.Tree
+}
 
+// push is one push to a git repository on its way.
+type push struct {
+	*remote
+	saving
 	tags  []string // the ids that this push may have put its tag at
 	notes []archive.Item
 }
 
-// newPush takes the content of a workspace as it was when the lock was taken.
-func (v *Versioning) newPush(ctx context.Context, run *operations.Run, repo repositories.Repository, in PushRequest, user string) (*push, error) {
+// newSaving takes a workspace as it was when the lock was taken.
+func (v *Versioning) newSaving(ctx context.Context, run *operations.Run, repo repositories.Repository, in PushRequest, user string) (saving, error) {
 	now, err := v.Workspaces.Get(ctx, run.WorkspaceID())
 	if err == nil {
 		err = now.State.CheckVersion(in.Name, in.RepositoryID) // somebody may have taken it before the lock was ours
 	}
 	if err != nil {
-		return nil, err
+		return saving{}, err
 	}
 	began := v.Workspaces.Now()
-	p := &push{v: v, op: run, state: now.State, user: user, when: second(began), seq: run.LockSeq()}
-	p.sync = now.State.SyncWith(repo.ID, placeOf(repo))
-	revision, err := v.Revisions.Revision(ctx, run.WorkspaceID(), p.seq)
-	if err != nil {
-		return nil, err
-	}
-	p.version = workspace.Version{
+	s := saving{v: v, op: run, user: user, when: second(began), seq: run.LockSeq()}
+	s.meet(now.State, repo)
+	revision, err := v.Revisions.Revision(ctx, run.WorkspaceID(), s.seq)
+	s.version = workspace.Version{
 		Name: in.Name, Description: in.Description, CreatedAt: began, CreatedBy: user,
 		Repository: &workspace.RepositoryRef{ID: repo.ID}, ContentRevision: revision, OperationID: run.ID(),
 	}
-	return p, p.open(ctx, repo)
+	return s, err
+}
+
+// meet takes what is known of a workspace and a repository.
+func (s *saving) meet(state workspace.State, repo repositories.Repository) {
+	s.state, s.sync = state, state.SyncWith(repo.ID, placeOf(repo))
+	if repo.Platform {
+		s.was = state.LeftIn(repo.ID, placeOf(repo))
+	}
+}
+
+// take takes the content.
+func (s *saving) take(ctx context.Context) (err error) {
+	if s.files, err = s.v.ours(ctx, s.state.ID, s.seq, s.sync); err != nil {
+		return err
+	}
+	return s.files.Check(s.v.limits())
 }
 
 // open takes the content and prepares to talk with the repository.
 func (p *push) open(ctx context.Context, repo repositories.Repository) (err error) {
-	if p.files, err = p.v.ours(ctx, p.state.ID, p.seq, p.sync); err != nil {
-		return err
-	}
-	if err := p.files.Check(p.v.limits()); err != nil {
+	if err := p.take(ctx); err != nil {
 		return err
 	}
 	p.remote, err = p.v.connect(repo, p.state.Settings.Slug)
@@ -156,11 +205,7 @@ const tries = 5
 // run goes through the steps until the remote has the version, or refuses it.
 func (p *push) run(ctx context.Context) (any, error) {
 	for try := 1; ; try++ {
-		intent, err := p.prepare(ctx)
-		if err != nil {
-			return nil, err
-		}
-		outcome, err := p.send(ctx, intent)
+		intent, outcome, err := p.attempt(ctx, try > 1)
 		switch {
 		case err != nil:
 			return nil, err
@@ -173,6 +218,30 @@ func (p *push) run(ctx context.Context) (any, error) {
 			return nil, err
 		}
 	}
+}
+
+// attempt prepares and sends. Who has lost a race waits for its turn before it
+// prepares: others on this node who push to the branch would win again.
+func (p *push) attempt(ctx context.Context, lost bool) (intent workspace.Intent, result outcome, err error) {
+	take := p.turn
+	if lost {
+		leave, err := p.turn(ctx)
+		if err != nil {
+			return intent, raced, err
+		}
+		defer leave()
+		take = func(context.Context) (func(), error) { return func() {}, nil }
+	}
+	if intent, err = p.prepare(ctx); err != nil {
+		return intent, raced, err
+	}
+	result, err = p.send(ctx, intent, take)
+	return intent, result, err
+}
+
+// turn waits until nobody else on this node sends to the branch.
+func (p *push) turn(ctx context.Context) (leave func(), err error) {
+	return p.v.sends.Take(ctx, workspace.Place{URL: p.place.URL, Branch: p.place.Branch})
 }
 
 // prepare builds what is to be sent on what the remote has now.

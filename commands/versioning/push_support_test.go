@@ -191,16 +191,30 @@ type frame struct {
 // stream reads the events of an operation until its end.
 func (p *place) stream(id string) (frames []frame) {
 	p.t.Helper()
-	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.base+p.path+"/operations/"+id+"/events", nil)
-	require.NoError(p.t, err)
+	return p.streamed(p.t, http.MethodGet, p.path+"/operations/"+id+"/events", "", "")
+}
+
+// streamed asks for a stream, after an event if one is named, and reads it until its
+// end.
+func (h *house) streamed(t *testing.T, method, path, body, after string) (frames []frame) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, h.base+path, strings.NewReader(body))
+	require.NoError(t, err)
 	r.Header.Set("Authorization", "Bearer u1")
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if after != "" {
+		r.Header.Set("Last-Event-ID", after)
+	}
 	got, err := http.DefaultClient.Do(r)
-	require.NoError(p.t, err)
+	require.NoError(t, err)
 	defer got.Body.Close()
-	require.Equal(p.t, 200, got.StatusCode)
+	require.Equal(t, 200, got.StatusCode)
+	require.Equal(t, "text/event-stream", got.Header.Get("Content-Type"))
 	var f frame
 	lines := bufio.NewScanner(got.Body)
-	lines.Buffer(nil, 1<<20)
+	lines.Buffer(nil, 4<<20)
 	for lines.Scan() {
 		name, value, _ := strings.Cut(lines.Text(), ": ")
 		switch name {
@@ -210,12 +224,12 @@ func (p *place) stream(id string) (frames []frame) {
 			f.event = value
 		case "data":
 			f.data = map[string]any{}
-			require.NoError(p.t, json.Unmarshal([]byte(value), &f.data))
-			require.NotContains(p.t, value, gittest.Password)
+			require.NoError(t, json.Unmarshal([]byte(value), &f.data))
+			require.NotContains(t, value, gittest.Password)
 			frames = append(frames, f)
 		}
 	}
-	require.NoError(p.t, lines.Err())
+	require.NoError(t, lines.Err())
 	return frames
 }
 

@@ -68,7 +68,7 @@ func (v *Versioning) remerge(ctx context.Context, s workspace.State, all sides) 
 
 // Resolve decides a conflict: each of its files gets what files says.
 func (v *Versioning) Resolve(ctx context.Context, workspaceID string, files map[string]Resolution, may content.ImportOptions) (*operations.Handle, error) {
-	id, known, err := v.Operations.Reserve(ctx, workspaceID)
+	id, known, err := v.Operations.Reserve(ctx, workspaceID, "")
 	if err != nil || known != nil {
 		return known, err
 	}

@@ -28,9 +28,9 @@ const (
 
 // send records what is about to be sent, sends it, and finds out what became of it
 // (contract 8.4).
-func (p *push) send(ctx context.Context, intent workspace.Intent) (result outcome, err error) {
+func (p *push) send(ctx context.Context, intent workspace.Intent, turn func(context.Context) (leave func(), err error)) (result outcome, err error) {
 	err = p.op.Step(ctx, operation.PushStep, "Pushing to "+p.target, func(ctx context.Context) error {
-		leave, err := p.v.sends.Take(ctx, workspace.Place{URL: p.place.URL, Branch: p.place.Branch})
+		leave, err := turn(ctx)
 		if err != nil {
 			return err
 		}

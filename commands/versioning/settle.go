@@ -8,6 +8,7 @@ import (
 
 	"svc/commands/archive"
 	"svc/commands/operations"
+	"svc/commands/repositories"
 	"svc/domain/operation"
 	"svc/domain/workspace"
 )
@@ -15,15 +16,23 @@ import (
 // settleEarlier finds out what became of an earlier push to a repository whose
 // answer was lost, and records it when the remote has it. It says whether it did.
 func (v *Versioning) settleEarlier(ctx context.Context, r *remote, s workspace.State, but string) (recorded bool, err error) {
-	intent := s.SyncWith(r.repo.ID, r.place).Intent
+	return v.settleWith(ctx, r.repo, s, but, func(ctx context.Context, intent workspace.Intent) (settled, error) { return v.find(ctx, r, intent) })
+}
+
+// settleWith settles an earlier push by what find finds of it.
+func (v *Versioning) settleWith(
+	ctx context.Context, repo repositories.Repository, s workspace.State, but string, find func(context.Context, workspace.Intent) (settled, error),
+) (recorded bool, err error) {
+	at := placeOf(repo)
+	intent := s.SyncWith(repo.ID, at).Intent
 	if intent == nil || intent.OperationID == but {
 		return false, nil
 	}
-	state, err := v.find(ctx, r, *intent)
+	state, err := find(ctx, *intent)
 	if err != nil || state != stored {
 		return false, err
 	}
-	_, err = v.recordPush(ctx, s.ID, 0, r.repo.ID, r.place, *intent)
+	_, err = v.recordPush(ctx, s.ID, 0, repo.ID, at, *intent)
 	return err == nil, err
 }
 
@@ -34,7 +43,7 @@ func (p *push) settleEarlier(ctx context.Context) error {
 		return err
 	}
 	now, err := p.v.Workspaces.Get(ctx, p.state.ID)
-	p.state, p.sync = now.State, now.State.SyncWith(p.repo.ID, p.place)
+	p.meet(now.State, p.repo)
 	return err
 }
 
@@ -60,7 +69,11 @@ func (v *Versioning) settlePush(ctx context.Context, run *operations.Run, op ope
 	if op.RepositoryID == "" {
 		return nil, operations.ErrInterrupted
 	}
-	repo, err := v.Repositories.Find(ctx, now.State, op.RepositoryID)
+	asked := PushRequest{RepositoryID: op.RepositoryID}
+	if err := json.Unmarshal(op.Request, &asked); err != nil {
+		return nil, err
+	}
+	repo, err := v.meant(ctx, now.State, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +82,17 @@ func (v *Versioning) settlePush(ctx context.Context, run *operations.Run, op ope
 		return nil, operations.ErrInterrupted
 	}
 	intent := *sync.Intent
-	p := &push{
-		v: v, op: run, state: now.State, sync: sync, user: intent.Version.CreatedBy, when: second(intent.Version.CreatedAt),
-		version: intent.Version, seq: intent.Synced,
+	what := saving{v: v, op: run, user: intent.Version.CreatedBy, when: second(intent.Version.CreatedAt), version: intent.Version, seq: intent.Synced}
+	what.meet(now.State, repo)
+	if repo.Type == repositories.Filesystem {
+		p, err := v.newFilePush(ctx, what, repo)
+		if err != nil {
+			return nil, err
+		}
+		defer p.close()
+		return p.goOn(ctx, intent)
 	}
+	p := &push{saving: what}
 	if err := p.open(ctx, repo); err != nil {
 		return nil, err
 	}

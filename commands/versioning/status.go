@@ -63,7 +63,7 @@ func (v *Versioning) Status(ctx context.Context, workspaceID, named, last string
 	if err != nil {
 		return nil, nil, err
 	}
-	list := slices.DeleteFunc(v.Repositories.List(now.State), func(r repositories.Listed) bool { return r.Type != repositories.Git })
+	list := slices.DeleteFunc(v.Repositories.List(now.State), func(r repositories.Listed) bool { return r.Type == repositories.Archive })
 	if named != "" && !slices.ContainsFunc(list, func(r repositories.Listed) bool { return r.ID == named }) {
 		_, err := v.Repositories.Find(ctx, now.State, named)
 		return nil, nil, err
@@ -162,6 +162,9 @@ func (c *comparison) judge(s workspace.State, answer seen) {
 	if !remote {
 		c.status.Behind = 0
 	}
+	if answer.files {
+		c.status.Ahead = differences(c.here, c.then, local)
+	}
 	switch {
 	case s.Conflict != nil && s.Conflict.RepositoryID == c.status.ID:
 		c.status.State = InConflict
@@ -174,6 +177,18 @@ func (c *comparison) judge(s workspace.State, answer seen) {
 	default:
 		c.status.State = Clean
 	}
+}
+
+// differences counts the places that mean something else, if any is to count.
+func differences(a, b meanings, count bool) (n int) {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	for place := range all {
+		if count && a[place] != b[place] {
+			n++
+		}
+	}
+	return n
 }
 
 // drifted lists what differs from what was integrated last.

@@ -24,7 +24,10 @@ func (v *Versioning) keep(ctx context.Context, tree archive.Tree) (string, error
 		return "", err
 	}
 	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed) // somebody waits for it
+	if err != nil {
+		return "", err
+	}
 	if _, err := w.Write(body); err != nil {
 		return "", err
 	}

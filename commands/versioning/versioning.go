@@ -28,6 +28,7 @@ type Versioning struct {
 	Blobs        Blobs
 	People       People
 	Revisions    Revisions
+	Apps         Apps
 	Log          Log
 	Git          func() gitsync.Options      // of the node, as they are now
 	Committer    func() (name, email string) // GIT_COMMITTER_*
@@ -61,4 +62,11 @@ type Revisions interface {
 	// Revision returns the sequence of the last change of a workspace's content at,
 	// or before, a sequence.
 	Revision(ctx context.Context, workspaceID string, seq uint64) (uint64, error)
+}
+
+// Apps tells what workspaces publish. It is filled by the read models.
+type Apps interface {
+	// AppOf returns the slug and the name of the app that a workspace publishes; ""
+	// when it publishes none.
+	AppOf(ctx context.Context, workspaceID string) (slug, name string, err error)
 }

@@ -42,8 +42,18 @@ func (v *Versioning) written(ours, there archive.Tree, held func(place string) b
 // stands for it.
 func (p *push) write(ctx context.Context, b *built) (err error) {
 	put, remove := p.v.written(p.files, b.there.Managed, stillHeld(p.state, p.sync))
-	objects := p.Objects()
-	if b.tree, err = objects.WriteTree(b.from(p.start()), p.repo.Root, put, remove); err != nil {
+	if p.repo.Platform {
+		if put[archive.ImportPath], err = p.importFile(ctx, with(b.there.Managed, put, remove)); err != nil {
+			return err
+		}
+	}
+	objects, from := p.Objects(), b.from(p.start())
+	if len(b.leaves) > 0 {
+		if from, err = objects.WriteTree(from, p.was.Root, nil, b.leaves); err != nil {
+			return err
+		}
+	}
+	if b.tree, err = objects.WriteTree(from, p.repo.Root, put, remove); err != nil {
 		return err
 	}
 	if len(b.parents) == 1 {
@@ -96,17 +106,23 @@ func (p *push) merge(ctx context.Context, b *built) error {
 		return err
 	}
 	p.version.Commit, p.version.Tag = b.intent.Commit, tag
-	b.intent.OperationID, b.intent.Version, b.intent.Changes, b.intent.Synced = p.version.OperationID, p.version, told(changes), p.seq
-	b.intent.Base = workspace.Base{Commit: b.intent.Commit, Files: files, Unmanaged: digest(now.Unmanaged)}
-	b.intent.Held = p.held()
-	b.intent.Moves = p.moves(b.intent.Commit, tag, tagged)
+	base := workspace.Base{Commit: b.intent.Commit, Files: files, Unmanaged: digest(now.Unmanaged)}
+	b.intent = p.intent(base, changes)
+	b.intent.Commit, b.intent.Moves = base.Commit, p.moves(base.Commit, tag, tagged)
 	return nil
 }
 
+// intent is what is recorded before a push does what cannot be taken back.
+func (s *saving) intent(base workspace.Base, changes gitsync.Changes) workspace.Intent {
+	return workspace.Intent{
+		OperationID: s.version.OperationID, Version: s.version, Changes: told(changes), Synced: s.seq, Base: base, Held: s.held(), Left: s.was,
+	}
+}
+
 // held are the places that stay as the remote has them.
-func (p *push) held() (held map[string]uint64) {
-	still := stillHeld(p.state, p.sync)
-	for place, revision := range p.sync.Held {
+func (s *saving) held() (held map[string]uint64) {
+	still := stillHeld(s.state, s.sync)
+	for place, revision := range s.sync.Held {
 		if still(place) {
 			if held == nil {
 				held = map[string]uint64{}

@@ -11,7 +11,7 @@ import (
 )
 
 // Decider is the rule of the operation aggregate.
-var Decider = domain.Decider[State, Command]{Kind: "operation", Version: 1, Decide: decide, Evolve: evolve}
+var Decider = domain.Decider[State, Command]{Kind: "operation", Version: 2, Decide: decide, Evolve: evolve}
 
 // Stream returns the stream of an operation on a workspace.
 func Stream(workspaceID, id string) domain.StreamID { return Decider.Stream(workspaceID, id) }
@@ -100,6 +100,7 @@ type About struct {
 	Steps         int             `json:"steps"` // how many it has, if all goes well
 	CreatedBy     string          `json:"createdBy"`
 	CreatedAt     time.Time       `json:"createdAt"`
+	Under         bool            `json:"under,omitempty"` // it works under the lock of another operation, or there is nothing to lock
 	CorrelationID string          `json:"correlationId,omitempty"`
 }
 
@@ -114,6 +115,7 @@ type State struct {
 	CancelRequested bool            `json:"cancelRequested,omitempty"`
 	Resumed         int             `json:"resumed"`
 	EndedAt         *time.Time      `json:"endedAt,omitempty"`
+	Bulk            *Bulk           `json:"bulk,omitempty"` // nil: it is about one workspace, or has no plan yet
 }
 
 // Command is what can be asked of an operation.
@@ -178,9 +180,16 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 			return nil, alreadyEnded(s)
 		}
 		return []domain.Event{Resumed{ID: s.ID, Epoch: c.Epoch}}, nil
+	case Plan:
+		return plan(s, c)
+	case Finish:
+		return finish(s, c)
 	case End:
 		if err := s.heldBy(c.Epoch); err != nil {
 			return nil, err
+		}
+		if s.Bulk != nil && c.Failure == nil {
+			return completed(s, c)
 		}
 		return []domain.Event{Ended{ID: s.ID, Kind: s.Kind, Status: c.Status, Result: c.Result, Apart: c.Apart, Failure: c.Failure, EndedAt: c.Now}}, nil
 	default:
@@ -214,7 +223,12 @@ func evolve(s State, ev domain.Event) State {
 	case Resumed:
 		s.Epoch, s.Resumed = e.Epoch, s.Resumed+1
 	case Ended:
-		s.Status, s.Result, s.Apart, s.Failure, s.EndedAt = e.Status, e.Result, e.Apart, e.Failure, &e.EndedAt
+		s.Status, s.Apart, s.Failure, s.EndedAt = e.Status, e.Apart, e.Failure, &e.EndedAt
+		if e.Result != nil {
+			s.Result = e.Result
+		}
+	default:
+		return s.bulk(ev)
 	}
 	return s
 }
@@ -230,10 +244,24 @@ func stepped(steps []Step, p Progress) []Step {
 	return append(steps, now)
 }
 
+// Progress tells how many of its workspaces an operation is done with, of how many.
+func (s State) Progress() (current, total int) {
+	if s.Bulk != nil {
+		return len(s.Bulk.Done), len(s.Bulk.Runs())
+	}
+	if s.Status == Succeeded {
+		current = 1
+	}
+	return current, 1
+}
+
 // Percentage tells how much of the operation is done.
 func (s State) Percentage() int {
 	if s.Status == Succeeded {
 		return 100
+	}
+	if current, total := s.Progress(); s.Bulk != nil && total > 0 {
+		return 100 * current / total
 	}
 	done := 0
 	for _, step := range s.Done {

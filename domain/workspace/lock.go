@@ -44,6 +44,12 @@ func (l *Lock) letsContentThrough() bool {
 	return l.Operation != nil && (l.Reason == PushInProgress || l.Reason == BulkPushInProgress)
 }
 
+// ofRun reports whether the lock is that of a bulk run: what it does to the
+// workspace itself does not end it.
+func (l *Lock) ofRun() bool {
+	return l.Operation != nil && (l.Reason == BulkImportInProgress || l.Reason == BulkPushInProgress)
+}
+
 // Refusal is the answer to whoever comes while the lock holds.
 func (l *Lock) Refusal() error {
 	e := domain.Refuse(domain.CodeLocked, "the workspace is locked (%s): wait until it is free, or let somebody who manages its security unlock it", l.Reason).
@@ -92,6 +98,13 @@ type (
 		Now         time.Time
 		Timeout     time.Duration
 	}
+	// Renew lets the operation that holds the lock at Epoch hold it longer. While more
+	// than half of its time is left nothing happens.
+	Renew struct {
+		Epoch   uint64
+		Now     time.Time
+		Timeout time.Duration
+	}
 	// Release unlocks the workspace after the operation that holds it at Epoch. A
 	// conflict that it went on with, and did not resolve, holds the lock again.
 	Release struct {
@@ -106,6 +119,7 @@ type (
 
 func (TakeLock) workspaceCommand() {}
 func (TakeOver) workspaceCommand() {}
+func (Renew) workspaceCommand()    {}
 func (Release) workspaceCommand()  {}
 func (Clear) workspaceCommand()    {}
 func (Expire) workspaceCommand()   {}
@@ -179,6 +193,19 @@ func takeOver(s State, c TakeOver) ([]domain.Event, error) {
 	until := c.Now.Add(c.Timeout)
 	return []domain.Event{Locked{
 		Reason: s.Lock.Reason, Epoch: s.Epoch + 1, LockedBy: s.Lock.LockedBy, LockedAt: c.Now, Operation: s.Lock.Operation, ExpiresAt: &until,
+	}}, nil
+}
+
+func renew(s State, c Renew) ([]domain.Event, error) {
+	if err := s.heldAt(c.Epoch); err != nil {
+		return nil, err
+	}
+	until := c.Now.Add(c.Timeout)
+	if s.Lock.ExpiresAt == nil || s.Lock.ExpiresAt.Sub(c.Now) > c.Timeout/2 {
+		return nil, nil
+	}
+	return []domain.Event{Locked{
+		Reason: s.Lock.Reason, Epoch: s.Lock.Epoch, LockedBy: s.Lock.LockedBy, LockedAt: s.Lock.LockedAt, Operation: s.Lock.Operation, ExpiresAt: &until,
 	}}, nil
 }
 

@@ -200,7 +200,7 @@ func replace(s State, c Replace) ([]domain.Event, error) {
 // resolved is how the lock of an import that ends well goes.
 func (s State) resolved(epoch uint64) []domain.Event {
 	switch {
-	case epoch == 0:
+	case epoch == 0 || s.Lock.ofRun():
 		return nil
 	case s.Conflict != nil:
 		return []domain.Event{s.unlock("resolved")}

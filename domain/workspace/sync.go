@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"maps"
+	"path"
 	"slices"
 	"time"
 
@@ -76,6 +77,30 @@ type Intent struct {
 	Synced      uint64            `json:"synced"` // the sequence that the content was taken at
 	Base        Base              `json:"base"`
 	Held        map[string]uint64 `json:"held,omitempty"`
+	Left        *Left             `json:"left,omitempty"` // what the push takes away elsewhere
+}
+
+// Left is the directory that a workspace had in a repository before it was
+// renamed. The push that writes the new one takes it away.
+type Left struct {
+	Root  string `json:"root"`
+	Files string `json:"files"` // blob of what was integrated there
+}
+
+// LeftIn returns the directory that the workspace had in a repository before its
+// place there was at; nil when there is none beside that.
+func (s State) LeftIn(repositoryID string, at Place) *Left {
+	known := s.Sync[repositoryID]
+	if known.URL != at.URL || known.Branch != at.Branch {
+		return nil
+	}
+	if known.Intent != nil && known.Intent.Left != nil && known.Intent.Left.Root != at.Root {
+		return known.Intent.Left // it was about to be taken away
+	}
+	if known.Base == nil || known.Root == at.Root || path.Dir(known.Root) != path.Dir(at.Root) {
+		return nil
+	}
+	return &Left{Root: known.Root, Files: known.Base.Files}
 }
 
 // Integration is what a pull says about its repository.

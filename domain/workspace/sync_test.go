@@ -132,3 +132,37 @@ func TestNamesOfVersions(t *testing.T) {
 		require.Equal(t, domain.CodeValidation, domain.CodeOf(workspace.CheckVersionName(bad)), bad)
 	}
 }
+
+// A workspace that was renamed has a directory beside its new one, until a push has
+// taken it away.
+func TestARenamedWorkspaceHasLeftADirectory(t *testing.T) {
+	t.Parallel()
+	at := func(root string) workspace.Place {
+		return workspace.Place{URL: origin.URL, Branch: "main", Root: root}
+	}
+	left := &workspace.Left{Root: "envs/old", Files: "f"}
+	base := workspace.Sync{Place: at("envs/old"), Base: &workspace.Base{Commit: "c", Files: "f"}}
+	about := workspace.Sync{Place: at("envs/new"), Intent: &workspace.Intent{Left: left}}
+	for name, tt := range map[string]struct {
+		known workspace.Sync
+		at    workspace.Place
+		left  *workspace.Left
+	}{
+		"it was renamed":                {base, at("envs/new"), left},
+		"it is where it was":            {base, at("envs/old"), nil},
+		"nothing was ever there":        {workspace.Sync{Place: at("envs/old")}, at("envs/new"), nil},
+		"the administrator moved all":   {base, at("other/new"), nil},
+		"it is another repository":      {base, workspace.Place{URL: "https://other", Branch: "main", Root: "envs/new"}, nil},
+		"it is another branch":          {base, workspace.Place{URL: origin.URL, Branch: "next", Root: "envs/new"}, nil},
+		"a push was about to":           {about, at("envs/new"), left},
+		"and it was renamed again":      {about, at("envs/newer"), left},
+		"and then back to where it was": {about, at("envs/old"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := workspace.State{Sync: map[string]workspace.Sync{"main": tt.known}}
+			require.Equal(t, tt.left, s.LeftIn("main", tt.at))
+			require.Nil(t, s.LeftIn("unknown", tt.at))
+		})
+	}
+}

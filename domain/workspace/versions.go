@@ -130,7 +130,7 @@ func push(s State, c Push) ([]domain.Event, error) {
 		if err := s.heldAt(c.Epoch); err != nil {
 			return nil, err
 		}
-		return []domain.Event{Published{Version: c.Version, Changes: c.Changes}, s.unlock("completed")}, nil
+		return append([]domain.Event{Published{Version: c.Version, Changes: c.Changes}}, s.resolved(c.Epoch)...), nil
 	}
 	if s.Versions[c.Intent.Version.Name].OperationID == c.Intent.OperationID {
 		return nil, nil // it was recorded already
@@ -142,7 +142,7 @@ func push(s State, c Push) ([]domain.Event, error) {
 	if s.heldAt(c.Epoch) != nil {
 		return []domain.Event{done}, nil
 	}
-	return []domain.Event{done, s.unlock("completed")}, nil
+	return append([]domain.Event{done}, s.resolved(c.Epoch)...), nil
 }
 
 func deleteVersion(s State, c DeleteVersion) ([]domain.Event, error) {

@@ -60,8 +60,9 @@ type (
 		Security *SecurityChange // nil: that of a new workspace
 		Entries  []Entry
 		Stage    string
-		From     *Named  // the workspace it is a copy of
-		Import   *Import // what an import that makes it tells
+		From     *Named       // the workspace it is a copy of
+		Import   *Import      // what an import that makes it tells
+		Sync     *Integration // what it says about its repository
 	}
 	// Update replaces the settings that Patch names; null removes one. Credentials,
 	// when the patch has repositories, are theirs.
@@ -127,6 +128,8 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 		return expire(s, c)
 	case TakeOver:
 		return takeOver(s, c)
+	case Renew:
+		return renew(s, c)
 	case Mark:
 		return mark(s, c)
 	case Intend:
@@ -185,7 +188,7 @@ func create(s State, c Create) ([]domain.Event, error) {
 	}
 	if c.Import != nil {
 		c.Import.Workspace = Named{ID: c.ID, Slug: c.Settings.Slug, Name: c.Settings.Name}
-		events = append(events, Imported{Import: *c.Import})
+		events = append(events, Imported{Import: *c.Import, Sync: c.Sync})
 	}
 	return events, nil
 }

@@ -9,6 +9,7 @@ import (
 	"svc/commands"
 	"svc/commands/accounts"
 	"svc/commands/apps"
+	"svc/commands/bulk"
 	"svc/commands/content"
 	"svc/commands/repositories"
 	"svc/commands/sessions"
@@ -52,6 +53,7 @@ type Deps struct {
 	Content    *content.Content
 	Library    content.Library // documents of workspaces, at any time
 	Versioning *versioning.Versioning
+	Bulk       *bulk.Runs
 	Vault      Vault
 	Apps       Apps        // published workspaces
 	Shelf      *apps.Shelf // what they consist of
@@ -147,6 +149,8 @@ type SigningKeys interface {
 type ReadModel interface {
 	// View calls fn with a reader of one moment.
 	View(fn func(projections.Reader) error) error
+	// Moment tells whether what was viewed before is what would be viewed now.
+	Moment() projections.Moment
 	// Reach waits until the read model has everything up to pos.
 	Reach(ctx context.Context, pos domain.Position) error
 }

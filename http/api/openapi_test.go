@@ -50,7 +50,7 @@ func tableOperations(routes []gateway.Route) []operation {
 
 // documentOperations are those that the document describes.
 func documentOperations(t *testing.T) []operation {
-	doc, err := apitest.Load(api.OpenAPI())
+	doc, err := apitest.Document()
 	require.NoError(t, err)
 	var ops []operation
 	for path, item := range doc.Paths.Map() {
@@ -68,13 +68,19 @@ func documentOperations(t *testing.T) []operation {
 	return ops
 }
 
+func TestTheDocumentKeepsTheRulesOfOpenAPI(t *testing.T) {
+	doc, err := apitest.Document()
+	require.NoError(t, err)
+	require.NoError(t, doc.Validate(t.Context()))
+}
+
 func TestTheDocumentAndTheTableAreOneAndTheSame(t *testing.T) {
 	routes := api.Routes(api.Deps{Metrics: http.NotFoundHandler()})
 	require.ElementsMatch(t, tableOperations(routes), documentOperations(t))
 }
 
 func TestEveryOperationSaysWhoItIs(t *testing.T) {
-	doc, err := apitest.Load(api.OpenAPI())
+	doc, err := apitest.Document()
 	require.NoError(t, err)
 	ids := map[string]bool{}
 	for path, item := range doc.Paths.Map() {

@@ -190,11 +190,10 @@ func showOperation(op operation.State) shownOperation {
 	shown := shownOperation{
 		ID: op.ID, Kind: op.Kind, WorkspaceID: op.WorkspaceID, RepositoryID: op.RepositoryID, Branch: op.Branch, Status: op.Status, Epoch: op.Epoch,
 		CreatedBy: op.CreatedBy, CreatedAt: at, StartedAt: at, CorrelationID: op.CorrelationID, Resumed: op.Resumed, CancelRequested: op.CancelRequested,
-		Request: op.Request, Result: op.Result, Error: op.Failure, Steps: []shownStep{}, Progress: shownProgress{Total: 1, Percentage: op.Percentage()},
+		Request: op.Request, Result: op.Result, Error: op.Failure, Steps: []shownStep{},
 	}
-	if op.Status == operation.Succeeded {
-		shown.Progress.Current = 1
-	}
+	shown.Progress.Current, shown.Progress.Total = op.Progress()
+	shown.Progress.Percentage = op.Percentage()
 	if op.EndedAt != nil {
 		end := op.EndedAt.UTC().Format(domain.Timestamp)
 		shown.EndedAt = &end

@@ -33,6 +33,9 @@ func streamOperation(d Deps) gateway.HandlerFunc {
 		}
 		return gateway.Stream{Serve: func(w http.ResponseWriter, r *http.Request) (any, error) {
 			f := &frames{w: w, flush: http.NewResponseController(w).Flush, after: after}
+			if op.Kind == operation.BulkImport || op.Kind == operation.BulkPush {
+				f.only = bulkEvent
+			}
 			return nil, f.follow(r, d, operation.Stream(op.WorkspaceID, op.ID))
 		}}, nil
 	}
@@ -58,6 +61,37 @@ type frames struct {
 	after uint64 // the reader has what was recorded up to there
 	read  uint64 // what was recorded up to there was looked at
 	ended bool
+
+	revision func(workspaceID string, seq uint64) (uint64, error)
+
+	only func(domain.Event) bool // what is told; nil: everything
+	last json.RawMessage         // of what was told
+}
+
+// begin is follow for who has just started a run: one that is refused before it has
+// a plan is refused here too.
+func (f *frames) begin(r *http.Request, d Deps, id domain.StreamID) error {
+	poll := time.NewTicker(operationPoll)
+	defer poll.Stop()
+	for {
+		events, err := d.Operations.Events.Load(r.Context(), id, 0)
+		if err != nil {
+			return err
+		}
+		for _, ev := range events {
+			if end, ok := ev.Data.(operation.Ended); ok && end.Failure != nil {
+				return end.Failure.Error()
+			}
+			if f.only(ev.Data) {
+				return f.follow(r, d, id)
+			}
+		}
+		select {
+		case <-r.Context().Done():
+			return context.Cause(r.Context())
+		case <-poll.C:
+		}
+	}
 }
 
 // follow tells what was recorded of an operation, and what is, until it has ended
@@ -68,6 +102,7 @@ func (f *frames) follow(r *http.Request, d Deps, id domain.StreamID) error {
 	if err != nil {
 		return err
 	}
+	f.revision = d.revisionAt(r.Context())
 	f.w.Header().Set("Content-Type", "text/event-stream")
 	f.w.Header().Set("Cache-Control", "no-store")
 	f.w.Header().Set("X-Accel-Buffering", "no")
@@ -129,26 +164,23 @@ func (f *frames) tell(events []domain.Recorded) error {
 		if _, last := ev.Data.(operation.Ended); last {
 			f.ended = true
 		}
-		if ev.Seq <= f.after {
+		if ev.Seq <= f.after || f.only != nil && !f.only(ev.Data) {
 			continue
 		}
-		payload, err := json.Marshal(payloadOf(ev.Data))
+		shown, err := domain.PayloadOf(ev, f.revision)
 		if err != nil {
 			return err
 		}
+		payload, err := json.Marshal(shown)
+		if err != nil {
+			return err
+		}
+		f.last = payload
 		if err := f.write("id: %s\nevent: %s\ndata: %s\n\n", domain.At(domain.State, ev.Seq).Token(), ev.Data.EventType(), payload); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// payloadOf is what the catalogue shows of an event.
-func payloadOf(ev domain.Event) any {
-	if shown, ok := ev.(domain.Shown); ok {
-		return shown.Payload()
-	}
-	return ev
 }
 
 func (f *frames) write(format string, args ...any) error {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"svc/commands/operations"
+	"svc/domain"
 	"svc/domain/operation"
 	"svc/http/gateway"
 )
@@ -65,6 +66,19 @@ func (d Deps) answerLong(r *http.Request, h *operations.Handle, answer func(oper
 		return withOperation(h, full), nil
 	}
 	return withOperation(h, gateway.OK(body)), nil
+}
+
+// answerBulk answers with the end of a run, or tells of it as it goes.
+func (d Deps) answerBulk(r *http.Request, h *operations.Handle, sse bool) (any, error) {
+	if !sse {
+		return d.answerLong(r, h, itsResult)
+	}
+	return gateway.Stream{Serve: func(w http.ResponseWriter, r *http.Request) (any, error) {
+		w.Header().Set(operationHeader, h.ID())
+		f := &frames{w: w, flush: http.NewResponseController(w).Flush, only: bulkEvent}
+		err := f.begin(r, d, operation.Stream(domain.Platform, h.ID()))
+		return f.last, err
+	}}, nil
 }
 
 func withOperation(h *operations.Handle, a *gateway.Answer) *gateway.Answer {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -52,40 +53,59 @@ func listVersions(d Deps) gateway.HandlerFunc {
 	}
 }
 
+// pushBody is the body of a push.
+type pushBody struct {
+	Name        string             `json:"name"`
+	Description document.Localized `json:"description"`
+	Repository  repositoryField    `json:"repository"`
+	CreatedAt   any                `json:"createdAt"` // of exports; the platform knows better
+}
+
+func (b pushBody) check() error {
+	if utf8.RuneCountInString(strings.Join(b.Description.Texts(), "")) > maxDescription {
+		return domain.Invalid(domain.FieldError{Field: "description", Message: "must be at most 10000 characters in all languages together"})
+	}
+	return nil
+}
+
 // pushWorkspace handles POST /v2/workspaces/{workspaceId}/versions, and /push.
 func pushWorkspace(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
 		if _, err := longWait(r); err != nil {
 			return nil, err
 		}
-		var in struct {
-			Name        string             `json:"name"`
-			Description document.Localized `json:"description"`
-			Repository  repositoryField    `json:"repository"`
-			CreatedAt   any                `json:"createdAt"` // of exports; the platform knows better
+		if workspaceID(r) == domain.Platform {
+			return d.pushPlatform(r)
 		}
+		var in pushBody
 		if err := gateway.Decode(r, &in); err != nil {
 			return nil, err
 		}
-		if utf8.RuneCountInString(strings.Join(in.Description.Texts(), "")) > maxDescription {
-			return nil, domain.Invalid(domain.FieldError{Field: "description", Message: "must be at most 10000 characters in all languages together"})
-		}
-		started, err := d.Versioning.Push(r.Context(), workspaceID(r), versioning.PushRequest{Name: in.Name, Description: in.Description, RepositoryID: in.Repository.id})
-		if err != nil {
+		if err := in.check(); err != nil {
 			return nil, err
 		}
-		return d.answerLong(r, started, func(end operation.State) (any, error) {
-			var version struct {
-				Name string `json:"name"`
-			}
-			if err := json.Unmarshal(end.Result, &version); err != nil {
-				return nil, err
-			}
-			base, _ := strings.CutSuffix(strings.TrimRight(r.URL.Path, "/"), "/push")
-			base, _ = strings.CutSuffix(base, "/versions")
-			return gateway.Created(end.Result, base+"/versions/"+version.Name), nil
-		})
+		return d.push(r, in, nil)
 	}
+}
+
+// push saves one workspace. more is what has to be said besides.
+func (d Deps) push(r *http.Request, in pushBody, more []archive.Item) (any, error) {
+	started, err := d.Versioning.Push(r.Context(), workspaceID(r), versioning.PushRequest{Name: in.Name, Description: in.Description, RepositoryID: in.Repository.id})
+	if err != nil {
+		return nil, err
+	}
+	return d.answerLong(r, started, func(end operation.State) (any, error) {
+		var version struct {
+			Name string `json:"name"`
+		}
+		if err := json.Unmarshal(end.Result, &version); err != nil {
+			return nil, err
+		}
+		result, err := warned(end.Result, more)
+		base, _ := strings.CutSuffix(strings.TrimRight(r.URL.Path, "/"), "/push")
+		base, _ = strings.CutSuffix(base, "/versions")
+		return gateway.Created(result, base+"/versions/"+version.Name), err
+	})
 }
 
 // deleteVersion handles DELETE /v2/workspaces/{workspaceId}/versions/{name}.
@@ -121,6 +141,9 @@ func pullVersion(d Deps) gateway.HandlerFunc {
 		if _, err := longWait(r); err != nil {
 			return nil, err
 		}
+		if workspaceID(r) == domain.Platform {
+			return d.pullPlatform(r)
+		}
 		var in pullBody
 		if err := gateway.Decode(r, &in); err != nil {
 			return nil, err
@@ -130,29 +153,42 @@ func pullVersion(d Deps) gateway.HandlerFunc {
 		if err := q.Err(); err != nil {
 			return nil, err
 		}
-		request := versioning.PullRequest{Version: gateway.Var(r, "name"), RepositoryID: in.Repository.id, Discard: in.Discard, Strict: in.Strict}
-		switch {
-		case request.Version != "" && in.Version != nil && *in.Version != request.Version:
-			return nil, refuseField("version", "the path names another version")
-		case request.Version == "" && in.Version != nil:
-			request.Version = *in.Version
-		}
-		if request.Version == "" {
-			request.Version = versioning.Latest
-		}
-		if len(request.Version) > maxVersion {
-			return nil, workspace.NoVersion(request.Version[:maxVersion] + "…")
-		}
-		may := withRights(d, r, content.ImportOptions{}, workspaceID(r), gateway.GrantFrom(r.Context()).Rights)
-		if dry {
-			return d.planned(r, request, may)
-		}
-		started, err := d.Versioning.Pull(r.Context(), workspaceID(r), request, may)
-		if err != nil {
-			return nil, err
-		}
-		return d.answerLong(r, started, itsResult)
+		return d.pull(r, in, dry, nil)
 	}
+}
+
+// pull brings one workspace, or finds out what that would do. more is what has to be
+// said besides.
+func (d Deps) pull(r *http.Request, in pullBody, dry bool, more []archive.Item) (any, error) {
+	version, err := versionAsked(r, in)
+	if err != nil {
+		return nil, err
+	}
+	request := versioning.PullRequest{Version: version, RepositoryID: in.Repository.id, Discard: in.Discard, Strict: in.Strict}
+	may := withRights(d, gateway.CallerFrom(r.Context()), content.ImportOptions{}, workspaceID(r), gateway.GrantFrom(r.Context()).Rights)
+	if dry {
+		return d.planned(r, request, may)
+	}
+	started, err := d.Versioning.Pull(r.Context(), workspaceID(r), request, may)
+	if err != nil {
+		return nil, err
+	}
+	return d.answerLong(r, started, func(end operation.State) (any, error) { return warned(end.Result, more) })
+}
+
+// versionAsked is the version that a pull is about: the path or the body names it.
+func versionAsked(r *http.Request, in pullBody) (string, error) {
+	version := gateway.Var(r, "name")
+	switch {
+	case version != "" && in.Version != nil && *in.Version != version:
+		return "", refuseField("version", "the path names another version")
+	case version == "" && in.Version != nil:
+		version = *in.Version
+	}
+	if len(version) > maxVersion {
+		return "", workspace.NoVersion(version[:maxVersion] + "…")
+	}
+	return cmp.Or(version, versioning.Latest), nil
 }
 
 // planned is what a pull would do. Of documents that the caller may not read it does

@@ -1,0 +1,88 @@
+package node_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Row 66 of the versioning contract's conformance list, and who may start runs at all.
+func TestBulkRunsTakeRights(t *testing.T) {
+	dir := t.TempDir()
+	p := newPast(t, "WORKSPACES_STORAGE_GIT_PLATFORM_disk_TYPE=filesystem", "WORKSPACES_STORAGE_GIT_PLATFORM_disk_DIRPATH="+dir, "WORKSPACE_GROUPS=base=web")
+	put := func(slug, event string) {
+		t.Helper()
+		for name, text := range map[string]string{
+			"index.yml": "name: " + slug + "\nlabels:\n  - web\n", "automations/charge.yml": fmt.Sprintf("slug: charge\nname: charge\ndo:\n  - emit:\n      event: %s\n", event),
+			"security.yml": "authorizations:\n  roles:\n    editor: {}\n    thief: {}\n  rules: []\n", ".import.yml": "version:\n  name: " + event + "\ngroups:\n  - base\n",
+		} {
+			path := filepath.Join(dir, slug, name)
+			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		}
+	}
+	put("shop", "v1")
+	put("fresh", "v1")
+	const path, all = "/v2/workspaces/platform/versions/latest/pull", `{"repository":"disk"}`
+	ask := func(status int, who http.Header, path, body string) map[string]any {
+		t.Helper()
+		got := p.call(t, "POST", path, who, body)
+		require.Equal(t, status, got.StatusCode, "%s", got.body)
+		return got.json(t)
+	}
+
+	t.Log("who cannot change the platform workspace starts nothing")
+	for _, body := range []string{all, `{"groups":["base"],"dryRun":true}`} {
+		ask(403, p.owner, path, body)
+		ask(403, p.owner, "/v2/workspaces/platform/versions", body)
+		ask(401, nil, path, body)
+	}
+	stranger := "stranger@example.org"
+	p.must(t, "POST", "/v2/signup", nil, fmt.Sprintf(`{"email":%q,"password":"long enough","firstName":"F","lastName":"L"}`, stranger))
+	for _, email := range []string{stranger, "editor@example.org", "owner@example.org"} {
+		p.must(t, "POST", "/v2/workspaces/platform/permissions", p.super, fmt.Sprintf(`{"target":{"email":%q},"permissions":{"role":"owner"}}`, email))
+	}
+
+	t.Log("who may not change one of the targets changes none")
+	who := bearer(p.login(t, stranger, "long enough")["token"].(string))
+	for _, body := range []string{all, `{"repository":"disk","dryRun":true}`} {
+		denied := ask(403, who, path, body)
+		require.Equal(t, "workspace_access_denied", denied["error"])
+		require.Equal(t, []any{"shop"}, denied["details"].(map[string]any)["slugs"])
+	}
+	require.Empty(t, p.slugs("fresh"))
+
+	t.Log("an editor's import leaves the security document as it is")
+	before := p.shown("/security")
+	done := ask(200, p.editor, path, all)
+	require.Equal(t, []any{1.0, 1.0, 0.0}, []any{done["created"], done["updated"], done["errorsCount"]}, "%v", done)
+	require.Equal(t, "security_excluded", done["warnings"].([]any)[0].(map[string]any)["err"])
+	require.Equal(t, before, p.shown("/security"))
+	require.Len(t, p.slugs("fresh"), 1, "what is made belongs to who made it")
+	require.Equal(t, 403, p.get(t, "/v2/workspaces/"+p.slugs("fresh")[0], p.owner).StatusCode)
+
+	put("shop", "v2")
+	require.Equal(t, 1.0, ask(200, p.super, path, `{"groups":["base"],"repository":"disk","forceReimport":true}`)["updated"].(float64)-1)
+	require.Contains(t, p.shown("/security")["authorizations"].(map[string]any)["roles"], "thief")
+
+	t.Log("a push takes the right to change the platform workspace, and no other")
+	pushed := ask(200, who, "/v2/workspaces/platform/versions", `{"groups":["base"],"force":true,"name":"v3"}`)
+	require.Equal(t, 2.0, pushed["pushed"])
+	key := p.must(t, "POST", "/v2/workspaces/platform/security/apikeys", p.super, `{"name":"k","rules":[{"action":"update","subject":"workspaces"}]}`)["apiKey"].(string)
+	byKey := http.Header{"X-Svc-Api-Key": {key}}
+	ask(403, byKey, path, all)
+}
+
+// slugs returns the ids of the workspaces with a slug that the editor sees.
+func (p *past) slugs(slug string) (ids []string) {
+	p.t.Helper()
+	entries, _ := p.list("/v2/workspaces?slug="+slug, p.editor)
+	for _, e := range entries {
+		ids = append(ids, e["id"].(string))
+	}
+	return ids
+}

@@ -1,0 +1,195 @@
+package bulk
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"svc/commands/operations"
+	"svc/commands/repositories"
+	"svc/commands/versioning"
+	"svc/domain"
+	"svc/domain/document"
+	"svc/domain/operation"
+	"svc/domain/workspace"
+)
+
+// PushRequest is what is asked of a push.
+type PushRequest struct {
+	RepositoryID string             `json:"repositoryId"` // "": the first that can be pushed to
+	Groups       []string           `json:"groups"`
+	Name         string             `json:"name"` // of the version; "": one is made up
+	Description  document.Localized `json:"description,omitzero"`
+	Force        bool               `json:"force,omitempty"`
+}
+
+// Push saves the workspaces of some groups, in the background.
+func (r *Runs) Push(ctx context.Context, in PushRequest) (*operations.Handle, error) {
+	id, known, err := r.Operations.Reserve(ctx, domain.Platform, "")
+	if err != nil || known != nil {
+		return known, err
+	}
+	in, repo, err := r.checked(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	spec := operations.Spec{
+		ID: id, Kind: operation.BulkPush, WorkspaceID: domain.Platform, RepositoryID: repo.ID, Branch: repo.Branch, Reason: workspace.BulkPushInProgress, Request: in,
+	}
+	return r.Operations.Start(ctx, spec, func(ctx context.Context, run *operations.Run) (any, error) {
+		return nil, r.pushAll(ctx, run, in, nil)
+	})
+}
+
+// PlanPush finds out what a push would do: which workspaces are pushed, and why the
+// others are not.
+func (r *Runs) PlanPush(ctx context.Context, in PushRequest) (PushPlan, error) {
+	in, _, err := r.checked(ctx, in)
+	if err != nil {
+		return PushPlan{}, err
+	}
+	bulk, err := r.sorted(ctx, in)
+	return PushPlan{DryRun: true, RepositoryID: in.RepositoryID, Groups: in.Groups, Name: in.Name, Workspaces: bulk.Sorted()}, err
+}
+
+// PushPlan is what a push would do.
+type PushPlan struct {
+	DryRun       bool                    `json:"dryRun"`
+	RepositoryID string                  `json:"repositoryId"`
+	Groups       []string                `json:"groups"`
+	Name         string                  `json:"name"`
+	Workspaces   []operation.Categorised `json:"workspaces"`
+}
+
+// checked completes a request, and refuses groups and repositories that there are
+// not.
+func (r *Runs) checked(ctx context.Context, in PushRequest) (PushRequest, repositories.Repository, error) {
+	known := r.groups()
+	unknown := []string{}
+	for _, group := range in.Groups {
+		if _, ok := known[group]; !ok {
+			unknown = append(unknown, group)
+		}
+	}
+	if len(unknown) > 0 {
+		available := slices.Sorted(maps.Keys(known))
+		return in, repositories.Repository{}, domain.Refuse(domain.CodeValidation, "there is no group %s; there are: %s", strings.Join(unknown, ", "), strings.Join(available, ", ")).
+			Reason("unknown_group").With("groups", unknown).With("availableGroups", append([]string{}, available...))
+	}
+	repo, err := r.platform(in.RepositoryID, repositories.Repository.CanPush)
+	if err != nil {
+		return in, repo, err
+	}
+	if in.RepositoryID = repo.ID; in.Name == "" {
+		in.Name = versioning.NewName(ctx, r.Workspaces.Now())
+	}
+	return in, repo, workspace.CheckVersionName(in.Name)
+}
+
+func (r *Runs) groups() map[string][]string {
+	if r.Repositories.Groups == nil {
+		return nil
+	}
+	return r.Repositories.Groups()
+}
+
+// sorted finds the workspaces of the groups, and what is to be done about each.
+func (r *Runs) sorted(ctx context.Context, in PushRequest) (operation.Bulk, error) {
+	var labels []string
+	for _, group := range in.Groups {
+		labels = append(labels, r.groups()[group]...)
+	}
+	list, err := r.Known.Labelled(ctx, labels)
+	if err == nil && len(list) > r.Limit() {
+		err = domain.Refuse(domain.CodeValidation, "%d workspaces are more than one run may have", len(list)).Reason("limit_exceeded").
+			With("limit", "workspaces").With("value", r.Limit())
+	}
+	bulk := operation.Bulk{Groups: in.Groups, Version: in.Name}
+	for _, w := range list {
+		bulk.Planned = append(bulk.Planned, operation.Planned{Slug: w.Slug, WorkspaceID: w.ID, Name: w.Name, Status: category(w, in.Force)})
+	}
+	return bulk, err
+}
+
+// category is what is to be done about a workspace.
+func category(w Workspace, force bool) string {
+	switch {
+	case w.Lock == workspace.MergeConflict:
+		return operation.InConflict
+	case w.Lock != "" && w.ID != domain.Platform: // that is the lock of the run itself
+		return operation.InProgress
+	case w.Dirty || force:
+		return operation.Candidate
+	}
+	return operation.AlreadyPushed
+}
+
+// resumePush goes on with a push whose runner is gone.
+func (r *Runs) resumePush(ctx context.Context, run *operations.Run, op operation.State) (any, error) {
+	var in PushRequest
+	if err := json.Unmarshal(op.Request, &in); err != nil {
+		return nil, err
+	}
+	return nil, r.pushAll(heeding(ctx, op), run, in, op.Bulk)
+}
+
+// pushAll pushes what is planned, or what is left of it.
+func (r *Runs) pushAll(ctx context.Context, run *operations.Run, in PushRequest, planned *operation.Bulk) error {
+	p := &pushing{running: running{Runs: r, op: run}, in: in}
+	if planned == nil {
+		alive, stop := uncancelled(ctx)
+		defer stop()
+		bulk, err := r.sorted(alive, in)
+		if err == nil {
+			err = run.Tell(alive, operation.Plan{Epoch: run.Epoch(), Bulk: bulk})
+		}
+		if err != nil {
+			return err
+		}
+		planned = &bulk
+	}
+	p.bulk = *planned
+	return p.each(ctx, operation.Faulty, p.one)
+}
+
+// pushing is a push on its way.
+type pushing struct {
+	running
+	in PushRequest
+}
+
+// one pushes one workspace.
+func (p *pushing) one(ctx context.Context, w operation.Planned) (operation.Finished, error) {
+	return p.attempt(ctx, w, p.push)
+}
+
+// push pushes one workspace, unless that was done before the run was taken over.
+func (p *pushing) push(ctx context.Context, w operation.Planned) (operation.Finished, error) {
+	end, child, err := p.child(ctx, w.WorkspaceID, p.place(w.Slug))
+	if err == nil && end.ID == "" {
+		request := versioning.PushRequest{Name: p.in.Name, Description: p.in.Description, RepositoryID: p.in.RepositoryID, Platform: true, ID: child}
+		if w.WorkspaceID == domain.Platform {
+			request.Under = p.op.Epoch()
+		}
+		var h *operations.Handle
+		if h, err = p.Versioning.Push(ctx, w.WorkspaceID, request); err == nil {
+			end, err = p.wait(ctx, h)
+		}
+	}
+	if err != nil {
+		return operation.Finished{}, err
+	}
+	if end.Failure != nil {
+		return operation.Finished{}, end.Failure.Error()
+	}
+	var version versioning.ShownVersion
+	body, err := p.result(ctx, end)
+	if err == nil {
+		err = json.Unmarshal(body, &version)
+	}
+	return operation.Finished{
+		Slug: w.Slug, WorkspaceID: w.WorkspaceID, Name: w.Name, Version: version.Name, Status: operation.Pushed, Warnings: some(version.Warnings),
+	}, err
+}

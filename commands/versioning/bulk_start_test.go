@@ -1,0 +1,69 @@
+package versioning_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// groupOf is the import file of a workspace in a group.
+func groupOf(name string) string { return "version:\n  name: v1\ngroups:\n  - " + name + "\n" }
+
+// imports returns the imports of many that there were, the newest first.
+func (e *estate) imports() []map[string]any {
+	e.t.Helper()
+	return e.does(e.t, 200, "GET", platformPath+"/operations?kind=bulkImport", "").list(e.t)
+}
+
+// imported waits until so many imports have ended, and returns them.
+func (e *estate) imported(count int) (list []map[string]any) {
+	e.t.Helper()
+	require.Eventually(e.t, func() bool {
+		list = e.imports()
+		return len(list) == count && list[0]["endedAt"] != nil
+	}, 30*time.Second, 50*time.Millisecond)
+	return list
+}
+
+// Part of row 73 of the conformance list.
+func TestGroupsAreImportedAtStart(t *testing.T) {
+	t.Parallel()
+	e, env := prepareEstate(t)
+	e.lay(source("first", groupOf("one"))...)
+	e.lay(source("second", groupOf("two"))...)
+	e.lay(source("never", groupOf("three"))...)
+	e.house = newHouse(t, append(env, "STARTUP_IMPORT_REPOSITORY=disk", "STARTUP_IMPORT_GROUPS=one,two", "STARTUP_IMPORT_PAUSE_SECONDS=0")...)
+	list := e.imported(2)
+	require.Equal(t, []any{"two"}, list[0]["result"].(map[string]any)["groups"])
+	require.Equal(t, 1.0, list[1]["result"].(map[string]any)["created"])
+	require.Equal(t, "", list[0]["createdBy"], "the platform did it")
+	require.Equal(t, "charged by second", e.found("second").emits("charge"))
+	require.Empty(t, e.does(t, 200, "GET", "/v2/workspaces?slug=never", "").list(t))
+
+	e.kill()
+	require.NoError(t, e.start())
+	again := e.imported(4)
+	require.Equal(t, []any{1.0, 0.0}, []any{again[0]["result"].(map[string]any)["skipped"], again[0]["result"].(map[string]any)["created"]})
+}
+
+func TestAGroupWithErrorsAtStartEndsTheImport(t *testing.T) {
+	t.Parallel()
+	e, env := prepareEstate(t)
+	e.lay("first/index.yml", "name: [", "first/.import.yml", groupOf("one"))
+	e.lay(source("second", groupOf("two"))...)
+	e.house = newHouse(t, append(env, "STARTUP_IMPORT_REPOSITORY=disk", "STARTUP_IMPORT_GROUPS=one,two", "STARTUP_IMPORT_PAUSE_SECONDS=0")...)
+	require.Equal(t, 1.0, e.imported(1)[0]["result"].(map[string]any)["errorsCount"])
+	e.told(t, "the groups after it were left out")
+	require.Len(t, e.imports(), 1)
+}
+
+// A repository that cannot be reached does not keep the service from starting.
+func TestAnUnreachableRepositoryAtStart(t *testing.T) {
+	t.Parallel()
+	e, env := prepareEstate(t)
+	e.house = newHouse(t, append(env, "STARTUP_IMPORT_REPOSITORY=main", "STARTUP_IMPORT_GROUPS=one")...)
+	require.Equal(t, "failed", e.imported(1)[0]["status"])
+	e.told(t, "the import at start failed")
+	e.workspace("billing")
+}

@@ -1,0 +1,209 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"slices"
+
+	"svc/commands/archive"
+	"svc/commands/bulk"
+	"svc/commands/content"
+	"svc/commands/versioning"
+	"svc/domain"
+	"svc/domain/document"
+	"svc/domain/operation"
+	"svc/http/gateway"
+)
+
+// groupName is what a group of workspaces may be called.
+var groupName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,59}$`)
+
+// maxGroups is how many groups one run may name.
+const maxGroups = 200
+
+// checkGroups returns the groups of a body, each once.
+func checkGroups(groups []string) ([]string, error) {
+	once := []string{}
+	for _, g := range groups {
+		if !groupName.MatchString(g) {
+			return nil, domain.Invalid(domain.FieldError{Field: "groups", Message: "must be names of groups: letters, digits, dots, dashes and underscores, up to 60"})
+		}
+		if !slices.Contains(once, g) {
+			once = append(once, g)
+		}
+	}
+	if len(once) > maxGroups {
+		return nil, domain.Invalid(domain.FieldError{Field: "groups", Message: "must be at most 200"})
+	}
+	return once, nil
+}
+
+// bulkPush is the body of a push of the platform workspace.
+type bulkPush struct {
+	pushBody
+	Groups []string `json:"groups"`
+	DryRun bool     `json:"dryRun"`
+	Force  bool     `json:"force"`
+}
+
+// pushPlatform handles POST /v2/workspaces/platform/versions: a push of the
+// workspaces of some groups, or of the platform workspace itself.
+func (d Deps) pushPlatform(r *http.Request) (any, error) {
+	q := gateway.NewQuery(r)
+	sse := q.Flag("sse")
+	if err := q.Err(); err != nil {
+		return nil, err
+	}
+	var in bulkPush
+	if err := gateway.Decode(r, &in); err != nil {
+		return nil, err
+	}
+	groups, err := checkGroups(in.Groups)
+	if err == nil {
+		err = in.check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	to := in.Repository.id
+	switch platform := to != "" && d.Bulk.Has(to); {
+	case platform && len(groups) == 0:
+		return nil, domain.Refuse(domain.CodeMissingParameter, "say which groups to push").With("parameter", "groups")
+	case !platform && (to != "" || len(groups) == 0):
+		if in.DryRun || in.Force {
+			return nil, domain.Refuse(domain.CodeInvalidRequest, "dryRun and force are for pushes of groups to a platform repository").With("field", "dryRun")
+		}
+		return d.push(r, in.pushBody, ignored(groups))
+	}
+	request := bulk.PushRequest{RepositoryID: to, Groups: groups, Name: in.Name, Description: in.Description, Force: in.Force}
+	if in.DryRun {
+		return d.Bulk.PlanPush(r.Context(), request)
+	}
+	started, err := d.Bulk.Push(r.Context(), request)
+	if err != nil {
+		return nil, err
+	}
+	return d.answerBulk(r, started, sse)
+}
+
+// bulkPull is the body of a pull of the platform workspace.
+type bulkPull struct {
+	pullBody
+	Groups []string `json:"groups"`
+	Force  bool     `json:"forceReimport"`
+	DryRun bool     `json:"dryRun"`
+}
+
+// pullPlatform handles POST /v2/workspaces/platform/versions/latest/pull: an import
+// of the workspaces of a platform repository, or a pull of the platform workspace
+// itself.
+func (d Deps) pullPlatform(r *http.Request) (any, error) {
+	q := gateway.NewQuery(r)
+	sse, dry := q.Flag("sse"), q.Flag("dryRun")
+	if err := q.Err(); err != nil {
+		return nil, err
+	}
+	var in bulkPull
+	if err := gateway.Decode(r, &in); err != nil {
+		return nil, err
+	}
+	groups, err := checkGroups(in.Groups)
+	if err != nil {
+		return nil, err
+	}
+	version, err := versionAsked(r, in.pullBody)
+	if err != nil {
+		return nil, err
+	}
+	from := in.Repository.id
+	platform := from != "" && d.Bulk.Has(from)
+	if version != versioning.Latest || !platform && (from != "" || len(groups) == 0) {
+		return d.pull(r, in.pullBody, dry || in.DryRun, ignored(groups))
+	}
+	who, err := importer(r)
+	if err != nil {
+		return nil, err
+	}
+	request := bulk.ImportRequest{RepositoryID: from, Groups: groups, Force: in.Force, Who: who}
+	if dry || in.DryRun {
+		return d.Bulk.PlanImport(r.Context(), request)
+	}
+	started, err := d.Bulk.Import(r.Context(), request)
+	if err != nil {
+		return nil, err
+	}
+	return d.answerBulk(r, started, sse)
+}
+
+// ignored tells of groups that a push or pull of one workspace has no use for.
+func ignored(groups []string) []archive.Item {
+	if len(groups) == 0 {
+		return nil
+	}
+	return []archive.Item{{Msg: "groups are for platform repositories: they were ignored", Err: "groups_ignored", WorkspaceID: domain.Platform}}
+}
+
+// importer is who imports many workspaces. What is made belongs to somebody: a key
+// alone cannot.
+func importer(r *http.Request) (bulk.Who, error) {
+	switch caller := gateway.CallerFrom(r.Context()); {
+	case caller.Kind == gateway.KindInternal:
+		return bulk.Who{System: true}, nil
+	case caller.UserID == "":
+		return bulk.Who{}, domain.Refuse(domain.CodePermissionDenied, "an import of many workspaces is for users, not for an API key alone")
+	default:
+		return bulk.Who{UserID: caller.UserID, Super: caller.Super}, nil
+	}
+}
+
+// ImportRights tells what those who start imports of many workspaces may do. It
+// implements bulk.Rights.
+type ImportRights struct{ Deps Deps }
+
+// Import implements bulk.Rights.
+func (i ImportRights) Import(_ context.Context, who bulk.Who, workspaceID string) (may content.ImportOptions, ok bool, err error) {
+	p, known, err := i.Deps.Access.PrincipalOf(who.UserID)
+	if err != nil || !known {
+		return may, false, err
+	}
+	rights, found, err := i.Deps.Access.RightsOf(p, workspaceID)
+	if err != nil || !found || !rights.Allows("update", "workspaces", nil) {
+		return may, false, err
+	}
+	caller := gateway.Caller{Kind: gateway.KindUser, UserID: who.UserID, Super: p.Super, Principal: &p}
+	return withRights(i.Deps, caller, may, workspaceID, rights), true, nil
+}
+
+// warned adds what has to be said to the result of an operation.
+func warned(result json.RawMessage, more []archive.Item) (json.RawMessage, error) {
+	if len(more) == 0 {
+		return result, nil
+	}
+	doc := document.MapOf()
+	if err := doc.UnmarshalJSON(result); err != nil {
+		return nil, err
+	}
+	value, _ := doc.Get("warnings")
+	list, _ := value.([]any)
+	for _, item := range more {
+		list = append(list, document.MapOf(document.Pair{Key: "msg", Value: item.Msg}, document.Pair{Key: "err", Value: item.Err},
+			document.Pair{Key: "filepath", Value: item.Filepath}, document.Pair{Key: "workspaceId", Value: item.WorkspaceID}))
+	}
+	doc.Set("warnings", list)
+	return document.JSON(doc)
+}
+
+// bulkEvent reports whether the stream of a run tells an event: its plan, what became
+// of each workspace, and its end.
+func bulkEvent(ev domain.Event) bool {
+	switch e := ev.(type) {
+	case operation.Ended:
+		return e.Failure != nil
+	case operation.BulkImportStarted, operation.BulkImportProgress, operation.BulkImportCompleted,
+		operation.BulkPushStarted, operation.BulkPushProgress, operation.BulkPushCompleted:
+		return true
+	}
+	return false
+}
