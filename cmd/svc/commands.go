@@ -39,6 +39,17 @@ func newRoot(w world) *cobra.Command {
 		adminCommand(w),
 		healthcheckCommand(w),
 		versionCommand(w),
+		loginCommand(w),
+		logoutCommand(w),
+		pushCommand(w),
+		pullCommand(w),
+		statusCommand(w),
+		versionsCommand(w),
+		lockCommand(w),
+		unlockCommand(w),
+		followCommand(w),
+		cancelCommand(w),
+		bulkCommand(w),
 	)
 	for _, c := range root.Commands() {
 		if c.Args == nil {

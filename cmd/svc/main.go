@@ -21,7 +21,7 @@ var version, commit = "dev", ""
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	world := world{source: settings.OS(), out: os.Stdout, log: os.Stderr}
+	world := world{source: settings.OS(), in: os.Stdin, out: os.Stdout, log: os.Stderr}
 	if err := run(ctx, os.Args[1:], world); err != nil {
 		complain(os.Stderr, err)
 		os.Exit(exitCode(err))
@@ -31,6 +31,7 @@ func main() {
 // world is what a command sees of the outside, so that a test can be it.
 type world struct {
 	source settings.Source
+	in     io.Reader // passwords
 	out    io.Writer // results
 	log    io.Writer // the log, and progress
 }

@@ -181,7 +181,7 @@ func (pr *process) says(t *testing.T, text string) {
 	require.Eventually(t, func() bool { return strings.Contains(pr.log.String(), text) }, 20*time.Second, 5*time.Millisecond, "%q must be logged", text)
 }
 
-var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+var plainHTTP = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
 
 // get asks the service, with the internal key where one is needed.
 func (p *place) get(ctx context.Context, path string) (status int, body string, err error) {
@@ -192,7 +192,7 @@ func (p *place) get(ctx context.Context, path string) (status int, body string, 
 	if path != "/readyz" {
 		req.Header.Set("X-Svc-Api-Key", internalKey)
 	}
-	resp, err := client.Do(req)
+	resp, err := plainHTTP.Do(req)
 	if err != nil {
 		return 0, "", err
 	}

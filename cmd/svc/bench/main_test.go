@@ -56,6 +56,7 @@ func TestBench(t *testing.T) {
 		{"past", benchPast},
 		{"identity", benchIdentity},
 		{"git", benchGit},
+		{"bulk", benchBulk},
 		{"idle", benchIdle},
 		{"start", benchStart},
 	} {

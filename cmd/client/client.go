@@ -1,0 +1,177 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"svc/commands"
+)
+
+// Client calls one service.
+type Client struct {
+	URL   string // of the service, as ServiceURL returns it
+	Token string // sent as bearer; "" for none
+
+	Pause time.Duration // before a call is tried again, doubled each time; default 250 ms
+}
+
+const (
+	tries           = 4                // of a call that was lost or came at a bad moment
+	soon            = 5                // seconds that are worth waiting for a better one
+	callTime        = 90 * time.Second // longer than the gateway waits
+	planTime        = 30 * time.Minute // longer than an operation may take: a run is answered when it has a plan
+	maxAnswer       = 64 << 20
+	operationHeader = "X-Svc-Operation-Id"
+	streamType      = "text/event-stream"
+)
+
+// direct follows no redirect, so that a token goes nowhere else.
+var direct = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+// Answer is what a call was answered.
+type Answer struct {
+	Status    int
+	Operation string // the operation that it is about; "" for none
+	Body      json.RawMessage
+
+	stream io.ReadCloser // instead of a body
+}
+
+// Get reads what is at a path of the API and decodes it.
+func (c *Client) Get(ctx context.Context, path string, into any) error {
+	_, err := c.Call(ctx, http.MethodGet, path, nil, into)
+	return err
+}
+
+// Call sends in as JSON, unless it is nil, and decodes the answer, unless into is
+// nil. A path begins after /v2. What was lost on the way, or came while the service
+// was busy, is sent again; an operation that failed is not.
+func (c *Client) Call(ctx context.Context, method, path string, in, into any) (Answer, error) {
+	answer, err := c.send(ctx, call{method: method, path: path}, in)
+	if err != nil || into == nil {
+		return answer, err
+	}
+	if err := json.Unmarshal(answer.Body, into); err != nil {
+		return answer, fmt.Errorf("%s %s was answered with something else than expected: %w", method, path, err)
+	}
+	return answer, nil
+}
+
+// call is a request that may be sent more than once.
+type call struct {
+	method, path string
+	text         []byte
+	accept       string
+	wait         time.Duration // for the answer; 0: callTime
+	key          string        // Idempotency-Key; "" for a read
+	after        string        // Last-Event-ID
+}
+
+// send sends a call until it is answered for good.
+func (c *Client) send(ctx context.Context, what call, in any) (Answer, error) {
+	if in != nil {
+		var err error
+		if what.text, err = json.Marshal(in); err != nil {
+			return Answer{}, err
+		}
+	}
+	if what.method != http.MethodGet {
+		what.key = uuid.NewString()
+	}
+	pause := c.pause()
+	for try := 1; ; try++ {
+		answer, err := c.once(ctx, what)
+		wait, again := worthwhile(err, pause)
+		if !again || try == tries {
+			return answer, err
+		}
+		if err := commands.Sleep(ctx, wait); err != nil {
+			return Answer{}, err
+		}
+		pause *= 2
+	}
+}
+
+func (c *Client) pause() time.Duration {
+	if c.Pause > 0 {
+		return c.Pause
+	}
+	return 250 * time.Millisecond
+}
+
+// worthwhile reports whether a call is to be sent again, and when. A service that
+// is not there at all will not be there in a moment: a wrong address is told at
+// once.
+func worthwhile(err error, pause time.Duration) (time.Duration, bool) {
+	if lost, ok := errors.AsType[*Unreachable](err); ok {
+		return pause, !lost.unsent
+	}
+	refused, ok := errors.AsType[*Error](err)
+	if !ok || refused.Operation != "" {
+		return 0, false
+	}
+	seconds, err := strconv.Atoi(refused.RetryAfter)
+	return max(pause, time.Duration(seconds)*time.Second), err == nil && seconds <= soon
+}
+
+// once sends a call one time. A stream is left open, for as long as ctx.
+func (c *Client) once(ctx context.Context, what call) (Answer, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	late := time.AfterFunc(cmp.Or(what.wait, callTime), func() { cancel(errLate) })
+	defer late.Stop()
+	req, err := c.request(ctx, what)
+	if err != nil {
+		cancel(nil)
+		return Answer{}, err
+	}
+	resp, err := direct.Do(req)
+	if err != nil {
+		defer cancel(nil)
+		return Answer{}, c.unreachable(ctx, err)
+	}
+	answer := Answer{Status: resp.StatusCode, Operation: resp.Header.Get(operationHeader)}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // what cannot be read is no stream
+	if kind == streamType && answer.Status == http.StatusOK {
+		answer.stream = &stream{ReadCloser: resp.Body, leave: func() { cancel(nil) }}
+		return answer, nil
+	}
+	defer cancel(nil)
+	defer resp.Body.Close()
+	if answer.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer)); err != nil {
+		return answer, c.unreachable(ctx, fmt.Errorf("the answer was cut off: %w", err))
+	}
+	if answer.Status >= http.StatusMultipleChoices {
+		err = refusal(resp, answer.Body)
+	}
+	return answer, err
+}
+
+func (c *Client) request(ctx context.Context, what call) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, what.method, c.URL+"/v2"+what.path, bytes.NewReader(what.text))
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range map[string]string{"Accept": what.accept, "Idempotency-Key": what.key, "Last-Event-ID": what.after} {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	if what.text != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	return req, nil
+}

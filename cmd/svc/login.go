@@ -1,0 +1,196 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"svc/cmd/client"
+	"svc/domain"
+)
+
+// login is how `svc login` is asked.
+type login struct {
+	remote
+	url, email, token string
+	days              int
+	list              bool
+}
+
+// localService is where a service is that was started without any setting.
+const localService = "http://localhost:3001"
+
+func loginCommand(w world) *cobra.Command {
+	l := &login{remote: remote{world: w}}
+	c := &cobra.Command{
+		Use: "login", Short: "Sign in to a service, and keep an access token for the other commands",
+		Long: "Sign in to a service with a mail address and a password, and the code of the second factor where one is asked for.\n" +
+			"An access token is made and kept in a profile, in $XDG_CONFIG_HOME/svc/profiles.json; the password is not.\n" +
+			"Scripts give the password on standard input, or a token: --token - reads it there.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if l.list {
+				return l.profiles()
+			}
+			return l.explain(c.Context(), l.run(c.Context()))
+		},
+	}
+	l.flags(c)
+	c.Flags().StringVar(&l.url, "url", "", "address of the service (default $SVC_URL, else that of the profile, else "+localService+")")
+	c.Flags().StringVar(&l.email, "email", "", "mail address (default: it is asked for)")
+	c.Flags().StringVar(&l.token, "token", "", "keep this token instead of making one; - reads it from standard input")
+	c.Flags().IntVar(&l.days, "days", 90, "how long the access token is valid")
+	c.Flags().BoolVar(&l.list, "list", false, "list the profiles")
+	return c
+}
+
+var profileNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,59}$`)
+
+// run signs in and keeps the profile.
+func (l *login) run(ctx context.Context) error {
+	if !profileNames.MatchString(l.profileName()) || l.days < 1 || l.days > 3650 {
+		return fmt.Errorf("%w: a profile is named with letters, digits and -_. and --days is a number from 1 to 3650", errUsage)
+	}
+	path, err := l.profilesPath()
+	if err != nil {
+		return err
+	}
+	all, err := client.ReadProfiles(path)
+	if err != nil {
+		return err
+	}
+	old := all[l.profileName()]
+	address, err := client.ServiceURL(cmp.Or(l.url, l.env(urlVariable), old.URL, localService))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if client.Exposed(address) {
+		warn(l.world, []string{address + " is not encrypted: others on the way can read passwords and tokens"})
+	}
+	l.Client = &client.Client{URL: address}
+	keep := func(p client.Profile) error {
+		all[l.profileName()] = p
+		return all.Write(path)
+	}
+	if l.token != "" {
+		return l.withToken(ctx, keep)
+	}
+	return l.withPassword(ctx, old, keep)
+}
+
+// withToken keeps a token that somebody has, once the service has said whose it is.
+func (l *login) withToken(ctx context.Context, keep func(client.Profile) error) (err error) {
+	if l.token == "-" {
+		if l.token, err = l.ask(ctx, "Token", true); err != nil {
+			return err
+		}
+	}
+	l.Token = l.token
+	me, err := l.Me(ctx)
+	if err != nil {
+		return err
+	}
+	p := client.Profile{URL: l.URL, Email: me.Email, UserID: me.ID, Token: l.token, ExpiresAt: me.Expires}
+	if err := keep(p); err != nil {
+		return err
+	}
+	return l.done(p)
+}
+
+// withPassword makes an access token in a session that ends with that. The one that
+// the profile had is revoked.
+func (l *login) withPassword(ctx context.Context, old client.Profile, keep func(client.Profile) error) (err error) {
+	if l.email == "" {
+		if l.email, err = l.ask(ctx, "Mail address", false); err != nil {
+			return err
+		}
+	}
+	session, err := l.signIn(ctx, l.email)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, session.SignOut(ctx)) }()
+	me, err := session.Me(ctx)
+	if err != nil {
+		return err
+	}
+	made, err := session.MakeToken(ctx, "svc on "+cmp.Or(l.source.Hostname, "a terminal"), time.Now().AddDate(0, 0, l.days))
+	if err != nil {
+		return err
+	}
+	p := client.Profile{URL: l.URL, Email: me.Email, UserID: me.ID, Token: made.Token, TokenID: made.ID, ExpiresAt: made.ExpiresAt}
+	if err := keep(p); err != nil {
+		return errors.Join(err, session.RevokeToken(ctx, made.ID))
+	}
+	if old.TokenID != "" && old.URL == p.URL && old.UserID == p.UserID {
+		if err := session.RevokeToken(ctx, old.TokenID); err != nil {
+			return err
+		}
+	}
+	return l.done(p)
+}
+
+// signIn opens a session of somebody who has the password.
+func (r *remote) signIn(ctx context.Context, email string) (*client.Client, error) {
+	password, err := r.ask(ctx, "Password of "+email, true)
+	if err != nil {
+		return nil, err
+	}
+	return r.SignIn(ctx, client.Credentials{Email: email, Password: password, Code: func() (string, error) {
+		return r.ask(ctx, "Code of the second factor", true)
+	}})
+}
+
+// shownProfile is a profile without its token.
+type shownProfile struct {
+	Name      string `json:"name"`
+	URL       string `json:"url"`
+	Email     string `json:"email"`
+	UserID    string `json:"userId"`
+	ExpiresAt string `json:"expiresAt"`
+}
+
+func show(name string, p client.Profile) shownProfile {
+	return shownProfile{name, p.URL, p.Email, p.UserID, p.ExpiresAt.UTC().Format(domain.Timestamp)}
+}
+
+func (l *login) done(p client.Profile) error {
+	shown := show(l.profileName(), p)
+	if l.asJSON {
+		return writeJSON(l.world, shown)
+	}
+	_, err := fmt.Fprintf(l.out, "signed in to %s as %s: profile %s is good until %s\n", shown.URL, clean(cmp.Or(shown.Email, shown.UserID)), shown.Name, shown.ExpiresAt)
+	return err
+}
+
+// profiles lists the profiles.
+func (l *login) profiles() error {
+	path, err := l.profilesPath()
+	if err != nil {
+		return err
+	}
+	all, err := client.ReadProfiles(path)
+	if err != nil {
+		return err
+	}
+	list, rows := []shownProfile{}, [][]string{{"PROFILE", "URL", "ACCOUNT", "UNTIL"}}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		p := show(name, all[name])
+		list, rows = append(list, p), append(rows, []string{p.Name, p.URL, cmp.Or(p.Email, p.UserID), p.ExpiresAt})
+	}
+	if l.asJSON {
+		return writeJSON(l.world, list)
+	}
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(l.out, "there are no profiles: sign in with `svc login`")
+		return err
+	}
+	_, err = fmt.Fprint(l.out, table(rows...))
+	return err
+}
