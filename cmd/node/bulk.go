@@ -43,11 +43,26 @@ func (i *importers) open(d api.Deps) {
 
 // Import implements bulk.Rights.
 func (i *importers) Import(ctx context.Context, who bulk.Who, workspaceID string) (content.ImportOptions, bool, error) {
+	if err := i.await(ctx); err != nil {
+		return content.ImportOptions{}, false, err
+	}
+	return i.rights.Import(ctx, who, workspaceID)
+}
+
+// Create implements bulk.Rights.
+func (i *importers) Create(ctx context.Context, who bulk.Who) (content.ImportOptions, bool, error) {
+	if err := i.await(ctx); err != nil {
+		return content.ImportOptions{}, false, err
+	}
+	return i.rights.Create(ctx, who)
+}
+
+func (i *importers) await(ctx context.Context) error {
 	select {
 	case <-i.known:
-		return i.rights.Import(ctx, who, workspaceID)
+		return nil
 	case <-ctx.Done():
-		return content.ImportOptions{}, false, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 
@@ -92,16 +107,19 @@ func (l *library) Labelled(ctx context.Context, labels []string) (list []bulk.Wo
 	return list, err
 }
 
-// Published implements bulk.Known.
-func (l *library) Published(ctx context.Context, appSlug string) (there bool, err error) {
+// Publisher implements bulk.Known.
+func (l *library) Publisher(ctx context.Context, appSlug string) (workspaceID string, err error) {
 	if err := l.current(ctx); err != nil {
-		return false, err
+		return "", err
 	}
 	err = l.models.View(func(r projections.Reader) error {
-		_, there, err = projections.Apps{}.Get(r, appSlug)
+		app, there, err := projections.Apps{}.Get(r, appSlug)
+		if there {
+			workspaceID = app.WorkspaceID
+		}
 		return err
 	})
-	return there, err
+	return workspaceID, err
 }
 
 // runnable is what a run has to know of a workspace.

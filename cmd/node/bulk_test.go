@@ -86,3 +86,26 @@ func (p *past) slugs(slug string) (ids []string) {
 	}
 	return ids
 }
+
+// An import of many makes no workspace that uses an app which its owner may not read.
+func TestBulkImportInstallsNoHiddenApp(t *testing.T) {
+	dir := t.TempDir()
+	p := newPast(t, "WORKSPACES_STORAGE_GIT_PLATFORM_disk_TYPE=filesystem", "WORKSPACES_STORAGE_GIT_PLATFORM_disk_DIRPATH="+dir)
+	p.write("PATCH", "", `{"description":"A shop","photo":"/p.png"}`)
+	p.must(t, "POST", "/v2/apps", p.owner, fmt.Sprintf(`{"workspaceId":%q,"slug":"secret"}`, p.id))
+	p.secure(`{"action":"read","subject":"apps","inverted":true}`)
+	require.Equal(t, 404, p.get(t, "/v2/apps/secret", p.editor).StatusCode)
+	p.must(t, "POST", "/v2/workspaces/platform/permissions", p.super, `{"target":{"email":"editor@example.org"},"permissions":{"role":"owner"}}`)
+	for name, text := range map[string]string{"index.yml": "name: Fresh\n", "imports/Mail.yml": "slug: Mail\nappSlug: secret\n"} {
+		path := filepath.Join(dir, "fresh", name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	const path = "/v2/workspaces/platform/versions/latest/pull"
+	plan := p.call(t, "POST", path, p.editor, `{"repository":"disk","dryRun":true}`).json(t)
+	require.Contains(t, fmt.Sprint(plan["workspaces"]), "app_missing")
+	done := p.call(t, "POST", path, p.editor, `{"repository":"disk"}`).json(t)
+	require.Contains(t, fmt.Sprint(done["errors"]), "app_missing", "%v", done)
+	entries, _ := p.list("/v2/workspaces/"+p.slugs("fresh")[0]+"/apps", p.editor)
+	require.Empty(t, entries)
+}

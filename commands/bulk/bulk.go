@@ -36,8 +36,8 @@ type Known interface {
 	BySlug(ctx context.Context, slug string) (w Workspace, found bool, err error)
 	// Labelled returns the workspaces that have one of some labels, by slug.
 	Labelled(ctx context.Context, labels []string) ([]Workspace, error)
-	// Published reports whether there is an app.
-	Published(ctx context.Context, appSlug string) (bool, error)
+	// Publisher returns the workspace that publishes an app, "" when there is none.
+	Publisher(ctx context.Context, appSlug string) (workspaceID string, err error)
 }
 
 // Workspace is what a run has to know of one.
@@ -54,6 +54,8 @@ type Rights interface {
 	// Import returns what somebody may change by an import into a workspace; ok is
 	// false when they may not import there.
 	Import(ctx context.Context, who Who, workspaceID string) (may content.ImportOptions, ok bool, err error)
+	// Create is Import into a workspace that the import makes.
+	Create(ctx context.Context, who Who) (may content.ImportOptions, ok bool, err error)
 }
 
 // Who starts a run.

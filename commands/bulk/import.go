@@ -114,7 +114,27 @@ func (im *importing) takeUp(ctx context.Context, planned operation.Bulk) error {
 	for _, f := range planned.Done {
 		im.note(f)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return im.madeBefore(ctx, list)
+}
+
+// madeBefore notes the ids of workspaces that the run has made, or was about to.
+func (im *importing) madeBefore(ctx context.Context, list []found) error {
+	im.made = map[string]string{}
+	for _, one := range list {
+		w, exists, err := im.Known.BySlug(ctx, one.slug)
+		id := w.ID
+		if err == nil && !exists {
+			id, err = im.newID(im.seeded(ctx, one.slug), one)
+		}
+		if err != nil {
+			return err
+		}
+		im.made[one.slug] = id
+	}
+	return nil
 }
 
 // plan finds out what an import of a source brings, and which workspaces wait for
@@ -161,10 +181,14 @@ func (r *Runs) allowed(ctx context.Context, who Who, bulk operation.Bulk) error 
 	return domain.Refuse(domain.CodeWorkspaceDenied, "the import would change workspaces that you may not change: %s", strings.Join(denied, ", ")).With("slugs", denied)
 }
 
-// may is what somebody may change by an import into a workspace.
+// may is what somebody may change by an import into a workspace; "" is one that the
+// import makes.
 func (r *Runs) may(ctx context.Context, who Who, workspaceID string) (content.ImportOptions, bool, error) {
-	if who.System || who.Super {
+	switch {
+	case who.System:
 		return content.ImportOptions{Secure: true, Publish: true}, true, nil
+	case workspaceID == "":
+		return r.Rights.Create(ctx, who)
 	}
 	return r.Rights.Import(ctx, who, workspaceID)
 }
@@ -194,7 +218,10 @@ func (im *importing) bring(ctx context.Context, p operation.Planned) (operation.
 			return operation.Finished{}, err
 		}
 	}
-	end, child, err := im.child(ctx, id, im.place(p.Slug))
+	end, child, err := im.child(ctx, id, im.place(p.Slug), func(end operation.State) bool {
+		open, err := im.unpublished(ctx, info, id)
+		return end.Failure == nil && end.Resumed > 0 && err == nil && open // it was broken off before that
+	})
 	if err != nil {
 		return operation.Finished{}, err
 	}
@@ -211,24 +238,28 @@ func (im *importing) bring(ctx context.Context, p operation.Planned) (operation.
 	if id == domain.Platform {
 		part.Under = im.op.Epoch()
 	}
-	if f, skip := im.skipped(w, info, part); skip {
-		return f, nil
+	if f, skip, err := im.skipped(ctx, w, info, part); err != nil || skip {
+		return f, err
 	}
-	return im.start(ctx, p, id, part)
+	f, err := im.start(ctx, p, id, part)
+	if im.source.Moved() && err == nil {
+		f.Warnings = append(f.Warnings, note(WarnSourceMoved, p.Slug, "was brought from the head of the branch: the commit that the run began with cannot be had any more"))
+	}
+	return f, err
 }
 
 // start starts the operation that brings a workspace, and waits for it.
 func (im *importing) start(ctx context.Context, p operation.Planned, id string, part versioning.Part) (operation.Finished, error) {
-	may := content.ImportOptions{Secure: true, Publish: true}
-	if !part.Create {
-		var ok bool
-		var err error
-		if may, ok, err = im.may(ctx, im.in.Who, id); err != nil {
-			return operation.Finished{}, err
-		}
-		if !ok { // since the run began
-			return operation.Finished{}, domain.Refuse(domain.CodeWorkspaceDenied, "you may not change the workspace %s any more", p.Slug)
-		}
+	into := id
+	if part.Create {
+		into = ""
+	}
+	may, ok, err := im.may(ctx, im.in.Who, into)
+	if err != nil {
+		return operation.Finished{}, err
+	}
+	if !ok { // since the run began
+		return operation.Finished{}, domain.Refuse(domain.CodeWorkspaceDenied, "who started the import may not change the workspace %s any more", p.Slug)
 	}
 	h, err := im.Versioning.Bring(ctx, id, im.source, part, may)
 	if err != nil {

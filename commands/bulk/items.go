@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"svc/commands"
 	"svc/commands/archive"
@@ -57,6 +58,9 @@ func refused(p operation.Planned, err error) operation.Finished {
 	if reason, ok := refusal.Details["reason"].(string); ok && refusal.Code != domain.CodeLocked {
 		f.Reason = reason
 	}
+	if len(refusal.Message) > maxMessage {
+		refusal = &domain.Error{Code: refusal.Code, Message: strings.ToValidUTF8(refusal.Message[:maxMessage], "") + "…", Details: refusal.Details}
+	}
 	details := map[string]any{}
 	for key, value := range refusal.Details {
 		if key != "reason" {
@@ -70,8 +74,11 @@ func refused(p operation.Planned, err error) operation.Finished {
 	return f
 }
 
-// maxDetails is how much the error of one workspace may say.
-const maxDetails = 16 << 10
+// What the error of one workspace may say.
+const (
+	maxMessage = 1000
+	maxDetails = 16 << 10
+)
 
 // unexpected reports whether an error is one that the operator has to know.
 func unexpected(err error) bool {

@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"container/heap"
 	"slices"
 	"strings"
 )
@@ -24,30 +25,35 @@ type order struct {
 // slug. Members of a cycle stand in the order of their slugs.
 func arrange(members []member) order {
 	slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.slug, b.slug) })
-	a := arranging{needs: map[string][]string{}, at: map[string]int{}}
+	a := arranging{needs: map[string][]string{}}
 	publisher := map[string]string{}
-	for i, m := range members {
-		a.at[m.slug] = i
+	for _, m := range members {
 		if _, taken := publisher[m.app]; m.app != "" && !taken {
 			publisher[m.app] = m.slug
 		}
 	}
 	o := order{after: map[string][]string{}, missing: map[string][]string{}}
 	for _, m := range members {
+		seen := map[string]bool{}
 		for _, app := range m.needs {
 			switch of, known := publisher[app]; {
 			case !known:
 				o.missing[m.slug] = append(o.missing[m.slug], app)
-			case of != m.slug && !slices.Contains(a.needs[m.slug], of):
+			case of != m.slug && !seen[of]:
+				seen[of] = true
 				a.needs[m.slug] = append(a.needs[m.slug], of)
 			}
 		}
 	}
 	o.cycles = a.cycles(members)
 	o.slugs = a.sorted(members)
+	place := map[string]int{}
 	for i, slug := range o.slugs {
+		place[slug] = i
+	}
+	for _, slug := range o.slugs {
 		for _, of := range a.needs[slug] {
-			if slices.Contains(o.slugs[:i], of) {
+			if place[of] < place[slug] {
 				o.after[slug] = append(o.after[slug], of)
 			}
 		}
@@ -58,51 +64,87 @@ func arrange(members []member) order {
 // arranging is what the order is found from.
 type arranging struct {
 	needs map[string][]string // by slug, slugs
-	at    map[string]int      // the place of a slug among all
 	group map[string]int      // the cycle that a slug is in; absent: none
 }
 
-// sorted takes the first by slug of those that wait for nobody any more, and of
-// cycles that wait for nobody outside, one after the other.
+// unit is a workspace, or a cycle of them: it waits for those outside that any of its
+// members waits for.
+type unit struct {
+	members []string
+	waits   int
+}
+
+// sorted takes the first by slug of those that wait for nobody any more.
 func (a *arranging) sorted(members []member) (slugs []string) {
-	done := map[string]bool{}
-	for len(slugs) < len(members) {
-		for _, m := range members {
-			if done[m.slug] || !a.free(m.slug, done) {
-				continue
+	units, awaited := a.units(members)
+	var free slugHeap
+	for _, u := range units {
+		if u.waits == 0 {
+			free = append(free, u.members...)
+		}
+	}
+	heap.Init(&free)
+	for len(free) > 0 {
+		slug := heap.Pop(&free).(string)
+		slugs = append(slugs, slug)
+		for _, u := range awaited[slug] {
+			if u.waits--; u.waits == 0 {
+				for _, one := range u.members {
+					heap.Push(&free, one)
+				}
 			}
-			done[m.slug] = true
-			slugs = append(slugs, m.slug)
-			break
 		}
 	}
 	return slugs
 }
 
-// free reports whether all that a workspace waits for are done, its own cycle left
-// out of account; a member of a cycle waits for what any of them waits for.
-func (a *arranging) free(slug string, done map[string]bool) bool {
-	mine, cyclic := a.group[slug]
-	together := []string{slug}
-	if cyclic {
-		together = together[:0]
-		for other, group := range a.group {
-			if group == mine {
-				together = append(together, other)
+// units puts the members of each cycle together; awaited are those that wait for a
+// slug.
+func (a *arranging) units(members []member) (units []*unit, awaited map[string][]*unit) {
+	of, cycles := map[string]*unit{}, map[int]*unit{}
+	for _, m := range members {
+		u := &unit{}
+		if group, cyclic := a.group[m.slug]; cyclic && cycles[group] != nil {
+			u = cycles[group]
+		} else {
+			if units = append(units, u); cyclic {
+				cycles[group] = u
+			}
+		}
+		u.members, of[m.slug] = append(u.members, m.slug), u
+	}
+	awaited = map[string][]*unit{}
+	for _, u := range units {
+		seen := map[string]bool{}
+		for _, slug := range u.members {
+			for _, need := range a.needs[slug] {
+				if of[need] != u && !seen[need] {
+					seen[need] = true
+					u.waits++
+					awaited[need] = append(awaited[need], u)
+				}
 			}
 		}
 	}
-	for _, one := range together {
-		for _, of := range a.needs[one] {
-			if other, ok := a.group[of]; cyclic && ok && other == mine {
-				continue
-			}
-			if !done[of] {
-				return false
-			}
-		}
-	}
-	return true
+	return units, awaited
+}
+
+// slugHeap gives the first by slug.
+type slugHeap []string
+
+func (h slugHeap) Len() int           { return len(h) }
+func (h slugHeap) Less(i, j int) bool { return h[i] < h[j] }
+func (h slugHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *slugHeap) Push(x any) { *h = append(*h, x.(string)) }
+
+// Pop implements heap.Interface.
+func (h *slugHeap) Pop() any {
+	last := len(*h) - 1
+	slug := (*h)[last]
+	*h = (*h)[:last]
+	return slug
 }
 
 // cycles finds those who wait for each other (Tarjan's strongly connected

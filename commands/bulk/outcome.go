@@ -10,15 +10,28 @@ import (
 )
 
 // skipped tells of a workspace that has the version already.
-func (im *importing) skipped(w Workspace, info found, part versioning.Part) (operation.Finished, bool) {
+func (im *importing) skipped(ctx context.Context, w Workspace, info found, part versioning.Part) (f operation.Finished, skip bool, err error) {
 	if im.in.Force || part.Create || info.file.Version == "" || info.file.Version != w.Version {
-		return operation.Finished{}, false
+		return f, false, nil
 	}
-	f := operation.Finished{Slug: w.Slug, WorkspaceID: w.ID, Name: w.Name, Version: w.Version, Status: operation.Skipped, Reason: "up_to_date"}
+	if open, err := im.unpublished(ctx, info, w.ID); err != nil || open {
+		return f, false, err
+	}
+	f = operation.Finished{Slug: w.Slug, WorkspaceID: w.ID, Name: w.Name, Version: w.Version, Status: operation.Skipped, Reason: "up_to_date"}
 	if part.Digest() != w.Digest {
 		f.Warnings = listed([]archive.Item{note(WarnContentDiffers, w.Slug, "has the version "+w.Version+" already, but not this content: import it again with forceReimport")})
 	}
-	return f, true
+	return f, true, nil
+}
+
+// unpublished reports whether the app that a workspace is to publish is not its yet:
+// the last import may have failed at that, or was broken off before it.
+func (im *importing) unpublished(ctx context.Context, info found, workspaceID string) (bool, error) {
+	if info.file.AppSlug == "" {
+		return false, nil
+	}
+	by, err := im.Known.Publisher(ctx, info.file.AppSlug)
+	return by != workspaceID, err
 }
 
 // told is what became of a workspace, as its operation tells it.
@@ -67,5 +80,5 @@ func (im *importing) failedBefore(slug string) []any {
 			items = append(items, note(WarnFailed, slug, "uses the app of "+of+", which was not imported well"))
 		}
 	}
-	return listed(items)
+	return some(items)
 }

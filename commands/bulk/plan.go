@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"svc/commands/archive"
-	"svc/commands/content"
 	"svc/commands/repositories"
 	"svc/commands/versioning"
 	"svc/domain"
@@ -90,12 +89,18 @@ func (im *importing) would(ctx context.Context, p operation.Planned) (WouldImpor
 	if err == nil {
 		part.Files, err = im.source.Files(ctx, p.Slug)
 	}
-	if f, skip := im.skipped(w, info, part); err == nil && skip {
-		one.Would, one.LocalLost = operation.Skipped, false
-		if len(f.Warnings) > 0 {
-			one.Warnings = append(one.Warnings, f.Warnings[0].(archive.Item))
+	if err == nil {
+		f, skip, err := im.skipped(ctx, w, info, part)
+		if err != nil {
+			return one, err
 		}
-		return one, nil
+		if skip {
+			one.Would, one.LocalLost = operation.Skipped, false
+			if len(f.Warnings) > 0 {
+				one.Warnings = append(one.Warnings, f.Warnings[0].(archive.Item))
+			}
+			return one, nil
+		}
 	}
 	if err == nil {
 		err = im.tried(ctx, &one, part)
@@ -110,14 +115,11 @@ func (im *importing) would(ctx context.Context, p operation.Planned) (WouldImpor
 
 // tried lets the import of one workspace find out what it would do.
 func (im *importing) tried(ctx context.Context, one *WouldImport, part versioning.Part) error {
-	may, id := content.ImportOptions{Secure: true, Publish: true}, one.WorkspaceID
-	if !part.Create {
-		var err error
-		if may, _, err = im.may(ctx, im.in.Who, id); err != nil {
-			return err
-		}
+	may, _, err := im.may(ctx, im.in.Who, one.WorkspaceID)
+	if err != nil {
+		return err
 	}
-	done, err := im.Versioning.PlanPart(ctx, id, im.source, part, may)
+	done, err := im.Versioning.PlanPart(ctx, one.WorkspaceID, im.source, part, may)
 	if err != nil {
 		return err
 	}
@@ -130,6 +132,9 @@ func (im *importing) tried(ctx context.Context, one *WouldImport, part versionin
 func (f found) refusal() error {
 	if f.broken == nil {
 		return nil
+	}
+	if refusal, ok := errors.AsType[*domain.Error](f.broken); ok {
+		return refusal
 	}
 	return domain.Refuse(domain.CodeValidation, "%s/%s: %s", f.slug, archive.ImportPath, f.broken.Error()).Reason(WarnInvalidImportFile)
 }

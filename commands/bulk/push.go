@@ -167,7 +167,7 @@ func (p *pushing) one(ctx context.Context, w operation.Planned) (operation.Finis
 
 // push pushes one workspace, unless that was done before the run was taken over.
 func (p *pushing) push(ctx context.Context, w operation.Planned) (operation.Finished, error) {
-	end, child, err := p.child(ctx, w.WorkspaceID, p.place(w.Slug))
+	end, child, err := p.child(ctx, w.WorkspaceID, p.place(w.Slug), func(operation.State) bool { return false })
 	if err == nil && end.ID == "" {
 		request := versioning.PushRequest{Name: p.in.Name, Description: p.in.Description, RepositoryID: p.in.RepositoryID, Platform: true, ID: child}
 		if w.WorkspaceID == domain.Platform {

@@ -1,8 +1,11 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
@@ -19,11 +22,12 @@ type running struct {
 	op    *operations.Run
 	bulk  operation.Bulk      // its plan, and what was done before
 	after map[string][]string // by slug: the slugs that it waits for
+	made  map[string]string   // by slug: the ids of workspaces that the run makes, as far as it was taken over
 }
 
 // lot is what the cancelled rest of a run gets.
 func (r *running) lot(p operation.Planned, status string) operation.Finished {
-	return operation.Finished{Slug: p.Slug, WorkspaceID: p.WorkspaceID, Name: p.Name, Status: status, Reason: operation.CancelledReason}
+	return operation.Finished{Slug: p.Slug, WorkspaceID: p.WorkspaceID, Name: p.Name, Status: status, Reason: operation.CancelledReason, LeftOut: true}
 }
 
 // each does what is left, some at a time, each after those that it waits for. When
@@ -51,13 +55,7 @@ func (r *running) each(ctx context.Context, left string, do func(ctx context.Con
 			p := todo[at]
 			todo = slices.Delete(todo, at, at+1)
 			busy++
-			go func() {
-				f, err := r.timed(alive, p, do)
-				if err == nil {
-					err = r.finish(alive, f)
-				}
-				results <- result{p.Slug, err}
-			}()
+			go func() { results <- result{p.Slug, r.timed(alive, p, do)} }()
 		}
 		if busy == 0 {
 			break
@@ -71,7 +69,7 @@ func (r *running) each(ctx context.Context, left string, do func(ctx context.Con
 	}
 	for _, p := range todo {
 		if failed == nil && isCancel(ctx) {
-			failed = r.finish(alive, r.lot(p, left))
+			failed = r.leaveOut(alive, p, left, do)
 		}
 	}
 	if failed == nil && ctx.Err() != nil && !isCancel(ctx) {
@@ -80,20 +78,39 @@ func (r *running) each(ctx context.Context, left string, do func(ctx context.Con
 	return failed
 }
 
-// timed does one workspace and takes the time.
-func (r *running) timed(ctx context.Context, p operation.Planned, do func(context.Context, operation.Planned) (operation.Finished, error)) (operation.Finished, error) {
+// timed does one workspace, takes the time, and records what became of it.
+func (r *running) timed(ctx context.Context, p operation.Planned, do func(context.Context, operation.Planned) (operation.Finished, error)) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			r.op.Log().ErrorContext(ctx, "a workspace of a bulk run panicked", "slug", p.Slug, "panic", value, "stack", string(debug.Stack()))
+			err = r.finish(ctx, refused(p, fmt.Errorf("panic: %v", value)))
+		}
+	}()
 	began := time.Now()
 	f, err := do(ctx, p)
+	if err != nil {
+		return err
+	}
 	f.Duration = (time.Since(began) + time.Millisecond - 1).Milliseconds()
-	return f, err
+	return r.finish(ctx, f)
+}
+
+// leaveOut records that a workspace was left out because somebody stopped the run;
+// when it was begun before the run was taken over, what became of it.
+func (r *running) leaveOut(ctx context.Context, p operation.Planned, status string, do func(context.Context, operation.Planned) (operation.Finished, error)) error {
+	begun, err := r.Operations.Get(ctx, cmp.Or(p.WorkspaceID, r.made[p.Slug]), childID(r.op.ID(), r.place(p.Slug), 0))
+	if err == nil && begun.ID != "" {
+		return r.timed(ctx, p, do)
+	}
+	return r.finish(ctx, r.lot(p, status))
 }
 
 // attempt does one workspace. What is refused is what became of it; what is not known
 // is left to who takes the run over.
 func (r *running) attempt(ctx context.Context, p operation.Planned, do func(context.Context, operation.Planned) (operation.Finished, error)) (operation.Finished, error) {
-	own := &commands.Request{Meta: commands.RequestFrom(ctx).Meta, Seed: r.op.ID() + "/" + p.Slug} // the same ids when it is begun again
-	f, err := do(commands.WithRequest(ctx, own), p)
-	commands.RequestFrom(ctx).Saw(own.Position())
+	own := r.seeded(ctx, p.Slug)
+	f, err := do(own, p)
+	commands.RequestFrom(ctx).Saw(commands.RequestFrom(own).Position())
 	switch {
 	case err == nil:
 		return f, nil
@@ -103,6 +120,12 @@ func (r *running) attempt(ctx context.Context, p operation.Planned, do func(cont
 		r.op.Log().ErrorContext(ctx, "a workspace of a bulk run failed", "slug", p.Slug, "err", err)
 	}
 	return refused(p, err), nil
+}
+
+// seeded is a context for the work on one workspace: it draws the same ids when it is
+// begun again.
+func (r *running) seeded(ctx context.Context, slug string) context.Context {
+	return commands.WithRequest(ctx, &commands.Request{Meta: commands.RequestFrom(ctx).Meta, Seed: r.op.ID() + "/" + slug})
 }
 
 // result is that of an operation; a large one is kept apart.
@@ -156,8 +179,8 @@ func isCancel(ctx context.Context) bool {
 
 // child is the operation of one workspace of a run: how it ended when it was begun
 // before, else the id that it gets. One that was broken off before it changed
-// anything is begun anew.
-func (r *running) child(ctx context.Context, workspaceID string, at int) (end operation.State, id string, err error) {
+// anything is begun anew, and so is one that has to be done again.
+func (r *running) child(ctx context.Context, workspaceID string, at int, again func(operation.State) bool) (end operation.State, id string, err error) {
 	for try := 0; ; try++ {
 		id = childID(r.op.ID(), at, try)
 		switch _, err := r.Operations.Get(ctx, workspaceID, id); {
@@ -166,7 +189,7 @@ func (r *running) child(ctx context.Context, workspaceID string, at int) (end op
 		case err != nil:
 			return end, id, err
 		}
-		if end, err = r.ended(ctx, workspaceID, id); err != nil || !brokenOff(end) {
+		if end, err = r.ended(ctx, workspaceID, id); err != nil || !brokenOff(end) && !again(end) {
 			return end, id, err
 		}
 	}

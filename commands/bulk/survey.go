@@ -68,7 +68,7 @@ func look(ctx context.Context, source *versioning.Source, name string) (one foun
 	one.file, has, err = source.ImportFile(ctx, name)
 	_, refused := errors.AsType[*domain.Error](err)
 	_, faulty := errors.AsType[*document.Fault](err)
-	if refused && domain.CodeOf(err) == domain.CodeValidation || faulty {
+	if refused || faulty { // one directory keeps nobody else out
 		one.broken, err = err, nil
 	}
 	return one, has, err
@@ -102,11 +102,11 @@ func (r *Runs) arranged(ctx context.Context, list []found) (o order, warnings []
 	}
 	for _, slug := range o.slugs {
 		for _, app := range o.missing[slug] {
-			there, err := r.Known.Published(ctx, app)
+			by, err := r.Known.Publisher(ctx, app)
 			if err != nil {
 				return o, nil, err
 			}
-			if !there {
+			if by == "" {
 				warnings = append(warnings, note(WarnMissing, slug, "uses the app "+app+", which is neither published here nor among the workspaces of this run"))
 			}
 		}

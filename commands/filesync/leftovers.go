@@ -113,7 +113,11 @@ func (d *Directory) discard(old string) error {
 			return err
 		}
 	}
-	if err := d.rename(old, waste); err != nil {
+	err := d.rename(old, waste)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // somebody else has tidied up
+	}
+	if err != nil {
 		return err
 	}
 	return d.remove(waste)

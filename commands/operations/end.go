@@ -136,6 +136,9 @@ func (r *Runner) finish(ctx context.Context, run *Run, result any, err error) er
 	if err == nil {
 		_, err = commands.Execute(ctx, r.Engine, operation.Decider, run.stream(), operation.Command(end))
 	}
+	if end.Failure == nil && reasonOf(err) == "event_too_large" { // it would be for every heir
+		return r.finish(ctx, run, nil, domain.Refuse(domain.CodeInternal, "the result is too large to be kept"))
+	}
 	if err != nil && domain.CodeOf(err) != domain.CodeConflict { // a conflict: somebody else ends it
 		return err
 	}

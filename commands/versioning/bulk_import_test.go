@@ -2,6 +2,8 @@ package versioning_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -180,4 +182,34 @@ func TestThePlatformIsImportedToo(t *testing.T) {
 	require.Nil(t, platform.workspace()["writeLock"])
 	locks := platform.history("workspaces.locked,workspaces.unlocked")
 	require.Equal(t, []string{"workspaces.locked", "workspaces.unlocked", "workspaces.locked", "workspaces.unlocked"}, locks)
+}
+
+// An app that could not be published is tried again by the next run, although the
+// workspace has the version already.
+func TestAnImportOfManyTriesAnAppAgain(t *testing.T) {
+	t.Parallel()
+	e := newEstate(t)
+	holder := e.workspace("holder")
+	e.does(t, 201, "POST", "/v2/apps", fmt.Sprintf(`{"workspaceId":%q,"slug":"mailer"}`, holder.id))
+	e.lay(source("mail", "version:\n  name: v1\napp:\n  slug: mailer\n  name: Mailer\n")...)
+	for range 2 {
+		require.Equal(t, []string{"app_publish_failed"}, codes(e.importAll(200, allOfDisk)["errors"]))
+	}
+	e.does(t, 200, "DELETE", "/v2/apps/mailer", "")
+	done := e.importAll(200, allOfDisk)
+	require.Equal(t, "mailer", done["workspaces"].([]any)[0].(map[string]any)["app"], "%v", done)
+	require.Equal(t, map[string]string{"mail": "skipped"}, statuses(e.importAll(200, allOfDisk)))
+}
+
+// A directory that nobody may read like that keeps nobody else out.
+func TestAnImportOfManyLeavesUnsafeOnesOut(t *testing.T) {
+	t.Parallel()
+	e := newEstate(t)
+	e.lay(source("good", "")...)
+	e.lay(source("linked", "")...)
+	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(e.disk, "linked", "automations", "x.yml")))
+	got := e.importAll(200, allOfDisk)
+	require.Equal(t, map[string]string{"good": "imported", "linked": "error"}, statuses(got))
+	require.Equal(t, []string{"unsafe_tree"}, codes(got["errors"]))
+	require.Regexp(t, `^[0-9a-f]{12}$`, e.found("good").workspace()["lastPull"].(map[string]any)["version"], "the content names it")
 }

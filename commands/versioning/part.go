@@ -3,12 +3,14 @@ package versioning
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"svc/commands"
 	"svc/commands/archive"
 	"svc/commands/content"
 	"svc/commands/gitsync"
 	"svc/commands/operations"
+	"svc/commands/repositories"
 	"svc/domain/operation"
 	"svc/domain/workspace"
 )
@@ -84,8 +86,12 @@ func (v *Versioning) partial(s *Source, part Part, may content.ImportOptions) (*
 	if !may.Secure {
 		may.Excludes = append(slices.Clone(repo.Excludes), "security")
 	}
+	named := ""
+	if repo.Type == repositories.Filesystem {
+		named = strings.TrimPrefix(part.Digest(), "sha256:")[:12]
+	}
 	return &pull{
-		v: v, part: &part, in: PullRequest{Version: Latest, RepositoryID: repo.ID, Discard: true}, may: may, there: part.Files, commit: s.commit,
+		v: v, part: &part, name: named, in: PullRequest{Version: Latest, RepositoryID: repo.ID, Discard: true}, may: may, there: part.Files, commit: s.commit,
 		remote: &remote{repo: repo, place: placeOf(repo), target: repo.Branch, refs: gitsync.Refs{IDs: map[string]string{"refs/heads/" + repo.Branch: s.commit}}},
 	}, nil
 }

@@ -101,6 +101,11 @@ func (v *Versioning) Push(ctx context.Context, workspaceID string, in PushReques
 	}
 	user := commands.RequestFrom(ctx).Meta.UserID
 	return v.Operations.Start(ctx, spec, func(ctx context.Context, run *operations.Run) (any, error) {
+		joined := func() {}
+		if repo.Platform && repo.Type == repositories.Git {
+			joined = v.convoys.expect(placeOf(repo))
+			defer joined()
+		}
 		what, err := v.newSaving(ctx, run, repo, in, user)
 		if err != nil {
 			return nil, err
@@ -108,7 +113,7 @@ func (v *Versioning) Push(ctx context.Context, workspaceID string, in PushReques
 		if repo.Type == repositories.Filesystem {
 			return v.pushFiles(ctx, what, repo)
 		}
-		p := &push{saving: what}
+		p := &push{saving: what, joined: joined}
 		if err := p.open(ctx, repo); err != nil {
 			return nil, err
 		}
@@ -125,62 +130,13 @@ func (v *Versioning) meant(ctx context.Context, s workspace.State, in PushReques
 	return v.Repositories.Find(ctx, s, in.RepositoryID)
 }
 
-// saving is what a push saves, wherever it goes.
-type saving struct {
-	v       *Versioning
-	op      *operations.Run
-	state   workspace.State
-	sync    workspace.Sync
-	was     *workspace.Left // the directory that the workspace had before it was renamed
-	user    string
-	when    time.Time // of its commits
-	version workspace.Version
-	seq     uint64 // the moment that the content was taken at
-	files   archive.Tree
-}
-
 // push is one push to a git repository on its way.
 type push struct {
 	*remote
 	saving
-	tags  []string // the ids that this push may have put its tag at
-	notes []archive.Item
-}
-
-// newSaving takes a workspace as it was when the lock was taken.
-func (v *Versioning) newSaving(ctx context.Context, run *operations.Run, repo repositories.Repository, in PushRequest, user string) (saving, error) {
-	now, err := v.Workspaces.Get(ctx, run.WorkspaceID())
-	if err == nil {
-		err = now.State.CheckVersion(in.Name, in.RepositoryID) // somebody may have taken it before the lock was ours
-	}
-	if err != nil {
-		return saving{}, err
-	}
-	began := v.Workspaces.Now()
-	s := saving{v: v, op: run, user: user, when: second(began), seq: run.LockSeq()}
-	s.meet(now.State, repo)
-	revision, err := v.Revisions.Revision(ctx, run.WorkspaceID(), s.seq)
-	s.version = workspace.Version{
-		Name: in.Name, Description: in.Description, CreatedAt: began, CreatedBy: user,
-		Repository: &workspace.RepositoryRef{ID: repo.ID}, ContentRevision: revision, OperationID: run.ID(),
-	}
-	return s, err
-}
-
-// meet takes what is known of a workspace and a repository.
-func (s *saving) meet(state workspace.State, repo repositories.Repository) {
-	s.state, s.sync = state, state.SyncWith(repo.ID, placeOf(repo))
-	if repo.Platform {
-		s.was = state.LeftIn(repo.ID, placeOf(repo))
-	}
-}
-
-// take takes the content.
-func (s *saving) take(ctx context.Context) (err error) {
-	if s.files, err = s.v.ours(ctx, s.state.ID, s.seq, s.sync); err != nil {
-		return err
-	}
-	return s.files.Check(s.v.limits())
+	tags   []string // the ids that this push may have put its tag at
+	notes  []archive.Item
+	joined func() // tells that it goes with others; nil: it goes alone
 }
 
 // open takes the content and prepares to talk with the repository.
@@ -223,6 +179,12 @@ func (p *push) run(ctx context.Context) (any, error) {
 // attempt prepares and sends. Who has lost a race waits for its turn before it
 // prepares: others on this node who push to the branch would win again.
 func (p *push) attempt(ctx context.Context, lost bool) (intent workspace.Intent, result outcome, err error) {
+	if !lost && p.joined != nil && p.repo.Platform {
+		intent, result, alone, err := p.ride(ctx)
+		if !alone {
+			return intent, result, err
+		}
+	}
 	take := p.turn
 	if lost {
 		leave, err := p.turn(ctx)
@@ -230,7 +192,7 @@ func (p *push) attempt(ctx context.Context, lost bool) (intent workspace.Intent,
 			return intent, raced, err
 		}
 		defer leave()
-		take = func(context.Context) (func(), error) { return func() {}, nil }
+		take = noTurn
 	}
 	if intent, err = p.prepare(ctx); err != nil {
 		return intent, raced, err

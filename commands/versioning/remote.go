@@ -20,6 +20,7 @@ type remote struct {
 	target string // name of T
 	own    string // name of I
 	refs   gitsync.Refs
+	given  bool // refs and what they name are here already
 }
 
 // connect prepares to talk with a repository. Nothing is sent yet.
@@ -38,6 +39,9 @@ func placeOf(repo repositories.Repository) workspace.Place {
 
 // look asks for the refs.
 func (r *remote) look(ctx context.Context) (err error) {
+	if r.given {
+		return nil
+	}
 	r.refs, err = r.ListRefs(ctx)
 	return err
 }
@@ -58,6 +62,9 @@ func (r *remote) start() string {
 
 // fetch brings T, I and what T begins with.
 func (r *remote) fetch(ctx context.Context, more ...string) error {
+	if r.given {
+		return nil
+	}
 	var wants []string
 	for _, id := range append([]string{r.start(), r.ownHead()}, more...) {
 		if id != "" && !slices.Contains(wants, id) {

@@ -29,6 +29,13 @@ const (
 // send records what is about to be sent, sends it, and finds out what became of it
 // (contract 8.4).
 func (p *push) send(ctx context.Context, intent workspace.Intent, turn func(context.Context) (leave func(), err error)) (result outcome, err error) {
+	return p.sendBy(ctx, intent, turn, p.deliver)
+}
+
+// sendBy is send with another way to deliver.
+func (p *push) sendBy(ctx context.Context, intent workspace.Intent, turn func(context.Context) (leave func(), err error),
+	deliver func(context.Context, workspace.Intent) (outcome, error),
+) (result outcome, err error) {
 	err = p.op.Step(ctx, operation.PushStep, "Pushing to "+p.target, func(ctx context.Context) error {
 		leave, err := turn(ctx)
 		if err != nil {
@@ -45,7 +52,7 @@ func (p *push) send(ctx context.Context, intent workspace.Intent, turn func(cont
 		if err != nil {
 			return err
 		}
-		if result, err = p.deliver(ctx, intent); err != nil && ctx.Err() != nil {
+		if result, err = deliver(ctx, intent); err != nil && ctx.Err() != nil {
 			err = errors.Join(operations.ErrUnsettled, err) // who takes over finds out
 		}
 		return err

@@ -34,9 +34,10 @@ type Versioning struct {
 	Committer    func() (name, email string) // GIT_COMMITTER_*
 	Host         func() string               // of the API, for the addresses of people who have none
 
-	sends commands.Turns[workspace.Place]
-	asks  commands.Turns[[2]string]
-	drift drift
+	sends   commands.Turns[workspace.Place]
+	convoys convoys
+	asks    commands.Turns[[2]string]
+	drift   drift
 }
 
 // Blobs keeps files. It is a *jetstream.Store.

@@ -51,6 +51,7 @@ type Finished struct {
 	Status      string `json:"status"`
 	Reason      string `json:"reason,omitempty"`
 	Created     bool   `json:"created,omitempty"` // the run made it
+	LeftOut     bool   `json:"leftOut,omitempty"` // somebody stopped the run before it was begun
 	App         string `json:"app,omitempty"`     // that was published
 	Imported    int    `json:"imported,omitempty"`
 	Deleted     int    `json:"deleted,omitempty"`
@@ -71,7 +72,7 @@ func (b Bulk) Ended(slug string) bool {
 
 // stopped reports whether somebody stopped the run before it had done everything.
 func (b Bulk) stopped() bool {
-	return slices.ContainsFunc(b.Done, func(f Finished) bool { return f.Reason == CancelledReason })
+	return slices.ContainsFunc(b.Done, func(f Finished) bool { return f.LeftOut })
 }
 
 type (

@@ -1,8 +1,46 @@
 package operation
 
-// maxErrors is how many errors the end of a bulk run lists. The events of the
+import (
+	"encoding/json"
+	"strings"
+)
+
+// What the end of a bulk run may list: so many errors and warnings, which weigh so
+// much together, besides what it says of each workspace. The events of the
 // workspaces have all of them.
-const maxErrors = 500
+const (
+	maxErrors = 500
+	maxWeight = 128 << 10
+	maxName   = 80 // bytes of the name of a workspace
+)
+
+// room is what is left for errors and warnings.
+type room struct {
+	bytes int
+	cut   bool // something was left out
+}
+
+// some returns what of a list there is room for.
+func (r *room) some(all, more []any, most int) []any {
+	for _, item := range more {
+		body, err := json.Marshal(item)
+		if err != nil || len(all) >= most || len(body) > r.bytes {
+			r.cut = true
+			return all
+		}
+		r.bytes -= len(body)
+		all = append(all, item)
+	}
+	return all
+}
+
+// short returns a name that is not too long for a list of many.
+func short(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxName], "") + "…"
+}
 
 type (
 	// BulkImportCompleted says what became of an import, all in all.
@@ -22,6 +60,7 @@ type (
 		Errors       []any          `json:"errors"`
 		Warnings     []any          `json:"warnings"`
 		WasCancelled bool           `json:"cancelled,omitempty"`
+		Truncated    bool           `json:"truncated,omitempty"` // errors or warnings were left out
 		Workspaces   []ImportedItem `json:"workspaces"`
 	}
 	// ImportedItem is one workspace of an import that has ended.
@@ -55,6 +94,7 @@ type (
 		AlreadyPushedIDs []string     `json:"alreadyPushedWorkspaceIds"`
 		InProgressIDs    []string     `json:"inProgressWorkspaceIds"`
 		WasCancelled     bool         `json:"cancelled,omitempty"`
+		Truncated        bool         `json:"truncated,omitempty"`
 		Workspaces       []PushedItem `json:"workspaces"`
 	}
 	// PushedItem is one workspace of a push that has ended.
@@ -72,8 +112,10 @@ type (
 func importCompleted(s State, took int64) BulkImportCompleted {
 	all := BulkImportCompleted{
 		ofRun: ofRun{s.ID, s.RepositoryID}, Groups: listed(s.Bulk.Groups), Duration: took, WasCancelled: s.Bulk.stopped(),
-		CreatedIDs: []string{}, UpdatedIDs: []string{}, SkippedIDs: []string{}, Errors: []any{}, Warnings: append([]any{}, s.Bulk.Warnings...), Workspaces: []ImportedItem{},
+		CreatedIDs: []string{}, UpdatedIDs: []string{}, SkippedIDs: []string{}, Errors: []any{}, Warnings: []any{}, Workspaces: []ImportedItem{},
 	}
+	lists, each := room{bytes: maxWeight}, room{bytes: maxWeight}
+	all.Warnings = lists.some(all.Warnings, s.Bulk.Warnings, maxErrors)
 	for _, f := range s.Bulk.Done {
 		switch {
 		case f.Status == Faulty:
@@ -86,11 +128,12 @@ func importCompleted(s State, took int64) BulkImportCompleted {
 			all.Updated, all.UpdatedIDs = all.Updated+1, named(all.UpdatedIDs, f)
 		}
 		all.ImportedSum, all.DeletedSum = all.ImportedSum+f.Imported, all.DeletedSum+f.Deleted
-		all.Errors, all.Warnings = joined(all.Errors, f.Errors), joined(all.Warnings, f.Warnings)
+		all.Errors, all.Warnings = lists.some(all.Errors, f.Errors, maxErrors), lists.some(all.Warnings, f.Warnings, maxErrors)
 		all.Workspaces = append(all.Workspaces, ImportedItem{
-			f.Slug, f.WorkspaceID, f.Name, f.Version, f.Status, f.Reason, firstOf(f.Errors), f.Imported, f.Deleted, f.Duration, f.App,
+			f.Slug, f.WorkspaceID, short(f.Name), f.Version, f.Status, f.Reason, each.some([]any{}, f.Errors, perWorkspace), f.Imported, f.Deleted, f.Duration, f.App,
 		})
 	}
+	all.Truncated = lists.cut
 	return all
 }
 
@@ -99,6 +142,7 @@ func pushCompleted(s State, took int64) BulkPushCompleted {
 		ofRun: ofRun{s.ID, s.RepositoryID}, Groups: listed(s.Bulk.Groups), Name: s.Bulk.Version, Duration: took, WasCancelled: s.Bulk.stopped(),
 		PushedIDs: []string{}, MergeConflictIDs: []string{}, AlreadyPushedIDs: []string{}, InProgressIDs: []string{}, Errors: []any{}, Workspaces: []PushedItem{},
 	}
+	lists, each := room{bytes: maxWeight}, room{bytes: maxWeight}
 	done := map[string]Finished{}
 	for _, f := range s.Bulk.Done {
 		done[f.Slug] = f
@@ -109,9 +153,10 @@ func pushCompleted(s State, took int64) BulkPushCompleted {
 			f = Finished{Slug: p.Slug, WorkspaceID: p.WorkspaceID, Name: p.Name, Status: p.Status}
 		}
 		all.count(f)
-		all.Errors = joined(all.Errors, f.Errors)
-		all.Workspaces = append(all.Workspaces, PushedItem{f.Slug, f.WorkspaceID, f.Name, f.Status, f.Reason, firstOf(f.Errors), f.Duration})
+		all.Errors = lists.some(all.Errors, f.Errors, maxErrors)
+		all.Workspaces = append(all.Workspaces, PushedItem{f.Slug, f.WorkspaceID, short(f.Name), f.Status, f.Reason, each.some([]any{}, f.Errors, perWorkspace), f.Duration})
 	}
+	all.Truncated = lists.cut
 	return all
 }
 
@@ -137,11 +182,5 @@ func named(ids []string, f Finished) []string {
 	return append(ids, f.WorkspaceID)
 }
 
-func joined(all, more []any) []any {
-	return append(all, more[:min(len(more), max(0, maxErrors-len(all)))]...)
-}
-
 // perWorkspace is how many errors the end of a bulk run lists for each workspace.
 const perWorkspace = 5
-
-func firstOf(errors []any) []any { return listed(errors[:min(len(errors), perWorkspace)]) }

@@ -2,6 +2,8 @@ package operation_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,7 +79,7 @@ func TestAPushOfManyWorkspacesIsTold(t *testing.T) {
 	all := events(t, run(operation.BulkPush),
 		operation.Plan{Epoch: 3, Bulk: pushes},
 		operation.Finish{Epoch: 3, Finished: operation.Finished{Slug: "a", WorkspaceID: "w1", Name: "A", Status: operation.Pushed, Duration: 9}},
-		operation.Finish{Epoch: 3, Finished: operation.Finished{Slug: "e", WorkspaceID: "w5", Name: "E", Status: operation.Faulty, Reason: operation.CancelledReason}},
+		operation.Finish{Epoch: 3, Finished: operation.Finished{Slug: "e", WorkspaceID: "w5", Name: "E", Status: operation.Faulty, Reason: operation.CancelledReason, LeftOut: true}},
 		operation.End{Epoch: 3, Now: at.Add(time.Second), Status: operation.Succeeded})
 	require.JSONEq(t, `{"operationId":"op_9","repositoryId":"main","groups":["base"],"workspaces":[
 		{"slug":"a","workspaceId":"w1","name":"A","status":"candidate"},{"slug":"b","workspaceId":"w2","name":"B","status":"mergeConflict"},
@@ -114,4 +116,30 @@ func TestABulkRunRefuses(t *testing.T) {
 	broken, err := operation.Decider.Decide(s, operation.End{Epoch: 3, Now: at, Status: operation.Failed, Failure: &failed})
 	require.NoError(t, err)
 	require.Len(t, broken, 1, "a run that failed was not completed")
+}
+
+// However much goes wrong, the end of a run fits into one event.
+func TestTheEndOfALargeRunFits(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ä", 400)
+	bulk := operation.Bulk{Groups: []string{"base"}, Version: "v1"}
+	for i := range 2000 {
+		item := map[string]any{"msg": long, "err": "invalid_document", "filepath": "automations/charge.yml"}
+		slug := fmt.Sprintf("%056d-%03d", i, i%1000)
+		bulk.Planned = append(bulk.Planned, operation.Planned{Slug: slug, WorkspaceID: "aB3dE7x", Name: long[:120], Status: operation.Candidate})
+		bulk.Done = append(bulk.Done, operation.Finished{
+			Slug: slug, WorkspaceID: "aB3dE7x", Name: long[:120], Version: "v1", Status: operation.Faulty, Reason: "invalid_document", Errors: []any{item, item, item}, Warnings: []any{item},
+		})
+	}
+	for _, kind := range []string{operation.BulkImport, operation.BulkPush} {
+		s := operation.Decider.Fold(operation.State{}, run(kind))
+		s.Bulk = &bulk
+		events, err := operation.Decider.Decide(s, operation.End{Epoch: 3, Now: at, Status: operation.Succeeded})
+		require.NoError(t, err)
+		body, err := json.Marshal(events[0])
+		require.NoError(t, err)
+		require.Less(t, len(body), 900<<10)
+		require.Contains(t, string(body), `"truncated":true`)
+		require.Contains(t, string(body), `"errorsCount":2000`)
+	}
 }

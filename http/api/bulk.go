@@ -12,6 +12,7 @@ import (
 	"svc/commands/content"
 	"svc/commands/versioning"
 	"svc/domain"
+	"svc/domain/access"
 	"svc/domain/document"
 	"svc/domain/operation"
 	"svc/http/gateway"
@@ -164,16 +165,32 @@ type ImportRights struct{ Deps Deps }
 
 // Import implements bulk.Rights.
 func (i ImportRights) Import(_ context.Context, who bulk.Who, workspaceID string) (may content.ImportOptions, ok bool, err error) {
-	p, known, err := i.Deps.Access.PrincipalOf(who.UserID)
-	if err != nil || !known {
+	caller, ok, err := i.caller(who)
+	if err != nil || !ok {
 		return may, false, err
 	}
-	rights, found, err := i.Deps.Access.RightsOf(p, workspaceID)
+	rights, found, err := i.Deps.Access.RightsOf(caller.Identity(), workspaceID)
 	if err != nil || !found || !rights.Allows("update", "workspaces", nil) {
 		return may, false, err
 	}
-	caller := gateway.Caller{Kind: gateway.KindUser, UserID: who.UserID, Super: p.Super, Principal: &p}
 	return withRights(i.Deps, caller, may, workspaceID, rights), true, nil
+}
+
+// Create implements bulk.Rights.
+func (i ImportRights) Create(_ context.Context, who bulk.Who) (may content.ImportOptions, ok bool, err error) {
+	caller, ok, err := i.caller(who)
+	may.Judge = judge{d: i.Deps, caller: caller}
+	return may, ok, err
+}
+
+// caller is who started an import, as they are now: an account that is not in use any
+// more, or has lost rights, does not go on with it.
+func (i ImportRights) caller(who bulk.Who) (gateway.Caller, bool, error) {
+	p, known, err := i.Deps.Access.PrincipalOf(who.UserID)
+	if !known && who.Super { // they are known elsewhere only
+		p, known = access.Principal{UserID: who.UserID, Super: true}, true
+	}
+	return gateway.Caller{Kind: gateway.KindUser, UserID: who.UserID, Super: p.Super, Principal: &p}, known, err
 }
 
 // warned adds what has to be said to the result of an operation.

@@ -11,6 +11,7 @@ import (
 
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/user"
 	"svc/domain/workspace"
 	"svc/http/gateway"
 	"svc/projections"
@@ -214,10 +215,10 @@ func (i *Identity) compiled(r projections.Reader, id string) (*compiledWorkspace
 }
 
 // PrincipalOf returns whom the evaluator takes a user for who is not signed in
-// here; ok is false when there is no such user.
+// here; ok is false when there is no such user, or the account is not in use.
 func (i *Identity) PrincipalOf(userID string) (p access.Principal, ok bool, err error) {
 	found, ok, err := i.find(userID)
-	if err != nil || !ok {
+	if err != nil || !ok || found.Status != user.Validated {
 		return p, false, err
 	}
 	return access.Principal{
