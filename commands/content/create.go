@@ -97,7 +97,11 @@ func (c *Content) createAs(ctx context.Context, id, operation string, r *archive
 	if err := c.putDown(ctx, &p); err != nil {
 		return Result{}, err
 	}
-	done, err := c.Workspaces.Make(ctx, c.creation(p, result, o.Held))
+	create, err := c.creation(p, result, o.Held)
+	if err != nil {
+		return Result{}, err
+	}
+	done, err := c.Workspaces.Make(ctx, create)
 	if refusal, ok := errors.AsType[*domain.Error](err); ok && refusal.Code == domain.CodeAlreadyExists && o.Held == nil {
 		if refusal.Details["field"] == "id" {
 			return Result{}, errUsed
@@ -109,22 +113,27 @@ func (c *Content) createAs(ctx context.Context, id, operation string, r *archive
 }
 
 // creation is the command that makes what was planned.
-func (c *Content) creation(p plan, result Result, held *Held) workspace.Create {
+func (c *Content) creation(p plan, result Result, held *Held) (create workspace.Create, err error) {
 	told := tell(workspace.Named{}, result) // the decision names the workspace
-	create := workspace.Create{
+	create = workspace.Create{
 		ID: p.of.ID, Settings: *p.to.Settings, Security: p.to.Security, Entries: p.to.Entries, Stage: p.to.Stage, Import: &told,
 	}
 	if held != nil {
-		told.Version, create.Sync = held.Version, held.Integrate(p.outcome())
+		told.Version = held.Version
+		create.Sync, err = held.integrate(p)
 	}
-	return create
+	return create, err
 }
 
 // mine finds out whether it was this very request that made the workspace, before
 // it was repeated. A workspace that exists cannot be made again.
 func (c *Content) mine(ctx context.Context, p plan, result Result) (Result, error) {
 	p.to.Entries = nil
-	done, err := c.Workspaces.Make(ctx, c.creation(p, result, nil))
+	create, err := c.creation(p, result, nil)
+	if err != nil {
+		return Result{}, err
+	}
+	done, err := c.Workspaces.Make(ctx, create)
 	if domain.CodeOf(err) == domain.CodeAlreadyExists {
 		err = errUsed
 	}

@@ -28,7 +28,7 @@ type Held struct {
 	// Slug is what a workspace that the import makes is called.
 	Slug string
 	// Integrate returns what the event says about the repository; nil: nothing.
-	Integrate func(Outcome) *workspace.Integration
+	Integrate func(Outcome) (*workspace.Integration, error)
 	Notes     []archive.Item // warnings that were found before
 }
 
@@ -54,14 +54,20 @@ func (h *Held) operation(ctx context.Context) string {
 }
 
 // fill adds to what is recorded what the operation has to say.
-func (h *Held) fill(r *workspace.Replace, p plan) {
+func (h *Held) fill(r *workspace.Replace, p plan) (err error) {
 	r.Epoch = h.Epoch
 	if h.Version != nil {
 		r.Import.Version = h.Version
 	}
-	if h.Integrate != nil {
-		r.Sync = h.Integrate(p.outcome())
+	r.Sync, err = h.integrate(p)
+	return err
+}
+
+func (h *Held) integrate(p plan) (*workspace.Integration, error) {
+	if h.Integrate == nil {
+		return nil, nil
 	}
+	return h.Integrate(p.outcome())
 }
 
 // CheckFile refuses a document that an import would refuse.

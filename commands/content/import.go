@@ -153,7 +153,9 @@ func (c *Content) carryOut(ctx context.Context, p plan, result Result, held *Hel
 	told := tell(workspace.Named{ID: p.of.ID, Slug: settings.Slug, Name: settings.Name}, result)
 	replace := workspace.Replace{Switch: p.to, Import: &told}
 	if held != nil {
-		held.fill(&replace, p)
+		if err := held.fill(&replace, p); err != nil {
+			return commands.Workspace{}, err
+		}
 	} else {
 		replace.Lock = &workspace.TakeLock{
 			Reason: workspace.ImportInProgress, By: commands.RequestFrom(ctx).Meta.UserID, Now: c.now(), Timeout: c.Workspaces.LockFor(),

@@ -75,12 +75,15 @@ func (c *Content) lay(ctx context.Context, workspaceID string, entries []workspa
 func split(entries []workspace.Entry) (parts [][]workspace.Entry, err error) {
 	size := maxEvent + 1
 	for _, e := range entries {
-		body, err := json.Marshal(e)
+		rest := e
+		rest.Body = nil // it is JSON already
+		about, err := json.Marshal(rest)
 		if err != nil {
 			return nil, err
 		}
-		if size += len(body); size > maxEvent {
-			parts, size = append(parts, nil), len(body)
+		weighs := len(about) + len(`,"body":`) + len(e.Body)
+		if size += weighs; size > maxEvent {
+			parts, size = append(parts, nil), weighs
 		}
 		parts[len(parts)-1] = append(parts[len(parts)-1], e)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync"
 
 	"svc/commands/archive"
 	"svc/commands/content"
@@ -31,15 +32,19 @@ func (v *Versioning) validator(workspaceID string) func(archive.Place, *document
 
 // bring imports a tree, in one event with what is known about the repository.
 func (p *pull) bring(ctx context.Context, tree archive.Tree, clean bool) (any, error) {
-	theirs, err := p.v.keep(ctx, p.there.Managed)
-	if err != nil {
-		return nil, err
-	}
+	var theirs string
+	kept := sync.OnceValue(beside(func() (err error) {
+		theirs, err = p.v.keep(ctx, p.there.Managed)
+		return err
+	}))
 	version := &workspace.ImportedVersion{Name: p.versionOf(tree), Repository: &workspace.RepositoryRef{ID: p.repo.ID}}
 	notes := p.notes()
 	held := &content.Held{
 		OperationID: p.op.ID(), Epoch: p.op.Epoch(), Version: version, Pull: true, Own: !p.repo.Platform, Notes: notes,
-		Integrate: func(o content.Outcome) *workspace.Integration {
+		Integrate: func(o content.Outcome) (*workspace.Integration, error) {
+			if err := kept(); err != nil {
+				return nil, err
+			}
 			in := &workspace.Integration{
 				RepositoryID: p.repo.ID, Place: p.place, Intermediate: p.onOwn, Held: o.Held, RemoteSlug: o.RemoteSlug,
 				Clean: clean && !o.Kept && len(notes) == 0,
@@ -51,7 +56,7 @@ func (p *pull) bring(ctx context.Context, tree archive.Tree, clean bool) (any, e
 			if o.Errors == 0 {
 				in.Pulled = &workspace.Pulled{Version: version.Name, Digest: archive.Digest(tree.Checksums())}
 			}
-			return in
+			return in, nil
 		},
 	}
 	p.part.into(held)

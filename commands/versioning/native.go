@@ -68,11 +68,11 @@ func (v *Versioning) pullNative(ctx context.Context, run *operations.Run, versio
 	}
 	held := &content.Held{
 		OperationID: run.ID(), Epoch: run.Epoch(), Version: &workspace.ImportedVersion{Name: version.Name}, Pull: true,
-		Integrate: func(o content.Outcome) *workspace.Integration {
+		Integrate: func(o content.Outcome) (*workspace.Integration, error) {
 			if o.Errors > 0 {
-				return nil
+				return nil, nil
 			}
-			return &workspace.Integration{Pulled: &workspace.Pulled{Version: version.Name}}
+			return &workspace.Integration{Pulled: &workspace.Pulled{Version: version.Name}}, nil
 		},
 	}
 	return v.bring(ctx, run, tree, held, may, in.Strict)

@@ -65,7 +65,7 @@ func (v *Versioning) PlanPart(ctx context.Context, workspaceID string, s *Source
 		return content.Result{}, err
 	}
 	p.may.Prune, p.may.DryRun = true, true
-	p.may.Held = &content.Held{Pull: true, Verify: true, Slug: part.Slug, Integrate: func(content.Outcome) *workspace.Integration { return nil }}
+	p.may.Held = &content.Held{Pull: true, Verify: true, Slug: part.Slug}
 	if part.Create {
 		return v.Content.CreateFrom(ctx, workspaceID, part.Files.Managed, p.may)
 	}

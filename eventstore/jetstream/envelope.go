@@ -42,8 +42,20 @@ type envelope struct {
 	Key       string          `json:"aggregateId,omitempty"`
 	CreatedAt string          `json:"createdAt"`
 	Source    domain.Meta     `json:"source"`
-	Payload   json.RawMessage `json:"payload"`
+	Payload   json.RawMessage `json:"payload,omitempty"`
 	Data      json.RawMessage `json:"data,omitempty"`
+}
+
+// withBodies puts payload and data, which are JSON already, into an encoded
+// envelope without them: to encode them once more would look at every byte again.
+func withBodies(body, payload, data []byte) []byte {
+	whole := make([]byte, 0, len(body)+len(payload)+len(data)+32)
+	whole = append(whole, body[:len(body)-1]...)
+	whole = append(append(whole, `,"payload":`...), payload...)
+	if data != nil {
+		whole = append(append(whole, `,"data":`...), data...)
+	}
+	return append(whole, '}')
 }
 
 // encode turns one fact into a message without expectations.
@@ -56,11 +68,12 @@ func (s *Store) encode(c eventstore.Commit, f eventstore.Fact, at time.Time) (*n
 	body, err := json.Marshal(envelope{
 		ID: f.ID, Type: name, Schema: max(s.opts.Events[name].Schema, 1), Workspace: c.Stream.Scope,
 		Kind: c.Stream.Kind, Key: c.Stream.ID, CreatedAt: at.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
-		Source: c.Meta, Payload: payload, Data: data,
+		Source: c.Meta,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", name, err)
 	}
+	body = withBodies(body, payload, data)
 	if len(body) > maxBody {
 		return nil, domain.Refuse(domain.CodeInvalidRequest, "event %s is too large", name).
 			Reason("event_too_large").With("eventType", name).With("length", len(body)).With("limit", maxBody)
