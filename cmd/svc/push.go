@@ -41,7 +41,10 @@ func (r *remote) pushed(result json.RawMessage) error {
 	return r.answer(result, func() string {
 		text := fmt.Sprintf("%s is saved on the platform, at revision %d", v.Name, v.ContentRevision)
 		if v.Repository != nil {
-			text = fmt.Sprintf("%s is pushed to %s: commit %s", v.Name, v.Repository.ID, short(v.Commit))
+			text = fmt.Sprintf("%s is pushed to %s", v.Name, v.Repository.ID)
+		}
+		if v.Commit != "" {
+			text += ": commit " + short(v.Commit)
 		}
 		if v.Changes != nil {
 			sum := v.Changes.Summary

@@ -35,6 +35,9 @@ var advice = map[string]string{
 	"already_ended":              "there is nothing left to cancel; `{svc status}` tells how it stands",
 	"session_required":           "this takes a session, not a token",
 
+	workspace.BulkImportInProgress: "wait until the run has ended; `{svc cancel}` stops it",
+	workspace.BulkPushInProgress:   "wait until the run has ended; `{svc cancel}` stops it",
+
 	string(domain.CodeLocked):            "wait until it is free, or `{svc unlock}`",
 	string(domain.CodeMissingToken):      "`{svc login}`",
 	string(domain.CodeInvalidToken):      "`{svc login}` again: the token was revoked, or is of another service",
@@ -110,6 +113,11 @@ func (r *remote) fill(text string, refused *client.Error) string {
 		}
 		text = strings.ReplaceAll(text, "{svc "+verb+"}", r.line(words...))
 	}
+	var holder struct {
+		ID string `json:"id"`
+	}
+	refused.Detail("operation", &holder)
+	text = strings.ReplaceAll(text, "{svc cancel}", r.line("cancel", r.named, holder.ID))
 	return strings.ReplaceAll(text, "{api}", "/v2/workspaces/"+url.PathEscape(r.workspace))
 }
 

@@ -10,6 +10,7 @@ import (
 	"svc/commands"
 	"svc/domain"
 	"svc/domain/operation"
+	"svc/domain/workspace"
 )
 
 // Startup is an import that a node does when it has started.
@@ -37,6 +38,9 @@ func (r *Runs) AtStart(ctx context.Context, s Startup) error {
 			}
 		}
 		done, err := r.importGroup(ctx, s.RepositoryID, group)
+		for elsewhere(err) && commands.Sleep(ctx, s.pause()) == nil {
+			done, err = r.importGroup(ctx, s.RepositoryID, group)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -54,6 +58,20 @@ func (r *Runs) AtStart(ctx context.Context, s Startup) error {
 	}
 	return nil
 }
+
+// elsewhere reports whether something else than another import at start holds the
+// lock: that is waited for.
+func elsewhere(err error) bool {
+	refusal, ok := errors.AsType[*domain.Error](err)
+	if !ok || refusal.Code != domain.CodeLocked {
+		return false
+	}
+	holder, _ := refusal.Details["operation"].(*workspace.Operation)
+	return holder == nil || holder.Kind != operation.BulkImport || refusal.Details["lockedBy"] != ""
+}
+
+// pause is how long the lock is left to others before it is asked for again.
+func (s Startup) pause() time.Duration { return min(2*time.Second, max(s.Pause, 100*time.Millisecond)) }
 
 // await waits until the node is ready.
 func (s Startup) await(ctx context.Context) error {

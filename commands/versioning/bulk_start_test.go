@@ -1,6 +1,8 @@
 package versioning_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -37,7 +39,7 @@ func TestGroupsAreImportedAtStart(t *testing.T) {
 	list := e.imported(2)
 	require.Equal(t, []any{"two"}, list[0]["result"].(map[string]any)["groups"])
 	require.Equal(t, 1.0, list[1]["result"].(map[string]any)["created"])
-	require.Equal(t, "", list[0]["createdBy"], "the platform did it")
+	require.Empty(t, list[0]["createdBy"], "the platform did it")
 	require.Equal(t, "charged by second", e.found("second").emits("charge"))
 	require.Empty(t, e.does(t, 200, "GET", "/v2/workspaces?slug=never", "").list(t))
 
@@ -66,4 +68,16 @@ func TestAnUnreachableRepositoryAtStart(t *testing.T) {
 	require.Equal(t, "failed", e.imported(1)[0]["status"])
 	e.told(t, "the import at start failed")
 	e.workspace("billing")
+}
+
+// A directory that was lost can be pushed again.
+func TestALostDirectoryIsPushedAgain(t *testing.T) {
+	t.Parallel()
+	e := newEstate(t)
+	p := e.workspace("billing", "core")
+	p.automation("charge", "charged")
+	p.pushTo("disk", "v1")
+	require.NoError(t, os.RemoveAll(filepath.Join(e.disk, "billing")))
+	p.pushTo("disk", "v2")
+	require.Contains(t, e.onDisk("billing/automations/charge.yml"), "charged")
 }

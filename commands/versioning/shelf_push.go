@@ -86,8 +86,8 @@ func (p *filePush) prepare(ctx context.Context) (intent workspace.Intent, err er
 	return intent, err
 }
 
-// inSync refuses a push when the directory is not, byte for byte, what was
-// integrated last. One that nothing is known of must be empty, or have what the
+// inSync refuses a push when the directory is there and is not, byte for byte, what
+// was integrated last. One that nothing is known of must be empty, or have what the
 // workspace has.
 func (p *filePush) inSync(ctx context.Context) (err error) {
 	if p.there, err = p.has(ctx); err != nil {
@@ -97,7 +97,7 @@ func (p *filePush) inSync(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	same := sameBytes(p.there, base)
+	same := sameBytes(p.there, base) || len(p.there) == 0 // it is gone: nothing there can be lost
 	if p.sync.Base == nil {
 		same = p.v.upToDate(p.state, p.sync, base, p.files, &gitsync.Files{Managed: p.there}, true)
 	}
