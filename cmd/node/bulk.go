@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"svc/commands"
@@ -33,12 +34,15 @@ func (n *Node) openBulk(context.Context) error {
 // that was left behind may be taken over before that. It implements bulk.Rights.
 type importers struct {
 	known  chan struct{} // closed when rights is set
+	once   sync.Once
 	rights api.ImportRights
 }
 
 func (i *importers) open(d api.Deps) {
-	i.rights = api.ImportRights{Deps: d}
-	close(i.known)
+	i.once.Do(func() {
+		i.rights = api.ImportRights{Deps: d}
+		close(i.known)
+	})
 }
 
 // Import implements bulk.Rights.

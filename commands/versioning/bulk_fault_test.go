@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -62,7 +63,10 @@ func TestFaultKillsOfBulkRuns(t *testing.T) {
 	e, seed, start := newEstate(t, "BULK_CONCURRENCY=3"), nodetest.Seed(), time.Now()
 	t.Logf("FAULT_SEED=%d", seed)
 	rng := rand.New(rand.NewPCG(seed, 7))
-	const count = 20
+	count := 20
+	if os.Getenv("FAULT_PROFILE") == "full" {
+		count = 200
+	}
 	all := e.many(count)
 	rounds, kills := nodetest.Cycles(4, 40), 0
 	for i := range rounds {

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"svc/commands"
+	"svc/commands/repositories"
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/workspace"
@@ -73,7 +74,7 @@ func openBehind(t *testing.T, other func(*gateway.Options), changes ...func(*api
 		Metrics:     http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") }),
 		InternalURL: strings.Replace(h.url, "http://", "http://me:hunter2@", 1) + "/v2", InternalKey: func() string { return internalKey },
 		Transport: transport, ReadModel: h.models, Keeper: h.models, Workspaces: commands.Workspaces{Engine: engine},
-		Access: people{},
+		Access: people{}, Repositories: &repositories.Repositories{},
 	}
 	for _, change := range changes {
 		change(&deps)

@@ -16,6 +16,7 @@ import (
 	"svc/commands"
 	"svc/commands/accounts"
 	"svc/commands/lastused"
+	"svc/commands/repositories"
 	"svc/commands/seal"
 	"svc/commands/sessions"
 	"svc/commands/signing"
@@ -195,7 +196,7 @@ func (h *realm) openGateway(opened *sessions.Sessions, changes []func(*api.Deps)
 	h.deps = api.Deps{
 		Now: h.now, Log: quiet, Metrics: http.NotFoundHandler(), InternalURL: "http://127.0.0.1:1/v2", InternalKey: func() string { return internalKey },
 		ReadModel: h.models, Keeper: h.models, Workspaces: commands.Workspaces{Engine: h.engine}, APIKeys: commands.APIKeys{Engine: h.engine, Now: h.now},
-		Access: who, SigningKeys: h.keys, LastUsed: book.At,
+		Access: who, SigningKeys: h.keys, LastUsed: book.At, Repositories: &repositories.Repositories{},
 		Accounts: h.accounts, Sessions: opened, CSRFToken: who.CSRFToken, Blobs: &h.blobs,
 		Local: func() (signin, signup bool) { s := h.current(); return !s.DisableSignin, !s.DisableSignup },
 	}
