@@ -38,7 +38,7 @@ func claimCommand(w world) *cobra.Command {
 		Long: "Prove, by having this host, that a mail address is yours. Its account is valid from then on, and a super admin's\n" +
 			"when SUPER_ADMIN_EMAILS names it. An account that does not exist is made, with a password that is shown once.\n" +
 			"A running service is asked to do it; else the data directory is opened here.",
-		Args: oneArgument,
+		Args: takes("one mail address"),
 		RunE: func(c *cobra.Command, args []string) error {
 			got, err := claim(c.Context(), w, args[0], newPassword)
 			if err != nil {
@@ -53,13 +53,6 @@ func claimCommand(w world) *cobra.Command {
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().BoolVar(&newPassword, "new-password", false, "set a new password and end its sessions")
 	return c
-}
-
-func oneArgument(c *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("%w: %s takes one mail address", errUsage, c.CommandPath())
-	}
-	return nil
 }
 
 func printClaimed(w world, got claimed) error {

@@ -57,11 +57,7 @@ func (l *login) run(ctx context.Context) error {
 	if !profileNames.MatchString(l.profileName()) || l.days < 1 || l.days > 3650 {
 		return fmt.Errorf("%w: a profile is named with letters, digits and -_. and --days is a number from 1 to 3650", errUsage)
 	}
-	path, err := l.profilesPath()
-	if err != nil {
-		return err
-	}
-	all, err := client.ReadProfiles(path)
+	path, all, err := l.stored()
 	if err != nil {
 		return err
 	}
@@ -169,13 +165,17 @@ func (l *login) done(p client.Profile) error {
 	return err
 }
 
+// stored returns the profiles, and where they are kept.
+func (l *login) stored() (path string, all client.Profiles, err error) {
+	if path, err = l.profilesPath(); err == nil {
+		all, err = client.ReadProfiles(path)
+	}
+	return path, all, err
+}
+
 // profiles lists the profiles.
 func (l *login) profiles() error {
-	path, err := l.profilesPath()
-	if err != nil {
-		return err
-	}
-	all, err := client.ReadProfiles(path)
+	_, all, err := l.stored()
 	if err != nil {
 		return err
 	}

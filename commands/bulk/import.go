@@ -208,7 +208,7 @@ func (im *importing) bring(ctx context.Context, p operation.Planned) (operation.
 	if err != nil {
 		return operation.Finished{}, err
 	}
-	info, _, err := look(ctx, im.source, p.Slug)
+	info, files, err := take(ctx, im.source, p.Slug)
 	if err != nil {
 		return operation.Finished{}, err
 	}
@@ -231,10 +231,7 @@ func (im *importing) bring(ctx context.Context, p operation.Planned) (operation.
 	if err := info.refusal(); err != nil {
 		return operation.Finished{}, err
 	}
-	part := versioning.Part{Operation: child, Slug: p.Slug, Create: !exists, Force: im.in.Force}
-	if part.Files, err = im.source.Files(ctx, p.Slug); err != nil {
-		return operation.Finished{}, err
-	}
+	part := versioning.Part{Operation: child, Slug: p.Slug, Files: files, Create: !exists, Force: im.in.Force}
 	if id == domain.Platform {
 		part.Under = im.op.Epoch()
 	}

@@ -79,16 +79,13 @@ func (im *importing) would(ctx context.Context, p operation.Planned) (WouldImpor
 	if !exists {
 		one.Would = "created"
 	}
-	info, _, err := look(ctx, im.source, p.Slug)
+	info, files, err := take(ctx, im.source, p.Slug)
 	if err != nil {
 		return one, err
 	}
 	one.Version = info.file.Version
 	err = info.refusal()
-	part := versioning.Part{Slug: p.Slug, Create: !exists, Force: im.in.Force}
-	if err == nil {
-		part.Files, err = im.source.Files(ctx, p.Slug)
-	}
+	part := versioning.Part{Slug: p.Slug, Files: files, Create: !exists, Force: im.in.Force}
 	if err == nil {
 		f, skip, err := im.skipped(ctx, w, info, part)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"svc/commands/archive"
+	"svc/commands/gitsync"
 	"svc/commands/versioning"
 	"svc/domain"
 	"svc/domain/document"
@@ -64,14 +65,29 @@ func nothing(groups []string) string {
 
 // look reads the import file of a directory.
 func look(ctx context.Context, source *versioning.Source, name string) (one found, has bool, err error) {
-	one = found{slug: name}
-	one.file, has, err = source.ImportFile(ctx, name)
+	file, has, err := source.ImportFile(ctx, name)
+	one, err = found{slug: name, file: file}.judged(err)
+	return one, has, err
+}
+
+// take reads all files of a directory.
+func take(ctx context.Context, source *versioning.Source, name string) (one found, files *gitsync.Files, err error) {
+	var file archive.ImportFile
+	if files, err = source.Files(ctx, name); err == nil {
+		file, _, err = source.ImportFileIn(files)
+	}
+	one, err = found{slug: name, file: file}.judged(err)
+	return one, files, err
+}
+
+// judged tells what is wrong with one directory from what is wrong with all.
+func (f found) judged(err error) (found, error) {
 	_, refused := errors.AsType[*domain.Error](err)
 	_, faulty := errors.AsType[*document.Fault](err)
 	if refused || faulty { // one directory keeps nobody else out
-		one.broken, err = err, nil
+		f.broken, err = err, nil
 	}
-	return one, has, err
+	return f, err
 }
 
 func (f found) in(groups []string) bool {

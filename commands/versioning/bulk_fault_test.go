@@ -3,8 +3,6 @@
 package versioning_test
 
 import (
-	"bufio"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -132,46 +130,15 @@ func TestFaultTheStreamOfABulkRunIsCut(t *testing.T) {
 	last, cuts := "", 0
 	var seen []string
 	for !slices.Contains(seen, "workspaces.bulkPush.completed") {
-		got := e.some(t, platformPath+"/operations/"+id+"/events", last, 1+rng.IntN(4))
-		for _, f := range got {
-			last = f[0]
-			seen = append(seen, f[1])
+		for _, f := range e.some(t, "GET", platformPath+"/operations/"+id+"/events", "", last, 1+rng.IntN(4)) {
+			last = f.id
+			seen = append(seen, f.event)
 		}
 		cuts++
 	}
 	require.Len(t, seen, count+2)
 	require.Equal(t, seen[0], "workspaces.bulkPush.started")
 	nodetest.Report(t, "bulk-stream-cuts", map[string]any{"cuts": cuts, "frames": len(seen)})
-}
-
-// some reads so many events of a stream, and cuts it.
-func (h *house) some(t *testing.T, path, after string, count int) (frames [][2]string) {
-	t.Helper()
-	ctx, cut := context.WithCancel(t.Context())
-	defer cut()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, h.base+path, nil)
-	require.NoError(t, err)
-	r.Header.Set("Authorization", "Bearer u1")
-	if after != "" {
-		r.Header.Set("Last-Event-ID", after)
-	}
-	got, err := http.DefaultClient.Do(r)
-	require.NoError(t, err)
-	defer got.Body.Close()
-	lines := bufio.NewScanner(got.Body)
-	lines.Buffer(nil, 4<<20)
-	var f [2]string
-	for len(frames) < count && lines.Scan() {
-		switch name, value, _ := strings.Cut(lines.Text(), ": "); name {
-		case "id":
-			f[0] = value
-		case "event":
-			f[1] = value
-		case "data":
-			frames = append(frames, f)
-		}
-	}
-	return frames
 }
 
 // attempt is one start of a run on one node: it takes the lock, or is refused.

@@ -138,15 +138,8 @@ func (v *Versioning) observe(ctx context.Context, s workspace.State, repo reposi
 		return seen{}, err
 	}
 	recorded, err := v.settleEarlier(ctx, r, s, runningPush(s))
-	if err != nil {
+	if s, err = v.renewed(ctx, s, recorded, err); err != nil {
 		return seen{}, err
-	}
-	if recorded {
-		now, err := v.Workspaces.Get(ctx, s.ID)
-		if err != nil {
-			return seen{}, err
-		}
-		s = now.State
 	}
 	found := seen{at: time.Now(), head: r.head(), has: meanings{}, place: r.place, base: baseOf(s.SyncWith(repo.ID, r.place))}
 	if found.head == "" {
@@ -156,6 +149,15 @@ func (v *Versioning) observe(ctx context.Context, s workspace.State, repo reposi
 		return seen{}, err
 	}
 	return found, v.compare(r, s.SyncWith(repo.ID, r.place), &found)
+}
+
+// renewed returns a workspace as it is once an earlier push of it was recorded.
+func (v *Versioning) renewed(ctx context.Context, s workspace.State, recorded bool, err error) (workspace.State, error) {
+	if err != nil || !recorded {
+		return s, err
+	}
+	now, err := v.Workspaces.Get(ctx, s.ID)
+	return now.State, err
 }
 
 // runningPush is the operation that is about to find out about its push itself.

@@ -2,6 +2,7 @@ package versioning_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -198,7 +200,15 @@ func (p *place) stream(id string) (frames []frame) {
 // end.
 func (h *house) streamed(t *testing.T, method, path, body, after string) (frames []frame) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, h.base+path, strings.NewReader(body))
+	return h.some(t, method, path, body, after, math.MaxInt)
+}
+
+// some is streamed, cut after so many events.
+func (h *house) some(t *testing.T, method, path, body, after string, count int) (frames []frame) {
+	t.Helper()
+	ctx, cut := context.WithCancel(t.Context())
+	defer cut()
+	r, err := http.NewRequestWithContext(ctx, method, h.base+path, strings.NewReader(body))
 	require.NoError(t, err)
 	r.Header.Set("Authorization", "Bearer u1")
 	if body != "" {
@@ -215,7 +225,7 @@ func (h *house) streamed(t *testing.T, method, path, body, after string) (frames
 	var f frame
 	lines := bufio.NewScanner(got.Body)
 	lines.Buffer(nil, 4<<20)
-	for lines.Scan() {
+	for len(frames) < count && lines.Scan() {
 		name, value, _ := strings.Cut(lines.Text(), ": ")
 		switch name {
 		case "id":

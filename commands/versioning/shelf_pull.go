@@ -121,15 +121,8 @@ func (v *Versioning) observeFiles(ctx context.Context, s workspace.State, repo r
 	}
 	defer at.close()
 	recorded, err := at.settleEarlier(ctx, s, runningPush(s))
-	if err != nil {
+	if s, err = v.renewed(ctx, s, recorded, err); err != nil {
 		return seen{}, err
-	}
-	if recorded {
-		now, err := v.Workspaces.Get(ctx, s.ID)
-		if err != nil {
-			return seen{}, err
-		}
-		s = now.State
 	}
 	there, err := at.has(ctx)
 	if err != nil {

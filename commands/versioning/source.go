@@ -103,6 +103,15 @@ func (s *Source) ImportFile(ctx context.Context, slug string) (file archive.Impo
 	return file, true, err
 }
 
+// ImportFileIn is ImportFile of files that were read already.
+func (s *Source) ImportFileIn(files *gitsync.Files) (file archive.ImportFile, ok bool, err error) {
+	text, ok := files.Managed[archive.ImportPath]
+	if ok {
+		file, err = archive.ReadImportFile(text, s.v.limits().Document)
+	}
+	return file, ok, err
+}
+
 func (s *Source) importText(ctx context.Context, slug string) ([]byte, bool, error) {
 	if s.dir != nil {
 		tree, err := s.dir.Read(ctx, slug)

@@ -41,6 +41,16 @@ func checkGroups(groups []string) ([]string, error) {
 	return once, nil
 }
 
+// bulkAsked reads the query and the body of a bulk run.
+func bulkAsked(r *http.Request, body any) (sse, dry bool, err error) {
+	q := gateway.NewQuery(r)
+	sse, dry = q.Flag("sse"), q.Flag("dryRun")
+	if err := q.Err(); err != nil {
+		return false, false, err
+	}
+	return sse, dry, gateway.Decode(r, body)
+}
+
 // bulkPush is the body of a push of the platform workspace.
 type bulkPush struct {
 	pushBody
@@ -52,19 +62,15 @@ type bulkPush struct {
 // pushPlatform handles POST /v2/workspaces/platform/versions: a push of the
 // workspaces of some groups, or of the platform workspace itself.
 func (d Deps) pushPlatform(r *http.Request) (any, error) {
-	q := gateway.NewQuery(r)
-	sse := q.Flag("sse")
-	if err := q.Err(); err != nil {
-		return nil, err
-	}
 	var in bulkPush
-	if err := gateway.Decode(r, &in); err != nil {
-		return nil, err
-	}
-	groups, err := checkGroups(in.Groups)
+	sse, _, err := bulkAsked(r, &in)
 	if err == nil {
 		err = in.check()
 	}
+	if err != nil {
+		return nil, err
+	}
+	groups, err := checkGroups(in.Groups)
 	if err != nil {
 		return nil, err
 	}
@@ -101,13 +107,9 @@ type bulkPull struct {
 // of the workspaces of a platform repository, or a pull of the platform workspace
 // itself.
 func (d Deps) pullPlatform(r *http.Request) (any, error) {
-	q := gateway.NewQuery(r)
-	sse, dry := q.Flag("sse"), q.Flag("dryRun")
-	if err := q.Err(); err != nil {
-		return nil, err
-	}
 	var in bulkPull
-	if err := gateway.Decode(r, &in); err != nil {
+	sse, dry, err := bulkAsked(r, &in)
+	if err != nil {
 		return nil, err
 	}
 	groups, err := checkGroups(in.Groups)
