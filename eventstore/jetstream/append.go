@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -133,7 +132,7 @@ func (s *Store) publish(ctx context.Context, log domain.Log, commits []eventstor
 	ctx, cancel := context.WithTimeout(ctx, s.opts.MaxWait)
 	defer cancel()
 	for attempt := 0; ; attempt++ {
-		seqs, duplicate, err := s.send(ctx, msgs)
+		seqs, duplicate, err := s.send(ctx, log, msgs)
 		if err == nil && !duplicate {
 			return seqs, nil
 		}
@@ -186,14 +185,21 @@ func (s *Store) pause(ctx context.Context, attempt int) bool {
 // attemptWait bounds one exchange, so that a lost answer leaves time to ask again.
 func (s *Store) attemptWait() time.Duration { return min(s.opts.MaxWait/2, 5*time.Second) }
 
-// send makes one attempt to store msgs, all or none. A duplicate is a single
-// message whose id is stored already.
-func (s *Store) send(ctx context.Context, msgs []*nats.Msg) (seqs []uint64, duplicate bool, err error) {
+// send makes one attempt to store msgs, all or none. A duplicate is one whose first
+// id is stored already.
+func (s *Store) send(ctx context.Context, log domain.Log, msgs []*nats.Msg) (seqs []uint64, duplicate bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.attemptWait())
 	defer cancel()
 	if len(msgs) == 1 {
+		if s.inRuns(log) {
+			s.order.RLock()
+			defer s.order.RUnlock()
+		}
 		ack, err := s.request(ctx, msgs[0])
 		return []uint64{ack.Sequence}, ack.Duplicate, err
+	}
+	if s.inRuns(log) {
+		return s.sendRun(ctx, msgs)
 	}
 	seqs, err = s.sendBatch(ctx, msgs)
 	return seqs, false, err
@@ -247,17 +253,7 @@ func (s *Store) request(ctx context.Context, m *nats.Msg) (pubAck, error) {
 	if err != nil {
 		return pubAck{}, err
 	}
-	var ack pubAck
-	if len(answer.Data) == 0 {
-		return ack, nil // within a batch
-	}
-	if err := json.Unmarshal(answer.Data, &ack); err != nil {
-		return ack, fmt.Errorf("the broker's answer is not understood: %w", err)
-	}
-	if ack.Error != nil {
-		return ack, ack.Error
-	}
-	return ack, nil
+	return acknowledged(answer)
 }
 
 // codeOf returns the broker's code; 0 for an error that is not the broker's.

@@ -34,16 +34,18 @@ const maxBody = 1<<20 - 32<<10
 // envelope is the stored form of an event. Payload is what the catalogue shows;
 // Data, when present, is what folding needs instead.
 type envelope struct {
-	ID        string          `json:"id"`
-	Type      string          `json:"type"`
-	Schema    int             `json:"schema"`
-	Workspace string          `json:"workspaceId"`
-	Kind      string          `json:"aggregate,omitempty"`
-	Key       string          `json:"aggregateId,omitempty"`
-	CreatedAt string          `json:"createdAt"`
-	Source    domain.Meta     `json:"source"`
-	Payload   json.RawMessage `json:"payload,omitempty"`
-	Data      json.RawMessage `json:"data,omitempty"`
+	ID        string               `json:"id"`
+	Type      string               `json:"type"`
+	Schema    int                  `json:"schema"`
+	Workspace string               `json:"workspaceId"`
+	Kind      string               `json:"aggregate,omitempty"`
+	Key       string               `json:"aggregateId,omitempty"`
+	CreatedAt string               `json:"createdAt"`
+	Source    domain.Meta          `json:"source"`
+	Target    *domain.Target       `json:"target,omitempty"`
+	Options   *domain.EventOptions `json:"options,omitempty"`
+	Payload   json.RawMessage      `json:"payload,omitempty"`
+	Data      json.RawMessage      `json:"data,omitempty"`
 }
 
 // withBodies puts payload and data, which are JSON already, into an encoded
@@ -68,7 +70,7 @@ func (s *Store) encode(c eventstore.Commit, f eventstore.Fact, at time.Time) (*n
 	body, err := json.Marshal(envelope{
 		ID: f.ID, Type: name, Schema: max(s.opts.Events[name].Schema, 1), Workspace: c.Stream.Scope,
 		Kind: c.Stream.Kind, Key: c.Stream.ID, CreatedAt: at.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
-		Source: c.Meta,
+		Source: c.Meta, Target: f.Target, Options: unusual(f.Options),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", name, err)
@@ -84,6 +86,14 @@ func (s *Store) encode(c eventstore.Commit, f eventstore.Fact, at time.Time) (*n
 	setHeader(m, headerUser, c.Meta.UserID)
 	setHeader(m, headerCorrelation, c.Meta.CorrelationID)
 	return m, nil
+}
+
+// unusual returns options that say something.
+func unusual(o domain.EventOptions) *domain.EventOptions {
+	if o == (domain.EventOptions{}) {
+		return nil
+	}
+	return &o
 }
 
 // bodies returns the catalogue payload of ev and, when it differs, its data.
@@ -133,11 +143,18 @@ type stored struct {
 }
 
 // batch returns the place of m in its batch; size is 0 when it is in none.
-func (m stored) batch() (id string, seq, size uint64) {
+func (m stored) batch() (batch string, seq, size uint64) {
 	if len(m.header[headerBatchSize]) == 0 {
 		return "", 0, 0
 	}
-	seq, _ = strconv.ParseUint(m.header.Get(headerBatchSeq), 10, 64)
+	id, place := headerBatch, headerBatchSeq
+	if m.inRun() {
+		id, place = headerRun, headerRunSeq
+	}
+	seq, _ = strconv.ParseUint(m.header.Get(place), 10, 64)
 	size, _ = strconv.ParseUint(m.header.Get(headerBatchSize), 10, 64)
-	return m.header.Get(headerBatch), seq, size
+	return m.header.Get(id), seq, size
 }
+
+// inRun reports whether m was stored with a run.
+func (m stored) inRun() bool { return len(m.header[headerRun]) > 0 }

@@ -30,6 +30,7 @@ type Store struct {
 	looked  atomic.Int64       // when the disk was last looked at
 	faults  faults             // why appends are refused
 	batches chan struct{}      // held while an atomic batch is sent
+	order   sync.RWMutex       // held while messages must follow each other; see sendRun
 	putting singleflight.Group // blobs on their way, by name
 	making  sync.Mutex         // held while a stream is made, or the broker is examined
 

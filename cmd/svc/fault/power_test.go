@@ -69,7 +69,8 @@ func storeOptions(dir string, sync jetstream.Sync) jetstream.Options {
 	return jetstream.Options{Dir: dir, Sync: sync, Events: catalog.Events(), Log: slog.New(slog.DiscardHandler), MaxWait: 30 * time.Second}
 }
 
-// appendMany appends single facts, pairs over two aggregates and large events.
+// appendMany appends single facts, pairs over two aggregates, large events, and
+// activity in runs.
 func appendMany(store *jetstream.Store, acks io.Writer, writer, n int) error {
 	rng := rand.New(rand.NewPCG(uint64(writer), 7))
 	last := uint64(0)
@@ -91,6 +92,15 @@ func appendMany(store *jetstream.Store, acks io.Writer, writer, n int) error {
 		var line strings.Builder
 		for j, c := range commits {
 			fmt.Fprintf(&line, "%s:%d ", c.Facts[0].ID, r.Seqs[j])
+		}
+		if rng.IntN(4) == 0 {
+			batch := runOf(fmt.Sprintf("%d-%d", writer, i), 2+rng.IntN(5))
+			if r, err = store.Append(context.Background(), batch); err != nil {
+				return err
+			}
+			for j, f := range batch.Facts {
+				fmt.Fprintf(&line, "%s:%d ", f.ID, r.Seqs[j])
+			}
 		}
 		if _, err := io.WriteString(acks, line.String()+"\n"); err != nil {
 			return err
@@ -122,11 +132,19 @@ type ack struct {
 
 func record(t *testing.T, sync jetstream.Sync, appends int) *recording {
 	t.Helper()
+	r := recordRole(t, "store-writer", "FAULT_SYNC="+string(sync), fmt.Sprintf("FAULT_APPENDS=%d", appends))
+	require.Len(t, r.acks, 8*appends, "every acknowledgement is on the record")
+	return r
+}
+
+// recordRole runs a role of this binary on a recorded disk.
+func recordRole(t *testing.T, role string, env ...string) *recording {
+	t.Helper()
 	mount := t.TempDir()
 	fs, err := crashfs.Mount(t.TempDir(), mount)
 	require.NoError(t, err)
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), roleVariable+"=store-writer", "FAULT_DIR="+mount, "FAULT_SYNC="+string(sync), fmt.Sprintf("FAULT_APPENDS=%d", appends))
+	cmd.Env = append(append(os.Environ(), roleVariable+"="+role, "FAULT_DIR="+mount), env...)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, errors.Join(err, fs.Close()), "%s", out)
 
@@ -136,7 +154,6 @@ func record(t *testing.T, sync jetstream.Sync, appends int) *recording {
 			r.acks = append(r.acks, ack{i, parseAck(t, op.Content())})
 		}
 	}
-	require.Len(t, r.acks, 8*appends, "every acknowledgement is on the record")
 	return r
 }
 
@@ -199,25 +216,36 @@ func (r *recording) lost(t *testing.T, cut crashfs.Cut) (lost []string) {
 
 var errCaughtUp = errors.New("caught up")
 
-// readAll returns the sequence of every event that counts, by id, and checks
-// that commits over two aggregates are whole.
+// readAll returns the sequence of every event that counts, by id, and checks that what
+// was appended together is whole.
 func readAll(t *testing.T, store eventstore.Store) map[string]uint64 {
 	t.Helper()
-	found := map[string]uint64{}
-	err := store.Subscribe(t.Context(), domain.State, 1, func(b eventstore.Batch) error {
-		for _, ev := range b.Events {
-			if _, void := ev.Data.(domain.Void); void {
-				continue
+	found, missing := map[string]uint64{}, map[string]int{}
+	for _, log := range domain.Logs() {
+		info, err := store.Info(t.Context(), log)
+		require.NoError(t, err)
+		if info.Messages == 0 {
+			continue
+		}
+		err = store.Subscribe(t.Context(), log, 1, func(b eventstore.Batch) error {
+			for _, ev := range b.Events {
+				if _, void := ev.Data.(domain.Void); void {
+					continue
+				}
+				require.NotContains(t, found, ev.ID, "stored twice")
+				found[ev.ID] = ev.Seq
+				countRun(t, missing, ev)
 			}
-			require.NotContains(t, found, ev.ID, "stored twice")
-			found[ev.ID] = ev.Seq
-		}
-		if b.Pending == 0 {
-			return errCaughtUp
-		}
-		return nil
-	})
-	require.ErrorIs(t, err, errCaughtUp)
+			if b.Pending == 0 {
+				return errCaughtUp
+			}
+			return nil
+		})
+		require.ErrorIs(t, err, errCaughtUp)
+	}
+	for name, n := range missing {
+		require.Zero(t, n, "run %s is not whole", name)
+	}
 	return found
 }
 

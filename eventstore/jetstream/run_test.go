@@ -1,0 +1,132 @@
+package jetstream
+
+import (
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"svc/domain"
+	"svc/eventstore"
+)
+
+var someWorkspace = domain.StreamID{Scope: "w1"}
+
+// Whoever writes at the same time, the messages of a run follow each other.
+func TestNobodyComesBetweenTheMessagesOfARun(t *testing.T) {
+	s := openHere(t, Options{})
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	stored := map[uint64]string{}
+	for writer := range 8 {
+		all.Go(func() {
+			for range 20 {
+				n := 1
+				if writer%2 == 0 {
+					n = 30
+				}
+				c := eventstore.Commit{Stream: someWorkspace, Facts: happenings(n)}
+				r, err := s.Append(t.Context(), c)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				for i, seq := range r.Seqs {
+					stored[seq] = c.Facts[i].ID
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	const total = 4*20*30 + 4*20
+	require.Len(t, stored, total)
+	events := readFrom(t, s, domain.Activity, 1, total)
+	requireReal(t, events, total)
+	for _, ev := range events {
+		require.Equal(t, stored[ev.Seq], ev.ID, "what was answered is where it was said to be")
+	}
+}
+
+// A run that broke off counts for nobody, as soon as something follows it.
+func TestHalfARunIsVoid(t *testing.T) {
+	s := openHere(t, Options{})
+	c := eventstore.Commit{Stream: someWorkspace, Facts: happenings(5)}
+	msgs, log, err := s.messages([]eventstore.Commit{c})
+	require.NoError(t, err)
+	require.True(t, s.inRuns(log))
+	_, _, err = s.sendRun(t.Context(), msgs[:3])
+	require.NoError(t, err)
+	for _, m := range msgs[:3] {
+		require.Equal(t, []string{"3"}, m.Header[headerBatchSize])
+	}
+	more, _, err := s.messages([]eventstore.Commit{{Stream: someWorkspace, Facts: happenings(5)}})
+	require.NoError(t, err)
+	for i, m := range more {
+		m.Header[headerRun], m.Header[headerRunSeq], m.Header[headerBatchSize] = []string{"broken"}, []string{string(rune('1' + i))}, []string{"5"}
+	}
+	_, _, err = s.inOneGo(t.Context(), more[:3]) // of five
+	require.NoError(t, err)
+	r, err := s.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(2)})
+	require.NoError(t, err)
+	require.Equal(t, []uint64{7, 8}, r.Seqs)
+	events := readFrom(t, s, domain.Activity, 1, 8)
+	require.Len(t, events, 8)
+	for _, ev := range events {
+		require.Equal(t, ev.Seq > 3 && ev.Seq < 7, isVoid(ev.Data), "%d", ev.Seq)
+	}
+}
+
+func TestARunThatIsRepeatedIsTheFirst(t *testing.T) {
+	s := openHere(t, Options{})
+	c := eventstore.Commit{Stream: someWorkspace, Facts: happenings(40)}
+	first, err := s.Append(t.Context(), c)
+	require.NoError(t, err)
+	_, err = s.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(3)})
+	require.NoError(t, err)
+	again, err := s.Append(t.Context(), c)
+	require.NoError(t, err)
+	require.Equal(t, first.Seqs, again.Seqs)
+	requireReal(t, readFrom(t, s, domain.Activity, 1, 43), 43)
+}
+
+// Who repeats a run that broke off must not bring half of it to life: all of its
+// messages count or none.
+func TestHalfARunThatIsRepeatedIsVoid(t *testing.T) {
+	for name, sent := range map[string][]int{"its end is missing": {0, 1, 2}, "one in between is missing": {0, 1, 3, 4}} {
+		t.Run(name, func(t *testing.T) {
+			s := openHere(t, Options{})
+			c := eventstore.Commit{Stream: someWorkspace, Facts: happenings(5)}
+			msgs, _, err := s.messages([]eventstore.Commit{c})
+			require.NoError(t, err)
+			var broken []*nats.Msg
+			for _, i := range sent {
+				m := msgs[i]
+				m.Header[headerRun], m.Header[headerRunSeq], m.Header[headerBatchSize] = []string{c.Facts[0].ID}, []string{strconv.Itoa(i + 1)}, []string{"5"}
+				broken = append(broken, m)
+			}
+			_, _, err = s.inOneGo(t.Context(), broken)
+			require.NoError(t, err)
+			_, err = s.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(1)})
+			require.NoError(t, err)
+			_, err = s.Append(t.Context(), c)
+			require.ErrorIs(t, err, eventstore.ErrUnavailable)
+			_, err = s.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(2)})
+			require.NoError(t, err)
+
+			events := readFrom(t, s, domain.Activity, 1, 8)
+			require.Len(t, events, 8)
+			for _, ev := range events {
+				others := ev.Seq == uint64(len(sent)+1) || ev.Seq > 6
+				require.Equal(t, !others, isVoid(ev.Data), "%d", ev.Seq)
+				read, ok, err := s.Read(t.Context(), domain.Activity, ev.Seq)
+				require.NoError(t, err)
+				require.True(t, ok)
+				require.Equal(t, ev.Data, read.Data, "whoever reads it sees the same")
+			}
+		})
+	}
+}
