@@ -10,6 +10,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"svc/domain"
+	"svc/domain/activity"
 	"svc/eventstore"
 )
 
@@ -26,6 +27,7 @@ type Engine struct {
 	snapshots Snapshots
 	host      domain.Host
 	log       *slog.Logger
+	limit     func(eventType string) int
 	cache     *otter.Cache[domain.StreamID, any] // of *folded[S]
 	turns     Turns[domain.StreamID]
 }
@@ -36,7 +38,13 @@ type EngineOptions struct {
 	Snapshots Snapshots // default none
 	Host      domain.Host
 	Log       *slog.Logger
+	// Limit is how many characters the payload of an activity event may have; default
+	// 100000 for all types.
+	Limit func(eventType string) int
 }
+
+// defaultLimit is BROKER_EMIT_MAXLEN where nobody has set it.
+const defaultLimit = 100_000
 
 // NewEngine returns an Engine.
 func NewEngine(o EngineOptions) (*Engine, error) {
@@ -46,15 +54,22 @@ func NewEngine(o EngineOptions) (*Engine, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
+	if o.Limit == nil {
+		o.Limit = func(string) int { return defaultLimit }
+	}
 	cache, err := otter.New(&otter.Options[domain.StreamID, any]{MaximumSize: cachedStates})
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{store: o.Store, snapshots: o.Snapshots, host: o.Host, log: o.Log, cache: cache}, nil
+	return &Engine{store: o.Store, snapshots: o.Snapshots, host: o.Host, log: o.Log, limit: o.Limit, cache: cache}, nil
 }
 
-// Record appends an activity event to a workspace.
+// Record appends an activity event to a workspace. One that is larger than events may
+// be is cut, if it can be.
 func (e *Engine) Record(ctx context.Context, workspaceID string, ev domain.Event) error {
+	if bounded, ok := ev.(activity.Bounded); ok {
+		ev = bounded.Within(e.limit(ev.EventType()))
+	}
 	receipt, err := e.store.Append(ctx, eventstore.Commit{
 		Stream: domain.StreamID{Scope: workspaceID}, Meta: e.meta(ctx),
 		Facts: []eventstore.Fact{{ID: drawIDs(ctx, "activity/"+workspaceID+"/"+ev.EventType()).at(0), Event: ev}},

@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Event is a fact, named in the past tense. Its type name is a stored contract:
 // once written to a log it never changes.
@@ -70,7 +73,29 @@ type Recorded struct {
 	Meta   Meta
 	Data   Event
 	Size   int // bytes of the stored message, for batching
+
+	Target  *Target         // whom it is for; nil: nobody in particular
+	Options EventOptions    // how it was emitted
+	Body    json.RawMessage // what the catalogue shows of it, as it is stored; not to be changed
 }
+
+// Target is whom an emitted event is for, besides those who may read it anyway.
+type Target struct {
+	UserID        string `json:"userId,omitempty"`
+	SessionID     string `json:"sessionId,omitempty"`
+	UserTopic     string `json:"userTopic,omitempty"`
+	CurrentSocket bool   `json:"currentSocket,omitempty"`
+}
+
+// EventOptions say how an event was emitted. The zero value is the usual way.
+type EventOptions struct {
+	Persist    *bool `json:"persist,omitempty"` // nil: yes; no: it reached live readers and triggers only
+	AggPayload bool  `json:"aggPayload,omitempty"`
+	Async      bool  `json:"async,omitempty"`
+}
+
+// Persisted reports whether the event is kept.
+func (o EventOptions) Persisted() bool { return o.Persist == nil || *o.Persist }
 
 // Meta says who and what caused an event: the `source` of the catalogue.
 type Meta struct {

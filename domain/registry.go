@@ -11,6 +11,7 @@ type Fact struct {
 	Log     Log    // where it is recorded
 	Schema  int    // version of its stored shape; grows when the shape changes
 	Summary string // one line for the event catalogue
+	Hidden  bool   // a means to an end: no feed, search, webhook or subscriber gets it
 
 	decode func([]byte) (Event, error)
 }
@@ -26,6 +27,12 @@ func Describe[T Event](log Log, summary string) Fact {
 		}
 		return ev, nil
 	}}
+}
+
+// Internal returns the row of an event that is a means to an end: nobody reads it.
+func (f Fact) Internal() Fact {
+	f.Hidden = true
+	return f
 }
 
 // Registry finds an event type by its stored name.

@@ -26,8 +26,10 @@ var ErrNoKey = errors.New("eventstore: no such key")
 // Fact is an event to be stored under an id chosen by the caller. Repeating an
 // append with the same ids stores nothing twice.
 type Fact struct {
-	ID    string // ULID
-	Event domain.Event
+	ID      string // ULID
+	Event   domain.Event
+	Target  *domain.Target
+	Options domain.EventOptions
 }
 
 // Commit is what one decision adds to one aggregate, or, when Stream names only
@@ -66,6 +68,10 @@ type Store interface {
 
 	// Read returns the event at seq; ok is false when there is none.
 	Read(ctx context.Context, log domain.Log, seq uint64) (ev domain.Recorded, ok bool, err error)
+
+	// Reread returns the events at seqs, which a reader was handed before, in that
+	// order. One that has been erased since is left out.
+	Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]domain.Recorded, error)
 
 	// Info returns the extent of a log.
 	Info(ctx context.Context, log domain.Log) (Info, error)

@@ -157,10 +157,14 @@ func (m *Models) handle(ctx context.Context, f *follower, w *writer, b eventstor
 		}
 		f.advance(w.at.Seq, b.Pending)
 	})
-	if err == nil {
-		f.well(b.Pending == 0)
+	if err != nil {
+		return err
 	}
-	return err
+	f.well(b.Pending == 0)
+	if tap := m.tap.Load(); tap != nil {
+		(*tap)(f.log, b.Events)
+	}
+	return nil
 }
 
 // resume returns the writer that continues the live generation, after comparing

@@ -67,6 +67,8 @@ type Models struct {
 	work  semaphore     // held by a rebuild or a verification
 	sweep chan struct{} // asks Run to drop generations that nobody uses
 
+	tap atomic.Pointer[Tap] // who is told of what was applied
+
 	mu      sync.Mutex
 	next    uint32              // number of the next generation
 	claimed map[uint32]struct{} // generations that are being built
@@ -205,6 +207,13 @@ func (m *Models) Moment() Moment {
 	}
 	return Moment(moves + 2)
 }
+
+// Tap is told of events once they are in the read models, log by log and in order.
+// It must not block: the log waits for it.
+type Tap func(log domain.Log, events []domain.Recorded)
+
+// Tell has tap told from now on; of what it is told first nothing is missing after.
+func (m *Models) Tell(tap Tap) { m.tap.Store(&tap) }
 
 // Snapshots returns the aggregate snapshots kept beside the read models.
 func (m *Models) Snapshots() *Snapshots { return m.snapshots }

@@ -35,9 +35,15 @@ func Table() []Projection {
 		Sessions{},
 		Access{},
 		APIKeys{},
+		NATSUsers{},
 		Users{},
 		AccessTokens{},
 		Keyring{},
+		Subscriptions{},
+		Deliveries{},
+		FeedOf(domain.State),
+		FeedOf(domain.Activity),
+		Usage{},
 	}
 }
 

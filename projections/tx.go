@@ -54,6 +54,7 @@ type Span struct {
 	From     []byte // the first key to visit, or the nearest one after it in the order of visit; default the end
 	Reverse  bool   // descending
 	KeysOnly bool   // the value handed to visit is nil
+	Few      bool   // only the first ones are visited: others are not read ahead
 }
 
 // stored is the keys of a transaction.
@@ -101,7 +102,7 @@ func iterate(txn *badger.Txn, area []byte, s Span, visit func(key, value []byte)
 	opts := badger.DefaultIteratorOptions
 	opts.Prefix = join(area, s.Prefix)
 	opts.Reverse = s.Reverse
-	opts.PrefetchValues = !s.KeysOnly
+	opts.PrefetchValues = !s.KeysOnly && !s.Few
 	it := txn.NewIterator(opts)
 	defer it.Close()
 	for it.Seek(s.start(area)); it.Valid(); it.Next() {

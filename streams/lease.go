@@ -57,9 +57,7 @@ const (
 // what work returned. The context of work ends when the lease is lost; work is
 // begun again when it is regained.
 func (l Lease) Hold(ctx context.Context, work func(context.Context) error) error {
-	l.Holder = cmp.Or(l.Holder, uuid.NewString())
-	l.TTL = cmp.Or(l.TTL, defaultTTL)
-	l.Log = cmp.Or(l.Log, slog.Default()).With("lease", l.Name)
+	l = l.withDefaults()
 	for {
 		held, err := l.acquire(ctx)
 		if err != nil {
@@ -74,6 +72,31 @@ func (l Lease) Hold(ctx context.Context, work func(context.Context) error) error
 		}
 		l.Log.WarnContext(ctx, "a lease was lost")
 	}
+}
+
+// ErrHeld says that another one has the lease.
+var ErrHeld = errors.New("streams: the lease is held by another")
+
+// Attempt is Hold for one who does not wait: it runs work once, or fails with ErrHeld.
+// Nobody watches the lease between two attempts, so that one that was not given back
+// is free only when the bucket has dropped it: it must drop what is as old as TTL.
+func (l Lease) Attempt(ctx context.Context, work func(context.Context) error) error {
+	l = l.withDefaults()
+	held, ok, err := l.try(ctx, &sighting{})
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return ErrHeld
+	}
+	return l.keep(ctx, held, work)
+}
+
+func (l Lease) withDefaults() Lease {
+	l.Holder = cmp.Or(l.Holder, uuid.NewString())
+	l.TTL = cmp.Or(l.TTL, defaultTTL)
+	l.Log = cmp.Or(l.Log, slog.Default()).With("lease", l.Name)
+	return l
 }
 
 // sighting is when a revision of the lease was first seen.

@@ -206,3 +206,20 @@ func TestOnlyOneOfManyHoldsARealLease(t *testing.T) {
 	}
 	require.False(t, c.two)
 }
+
+func TestWhoDoesNotWaitIsToldThatAnotherHasTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c crew
+		l := streams.Lease{Bucket: &memory{}, Name: "rotation", Log: quiet}
+		stop := hold(t, l, c.work("a"))
+		synctest.Wait()
+		ran := 0
+		once := func(context.Context) error { ran++; return errors.New("done") }
+		require.ErrorIs(t, l.Attempt(t.Context(), once), streams.ErrHeld)
+		require.Zero(t, ran)
+		stop()
+		require.EqualError(t, l.Attempt(t.Context(), once), "done")
+		require.EqualError(t, l.Attempt(t.Context(), once), "done", "it was given back")
+		require.Equal(t, 2, ran)
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,8 +21,10 @@ import (
 
 // Client calls one service.
 type Client struct {
-	URL   string // of the service, as ServiceURL returns it
-	Token string // sent as bearer; "" for none
+	URL   string       // of the service, as ServiceURL returns it
+	Token string       // sent as bearer; "" for none
+	Key   string       // sent as API key; "" for none
+	HTTP  *http.Client // default one that follows no redirect
 
 	Pause time.Duration // before a call is tried again, doubled each time; default 250 ms
 }
@@ -55,7 +58,7 @@ func (c *Client) Get(ctx context.Context, path string, into any) error {
 }
 
 // Call sends in as JSON, unless it is nil, and decodes the answer, unless into is
-// nil. A path begins after /v2. What was lost on the way, or came while the service
+// nil. A path begins after /v2, which those below /sys have none of. What was lost on the way, or came while the service
 // was busy, is sent again; an operation that failed is not.
 func (c *Client) Call(ctx context.Context, method, path string, in, into any) (Answer, error) {
 	answer, err := c.send(ctx, call{method: method, path: path}, in)
@@ -135,7 +138,7 @@ func (c *Client) once(ctx context.Context, what call) (Answer, error) {
 		cancel(nil)
 		return Answer{}, err
 	}
-	resp, err := direct.Do(req)
+	resp, err := cmp.Or(c.HTTP, direct).Do(req)
 	if err != nil {
 		defer cancel(nil)
 		return Answer{}, c.unreachable(ctx, err)
@@ -158,11 +161,15 @@ func (c *Client) once(ctx context.Context, what call) (Answer, error) {
 }
 
 func (c *Client) request(ctx context.Context, what call) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, what.method, c.URL+"/v2"+what.path, bytes.NewReader(what.text))
+	address := c.URL + "/v2" + what.path
+	if strings.HasPrefix(what.path, "/sys/") {
+		address = c.URL + what.path
+	}
+	req, err := http.NewRequestWithContext(ctx, what.method, address, bytes.NewReader(what.text))
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range map[string]string{"Accept": what.accept, "Idempotency-Key": what.key, "Last-Event-ID": what.after} {
+	for name, value := range map[string]string{"Accept": what.accept, "Idempotency-Key": what.key, "Last-Event-ID": what.after, "X-Svc-Api-Key": c.Key} {
 		if value != "" {
 			req.Header.Set(name, value)
 		}

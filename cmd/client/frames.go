@@ -12,7 +12,7 @@ import (
 type Frame struct {
 	ID   string // where the stream goes on after it
 	Type string
-	Data json.RawMessage
+	Data json.RawMessage // nil: it only tells where the stream is
 }
 
 const (
@@ -47,8 +47,10 @@ func frames(from io.ReadCloser, tell func(Frame)) error {
 		name, value, _ := strings.Cut(lines.Text(), ":")
 		value = strings.TrimPrefix(value, " ")
 		switch {
-		case lines.Text() == "" && data != nil:
-			now.Data = json.RawMessage(strings.Join(data, "\n"))
+		case lines.Text() == "" && (data != nil || now.ID != ""):
+			if data != nil {
+				now.Data = json.RawMessage(strings.Join(data, "\n"))
+			}
 			tell(now)
 			now, data = Frame{}, nil
 		case name == "id":

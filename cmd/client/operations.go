@@ -126,6 +126,9 @@ func (t *thread) look(ctx context.Context) (op Operation, err error) {
 // hear keeps where the stream is, and tells the frame.
 func (t *thread) hear(f Frame) {
 	t.last = f.ID
+	if f.Data == nil {
+		return
+	}
 	if t.id == "" {
 		var about struct {
 			OperationID string `json:"operationId"`

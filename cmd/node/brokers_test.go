@@ -65,8 +65,10 @@ func seesWrites(t *testing.T, one, other *service) {
 	}
 }
 
-// Three nodes whose own brokers are joined, in one process.
-func TestAClusterOfEmbeddedBrokers(t *testing.T) {
+// joined starts three nodes whose own brokers are joined, in one process. env has the
+// settings that differ.
+func joined(t *testing.T, env func(i int) []string) []*service {
+	t.Helper()
 	ports := freePorts(t, 3)
 	nodes := make([]*service, 3)
 	for i := range nodes {
@@ -76,8 +78,8 @@ func TestAClusterOfEmbeddedBrokers(t *testing.T) {
 				routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", port))
 			}
 		}
-		nodes[i] = newService(t, fmt.Sprintf("NODE_NAME=n%d", i), fmt.Sprintf("NATS_CLUSTER_LISTEN=127.0.0.1:%d", ports[i]),
-			"NATS_CLUSTER_ROUTES="+strings.Join(routes, ","), "STREAM_REPLICAS=3", "SECRETS_MASTER_KEYS="+masterKeys, "PUBLISH_TIMEOUT_MS=10000")
+		nodes[i] = newService(t, append(env(i), fmt.Sprintf("NODE_NAME=n%d", i), fmt.Sprintf("NATS_CLUSTER_LISTEN=127.0.0.1:%d", ports[i]),
+			"NATS_CLUSTER_ROUTES="+strings.Join(routes, ","), "STREAM_REPLICAS=3", "SECRETS_MASTER_KEYS="+masterKeys, "PUBLISH_TIMEOUT_MS=10000")...)
 	}
 	var starting sync.WaitGroup
 	for _, n := range nodes {
@@ -87,6 +89,11 @@ func TestAClusterOfEmbeddedBrokers(t *testing.T) {
 	for _, n := range nodes {
 		n.await(t, "/readyz", http.StatusOK)
 	}
+	return nodes
+}
+
+func TestAClusterOfEmbeddedBrokers(t *testing.T) {
+	nodes := joined(t, func(int) []string { return nil })
 	seesWrites(t, nodes[0], nodes[1])
 	seesWrites(t, nodes[1], nodes[2])
 	report := nodes[2].get(t, "/v2/readiness", asInternal)

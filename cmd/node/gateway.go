@@ -75,6 +75,10 @@ func (n *Node) deps() api.Deps {
 		Apps: n.places.apps, Shelf: n.places.library.shelf, Repositories: n.places.repositories, Versioning: n.places.versioning, Bulk: n.places.bulk,
 		APIKeys: commands.APIKeys{Engine: n.engine, Now: time.Now},
 		Access:  n.people.identity, SigningKeys: n.people.keys, LastUsed: n.people.used.At,
+		NATSUsers: n.natsUsers(), NATSListening: c.Broker.Listen != "",
+		Cleanup:       api.CleanupDeps{Jobs: n.cleanup, Terms: n.cleanupTerms, Duration: settings.ParseDuration},
+		Subscriptions: n.subscriptionsDeps(),
+		Emitter:       n.emitter(), Feed: n.feed, Heartbeat: c.HTTP.SSEHeartbeat,
 		Claim: n.claim, Accounts: n.people.accounts, Sessions: n.people.sessions, CSRFToken: n.people.identity.CSRFToken,
 		Local: func() (signin, signup bool) {
 			a := n.config().Auth

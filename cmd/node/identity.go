@@ -44,7 +44,7 @@ type people struct {
 // the background.
 func (n *Node) openIdentity(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		n.openBox, n.openSessions, n.openSigning, n.openPlaces, n.openOperations, n.openVersioning, n.openBulk, n.openFiles, n.openAccounts, n.openAccess, n.openSignIn, n.ensureFirst,
+		n.openBox, n.openSessions, n.openSigning, n.openPlaces, n.openOperations, n.openVersioning, n.openBulk, n.openFiles, n.openAccounts, n.openAccess, n.openSignIn, n.openWebhooks, n.ensureFirst,
 	} {
 		if err := step(ctx); err != nil {
 			return err

@@ -22,11 +22,15 @@ import (
 	"svc/commands/egress"
 	"svc/commands/operations"
 	"svc/commands/signing"
+	"svc/commands/subscriptions"
 	"svc/domain"
 	"svc/eventstore/jetstream"
 	"svc/http/gateway"
 	"svc/http/identity"
 	"svc/projections"
+	"svc/streams/cleanup"
+	"svc/streams/feed"
+	"svc/streams/webhooks"
 )
 
 // Options configure a Node. Settings is required.
@@ -58,12 +62,16 @@ type Node struct {
 	store  *jetstream.Store
 	db     *projections.DB
 	models *projections.Models
+	feed   *feed.Feed
 	engine *commands.Engine
 	people people
 	places *places
 	egress *egress.Egress
 
-	operations *operations.Runner
+	operations    *operations.Runner
+	subscriptions *subscriptions.Subscriptions
+	webhooks      *webhooks.Webhooks
+	cleanup       *cleanup.Jobs
 
 	keysInDir bool // the master keys lie in the data directory
 	gateway   *gateway.Gateway
@@ -107,7 +115,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 func (n *Node) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		n.listen, n.lockData, n.ensureKeys, n.startTracing,
-		n.openLog, n.openReadModels, n.openCommands, n.openIdentity, n.openGateway,
+		n.openLog, n.openReadModels, n.openFeed, n.openCommands, n.openIdentity, n.openCleanup, n.openGateway, n.openMonitor,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -173,7 +181,12 @@ func (n *Node) openLog(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	n.closeWith("log", n.store.Close)
+	n.closeWith("log", func(ctx context.Context) error {
+		// Those before may have used the time up, as in a cluster without a majority.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		return n.store.Close(ctx)
+	})
 	return nil
 }
 
@@ -201,7 +214,7 @@ func (n *Node) openReadModels(ctx context.Context) error {
 func (n *Node) openCommands(context.Context) error {
 	var err error
 	n.engine, err = commands.NewEngine(commands.EngineOptions{
-		Store: n.store, Snapshots: n.models.Snapshots(), Host: n.host("workspaces"), Log: n.log,
+		Store: n.store, Snapshots: n.models.Snapshots(), Host: n.host("workspaces"), Log: n.log, Limit: n.recordLimit,
 	})
 	return err
 }

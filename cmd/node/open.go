@@ -33,9 +33,6 @@ func storeOptions(c settings.Config, log *slog.Logger) (jetstream.Options, error
 		Sync: jetstream.Sync(b.Sync), MaxSize: b.MaxStore,
 	}
 	var err error
-	if b.Listen != "" {
-		return o, errors.New("NATS_LISTEN: outside subscribers are not served yet; unset it")
-	}
 	if !b.Embedded {
 		for _, u := range b.URLs {
 			o.URL = append(o.URL, u.Reveal())
@@ -141,14 +138,25 @@ func listen(h settings.HTTP) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s (ADDR, PORT): %w", address, err)
 	}
-	if h.TLSCertFile == "" {
+	serve, err := serverTLS(h)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	if serve == nil {
 		return l, nil
+	}
+	serve.NextProtos = []string{"h2", "http/1.1"}
+	return tls.NewListener(l, serve), nil
+}
+
+// serverTLS is what this service serves with; nil when no certificate is set.
+func serverTLS(h settings.HTTP) (*tls.Config, error) {
+	if h.TLSCertFile == "" {
+		return nil, nil
 	}
 	pair, err := tls.LoadX509KeyPair(h.TLSCertFile, h.TLSKeyFile)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("TLS_CERT_FILE, TLS_KEY_FILE: %w", err), l.Close())
+		return nil, fmt.Errorf("TLS_CERT_FILE, TLS_KEY_FILE: %w", err)
 	}
-	return tls.NewListener(l, &tls.Config{
-		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"},
-	}), nil
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}, nil
 }

@@ -88,7 +88,6 @@ func (a *assembly) checkBroker() {
 	for _, name := range []string{"NATS_LISTEN", "NATS_CLUSTER_LISTEN"} {
 		a.demand(b.Embedded || !a.isGiven(name), "no value, as the broker is external (NATS_EMBEDDED no)", name, "NATS_EMBEDDED", "NATS_URL")
 	}
-	a.demand(b.Listen == "" || b.CredsFile != "", "a credentials file, as NATS_LISTEN is given", "NATS_CREDS", "NATS_LISTEN")
 }
 
 // checkCluster holds what only more than one node needs.

@@ -33,6 +33,10 @@ var durationSuffixes = []durationSuffix{
 	{"ms", time.Millisecond}, {"s", time.Second}, {"m", time.Minute}, {"h", time.Hour}, {"d", day},
 }
 
+// ParseDuration reads a duration as settings are written: a number with a suffix, such
+// as 90d or 15m.
+func ParseDuration(text string) (time.Duration, error) { return parseDuration(text, 0) }
+
 // parseDuration reads a number of units, or a number with a suffix. A zero unit
 // makes the suffix necessary.
 func parseDuration(text string, unit time.Duration) (time.Duration, error) {

@@ -50,6 +50,8 @@ func newRoot(w world) *cobra.Command {
 		followCommand(w),
 		cancelCommand(w),
 		bulkCommand(w),
+		eventsCommand(w),
+		natsCommand(w),
 	)
 	for _, c := range root.Commands() {
 		if c.Args == nil {

@@ -34,6 +34,7 @@ var advice = map[string]string{
 	"repository_write_only":      "pull from another repository, or change its mode",
 	"already_ended":              "there is nothing left to cancel; `{svc status}` tells how it stands",
 	"session_required":           "this takes a session, not a token",
+	"position_expired":           "what came after that position was cleaned up: begin later, or without --from",
 
 	workspace.BulkImportInProgress: "wait until the run has ended; `{svc cancel}` stops it",
 	workspace.BulkPushInProgress:   "wait until the run has ended; `{svc cancel}` stops it",

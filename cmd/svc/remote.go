@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"svc/cmd/client"
+	"svc/cmd/node"
+	"svc/cmd/settings"
 )
 
 // The variables that go before what a profile says.
@@ -29,6 +32,9 @@ type remote struct {
 	world
 	profile string
 	asJSON  bool
+
+	operator bool // a command that the operator can give on the host of the service, too
+	local    bool // and does
 
 	*client.Client
 	userID    string // who calls; "" when it is not known
@@ -53,7 +59,7 @@ func (r *remote) command(c *cobra.Command, run func(ctx context.Context, args []
 	about := strings.Contains(c.Use, " WORKSPACE")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ctx := c.Context()
-		err := r.connect()
+		err := r.reach()
 		if err == nil && about {
 			r.named = args[0]
 			r.workspace, err = r.Workspace(ctx, args[0])
@@ -98,6 +104,42 @@ func (w world) profilesPath() (string, error) {
 		return "", errors.New("profiles are kept in XDG_CONFIG_HOME, or below HOME: set one of them")
 	}
 	return filepath.Join(dir, "svc", "profiles.json"), nil
+}
+
+// reach finds out which service is called, and as whom.
+func (r *remote) reach() error {
+	if !r.local {
+		err := r.connect()
+		asked := r.profile + r.env(profileVariable) + r.env(urlVariable) + r.env(tokenVariable)
+		if err == nil || !r.operator || asked != "" {
+			return err
+		}
+		if r.connectHere() == nil {
+			return nil
+		}
+		return err
+	}
+	return r.connectHere()
+}
+
+// connectHere is connect for the operator on the host: the service there, with its
+// internal key.
+func (r *remote) connectHere() error {
+	loaded, err := settings.Load(r.source)
+	if err != nil {
+		return err
+	}
+	if loaded.Config.Core.InternalAPIKey == "" { // then it was made at the first start; a command makes none
+		if _, err := os.Stat(filepath.Join(loaded.Config.Core.DataDir, "keys")); err != nil {
+			return fmt.Errorf("there is no service here: INTERNAL_API_KEY is not set, and DATA_DIR has no keys: %w", err)
+		}
+	}
+	key, err := node.InternalKey(loaded)
+	if err != nil {
+		return err
+	}
+	r.Client = &client.Client{URL: strings.TrimSuffix(loaded.Config.HTTP.InternalAPIURL, "/v2"), Key: key, HTTP: node.Client(loaded.Config.HTTP)}
+	return nil
 }
 
 // connect finds out which service is called, and with which token.

@@ -27,14 +27,15 @@ type desk struct {
 	home string
 	env  []string
 	tok  string // of a session of the super admin, for what there is no command
+
+	running *process // the service
 }
 
 // newDesk starts a service and sits somebody down who is not signed in yet.
 func newDesk(t *testing.T, env ...string) *desk {
 	t.Helper()
 	p := newPlace(t, append([]string{"ADMIN_PASSWORD=" + adminPassword, "ACCOUNT_VALIDATION_METHOD=auto", "DISABLE_RATE_LIMIT=yes", "JWKS_ALG=ES256", "JWKS_KTY=EC", "EGRESS_ALLOW_PRIVATE=yes"}, env...)...)
-	p.serve(t)
-	d := &desk{place: p, home: t.TempDir()}
+	d := &desk{place: p, home: t.TempDir(), running: p.serve(t)}
 	d.tok = d.call(t, "POST", "/login", "", `{"email":"admin@localhost","password":"`+adminPassword+`"}`)["token"].(string)
 	return d
 }
@@ -44,7 +45,15 @@ func (d *desk) url() string { return fmt.Sprintf("http://127.0.0.1:%d", d.port) 
 func (d *desk) file() string { return filepath.Join(d.home, "svc", "profiles.json") }
 
 // call sends a request that succeeds.
-func (d *desk) call(t *testing.T, method, path, token, body string) map[string]any {
+func (d *desk) call(t *testing.T, method, path, token, body string) (got map[string]any) {
+	t.Helper()
+	text := d.send(t, method, path, token, body)
+	require.NoError(t, json.Unmarshal(text, &got), "%s", text)
+	return got
+}
+
+// send is call for answers that are no object.
+func (d *desk) send(t *testing.T, method, path, token, body string) []byte {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, d.url()+"/v2"+path, strings.NewReader(body))
 	require.NoError(t, err)
@@ -58,9 +67,7 @@ func (d *desk) call(t *testing.T, method, path, token, body string) map[string]a
 	text, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
 	require.Less(t, resp.StatusCode, 300, "%s %s: %s", method, path, text)
-	var got map[string]any
-	require.NoError(t, json.Unmarshal(text, &got), "%s", text)
-	return got
+	return text
 }
 
 // world is the world of a command at this desk.

@@ -53,7 +53,7 @@ func (e *Egress) tunnel(ctx context.Context, proxy *url.URL, target string) (net
 	defer cancel()
 	port := proxy.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[proxy.Scheme]
+		port = usualPort[proxy.Scheme]
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(proxy.Hostname(), port))
 	if err != nil {

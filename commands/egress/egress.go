@@ -87,8 +87,8 @@ func newTransport(roots *x509.CertPool, dial func(ctx context.Context, network, 
 		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    connectLimit,
 		ForceAttemptHTTP2:      true,
-		MaxIdleConns:           100,
-		MaxIdleConnsPerHost:    10,
+		MaxIdleConns:           200,
+		MaxIdleConnsPerHost:    16, // as many as one webhook has under way
 		IdleConnTimeout:        90 * time.Second,
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: maxHeaders,
@@ -185,7 +185,7 @@ func (t transport) route(r *http.Request) (http.RoundTripper, error) {
 	}
 	host, port := r.URL.Hostname(), r.URL.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[r.URL.Scheme]
+		port = usualPort[r.URL.Scheme]
 	}
 	named, err := t.rules.Load().name(host, port)
 	if err != nil {

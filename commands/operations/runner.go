@@ -264,10 +264,11 @@ func (r *Runner) Get(ctx context.Context, workspaceID, id string) (operation.Sta
 }
 
 // timeout is how long an operation may take. A bulk run takes as long as it does:
-// each of its workspaces has its time, and after each the lock is renewed.
+// each of its workspaces has its time, and after each the lock is renewed. So does a
+// replay, which waits for its receiver and holds no lock.
 func (r *Runner) timeout(kind string) time.Duration {
 	switch {
-	case kind == operation.BulkImport || kind == operation.BulkPush:
+	case kind == operation.BulkImport || kind == operation.BulkPush || kind == operation.Replay:
 		return unlimited
 	case r.Timeout == nil:
 		return 20 * time.Minute

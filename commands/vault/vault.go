@@ -106,6 +106,15 @@ func (v *Vault) MAC(ctx context.Context, workspaceID, purpose string, message []
 	return mac.Sum(nil), nil
 }
 
+// Has reports whether a workspace has a key.
+func (v *Vault) Has(ctx context.Context, workspaceID string) (bool, error) {
+	_, _, err := v.read(ctx, workspaceID)
+	if errors.Is(err, ErrNoKey) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Destroy removes the key of a workspace. What was sealed under it does not open
 // any more: here at once, on other nodes within a minute.
 func (v *Vault) Destroy(ctx context.Context, workspaceID string) error {

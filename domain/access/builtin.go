@@ -40,6 +40,9 @@ var builtIn = []struct {
 	}},
 }
 
+// builtInOrigin begins the origin of built-in rules.
+const builtInOrigin = "builtIn:"
+
 // Whom built-in rules bind besides roles.
 const (
 	everyone = "everyone"
@@ -73,7 +76,7 @@ func builtInFor(workspaceID string) map[string][]*rule {
 				p.scope = nil
 			}
 			own := row.who != everyone && !row.rule.denies()
-			all[row.who] = append(all[row.who], newRule(p, Ground{row.rule, "builtIn:" + row.who}, own, when, needs))
+			all[row.who] = append(all[row.who], newRule(p, Ground{row.rule, builtInOrigin + row.who}, own, when, needs))
 		}
 	}
 	return all

@@ -31,11 +31,11 @@ func (r *Rights) Filter(action, subject string) func(Object) bool {
 // Always reports whether the caller surely may do this to every object of the
 // workspace, whatever it says, whichever of its fields change and whomever it is
 // shared with: nobody needs to look at it then. Where Always says no, Allows may say
-// yes.
+// yes. Objects that are kept from everybody do not count: nobody is shown them anywhere.
 func (r *Rights) Always(action, subject string) bool {
 	q := r.ask(action, subject, nil)
 	for i := len(r.rules) - 1; i >= 0; i-- {
-		if m := r.rules[i]; m.about(q) {
+		if m := r.rules[i]; m.about(q) && m.Origin != builtInOrigin+internal {
 			return !m.denies && m.whole && len(m.Fields) == 0 && !r.couldDeny(q, m.standing())
 		}
 	}

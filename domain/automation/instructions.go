@@ -20,8 +20,8 @@ type instruction struct {
 	nested  bool // it holds instructions: its parameters are no template
 }
 
-// eventName is what emitted events may be called.
-const eventName = `^[a-zA-Z0-9 ._-]{1,200}$`
+// EventName is what emitted events may be called: a regular expression.
+const EventName = `^[a-zA-Z0-9 ._-]{1,200}$`
 
 // Built-in instructions, in the order of the contract. What a parameter's rule
 // cannot say is in special.go.
@@ -57,7 +57,7 @@ var instructions = []instruction{
 		{name: "finally", is: list | null, role: body, doc: "Instructions in any case."},
 	}},
 	{name: "emit", doc: "Records an event.", results: true, params: []field{
-		{name: "event", is: text, must: true, match: eventName, says: "name of an event", rule: notNative, raises: InvalidEvent, doc: "Its type."},
+		{name: "event", is: text, must: true, match: EventName, says: "name of an event", rule: notNative, raises: InvalidEvent, doc: "Its type."},
 		{name: "payload", is: anything, otherwise: &value.Object{}, doc: "An object."},
 		{name: "target", is: object, of: emitTarget, doc: "Who receives it live."},
 		{name: "options", is: object, of: emitOptions, doc: "How it is kept."},

@@ -72,7 +72,7 @@ var fetchParams = []field{
 	{name: "svcApiKey", is: object, of: []field{{name: "name", is: text}}, doc: "Add the API key of a role."},
 	{name: "allowSelfSignedCert", is: boolean, otherwise: false, doc: "Do not verify the certificate."},
 	{name: "stream", is: object, doc: "Emit the answer piece by piece.", of: []field{
-		{name: "event", is: text, must: true, match: eventName, says: "name of an event", rule: notNative, raises: InvalidEvent, doc: "Type of the events."},
+		{name: "event", is: text, must: true, match: EventName, says: "name of an event", rule: notNative, raises: InvalidEvent, doc: "Type of the events."},
 		{name: "payload", is: anything, doc: "Added to each."},
 		{name: "target", is: object, of: emitTarget, doc: "Who receives them live."},
 		{name: "options", is: object, of: emitOptions, doc: "How they are kept."},

@@ -10,8 +10,10 @@ import (
 	"svc/domain/file"
 	"svc/domain/keyring"
 	"svc/domain/name"
+	"svc/domain/natsuser"
 	"svc/domain/operation"
 	"svc/domain/session"
+	"svc/domain/subscription"
 	"svc/domain/user"
 	"svc/domain/workspace"
 )
@@ -20,10 +22,15 @@ import (
 // catalogue. A row never leaves it: a stored event must always open.
 func Table() []domain.Fact {
 	return []domain.Fact{
-		domain.Describe[domain.Sealed](domain.State, "The log ended in a commit that a power cut left incomplete; that commit never counted."),
-		domain.Describe[name.Taken](domain.State, "A name that only one can have, such as a mail address, was taken."),
-		domain.Describe[name.Released](domain.State, "A name that only one can have is free again."),
+		domain.Describe[domain.Sealed](domain.State, "The log ended in a commit that a power cut left incomplete; that commit never counted.").Internal(),
+		domain.Describe[name.Taken](domain.State, "A name that only one can have, such as a mail address, was taken.").Internal(),
+		domain.Describe[name.Released](domain.State, "A name that only one can have is free again.").Internal(),
 		domain.Describe[activity.Failure](domain.Activity, "A request or a run failed in a workspace."),
+		domain.Describe[activity.Interaction](domain.Activity, "Something made an automation run: an endpoint, an event, a schedule, a page or a test."),
+		domain.Describe[activity.Executed](domain.Activity, "An automation was executed; what it was given and gave is erased after a while."),
+		domain.Describe[activity.Dropped](domain.Activity, "Activity events were erased by the cleanup, and are known no more.").Internal(),
+		domain.Describe[activity.DeliveriesDropped](domain.Activity, "Records of deliveries were erased by the cleanup, and are known no more.").Internal(),
+		domain.Describe[activity.Cleaned](domain.Activity, "A run of the cleanup erased what is old."),
 		domain.Describe[user.LoginSucceeded](domain.Activity, "Somebody signed in."),
 		domain.Describe[user.LoginFailed](domain.Activity, "Somebody was not let in."),
 		domain.Describe[user.CodeAccepted](domain.State, "A code of a second factor was shown; it counts once."),
@@ -47,7 +54,7 @@ func Table() []domain.Fact {
 		domain.Describe[workspace.Duplicated](domain.State, "A workspace was made as a copy of another."),
 		domain.Describe[workspace.Deleted](domain.State, "A workspace was deleted; it can be brought back for a while."),
 		domain.Describe[workspace.Undeleted](domain.State, "A deleted workspace was brought back."),
-		domain.Describe[workspace.Staged](domain.State, "Documents of a large import were put down; the import takes them up."),
+		domain.Describe[workspace.Staged](domain.State, "Documents of a large import were put down; the import takes them up.").Internal(),
 		domain.Describe[workspace.Imported](domain.State, "An import switched the content of a workspace in one step."),
 		domain.Describe[workspace.Restored](domain.State, "An earlier content of a workspace was put back."),
 		domain.Describe[workspace.SecretsUpdated](domain.State, "Secrets of a workspace were set or removed."),
@@ -55,13 +62,14 @@ func Table() []domain.Fact {
 		domain.Describe[workspace.Unlocked](domain.State, "The write lock of a workspace ended."),
 		domain.Describe[workspace.Published](domain.State, "A version of a workspace was saved to a repository."),
 		domain.Describe[workspace.VersionDeleted](domain.State, "A version of a workspace was forgotten."),
-		domain.Describe[workspace.Marked](domain.State, "A commit that is about to be put on the intermediate branch is the workspace's own."),
-		domain.Describe[workspace.Intended](domain.State, "A push is about to be sent; who takes over finds out what became of it."),
-		domain.Describe[operation.Started](domain.State, "A push, a pull, an import or a bulk run began."),
+		domain.Describe[workspace.Marked](domain.State, "A commit that is about to be put on the intermediate branch is the workspace's own.").Internal(),
+		domain.Describe[workspace.Intended](domain.State, "A push is about to be sent; who takes over finds out what became of it.").Internal(),
+		domain.Describe[operation.Started](domain.State, "A push, a pull, an import or a bulk run began.").Internal(),
 		domain.Describe[operation.Progress](domain.State, "A step of an operation began, was done or failed."),
-		domain.Describe[operation.CancelRequested](domain.State, "Somebody asked an operation to stop."),
-		domain.Describe[operation.Resumed](domain.State, "Another node goes on with an operation."),
-		domain.Describe[operation.Ended](domain.State, "An operation ended."),
+		domain.Describe[operation.CancelRequested](domain.State, "Somebody asked an operation to stop.").Internal(),
+		domain.Describe[operation.Resumed](domain.State, "Another node goes on with an operation.").Internal(),
+		domain.Describe[operation.Advanced](domain.State, "How far an operation is that goes through many things.").Internal(),
+		domain.Describe[operation.Ended](domain.State, "An operation ended.").Internal(),
 		domain.Describe[operation.BulkImportStarted](domain.State, "An import of many workspaces has its plan."),
 		domain.Describe[operation.BulkImportProgress](domain.State, "One workspace of an import of many is done."),
 		domain.Describe[operation.BulkImportCompleted](domain.State, "An import of many workspaces has ended."),
@@ -90,6 +98,14 @@ func Table() []domain.Fact {
 		domain.Describe[apikey.Created](domain.State, "An API key was made in a workspace."),
 		domain.Describe[apikey.Updated](domain.State, "What an API key may do, its name or its time changed."),
 		domain.Describe[apikey.Deleted](domain.State, "An API key was revoked."),
+		domain.Describe[natsuser.Created](domain.State, "A program of others was let in, to watch events over NATS."),
+		domain.Describe[natsuser.Deleted](domain.State, "A program of others was shut out: it watches no events any more."),
+		domain.Describe[subscription.Created](domain.State, "A subscription was made: events of a workspace are sent to an address."),
+		domain.Describe[subscription.Updated](domain.State, "The terms or the secret of a subscription changed."),
+		domain.Describe[subscription.Deleted](domain.State, "A subscription was deleted."),
+		domain.Describe[subscription.Disabled](domain.State, "A subscription was disabled by the platform, because its receiver failed for too long."),
+		domain.Describe[subscription.Tested](domain.Activity, "A subscription was tested: the event that is sent."),
+		domain.Describe[subscription.Attempted](domain.Activity, "Where a delivery to a subscription stands.").Internal(),
 	}
 }
 

@@ -24,6 +24,7 @@ const (
 	Resolve    = "resolve"
 	BulkPush   = "bulkPush"
 	BulkImport = "bulkImport"
+	Replay     = "replay"
 )
 
 // Status is how far an operation is.
@@ -115,7 +116,8 @@ type State struct {
 	CancelRequested bool            `json:"cancelRequested,omitempty"`
 	Resumed         int             `json:"resumed"`
 	EndedAt         *time.Time      `json:"endedAt,omitempty"`
-	Bulk            *Bulk           `json:"bulk,omitempty"` // nil: it is about one workspace, or has no plan yet
+	Bulk            *Bulk           `json:"bulk,omitempty"`  // nil: it is about one workspace, or has no plan yet
+	Count           *Count          `json:"count,omitempty"` // nil: it does not count
 }
 
 // Command is what can be asked of an operation.
@@ -184,6 +186,8 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 		return plan(s, c)
 	case Finish:
 		return finish(s, c)
+	case Advance:
+		return advance(s, c)
 	case End:
 		if err := s.heldBy(c.Epoch); err != nil {
 			return nil, err
@@ -222,6 +226,8 @@ func evolve(s State, ev domain.Event) State {
 		s.CancelRequested = true
 	case Resumed:
 		s.Epoch, s.Resumed = e.Epoch, s.Resumed+1
+	case Advanced:
+		s.Count = &e.Count
 	case Ended:
 		s.Status, s.Apart, s.Failure, s.EndedAt = e.Status, e.Apart, e.Failure, &e.EndedAt
 		if e.Result != nil {
@@ -244,10 +250,14 @@ func stepped(steps []Step, p Progress) []Step {
 	return append(steps, now)
 }
 
-// Progress tells how many of its workspaces an operation is done with, of how many.
+// Progress tells how many of its workspaces, or of what else it counts, an operation is
+// done with, of how many.
 func (s State) Progress() (current, total int) {
 	if s.Bulk != nil {
 		return len(s.Bulk.Done), len(s.Bulk.Runs())
+	}
+	if s.Count != nil {
+		return s.Count.Current, s.Count.Total
 	}
 	if s.Status == Succeeded {
 		current = 1
@@ -260,7 +270,7 @@ func (s State) Percentage() int {
 	if s.Status == Succeeded {
 		return 100
 	}
-	if current, total := s.Progress(); s.Bulk != nil && total > 0 {
+	if current, total := s.Progress(); (s.Bulk != nil || s.Count != nil) && total > 0 {
 		return 100 * current / total
 	}
 	done := 0

@@ -30,7 +30,12 @@ func (s *Store) decode(log domain.Log, m stored) (domain.Recorded, error) {
 			return text(&ev.Stream.ID, value)
 		case "source":
 			return decodeMeta(&ev.Meta, value)
+		case "target":
+			return json.Unmarshal(value, &ev.Target)
+		case "options":
+			return json.Unmarshal(value, &ev.Options)
 		case "payload":
+			ev.Body = value
 			if body == nil {
 				body = value
 			}

@@ -98,24 +98,39 @@ func (s *Store) settled(ctx context.Context, log domain.Log, m stored) (domain.R
 }
 
 // completed reports whether the batch of m was committed: whether its last
-// message is, or was, where it belongs. What was purged counts as having been
-// there; what the log never reached, or gave to another, was not.
+// message is, or was, where it belongs, and of a run, which may have been begun
+// twice, the first as well. What was purged counts as having been there; what the
+// log never reached, or gave to another, was not.
 func (s *Store) completed(ctx context.Context, log domain.Log, m stored) (bool, error) {
-	id, seq, size := m.batch()
-	if seq == size {
-		return true, nil
+	_, seq, size := m.batch()
+	whole, err := true, error(nil)
+	if seq < size {
+		whole, err = s.belongs(ctx, log, m, size)
 	}
-	end := m.seq + size - seq
-	last, ok, err := s.at(ctx, log, end)
+	if whole && m.inRun() && seq > 1 {
+		whole, err = s.belongs(ctx, log, m, 1)
+	}
+	return whole, err
+}
+
+// belongs reports whether one message of the batch of m is, or was, where it
+// belongs as seen from m.
+func (s *Store) belongs(ctx context.Context, log domain.Log, m stored, n uint64) (bool, error) {
+	id, seq, _ := m.batch()
+	if m.seq+n <= seq {
+		return false, nil // before the log began
+	}
+	at := m.seq + n - seq
+	found, ok, err := s.at(ctx, log, at)
 	if err != nil {
 		return false, err
 	}
 	if ok {
-		lastID, n, _ := last.batch()
-		return lastID == id && n == size, nil
+		foundID, foundSeq, _ := found.batch()
+		return foundID == id && foundSeq == n, nil
 	}
 	info, err := s.Info(ctx, log)
-	return info.Last >= end, err
+	return info.Last >= at, err
 }
 
 // at returns the message at seq.

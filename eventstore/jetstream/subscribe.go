@@ -222,15 +222,19 @@ func (r *reader) take(ctx context.Context, b *eventstore.Batch, m jetstream.Msg)
 			return 0, 0, err
 		}
 	}
-	switch {
-	case batchSize == 0:
+	if batchSize == 0 {
 		b.Events = append(b.Events, ev)
-	case seq == batchSize: // its commit: what came before it counts
-		b.Events = append(r.unhold(b.Events), ev)
-	default:
-		r.held = append(r.held, held{ev, st})
+		return meta.NumPending, len(st.data), nil
 	}
-	return meta.NumPending, len(st.data), nil
+	r.held = append(r.held, held{ev, st})
+	switch {
+	case seq < batchSize:
+	case uint64(len(r.held)) == batchSize: // its commit, behind all that belongs before it
+		b.Events = r.unhold(b.Events)
+	default:
+		err = r.release(ctx, b)
+	}
+	return meta.NumPending, len(st.data), err
 }
 
 // heldID is the id of the batch that is held.
@@ -248,9 +252,9 @@ func (r *reader) unhold(events []domain.Recorded) []domain.Recorded {
 	return events
 }
 
-// release hands on what is held after something else followed it: as it is when
-// the batch was completed after all and its end was purged, else as events that
-// never counted.
+// release hands on what is held and is not all of a batch: as it is when the batch
+// was completed after all and a part of it was purged, else as events that never
+// counted.
 func (r *reader) release(ctx context.Context, b *eventstore.Batch) error {
 	whole, err := r.store.completed(ctx, r.log, r.held[len(r.held)-1].msg)
 	if err != nil {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"svc/http/gateway"
 	"svc/http/oidc"
 	"svc/projections"
+	"svc/streams/feed"
 )
 
 // Deps are what the handlers ask of the rest of the platform. Every field
@@ -58,6 +60,9 @@ type Deps struct {
 	Apps       Apps        // published workspaces
 	Shelf      *apps.Shelf // what they consist of
 	APIKeys    Keys
+	NATSUsers  NATSUsers // programs of others that watch events
+	// NATSListening tells whether those have where to connect to.
+	NATSListening bool
 	// Repositories saves, finds and tests those of workspaces.
 	Repositories *repositories.Repositories
 
@@ -77,6 +82,14 @@ type Deps struct {
 	Files     FilesDeps                     // files of workspaces
 
 	Operations OperationsDeps // of workspaces
+	Cleanup    CleanupDeps    // of events
+
+	Subscriptions SubscriptionsDeps // of workspaces
+	Emitter       Emitter           // of events
+	Feed          *feed.Feed        // shows them
+	Heartbeat     time.Duration     // between signs of life of a stream; default 15 s
+	SearchTime    time.Duration     // that a search may take; default 10 s
+	turns         chan struct{}     // taken by searches that run
 }
 
 // Sessions finds live sessions. It is a *sessions.Sessions.
@@ -192,5 +205,7 @@ func (d Deps) withDefaults() Deps {
 	if d.Transport == nil {
 		d.Transport = &http.Transport{MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute}
 	}
+	d.Heartbeat = cmp.Or(d.Heartbeat, 15*time.Second)
+	d.turns = newTurns()
 	return d
 }

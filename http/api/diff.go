@@ -16,6 +16,7 @@ import (
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/document"
+	"svc/domain/feed"
 	"svc/domain/textdiff"
 	"svc/domain/workspace"
 	"svc/http/gateway"
@@ -139,7 +140,7 @@ func differingPaths(d Deps, r *http.Request, before, after state, object string)
 	maps.Copy(all, after.refs)
 	err = d.ReadModel.View(func(rd projections.Reader) error {
 		for _, path := range slices.Sorted(maps.Keys(all)) {
-			if before.refs[path].Hash == after.refs[path].Hash || object != "" && !like(object, path) {
+			if before.refs[path].Hash == after.refs[path].Hash || object != "" && !feed.Like(object, path) {
 				continue
 			}
 			if before.mayRead(rd, rights, id, path) && after.mayRead(rd, rights, id, path) {

@@ -10,6 +10,7 @@ import (
 	"svc/domain"
 	"svc/domain/catalog"
 	"svc/domain/document"
+	"svc/domain/feed"
 	"svc/http/gateway"
 	"svc/projections"
 )
@@ -97,33 +98,16 @@ func (q historyQuery) wants(c projections.Change) bool {
 	switch {
 	case q.by != "" && q.by != c.By, q.after != "" && c.At <= q.after, q.before != "" && c.At >= q.before,
 		!q.keys && strings.HasPrefix(c.Type, "apikeys."),
-		len(q.types) > 0 && !slices.ContainsFunc(q.types, func(pattern string) bool { return like(pattern, c.Type) }):
+		len(q.types) > 0 && !slices.ContainsFunc(q.types, func(pattern string) bool { return feed.Like(pattern, c.Type) }):
 		return false
 	}
-	return q.object == "" || slices.ContainsFunc(c.Parts, func(part string) bool { return like(q.object, partObject(part)) })
+	return q.object == "" || slices.ContainsFunc(c.Parts, func(part string) bool { return feed.Like(q.object, partObject(part)) })
 }
 
 // partObject is the object that a part belongs to.
 func partObject(part string) string {
 	object, _, _ := strings.Cut(part, "#")
 	return object
-}
-
-// like reports whether a text is as a pattern says, in which * stands for any.
-func like(pattern, text string) bool {
-	pieces := strings.Split(pattern, "*")
-	if len(pieces) == 1 {
-		return pattern == text
-	}
-	text, ok := strings.CutPrefix(text, pieces[0])
-	for _, piece := range pieces[1 : len(pieces)-1] {
-		at := strings.Index(text, piece)
-		if at < 0 {
-			return false
-		}
-		text = text[at+len(piece):]
-	}
-	return ok && strings.HasSuffix(text, pieces[len(pieces)-1])
 }
 
 // maxCounted is how many changes are looked at to count the matches; a longer

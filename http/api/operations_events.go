@@ -124,7 +124,7 @@ func (f *frames) follow(r *http.Request, d Deps, id domain.StreamID) error {
 		case <-pulse.C:
 			err = f.write(": still running\n\n")
 		case <-rights.C:
-			if !mayStillRead(r, d) {
+			if _, _, err := gateway.Recheck(r); err != nil {
 				return nil
 			}
 		case <-poll.C:
@@ -141,17 +141,6 @@ func (f *frames) more(ctx context.Context, d Deps, id domain.StreamID) error {
 		return nil
 	}
 	return f.tell(events)
-}
-
-// mayStillRead reports whether the caller may read the workspace as its rules are
-// now.
-func mayStillRead(r *http.Request, d Deps) bool {
-	caller := gateway.CallerFrom(r.Context())
-	if !caller.Expires.IsZero() && d.Now().After(caller.Expires) {
-		return false
-	}
-	rights, found, err := d.Access.RightsOf(caller.Identity(), workspaceID(r))
-	return err == nil && found && rights.Allows("read", "workspaces", nil)
 }
 
 // tell writes the events that the reader does not have.

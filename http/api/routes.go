@@ -63,10 +63,15 @@ func Routes(d Deps) []gateway.Route {
 		{Method: put, Path: "/sys/logging", Permission: gateway.SuperOrInternal, Handler: setLogging(d.SetLogLevel), Summary: "Change the log level"},
 		{Method: post, Path: "/sys/readmodels/rebuild", Permission: gateway.SuperOrInternal, Body: gateway.NoBody, Streaming: true, Handler: keep.rebuild(), Summary: "Rebuild the read models"},
 		{Method: post, Path: "/sys/readmodels/verify", Permission: gateway.SuperOrInternal, Body: gateway.NoBody, Streaming: true, Handler: keep.verify(), Summary: "Verify the read models"},
+		{Method: post, Path: "/sys/cleanup/indices", Permission: gateway.SuperOrInternal, Streaming: true, Handler: cleanIndices(d), Summary: "Erase events that are too old"},
+		{Method: post, Path: "/sys/cleanup/executions", Permission: gateway.SuperOrInternal, Streaming: true, Handler: cleanExecutions(d), Summary: "Erase payloads of executions that are too old"},
 		{Method: get, Path: "/sys/jwks", Permission: gateway.SuperOrInternal, Handler: listSigningKeys(d), Summary: "List the signing keys"},
 		{Method: post, Path: "/sys/jwks/rotate", Permission: gateway.SuperOrInternal, Handler: rotateSigningKeys(d), Summary: "Let the next key sign"},
 		{Method: del, Path: "/sys/jwks/{kid}", Permission: gateway.SuperOrInternal, Handler: revokeSigningKey(d), Summary: "Revoke a signing key"},
 		{Method: post, Path: "/sys/admins/claim", Permission: gateway.Internal, Handler: claimAdmin(d), Summary: "Prove an address by having the host"},
+		{Method: get, Path: "/sys/nats/users", Permission: gateway.SuperOrInternal, Handler: listNATSUsers(d), Summary: "List who watches events over NATS"},
+		{Method: post, Path: "/sys/nats/users", Permission: gateway.SuperOrInternal, Handler: createNATSUser(d), Summary: "Let a program watch events over NATS"},
+		{Method: del, Path: "/sys/nats/users/{id}", Permission: gateway.SuperOrInternal, Handler: deleteNATSUser(d), Summary: "Shut a program out that watches events"},
 
 		// Authentication and users
 		{Method: get, Path: "/login/providers", Surface: gateway.Versioned, Permission: gateway.Public, NoWait: true, Handler: listLoginProviders(d), Summary: "List the ways to sign in"},
@@ -148,6 +153,17 @@ func Routes(d Deps) []gateway.Route {
 		{Method: get, Path: "/workspaces/{workspaceId}/operations/{opId}/events", Surface: gateway.VersionedAndPlain, Permission: mayRead, Handler: streamOperation(d), Summary: "Follow an operation"},
 		{Method: post, Path: "/workspaces/{workspaceId}/operations/{opId}/cancel", Surface: gateway.VersionedAndPlain, Permission: mayRead, Body: gateway.NoBody, Handler: cancelOperation(d), Summary: "Cancel an operation"},
 
+		// Events
+		{Method: get, Path: "/events/stream", Surface: gateway.Versioned, Permission: gateway.Auth, Scope: "events:read", Rate: gateway.RateSearchEvents, Handler: streamAllEvents(d), Summary: "Follow the events of all workspaces"},
+		{Method: get, Path: "/workspaces/{workspaceId}/events", Surface: gateway.Versioned, Permission: mayReadEvents, Rate: gateway.RateSearchEvents, Handler: listEvents(d), Summary: "List events"},
+		{Method: get, Path: "/workspaces/{workspaceId}/events/stream", Surface: gateway.Versioned, Permission: mayReadEvents, Rate: gateway.RateSearchEvents, Handler: streamEvents(d), Summary: "Follow events"},
+		{Method: get, Path: "/workspaces/{workspaceId}/events/ws", Surface: gateway.Versioned, Permission: mayReadEvents, Rate: gateway.RateSearchEvents, Streaming: true, LateAuth: true, Handler: eventSocket(d), Summary: "Follow and emit events over a WebSocket"},
+		{Method: get, Path: "/workspaces/{workspaceId}/events/{eventId}", Surface: gateway.Versioned, Permission: mayReadEvents, Rate: gateway.RateSearchEvents, Handler: getEvent(d), Summary: "Read an event"},
+		{Method: post, Path: "/workspaces/{workspaceId}/events", Surface: gateway.Versioned, Permission: mayEmit, Handler: emitEvents(d), Summary: "Emit events"},
+		{Method: post, Path: "/search", Surface: gateway.Versioned, Permission: gateway.Super, Rate: gateway.RateSearchEvents, Effect: gateway.Reads, Handler: searchAllEvents(d), Summary: "Search the events of all workspaces"},
+		{Method: post, Path: "/workspaces/{workspaceId}/search", Surface: gateway.Versioned, Permission: gateway.Action{Action: "read", Subject: "events"}, Rate: gateway.RateSearchEvents, Effect: gateway.Reads, Handler: searchEvents(d), Summary: "Search events"},
+		{Method: get, Path: "/workspaces/{workspaceId}/usage", Surface: gateway.Versioned, Permission: mayGetUsage, Scope: "events:read", Rate: gateway.RateSearchEvents, Handler: getUsage(d), Summary: "Read how much a workspace is used"},
+
 		// History
 		{Method: get, Path: "/history", Surface: gateway.Versioned, Permission: gateway.Super, Handler: getAllHistory(d), Summary: "List what happened on the platform"},
 		{Method: get, Path: "/workspaces/{workspaceId}/history", Surface: gateway.Versioned, Permission: mayRead, Handler: getHistory(d), Summary: "List what happened to a workspace"},
@@ -196,6 +212,18 @@ func Routes(d Deps) []gateway.Route {
 		{Method: get, Path: "/workspaces/{workspaceId}/permissions", Surface: gateway.Versioned, Permission: mayShare, Handler: listShares(d), Summary: "List with whom a workspace is shared"},
 		{Method: post, Path: "/workspaces/{workspaceId}/permissions", Surface: gateway.Versioned, Permission: mayShare, Handler: share(d), Summary: "Share a workspace"},
 		{Method: del, Path: "/workspaces/{workspaceId}/permissions/{target}", Surface: gateway.Versioned, Permission: mayShare, Handler: unshare(d), Summary: "Stop sharing a workspace"},
+
+		// Subscriptions
+		{Method: get, Path: "/workspaces/{workspaceId}/subscriptions", Surface: gateway.Versioned, Permission: maySecure, Handler: listSubscriptions(d), Summary: "List the subscriptions"},
+		{Method: post, Path: "/workspaces/{workspaceId}/subscriptions", Surface: gateway.Versioned, Permission: maySecure, Handler: createSubscription(d), Summary: "Subscribe to events"},
+		{Method: get, Path: "/workspaces/{workspaceId}/subscriptions/{subscriptionId}", Surface: gateway.Versioned, Permission: maySecure, Handler: getSubscription(d), Summary: "Read a subscription"},
+		{Method: patch, Path: "/workspaces/{workspaceId}/subscriptions/{subscriptionId}", Surface: gateway.Versioned, Permission: maySecure, Handler: updateSubscription(d), Summary: "Change a subscription"},
+		{Method: del, Path: "/workspaces/{workspaceId}/subscriptions/{subscriptionId}", Surface: gateway.Versioned, Permission: maySecure, Handler: deleteSubscription(d), Summary: "Delete a subscription"},
+		{Method: get, Path: "/workspaces/{workspaceId}/subscriptions/{subscriptionId}/deliveries", Surface: gateway.Versioned, Permission: maySecure, Handler: listDeliveries(d), Summary: "List the deliveries"},
+		{Method: post, Path: "/workspaces/{workspaceId}/subscriptions/{subscriptionId}/deliveries/{deliveryId}/redeliver", Surface: gateway.Versioned, Permission: maySecure, Body: gateway.NoBody, Handler: redeliver(d), Summary: "Deliver an event once more"},
+		{Method: post, Path: "/workspaces/{workspaceId}/subscriptions/{subscriptionId}/replay", Surface: gateway.Versioned, Permission: maySecure, Handler: replaySubscription(d), Summary: "Deliver a part of the past once more"},
+		{Method: post, Path: "/workspaces/{workspaceId}/subscriptions/{subscriptionId}/rotateSecret", Surface: gateway.Versioned, Permission: maySecure, Handler: rotateSecret(d), Summary: "Sign with another secret"},
+		{Method: post, Path: "/workspaces/{workspaceId}/subscriptions/{subscriptionId}/test", Surface: gateway.Versioned, Permission: maySecure, Body: gateway.NoBody, Handler: testSubscription(d), Summary: "Test a subscription"},
 
 		// Files
 		{Method: post, Path: "/workspaces/{workspaceId}/files", Surface: gateway.Versioned, Permission: filesMay("create"), Rate: gateway.RateUploadFile, Body: gateway.UploadBody, Handler: createFiles(d), Summary: "Upload files"},

@@ -40,9 +40,7 @@ func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return g.countStranger(r, ex, err)
 	}
-	ex.caller = caller
-	ex.command.Meta.UserID = caller.Actor()
-	ex.command.Meta.SessionID = caller.SessionID
+	ex.become(caller)
 	if caller.SessionID != "" {
 		w.Header().Set("X-Svc-Session-Id", caller.SessionID)
 	}
@@ -58,7 +56,7 @@ func (g *Gateway) countStranger(r *http.Request, ex *exchange, err error) error 
 	return err
 }
 
-// identify asks the Authenticator. On open routes a cookie that does not hold
+// identify finds out who sent r. On open routes a cookie that does not hold
 // is ignored, so that a browser with an old one still sees public things; a
 // header that does not hold is refused everywhere.
 func (g *Gateway) identify(r *http.Request, ex *exchange) (Caller, error) {
@@ -66,18 +64,26 @@ func (g *Gateway) identify(r *http.Request, ex *exchange) (Caller, error) {
 	if err != nil {
 		return Caller{}, err
 	}
-	if g.isInternal(ex, &c) {
-		return Caller{Kind: KindInternal}, nil
-	}
-	caller, err := g.ask(r.Context(), c)
+	caller, err := g.recognise(r.Context(), ex, c)
 	if c.Cookie != "" && isRefusal(err) && ex.route.open() {
 		c.Cookie = ""
-		caller, err = g.ask(r.Context(), c)
+		caller, err = g.recognise(r.Context(), ex, c)
 	}
+	ex.shown = c
+	return caller, err
+}
+
+// recognise returns who shows c.
+func (g *Gateway) recognise(ctx context.Context, ex *exchange, c Credentials) (Caller, error) {
+	if g.isInternal(ex, c) {
+		return Caller{Kind: KindInternal}, nil
+	}
+	caller, err := g.ask(ctx, c)
 	caller.ByCookie = c.Cookie != "" && caller.Kind == KindUser
 	return caller, err
 }
 
+// ask asks the Authenticator.
 func (g *Gateway) ask(ctx context.Context, c Credentials) (Caller, error) {
 	switch {
 	case c.none():
@@ -115,7 +121,7 @@ func credentials(r *http.Request) (Credentials, error) {
 
 // isInternal recognises the internal key. As a bearer token it is known only
 // where the route says so.
-func (g *Gateway) isInternal(ex *exchange, c *Credentials) bool {
+func (g *Gateway) isInternal(ex *exchange, c Credentials) bool {
 	key := ex.settings.InternalKey
 	return sameSecret(c.APIKey, key) || ex.route.BearerKey && sameSecret(c.Bearer, key)
 }

@@ -27,9 +27,20 @@ type Authorizer interface {
 	Authorize(ctx context.Context, c Caller, p Permission, workspaceID string) (Grant, error)
 }
 
-// authorize is the step that decides the route's permission.
+// authorize is the step that decides the route's permission. Who may still show a
+// credential is let in without a grant.
 func (g *Gateway) authorize(_ http.ResponseWriter, r *http.Request) error {
 	ex := exchangeOf(r)
+	err := g.permit(r, ex)
+	if ex.route.LateAuth && ex.caller.Kind == KindNone && isRefusal(err) {
+		ex.grant = Grant{}
+		return nil
+	}
+	return err
+}
+
+// permit decides whether the caller of ex may use its route.
+func (g *Gateway) permit(r *http.Request, ex *exchange) error {
 	if err := may(ex.caller, ex.route.Permission); err != nil {
 		return err
 	}

@@ -95,16 +95,22 @@ func (g *Gateway) introduce(_ http.ResponseWriter, r *http.Request) error {
 	for _, name := range []string{"Authorization", "Cookie", "X-Svc-Api-Key", "X-Svc-Csrf-Token"} {
 		delete(r.Header, name)
 	}
+	present(r.Header, ex.caller)
+	return nil
+}
+
+// present sets the headers that tell the services who calls.
+func present(h http.Header, c Caller) {
 	for _, word := range [...]struct{ name, value string }{
-		{"X-Svc-User-Id", ex.caller.UserID},
-		{"X-Svc-Session-Id", ex.caller.SessionID},
-		{"X-Svc-Role", ex.caller.Role},
-		{"X-Svc-Workspace-Id", ex.caller.WorkspaceID},
-		{"X-Svc-Auth-Data", ex.caller.AuthData},
+		{"X-Svc-User-Id", c.UserID},
+		{"X-Svc-Session-Id", c.SessionID},
+		{"X-Svc-Role", c.Role},
+		{"X-Svc-Workspace-Id", c.WorkspaceID},
+		{"X-Svc-Auth-Data", c.AuthData},
 	} {
+		delete(h, word.name)
 		if word.value != "" {
-			r.Header[word.name] = []string{word.value}
+			h[word.name] = []string{word.value}
 		}
 	}
-	return nil
 }

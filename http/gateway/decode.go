@@ -58,14 +58,11 @@ func decodeJSON(body []byte, v any) error {
 		return badBody("the body is not UTF-8")
 	}
 	var whole json.RawMessage
-	if err := json.Unmarshal(body, &whole); err != nil {
+	if err := json.Unmarshal(body, &whole); err != nil && !tooDeep(body, err) {
 		return badBody("the body is not JSON: " + err.Error())
 	}
-	w := walker{data: whole}
+	w := walker{data: body}
 	w.value(reflect.TypeOf(v), "", 0)
-	if w.tooDeep {
-		return badBody("the body is nested too deeply")
-	}
 	if len(w.faults) > 0 {
 		return badBody(w.faults[0].Field+": "+w.faults[0].Message, w.faults...)
 	}
@@ -80,6 +77,29 @@ func decodeJSON(body []byte, v any) error {
 		return badBody("the body is not acceptable")
 	}
 	return nil
+}
+
+// tooDeep reports whether a body that is no JSON is nested too deeply before the place
+// where it ceases to be: a walker stops there, and names it.
+func tooDeep(body []byte, err error) bool {
+	wrong, ok := errors.AsType[*json.SyntaxError](err)
+	if !ok {
+		return false
+	}
+	depth, quoted := 0, false
+	for i := 0; i < min(int(wrong.Offset), len(body))-1 && depth <= maxNesting; i++ {
+		switch c := body[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == '{' || c == '['):
+			depth++
+		case !quoted && (c == '}' || c == ']'):
+			depth--
+		}
+	}
+	return depth > maxNesting
 }
 
 // CheckJSON refuses a text that is no JSON object, and one with a key given twice,

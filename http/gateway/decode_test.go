@@ -58,6 +58,7 @@ func decoding() gateway.Route {
 
 func TestDecode(t *testing.T) {
 	deep := func(n int) string { return `{"any":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}` }
+	deepest := "any" + strings.Repeat("[0]", 32) + "[…" // as much of the path as is shown
 	tests := map[string]struct {
 		body  string
 		field string // at fault; - for none in particular; "" for fine
@@ -82,8 +83,10 @@ func TestDecode(t *testing.T) {
 		"null":                        {`null`, "body"},
 		"a list":                      {`[]`, "-"},
 		"a text":                      {`"a"`, "-"},
-		"nesting over the limit":      {deep(64), "-"},
-		"nesting far over":            {deep(200_000), "-"},
+		"nesting over the limit":      {deep(64), deepest},
+		"nesting far over":            {deep(200_000), deepest},
+		"nesting far over, no end":    {strings.TrimRight(deep(9000), "]}"), deepest},
+		"brackets in a text":          {`{"name":"` + strings.Repeat("[", 100) + `\""`, "-"},
 		"an unknown field":            {`{"nmae":"a"}`, "nmae"},
 		"another case":                {`{"Name":"a"}`, "Name"},
 		"a hidden field":              {`{"Hidden":"a"}`, "Hidden"},

@@ -30,6 +30,7 @@ type exchange struct {
 	vars     map[string]string
 	lost     error // why there is no route
 
+	shown   Credentials // by which the caller is known; never logged
 	caller  Caller
 	grant   Grant
 	command *commands.Request
@@ -61,6 +62,13 @@ func exchangeOf(r *http.Request) *exchange {
 // writes reports whether the exchange is a write of a known route.
 func (ex *exchange) writes(r *http.Request) bool {
 	return ex.route != nil && ex.route.writes(r.Method)
+}
+
+// become makes c the caller, also of the events that the request causes.
+func (ex *exchange) become(c Caller) {
+	ex.caller = c
+	ex.command.Meta.UserID = c.Actor()
+	ex.command.Meta.SessionID = c.SessionID
 }
 
 // workspaceID returns the workspace that the request is about, resolved when

@@ -49,6 +49,10 @@ type Route struct {
 	// NoWait answers without waiting for the read model: what tells whether the
 	// read model works must be told when it does not.
 	NoWait bool
+	// LateAuth lets in a caller without a credential whom the permission would refuse,
+	// for a stream whose first words are the credential: such a caller has a Grant
+	// without Rights, and the handler tells nothing before Introduce.
+	LateAuth bool
 	// OwnAuth leaves credentials to the handler: none is read or removed.
 	OwnAuth bool
 	// BearerKey accepts the internal API key as a bearer token as well.
@@ -149,6 +153,8 @@ func (rt *Route) check() error {
 		return errors.New("a route for users needs a scope, or must say that it needs none")
 	case rt.Rate != "" && findClass(rt.Rate) == nil:
 		return fmt.Errorf("unknown rate class %q", rt.Rate)
+	case rt.LateAuth && (!rt.Streaming || !isAction):
+		return errors.New("only a stream of a workspace may wait for its credential")
 	case rt.When != nil && rt.Surface != Plain:
 		return errors.New("a conditional route must be plain")
 	}

@@ -57,6 +57,7 @@ func (w *walker) value(t reflect.Type, path string, depth int) {
 	w.space()
 	opening := w.data[w.pos] == '{' || w.data[w.pos] == '['
 	if w.tooDeep = opening && depth >= maxNesting; w.tooDeep {
+		w.faults = []domain.FieldError{{Field: shown(path), Message: "is nested too deeply"}}
 		return
 	}
 	switch w.data[w.pos] {

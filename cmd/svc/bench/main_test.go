@@ -57,6 +57,10 @@ func TestBench(t *testing.T) {
 		{"identity", benchIdentity},
 		{"git", benchGit},
 		{"bulk", benchBulk},
+		{"webhooks", benchWebhooks},
+		{"ingest", benchIngest},
+		{"fanout", benchFanout},
+		{"feed", benchFeed},
 		{"idle", benchIdle},
 		{"start", benchStart},
 	} {

@@ -14,6 +14,7 @@ import (
 // each does instead of running tests.
 var roles = map[string]func() error{
 	"store-writer": writeToStore,
+	"store-purger": purgeAndWrite,
 	"serve":        nodetest.Serve,
 }
 

@@ -31,7 +31,7 @@ var load = sync.OnceValues(func() (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range []string{"text/html", "text/javascript"} {
+	for _, kind := range []string{"text/html", "text/javascript", "application/x-ndjson"} {
 		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.PlainBodyDecoder)
 	}
 	router, err := gorillamux.NewRouter(doc)

@@ -1,0 +1,89 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"svc/commands/vault"
+	"svc/eventstore/jetstream"
+	"svc/streams"
+	"svc/streams/cleanup"
+)
+
+// cleanupLease is for how long a cleanup stays its node's without a word of it.
+const cleanupLease = 15 * time.Second
+
+// openCleanup opens the jobs that erase what is old, and runs them in time on a node
+// that has this role.
+func (n *Node) openCleanup(ctx context.Context) error {
+	running, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "CLEANUP_RUNS", TTL: cleanupLease})
+	if err != nil {
+		return err
+	}
+	memory, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "CLEANUP"})
+	if err != nil {
+		return err
+	}
+	n.cleanup = &cleanup.Jobs{
+		Log: n.store, Apart: leftovers{n.store, n.places.vault}, Notes: memory, Models: n.models,
+		Lease:  streams.Lease{Bucket: running, Name: "cleanup", TTL: cleanupLease, Log: n.log},
+		Record: n.engine.Record, Terms: n.cleanupTerms, Logger: n.log,
+	}
+	if slices.Contains(n.config().Core.Roles, "cleanup") {
+		n.work("cleanup", cleanup.Schedule{Jobs: n.cleanup, Memory: memory, Plan: n.cleanupPlan}.Run)
+	}
+	return nil
+}
+
+func (n *Node) cleanupTerms() cleanup.Terms {
+	e := n.config().Events
+	return cleanup.Terms{
+		Retention: e.Retention, MaxEvents: e.CleanupMaxEvents, Inactivity: e.CleanupInactivity, Executions: e.CleanupExecutions, DeletionDelay: e.DeletionDelay,
+	}
+}
+
+func (n *Node) cleanupPlan() cleanup.Plan {
+	c := n.config()
+	return cleanup.Plan{
+		Enabled: c.Events.CleanupEnabled, Indices: c.Events.CleanupIndicesCron, Executions: c.Events.CleanupExecutionsCron, Zone: c.Runtime.SchedulesTimezone,
+	}
+}
+
+// leftovers are what a workspace has besides its events. They implement cleanup.Apart.
+type leftovers struct {
+	store *jetstream.Store
+	vault *vault.Vault
+}
+
+// Strip implements cleanup.Apart.
+func (l leftovers) Strip(ctx context.Context, workspaceID string, before time.Time, dry bool) (count, bytes uint64, err error) {
+	found, err := l.store.PayloadsBefore(ctx, workspaceID, before)
+	if err != nil || dry {
+		return found.Count, found.Bytes, err
+	}
+	if err := l.store.PurgePayloads(ctx, workspaceID, found.Below); err != nil {
+		return 0, 0, err
+	}
+	return found.Count, found.Bytes, nil
+}
+
+// Holds implements cleanup.Apart.
+func (l leftovers) Holds(ctx context.Context, workspaceID string) (bool, error) {
+	holds, err := l.store.HoldsApart(ctx, workspaceID)
+	if err != nil || holds {
+		return holds, err
+	}
+	return l.vault.Has(ctx, workspaceID)
+}
+
+// Erase implements cleanup.Apart. The key goes first: without it the rest cannot be
+// read, whatever becomes of it.
+func (l leftovers) Erase(ctx context.Context, workspaceID string) error {
+	if err := errors.Join(l.vault.Destroy(ctx, workspaceID), l.store.EraseApart(ctx, workspaceID)); err != nil {
+		return fmt.Errorf("erase what is left of workspace %s: %w", workspaceID, err)
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package node_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+	"github.com/stretchr/testify/require"
+)
+
+// watched prepares a service that programs of others can subscribe at.
+func watched(t *testing.T, env ...string) (s *service, address string) {
+	t.Helper()
+	address = fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
+	return identified(t, append([]string{"NATS_LISTEN=" + address}, env...)...), address
+}
+
+// watcher is a program that has credentials.
+type watcher struct {
+	id, file string
+}
+
+// admitWatcher lets a program in; terms are those of the body but for its key.
+func (s *service) admitWatcher(t *testing.T, h http.Header, terms string) watcher {
+	t.Helper()
+	pair, err := nkeys.CreateUser()
+	require.NoError(t, err)
+	key, err := pair.PublicKey()
+	require.NoError(t, err)
+	made := s.must(t, "POST", "/sys/nats/users", h, fmt.Sprintf(`{"name":"board","publicKey":%q,%s}`, key, terms))
+	require.Equal(t, true, made["listening"])
+	seed, err := pair.Seed()
+	require.NoError(t, err)
+	creds, err := jwt.FormatUserConfig(made["jwt"].(string), seed)
+	require.NoError(t, err)
+	w := watcher{made["id"].(string), filepath.Join(t.TempDir(), "board.creds")}
+	require.NoError(t, os.WriteFile(w.file, creds, 0o600))
+	return w
+}
+
+// watch is a client of the outside that hears a subject.
+func (w watcher) watch(t *testing.T, address, subject string, options ...nats.Option) (nc *nats.Conn, heard <-chan *nats.Msg, complaints <-chan error) {
+	t.Helper()
+	said := make(chan error, 100)
+	nc, err := nats.Connect("nats://"+address, append(options, nats.UserCredentials(w.file), nats.NoReconnect(),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { said <- err }))...)
+	require.NoError(t, err)
+	t.Cleanup(nc.Close)
+	messages := make(chan *nats.Msg, 1000)
+	_, err = nc.ChanSubscribe(subject, messages)
+	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
+	return nc, messages, said
+}
+
+// nextMessage is what is heard next, decoded.
+func nextMessage(t *testing.T, from <-chan *nats.Msg) (m *nats.Msg, event map[string]any) {
+	t.Helper()
+	select {
+	case m = <-from:
+	case <-time.After(20 * time.Second):
+		require.FailNow(t, "nothing was heard")
+	}
+	require.NoError(t, json.Unmarshal(m.Data, &event), "%s", m.Data)
+	require.Equal(t, m.Header.Get(nats.MsgIdHdr), event["id"])
+	require.Equal(t, m.Header.Get("Svc-Seq"), event["seq"])
+	return m, event
+}
+
+// happens emits an event in a workspace, which those who watch it hear.
+func (s *service) happens(t *testing.T, who http.Header, workspaceID, eventType string) {
+	t.Helper()
+	got := s.call(t, "POST", "/v2/workspaces/"+workspaceID+"/events", who, fmt.Sprintf(`{"events":[{"type":%q}]}`, eventType))
+	require.Equal(t, http.StatusCreated, got.StatusCode, "%s", got.body)
+}
+
+// A program of the outside with restricted credentials follows a bulk run, and reads
+// nothing of any workspace.
+func TestABulkRunIsWatchedFromOutside(t *testing.T) {
+	s, address := watched(t, "WORKSPACES_STORAGE_GIT_PLATFORM_disk_TYPE=filesystem", "WORKSPACES_STORAGE_GIT_PLATFORM_disk_DIRPATH="+t.TempDir(), "WORKSPACE_GROUPS=base=web")
+	s.start(t)
+	super := bearer(s.admin(t))
+	shop := s.must(t, "POST", "/v2/workspaces", super, `{"name":"Shop","slug":"shop","labels":["web"]}`)["id"].(string)
+	s.must(t, "POST", "/v2/workspaces", super, `{"name":"Mail","slug":"mail","labels":["web"]}`)
+
+	board := s.admitWatcher(t, super, `"workspaces":["platform"],"types":["workspaces.bulkPush.*"]`)
+	_, heard, complaints := board.watch(t, address, "svc.activity.platform.workspaces.bulkPush.>")
+	_, shopHeard, _ := s.admitWatcher(t, asInternal, `"workspaces":["slug:shop"]`).watch(t, address, "svc.activity."+shop+".>")
+	curious, other, refused := s.admitWatcher(t, asInternal, `"workspaces":["mail"]`).watch(t, address, "svc.activity."+shop+".>")
+	require.ErrorIs(t, receive(t, refused), nats.ErrPermissionViolation)
+
+	done := s.must(t, "POST", "/v2/workspaces/platform/versions", super, `{"groups":["base"],"name":"v1"}`)
+	require.Equal(t, 2.0, done["pushed"])
+	var types []string
+	for range 4 {
+		m, event := nextMessage(t, heard)
+		require.Equal(t, "svc.activity.platform."+event["type"].(string), m.Subject)
+		require.Equal(t, "platform", event["source"].(map[string]any)["workspaceId"])
+		types = append(types, strings.TrimPrefix(event["type"].(string), "workspaces.bulkPush."))
+		shown := s.get(t, "/v2/workspaces/platform/events/"+event["id"].(string), super)
+		require.JSONEq(t, string(shown.body), string(m.Data), "what the API shows of it")
+	}
+	require.Equal(t, []string{"started", "progress", "progress", "completed"}, types)
+	require.Empty(t, heard)
+	require.Empty(t, complaints)
+
+	t.Log("of a workspace one hears how far it is and what happens, not what it holds")
+	s.must(t, "PATCH", "/v2/workspaces/"+shop, super, `{"description":"state"}`)
+	s.happens(t, super, shop, "order.paid")
+	for {
+		_, event := nextMessage(t, shopHeard)
+		if event["type"] == "order.paid" {
+			break
+		}
+		require.Equal(t, "workspaces.versions.progress", event["type"])
+	}
+	require.NoError(t, curious.Flush())
+	require.Empty(t, other)
+}
+
+func receive(t *testing.T, from <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-from:
+		return err
+	case <-time.After(20 * time.Second):
+		require.FailNow(t, "nobody complained")
+		return nil
+	}
+}
+
+func TestWhoIsShutOutIsCutOffAtOnce(t *testing.T) {
+	s, address := watched(t)
+	s.start(t)
+	super := bearer(s.admin(t))
+	gone, stays := s.admitWatcher(t, super, `"all":true`), s.admitWatcher(t, super, `"all":true,"types":["order.paid"]`)
+	leaving, _, _ := gone.watch(t, address, "svc.activity.>")
+	_, heard, _ := stays.watch(t, address, "svc.activity.*.order.paid")
+	entries, _ := (&past{service: s, t: t}).list("/sys/nats/users", asInternal)
+	require.Len(t, entries, 2)
+	for _, u := range entries {
+		require.NotContains(t, u, "jwt")
+		require.NotEmpty(t, u["createdBy"])
+	}
+
+	s.must(t, "DELETE", "/sys/nats/users/"+gone.id, super, "")
+	require.Eventually(t, leaving.IsClosed, 20*time.Second, time.Millisecond)
+	_, err := nats.Connect("nats://"+address, nats.UserCredentials(gone.file))
+	require.ErrorIs(t, err, nats.ErrAuthorization)
+	require.Equal(t, 404, s.call(t, "DELETE", "/sys/nats/users/"+gone.id, super, "").StatusCode)
+
+	t.Log("the other one goes on")
+	id := s.must(t, "POST", "/v2/workspaces", super, `{"name":"Shop"}`)["id"].(string)
+	s.happens(t, super, id, "order.lost")
+	s.happens(t, super, id, "order.paid")
+	m, _ := nextMessage(t, heard)
+	require.Equal(t, "svc.activity."+id+".order.paid", m.Subject)
+	passing := s.call(t, "POST", "/v2/workspaces/"+id+"/events", super, `{"events":[{"type":"order.paid","options":{"persist":false}}]}`)
+	require.Equal(t, http.StatusCreated, passing.StatusCode, "%s", passing.body)
+	_, event := nextMessage(t, heard)
+	require.Equal(t, map[string]any{"persist": false}, event["options"], "who listens now hears what is not kept")
+	recorded := s.get(t, "/v2/workspaces/platform/events?types=nats.users.*", super)
+	var page listed
+	require.NoError(t, json.Unmarshal(recorded.body, &page), "%s", recorded.body)
+	require.Equal(t, []string{"nats.users.deleted", "nats.users.created", "nats.users.created"}, typesOf(page.Result.Events))
+	require.NotContains(t, string(recorded.body), "jwt")
+	s.stop(t)
+	seed, err := os.ReadFile(stays.file)
+	require.NoError(t, err)
+	for line := range strings.Lines(string(seed)) {
+		if strings.HasPrefix(line, "SU") {
+			requireNoSecret(t, s.dir, strings.TrimSpace(line))
+		}
+	}
+}
+
+// In a cluster any node can be watched, and each tells everything once.
+func TestEveryNodeOfAClusterIsWatched(t *testing.T) {
+	var addresses []string
+	for _, port := range freePorts(t, 3) {
+		addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", port))
+	}
+	nodes := joined(t, func(i int) []string { return []string{"NATS_LISTEN=" + addresses[i]} })
+	id, _ := nodes[0].create(t, "shop")
+	who := nodes[2].admitWatcher(t, as("root"), `"workspaces":["`+id+`"]`)
+	var connections []*nats.Conn
+	var heard []<-chan *nats.Msg
+	for _, address := range addresses {
+		nc, messages, _ := who.watch(t, address, "svc.activity."+id+".>")
+		connections, heard = append(connections, nc), append(heard, messages)
+	}
+	var want []string
+	for i := range 12 {
+		nodes[i%3].happens(t, as("root"), id, fmt.Sprintf("order.n%d", i))
+		want = append(want, fmt.Sprintf("svc.activity.%s.order.n%d", id, i))
+	}
+	for _, from := range heard {
+		var got []string
+		for range want {
+			m, _ := nextMessage(t, from)
+			got = append(got, m.Subject)
+		}
+		require.Equal(t, want, got)
+	}
+	nodes[0].must(t, "DELETE", "/sys/nats/users/"+who.id, as("root"), "")
+	for i, nc := range connections {
+		require.Eventually(t, nc.IsClosed, 20*time.Second, time.Millisecond)
+		require.Empty(t, heard[i], "nothing is told twice")
+	}
+}

@@ -1,0 +1,103 @@
+package commands
+
+import (
+	"context"
+	"time"
+
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/feed"
+	"svc/eventstore"
+)
+
+// Events records what users and automations emit.
+type Events struct {
+	Engine *Engine
+	Now    func() time.Time
+	Limit  func() int      // characters of a payload: BROKER_EMIT_MAXLEN
+	Known  domain.Registry // the types of the platform, which nobody else emits
+	// Live gets the events that are not kept, once those that came with them are; nil:
+	// nobody does. Their Seq is 0.
+	Live func(workspaceID string, ev domain.Recorded)
+}
+
+// Emission is an event to be recorded under a name of its sender's choice.
+type Emission = activity.Emission
+
+// Emit records all events of a batch or none, with one wait for the disk, and returns
+// them as they are kept. Each of may is asked about every event, as it is about to be
+// recorded, and refuses the whole batch with an error. An event with persist: false is
+// kept nowhere.
+func (e Events) Emit(ctx context.Context, workspaceID string, batch []Emission, may ...func(domain.Recorded) error) ([]domain.Recorded, error) {
+	batch, err := activity.Terms{Limit: e.Limit(), Known: e.Known}.Settle(batch)
+	if err != nil {
+		return nil, err
+	}
+	drafts := e.drafts(ctx, workspaceID, batch)
+	for _, ask := range may {
+		for _, ev := range drafts {
+			if err := ask(ev); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := e.keep(ctx, drafts); err != nil {
+		return nil, err
+	}
+	for _, ev := range drafts {
+		if !ev.Options.Persisted() && e.Live != nil {
+			e.Live(workspaceID, ev)
+		}
+	}
+	return drafts, nil
+}
+
+// drafts returns the events of a batch before they have a place in the log.
+func (e Events) drafts(ctx context.Context, workspaceID string, batch []Emission) []domain.Recorded {
+	meta, ids, now := e.Engine.meta(ctx), drawIDs(ctx, "activity/"+workspaceID+"/emit"), e.Now()
+	meta.ServiceTopic = feed.Emitted
+	drafts := make([]domain.Recorded, len(batch))
+	for i, em := range batch {
+		drafts[i] = domain.Recorded{
+			ID: ids.at(i), Log: domain.Activity, Stream: domain.StreamID{Scope: workspaceID}, At: now, Meta: meta,
+			Data: domain.Unknown{Name: em.Type, Body: em.Payload}, Target: em.Target, Options: em.Options, Body: em.Payload,
+		}
+	}
+	return drafts
+}
+
+// keep appends the events that are kept, and puts them into drafts as the log has them:
+// the time of an event is that of the log, and the events of a repeated request are
+// those of the first.
+func (e Events) keep(ctx context.Context, drafts []domain.Recorded) error {
+	var facts []eventstore.Fact
+	for _, ev := range drafts {
+		if ev.Options.Persisted() {
+			facts = append(facts, eventstore.Fact{ID: ev.ID, Event: ev.Data, Target: ev.Target, Options: ev.Options})
+		}
+	}
+	if len(facts) == 0 {
+		return nil
+	}
+	receipt, err := e.Engine.store.Append(ctx, eventstore.Commit{Stream: drafts[0].Stream, Meta: drafts[0].Meta, Facts: facts})
+	if err != nil {
+		return unavailable(err)
+	}
+	RequestFrom(ctx).Saw(receipt.Position)
+	stored, err := e.Engine.store.Reread(ctx, domain.Activity, receipt.Seqs)
+	if err != nil || len(stored) != len(facts) {
+		stored = nil // they are kept all the same
+	}
+	next := 0
+	for i := range drafts {
+		if !drafts[i].Options.Persisted() {
+			continue
+		}
+		drafts[i].Seq = receipt.Seqs[next]
+		if stored != nil {
+			drafts[i] = stored[next]
+		}
+		next++
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package feed
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"svc/domain"
+)
+
+// Event is an event as it is shown. It may be shared by many readers: after it was
+// made nobody changes it.
+type Event struct {
+	ID       string
+	Type     string
+	At       time.Time
+	Seq      domain.Position // up to and with this event, in both logs
+	Log      domain.Log      // where it is kept
+	Payload  json.RawMessage
+	Source   Source
+	Target   *domain.Target
+	Options  domain.EventOptions
+	Stripped bool // payload and output were erased
+
+	encoding sync.Once
+	encoded  []byte
+	place    string
+	decoding sync.Once
+	fields   map[string]any
+}
+
+// Source says who and what caused an event, and where.
+type Source struct {
+	WorkspaceID string `json:"workspaceId"`
+	domain.Meta
+}
+
+// Failure is the `error` of an event that tells of one.
+type Failure struct {
+	Error   string          `json:"error"`
+	Message string          `json:"message"`
+	Details json.RawMessage `json:"details,omitempty"`
+	Level   string          `json:"level"`
+}
+
+// Emitted is the service topic of events that users and automations emit.
+const Emitted = "topic:runtime:emit"
+
+// Of returns a recorded event as it is shown, at a position, with the payload that
+// the catalogue shows of it.
+func Of(ev domain.Recorded, at domain.Position, payload json.RawMessage) *Event {
+	shown := &Event{
+		ID: ev.ID, Type: ev.Data.EventType(), At: ev.At, Seq: at, Log: ev.Log, Payload: payload,
+		Source: Source{ev.Stream.Scope, ev.Meta}, Target: ev.Target, Options: ev.Options,
+	}
+	if shown.Source.ServiceTopic == "" {
+		shown.Source.ServiceTopic = shown.Type
+	}
+	return shown
+}
+
+// shape is the envelope of the contract. Size comes last: it is the length of the
+// rest.
+type shape struct {
+	ID        string               `json:"id"`
+	Type      string               `json:"type"`
+	CreatedAt string               `json:"createdAt"`
+	Seq       domain.Position      `json:"seq"`
+	Source    Source               `json:"source"`
+	Payload   json.RawMessage      `json:"payload"`
+	Target    *domain.Target       `json:"target,omitempty"`
+	Options   *domain.EventOptions `json:"options,omitempty"`
+	Error     *Failure             `json:"error,omitempty"`
+	Stripped  bool                 `json:"stripped,omitempty"`
+	Size      int                  `json:"size"`
+}
+
+// CreatedAt returns the time of the event as it is shown.
+func (e *Event) CreatedAt() string { return e.At.UTC().Format(domain.Timestamp) }
+
+// Time returns the time of the event as precisely as it is shown.
+func (e *Event) Time() time.Time { return e.At.UTC().Truncate(time.Millisecond) }
+
+// Number returns the sequence of the event in its log.
+func (e *Event) Number() uint64 { return e.Seq.Of(e.Log) }
+
+// JSON returns the event as the API shows it. Nobody may change it.
+func (e *Event) JSON() []byte {
+	e.encoding.Do(func() { e.encoded, e.place = e.encode(), e.Seq.Token() })
+	return e.encoded
+}
+
+// Frame appends the event as a frame of server-sent events to a buffer.
+func (e *Event) Frame(buf []byte) []byte {
+	body := e.JSON()
+	return frame(buf, e.place, body)
+}
+
+// FrameAt is Frame for a reader to whom the event is at another position.
+func (e *Event) FrameAt(buf []byte, at domain.Position) []byte {
+	return frame(buf, at.Token(), e.JSON())
+}
+
+func frame(buf []byte, id string, data []byte) []byte {
+	buf = append(append(buf, "id: "...), id...)
+	return append(append(append(buf, "\ndata: "...), data...), "\n\n"...)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (e *Event) MarshalJSON() ([]byte, error) { return e.JSON(), nil }
+
+func (e *Event) encode() []byte {
+	s := shape{
+		ID: e.ID, Type: e.Type, CreatedAt: e.CreatedAt(), Seq: e.Seq, Source: e.Source, Payload: e.Payload,
+		Target: e.Target, Error: e.failure(), Stripped: e.Stripped,
+	}
+	if len(s.Payload) == 0 {
+		s.Payload = json.RawMessage("{}")
+	}
+	if e.Options != (domain.EventOptions{}) {
+		s.Options = &e.Options
+	}
+	body, err := json.Marshal(s)
+	if err != nil { // a payload that is no JSON: it was damaged where it was kept
+		s.Payload = json.RawMessage("{}")
+		body, _ = json.Marshal(s)
+	}
+	return withSize(body)
+}
+
+// withSize puts the length of a body into its last field, which says 0.
+func withSize(body []byte) []byte {
+	size, err := json.Marshal(len(body))
+	if err != nil {
+		return body
+	}
+	return append(append(body[:len(body)-len("0}")], size...), '}')
+}
+
+// failure returns what an event says that tells of a failure, in one place for
+// all types.
+func (e *Event) failure() *Failure {
+	if e.Type != "error" && !strings.HasSuffix(e.Type, ".error") && e.Type != "runtime.automations.executed" {
+		return nil
+	}
+	if e.Type == "runtime.automations.executed" {
+		var executed struct{ Error *Failure }
+		if json.Unmarshal(e.Payload, &executed) != nil || executed.Error == nil {
+			return nil
+		}
+		return executed.Error.leveled()
+	}
+	var f Failure
+	if json.Unmarshal(e.Payload, &f) != nil {
+		return nil
+	}
+	return f.leveled()
+}
+
+func (f *Failure) leveled() *Failure {
+	if f.Level != "warning" && f.Level != "fatal" {
+		f.Level = "error"
+	}
+	return f
+}

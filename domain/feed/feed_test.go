@@ -1,0 +1,220 @@
+package feed_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/feed"
+)
+
+var _ access.Object = (*feed.Event)(nil)
+
+func event(name, payload string) *feed.Event {
+	return feed.Of(domain.Recorded{
+		ID: "01J", Log: domain.Activity, Stream: domain.StreamID{Scope: "w1"}, Seq: 7, At: time.Date(2026, 1, 31, 12, 0, 0, 123456789, time.UTC),
+		Meta: domain.Meta{UserID: "u1", CorrelationID: "c1", AppDepth: 0, Host: domain.Host{Service: "s"}}, Data: domain.Unknown{Name: name},
+	}, domain.Position{State: 3, Activity: 7}, json.RawMessage(payload))
+}
+
+func TestAnEventIsShownAsTheContractSays(t *testing.T) {
+	e := event("order.paid", `{"n":1,"items":[{"name":"a"},{"name":"b"}]}`)
+	var got map[string]any
+	require.NoError(t, json.Unmarshal(e.JSON(), &got))
+	require.Equal(t, "2026-01-31T12:00:00.123Z", got["createdAt"])
+	require.Equal(t, domain.Position{State: 3, Activity: 7}.Token(), got["seq"])
+	require.Equal(t, "w1", got["source"].(map[string]any)["workspaceId"])
+	require.Equal(t, "order.paid", got["source"].(map[string]any)["serviceTopic"])
+	require.InDelta(t, len(e.JSON()), got["size"], 3, "the length of the event, but for its own digits")
+	require.Equal(t, []any{"a", "b"}, e.Values("payload.items.name"))
+	require.Nil(t, e.Values("payload.none.name"))
+	require.Equal(t, []any{"u1"}, e.Values("source.userId"))
+	require.Equal(t, []any{"2026-01-31T12:00:00.123Z"}, e.Values("@timestamp"))
+	require.NotContains(t, got, "error")
+
+	failed := event("shop.error", `{"error":"E","message":"m","details":{"x":1}}`)
+	require.NoError(t, json.Unmarshal(failed.JSON(), &got))
+	require.Equal(t, map[string]any{"error": "E", "message": "m", "details": map[string]any{"x": 1.0}, "level": "error"}, got["error"])
+}
+
+func TestPatterns(t *testing.T) {
+	for _, c := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"a", "a", true}, {"a", "ab", false}, {"*", "", true}, {"*", "x.y", true}, {"a.*", "a.b.c", true}, {"a.*", "a", false},
+		{"*.c", "a.b.c", true}, {"a*c*e", "abcde", true}, {"a*c*e", "ace", true}, {"a*c*e", "aec", false}, {"a*a", "a", false}, {"**", "x", true},
+	} {
+		require.Equal(t, c.want, feed.Like(c.pattern, c.text), "%s %s", c.pattern, c.text)
+	}
+}
+
+func TestFilters(t *testing.T) {
+	e := event("order.paid", `{"n":10,"ok":true,"name":"Zoë O'Neil","list":["a","b"],"nothing":null,"big":1e3}`)
+	for query, want := range map[string]bool{
+		"":                                       true,
+		"types=order.*":                          true,
+		"types=x,order.paid":                     true,
+		"types=order":                            false,
+		"text=ZOË":                               true,
+		"text=neil zoë":                          true,
+		"text=nei":                               false,
+		"text=nei*":                              true,
+		"text=zoë missing":                       false,
+		"text=paid":                              true,
+		"payload.n=10":                           true,
+		"payload.n=10.0":                         false,
+		"payload.big=1000":                       true,
+		"payload.ok=true":                        true,
+		"payload.list=b":                         true,
+		"payload.list=c":                         false,
+		"payload.nothing=":                       true,
+		"payload.n=":                             false,
+		"payload.none=":                          true,
+		"payload.none=*":                         false,
+		"payload.none=*&payload.none=":           true,
+		"payload.n=*":                            true,
+		"payload.n=9&payload.n=10":               true,
+		"payload.n=10&payload.ok=false":          false,
+		"payload.name=Z*l":                       true,
+		"source.userId=u1":                       true,
+		"afterDate=2026-01-31T12:00:00.123Z":     false,
+		"afterDate=2026-01-31T12:00:00.122Z":     true,
+		"beforeDate=2026-01-31T13:00:00%2B01:00": false,
+		"beforeDate=2026-01-31T13:00:01%2B01:00": true,
+	} {
+		values, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		f, err := feed.ParseFilter(values)
+		require.NoError(t, err, query)
+		require.Equal(t, want, f.Match(e), query)
+		if want {
+			require.True(t, f.May(feed.SignatureOf(e)), "the signature must not deny what matches: %s", query)
+		}
+	}
+}
+
+func TestDepth(t *testing.T) {
+	deep := event("a.b.x", `{}`)
+	deep.Source.AppDepth = 2
+	for depth, want := range map[string]bool{"": false, "0": false, "1": false, "2": true, "-1": true} {
+		values := map[string][]string{}
+		if depth != "" {
+			values["appInstanceDepth"] = []string{depth}
+		}
+		f, err := feed.ParseFilter(values)
+		require.NoError(t, err)
+		require.Equal(t, want, f.Match(deep), depth)
+	}
+}
+
+func TestFiltersOfObjects(t *testing.T) {
+	f, err := feed.FilterOf(map[string]any{"types": []any{"a.*", "b"}, "payload.n": 10.0, "payload.ok": true, "payload.none": nil, "appInstanceDepth": -1.0})
+	require.NoError(t, err)
+	require.True(t, f.Match(event("a.x", `{"n":10,"ok":true}`)))
+	require.False(t, f.Match(event("a.x", `{"n":10,"ok":true,"none":1}`)))
+	_, err = feed.FilterOf(map[string]any{"payload.n": map[string]any{"$gt": 1.0}})
+	require.Equal(t, domain.CodeInvalidParameter, domain.CodeOf(err))
+}
+
+// What an event says is never denied by its signature.
+func TestSignaturesDenyNothingThatIsThere(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		fields := rapid.MapOfN(rapid.StringMatching(`[a-z]{1,6}`), rapid.OneOf(
+			rapid.StringN(0, 30, 60).AsAny(), rapid.Float64Range(-1e6, 1e6).AsAny(), rapid.Bool().AsAny(),
+			rapid.SliceOfN(rapid.StringN(0, 10, 20), 0, 5).AsAny(),
+		), 0, 30).Draw(t, "fields")
+		payload, err := json.Marshal(fields)
+		if err != nil {
+			t.Skip("no JSON")
+		}
+		e := event("t", string(payload))
+		sig := feed.SignatureOf(e)
+		for name := range fields {
+			for _, v := range e.Values("payload." + name) {
+				text, ok := feed.Text(v)
+				if !ok || text == "" || strings.Contains(text, "*") || len(text) > 1000 {
+					continue
+				}
+				f := feed.Filter{Paths: []feed.PathFilter{{Path: "payload." + name, Any: []string{text}}}}
+				if !f.Match(e) || !f.May(sig) {
+					t.Fatalf("payload.%s=%q: match %v, may %v", name, text, f.Match(e), f.May(sig))
+				}
+				feed.Words(text, func(word string) bool {
+					f := feed.Filter{Words: []string{word}}
+					if !f.Match(e) || !f.May(sig) {
+						t.Fatalf("word %q of %q: match %v, may %v", word, text, f.Match(e), f.May(sig))
+					}
+					return true
+				})
+			}
+		}
+	})
+}
+
+func TestSignaturesDenyMostOfWhatIsNot(t *testing.T) {
+	may := 0
+	for i := range 2000 {
+		sig := feed.SignatureOf(event("t", fmt.Sprintf(`{"order":"o-%d","status":"paid","amount":%d,"customer":{"name":"Customer %d","city":"Ghent"}}`, i, i*7, i)))
+		f := feed.Filter{Words: []string{"nowhere"}}
+		if f.May(sig) {
+			may++
+		}
+	}
+	require.Less(t, may, 160, "of 2000")
+}
+
+func TestHintsSpareWhatSurelyIsNotWanted(t *testing.T) {
+	e := event("order.paid", `{"n":10}`)
+	signed := feed.SignatureOf(e)
+	at := func(path, text string) feed.PathFilter { return feed.PathFilter{Path: path, Any: []string{text}} }
+	mine, topic := at("source.userId", "u1"), at("source.serviceTopic", "other")
+	for name, c := range map[string]struct {
+		hints [][]feed.PathFilter
+		want  bool
+	}{
+		"none":                          {nil, true},
+		"what it says":                  {[][]feed.PathFilter{{mine}}, true},
+		"one of two":                    {[][]feed.PathFilter{{at("source.userId", "u2")}, {mine}}, true},
+		"what it does not say":          {[][]feed.PathFilter{{at("source.userId", "u2")}, {at("target.userId", "u1")}}, false},
+		"both, and one is not said":     {[][]feed.PathFilter{{mine, at("source.sessionId", "somebody else")}}, false},
+		"what the index does not know":  {[][]feed.PathFilter{{topic}}, true},
+		"nothing at all can be allowed": {[][]feed.PathFilter{{{Path: "id"}}}, false},
+	} {
+		f := feed.Filter{Hints: c.hints}
+		require.Equal(t, c.want, f.May(signed), name)
+		require.True(t, f.Match(e), "%s: hints are for the index alone", name)
+	}
+}
+
+func TestBadFilters(t *testing.T) {
+	for _, query := range []string{
+		"types=a%2Fb", "types=%00", "types=" + strings.Repeat("a,", 51), "afterDate=x", "appInstanceDepth=-2", "foo=1", "payload.=1", "..=1",
+		"text=" + strings.Repeat("a ", 21), "source..x=1",
+	} {
+		values, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		_, err = feed.ParseFilter(values)
+		require.Equal(t, domain.CodeInvalidParameter, domain.CodeOf(err), query)
+	}
+}
+
+func FuzzSignature(f *testing.F) {
+	f.Add(`{"a":"b"}`)
+	f.Add(`{"a":[1,2,{"b":"\u00e9"}]}`)
+	f.Add(`{"a":`)
+	f.Fuzz(func(t *testing.T, payload string) {
+		e := event("t", payload)
+		feed.SignatureOf(e)
+		_ = e.JSON()
+		_ = e.Values("payload.a.b")
+	})
+}

@@ -1,0 +1,205 @@
+package jetstream
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"svc/domain/feed"
+)
+
+// Listener is where programs of others subscribe to events as they happen. It is a
+// broker of its own: it keeps nothing, has no way to the one that keeps the log, and
+// is joined with no other node's. Whoever is let in hears what Tell says, as far as
+// their Pass goes, and can say nothing.
+type Listener struct {
+	opts   ListenerOptions
+	token  string // admits this process, and nobody else
+	server *server.Server
+	nc     *nats.Conn
+
+	fresh func() error // Options.Fresh, until the listener closes
+	end   context.CancelFunc
+
+	turn    sync.RWMutex // held by who is being let in; Recheck waits for them
+	refused complaints
+}
+
+// ListenerOptions configure a Listener. Addr and Admit are required.
+type ListenerOptions struct {
+	Addr  string      // host:port
+	TLS   *tls.Config // nil: nothing is encrypted
+	Admit func(Guest) (Pass, error)
+
+	// Fresh, when set, waits until Admit knows what is so. Meanwhile who has proved to be
+	// somebody waits: many clients never come again once they were refused.
+	Fresh func(context.Context) error
+
+	Name string       // names the node to those who connect; default "svc"
+	Log  *slog.Logger // default slog.Default
+}
+
+// What one of the outside can make the listener hold is bounded.
+const (
+	maxGuests       = 1000
+	maxGuestSubs    = 1000
+	maxNotice       = 2 << 20  // an event of the log is smaller
+	maxGuestPending = 16 << 20 // who does not read is cut off
+	guestPatience   = 5 * time.Second
+)
+
+// Listen opens the address.
+func Listen(o ListenerOptions) (*Listener, error) {
+	host, port, err := splitHostPort(o.Addr)
+	if err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	l := &Listener{opts: o, token: rand.Text(), fresh: func() error { return nil }}
+	var life context.Context
+	life, l.end = context.WithCancel(context.Background())
+	if o.Fresh != nil {
+		l.fresh = func() error { return o.Fresh(life) }
+	}
+	if l.server, err = l.newServer(host, port); err != nil {
+		l.end()
+		return nil, fmt.Errorf("listen for subscribers: %w", err)
+	}
+	if err := l.open(host, port); err != nil {
+		l.stop()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *Listener) newServer(host string, port int) (*server.Server, error) {
+	trusted, err := anyOperator()
+	if err != nil {
+		return nil, err
+	}
+	srv, err := server.NewServer(&server.Options{
+		ServerName: l.opts.Name, Host: host, Port: port, TLSConfig: l.opts.TLS, TLSTimeout: guestPatience.Seconds(), AuthTimeout: guestPatience.Seconds(),
+		TrustedKeys: trusted, CustomClientAuthentication: l, NoSystemAccount: true, NoSigs: true,
+		MaxConn: maxGuests + 1, MaxSubs: maxGuestSubs, MaxPayload: maxNotice, MaxPending: maxGuestPending, WriteDeadline: guestPatience, MaxControlLine: 8 << 10,
+	})
+	if err == nil {
+		srv.SetLoggerV2(guestLog{&brokerLog{log: l.opts.Log}}, false, false, false)
+	}
+	return srv, err
+}
+
+// anyOperator is a key that vouches for nobody: a server that trusts none drops the
+// credentials of its clients unread.
+func anyOperator() ([]string, error) {
+	pair, err := nkeys.CreateOperator()
+	if err != nil {
+		return nil, err
+	}
+	key, err := pair.PublicKey()
+	return []string{key}, err
+}
+
+// open binds the address, which the server would only log about, and connects.
+func (l *Listener) open(host string, port int) error {
+	free, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(port)))
+	if err != nil {
+		return fmt.Errorf("listen for subscribers: %w", err)
+	}
+	if err := free.Close(); err != nil {
+		return err
+	}
+	l.server.Start()
+	if !l.server.ReadyForConnections(brokerStartTimeout) {
+		return errors.New("listen for subscribers: the listener did not start, see the log above")
+	}
+	l.nc, err = nats.Connect("", nats.InProcessServer(l.server), nats.Token(l.token), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1))
+	return err
+}
+
+// Addr is where the listener is.
+func (l *Listener) Addr() net.Addr { return l.server.Addr() }
+
+// Close cuts everybody off.
+func (l *Listener) Close(context.Context) error {
+	l.nc.Close()
+	l.stop()
+	return nil
+}
+
+func (l *Listener) stop() {
+	l.end()
+	l.server.Shutdown()
+	l.server.WaitForShutdown()
+}
+
+// Heard reports whether there is anybody to tell something.
+func (l *Listener) Heard() bool { return l.server.NumClients() > 1 } // one is ours
+
+// The headers of a message.
+const (
+	eventIDHeader  = nats.MsgIdHdr
+	positionHeader = "Svc-Seq"
+)
+
+// Tell says what happened to all who may hear it, in order. Nobody's slowness makes it
+// wait: who does not keep up is cut off.
+func (l *Listener) Tell(ctx context.Context, events []*feed.Event) error {
+	for _, ev := range events {
+		body := ev.JSON()
+		if len(body) > maxNotice-maxHeaders {
+			body = withoutPayload(ev)
+		}
+		err := l.nc.PublishMsg(&nats.Msg{
+			Subject: activityRoot + token(ev.Source.WorkspaceID) + "." + typeTokens(ev.Type), Data: body,
+			Header: nats.Header{eventIDHeader: {ev.ID}, positionHeader: {ev.Seq.Token()}},
+		})
+		if err != nil {
+			return fmt.Errorf("tell %s to subscribers: %w", ev.ID, err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, guestPatience)
+	defer cancel()
+	return l.nc.FlushWithContext(ctx)
+}
+
+const maxHeaders = 1 << 10
+
+// withoutPayload is an event that is too large to be told, as far as it can be: who
+// wants the rest asks the API.
+func withoutPayload(ev *feed.Event) []byte {
+	return (&feed.Event{
+		ID: ev.ID, Type: ev.Type, At: ev.At, Seq: ev.Seq, Log: ev.Log, Source: ev.Source, Target: ev.Target, Options: ev.Options, Stripped: true,
+	}).JSON()
+}
+
+// Recheck cuts off those who would not be let in any more.
+func (l *Listener) Recheck() error {
+	l.turn.Lock()   // whoever was let in on what was so before is listed below
+	l.turn.Unlock() //nolint:staticcheck // a barrier, not a section
+	guests, err := l.server.Connz(&server.ConnzOptions{Username: true, Limit: maxGuests + 1})
+	if err != nil {
+		return fmt.Errorf("list the subscribers: %w", err)
+	}
+	for _, c := range guests.Conns {
+		guest, ok := parseGuest(c.AuthorizedUser)
+		if !ok {
+			continue // ours, or not let in yet
+		}
+		if _, err := l.opts.Admit(guest); err != nil {
+			_ = l.server.DisconnectClientByID(c.Cid) // it left by itself meanwhile
+		}
+	}
+	return nil
+}

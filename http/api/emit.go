@@ -1,0 +1,100 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"svc/commands"
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/feed"
+	"svc/http/gateway"
+)
+
+// mayEmit is the right to emit events. Whether it is one to these events is decided
+// when they are known.
+var mayEmit = gateway.Action{Action: "create", Subject: "events", Anyone: true}
+
+// Emitter records what is emitted. It is a commands.Events.
+type Emitter interface {
+	Emit(ctx context.Context, workspaceID string, batch []commands.Emission, may ...func(domain.Recorded) error) ([]domain.Recorded, error)
+}
+
+// emission is an event that a client emits.
+type emission struct {
+	Type    *string              `json:"type"`
+	Payload json.RawMessage      `json:"payload"`
+	Target  *domain.Target       `json:"target"`
+	Options *domain.EventOptions `json:"options"`
+}
+
+// command returns the emission as it is recorded; field is what it is called in errors.
+func (e emission) command(field string) (commands.Emission, error) {
+	if e.Type == nil {
+		return commands.Emission{}, missing(field + ".type")
+	}
+	made := commands.Emission{Type: *e.Type, Payload: e.Payload}
+	if e.Target != nil && *e.Target != (domain.Target{}) {
+		made.Target = e.Target
+	}
+	if e.Options != nil {
+		made.Options = *e.Options
+	}
+	return made, nil
+}
+
+// emitEvents handles POST …/events: all of the events are recorded, or none.
+func emitEvents(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		var in struct {
+			Events []emission `json:"events"`
+		}
+		if err := gateway.Decode(r, &in); err != nil {
+			return nil, err
+		}
+		if in.Events == nil {
+			return nil, missing("events")
+		}
+		batch := make([]commands.Emission, len(in.Events))
+		for i, e := range in.Events {
+			var err error
+			if batch[i], err = e.command(fmt.Sprintf("events[%d]", i)); err != nil {
+				return nil, err
+			}
+		}
+		shown, err := d.emit(r.Context(), gateway.GrantFrom(r.Context()).Rights, workspaceID(r), batch)
+		if err != nil {
+			return nil, err
+		}
+		answer := gateway.Status(http.StatusCreated, eventList(shown))
+		for _, e := range shown {
+			if e.Options.Persisted() {
+				return answer.With("Location", strings.TrimRight(r.URL.Path, "/")+"/"+e.ID), nil
+			}
+		}
+		return answer, nil
+	}
+}
+
+// emit records events of the caller of ctx, if they may emit each of them, and returns
+// them as they are shown.
+func (d Deps) emit(ctx context.Context, rights *access.Rights, workspaceID string, batch []commands.Emission) ([]*feed.Event, error) {
+	always := rights.Always(mayEmit.Action, mayEmit.Subject)
+	made, err := d.Emitter.Emit(ctx, workspaceID, batch, func(ev domain.Recorded) error {
+		if always {
+			return nil
+		}
+		refusal := rights.Check(mayEmit.Action, mayEmit.Subject, feed.Of(ev, domain.Position{}, ev.Body))
+		if refusal != nil && gateway.CallerFrom(ctx).Kind == gateway.KindNone {
+			return domain.Refuse(domain.CodeMissingToken, "a credential is required")
+		}
+		return refusal
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d.Feed.Recorded(ctx, made...)
+}

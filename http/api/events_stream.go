@@ -1,0 +1,227 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"svc/domain"
+	"svc/domain/access"
+	"svc/http/gateway"
+	"svc/streams/feed"
+)
+
+// The rhythm and the bounds of live streams.
+const (
+	rightsPeriod  = 4 * time.Second       // between looks at credential and rights: it takes 5 s at most
+	tickPeriod    = rightsPeriod / 8      // between looks at whether it is time for that
+	livePace      = 20 * time.Millisecond // between two deliveries to one reader
+	liveMaxBehind = 1000
+	liveMaxBytes  = 5 << 20
+	livePatience  = 30 * time.Second // for a reader that takes nothing
+)
+
+// streamEvents handles GET …/events/stream: events as they come.
+func streamEvents(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		w, err := d.following(r, workspaceID(r))
+		if err != nil {
+			return nil, err
+		}
+		s := &eventStream{d: d, follow: w, judge: inWorkspace}
+		return gateway.Stream{Serve: s.serve}, nil
+	}
+}
+
+// streamAllEvents handles GET /v2/events/stream: the events of every workspace whose
+// events the caller may read.
+func streamAllEvents(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		w, err := d.following(r, "")
+		if err != nil {
+			return nil, err
+		}
+		s := &eventStream{d: d, follow: w, judge: d.everywhere, global: true}
+		return gateway.Stream{Serve: s.serve}, nil
+	}
+}
+
+// following is what the reader of a stream wants.
+func (d Deps) following(r *http.Request, workspaceID string) (feed.Following, error) {
+	query := gateway.NewQuery(r)
+	from, name := query.Text("fromSeq"), "fromSeq"
+	if err := query.Err(); err != nil {
+		return feed.Following{}, err
+	}
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		from, name = last, "Last-Event-ID"
+	}
+	filter, err := eventFilter(r.URL.Query(), "fromSeq", socketIDParam)
+	if err != nil {
+		return feed.Following{}, err
+	}
+	w := feed.Following{
+		WorkspaceID: workspaceID, After: d.Feed.Position(), Filter: &filter,
+		MaxBehind: liveMaxBehind, MaxBytes: liveMaxBytes, Pace: livePace,
+	}
+	if from == "" {
+		return w, nil
+	}
+	if w.After, err = d.positionIn(r, name, from); err != nil {
+		return w, err
+	}
+	return w, d.kept(r.Context(), w.After)
+}
+
+// kept refuses a position from which on some events are erased.
+func (d Deps) kept(ctx context.Context, at domain.Position) error {
+	first, err := d.Feed.Oldest(ctx)
+	if err != nil || at.IsZero() || at.Activity+1 >= first {
+		return err
+	}
+	refusal := gateway.RefuseStatus(http.StatusGone, "events after this position are erased: start again without it")
+	refusal.Err.Reason("position_expired")
+	return refusal
+}
+
+// eventJudge tells which events the caller of a request may read, as their rights are now.
+type eventJudge func(r *http.Request, c gateway.Caller, g gateway.Grant) func(*feed.Event) bool
+
+func inWorkspace(_ *http.Request, _ gateway.Caller, g gateway.Grant) func(*feed.Event) bool {
+	return readable(g.Rights)
+}
+
+// everywhere judges events of any workspace.
+func (d Deps) everywhere(_ *http.Request, c gateway.Caller, _ gateway.Grant) func(*feed.Event) bool {
+	known := map[string]func(*feed.Event) bool{}
+	return func(e *feed.Event) bool {
+		id := e.Source.WorkspaceID
+		may, ok := known[id]
+		if !ok {
+			rights, found, err := d.Access.RightsOf(c.Identity(), id)
+			may = func(*feed.Event) bool { return false }
+			if err == nil && found && mayLookInto(rights) {
+				may = readable(rights)
+			}
+			known[id] = may
+		}
+		return may(e)
+	}
+}
+
+// mayLookInto reports whether a workspace is one that somebody may read: events that
+// were sent to them elsewhere are read there.
+func mayLookInto(rights *access.Rights) bool { return rights.Allows("read", "workspaces", nil) }
+
+// eventStream is one connection that events are written to.
+type eventStream struct {
+	d      Deps
+	follow feed.Following
+	judge  eventJudge
+	global bool // of all workspaces: positions are those of the logs
+	may    func(*feed.Event) bool
+	w      http.ResponseWriter
+	buf    []byte
+	seen   time.Time // when the rights of the reader were looked at last
+	told   time.Time // when something was sent last
+	bound  time.Time // when the time for writing was set last
+}
+
+// serve writes events until the reader leaves, is too slow, or may not read any more.
+func (s *eventStream) serve(w http.ResponseWriter, r *http.Request) (any, error) {
+	s.w, s.seen, s.may = w, s.d.Now(), s.judge(r, gateway.CallerFrom(r.Context()), gateway.GrantFrom(r.Context()))
+	h := w.Header()
+	h.Set("Content-Type", eventsSSE)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	if r.Method == http.MethodHead {
+		w.WriteHeader(http.StatusOK)
+		return nil, nil
+	}
+	s.buf = append(s.buf, "retry: 2000\n\n"...)
+	if s.flush() != nil {
+		return nil, nil // the reader is gone
+	}
+	s.follow.Tick, s.follow.TickEvery = s.tick(r), min(tickPeriod, s.d.Heartbeat)
+	err := s.d.Feed.Follow(r.Context(), s.follow, func(b feed.Delivery) error {
+		if err := s.recheck(r); err != nil {
+			return err
+		}
+		s.write(b)
+		return s.flush()
+	})
+	if err != nil && !errors.Is(err, feed.ErrSlow) && !errors.Is(err, errStreamOver) && r.Context().Err() == nil {
+		s.d.Log.WarnContext(r.Context(), "a stream of events broke off", "err", err)
+	}
+	return nil, nil
+}
+
+// errStreamOver ends a stream whose reader is gone, or may not read any more.
+var errStreamOver = errors.New("the stream is over")
+
+// recheck looks at the rights of the reader, from time to time. It is asked before
+// each delivery too: who takes their time over stored events is not live for long.
+func (s *eventStream) recheck(r *http.Request) error {
+	now := s.d.Now()
+	if now.Sub(s.seen) < rightsPeriod {
+		return nil
+	}
+	caller, grant, err := gateway.Recheck(r)
+	if err != nil {
+		return errStreamOver
+	}
+	s.seen, s.may = now, s.judge(r, caller, grant)
+	return nil
+}
+
+// tick looks at the rights of the reader, and gives a sign of life.
+func (s *eventStream) tick(r *http.Request) func() error {
+	return func() error {
+		if err := s.recheck(r); err != nil || s.d.Now().Sub(s.told) < s.d.Heartbeat {
+			return err
+		}
+		s.buf = append(s.buf, ": still here\n\n"...)
+		return s.flush()
+	}
+}
+
+// write adds the frames of a delivery to the buffer.
+func (s *eventStream) write(b feed.Delivery) {
+	for i, e := range b.Events {
+		if !s.may(e) || e.Target != nil && e.Target.CurrentSocket {
+			continue
+		}
+		if s.global {
+			s.buf = e.FrameAt(s.buf, b.Places[i])
+		} else {
+			s.buf = e.Frame(s.buf)
+		}
+	}
+}
+
+// flush sends what is in the buffer.
+func (s *eventStream) flush() error {
+	if len(s.buf) == 0 {
+		return nil
+	}
+	s.told = s.d.Now()
+	out := http.NewResponseController(s.w)
+	if now := time.Now(); now.Sub(s.bound) > livePatience/6 { // not each time: it costs as much as a write
+		s.bound = now
+		if err := out.SetWriteDeadline(now.Add(livePatience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return errStreamOver
+		}
+	}
+	_, err := s.w.Write(s.buf)
+	if s.buf = s.buf[:0]; cap(s.buf) > liveBuffer {
+		s.buf = nil
+	}
+	if errors.Join(err, out.Flush()) != nil {
+		return errStreamOver
+	}
+	return nil
+}
+
+// liveBuffer is how much memory a reader keeps between two deliveries.
+const liveBuffer = 64 << 10

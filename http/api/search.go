@@ -1,0 +1,143 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"runtime"
+	"time"
+
+	"svc/domain"
+	"svc/domain/document"
+	"svc/domain/search"
+	"svc/http/gateway"
+	"svc/projections"
+	"svc/streams/feed"
+)
+
+// mayAggregate is the right to have events counted and summed up.
+var mayAggregate = gateway.Action{Action: "aggregate_search", Subject: "workspaces"}
+
+// searchEvents handles POST …/search: among the events that the caller may read.
+func searchEvents(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		asked, err := d.readSearch(r)
+		if err != nil {
+			return nil, err
+		}
+		rights := gateway.GrantFrom(r.Context()).Rights
+		if asked.Aggregates() && !rights.Allows(mayAggregate.Action, mayAggregate.Subject, nil) {
+			return nil, domain.Refuse(domain.CodePermissionDenied, "you may not aggregate the events of this workspace").
+				With("action", mayAggregate.Action).With("subject", mayAggregate.Subject)
+		}
+		rng := feed.Range{WorkspaceID: workspaceID(r), Filter: hinted(asked.Filter(), rights)}
+		if rights.Always(mayReadEvents.Action, mayReadEvents.Subject) { // otherwise rules look at events, too
+			rng.Need = need(asked)
+		}
+		return d.search(r.Context(), asked, rng, readable(rights))
+	}
+}
+
+// searchAllEvents handles POST /v2/search: among the events of all workspaces.
+func searchAllEvents(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		asked, err := d.readSearch(r)
+		if err != nil {
+			return nil, err
+		}
+		return d.search(r.Context(), asked, feed.Range{Filter: asked.Filter(), Need: need(asked)}, func(*feed.Event) bool { return true })
+	}
+}
+
+// need is how much of the events a search looks at.
+func need(asked *search.Request) feed.Need {
+	switch {
+	case asked.Brief():
+		return feed.Indexed
+	case !asked.Whole():
+		return feed.Logged
+	}
+	return feed.Whole
+}
+
+func (d Deps) readSearch(r *http.Request) (*search.Request, error) {
+	var body map[string]any
+	if err := gateway.Decode(r, &body); err != nil {
+		return nil, err
+	}
+	return search.Parse(body, search.Terms{Now: d.Now(), Zones: time.LoadLocation})
+}
+
+// searchTime is how long a search may take, the wait for its turn included.
+const searchTime = 10 * time.Second
+
+// newTurns makes room for as many searches as may run at once: each of them keeps a
+// core busy, and has memory of its own.
+func newTurns() chan struct{} { return make(chan struct{}, 2*max(2, runtime.GOMAXPROCS(0))) }
+
+// turn waits until fewer searches run, and returns how to make room for the next.
+func (d Deps) turn(ctx context.Context) (done func(), err error) {
+	select {
+	case d.turns <- struct{}{}:
+		return func() { <-d.turns }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// search visits the events of a range that may match, and answers with what is found
+// among those that somebody may read.
+func (d Deps) search(ctx context.Context, asked *search.Request, rng feed.Range, may func(*feed.Event) bool) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.SearchTime, searchTime))
+	defer cancel()
+	done, err := d.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	found := search.NewCollector(asked, func() error { return context.Cause(ctx) })
+	types := d.declaredTypes(asked.Typed())
+	rng.Descending = !asked.OldestFirst()
+	err = d.Feed.Walk(ctx, rng, func(e *feed.Event) (bool, error) {
+		if ctx.Err() != nil { // one page of large events takes a while, too
+			return false, context.Cause(ctx)
+		}
+		known, err := types(e.Source.WorkspaceID)
+		if err != nil {
+			return false, err
+		}
+		doc := known.Doc(e)
+		if !asked.Match(doc) || !may(e) {
+			return true, nil
+		}
+		return found.Add(doc)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found.Result()
+}
+
+// declaredTypes returns a function that finds the types of events that a workspace
+// declares, when somebody asks for them.
+func (d Deps) declaredTypes(asked bool) func(workspaceID string) (search.Types, error) {
+	known := map[string]search.Types{}
+	return func(id string) (types search.Types, err error) {
+		types, ok := known[id]
+		if ok || !asked {
+			return types, nil
+		}
+		err = d.ReadModel.View(func(rd projections.Reader) error {
+			settings, found, err := projections.Workspaces{}.Settings(rd, id)
+			if err != nil || !found {
+				return err
+			}
+			events, _ := settings.Get("events")
+			declared, _ := events.(*document.Map)
+			types = search.TypesOf(declared)
+			return nil
+		})
+		known[id] = types
+		return types, err
+	}
+}

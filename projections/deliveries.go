@@ -1,0 +1,206 @@
+package projections
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/subscription"
+)
+
+// Deliveries is the read model of deliveries to subscriptions. The last record of a
+// delivery says all of it: when that is erased, so is the delivery.
+//
+//	d{id}                         DeliveryRecord
+//	l{subscription}\0{ms}{id}     status and type of the event; ms is when it was begun
+//	p{subscription}\0{place}\0{id} id: an attempt is to come; place is that of the event
+//	n{seq}{place}\0{id}           id: somebody asked for the delivery, and it was not tried since
+//	q{workspace}\0{seq}{id}       id: the record at this sequence is its last
+//	h{subscription}               HealthRecord
+//	g{workspace}\0{seq}{id}       id of a subscription: the record at this sequence is its HealthRecord
+type Deliveries struct{}
+
+// DeliveryRecord is a delivery as it was recorded last.
+type DeliveryRecord struct {
+	subscription.Delivery
+	WorkspaceID string `json:"workspaceId"`
+	Last        uint64 `json:"last"` // sequence of the record
+	Asked       bool   `json:"asked,omitempty"`
+}
+
+// HealthRecord is how a receiver was when it was tried last.
+type HealthRecord struct {
+	subscription.Health
+	At   time.Time `json:"at"`
+	Last uint64    `json:"last"` // sequence of the record
+}
+
+// Since returns the health unless the breaker was closed by hand after it.
+func (h HealthRecord) Since(closed time.Time) subscription.Health {
+	if h.At.Before(closed) {
+		return subscription.Health{LastDeliveryAt: h.LastDeliveryAt}
+	}
+	return h.Health
+}
+
+// Name implements Projection.
+func (Deliveries) Name() string { return "deliveries.1" }
+
+// Log implements Projection.
+func (Deliveries) Log() domain.Log { return domain.Activity }
+
+// Apply implements Projection.
+func (d Deliveries) Apply(tx Tx, ev domain.Recorded) error {
+	switch e := ev.Data.(type) {
+	case subscription.Attempted:
+		for _, rec := range e.Records {
+			if err := d.record(tx, ev, rec); err != nil {
+				return err
+			}
+		}
+	case activity.Dropped:
+		return d.drop(tx, e)
+	case activity.DeliveriesDropped:
+		return d.drop(tx, activity.Dropped(e))
+	}
+	return nil
+}
+
+func (d Deliveries) record(tx Tx, ev domain.Recorded, e subscription.Record) error {
+	var old DeliveryRecord
+	if err := getJSON(tx, deliveryKey(e.Delivery.ID), &old); err != nil {
+		return err
+	}
+	now := DeliveryRecord{Delivery: e.Delivery, WorkspaceID: ev.Stream.Scope, Last: ev.Seq, Asked: e.Asked}
+	if old.ID != "" {
+		for _, key := range old.indexes() {
+			if err := tx.Delete(key); err != nil {
+				return err
+			}
+		}
+	}
+	if err := setJSON(tx, deliveryKey(now.ID), now); err != nil {
+		return err
+	}
+	for i, key := range now.indexes() {
+		value := []byte(now.ID)
+		if i == 0 {
+			value = listedAs(now)
+		}
+		if err := tx.Set(key, value); err != nil {
+			return err
+		}
+	}
+	return d.health(tx, ev, e)
+}
+
+// indexes are the keys by which a delivery is found. The first is that of the list.
+func (d DeliveryRecord) indexes() [][]byte {
+	keys := [][]byte{
+		deliveryListKey(d.SubscriptionID, d.CreatedAt, d.ID),
+		scoped('q', d.WorkspaceID, append(seqKey(d.Last), d.ID...)),
+	}
+	if d.Open() {
+		keys = append(keys, scoped('p', d.SubscriptionID, []byte(d.Place+"\x00"+d.ID)))
+	}
+	if d.Asked {
+		keys = append(keys, append(append([]byte{'n'}, seqKey(d.Last)...), d.Place+"\x00"+d.ID...))
+	}
+	return keys
+}
+
+// health keeps how the receiver is after an attempt.
+func (Deliveries) health(tx Tx, ev domain.Recorded, e subscription.Record) error {
+	if e.Health == nil {
+		return nil
+	}
+	var old HealthRecord
+	id := e.Delivery.SubscriptionID
+	key := append([]byte{'h'}, id...)
+	if err := getJSON(tx, key, &old); err != nil {
+		return err
+	}
+	if old.Last > 0 {
+		if err := tx.Delete(scoped('g', ev.Stream.Scope, append(seqKey(old.Last), id...))); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		setJSON(tx, key, HealthRecord{Health: *e.Health, At: ev.At.UTC(), Last: ev.Seq}),
+		tx.Set(scoped('g', ev.Stream.Scope, append(seqKey(ev.Seq), id...)), []byte(id)))
+}
+
+// drop forgets what is known from records that are no longer in the log.
+func (Deliveries) drop(tx Tx, gone activity.Dropped) error {
+	var keys [][]byte
+	err := erased(tx, 'q', gone, func(key, value []byte) error {
+		var old DeliveryRecord
+		err := getJSON(tx, deliveryKey(string(value)), &old)
+		keys = append(append(keys, key, deliveryKey(string(value))), old.indexes()...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = erased(tx, 'g', gone, func(key, value []byte) error {
+		keys = append(keys, key, append([]byte{'h'}, value...))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := tx.Delete(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// erased visits the keys of a space that are of erased sequences.
+func erased(tx Tx, space byte, gone activity.Dropped, visit func(key, value []byte) error) error {
+	type pair struct{ key, value []byte }
+	var found []pair
+	prefix := scoped(space, gone.WorkspaceID, nil)
+	span := Span{Prefix: prefix, From: scoped(space, gone.WorkspaceID, seqKey(gone.From))}
+	err := tx.Iterate(span, func(key, value []byte) (bool, error) {
+		if binary.BigEndian.Uint64(key[len(prefix):]) > gone.To {
+			return false, nil
+		}
+		found = append(found, pair{append([]byte(nil), key...), append([]byte(nil), value...)})
+		return true, nil
+	})
+	for _, p := range found { // an iteration must not read
+		if err == nil {
+			err = visit(p.key, p.value)
+		}
+	}
+	return err
+}
+
+func deliveryKey(id string) []byte { return append([]byte{'d'}, id...) }
+
+func deliveryListKey(subscriptionID string, created time.Time, id string) []byte {
+	return scoped('l', subscriptionID, append(seqKey(uint64(created.UnixMilli())), id...))
+}
+
+// Get returns a delivery.
+func (d Deliveries) Get(r Reader, id string) (rec DeliveryRecord, ok bool, err error) {
+	value, ok, err := r.Get(d, deliveryKey(id))
+	if err != nil || !ok {
+		return rec, false, err
+	}
+	return rec, true, json.Unmarshal(value, &rec)
+}
+
+// Health returns how the receiver of a subscription was when it was tried last.
+func (d Deliveries) Health(r Reader, subscriptionID string) (h HealthRecord, err error) {
+	value, ok, err := r.Get(d, append([]byte{'h'}, subscriptionID...))
+	if err != nil || !ok {
+		return h, err
+	}
+	return h, json.Unmarshal(value, &h)
+}

@@ -1,0 +1,212 @@
+package cleanup_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/stretchr/testify/require"
+
+	"svc/commands"
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/subscription"
+	"svc/domain/workspace"
+	"svc/eventstore"
+	"svc/eventstore/jetstream"
+	"svc/projections"
+	"svc/projections/livetest"
+	"svc/streams"
+	"svc/streams/cleanup"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+const day = 24 * time.Hour
+
+// house is a log with its read models, and the jobs that clean it.
+type house struct {
+	t      testing.TB
+	dir    string
+	store  *jetstream.Store
+	models *projections.Models
+	log    *broken
+	jobs   *cleanup.Jobs
+	memory *jetstream.Bucket
+	now    time.Time
+}
+
+// broken is the log, which fails to purge while it is told to.
+type broken struct {
+	*jetstream.Store
+	down bool
+}
+
+var errDown = errors.New("the broker is gone")
+
+// PurgeActivity implements cleanup.Log.
+func (b *broken) PurgeActivity(ctx context.Context, workspaceID, eventType string, below uint64) error {
+	if b.down {
+		return errDown
+	}
+	return b.Store.PurgeActivity(ctx, workspaceID, eventType, below)
+}
+
+// payloads are what is kept apart. Nothing of it has a key.
+type payloads struct{ store *jetstream.Store }
+
+func (p payloads) Strip(ctx context.Context, workspaceID string, before time.Time, dry bool) (count, bytes uint64, err error) {
+	found, err := p.store.PayloadsBefore(ctx, workspaceID, before)
+	if err == nil && !dry {
+		err = p.store.PurgePayloads(ctx, workspaceID, found.Below)
+	}
+	return found.Count, found.Bytes, err
+}
+
+func (p payloads) Holds(ctx context.Context, workspaceID string) (bool, error) {
+	return p.store.HoldsApart(ctx, workspaceID)
+}
+
+func (p payloads) Erase(ctx context.Context, workspaceID string) error {
+	return p.store.EraseApart(ctx, workspaceID)
+}
+
+func open(t *testing.T) *house {
+	t.Helper()
+	dir := t.TempDir()
+	store := livetest.Store(t, jetstream.Options{Dir: dir})
+	models := livetest.Models(t, store)
+	memory, err := store.Bucket(t.Context(), jetstream.BucketConfig{Name: "CLEANUP"})
+	require.NoError(t, err)
+	leases, err := store.Bucket(t.Context(), jetstream.BucketConfig{Name: "CLEANUP_RUNS", TTL: time.Minute})
+	require.NoError(t, err)
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: store, Log: quiet})
+	require.NoError(t, err)
+	h := &house{t: t, dir: dir, store: store, models: models, log: &broken{Store: store}, memory: memory, now: time.Now()}
+	h.jobs = &cleanup.Jobs{
+		Log: h.log, Apart: payloads{store}, Notes: memory, Models: models, Logger: quiet,
+		Lease:  streams.Lease{Bucket: leases, Name: "cleanup", TTL: time.Minute, Log: quiet},
+		Record: engine.Record, Now: func() time.Time { return h.now }, Terms: func() cleanup.Terms { return keepAll },
+	}
+	return h
+}
+
+// keepAll are terms on which nothing is too old.
+var keepAll = cleanup.Terms{Retention: -1, MaxEvents: -1, Executions: -1, DeletionDelay: 30 * day}
+
+// happens records activity events and returns the last of them.
+func (h *house) happens(workspaceID string, events ...domain.Event) domain.Recorded {
+	h.t.Helper()
+	c := eventstore.Commit{Stream: domain.StreamID{Scope: workspaceID}, Meta: domain.Meta{CorrelationID: ulid.Make().String(), UserID: "u1"}}
+	for _, ev := range events {
+		c.Facts = append(c.Facts, eventstore.Fact{ID: ulid.Make().String(), Event: ev})
+	}
+	r, err := h.store.Append(h.t.Context(), c)
+	require.NoError(h.t, err)
+	ev, ok, err := h.store.Read(h.t.Context(), domain.Activity, r.Position.Activity)
+	require.NoError(h.t, err)
+	require.True(h.t, ok)
+	return ev
+}
+
+func emitted(name string) domain.Event { return domain.Unknown{Name: name, Body: []byte(`{"a":1}`)} }
+
+func many(n int, ev domain.Event) (all []domain.Event) {
+	for range n {
+		all = append(all, ev)
+	}
+	return all
+}
+
+// delivered is a record of a delivery of a workspace.
+func delivered(workspaceID, id string) domain.Event {
+	return subscription.Attempted{Records: []subscription.Record{{
+		Delivery: subscription.Delivery{ID: id, SubscriptionID: "sub-" + workspaceID, EventType: "a", Status: subscription.Succeeded, CreatedAt: time.Unix(1_700_000_000, 0)},
+		Health:   &subscription.Health{},
+	}}}
+}
+
+var interaction = activity.Interaction{Automation: "a", Trigger: activity.Trigger{Type: activity.ByEndpoint}}
+
+// exists makes a workspace.
+func (h *house) exists(id string, events ...domain.Event) {
+	h.t.Helper()
+	c := eventstore.Commit{Stream: workspace.Stream(id)}
+	for _, ev := range append([]domain.Event{workspace.Created{Workspace: workspace.Snapshot{ID: id}}}, events...) {
+		c.Facts = append(c.Facts, eventstore.Fact{ID: ulid.Make().String(), Event: ev})
+	}
+	_, err := h.store.Append(h.t.Context(), c)
+	require.NoError(h.t, err)
+}
+
+// cleans runs the indices job.
+func (h *house) cleans(t cleanup.Terms) activity.Cleaned {
+	h.t.Helper()
+	livetest.Fresh(h.t, h.models)
+	done, err := h.jobs.Indices(h.t.Context(), t)
+	require.NoError(h.t, err)
+	return done
+}
+
+// known counts the activity events of a workspace that the index has.
+func (h *house) known(workspaceID string) (n int) {
+	h.t.Helper()
+	livetest.Fresh(h.t, h.models)
+	require.NoError(h.t, h.models.View(func(r projections.Reader) error {
+		return projections.FeedOf(domain.Activity).List(r, workspaceID, projections.Among{}, 0, false, func(projections.FeedEntry) bool {
+			n++
+			return true
+		})
+	}))
+	return n
+}
+
+// kept lists the types of what the log has of a workspace's activity.
+func (h *house) kept(workspaceID string) (types []string) {
+	h.t.Helper()
+	info, err := h.store.Info(h.t.Context(), domain.Activity)
+	require.NoError(h.t, err)
+	for seq := info.First; seq <= info.Last; seq++ {
+		ev, ok, err := h.store.Read(h.t.Context(), domain.Activity, seq)
+		require.NoError(h.t, err)
+		if ok && ev.Stream.Scope == workspaceID {
+			types = append(types, ev.Data.EventType())
+		}
+	}
+	return types
+}
+
+// isWhole checks that the read models are what the log makes of them.
+func (h *house) isWhole() {
+	h.t.Helper()
+	livetest.Fresh(h.t, h.models)
+	report, err := h.models.Verify(h.t.Context(), nil)
+	require.NoError(h.t, err)
+	require.True(h.t, report.OK, "%+v", report)
+	var compared []string
+	for _, p := range report.Projections {
+		compared = append(compared, p.Name)
+	}
+	for _, p := range []projections.Projection{projections.FeedOf(domain.State), projections.FeedOf(domain.Activity), projections.Usage{}, projections.Deliveries{}} {
+		require.Contains(h.t, compared, p.Name())
+	}
+}
+
+// state returns the log of states as it lies on the disk: nobody may touch a byte of it.
+func (h *house) state() map[string][]byte {
+	h.t.Helper()
+	blocks, err := filepath.Glob(filepath.Join(h.dir, "jetstream", "*", "streams", string(domain.State), "msgs", "*.blk"))
+	require.NoError(h.t, err)
+	bytes := map[string][]byte{}
+	for _, block := range blocks {
+		bytes[block], err = os.ReadFile(block)
+		require.NoError(h.t, err)
+	}
+	require.NotEmpty(h.t, bytes)
+	return bytes
+}

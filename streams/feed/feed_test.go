@@ -1,0 +1,240 @@
+package feed_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/stretchr/testify/require"
+
+	"svc/domain"
+	"svc/domain/session"
+	"svc/eventstore"
+	"svc/eventstore/jetstream"
+	"svc/projections"
+	"svc/projections/livetest"
+	"svc/streams/feed"
+)
+
+const patience = 30 * time.Second
+
+// house is a log with its read models and a feed.
+type house struct {
+	t      testing.TB
+	store  *jetstream.Store
+	models *projections.Models
+	feed   *feed.Feed
+}
+
+func open(t testing.TB) *house {
+	store, models := livetest.Open(t)
+	made, err := feed.New(feed.Options{Models: models, Store: store, Air: store})
+	require.NoError(t, err)
+	h := &house{t, store, models, made}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = h.feed.Run(ctx) })
+	t.Cleanup(func() { stop(); running.Wait() })
+	return h
+}
+
+// emit records an activity event and returns its id.
+func (h *house) emit(workspaceID, name string, payload any) string {
+	body, err := json.Marshal(payload)
+	require.NoError(h.t, err)
+	id := ulid.Make().String()
+	_, err = h.store.Append(h.t.Context(), eventstore.Commit{
+		Stream: domain.StreamID{Scope: workspaceID},
+		Meta:   domain.Meta{CorrelationID: "c-" + name, UserID: "u1"},
+		Facts:  []eventstore.Fact{{ID: id, Event: domain.Unknown{Name: name, Body: body}}},
+	})
+	require.NoError(h.t, err)
+	return id
+}
+
+// fact records a fact about an aggregate of its own.
+func (h *house) fact(workspaceID string) string {
+	id := ulid.Make().String()
+	_, err := h.store.Append(h.t.Context(), eventstore.Commit{
+		Stream: domain.StreamID{Scope: workspaceID, Kind: "session", ID: id}, Facts: []eventstore.Fact{{ID: id, Event: session.Ended{SessionID: id, UserID: "x"}}},
+	})
+	require.NoError(h.t, err)
+	return id
+}
+
+func (h *house) walk(r feed.Range) (ids []string, events []*feed.Event) {
+	require.NoError(h.t, h.feed.Walk(h.t.Context(), r, func(e *feed.Event) (bool, error) {
+		ids, events = append(ids, e.ID), append(events, e)
+		return true, nil
+	}))
+	return ids, events
+}
+
+func TestTheFeedIsBothLogsInOrder(t *testing.T) {
+	h := open(t)
+	var want []string
+	for i := range 90 {
+		switch i % 3 {
+		case 0:
+			want = append(want, h.fact("w1"))
+		case 1:
+			want = append(want, h.emit("w1", fmt.Sprintf("t%d", i%2), map[string]any{"n": i}))
+		default:
+			h.emit("w2", "other", nil)
+		}
+	}
+	livetest.Fresh(t, h.models)
+	up, events := h.walk(feed.Range{WorkspaceID: "w1"})
+	require.Equal(t, want, up)
+	down, events2 := h.walk(feed.Range{WorkspaceID: "w1", Descending: true})
+	slices.Reverse(down)
+	require.Equal(t, want, down)
+	slices.Reverse(events2)
+	for i := range events {
+		require.Equal(t, events[i].Seq, events2[i].Seq, "an event has one position, whichever way it is found")
+		rest, _ := h.walk(feed.Range{WorkspaceID: "w1", After: events[i].Seq})
+		require.Equal(t, want[i+1:], append([]string{}, rest...))
+		until := feed.Behind(events[i])
+		older, _ := h.walk(feed.Range{WorkspaceID: "w1", Until: &until})
+		require.Len(t, older, i)
+	}
+	one, found, err := h.feed.Get(t.Context(), "w1", want[7])
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Equal(t, events[7].Seq, one.Seq)
+	all, _ := h.walk(feed.Range{})
+	require.Len(t, all, 90)
+	allDown, _ := h.walk(feed.Range{Descending: true})
+	slices.Reverse(allDown)
+	require.Equal(t, all, allDown)
+}
+
+func TestFiltersUseTheIndex(t *testing.T) {
+	h := open(t)
+	for i := range 40 {
+		h.emit("w1", fmt.Sprintf("order.n%d", i%4), map[string]any{"n": i, "status": []string{"paid", "late"}[i%2], "note": "Grüße an Zoë"})
+	}
+	h.fact("w1")
+	livetest.Fresh(t, h.models)
+	for query, want := range map[string]int{
+		"types=order.n1": 10, "types=order.*": 40, "types=order.n1,order.n2": 20, "text=grüße zoë": 40, "text=paid": 20, "text=pai*": 20,
+		"text=nothing": 0, "payload.status=late": 20, "payload.n=7": 1, "payload.status=l*": 20, "payload.none=": 41,
+		"source.correlationId=c-order.n3": 10, "source.userId=u1": 40, "source.userId=u2": 0,
+	} {
+		f := parse(t, query)
+		ids, _ := h.walk(feed.Range{WorkspaceID: "w1", Descending: true, Filter: &f})
+		require.Len(t, ids, want, query)
+	}
+}
+
+// What others make up finds nothing, and harms nobody.
+func TestForgedQuestionsFindNothing(t *testing.T) {
+	h := open(t)
+	h.emit("w1", "a", nil)
+	h.fact("w1")
+	livetest.Fresh(t, h.models)
+	last := domain.Position{State: ^uint64(0), Activity: ^uint64(0)}
+	for _, workspaceID := range []string{"w1", ""} {
+		for _, down := range []bool{false, true} {
+			found, _ := h.walk(feed.Range{WorkspaceID: workspaceID, After: last, Descending: down})
+			require.Empty(t, found, "nothing follows the last position that there can be")
+		}
+	}
+	for _, text := range []string{"c-a\x00", "c-a\x00\x00\x00", "c-a\x00\x00\x00\x00\x00\x00\x00\x00\x01", "\x00"} {
+		found, _ := h.walk(feed.Range{WorkspaceID: "w1", Filter: &feed.Filter{Paths: []feed.PathFilter{{Path: "source.correlationId", Any: []string{text}}}}})
+		require.Empty(t, found, "%q ends within a key of the index", text)
+	}
+}
+
+func TestFollowersMissNothingAndGetNothingTwice(t *testing.T) {
+	h := open(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	const total = 800
+	done := make(chan struct{})
+	var writers, readers sync.WaitGroup
+	for w := range 4 {
+		writers.Go(func() {
+			for range total / 4 {
+				if w == 0 {
+					h.fact("w1")
+				} else {
+					h.emit("w1", "e", nil)
+				}
+			}
+		})
+	}
+	go func() { writers.Wait(); close(done) }()
+	got := make([][]string, 8)
+	for i := range got {
+		readers.Go(func() { got[i] = h.followInPieces(ctx, rand.New(rand.NewPCG(1, uint64(i))), total) })
+	}
+	<-done
+	readers.Wait()
+	livetest.Fresh(t, h.models)
+	want, events := h.walk(feed.Range{WorkspaceID: "w1"})
+	require.Len(t, want, total)
+	for i := range got {
+		require.Equal(t, want, got[i], "reader %d", i)
+	}
+	last := events[len(events)-1].Seq
+	require.Equal(t, h.feed.Position(), last.Max(h.feed.Position()))
+}
+
+// followInPieces follows from the beginning, and breaks off and comes back at random.
+func (h *house) followInPieces(ctx context.Context, random *rand.Rand, total int) (ids []string) {
+	enough := errors.New("enough")
+	at := domain.Position{}
+	for len(ids) < total {
+		left := 1 + random.IntN(120)
+		err := h.feed.Follow(ctx, feed.Following{WorkspaceID: "w1", After: at}, func(d feed.Delivery) error {
+			for _, e := range d.Events {
+				ids, at = append(ids, e.ID), e.Seq
+				if left--; left == 0 || len(ids) == total {
+					return enough
+				}
+			}
+			return nil
+		})
+		if !errors.Is(err, enough) {
+			h.t.Errorf("follow: %v", err)
+			return ids
+		}
+	}
+	return ids
+}
+
+func TestWhatIsNotKeptReachesLiveReadersOnly(t *testing.T) {
+	h := open(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	ready, got := make(chan domain.Position, 1), make(chan *feed.Event, 1)
+	go func() {
+		_ = h.feed.Follow(ctx, feed.Following{WorkspaceID: "w1", After: h.feed.Position(), Ready: func(p domain.Position) { ready <- p }}, func(d feed.Delivery) error {
+			got <- d.Events[0]
+			return nil
+		})
+	}()
+	<-ready
+	no := false
+	require.NoError(t, h.feed.Pass(domain.Recorded{
+		ID: "x", Stream: domain.StreamID{Scope: "w1"}, At: time.Now(), Data: domain.Unknown{Name: "tick"}, Body: []byte(`{"a":1}`),
+		Options: domain.EventOptions{Persist: &no},
+	}))
+	select {
+	case e := <-got:
+		require.Equal(t, "tick", e.Type)
+		require.JSONEq(t, `{"a":1}`, string(e.Payload))
+	case <-ctx.Done():
+		t.Fatal("nothing came")
+	}
+	ids, _ := h.walk(feed.Range{WorkspaceID: "w1"})
+	require.Empty(t, ids)
+}

@@ -1,0 +1,211 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"svc/domain"
+)
+
+// ErrSlow says that a reader was too far behind: it may go on from its position.
+var ErrSlow = errors.New("feed: the reader is too far behind")
+
+// Following says what a live reader wants.
+type Following struct {
+	WorkspaceID string          // "": of all workspaces
+	After       domain.Position // what comes after it
+	Filter      *Filter
+	// MaxBehind and MaxBytes bound how far behind a live reader may be before it is
+	// sent away with ErrSlow; 0: it may take its time.
+	MaxBehind, MaxBytes int
+	// Pace is how long a live reader rests after a delivery, so that what comes
+	// meanwhile is delivered together.
+	Pace time.Duration
+	// Tick, when set, is called about every TickEvery once the events are live, never
+	// together with a delivery. An error ends the following.
+	Tick      func() error
+	TickEvery time.Duration
+	// Ready, when set, is called once, with the position from which on events are
+	// live, after the stored ones were delivered.
+	Ready func(domain.Position)
+	// Replaced, when set, is asked for another filter before each delivery.
+	Replaced func() *Filter
+}
+
+// Delivery is a run of events, and the position that a reader has come to with them.
+type Delivery struct {
+	Events []*Event
+	At     domain.Position   // in the logs; of all workspaces when those are followed
+	Places []domain.Position // where a reader of all workspaces is with each event; nil for others
+	Live   bool              // they were recorded after the reader had come
+}
+
+// replayPiece is how many stored events are delivered together.
+const replayPiece = 100
+
+// Follow delivers the stored events after a position and then the live ones as they
+// come, in order, without a gap or a repetition, until ctx ends or deliver fails.
+func (f *Feed) Follow(ctx context.Context, w Following, deliver func(Delivery) error) error {
+	r := &reader{feed: f, Following: w, deliver: deliver, at: w.After}
+	for {
+		err := r.follow(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !errors.Is(err, errLost):
+			return err
+		case w.MaxBehind > 0:
+			return ErrSlow
+		}
+	}
+}
+
+// errLost says that a topic no longer holds what its reader needs next.
+var errLost = errors.New("feed: the topic has gone on")
+
+type reader struct {
+	Following
+	feed    *Feed
+	deliver func(Delivery) error
+	at      domain.Position
+	ready   bool
+}
+
+// follow catches up from the index and then reads the topic for as long as that holds
+// what is next.
+func (r *reader) follow(ctx context.Context) error {
+	t, next, past := r.feed.hub.join(r.WorkspaceID)
+	defer r.feed.hub.leave(r.WorkspaceID, t)
+	if err := r.replay(ctx, past); err != nil {
+		return err
+	}
+	r.at = r.at.Max(past)
+	if r.Ready != nil && !r.ready {
+		r.ready = true
+		r.Ready(r.at)
+	}
+	return r.attend(ctx, t, next)
+}
+
+// attend reads the topic from a number on.
+func (r *reader) attend(ctx context.Context, t *topic, next uint64) error {
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	<-rest.C
+	var ticks <-chan time.Time
+	if r.Tick != nil {
+		ticker := time.NewTicker(r.TickEvery)
+		defer ticker.Stop()
+		ticks = ticker.C
+	}
+	for {
+		items, more, lost := r.feed.hub.since(t, next)
+		if lost {
+			return errLost
+		}
+		next += uint64(len(items))
+		if err := r.pass(items); err != nil {
+			return err
+		}
+		var rested <-chan time.Time
+		if len(items) > 0 {
+			if r.Pace <= 0 {
+				continue
+			}
+			rest.Reset(r.Pace)
+			more, rested = nil, rest.C
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-more:
+		case <-rested:
+		case <-ticks:
+			if err := r.Tick(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// replay delivers what is stored after the reader's position, up to a position.
+func (r *reader) replay(ctx context.Context, until domain.Position) error {
+	if r.at.State >= until.State && r.at.Activity >= until.Activity {
+		return nil
+	}
+	var piece Delivery
+	flush := func() error {
+		if len(piece.Events) == 0 {
+			return nil
+		}
+		r.at = r.at.Max(piece.At)
+		piece.At = r.at
+		err := r.deliver(piece)
+		piece = Delivery{}
+		return err
+	}
+	err := r.feed.Walk(ctx, Range{WorkspaceID: r.WorkspaceID, After: r.at, Until: &until, Filter: r.filter()}, func(e *Event) (bool, error) {
+		piece.Events = append(piece.Events, e)
+		piece.At = piece.At.Max(r.position(e))
+		if r.WorkspaceID == "" {
+			piece.Places = append(piece.Places, r.at.Max(piece.At))
+		}
+		if len(piece.Events) < replayPiece {
+			return true, nil
+		}
+		return true, flush()
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
+}
+
+// position is how far a reader has come with an event: of all workspaces only its own
+// place is sure.
+func (r *reader) position(e *Event) domain.Position {
+	if r.WorkspaceID == "" {
+		return domain.At(e.Log, e.Number())
+	}
+	return e.Seq
+}
+
+func (r *reader) filter() *Filter {
+	if r.Replaced != nil {
+		return r.Replaced()
+	}
+	return r.Filter
+}
+
+// pass delivers live events.
+func (r *reader) pass(items []item) error {
+	var piece Delivery
+	bytes := 0
+	filter := r.filter()
+	for i, it := range items {
+		e := it.event
+		if e.Options.Persisted() && e.Number() <= r.at.Of(e.Log) || !filter.Match(e) {
+			continue
+		}
+		if piece.Events == nil {
+			piece.Events = make([]*Event, 0, len(items)-i)
+		}
+		piece.Events = append(piece.Events, e)
+		if r.WorkspaceID == "" {
+			piece.Places = append(piece.Places, r.at.Max(it.at))
+		}
+		bytes += len(e.Payload) + itemOverhead
+	}
+	if r.MaxBehind > 0 && (len(piece.Events) > r.MaxBehind || bytes > r.MaxBytes) {
+		return ErrSlow
+	}
+	if len(items) > 0 {
+		r.at = r.at.Max(items[len(items)-1].at)
+	}
+	if len(piece.Events) == 0 {
+		return nil
+	}
+	piece.At, piece.Live = r.at, true
+	return r.deliver(piece)
+}

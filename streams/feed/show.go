@@ -1,0 +1,135 @@
+package feed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/feed"
+	"svc/projections"
+)
+
+func like(pattern, text string) bool { return feed.Like(pattern, text) }
+
+// read returns the events at places, in their order. What was erased meanwhile is
+// left out, and so is what is kept apart unless the whole events are asked for.
+func (f *Feed) read(ctx context.Context, places []place, whole bool) ([]*Event, error) {
+	found := map[domain.Log]map[uint64]domain.Recorded{}
+	for _, log := range domain.Logs() {
+		var seqs []uint64
+		for _, p := range places {
+			if p.log == log && p.event == nil {
+				seqs = append(seqs, p.Seq)
+			}
+		}
+		if len(seqs) == 0 {
+			continue
+		}
+		events, err := f.store.Reread(ctx, log, seqs)
+		if err != nil {
+			return nil, err
+		}
+		found[log] = make(map[uint64]domain.Recorded, len(events))
+		for _, ev := range events {
+			found[log][ev.Seq] = ev
+		}
+	}
+	shown := make([]*Event, 0, len(places))
+	for _, p := range places {
+		ev, ok := found[p.log][p.Seq]
+		if p.event != nil {
+			ev, ok = *p.event, true
+		}
+		if !ok {
+			continue
+		}
+		if executed, ok := ev.Data.(activity.Executed); ok && !whole {
+			executed.Apart = false // nobody looks there
+			ev.Data = executed
+		}
+		e, err := f.show(ctx, ev, p.at)
+		if err != nil {
+			return nil, err
+		}
+		shown = append(shown, e)
+	}
+	return shown, nil
+}
+
+// show returns an event as readers see it.
+func (f *Feed) show(ctx context.Context, ev domain.Recorded, at domain.Position) (*Event, error) {
+	if executed, ok := ev.Data.(activity.Executed); ok && executed.Apart {
+		return f.showExecuted(ctx, ev, at)
+	}
+	payload, err := f.payload(ev)
+	if err != nil {
+		return nil, err
+	}
+	return feed.Of(ev, at, payload), nil
+}
+
+// payload returns what the catalogue shows of an event: what is stored, unless it
+// tells what was not known before it was, and cut when it is too large.
+func (f *Feed) payload(ev domain.Recorded) (json.RawMessage, error) {
+	body := ev.Body
+	if _, ok := ev.Data.(domain.Revised); ok {
+		shown, err := domain.PayloadOf(ev, f.revision)
+		if err != nil {
+			return nil, err
+		}
+		if body, err = json.Marshal(shown); err != nil {
+			return nil, err
+		}
+	}
+	limit := f.maxLen()
+	if ev.Log == domain.Activity || limit <= 0 || len(body) <= limit || utf8.RuneCount(body) <= limit {
+		return body, nil
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return nil, fmt.Errorf("%s %d: the payload does not open: %w", ev.Log, ev.Seq, err)
+	}
+	fitting, _ := activity.Fit(fields, limit)
+	return json.Marshal(fitting)
+}
+
+// revision tells the content revision of a workspace at a sequence.
+func (f *Feed) revision(workspaceID string, seq uint64) (at uint64, err error) {
+	err = f.models.View(func(r projections.Reader) error {
+		at, err = projections.History{}.Revision(r, workspaceID, seq)
+		return err
+	})
+	return at, err
+}
+
+// showExecuted puts an execution together with what it was given and gave.
+func (f *Feed) showExecuted(ctx context.Context, ev domain.Recorded, at domain.Position) (*Event, error) {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(ev.Body, &fields); err != nil {
+		return nil, fmt.Errorf("%s %d: the payload does not open: %w", ev.Log, ev.Seq, err)
+	}
+	delete(fields, "apart")
+	apart, kept, err := f.store.GetPayload(ctx, ev.Stream.Scope, ev.ID)
+	if err != nil {
+		return nil, err
+	}
+	if kept {
+		var bodies map[string]json.RawMessage
+		if err := json.Unmarshal(apart, &bodies); err != nil {
+			return nil, fmt.Errorf("%s %d: what is kept apart does not open: %w", ev.Log, ev.Seq, err)
+		}
+		for name, body := range bodies {
+			fields[name] = body
+		}
+	}
+	payload, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	e := feed.Of(ev, at, payload)
+	e.Stripped = !kept
+	return e, nil
+}

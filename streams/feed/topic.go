@@ -1,0 +1,109 @@
+package feed
+
+import "svc/domain"
+
+// item is an event on its way to live readers.
+type item struct {
+	event *Event
+	at    domain.Position // up to and with it, of all workspaces
+}
+
+// Bounds of what a topic holds for readers that are not quite up to date.
+const (
+	topicEvents = 8192
+	topicBytes  = 16 << 20
+)
+
+// topic holds the last live events of one workspace, or of all. Its readers come and
+// take what is new to them. It is guarded by the hub's mutex.
+type topic struct {
+	readers int
+	items   []item
+	first   uint64          // the number of items[0]
+	start   domain.Position // what is up to it was there before items[0]
+	bytes   int
+	changed chan struct{} // closed and replaced when something was added
+	touched bool          // since the last flush
+
+	// latest are the last sequences of the workspace in each log, once known is set;
+	// of a topic of one workspace only. The hub's goroutine alone uses them.
+	latest [2]uint64
+	known  bool
+}
+
+func (t *topic) next() uint64 { return t.first + uint64(len(t.items)) }
+
+// put adds an item to a topic. The caller holds the mutex.
+func (h *hub) put(t *topic, it item) {
+	if t == nil {
+		return
+	}
+	t.items = append(t.items, it)
+	t.bytes += len(it.event.Payload) + itemOverhead
+	t.touched = true
+	drop := 0
+	for ; len(t.items)-drop > topicEvents || t.bytes > topicBytes && drop < len(t.items)-1; drop++ {
+		t.bytes -= len(t.items[drop].event.Payload) + itemOverhead
+		t.start = t.items[drop].at
+	}
+	if drop > 0 {
+		t.first += uint64(drop)
+		t.items = append([]item(nil), t.items[drop:]...)
+	}
+}
+
+// itemOverhead is what an event weighs besides its payload, about.
+const itemOverhead = 512
+
+// breakOff makes every reader of the topic begin again from the index.
+func (t *topic) breakOff() {
+	t.first = t.next() + 1
+	t.items, t.bytes = nil, 0
+	t.touched = true
+}
+
+// flush wakes the readers of the topics that have something new.
+func (h *hub) flush() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range h.topics {
+		if t.touched {
+			t.touched = false
+			close(t.changed)
+			t.changed = make(chan struct{})
+		}
+	}
+}
+
+// join returns the topic of a workspace, where the next event will be, and the
+// position up to which events are of the past.
+func (h *hub) join(name string) (t *topic, next uint64, at domain.Position) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t = h.topics[name]
+	if t == nil {
+		t = &topic{first: 1, changed: make(chan struct{}), start: h.at()}
+		h.topics[name] = t
+	}
+	t.readers++
+	return t, t.next(), h.at()
+}
+
+func (h *hub) leave(name string, t *topic) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t.readers--; t.readers == 0 && h.topics[name] == t {
+		delete(h.topics, name)
+	}
+}
+
+// since returns what a reader has not seen from a number on, and a channel that is
+// closed when there is more; lost is true when some of it is gone already.
+func (h *hub) since(t *topic, from uint64) (items []item, more <-chan struct{}, lost bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if from < t.first {
+		return nil, nil, true
+	}
+	return t.items[from-t.first : len(t.items) : len(t.items)], t.changed, false
+}

@@ -1,0 +1,167 @@
+package webhooks
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"svc/commands/egress"
+	"svc/domain/feed"
+	"svc/domain/subscription"
+)
+
+// Secrets opens what deliveries are signed with. It is a
+// *subscriptions.Subscriptions.
+type Secrets interface {
+	Secrets(ctx context.Context, state subscription.State, now time.Time) ([]string, error)
+}
+
+// What is kept of an answer, how much of one is read so that its connection can be
+// used again, and how long the text of an error is.
+const (
+	keptAnswer = 1 << 10
+	readAnswer = 16 << 10
+	maxError   = 500
+)
+
+// sender makes single attempts.
+type sender struct {
+	client  *http.Client
+	secrets Secrets
+	now     func() time.Time
+}
+
+// newSender sends through client, but follows no redirect.
+func newSender(client *http.Client, secrets Secrets, now func() time.Time) *sender {
+	own := *client
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &sender{client: &own, secrets: secrets, now: now}
+}
+
+// send posts an event once and tells what came of it.
+func (s *sender) send(ctx context.Context, sub subscription.State, e *feed.Event) subscription.Attempt {
+	began := s.now()
+	a := subscription.Attempt{At: began.UTC().Truncate(time.Millisecond)}
+	answer, err := s.post(ctx, sub, e, began)
+	if err != nil {
+		a.Error = s.told(err)
+	} else {
+		a.Status, a.ResponseBody = answer.StatusCode, beginning(answer.Body)
+		if !a.OK() {
+			a.Error = refusal(answer.StatusCode)
+		}
+	}
+	a.Duration = s.now().Sub(began).Milliseconds()
+	return a
+}
+
+func (s *sender) post(ctx context.Context, sub subscription.State, e *feed.Event, now time.Time) (*http.Response, error) {
+	body := e.JSON()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, sub.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	signatures, err := s.sign(ctx, sub, e.ID, now, body)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json; charset=utf-8", "User-Agent": "svc-webhooks",
+		standardwebhooks.HeaderWebhookID:        e.ID,
+		standardwebhooks.HeaderWebhookTimestamp: strconv.FormatInt(now.Unix(), 10),
+		standardwebhooks.HeaderWebhookSignature: signatures,
+		"X-Correlation-Id":                      e.Source.CorrelationID, "Traceparent": traceparent(e.Source.TraceID),
+	} {
+		if value != "" {
+			r.Header.Set(name, value)
+		}
+	}
+	return s.client.Do(r)
+}
+
+// sign returns one signature for each secret that counts now.
+func (s *sender) sign(ctx context.Context, sub subscription.State, id string, now time.Time, body []byte) (string, error) {
+	secrets, err := s.secrets.Secrets(ctx, sub, now)
+	if err != nil {
+		return "", errUnsigned
+	}
+	var signatures []string
+	for _, secret := range secrets {
+		hook, err := standardwebhooks.NewWebhook(secret)
+		if err != nil {
+			return "", errUnsigned
+		}
+		signature, err := hook.Sign(id, now, body)
+		if err != nil {
+			return "", errUnsigned
+		}
+		signatures = append(signatures, signature)
+	}
+	return strings.Join(signatures, " "), nil
+}
+
+// errUnsigned is all that is told of a secret that does not open.
+var errUnsigned = errors.New("the secret of the subscription does not open: give it a new one with rotateSecret")
+
+// traceparent is the W3C trace context of a step in the trace that caused an event.
+func traceparent(traceID string) string {
+	if len(traceID) != 32 {
+		return ""
+	}
+	var span [8]byte
+	_, _ = rand.Read(span[:]) // never fails: crypto/rand ends the process instead
+	return "00-" + traceID + "-" + hex.EncodeToString(span[:]) + "-01"
+}
+
+// beginning returns the beginning of an answer as text and closes it.
+func beginning(body io.ReadCloser) string {
+	defer body.Close()
+	kept, _ := io.ReadAll(io.LimitReader(body, keptAnswer)) // what came is what is told
+	_, _ = io.Copy(io.Discard, io.LimitReader(body, readAnswer))
+	return strings.ToValidUTF8(strings.ReplaceAll(string(kept), "\x00", ""), "\uFFFD")
+}
+
+// refusal says why an answer is none that counts.
+func refusal(status int) string {
+	if status >= 300 && status < 400 {
+		return fmt.Sprintf("answered %d: redirects are not followed", status)
+	}
+	return fmt.Sprintf("answered %d", status)
+}
+
+// told is an error as the owner of a subscription is told it: without the address,
+// which may have secrets in it, and without where a name leads or who was asked for it.
+func (s *sender) told(err error) string {
+	if refused, ok := errors.AsType[*egress.Refused](err); ok {
+		return refused.Error()
+	}
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		if wrapped.Timeout() {
+			return fmt.Sprintf("no answer within %s", s.client.Timeout)
+		}
+		err = wrapped.Err
+	}
+	if unknown, ok := errors.AsType[*net.DNSError](err); ok {
+		return "the host is not found: " + unknown.Err
+	}
+	if broken, ok := errors.AsType[*net.OpError](err); ok {
+		err = fmt.Errorf("%s: %w", broken.Op, broken.Err)
+	}
+	text := strings.ToValidUTF8(err.Error(), "\uFFFD")
+	if len(text) > maxError {
+		text = strings.ToValidUTF8(text[:maxError], "") + "…"
+	}
+	return text
+}
