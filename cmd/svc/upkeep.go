@@ -89,7 +89,7 @@ func printVerified(out io.Writer, r projections.VerifyReport) error {
 		if !p.Equal {
 			verdict = "DIFFERENT, first at " + p.FirstDiff
 		}
-		fmt.Fprintf(&b, "read model %-14s %d keys, %s\n", p.Name, p.Keys, verdict)
+		fmt.Fprintf(&b, "read model %-16s %d keys, %s\n", p.Name, p.Keys, verdict)
 	}
 	if r.Fault != nil {
 		fmt.Fprintf(&b, "fault: %s\n", r.Fault)
