@@ -17,6 +17,8 @@ import (
 //	i{workspace}\0{id}                 its sequence
 //	c{workspace}\0{correlation}\0{seq} the events that one request caused
 //	y{workspace}\0{type}\0{seq}        those of one type
+//	u{workspace}\0{user}\0{seq}        those that one user caused
+//	a{workspace}\0{automation}\0{seq}  those that one automation caused
 type Feed struct{ log domain.Log }
 
 // FeedOf returns the index of one log.
@@ -100,7 +102,8 @@ func seqKey(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) 
 // entryOf returns what the index keeps of an event.
 func entryOf(ev domain.Recorded) FeedEntry {
 	entry := FeedEntry{
-		Seq: ev.Seq, At: ev.At, ID: ev.ID, Type: ev.Data.EventType(), Correlation: ev.Meta.CorrelationID, Depth: ev.Meta.AppDepth,
+		Seq: ev.Seq, At: ev.At, ID: ev.ID, Type: ev.Data.EventType(), Correlation: ev.Meta.CorrelationID,
+		User: ev.Meta.UserID, Automation: ev.Meta.AutomationSlug, Depth: ev.Meta.AppDepth,
 	}
 	_, changes := ev.Data.(domain.Revised)
 	executed, _ := ev.Data.(activity.Executed)

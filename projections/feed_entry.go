@@ -16,6 +16,8 @@ type FeedEntry struct {
 	ID          string
 	Type        string
 	Correlation string
+	User        string
+	Automation  string
 	Depth       int // of the app instance it came from
 	Signature   feed.Signature
 }
@@ -30,13 +32,22 @@ func (e FeedEntry) keys(workspaceID string) iter.Seq2[[]byte, []byte] {
 		if !yield(scoped('e', workspaceID, seq), e.encode()) || !yield(scoped('i', workspaceID, []byte(e.ID)), seq) {
 			return
 		}
-		if e.Correlation != "" && len(e.Correlation) <= maxFeedText && !yield(listed('c', workspaceID, e.Correlation, seq), nil) {
-			return
-		}
-		if len(e.Type) <= maxFeedText {
-			yield(listed('y', workspaceID, e.Type, seq), nil)
+		for _, l := range e.lists() {
+			if Indexed(l.Text) && !yield(listed(byte(l.List), workspaceID, l.Text, seq), nil) {
+				return
+			}
 		}
 	}
+}
+
+// lists are the lists of the index that the event is in.
+func (e *FeedEntry) lists() [4]Among {
+	return [...]Among{{ByCorrelation, e.Correlation}, {ByType, e.Type}, {ByUser, e.User}, {ByAutomation, e.Automation}}
+}
+
+// texts are what is kept of an event besides numbers and its signature.
+func (e *FeedEntry) texts() [5]*string {
+	return [...]*string{&e.ID, &e.Type, &e.Correlation, &e.User, &e.Automation}
 }
 
 func listed(space byte, workspaceID, text string, seq []byte) []byte {
@@ -44,11 +55,11 @@ func listed(space byte, workspaceID, text string, seq []byte) []byte {
 }
 
 func (e FeedEntry) encode() []byte {
-	b := make([]byte, 0, 24+len(e.ID)+len(e.Type)+len(e.Correlation)+len(e.Signature))
+	b := make([]byte, 0, 32+len(e.ID)+len(e.Type)+len(e.Correlation)+len(e.User)+len(e.Automation)+len(e.Signature))
 	b = binary.BigEndian.AppendUint64(b, uint64(e.At.UnixNano()))
 	b = binary.AppendUvarint(b, uint64(max(e.Depth, 0)))
-	for _, text := range []string{e.ID, e.Type, e.Correlation} {
-		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+	for _, text := range e.texts() {
+		b = append(binary.AppendUvarint(b, uint64(len(*text))), *text...)
 	}
 	return append(b, e.Signature...)
 }
@@ -67,7 +78,7 @@ func readEntry(seq uint64, value []byte) (e FeedEntry, err error) {
 		return e, errFeedEntry
 	}
 	e.Depth, rest = int(depth), rest[n:]
-	for _, to := range []*string{&e.ID, &e.Type, &e.Correlation} {
+	for _, to := range e.texts() {
 		length, n := binary.Uvarint(rest)
 		if n <= 0 || uint64(len(rest)-n) < length {
 			return e, errFeedEntry

@@ -6,17 +6,29 @@ import (
 	"time"
 )
 
-// Among selects events of a workspace: all of them, or those that the index knows
-// by one of their properties. At most one field is set.
-type Among struct{ Correlation, Type string }
+// FeedList is a property of events that the index has lists for; zero: it is the
+// list of all.
+type FeedList byte
+
+// The lists of the index.
+const (
+	ByCorrelation FeedList = 'c'
+	ByType        FeedList = 'y'
+	ByUser        FeedList = 'u'
+	ByAutomation  FeedList = 'a'
+)
+
+// Among selects events of a workspace: all of them, or those of one list that have a
+// text.
+type Among struct {
+	List FeedList
+	Text string
+}
 
 // prefix returns where the sequences of the selected events begin.
 func (a Among) prefix(workspaceID string) []byte {
-	switch {
-	case a.Correlation != "":
-		return listed('c', workspaceID, a.Correlation, nil)
-	case a.Type != "":
-		return listed('y', workspaceID, a.Type, nil)
+	if a.List != 0 {
+		return listed(byte(a.List), workspaceID, a.Text, nil)
 	}
 	return scoped('e', workspaceID, nil)
 }

@@ -232,15 +232,27 @@ func (w *walker) among() []projections.Among {
 	if f == nil {
 		return nil
 	}
-	for _, p := range f.Paths {
-		if p.Path == "source.correlationId" && exact(p.Any) {
-			return each(p.Any, func(text string) projections.Among { return projections.Among{Correlation: text} })
+	for _, known := range lists {
+		for _, p := range f.Paths {
+			if p.Path == known.path && exact(p.Any) {
+				return each(known.list, p.Any)
+			}
 		}
 	}
-	if len(f.Types) > 0 && len(f.Types) <= maxLists && exact(f.Types) {
-		return each(f.Types, func(text string) projections.Among { return projections.Among{Type: text} })
+	if len(f.Types) > 0 && exact(f.Types) {
+		return each(projections.ByType, f.Types)
 	}
 	return nil
+}
+
+// lists are the paths that the index has lists for, those with the fewest events first.
+var lists = []struct {
+	path string
+	list projections.FeedList
+}{
+	{"source.correlationId", projections.ByCorrelation},
+	{"source.userId", projections.ByUser},
+	{"source.automationSlug", projections.ByAutomation},
 }
 
 // maxLists is how many lists of the index are merged rather than everything read.
@@ -252,10 +264,10 @@ func exact(texts []string) bool {
 	return len(texts) <= maxLists && !slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, "*") || !projections.Indexed(s) })
 }
 
-func each(texts []string, among func(string) projections.Among) []projections.Among {
+func each(list projections.FeedList, texts []string) []projections.Among {
 	var all []projections.Among
 	for _, text := range slices.Compact(slices.Sorted(slices.Values(texts))) {
-		all = append(all, among(text))
+		all = append(all, projections.Among{List: list, Text: text})
 	}
 	return all
 }

@@ -59,6 +59,7 @@ func benchFeed(t *testing.T, _ *history) {
 		"type":        func() string { return "types=order.late" },
 		"wildcard":    func() string { return "types=order.*" },
 		"correlation": func() string { return "source.correlationId=" + fmt.Sprintf("c-%d", rng.IntN(big/10)) },
+		"user":        func() string { return fmt.Sprintf("source.userId=u-%d", rng.IntN(50)) },
 		"date": func() string {
 			return "beforeDate=" + url.QueryEscape(time.Now().Add(-time.Duration(rng.IntN(30))*time.Second).UTC().Format(time.RFC3339))
 		},
