@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"svc/domain"
@@ -33,7 +34,8 @@ func (e Events) Emit(ctx context.Context, workspaceID string, batch []Emission, 
 	if err != nil {
 		return nil, err
 	}
-	drafts := e.drafts(ctx, workspaceID, batch)
+	ids := drawIDs(ctx, "activity/"+workspaceID+"/emit")
+	drafts := e.drafts(ctx, workspaceID, batch, ids)
 	for _, ask := range may {
 		for _, ev := range drafts {
 			if err := ask(ev); err != nil {
@@ -41,7 +43,7 @@ func (e Events) Emit(ctx context.Context, workspaceID string, batch []Emission, 
 			}
 		}
 	}
-	if err := e.keep(ctx, drafts); err != nil {
+	if err := e.keep(ctx, drafts, ids); err != nil {
 		return nil, err
 	}
 	for _, ev := range drafts {
@@ -53,8 +55,8 @@ func (e Events) Emit(ctx context.Context, workspaceID string, batch []Emission, 
 }
 
 // drafts returns the events of a batch before they have a place in the log.
-func (e Events) drafts(ctx context.Context, workspaceID string, batch []Emission) []domain.Recorded {
-	meta, ids, now := e.Engine.meta(ctx), drawIDs(ctx, "activity/"+workspaceID+"/emit"), e.Now()
+func (e Events) drafts(ctx context.Context, workspaceID string, batch []Emission, ids ids) []domain.Recorded {
+	meta, now := e.Engine.meta(ctx), e.Now()
 	meta.ServiceTopic = feed.Emitted
 	drafts := make([]domain.Recorded, len(batch))
 	for i, em := range batch {
@@ -68,18 +70,22 @@ func (e Events) drafts(ctx context.Context, workspaceID string, batch []Emission
 
 // keep appends the events that are kept, and puts them into drafts as the log has them:
 // the time of an event is that of the log, and the events of a repeated request are
-// those of the first.
-func (e Events) keep(ctx context.Context, drafts []domain.Recorded) error {
-	var facts []eventstore.Fact
-	for _, ev := range drafts {
-		if ev.Options.Persisted() {
-			facts = append(facts, eventstore.Fact{ID: ev.ID, Event: ev.Data, Target: ev.Target, Options: ev.Options})
-		}
-	}
+// those of the first. A crash may have taken the first attempt, and its ids: then the
+// events get the next ones.
+func (e Events) keep(ctx context.Context, drafts []domain.Recorded, ids ids) error {
+	facts := kept(drafts)
 	if len(facts) == 0 {
 		return nil
 	}
-	receipt, err := e.Engine.store.Append(ctx, eventstore.Commit{Stream: drafts[0].Stream, Meta: drafts[0].Meta, Facts: facts})
+	receipt, err := e.append(ctx, drafts, facts)
+	for attempt := 1; errors.Is(err, eventstore.ErrBurned) && attempt < maxAttempts; attempt++ {
+		ids = ids.again()
+		for i := range drafts {
+			drafts[i].ID = ids.at(i)
+		}
+		facts = kept(drafts)
+		receipt, err = e.append(ctx, drafts, facts)
+	}
 	if err != nil {
 		return unavailable(err)
 	}
@@ -100,4 +106,18 @@ func (e Events) keep(ctx context.Context, drafts []domain.Recorded) error {
 		next++
 	}
 	return nil
+}
+
+// kept returns the facts of the drafts that are kept.
+func kept(drafts []domain.Recorded) (facts []eventstore.Fact) {
+	for _, ev := range drafts {
+		if ev.Options.Persisted() {
+			facts = append(facts, eventstore.Fact{ID: ev.ID, Event: ev.Data, Target: ev.Target, Options: ev.Options})
+		}
+	}
+	return facts
+}
+
+func (e Events) append(ctx context.Context, drafts []domain.Recorded, facts []eventstore.Fact) (eventstore.Receipt, error) {
+	return e.Engine.store.Append(ctx, eventstore.Commit{Stream: drafts[0].Stream, Meta: drafts[0].Meta, Facts: facts})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -245,4 +246,36 @@ func TestAnErrorWithHugeDetailsIsRecordedCut(t *testing.T) {
 	require.Equal(t, "r", cut.Details["reason"])
 	require.Less(t, len(events[0].Body), 1010)
 	require.Equal(t, activity.Failure{Error: "e", Message: "small"}, events[1].Data)
+}
+
+// scorched is a log in which a crash left half of the first batch that came.
+type scorched struct {
+	*jetstream.Store
+	burned string
+}
+
+func (s *scorched) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
+	if s.burned == "" || s.burned == commits[0].Facts[0].ID {
+		s.burned = commits[0].Facts[0].ID
+		return eventstore.Receipt{}, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, eventstore.ErrBurned)
+	}
+	return s.Store.Append(ctx, commits...)
+}
+
+// Who repeats a request that a crash cut off is served: the ids of the first attempt
+// are lost, the events are not.
+func TestABatchThatACrashCutOffIsRecordedUnderOtherIDs(t *testing.T) {
+	t.Parallel()
+	store := &scorched{Store: openStore(t)}
+	events := emitter(t, store, &[]domain.Recorded{})
+	emit := func() []domain.Recorded {
+		ctx := commands.WithRequest(t.Context(), &commands.Request{Seed: "key"})
+		got, err := events.Emit(ctx, "w1", []commands.Emission{emission("a", `{}`), emission("b", `{}`)})
+		require.NoError(t, err)
+		return got
+	}
+	first := emit()
+	require.NotEqual(t, store.burned, first[0].ID)
+	require.Equal(t, first, emit(), "repeated once more it is the same")
+	require.Equal(t, first, recorded(t, store.Store))
 }

@@ -20,6 +20,10 @@ var ErrConflict = errors.New("eventstore: the aggregate has changed")
 // repeating the same commit with the same ids is safe.
 var ErrUnavailable = errors.New("eventstore: writes are not possible now")
 
+// ErrBurned says that ids are stored with a commit that never counted, because a
+// crash took its end: the same facts can be appended under other ids.
+var ErrBurned = errors.New("eventstore: these ids belong to a commit that is void")
+
 // ErrNoKey says that a bucket has no such key.
 var ErrNoKey = errors.New("eventstore: no such key")
 

@@ -27,9 +27,9 @@ func FeedOf(log domain.Log) Feed { return Feed{log} }
 // Name implements Projection.
 func (f Feed) Name() string {
 	if f.log == domain.State {
-		return "feed.state.1"
+		return "feed.state.2"
 	}
-	return "feed.activity.1"
+	return "feed.activity.2"
 }
 
 // Log implements Projection.

@@ -160,7 +160,7 @@ func model(rt gateway.Route, c caller, place string) domain.Code {
 		return domain.CodePermissionDenied
 	case c.header == nil && rt.LateAuth:
 		return admitted // and waited for
-	case c.header == nil && !(action.Anyone && ofEveryone(action, place)):
+	case c.header == nil && (!action.Anyone || !ofEveryone(action, place)):
 		return domain.CodeMissingToken
 	case rt.Permission == gateway.Session && !c.session:
 		return domain.CodeInsufficientScope

@@ -198,6 +198,8 @@ func TestSubscriptions(t *testing.T) {
 		before := len(in.seen())
 		p.refuses(t, 400, "missing_parameter", "POST", one+"/replay", `{}`)
 		p.refuses(t, 422, "validation_failed", "POST", one+"/replay", `{"fromSeq":"nonsense"}`)
+		p.refuses(t, 400, "invalid_request", "POST", one+"/replay", `{"fromSeq":true}`)
+		p.does(t, 202, "POST", one+"/replay", `{"fromSeq":1,"toSeq":"1"}`) // content revisions
 		started := p.does(t, 202, "POST", one+"/replay", `{"afterDate":"2020-01-01T00:00:00Z"}`).json(t)
 		require.Equal(t, true, started["processing"])
 		operation := p.path + "/operations/" + started["operationId"].(string)

@@ -149,16 +149,16 @@ func (e *Event) failure() *Failure {
 		if json.Unmarshal(e.Payload, &executed) != nil || executed.Error == nil {
 			return nil
 		}
-		return executed.Error.leveled()
+		return executed.Error.levelled()
 	}
 	var f Failure
 	if json.Unmarshal(e.Payload, &f) != nil {
 		return nil
 	}
-	return f.leveled()
+	return f.levelled()
 }
 
-func (f *Failure) leveled() *Failure {
+func (f *Failure) levelled() *Failure {
 	if f.Level != "warning" && f.Level != "fatal" {
 		f.Level = "error"
 	}

@@ -118,6 +118,8 @@ func TestIntervals(t *testing.T) {
 		"a fixed one begins with the place":  {`"fixed_interval":"1d","time_zone":"+02:00"`, at("2026-11-22T23:00:00Z"), "2026-11-23T00:00:00.000+02:00"},
 		"an hour of a place with half hours": {`"calendar_interval":"hour","time_zone":"Asia/Kolkata"`, at("2026-11-22T01:40:00Z"), "2026-11-22T07:00:00.000+05:30"},
 		"a day that has an hour more":        {`"calendar_interval":"day","time_zone":"Europe/Paris"`, at("2026-10-26T10:00:00Z", "2026-10-24T10:00:00Z"), "2026-10-24T00:00:00.000+02:00 2026-10-25T00:00:00.000+02:00 2026-10-26T00:00:00.000+01:00"},
+		"a fixed one of that day":            {`"fixed_interval":"1d","time_zone":"Europe/Paris"`, at("2026-10-26T10:00:00Z", "2026-10-25T20:00:00Z", "2026-10-24T22:30:00Z"), "2026-10-25T00:00:00.000+02:00 2026-10-26T00:00:00.000+01:00"},
+		"empty ones around an hour less":     {`"fixed_interval":"2h","time_zone":"America/New_York"`, at("2026-03-08T10:00:00Z", "2026-03-08T05:00:00Z"), "2026-03-08T00:00:00.000-05:00 2026-03-08T01:00:00.000-05:00 2026-03-08T04:00:00.000-04:00 2026-03-08T06:00:00.000-04:00"},
 		"milliseconds":                       {`"fixed_interval":"500ms"`, at("2026-11-22T01:40:00.7Z"), "2026-11-22T01:40:00.500Z"},
 		"before the epoch, too":              {`"fixed_interval":"1d"`, at("1969-12-31T10:00:00Z"), "1969-12-31T00:00:00.000Z"},
 	} {

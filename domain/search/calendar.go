@@ -35,16 +35,42 @@ var calendarUnits = func() map[string]calendar {
 }()
 
 // clock is a unit of the same length everywhere, which begins with the hour of the
-// place.
+// place. One of more than an hour begins at the same times of every day, whenever the
+// clocks of the place are changed.
 func clock(length time.Duration) calendar {
+	step := length.Milliseconds()
+	if length > time.Hour {
+		return calendar{
+			floor: func(at time.Time) time.Time { return onWall(floorTo(wall(at), step), at.Location()) },
+			next: func(at time.Time) time.Time {
+				from, after := floorTo(wall(at), step), at
+				for !after.After(at) { // again where an hour is left out
+					from += step
+					after = onWall(from, at.Location())
+				}
+				return after
+			},
+		}
+	}
 	return calendar{
 		floor: func(at time.Time) time.Time {
-			_, offset := at.Zone()
-			local := at.UnixMilli() + int64(offset)*1000
-			return time.UnixMilli(floorTo(local, length.Milliseconds()) - int64(offset)*1000).In(at.Location())
+			local := wall(at)
+			return time.UnixMilli(at.UnixMilli() - local + floorTo(local, step)).In(at.Location())
 		},
 		next: func(at time.Time) time.Time { return at.Add(length) },
 	}
+}
+
+// wall is what the clocks of the place show, in milliseconds.
+func wall(at time.Time) int64 {
+	_, offset := at.Zone()
+	return at.UnixMilli() + int64(offset)*1000
+}
+
+// onWall is when the clocks of a place show so many milliseconds.
+func onWall(ms int64, place *time.Location) time.Time {
+	t := time.UnixMilli(ms).UTC()
+	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), place)
 }
 
 // floorTo returns the greatest multiple of step that is not above n.

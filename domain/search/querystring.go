@@ -73,6 +73,9 @@ func tokenize(text string) (tokens []token, fault string) {
 			return nil, "cannot begin a word with " + text[:1] + "; put it into quotes"
 		default:
 			value := len(tokens) > 0 && tokens[len(tokens)-1].kind == fieldToken
+			if value && (text[0] == '<' || text[0] == '>') {
+				return nil, "cannot compare with " + text[:1] + "; use a range query, or put it into quotes"
+			}
 			t, text = readWord(text, value)
 		}
 		if t.kind == wordToken && strings.ContainsAny(t.text, "~^") {

@@ -55,6 +55,9 @@ func (p *parser) end(f field, m map[string]any, at, without, with string) *bound
 	return p.bound(f, v, at+"."+name, name)
 }
 
+// maxMillis is later than any date that can be written, in milliseconds.
+const maxMillis = 1e15
+
 // bound reads one end. What a date leaves open belongs to the range when the range
 // includes the date: lte 2026-01-01 ends with that day, gt begins after it.
 func (p *parser) bound(f field, v any, at, name string) *bound {
@@ -62,7 +65,7 @@ func (p *parser) bound(f field, v any, at, name string) *bound {
 	switch v := v.(type) {
 	case float64:
 		b.number = &v
-		if ms := time.UnixMilli(int64(v)).UTC(); f == created {
+		if ms := time.UnixMilli(int64(v)).UTC(); f == created && v >= -maxMillis && v <= maxMillis {
 			b.at = &ms
 		}
 	case string:

@@ -143,6 +143,8 @@ func TestTermsThatNothingCouldBeDeliveredBy(t *testing.T) {
 		"no address":         {func(t *subscription.Terms) { t.URL = "" }, "url"},
 		"another scheme":     {func(t *subscription.Terms) { t.URL = "gopher://x/y" }, "url"},
 		"no host":            {func(t *subscription.Terms) { t.URL = "https:///x" }, "url"},
+		"no port":            {func(t *subscription.Terms) { t.URL = "https://shop.example:0/" }, "url"},
+		"a port too high":    {func(t *subscription.Terms) { t.URL = "https://shop.example:65536/" }, "url"},
 		"credentials":        {func(t *subscription.Terms) { t.URL = "https://me:pw@shop.example/" }, "url"},
 		"too long":           {func(t *subscription.Terms) { t.URL = "https://x/" + strings.Repeat("a", 2048) }, "url"},
 		"no types":           {func(t *subscription.Terms) { t.Types = nil }, "types"},
@@ -186,7 +188,7 @@ func TestSecretsAreThoseOfTheStandard(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, subscription.CheckSecret(subscription.Secret(make([]byte, 24))))
 	require.NoError(t, subscription.CheckSecret(subscription.Secret(make([]byte, 64))))
-	for _, bad := range []string{"", "whsec_", "whsec_***", subscription.Secret(make([]byte, 23)), subscription.Secret(make([]byte, 65)), strings.TrimPrefix(subscription.Secret(make([]byte, 32)), "whsec_")} {
+	for _, bad := range []string{"", "whsec_", "whsec_***", subscription.Secret(make([]byte, 24)) + "\n", subscription.Secret(make([]byte, 23)), subscription.Secret(make([]byte, 65)), strings.TrimPrefix(subscription.Secret(make([]byte, 32)), "whsec_")} {
 		err := subscription.CheckSecret(bad)
 		require.Equal(t, domain.CodeValidation, domain.CodeOf(err), bad)
 		if len(bad) > 6 {

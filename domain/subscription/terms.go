@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"svc/domain"
@@ -130,8 +131,15 @@ func wrongURL(text string) string {
 		return "must be an absolute http or https address"
 	case u.User != nil:
 		return "must not have credentials in it: deliveries are signed"
+	case u.Port() != "" && !isPort(u.Port()):
+		return "must have a port from 1 to 65535, or none"
 	}
 	return ""
+}
+
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
 }
 
 // isText lets a description have several lines.
@@ -150,7 +158,8 @@ func Secret(key []byte) string { return secretPrefix + base64.StdEncoding.Encode
 func CheckSecret(secret string) error {
 	text, marked := strings.CutPrefix(secret, secretPrefix)
 	key, err := base64.StdEncoding.Strict().DecodeString(text)
-	if !marked || err != nil || len(key) < 24 || len(key) > 64 {
+	broken := strings.ContainsAny(text, "\r\n") // which the decoder passes over
+	if !marked || broken || err != nil || len(key) < 24 || len(key) > 64 {
 		return domain.Invalid(domain.FieldError{Field: "secret", Message: "must be whsec_ and the base64 of 24 to 64 bytes"})
 	}
 	return nil

@@ -21,7 +21,7 @@ func TestTheNamesOfEmittedEventsReachNoSubjectAsTheyAre(t *testing.T) {
 		"a..b":                      "a.%.b",
 		".a":                        "%.a",
 		"a.":                        "a.%",
-		" a ":                       "%20a%20",
+		"a b":                       "a%20b",
 		"a.*":                       "a.%2A",
 		"a.>":                       "a.%3E",
 		"$JS.API.x":                 "%24JS.API.x",

@@ -42,9 +42,6 @@ func (s *Store) recogniseActivity(ctx context.Context, commits []eventstore.Comm
 	return s.own(ctx, domain.Activity, commits, ack.Sequence)
 }
 
-// errBurned says that ids are stored with a commit that never counted.
-var errBurned = errors.New("these ids belong to a commit that is void")
-
 // own checks that what is stored from seq on are the facts of commits, and
 // returns where.
 func (s *Store) own(ctx context.Context, log domain.Log, commits []eventstore.Commit, seq uint64) ([]uint64, error) {
@@ -62,7 +59,7 @@ func (s *Store) own(ctx context.Context, log domain.Log, commits []eventstore.Co
 			case !ok || ev.ID != f.ID || ev.Stream != c.Stream:
 				return nil, fmt.Errorf("jetstream: event id %s is used twice", f.ID)
 			case isVoid(ev.Data):
-				return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, errBurned)
+				return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, eventstore.ErrBurned)
 			}
 			at++
 		}

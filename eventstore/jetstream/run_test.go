@@ -113,7 +113,7 @@ func TestHalfARunThatIsRepeatedIsVoid(t *testing.T) {
 			_, err = s.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(1)})
 			require.NoError(t, err)
 			_, err = s.Append(t.Context(), c)
-			require.ErrorIs(t, err, eventstore.ErrUnavailable)
+			require.ErrorIs(t, err, eventstore.ErrBurned)
 			_, err = s.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(2)})
 			require.NoError(t, err)
 

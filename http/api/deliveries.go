@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"svc/domain"
@@ -163,8 +164,8 @@ func testSubscription(d Deps) gateway.HandlerFunc {
 
 // replayBody is the body of POST …/subscriptions/{subscriptionId}/replay.
 type replayBody struct {
-	FromSeq    *string `json:"fromSeq"`
-	ToSeq      *string `json:"toSeq"`
+	FromSeq    any     `json:"fromSeq"` // a token, or a content revision
+	ToSeq      any     `json:"toSeq"`
 	AfterDate  *string `json:"afterDate"`
 	BeforeDate *string `json:"beforeDate"`
 }
@@ -208,14 +209,22 @@ func (in replayBody) span() (span subscription.Span, err error) {
 	var errs []domain.FieldError
 	wrong := func(field, message string) { errs = append(errs, domain.FieldError{Field: field, Message: message}) }
 	for _, f := range []struct {
-		text
-		to *domain.Position
-	}{{text{"fromSeq", in.FromSeq}, &span.From}, {text{"toSeq", in.ToSeq}, &span.To}} {
-		if f.value == nil {
+		name  string
+		value any
+		to    *domain.Position
+	}{{"fromSeq", in.FromSeq, &span.From}, {"toSeq", in.ToSeq, &span.To}} {
+		text, isText := f.value.(string)
+		number, isNumber := f.value.(float64)
+		switch {
+		case f.value == nil:
 			continue
+		case isNumber:
+			text = strconv.FormatFloat(number, 'f', -1, 64)
+		case !isText:
+			return span, refuseField(f.name, "must be a text or a number")
 		}
-		if *f.to, err = domain.ParsePosition(*f.value); err != nil {
-			wrong(f.name, "must be a sequence token")
+		if *f.to, err = readPosition(text); err != nil {
+			wrong(f.name, "must be a sequence token or a content revision")
 		}
 	}
 	for _, f := range []struct {
@@ -233,4 +242,13 @@ func (in replayBody) span() (span subscription.Span, err error) {
 		return span, domain.Invalid(errs...)
 	}
 	return span, nil
+}
+
+// readPosition reads a token, or a content revision.
+func readPosition(text string) (domain.Position, error) {
+	at, err := domain.ParsePosition(text)
+	if revision, notNumber := strconv.ParseUint(text, 10, 64); err != nil && notNumber == nil && revision > 0 {
+		return domain.At(domain.State, revision), nil
+	}
+	return at, err
 }

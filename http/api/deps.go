@@ -125,6 +125,8 @@ type Blobs interface {
 type Access interface {
 	// RightsOf returns the rights of somebody in a workspace, if there is one.
 	RightsOf(p access.Principal, workspaceID string) (rights *access.Rights, found bool, err error)
+	// FormerRights returns the rights of somebody in a workspace until it was deleted.
+	FormerRights(p access.Principal, workspaceID string) (rights *access.Rights, found bool, err error)
 	// PrincipalOf returns whom the evaluator takes a user for.
 	PrincipalOf(userID string) (p access.Principal, ok bool, err error)
 	// Readable returns a filter of the workspaces that c may read.

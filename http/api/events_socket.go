@@ -36,6 +36,10 @@ const (
 // eventSocket handles GET …/events/ws.
 func eventSocket(d Deps) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+			gateway.HandlerFunc(noSocket).ServeHTTP(w, r)
+			return
+		}
 		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 			InsecureSkipVerify: true, // the gateway has looked at the origin of who comes by a cookie
 			CompressionMode:    websocket.CompressionDisabled,
@@ -45,10 +49,17 @@ func eventSocket(d Deps) http.Handler {
 		}
 		conn.SetReadLimit(socketFrame)
 		s := &socket{d: d, conn: conn, r: r, frames: make(chan inFrame), refilter: make(chan feed.Following, 1)}
-		defer conn.CloseNow() // ends the reading too
+		defer func() { _ = conn.CloseNow() }() // ends the reading too
 		code, reason := s.serve(r.Context())
 		_ = conn.Close(code, reason) // the peer may be gone already
 	})
+}
+
+// noSocket answers who asks in plain HTTP.
+func noSocket(*http.Request) (any, error) {
+	refusal := gateway.RefuseStatus(http.StatusUpgradeRequired, "connect here with a WebSocket; /events/stream sends events over HTTP")
+	refusal.Header.Set("Upgrade", "websocket")
+	return nil, refusal
 }
 
 // socket is one connection.

@@ -89,9 +89,11 @@ func (s *socket) write(ctx context.Context, b feed.Delivery) error {
 
 // answer does what a frame asks for.
 func (s *socket) answer(ctx context.Context, f inFrame) {
-	err := f.err
+	err := gateway.Count(s.r)
 	switch {
 	case err != nil:
+	case f.err != nil:
+		err = f.err
 	case f.Emit != nil:
 		err = s.emit(ctx, f)
 	case f.Filters != nil:

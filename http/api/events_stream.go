@@ -8,6 +8,7 @@ import (
 
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/workspace"
 	"svc/http/gateway"
 	"svc/streams/feed"
 )
@@ -92,22 +93,30 @@ func inWorkspace(_ *http.Request, _ gateway.Caller, g gateway.Grant) func(*feed.
 	return readable(g.Rights)
 }
 
-// everywhere judges events of any workspace.
+// everywhere judges events of any workspace. A fact may be about rights, so that those
+// are looked at again; that a workspace is gone is told to who could read it.
 func (d Deps) everywhere(_ *http.Request, c gateway.Caller, _ gateway.Grant) func(*feed.Event) bool {
 	known := map[string]func(*feed.Event) bool{}
 	return func(e *feed.Event) bool {
 		id := e.Source.WorkspaceID
 		may, ok := known[id]
-		if !ok {
-			rights, found, err := d.Access.RightsOf(c.Identity(), id)
-			may = func(*feed.Event) bool { return false }
-			if err == nil && found && mayLookInto(rights) {
-				may = readable(rights)
-			}
+		if !ok || e.Log == domain.State {
+			may = readableThere(d.Access.RightsOf(c.Identity(), id))
 			known[id] = may
+		}
+		if e.Log == domain.State && e.Type == (workspace.Deleted{}).EventType() && !may(e) {
+			may = readableThere(d.Access.FormerRights(c.Identity(), id))
 		}
 		return may(e)
 	}
+}
+
+// readableThere is readable with rights in a workspace that may not be there.
+func readableThere(rights *access.Rights, found bool, err error) func(*feed.Event) bool {
+	if err != nil || !found || !mayLookInto(rights) {
+		return func(*feed.Event) bool { return false }
+	}
+	return readable(rights)
 }
 
 // mayLookInto reports whether a workspace is one that somebody may read: events that

@@ -214,6 +214,10 @@ func (people) RightsOf(p access.Principal, id string) (*access.Rights, bool, err
 	return w.For(p), true, nil
 }
 
+func (people) FormerRights(access.Principal, string) (*access.Rights, bool, error) {
+	return nil, false, nil
+}
+
 func (people) PrincipalOf(id string) (access.Principal, bool, error) {
 	return access.Principal{UserID: id}, true, nil
 }

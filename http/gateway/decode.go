@@ -68,7 +68,7 @@ func decodeJSON(body []byte, v any) error {
 	}
 	err := json.Unmarshal(body, v)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return wrongType(wrong)
+		return wrongType(wrong, reflect.TypeOf(v))
 	}
 	if refusal, ok := errors.AsType[*domain.Error](err); ok {
 		return refusal // a type that decodes itself knows better
@@ -118,14 +118,33 @@ func badBody(message string, faults ...domain.FieldError) error {
 	return e
 }
 
-// wrongType names the field and what it should have been.
-func wrongType(e *json.UnmarshalTypeError) error {
+// wrongType names the field of a body of type t and what it should have been.
+func wrongType(e *json.UnmarshalTypeError, t reflect.Type) error {
 	expected := "must be " + jsonName(e.Type)
 	if e.Field == "" {
 		return badBody("the body " + expected)
 	}
-	field := shown(e.Field)
+	field := shown(withoutEmbedded(e.Field, t))
 	return badBody(field+": "+expected, domain.FieldError{Field: field, Message: expected})
+}
+
+// withoutEmbedded is a path into a type without the names of embedded structs, which are
+// no fields of the body.
+func withoutEmbedded(path string, t reflect.Type) string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	first, rest, nested := strings.Cut(path, ".")
+	if !nested || t.Kind() != reflect.Struct {
+		return path
+	}
+	if f, ok := t.FieldByName(first); ok && f.Anonymous && f.Tag.Get("json") == "" {
+		return withoutEmbedded(rest, f.Type)
+	}
+	if inner, ok := fieldsOf(t)[first]; ok {
+		return first + "." + withoutEmbedded(rest, inner)
+	}
+	return path
 }
 
 // jsonName names a Go type as a client knows it.

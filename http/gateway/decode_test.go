@@ -97,6 +97,8 @@ func TestDecode(t *testing.T) {
 		"a doubled key below":         {`{"nested":{"count":1,"count":2}}`, "nested.count"},
 		"a doubled key in a payload":  {`{"payload":{"a":[{"b":1,"b":1}]}}`, "payload.a[0].b"},
 		"a number for a text":         {`{"name":1}`, "name"},
+		"a number for an embedded":    {`{"label":1}`, "label"},
+		"and below":                   {`{"nested":{"items":[{"label":1}]}}`, "nested.items.label"},
 		"a text for a number":         {`{"count":"1"}`, "count"},
 		"a fraction for a count":      {`{"count":1.5}`, "count"},
 		"a number over its range":     {`{"count":99999999999999999999}`, "count"},

@@ -51,6 +51,7 @@ var refusals = map[int]string{
 	http.StatusRequestEntityTooLarge:       "body_too_large",
 	http.StatusRequestURITooLong:           "url_too_long",
 	http.StatusUnsupportedMediaType:        "unsupported_media_type",
+	http.StatusUpgradeRequired:             "upgrade_required",
 	http.StatusRequestHeaderFieldsTooLarge: "headers_too_large",
 }
 

@@ -54,6 +54,16 @@ func Introduce(r *http.Request, c Credentials) (*http.Request, error) {
 	return introduced, nil
 }
 
+// Count counts what is asked for within a stream as a request of its caller, and
+// refuses with 429 what is too much.
+func Count(r *http.Request) error {
+	ex := exchangeOf(r)
+	if ex.gateway == nil {
+		return errNoGateway
+	}
+	return ex.gateway.limits.take(r.Context(), ex, RateRequests, ex.callerKey())
+}
+
 // readmit is authentication and permission once more, for a request that was let in: it
 // returns the exchange of whoever shows c now. What was settled between stays.
 func (g *Gateway) readmit(r *http.Request, ex *exchange, c Credentials) (*exchange, error) {

@@ -151,6 +151,23 @@ func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *acc
 	return i.rightsIn(have.workspace, p), true, nil
 }
 
+// FormerRights returns the rights that somebody had in a workspace until it was deleted;
+// found is false when no such workspace was.
+func (i *Identity) FormerRights(p access.Principal, workspaceID string) (rights *access.Rights, found bool, err error) {
+	err = i.o.ReadModel.View(func(r projections.Reader) error {
+		doc, gone, err := projections.Access{}.Former(r, workspaceID)
+		if err != nil || !gone {
+			return err
+		}
+		w, err := i.compile(workspaceID, doc)
+		if err == nil {
+			rights, found = w.For(p), true
+		}
+		return err
+	})
+	return rights, found, err
+}
+
 // holder is everything that rights in a workspace depend on: who, and which
 // state of the workspace.
 type holder struct {
@@ -204,14 +221,21 @@ func (i *Identity) compiled(r projections.Reader, id string) (*compiledWorkspace
 	if ok && seq == have.seq {
 		return have, nil
 	}
+	w, err := i.compile(id, doc)
+	if err != nil {
+		return nil, err
+	}
+	made := &compiledWorkspace{seq: seq, workspace: w}
+	i.workspaces.Set(id, made)
+	return made, nil
+}
+
+func (i *Identity) compile(id string, doc projections.AccessDocument) (*access.Workspace, error) {
 	policy, err := access.Compile(id, doc.Security)
 	if err != nil {
 		return nil, fmt.Errorf("the security document of workspace %s does not compile: %w", id, err)
 	}
-	w := &access.Workspace{Policy: policy, Shares: doc.Shares, Self: self{i.o.ReadModel, id}}
-	made := &compiledWorkspace{seq: seq, workspace: w}
-	i.workspaces.Set(id, made)
-	return made, nil
+	return &access.Workspace{Policy: policy, Shares: doc.Shares, Self: self{i.o.ReadModel, id}}, nil
 }
 
 // PrincipalOf returns whom the evaluator takes a user for who is not signed in

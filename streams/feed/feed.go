@@ -12,10 +12,12 @@ import (
 	"svc/projections"
 )
 
-// These are those of the domain: who reads the feed needs no other name for them.
 type (
-	Event      = feed.Event
-	Filter     = feed.Filter
+	// Event is that of the domain: who reads the feed needs no other name for it.
+	Event = feed.Event
+	// Filter is that of the domain, too.
+	Filter = feed.Filter
+	// PathFilter is that of the domain, too.
 	PathFilter = feed.PathFilter
 )
 

@@ -47,8 +47,11 @@ func (f *Feed) Pass(ev domain.Recorded) error {
 // will see them, and those that are not kept where the feed is now.
 func (f *Feed) Recorded(ctx context.Context, events ...domain.Recorded) ([]*Event, error) {
 	places, err := f.places(events)
-	if err != nil {
-		return nil, err
+	if err != nil { // they are kept all the same, and whoever waits is told so
+		f.log.WarnContext(ctx, "what was recorded has no place in the index yet", "err", err)
+		for i, ev := range events {
+			places[i] = domain.At(ev.Log, ev.Seq)
+		}
 	}
 	shown := make([]*Event, len(events))
 	for i, ev := range events {

@@ -15,6 +15,7 @@ type job struct {
 	entry  *entry
 	state  subscription.State
 	event  *feed.Event // nil: it is to be read
+	well   bool        // its receiver was known to do well
 	ctx    context.Context
 }
 
@@ -53,7 +54,7 @@ func (j *job) run(ctx context.Context) {
 
 // leave gives the place of the attempt back.
 func (j *job) leave() {
-	j.worker.p.bulkhead.give()
+	j.worker.p.bulkhead.give(j.worker.key.workspaceID, j.well)
 	j.worker.attempts.Done()
 }
 

@@ -58,6 +58,7 @@ func (s *sender) send(ctx context.Context, sub subscription.State, e *feed.Event
 	if err != nil {
 		a.Error = s.told(err)
 	} else {
+		defer answer.Body.Close()
 		a.Status, a.ResponseBody = answer.StatusCode, beginning(answer.Body)
 		if !a.OK() {
 			a.Error = refusal(answer.StatusCode)
@@ -126,8 +127,7 @@ func traceparent(traceID string) string {
 }
 
 // beginning returns the beginning of an answer as text and closes it.
-func beginning(body io.ReadCloser) string {
-	defer body.Close()
+func beginning(body io.Reader) string {
 	kept, _ := io.ReadAll(io.LimitReader(body, keptAnswer)) // what came is what is told
 	_, _ = io.Copy(io.Discard, io.LimitReader(body, readAnswer))
 	return strings.ToValidUTF8(strings.ReplaceAll(string(kept), "\x00", ""), "\uFFFD")

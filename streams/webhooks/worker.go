@@ -224,7 +224,8 @@ func (w *worker) take(ctx context.Context) (jobs []*job, wait time.Duration) {
 		if w.book.full() { // what is not recorded would be delivered again
 			return jobs, recordPause
 		}
-		if !w.p.bulkhead.take(w.running, w.health.Failures > 0, w.wake) {
+		well := w.proven() && w.health.Failures == 0
+		if !w.p.bulkhead.take(w.key.workspaceID, w.running, well, w.wake) {
 			return jobs, longWait
 		}
 		if w.health.Broken() {
@@ -233,14 +234,23 @@ func (w *worker) take(ctx context.Context) (jobs []*job, wait time.Duration) {
 		w.running++
 		w.attempts.Add(1)
 		w.queue.begin()
-		jobs = append(jobs, &job{worker: w, entry: e, state: w.rec.State, event: e.event, ctx: ctx})
+		jobs = append(jobs, &job{worker: w, entry: e, state: w.rec.State, event: e.event, well: well, ctx: ctx})
 	}
 	return jobs, longWait
 }
 
 // most is how many attempts may be under way: fewer with each failure in a row, so
-// that a receiver in trouble is not pressed and one that hangs takes little.
-func (w *worker) most() int { return max(1, mostOfOne>>min(w.health.Failures, 8)) }
+// that a receiver in trouble is not pressed and one that hangs takes little. Of one that
+// nobody knows yet that is to be expected, too.
+func (w *worker) most() int {
+	if !w.proven() {
+		return 1
+	}
+	return max(1, mostOfOne>>min(w.health.Failures, 8))
+}
+
+// proven reports whether the receiver has ever taken an event.
+func (w *worker) proven() bool { return !w.health.LastDeliveryAt.IsZero() }
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {

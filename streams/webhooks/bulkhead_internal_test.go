@@ -1,0 +1,40 @@
+package webhooks
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// hang takes as many places as a workspace gets for subscriptions, one after another.
+func hang(b *bulkhead, workspaceID string, subscriptions int, well bool) (taken int) {
+	for range subscriptions {
+		for have := 0; have < mostOfOne && b.take(workspaceID, have, well, make(chan struct{}, 1)); have++ {
+			taken++
+		}
+	}
+	return taken
+}
+
+func TestAWorkspaceWhoseReceiversAllHangLeavesPlacesToOthers(t *testing.T) {
+	t.Parallel()
+	b := newBulkhead()
+	taken := hang(b, "w1", 100, true)
+	require.LessOrEqual(t, taken, mostOfNode/2, "although each of its receivers did well before")
+	require.Equal(t, mostOfOne, hang(b, "w2", 1, true))
+	for range taken {
+		b.give("w1", true)
+	}
+	require.Equal(t, map[string]int{"w2": mostOfOne}, b.held, "what is given back is forgotten")
+}
+
+func TestReceiversThatNobodyKnowsLeaveHalfToThoseThatDoWell(t *testing.T) {
+	t.Parallel()
+	b := newBulkhead()
+	for i := range 10 {
+		hang(b, "new"+strconv.Itoa(i), 100, false)
+	}
+	require.Equal(t, mostOfNode-spare, b.free)
+	require.Positive(t, hang(b, "w", 1, true))
+}
