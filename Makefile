@@ -47,13 +47,16 @@ run: build ## build and start the service on its embedded default
 test: ## run all tests
 	$(GO) test -p $(PARALLEL) -timeout 10m ./...
 
-# Packages without goroutines of their own, and the command line, which runs a
-# whole service that other packages race.
-RACELESS = ^svc/(domain(/.*)?|cmd/svc|cmd/settings|commands/merge|commands/yamltext)$$
+# Packages without goroutines of their own, and those that put a whole service together
+# of parts that are raced by themselves.
+RACELESS = ^svc/(domain(/.*)?|cmd/svc|cmd/node|cmd/settings|commands/content|commands/merge|commands/yamltext)$$
+# Of those, the tests of what has goroutines nowhere else: streams to clients.
+RACED = Socket|Follow|Stream|Watch
 
 .PHONY: race
 race: ## run all tests, with the race detector where anything could race
 	CGO_ENABLED=1 $(GO) test -race -vet=off -p $(PARALLEL) -timeout 10m $$($(GO) list ./... | grep -vE '$(RACELESS)')
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 10m -run '$(RACED)' ./cmd/node
 	$(GO) test -vet=off -p $(PARALLEL) -timeout 10m $$($(GO) list ./... | grep -E '$(RACELESS)')
 
 .PHONY: fuzz
@@ -77,7 +80,7 @@ browser: ## look at the pages with a real browser (chromium)
 
 .PHONY: fault
 fault: ## run the fault tests (FAULT_PROFILE=quick, or full)
-	FAULT_PROFILE=$(FAULT_PROFILE) $(FAULT) -v ./cmd/svc/fault/... ./eventstore/crashfs/... | grep -vE '^=== (RUN|PAUSE|CONT)'
+	FAULT_PROFILE=$(FAULT_PROFILE) $(FAULT) -parallel 4 -v ./cmd/svc/fault/... ./eventstore/crashfs/... | grep -vE '^=== (RUN|PAUSE|CONT)'
 	@# these wait for leases and remotes more than they work: more at once than cores
 	FAULT_PROFILE=$(FAULT_PROFILE) $(FAULT) -parallel 12 -run Fault -v ./commands/versioning | grep -vE '^=== (RUN|PAUSE|CONT)'
 	FAULT_PROFILE=$(FAULT_PROFILE) $(FAULT) -run Full -v ./projections | grep -vE '^=== (RUN|PAUSE|CONT)'

@@ -126,6 +126,9 @@ func TestSubscriptions(t *testing.T) {
 	for _, path := range []string{all, one} {
 		require.NotContains(t, string(p.does(t, 200, "GET", path, "").body), secret[6:])
 	}
+	require.Equal(t, "1", p.does(t, 200, "GET", all+"?limit=1", "").Header.Get("X-Total-Count"))
+	require.JSONEq(t, `[]`, string(p.does(t, 200, "GET", all+"?page=1", "").body))
+	p.refuses(t, 400, "invalid_parameter", "GET", all+"?limit=0", "")
 
 	t.Run("who may", func(t *testing.T) {
 		editor, stranger := p.as(s.person(t, "editor")), p.as(s.person(t, "stranger"))

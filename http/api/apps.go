@@ -45,8 +45,7 @@ func listApps(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		from := min(page.Offset(), len(found))
-		return gateway.List(r, found[from:min(from+page.Limit, len(found))], len(found), page), nil
+		return gateway.ListOf(r, found, page), nil
 	}
 }
 

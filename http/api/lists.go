@@ -60,8 +60,7 @@ func listWorkspaces(d Deps) gateway.HandlerFunc {
 			return nil, err
 		}
 		order(found, sort)
-		from := min(page.Offset(), len(found))
-		return gateway.List(r, found[from:min(from+page.Limit, len(found))], len(found), page), nil
+		return gateway.ListOf(r, found, page), nil
 	}
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,7 +78,12 @@ func (s shownSubscription) Replayable() any {
 // listSubscriptions handles GET …/subscriptions.
 func listSubscriptions(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		shown := []shownSubscription{}
+		q := gateway.NewQuery(r)
+		page := q.Page(20, 100)
+		if err := q.Err(); err != nil {
+			return nil, err
+		}
+		var shown []shownSubscription
 		err := d.ReadModel.View(func(rd projections.Reader) error {
 			list, err := projections.Subscriptions{}.Of(rd, workspaceID(r))
 			for _, rec := range list {
@@ -89,7 +95,11 @@ func listSubscriptions(d Deps) gateway.HandlerFunc {
 			}
 			return err
 		})
-		return shown, err
+		if err != nil {
+			return nil, err
+		}
+		slices.SortStableFunc(shown, func(a, b shownSubscription) int { return strings.Compare(b.UpdatedAt, a.UpdatedAt) })
+		return gateway.ListOf(r, shown, page), nil
 	}
 }
 

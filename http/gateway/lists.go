@@ -61,6 +61,12 @@ func List[T any](r *http.Request, items []T, total int, p Page) *Answer {
 	return a
 }
 
+// ListOf is List for all matches, of which it takes the page.
+func ListOf[T any](r *http.Request, all []T, p Page) *Answer {
+	from := min(p.Offset(), len(all))
+	return List(r, all[from:min(from+p.Limit, len(all))], len(all), p)
+}
+
 // Next returns a Link header to the same request with one parameter changed.
 func Next(r *http.Request, name, value string) string {
 	values := r.URL.Query()
