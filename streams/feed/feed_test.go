@@ -40,7 +40,7 @@ func open(t testing.TB) *house {
 	h := &house{t, store, models, made}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { _ = h.feed.Run(ctx) })
+	running.Go(func() { _ = made.Run(ctx) })
 	t.Cleanup(func() { stop(); running.Wait() })
 	return h
 }
