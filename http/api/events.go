@@ -111,13 +111,21 @@ func (d Deps) eventPage(ctx context.Context, rights *access.Rights, rng feed.Ran
 	var page eventsPage
 	may, skip := readable(rights), q.page.Offset()
 	rng.Filter = hinted(rng.Filter, rights)
+	next := func() string { return cursorAfter(page.Events[len(page.Events)-1], rng.Descending) }
+	rng.Stop = func() bool { // whether there are more, the next page tells
+		full := len(page.Events) == q.page.Limit
+		if full {
+			page.Cursor = next()
+		}
+		return full
+	}
 	err := d.Feed.Walk(ctx, rng, func(e *feed.Event) (bool, error) {
 		switch {
 		case !may(e):
 		case skip > 0:
 			skip--
 		case len(page.Events) == q.page.Limit:
-			page.Cursor = cursorAfter(page.Events[len(page.Events)-1], rng.Descending)
+			page.Cursor = next()
 			return false, nil
 		default:
 			page.Events = append(page.Events, e)

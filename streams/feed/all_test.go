@@ -86,3 +86,19 @@ func TestAWalkOverTheIndexReadsNothing(t *testing.T) {
 	got, _ := h.walk(feed.Range{WorkspaceID: "w1", Filter: &filter, Descending: true, Need: feed.Indexed})
 	require.Equal(t, want, got)
 }
+
+// Who has enough is asked before the index is gone through further.
+func TestAWalkStopsWhereItIsAskedTo(t *testing.T) {
+	h := open(t)
+	for range 70 {
+		h.emit("w1", "a", nil)
+	}
+	livetest.Fresh(t, h.models)
+	asked := 0
+	some, _ := h.walk(feed.Range{WorkspaceID: "w1", Stop: func() bool { asked++; return true }})
+	require.Equal(t, 1, asked)
+	require.Less(t, len(some), 70)
+	all, _ := h.walk(feed.Range{WorkspaceID: "w1", Stop: func() bool { return false }})
+	require.Len(t, all, 70)
+	require.Equal(t, all[:len(some)], some)
+}

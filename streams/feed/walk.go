@@ -18,6 +18,9 @@ type Range struct {
 	Descending  bool             // the last first
 	Filter      *Filter          // nil: all
 	Need        Need             // how much of the events is looked at
+	// Stop, when set, is asked before the index is gone through further, which may take
+	// long where few events match; true ends the walk.
+	Stop func() bool
 }
 
 // Need is how much of events somebody looks at: the less, the faster they are found.
@@ -76,7 +79,7 @@ func (f *Feed) Walk(ctx context.Context, r Range, visit func(*Event) (more bool,
 				return err
 			}
 		}
-		if !more {
+		if !more || r.Stop != nil && r.Stop() {
 			return nil
 		}
 		size = readSize(len(events), bytes)
