@@ -135,23 +135,22 @@ func (Deliveries) health(tx Tx, ev domain.Recorded, e subscription.Record) error
 
 // drop forgets what is known from records that are no longer in the log.
 func (Deliveries) drop(tx Tx, gone activity.Dropped) error {
-	var keys [][]byte
 	err := erased(tx, 'q', gone, func(key, value []byte) error {
 		var old DeliveryRecord
-		err := getJSON(tx, deliveryKey(string(value)), &old)
-		keys = append(append(keys, key, deliveryKey(string(value))), old.indexes()...)
-		return err
+		if err := getJSON(tx, deliveryKey(string(value)), &old); err != nil {
+			return err
+		}
+		return deleteAll(tx, append(old.indexes(), key, deliveryKey(string(value)))...)
 	})
 	if err != nil {
 		return err
 	}
-	err = erased(tx, 'g', gone, func(key, value []byte) error {
-		keys = append(keys, key, append([]byte{'h'}, value...))
-		return nil
+	return erased(tx, 'g', gone, func(key, value []byte) error {
+		return deleteAll(tx, key, append([]byte{'h'}, value...))
 	})
-	if err != nil {
-		return err
-	}
+}
+
+func deleteAll(tx Tx, keys ...[]byte) error {
 	for _, key := range keys {
 		if err := tx.Delete(key); err != nil {
 			return err

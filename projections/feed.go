@@ -73,28 +73,18 @@ func (f Feed) Apply(tx Tx, ev domain.Recorded) error {
 
 // drop forgets events that are no longer in the log.
 func (f Feed) drop(tx Tx, gone activity.Dropped) error {
-	var keys [][]byte
-	prefix := scoped('e', gone.WorkspaceID, nil)
-	err := tx.Iterate(Span{Prefix: prefix, From: scoped('e', gone.WorkspaceID, seqKey(gone.From))}, func(key, value []byte) (bool, error) {
-		seq := binary.BigEndian.Uint64(key[len(prefix):])
-		if seq > gone.To {
-			return false, nil
-		}
-		entry, err := readEntry(seq, value)
-		for key := range entry.keys(gone.WorkspaceID) {
-			keys = append(keys, key)
-		}
-		return err == nil, err
-	})
-	if err != nil {
-		return err
-	}
-	for _, key := range keys {
-		if err := tx.Delete(key); err != nil {
+	return erased(tx, 'e', gone, func(at, value []byte) error {
+		entry, err := readEntry(binary.BigEndian.Uint64(at[len(at)-8:]), value)
+		if err != nil {
 			return err
 		}
-	}
-	return nil
+		for key := range entry.keys(gone.WorkspaceID) {
+			if err := tx.Delete(key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func seqKey(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }

@@ -133,9 +133,7 @@ func TestSignaturesDenyNothingThatIsThere(t *testing.T) {
 			rapid.SliceOfN(rapid.StringN(0, 10, 20), 0, 5).AsAny(),
 		), 0, 30).Draw(t, "fields")
 		payload, err := json.Marshal(fields)
-		if err != nil {
-			t.Skip("no JSON")
-		}
+		require.NoError(t, err)
 		e := event("t", string(payload))
 		sig := feed.SignatureOf(e)
 		for name := range fields {

@@ -19,8 +19,7 @@ const (
 type topic struct {
 	readers int
 	items   []item
-	first   uint64          // the number of items[0]
-	start   domain.Position // what is up to it was there before items[0]
+	first   uint64 // the number of items[0]
 	bytes   int
 	changed chan struct{} // closed and replaced when something was added
 	touched bool          // since the last flush
@@ -44,7 +43,6 @@ func (h *hub) put(t *topic, it item) {
 	drop := 0
 	for ; len(t.items)-drop > topicEvents || t.bytes > topicBytes && drop < len(t.items)-1; drop++ {
 		t.bytes -= len(t.items[drop].event.Payload) + itemOverhead
-		t.start = t.items[drop].at
 	}
 	if drop > 0 {
 		t.first += uint64(drop)
@@ -82,7 +80,7 @@ func (h *hub) join(name string) (t *topic, next uint64, at domain.Position) {
 	defer h.mu.Unlock()
 	t = h.topics[name]
 	if t == nil {
-		t = &topic{first: 1, changed: make(chan struct{}), start: h.at()}
+		t = &topic{first: 1, changed: make(chan struct{})}
 		h.topics[name] = t
 	}
 	t.readers++

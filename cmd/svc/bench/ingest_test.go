@@ -70,35 +70,12 @@ func emitOnce(t *testing.T, service *server, a api, ids []string) (s sample) {
 		events[i] = fmt.Sprintf(`{"type":"order.paid","payload":{"order":"o-%06d","amount":%d,"customer":{"name":"Customer %d","city":"Ghent"}}}`, i, i*7, i)
 	}
 	body := `{"events":[` + strings.Join(events, ",") + `]}`
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	var failed error
-	cpu, start := cpuOf(t, service.Process.Pid), time.Now()
-	for _, id := range ids {
-		all.Go(func() {
-			var mine []time.Duration
-			for time.Since(start) < ingestTime {
-				began := time.Now()
-				status, _, answer, err := a.ask("POST", "/v2/workspaces/"+id+"/events", body)
-				if err == nil && status != http.StatusCreated {
-					err = fmt.Errorf("%d %.300s", status, answer)
-				}
-				if err != nil {
-					mu.Lock()
-					failed = err
-					mu.Unlock()
-					return
-				}
-				mine = append(mine, time.Since(began))
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			s.latency = append(s.latency, mine...)
-		})
+	places := make([]string, len(ids))
+	for i, id := range ids {
+		places[i] = "/v2/workspaces/" + id + "/events"
 	}
-	all.Wait()
-	require.NoError(t, failed)
-	s.count, s.took, s.cpu = len(s.latency)*ingestBatch, time.Since(start), cpuOf(t, service.Process.Pid)-cpu
+	s = a.postForAWhile(t, service, places, ingestTime, func(int) string { return body })
+	s.count *= ingestBatch
 	return s
 }
 

@@ -3,7 +3,6 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -53,19 +52,14 @@ func benchWrite(t *testing.T, _ *history) {
 	a := api{fmt.Sprintf("http://127.0.0.1:%d", port), &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: writers}}}
 	places := make([]string, writers)
 	for i := range places {
-		status, _, body, err := a.ask("POST", "/v2/workspaces", `{"name":"W"}`)
-		require.NoError(t, err)
-		require.Equal(t, http.StatusCreated, status, "%s", body)
-		var made struct {
-			ID string `json:"id"`
-		}
-		require.NoError(t, json.Unmarshal(body, &made))
-		places[i] = "/v2/workspaces/" + made.ID + "/automations"
+		places[i] = "/v2/workspaces/" + a.makeWorkspace(t) + "/automations"
 	}
 	var ours series
 	for run := range runs {
 		settle()
-		ours = append(ours, writeOnce(t, service, a, places, run))
+		ours = append(ours, a.postForAWhile(t, service, places, writeTime, func(i int) string {
+			return fmt.Sprintf(`{"slug":"a%d-%d","name":"Charge card","when":{"events":["paid"]},"do":[{"emit":{"event":"charged","payload":{"n":%d}}}]}`, run, i, i)
+		}))
 	}
 	stored := 0
 	for _, place := range places {
@@ -86,8 +80,8 @@ func benchWrite(t *testing.T, _ *history) {
 	out.print(t, "write")
 }
 
-// writeOnce lets every client write for a while.
-func writeOnce(t *testing.T, service *server, a api, places []string, run int) (s sample) {
+// postForAWhile lets a client for each place post there, what body says, for a while.
+func (a api) postForAWhile(t *testing.T, service *server, places []string, while time.Duration, body func(i int) string) (s sample) {
 	t.Helper()
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -96,12 +90,11 @@ func writeOnce(t *testing.T, service *server, a api, places []string, run int) (
 	for _, place := range places {
 		all.Go(func() {
 			var mine []time.Duration
-			for i := 0; time.Since(start) < writeTime; i++ {
+			for i := 0; time.Since(start) < while; i++ {
 				began := time.Now()
-				body := fmt.Sprintf(`{"slug":"a%d-%d","name":"Charge card","when":{"events":["paid"]},"do":[{"emit":{"event":"charged","payload":{"n":%d}}}]}`, run, i, i)
-				status, _, answer, err := a.ask("POST", place, body)
+				status, _, answer, err := a.ask("POST", place, body(i))
 				if err == nil && status != http.StatusCreated {
-					err = fmt.Errorf("%d %s", status, answer)
+					err = fmt.Errorf("%d %.300s", status, answer)
 				}
 				if err != nil {
 					mu.Lock()

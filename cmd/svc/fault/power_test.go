@@ -251,10 +251,7 @@ func readAll(t *testing.T, store eventstore.Store) map[string]uint64 {
 
 func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	if s, err := strconv.ParseUint(os.Getenv("FAULT_SEED"), 10, 64); err == nil {
-		seed = s
-	}
+	seed := nodetest.Seed()
 	t.Logf("FAULT_SEED=%d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 
