@@ -4,11 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"svc/domain/operation"
 )
 
 func TestWhoMayEmit(t *testing.T) {
@@ -56,23 +53,4 @@ func TestWhoMayEmit(t *testing.T) {
 	}
 	require.Equal(t, 201, post(p, staff, other).StatusCode, "no rule binds the owner")
 	require.Equal(t, []string{"a", "order.paid", "a", "a"}, s.emitted(t, p.id)[before:])
-}
-
-// Who signs out hears nothing more, also on a connection that is open.
-func TestAStreamEndsWithTheSession(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	begun, ready := make(chan struct{}), make(chan struct{})
-	h := s.begin(t, "ada", operation.Pull, held(begun, ready))
-	<-begun
-	over := later(s.tune(t, s.path+"/operations/"+h.ID()+"/events", s.who["rita"]))
-	s.must(t, "POST", "/v2/logout", s.who["rita"], "")
-	select {
-	case frames := <-over:
-		require.NotContains(t, types(frames), "workspaces.operations.ended")
-	case <-time.After(10 * time.Second):
-		t.Error("the stream goes on")
-	}
-	close(ready)
-	wait(t, h)
 }

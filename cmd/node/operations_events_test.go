@@ -120,12 +120,31 @@ func TestAnOperationIsFollowed(t *testing.T) {
 func TestAStreamEndsWithTheRightToReadIt(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
+	s.endsStream(t, func() { s.must(t, "DELETE", s.path+"/permissions/"+s.ids["rita"], s.who["ada"], "") })
+}
+
+// Who signs out hears nothing more, also on a connection that is open.
+func TestAStreamEndsWithTheSession(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.endsStream(t, func() { s.must(t, "POST", "/v2/logout", s.who["rita"], "") })
+}
+
+// endsStream has rita follow an operation, which must end before that does when
+// something is done.
+func (s *shop) endsStream(t *testing.T, do func()) {
+	t.Helper()
 	begun, ready := make(chan struct{}), make(chan struct{})
 	h := s.begin(t, "ada", operation.Pull, held(begun, ready))
 	<-begun
 	over := later(s.tune(t, s.path+"/operations/"+h.ID()+"/events", s.who["rita"]))
-	s.must(t, "DELETE", s.path+"/permissions/"+s.ids["rita"], s.who["ada"], "")
-	require.NotContains(t, types(<-over), "workspaces.operations.ended")
+	do()
+	select {
+	case frames := <-over:
+		require.NotContains(t, types(frames), "workspaces.operations.ended")
+	case <-time.After(10 * time.Second):
+		t.Error("the stream goes on")
+	}
 	close(ready)
 	wait(t, h)
 }

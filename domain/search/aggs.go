@@ -161,6 +161,23 @@ func newBucket(inner []named, b *budget) (*bucket, error) {
 	return &bucket{subs: start(inner, b), budget: b}, err
 }
 
+// bucketOf returns the bucket of a key, which is made when there is none yet; weigh,
+// when set, says what the key weighs besides.
+func bucketOf[K comparable](buckets map[K]*bucket, key K, weigh func(K) int, inner []named, b *budget) (*bucket, error) {
+	if k, ok := buckets[key]; ok {
+		return k, nil
+	}
+	k, err := newBucket(inner, b)
+	if err == nil && weigh != nil {
+		err = b.spend(weigh(key))
+	}
+	if err != nil {
+		return nil, err
+	}
+	buckets[key] = k
+	return k, nil
+}
+
 func (k *bucket) add(d Doc) error {
 	k.count++
 	if err := k.budget.work(); err != nil {

@@ -141,13 +141,9 @@ func (s *histogramState) add(d Doc) error {
 		if isOdd(key) {
 			return nil
 		}
-		k, ok := s.buckets[key]
-		if !ok {
-			var err error
-			if k, err = newBucket(s.inner, s.budget); err != nil {
-				return err
-			}
-			s.buckets[key] = k
+		k, err := bucketOf(s.buckets, key, nil, s.inner, s.budget)
+		if err != nil {
+			return err
 		}
 		return k.add(d)
 	})

@@ -80,20 +80,16 @@ type termsState struct {
 
 func (s *termsState) add(d Doc) error {
 	return s.field.each(d, func(v any) error {
-		k, ok := s.buckets[v]
-		if !ok {
-			var err error
-			if k, err = newBucket(s.inner, s.budget); err != nil {
-				return err
-			}
-			if err := s.budget.spend(len(textOf(v))); err != nil {
-				return err
-			}
-			s.buckets[v] = k
+		k, err := bucketOf(s.buckets, v, lengthOf, s.inner, s.budget)
+		if err != nil {
+			return err
 		}
 		return k.add(d)
 	})
 }
+
+// lengthOf is what a value weighs.
+func lengthOf(v any) int { return len(textOf(v)) }
 
 func (s *termsState) result() (map[string]any, error) {
 	keys := slices.SortedFunc(maps.Keys(s.buckets), s.compare)

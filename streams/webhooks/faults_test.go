@@ -121,20 +121,26 @@ func TestAddressesInsideAreRefusedWhenDialled(t *testing.T) {
 	require.Empty(t, rc.seen())
 }
 
+// downReceiver is a receiver that fails until it is said to be up.
+func downReceiver(t *testing.T) (*receiver, *atomic.Bool) {
+	t.Helper()
+	down := new(atomic.Bool)
+	down.Store(true)
+	return receive(t, func(got) int {
+		if down.Load() {
+			return http.StatusInternalServerError
+		}
+		return http.StatusOK
+	}), down
+}
+
 func TestTheBreakerOpensProbesAndCloses(t *testing.T) {
 	t.Parallel()
 	var c clock
 	h := open(t, func(o *webhooks.Options) {
 		o.Now, o.Schedule, o.Probe = c.now, []time.Duration{time.Millisecond}, time.Hour
 	})
-	var down atomic.Bool
-	down.Store(true)
-	rc := receive(t, func(got) int {
-		if down.Load() {
-			return http.StatusInternalServerError
-		}
-		return http.StatusOK
-	})
+	rc, down := downReceiver(t)
 	sub, _ := h.subscribe(rc.URL, func(t *subscription.Terms) { t.OrderKey = "payload.n" })
 	h.emit("k", upTo(60)...)
 	h.await("ten failures", func() bool { _, health := h.record(sub.ID); return health.Broken() })
@@ -167,14 +173,7 @@ func TestAReceiverThatFailsForDaysIsDisabledAndGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	var c clock
 	h := open(t, func(o *webhooks.Options) { o.Now, o.DisableAfter, o.Probe = c.now, 5*24*time.Hour, time.Millisecond })
-	var down atomic.Bool
-	down.Store(true)
-	rc := receive(t, func(got) int {
-		if down.Load() {
-			return http.StatusInternalServerError
-		}
-		return http.StatusOK
-	})
+	rc, down := downReceiver(t)
 	sub, _ := h.subscribe(rc.URL)
 	first := h.emit("k", 0)
 	h.awaitStatus(sub.ID, first[0], subscription.Failed)
