@@ -136,10 +136,7 @@ func downReceiver(t *testing.T) (*receiver, *atomic.Bool) {
 
 func TestTheBreakerOpensProbesAndCloses(t *testing.T) {
 	t.Parallel()
-	var c clock
-	h := open(t, func(o *webhooks.Options) {
-		o.Now, o.Schedule, o.Probe = c.now, []time.Duration{time.Millisecond}, time.Hour
-	})
+	h := open(t, func(o *webhooks.Options) { o.Schedule, o.Probe = []time.Duration{time.Millisecond}, time.Hour })
 	rc, down := downReceiver(t)
 	sub, _ := h.subscribe(rc.URL, func(t *subscription.Terms) { t.OrderKey = "payload.n" })
 	h.emit("k", upTo(60)...)
@@ -163,9 +160,13 @@ func TestTheBreakerOpensProbesAndCloses(t *testing.T) {
 	down.Store(true)
 	h.emit("k", 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111)
 	h.await("it is open again", func() bool { _, health := h.record(sub.ID); return health.Broken() })
+	h.stop()
+	h.opts.Probe = 20 * time.Millisecond
+	h.start()
+	calls = len(rc.seen())
+	h.await("probes, one after another", func() bool { return probed() >= 3 })
+	h.emit("k", 112)
 	down.Store(false)
-	c.move(2 * time.Hour)
-	h.emit("k", 112) // somebody looks at the clock
 	h.await("one probe that succeeds closes it", func() bool { return len(rc.numbers("k")) == 61+13 })
 }
 

@@ -1,0 +1,99 @@
+package automation
+
+import (
+	"errors"
+	"fmt"
+
+	"svc/domain/automation/expr"
+	"svc/domain/automation/value"
+)
+
+// The names of errors that runs end with; those of faulty documents are in
+// doc.go.
+const (
+	InvalidArguments    = "InvalidArgumentsError"
+	ObjectNotFound      = "ObjectNotFoundError"
+	Forbidden           = "ForbiddenError"
+	TooManyCalls        = "TooManyCallError"
+	EventTooLarge       = "EventValidationError"
+	FetchFailed         = "FetchError"
+	FetchForbidden      = "FetchForbiddenError"
+	RateLimitExceeded   = "RateLimitExceededError"
+	ContextTooLarge     = "ContextSizeError"
+	ResourceLocked      = "ResourceLockedError"
+	CollectionFailed    = "CollectionError"
+	CustomCodeFailed    = "CustomCodeError"
+	ExecutionTimeout    = "ExecutionTimeoutError"
+	ExecutionCancelled  = "ExecutionCancelledError"
+	ExecutionInterrupt  = "ExecutionInterruptedError"
+	ReplayMiss          = "ReplayMissError"
+	BreakCaught         = "BreakError"
+	FailedChunkParsing  = "FailedChunkParsing"
+	InternalFault       = "InternalError" // the platform's own: its details are for the operator
+	automationNotFound  = "Automation not found"
+	argumentsNotInShape = "Invalid arguments"
+)
+
+// Error is what an instruction raises: what a try catches, and what a run that
+// nobody catches it in ends with.
+type Error struct {
+	Name    string // one of those above, or the author's own
+	Message string
+	Details *value.Object // nil: none
+	// Document and Instruction say where it was raised: the slug of the automation
+	// and the path in it. The interpreter fills them in.
+	Document, Instruction string
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Name + ": " + e.Message }
+
+// Catchable reports whether a try may catch the error.
+func (e *Error) Catchable() bool { return e.Name != ExecutionTimeout && e.Name != ExecutionCancelled }
+
+// Raise returns an error. Details are alternating keys and values.
+func Raise(name, message string, details ...any) *Error {
+	e := &Error{Name: name, Message: message}
+	if len(details) > 0 {
+		e.Details = value.NewObject(details...)
+	}
+	return e
+}
+
+// Invalid returns the error of an instruction that cannot be carried out as it is
+// written.
+func Invalid(format string, args ...any) *Error {
+	return &Error{Name: InvalidInstruction, Message: fmt.Sprintf(format, args...)}
+}
+
+// NotFound returns the error of a call that leads nowhere.
+func NotFound(slug string) *Error {
+	return Raise(ObjectNotFound, automationNotFound, "automation", slug)
+}
+
+// BadArguments returns the error of an input that does not fit, with what is wrong
+// with it.
+func BadArguments(faults []any) *Error {
+	return Raise(InvalidArguments, argumentsNotInShape, "errors", faults)
+}
+
+// ErrorOf returns err as what an instruction raises. What is no fault of the
+// automation is told without what happened inside.
+func ErrorOf(err error) *Error {
+	if raised, ok := errors.AsType[*Error](err); ok {
+		return raised
+	}
+	if fault, ok := errors.AsType[*expr.Error](err); ok {
+		return &Error{Name: fault.Name, Message: fault.Message, Details: fault.Details()}
+	}
+	return &Error{Name: InternalFault, Message: "the platform could not do this; try again"}
+}
+
+// Raised returns the error that a fault of a document raises when it is reached.
+func (f *Fault) Raised() *Error {
+	name := f.Name
+	if name == "" {
+		name = InvalidInstruction
+	}
+	return Raise(name, f.Message, "field", f.Field)
+}
