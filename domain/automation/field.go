@@ -20,7 +20,9 @@ const (
 	anything              = jsontype.Anything
 )
 
-func has(types jsontype.Set, v any) bool { return types.Has(value.Kind(v)) }
+// has reports whether a value is of one of the types. Bytes and streams, which
+// only runs have, are of none but fit where anything does.
+func has(types jsontype.Set, v any) bool { return types == anything || types.Has(value.Kind(v)) }
 
 // role says how a parameter is read.
 type role uint8

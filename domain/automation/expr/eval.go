@@ -2,6 +2,7 @@ package expr
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"svc/domain/automation/value"
@@ -12,7 +13,8 @@ import (
 // is.
 type World interface {
 	// Read returns the variable at a path of at least one key,
-	// value.Undefined when there is none.
+	// value.Undefined when there is none. It must neither change nor keep keys,
+	// and what it returns holds neither NaN nor infinities.
 	Read(keys []string) (any, error)
 	Now() (time.Time, error)
 	// Random returns n bytes that nobody can guess.
@@ -63,7 +65,11 @@ func (c *Condition) Value(env *Env) (any, error) { return evaluate(env, c.root, 
 
 // Resolve returns the keys of the variable to write.
 func (t *Target) Resolve(env *Env) ([]Step, error) {
-	e := &evaluation{Env: env, text: maxText, steps: maxSteps}
+	if t.written != nil {
+		return t.written, nil
+	}
+	e := begin(env)
+	defer e.end()
 	keys, ok := t.path.resolve(e)
 	if !ok && e.err == nil {
 		e.fail(&Error{Name: VariableError, Message: "a value in the name is absent or no scalar"})
@@ -75,12 +81,34 @@ func (t *Target) Resolve(env *Env) ([]Step, error) {
 }
 
 func evaluate(env *Env, root node, src string) (any, error) {
-	e := &evaluation{Env: env, text: maxText, steps: maxSteps}
+	if c, ok := root.(constant); ok {
+		return c.v, nil
+	}
+	e := begin(env)
+	defer e.end()
 	v := root.eval(e)
 	if e.err != nil {
 		return value.Undefined, e.blame(src)
 	}
+	switch root.(type) {
+	case *path, block, text:
+		return v, nil // what variables hold and what leaves a block is settled
+	}
 	return value.Settled(v), nil
+}
+
+// spare keeps evaluations that ended for the next ones.
+var spare = sync.Pool{New: func() any { return &evaluation{} }}
+
+func begin(env *Env) *evaluation {
+	e, _ := spare.Get().(*evaluation)
+	*e = evaluation{Env: env, text: maxText, steps: maxSteps}
+	return e
+}
+
+func (e *evaluation) end() {
+	*e = evaluation{}
+	spare.Put(e)
 }
 
 // blame returns the fault, with the string it happened in.
@@ -105,6 +133,18 @@ func (e *evaluation) affords(n int) bool {
 	return e.err == nil
 }
 
+// sized returns a list or object that was put together, unless it is larger than a
+// text may become: the same value may stand in it many times.
+func (e *evaluation) sized(v any) any {
+	if e.err == nil && !value.Within(v, maxText) {
+		e.fail(&Error{Name: SyntaxError, Message: "the value becomes too large"})
+	}
+	if e.err != nil {
+		return value.Undefined
+	}
+	return v
+}
+
 // works takes n steps from the budget.
 func (e *evaluation) works(n int) bool {
 	if e.steps -= n; e.steps < 0 || n < 0 {
@@ -126,6 +166,9 @@ func (p *path) resolve(e *evaluation) ([]Step, bool) {
 }
 
 func (p *path) eval(e *evaluation) any {
+	if p.names != nil {
+		return e.read(p.names)
+	}
 	keys, ok := p.resolve(e)
 	if !ok {
 		return value.Undefined

@@ -75,7 +75,7 @@ func (l list) eval(e *evaluation) any {
 	for i, item := range l.items {
 		items[i] = item.eval(e)
 	}
-	return items
+	return e.sized(items)
 }
 
 func (o object) eval(e *evaluation) any {
@@ -83,7 +83,7 @@ func (o object) eval(e *evaluation) any {
 	for i, key := range o.keys {
 		made.Set(key, o.values[i].eval(e))
 	}
-	return made
+	return e.sized(made)
 }
 
 func member(n node, steps []step) node {

@@ -10,6 +10,7 @@ import (
 type path struct {
 	src   string // as written, for messages
 	steps []step
+	names []string // the keys of a path that is written out, else nil
 }
 
 // step is one part of a path, in one of four forms.
@@ -143,10 +144,33 @@ func (p *parser) path() *path {
 			steps = append(steps, p.key())
 			p.expect("]", VariableError)
 		default:
-			return &path{src: p.src[start:p.pos], steps: steps}
+			return newPath(p.src[start:p.pos], steps)
 		}
 	}
 	return &path{}
+}
+
+func newPath(src string, steps []step) *path {
+	made := &path{src: src, steps: steps}
+	if keys, ok := made.static(); ok {
+		for _, key := range keys {
+			made.names = append(made.names, key.Key)
+		}
+	}
+	return made
+}
+
+// static returns the keys of a path that is written out.
+func (p *path) static() ([]Step, bool) {
+	var keys []Step
+	for _, s := range p.steps {
+		l, ok := s.(literal)
+		if !ok {
+			return nil, false
+		}
+		keys = append(keys, Step(l))
+	}
+	return keys, true
 }
 
 func (p *parser) segment() step {

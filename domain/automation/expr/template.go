@@ -22,9 +22,10 @@ type Condition struct {
 // Target is the path of a variable that is written.
 type Target struct {
 	// Push says that the name ended in [].
-	Push bool
-	src  string
-	path *path
+	Push    bool
+	src     string
+	path    *path
+	written []Step // the keys when all of them are written out
 }
 
 // ParseTemplate reads a string value. Without {{ and {% it is plain text, of
@@ -66,6 +67,7 @@ func ParseTarget(s string, mayPush bool) (*Target, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
+	t.written, _ = t.path.static()
 	return t, nil
 }
 
@@ -86,17 +88,7 @@ func (t *Template) Static() (string, bool) {
 }
 
 // Static returns the keys of a target that is written out.
-func (t *Target) Static() ([]Step, bool) {
-	var keys []Step
-	for _, s := range t.path.steps {
-		l, ok := s.(literal)
-		if !ok {
-			return nil, false
-		}
-		keys = append(keys, Step(l))
-	}
-	return keys, true
-}
+func (t *Target) Static() ([]Step, bool) { return t.path.static() }
 
 func (p *parser) measure() {
 	if utf8.RuneCountInString(p.src) > MaxLength {

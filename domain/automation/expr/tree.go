@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,7 @@ type Tree struct {
 	written  any
 	template *Template // of a string
 	items    []*Tree   // of an array, or of an object in the order of its keys
+	static   bool      // nothing in it is a template: it evaluates to itself
 }
 
 // ParseTree reads a value. Each fault is reported with the path of its string,
@@ -35,7 +37,37 @@ func ParseTree(v any, path string, report func(path string, err error)) *Tree {
 			t.items = append(t.items, ParseTree(v.At(key), Member(path, key), report))
 		}
 	}
+	t.static = t.isStatic()
 	return t
+}
+
+func (t *Tree) isStatic() bool {
+	if s, ok := t.written.(string); ok {
+		if t.template == nil {
+			return false
+		}
+		text, static := t.template.Static()
+		return static && text == s
+	}
+	return !slices.ContainsFunc(t.items, func(item *Tree) bool { return !item.static })
+}
+
+// Static reports whether nothing in the value is a template.
+func (t *Tree) Static() bool { return t == nil || t.static }
+
+// Member returns what an object has at key, nil when it has nothing there.
+func (t *Tree) Member(key string) *Tree {
+	if t == nil {
+		return nil
+	}
+	o, ok := t.written.(*value.Object)
+	if !ok {
+		return nil
+	}
+	if i := slices.Index(o.Keys(), key); i >= 0 {
+		return t.items[i]
+	}
+	return nil
 }
 
 // Written returns the value as it stands in the document.
@@ -43,6 +75,9 @@ func (t *Tree) Written() any { return t.written }
 
 // Eval returns the value with its templates evaluated.
 func (t *Tree) Eval(env *Env) (any, error) {
+	if t.static {
+		return t.written, nil
+	}
 	switch v := t.written.(type) {
 	case string:
 		if t.template == nil {
@@ -60,7 +95,7 @@ func (t *Tree) Eval(env *Env) (any, error) {
 		}
 		return list, nil
 	case *value.Object:
-		o := &value.Object{}
+		o := value.Sized(v.Len())
 		for i, key := range v.Keys() {
 			made, err := t.items[i].Eval(env)
 			if err != nil {

@@ -1,0 +1,233 @@
+package input
+
+import (
+	"strings"
+
+	"svc/domain/automation/value"
+)
+
+// redacted stands for a value that is not told.
+const redacted = "REDACTED"
+
+// mark says which values below one are marked. A nil mark marks none.
+type mark struct {
+	self    bool
+	names   []string // of members with marks, in order
+	members map[string]*mark
+	items   *mark
+}
+
+// marks are the markers of an input.
+type marks struct{ secret, redact *mark }
+
+// marker is a keyword that marks a value.
+type marker struct {
+	keyword string
+	items   bool // whether it reaches into arrays
+}
+
+var (
+	secrets = marker{keyword: "secret"}
+	redacts = marker{keyword: "redact", items: true}
+)
+
+func payloadMarks(schema *value.Object) marks {
+	return marks{secret: markOf(schema, secrets), redact: markOf(schema, redacts)}
+}
+
+func argumentMarks(fields *value.Object) marks {
+	return marks{secret: membersMark(fields, secrets), redact: membersMark(fields, redacts)}
+}
+
+// markOf reads the markers of a schema; nil when it has none.
+func markOf(schema any, by marker) *mark {
+	o, ok := schema.(*value.Object)
+	if !ok || o == nil {
+		return nil
+	}
+	properties, _ := o.At("properties").(*value.Object)
+	m := membersMark(properties, by)
+	if by.items {
+		if items := markOf(o.At("items"), by); items != nil {
+			m = m.with(&mark{items: items})
+		}
+	}
+	if o.At(by.keyword) == true {
+		m = m.with(&mark{self: true})
+	}
+	return m
+}
+
+func membersMark(fields *value.Object, by marker) *mark {
+	var m *mark
+	for _, name := range fields.Keys() {
+		if below := markOf(fields.At(name), by); below != nil {
+			m = m.with(&mark{names: []string{name}, members: map[string]*mark{name: below}})
+		}
+	}
+	return m
+}
+
+// with returns the markers of both. It may change m.
+func (m *mark) with(other *mark) *mark {
+	if m == nil || other == nil {
+		if m == nil {
+			return other
+		}
+		return m
+	}
+	m.self = m.self || other.self
+	m.items = m.items.with(other.items)
+	for _, name := range other.names {
+		if m.members == nil {
+			m.members = map[string]*mark{}
+		}
+		if _, ok := m.members[name]; !ok {
+			m.names = append(m.names, name)
+		}
+		m.members[name] = m.members[name].with(other.members[name])
+	}
+	return m
+}
+
+// Secrets returns the secret strings of an input, trimmed. It is asked whether or
+// not the automation validates.
+func (s *Shape) Secrets(in *value.Object) []string {
+	if s == nil || !s.secretive {
+		return nil
+	}
+	all := s.always.secret.strings(in, nil)
+	if b := s.chosen(in); b != nil {
+		all = b.marks.secret.strings(in, all)
+	}
+	return all
+}
+
+// strings appends the marked strings of v.
+func (m *mark) strings(v any, all []string) []string {
+	if m == nil {
+		return all
+	}
+	switch v := v.(type) {
+	case string:
+		if s := strings.TrimSpace(v); m.self && s != "" {
+			all = append(all, s)
+		}
+	case *value.Object:
+		for _, name := range m.names {
+			all = m.members[name].strings(v.At(name), all)
+		}
+	}
+	return all
+}
+
+// Redacted returns an input with REDACTED in place of the values that are not
+// told; the input itself when there are none.
+func (s *Shape) Redacted(in *value.Object) *value.Object {
+	if s == nil || !s.discreet || in == nil {
+		return in
+	}
+	out := s.always.redact.object(in)
+	if b := s.chosen(in); b != nil {
+		out = b.marks.redact.object(out)
+	}
+	return out
+}
+
+// RedactedOutput is Redacted for an output. What one branch marks is not told
+// whichever branch was chosen.
+func (s *Shape) RedactedOutput(out any) any {
+	if s == nil || s.output == nil {
+		return out
+	}
+	return s.output.value(out)
+}
+
+// Recorded returns an input as the event of the execution tells it: without the
+// answer, the body as it was received and credentials, then Redacted.
+func (s *Shape) Recorded(in *value.Object) *value.Object {
+	out := without(s.Redacted(in), answerKey, "rawBody")
+	headers, ok := out.At("headers").(*value.Object)
+	if !ok {
+		return out
+	}
+	told := withoutAuthorization(headers)
+	if told == headers {
+		return out
+	}
+	if out == in {
+		out = in.Copy()
+	}
+	out.Set("headers", told)
+	return out
+}
+
+// withoutAuthorization drops the header in any case: an automation that is called
+// gets headers as its caller wrote them.
+func withoutAuthorization(headers *value.Object) *value.Object {
+	for _, name := range headers.Keys() {
+		if strings.EqualFold(name, "authorization") {
+			return withoutAuthorization(rest(headers, []string{name}))
+		}
+	}
+	return headers
+}
+
+// object is value for an object, which stays one: when it is marked itself all its
+// members are not told.
+func (m *mark) object(o *value.Object) *value.Object {
+	if m == nil {
+		return o
+	}
+	if m.self {
+		hidden := &value.Object{}
+		for _, key := range o.Keys() {
+			hidden.Set(key, redacted)
+		}
+		return hidden
+	}
+	return m.below(o)
+}
+
+// value returns v with the marked values replaced.
+func (m *mark) value(v any) any {
+	if m == nil || value.IsUndefined(v) {
+		return v
+	}
+	if m.self {
+		return redacted
+	}
+	switch v := v.(type) {
+	case *value.Object:
+		return m.below(v)
+	case []any:
+		return m.list(v)
+	}
+	return v
+}
+
+func (m *mark) below(o *value.Object) *value.Object {
+	out := o
+	for _, name := range m.names {
+		v, ok := o.Get(name)
+		if !ok {
+			continue
+		}
+		if out == o {
+			out = o.Copy()
+		}
+		out.Set(name, m.members[name].value(v))
+	}
+	return out
+}
+
+func (m *mark) list(list []any) []any {
+	if m.items == nil {
+		return list
+	}
+	out := make([]any, len(list))
+	for i, item := range list {
+		out[i] = m.items.value(item)
+	}
+	return out
+}

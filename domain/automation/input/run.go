@@ -1,0 +1,224 @@
+package input
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"svc/domain/automation"
+	"svc/domain/automation/expr"
+	"svc/domain/automation/value"
+)
+
+// node is a compiled schema.
+type node struct {
+	at    *location
+	rules []rule
+}
+
+// rule is a compiled keyword. It tells r what is wrong with v and whether nothing
+// is; n is the schema it stands in.
+type rule interface {
+	check(r *run, n *node, v any) bool
+}
+
+// location is where a schema stands. It becomes a text only when there is a fault
+// to tell: a document of many schemas below a long key would be copied many times
+// over. A nil location is the root.
+type location struct {
+	up   *location
+	step string
+}
+
+func (l *location) to(step string) *location { return &location{l, step} }
+
+// steps returns the steps from a location above, nil for all.
+func (l *location) steps(from *location) []string {
+	var steps []string
+	for ; l != from && l != nil; l = l.up {
+		steps = append(steps, cut(l.step))
+	}
+	slices.Reverse(steps)
+	return steps
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// pointer returns the place of a keyword as a schema path.
+func (l *location) pointer(keyword string) string {
+	var text strings.Builder
+	text.WriteByte('#')
+	for _, step := range append(l.steps(nil), keyword) {
+		text.WriteByte('/')
+		text.WriteString(pointerEscapes.Replace(step))
+	}
+	return cut(text.String())
+}
+
+// cut shortens a text that somebody else chose.
+func cut(s string) string {
+	length := 0
+	for i := range s {
+		if length == maxText {
+			return s[:i] + "…"
+		}
+		length++
+	}
+	return s
+}
+
+// step is a key, or a position when key is "" and index is not -1.
+type step struct {
+	key   string
+	index int
+}
+
+// run is one check of one input.
+type run struct {
+	path   []step
+	faults []any
+	work   int
+	depth  int
+	quiet  int // more than 0: only whether it fits is asked
+	spent  bool
+}
+
+// validate returns the error of an input that does not fit.
+func (n *node) validate(in *value.Object) error {
+	r := &run{}
+	fits := n.check(r, in)
+	switch {
+	case r.spent:
+		return automation.BadArguments([]any{value.NewObject(
+			"field", "", "message", "the input is too large to be checked against this schema",
+			"keyword", "", "schemaPath", "#", "params", &value.Object{})})
+	case fits:
+		return nil
+	}
+	return automation.BadArguments(r.faults)
+}
+
+// check reports whether v fits.
+func (n *node) check(r *run, v any) bool {
+	if !r.spend(1) || r.depth > maxDepth {
+		r.spent = true
+		return false
+	}
+	if bytes, ok := v.(value.Bytes); ok {
+		r.spend(len(bytes) / 16)
+	}
+	v = plain(v)
+	fits := true
+	r.depth++
+	for _, rule := range n.rules {
+		if !rule.check(r, n, v) {
+			fits = false
+			if r.quiet > 0 || r.spent {
+				break
+			}
+		}
+	}
+	r.depth--
+	return fits
+}
+
+// fits is check when faults are not to be told.
+func (n *node) fits(r *run, v any) bool {
+	r.quiet++
+	ok := n.check(r, v)
+	r.quiet--
+	return ok
+}
+
+// member checks a member of the object at hand.
+func (r *run) member(n *node, key string, v any) bool {
+	r.path = append(r.path, step{key, -1})
+	ok := n.check(r, v)
+	r.path = r.path[:len(r.path)-1]
+	return ok
+}
+
+// item checks an item of the array at hand.
+func (r *run) item(n *node, i int, v any) bool {
+	r.path = append(r.path, step{"", i})
+	ok := n.check(r, v)
+	r.path = r.path[:len(r.path)-1]
+	return ok
+}
+
+// spend counts steps, and reports whether there were as many left.
+func (r *run) spend(steps int) bool {
+	r.work += steps
+	r.spent = r.spent || r.work > maxWork
+	return !r.spent
+}
+
+// mute reports whether no more faults are told.
+func (r *run) mute() bool { return r.quiet > 0 || len(r.faults) >= maxFaults }
+
+// fault tells what is wrong with the value at hand. Params are alternating keys
+// and values.
+func (r *run) fault(n *node, keyword, message string, params ...any) bool {
+	if r.mute() {
+		return false
+	}
+	r.spend(faultWork)
+	r.faults = append(r.faults, value.NewObject(
+		"field", r.field(), "message", message, "keyword", keyword,
+		"schemaPath", n.at.pointer(keyword), "params", value.NewObject(params...)))
+	return false
+}
+
+// faultBefore is fault, told before the faults from a position on.
+func (r *run) faultBefore(from int, n *node, keyword, message string, params ...any) bool {
+	if r.quiet > 0 || from >= maxFaults {
+		return false
+	}
+	later := slices.Clone(r.faults[from:])
+	r.spend(len(later))
+	r.faults = r.faults[:from]
+	r.fault(n, keyword, message, params...)
+	r.faults = append(r.faults, later...)
+	r.faults = r.faults[:min(len(r.faults), maxFaults)]
+	return false
+}
+
+// faultOf is fault for a member of the object at hand.
+func (r *run) faultOf(n *node, member, keyword, message string, params ...any) bool {
+	r.path = append(r.path, step{member, -1})
+	r.fault(n, keyword, message, params...)
+	r.path = r.path[:len(r.path)-1]
+	return false
+}
+
+func (r *run) field() string {
+	field := ""
+	for _, s := range r.path {
+		if s.index >= 0 {
+			field = fmt.Sprintf("%s[%d]", field, s.index)
+		} else {
+			field = expr.Member(field, cut(s.key))
+		}
+		if len(field) > 4*maxText {
+			break // it is cut anyway
+		}
+	}
+	return cut(field)
+}
+
+// plain returns v as its JSON has it; arrays and objects are taken as they are.
+func plain(v any) any {
+	switch v := v.(type) {
+	case nil, bool, string, []any, *value.Object:
+		return v
+	case float64:
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return v
+		}
+	case value.Bytes:
+		return base64.StdEncoding.EncodeToString(v)
+	}
+	return nil
+}

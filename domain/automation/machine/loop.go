@@ -1,0 +1,253 @@
+package machine
+
+import (
+	"time"
+
+	"svc/domain/automation"
+	"svc/domain/automation/value"
+	"svc/domain/automation/variable"
+)
+
+// iteration holds item and $index of one pass through a loop.
+type iteration struct {
+	outer       *iteration
+	item, index any
+}
+
+// loop is a repeat under way.
+type loop struct {
+	outer *iteration
+
+	// What it goes through: a list, an object, a stream, or else numbers.
+	list   []any
+	object *value.Object
+	stream value.Stream
+	next   any  // item of the stream that was read, Undefined when none was
+	closed bool // the stream has no more, or until has said so
+
+	index   int     // of the iteration to come
+	limit   float64 // iterations at most
+	limited bool
+	asks    bool // until is evaluated before each iteration
+	ordinal int  // effects of the repeat itself
+
+	size     int // iterations at once, 0 when they do not run in branches
+	interval time.Duration
+	slept    bool         // the interval has passed
+	batch    []*iteration // those that are about to start
+}
+
+// repeat begins a loop.
+func (m *Machine) repeat(b *branch, in *automation.Instruction) *outcome {
+	l := &loop{outer: b.iter, next: value.Undefined}
+	if err := m.through(l, in); err != nil {
+		return m.raise(b, err)
+	}
+	l.ordinal = b.ordinal
+	f := frame{kind: loopFrame, in: in, loop: l}
+	if l.size == 0 {
+		b.iter = &iteration{outer: l.outer}
+	}
+	b.push(f)
+	return m.advance(b)
+}
+
+// through reads what a loop goes through and how.
+func (m *Machine) through(l *loop, in *automation.Instruction) error {
+	if on := in.Params.Member("on"); on != nil {
+		v, err := on.Eval(&m.env)
+		if err == nil {
+			err = l.over(v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if in.Until != nil {
+		l.limit, l.limited = in.Until.Written().(float64)
+		l.asks = !l.limited
+	}
+	if batch := in.Params.Member("batch"); batch != nil {
+		return m.batches(l, in, batch)
+	}
+	return nil
+}
+
+func (l *loop) over(v any) error {
+	l.list = []any{}
+	switch v := v.(type) {
+	case []any:
+		l.list = v
+	case *value.Object:
+		l.list, l.object = nil, v
+	case HTTP:
+		return automation.Invalid("$http cannot be gone through")
+	case value.Stream:
+		l.list, l.stream = nil, v
+	default:
+		if !value.IsNothing(v) && v != "" {
+			return automation.Invalid("a list, an object or a stream is expected, not %s", value.Kind(v))
+		}
+	}
+	return nil
+}
+
+// advance begins the next iteration, or the next batch of them, or leaves the
+// loop. It is called again after whatever it had to wait for.
+func (m *Machine) advance(b *branch) *outcome {
+	f := b.top()
+	l := f.loop
+	b.in, b.ordinal = f.in, l.ordinal
+	defer func() { l.ordinal = b.ordinal }()
+	if out := first(f.results); out != nil {
+		return m.leaveLoop(b, out)
+	}
+	if len(f.results) > 0 && !l.exhausted() && l.interval > 0 && !l.slept {
+		m.ask(b, Request{Kind: Sleep, Duration: l.interval}, result{})
+		b.ordinal++
+		return nil
+	}
+	f.results, l.slept = nil, false
+	for !l.exhausted() {
+		if isLost(l.stream) {
+			return m.leaveLoop(b, m.raise(b, streamLost()))
+		}
+		if r, wanted := m.needs(l); wanted {
+			m.ask(b, r, result{})
+			b.ordinal++
+			return nil
+		}
+		goes, err := m.begin(b, f)
+		if err != nil {
+			return m.leaveLoop(b, m.raise(b, err))
+		}
+		if !goes {
+			break
+		}
+		if l.size == 0 {
+			f.list, f.next = f.in.Do, 0
+			return nil
+		}
+		if len(l.batch) >= m.room(l) {
+			break
+		}
+	}
+	if len(l.batch) > 0 {
+		m.openBatch(b)
+		return nil
+	}
+	return m.leaveLoop(b, nil)
+}
+
+// exhausted reports whether no iteration can follow.
+func (l *loop) exhausted() bool {
+	switch {
+	case l.closed, l.limited && float64(l.index) >= l.limit:
+		return true
+	case l.object != nil:
+		return l.index >= l.object.Len()
+	case l.list != nil:
+		return l.index >= len(l.list)
+	}
+	return false
+}
+
+// needs returns what has to be asked before the next iteration.
+func (m *Machine) needs(l *loop) (Request, bool) {
+	if m.credit == 0 {
+		return Request{Kind: Throttle, N: throttled}, true
+	}
+	if l.stream != nil && value.IsUndefined(l.next) {
+		return Request{Kind: Next, Stream: l.stream}, true
+	}
+	return Request{}, false
+}
+
+// begin sets item and $index of the next iteration, and asks until whether it may
+// start.
+func (m *Machine) begin(b *branch, f *frame) (bool, error) {
+	l := f.loop
+	iter := b.iter
+	if l.size > 0 {
+		iter = &iteration{outer: l.outer}
+	}
+	iter.item, iter.index = l.item(), float64(l.index)
+	if goes, err := m.mayStart(b, f, iter); err != nil || !goes {
+		return false, err
+	}
+	l.next = value.Undefined
+	l.index++
+	m.credit--
+	if l.size > 0 {
+		l.batch = append(l.batch, iter)
+	}
+	return true, nil
+}
+
+func (l *loop) item() any {
+	switch {
+	case l.object != nil:
+		key := l.object.Keys()[l.index]
+		return value.NewObject("key", key, "value", l.object.At(key))
+	case l.list != nil:
+		return l.list[l.index]
+	case l.stream != nil:
+		return l.next
+	}
+	return float64(l.index)
+}
+
+// mayStart evaluates until, which sees item and $index of the iteration to come. A
+// number that it yields the first time is how many there are.
+func (m *Machine) mayStart(b *branch, f *frame, iter *iteration) (bool, error) {
+	l := f.loop
+	if !l.asks {
+		return true, nil
+	}
+	around := b.iter
+	b.iter = iter
+	v, err := f.in.Until.Eval(&m.env)
+	b.iter = around
+	if err != nil {
+		return false, err
+	}
+	if n, ok := v.(float64); ok && l.index == 0 {
+		l.limit, l.limited, l.asks = n, true, false
+		return !l.exhausted(), nil
+	}
+	l.closed = value.Truth(v)
+	return !l.closed, nil
+}
+
+// leaveLoop ends the loop and returns what is left of the outcome.
+func (m *Machine) leaveLoop(b *branch, out *outcome) *outcome {
+	l := b.top().loop
+	b.iter = l.outer
+	if l.outer == nil && l.index > 0 {
+		b.x.local.leaveLoop(float64(l.index - 1))
+	}
+	if l.stream != nil && out != nil && out.err != nil {
+		m.turn.Closed = append(m.turn.Closed, l.stream)
+	}
+	b.pop()
+	if out.broke(scopeRepeat) {
+		return nil
+	}
+	return out
+}
+
+// read takes the answer of a stream.
+func (l *loop) read(v any) {
+	l.next = v
+	l.closed = value.IsUndefined(v)
+}
+
+func streamLost() error {
+	return automation.Raise(automation.FetchFailed, "the stream was lost when the run was interrupted", "reason", "reset")
+}
+
+// isLost reports whether a stream was open when the tree was saved.
+func isLost(s value.Stream) bool {
+	_, lost := s.(variable.LostStream)
+	return lost
+}

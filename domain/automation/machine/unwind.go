@@ -1,0 +1,150 @@
+package machine
+
+import (
+	"svc/domain/automation"
+	"svc/domain/automation/value"
+)
+
+// The scopes of break.
+const (
+	scopeAutomation = "automation"
+	scopeRepeat     = "repeat"
+	scopeAll        = "all"
+)
+
+// outcome is how something ended other than by coming to its end: with an error or
+// by a break.
+type outcome struct {
+	err    *automation.Error
+	origin string // ID of the execution that raised err
+
+	scope   string // of a break
+	payload any
+	paid    bool // there is a payload
+}
+
+func (o *outcome) broke(scope string) bool { return o != nil && o.err == nil && o.scope == scope }
+
+// raise returns the outcome of an instruction that failed.
+func (m *Machine) raise(b *branch, err error) *outcome { return m.raisedIn(b, automation.ErrorOf(err)) }
+
+// unwind leaves the frames of a branch until one of them takes the outcome.
+func (m *Machine) unwind(b *branch, out *outcome) {
+	for out != nil {
+		if len(b.frames) == 0 {
+			m.end(b, out)
+			return
+		}
+		switch f := b.top(); f.kind {
+		case bodyFrame:
+			out = m.finish(b, out)
+			if b.ended {
+				return
+			}
+		case loopFrame:
+			out = m.leaveLoop(b, out)
+		case tryFrame:
+			out = m.caught(b, out)
+		default:
+			b.pop()
+		}
+	}
+}
+
+// leave goes on where a list of instructions came to its end.
+func (m *Machine) leave(b *branch) *outcome {
+	switch f := b.top(); f.kind {
+	case bodyFrame:
+		return m.finish(b, nil)
+	case loopFrame:
+		return m.advance(b)
+	case tryFrame:
+		return m.tried(b)
+	case allFrame:
+		out := first(f.results)
+		b.pop()
+		return out
+	}
+	b.pop()
+	if len(b.frames) == 0 {
+		m.end(b, nil)
+	}
+	return nil
+}
+
+// try is a try under way.
+type try struct {
+	block   int      // the list that runs
+	pending *outcome // what follows the finally block
+}
+
+func (m *Machine) try(b *branch, in *automation.Instruction) {
+	b.push(frame{kind: tryFrame, in: in, block: doBlock, list: in.Do, try: &try{block: doBlock}})
+}
+
+// turnTo begins another list of a try.
+func (f *frame) turnTo(block int) {
+	f.try.block, f.block, f.next = block, block, 0
+	f.list = listOf(f.in, block)
+}
+
+// tried goes on after a list of a try.
+func (m *Machine) tried(b *branch) *outcome {
+	f := b.top()
+	if f.try.block != finallyBlock {
+		f.turnTo(finallyBlock)
+		return nil
+	}
+	out := f.try.pending
+	b.pop()
+	return out
+}
+
+// caught decides what an outcome does in a try: nil when the try goes on.
+func (m *Machine) caught(b *branch, out *outcome) *outcome {
+	f := b.top()
+	switch {
+	case f.try.block == finallyBlock || m.aborting:
+		b.pop()
+		return out // it replaces what was pending
+	case f.try.block == doBlock && out.err != nil && out.err.Catchable():
+		b.x.local.setError(out.err.Name, out.err.Message, out.err.Details)
+		f.turnTo(catchBlock)
+	case f.try.block == doBlock && out.broke(scopeAll):
+		b.x.local.setError(brokenOff(out.payload))
+		f.turnTo(catchBlock)
+	default:
+		f.try.pending = out
+		f.turnTo(finallyBlock)
+	}
+	return nil
+}
+
+// brokenOff is what $error says of a break of the whole tree.
+func brokenOff(payload any) (name, message string, details any) {
+	name, _ = value.At(payload, "error").(string)
+	if name == "" {
+		name = automation.BreakCaught
+	}
+	message, _ = value.At(payload, "message").(string)
+	return name, message, payload
+}
+
+func (m *Machine) breakOff(b *branch, in *automation.Instruction) *outcome {
+	params, _, err := m.parameters(in)
+	if err != nil {
+		return m.raise(b, err)
+	}
+	out := &outcome{scope: scopeAutomation}
+	if scope, ok := params.At("scope").(string); ok {
+		out.scope = scope
+	}
+	if out.scope == scopeRepeat {
+		if !b.inLoop() {
+			return m.raise(b, automation.Invalid("there is no repeat around this break"))
+		}
+		return out
+	}
+	out.payload, out.paid = params.Get("payload")
+	return out
+}

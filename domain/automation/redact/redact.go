@@ -1,0 +1,198 @@
+// Package redact takes secrets out of what leaves a run: events, error bodies,
+// logs and reports. Each occurrence of a secret in a string or a key, as it is,
+// percent-encoded or as base64, becomes REDACTED.
+package redact
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"svc/domain/automation/value"
+)
+
+// Redacted is what stands in place of a secret.
+const Redacted = "REDACTED"
+
+// shortest is the length, in characters, from which a secret is looked for inside
+// of strings. Shorter ones would be found everywhere: they count only where they
+// are the whole string.
+const shortest = 4
+
+// Set is the secrets of a run. It may be added to and used at the same time; the
+// zero Set is empty and ready, and so is a nil one.
+type Set struct {
+	mu   sync.Mutex // one adds at a time
+	held atomic.Pointer[held]
+}
+
+// held is the secrets that a set holds at a moment, and the index of them, which is
+// made when it is first asked for: many runs never tell anything.
+type held struct {
+	secrets []string
+	base    *index   // what was made before; nil: nothing
+	added   []string // what is not in it
+	once    sync.Once
+	made    atomic.Pointer[index]
+}
+
+// index returns the index, nil when there is nothing to look for.
+func (h *held) index() *index {
+	if h == nil {
+		return nil
+	}
+	h.once.Do(func() { h.made.Store(h.base.with(h.added)) })
+	return h.made.Load()
+}
+
+// with returns what is held together with these.
+func (h *held) with(added []string) *held {
+	more := &held{secrets: append(slices.Clip(h.all()), added...), added: added}
+	if h == nil {
+		return more
+	}
+	if more.base = h.made.Load(); more.base == nil {
+		more.base, more.added = h.base, append(slices.Clip(h.added), added...)
+	}
+	return more
+}
+
+func (h *held) all() []string {
+	if h == nil {
+		return nil
+	}
+	return h.secrets
+}
+
+// current returns the index of what a set holds now.
+func (s *Set) current() *index {
+	if s == nil {
+		return nil
+	}
+	return s.held.Load().index()
+}
+
+// New returns a set of these secrets.
+func New(secrets ...string) *Set {
+	s := &Set{}
+	s.Add(secrets...)
+	return s
+}
+
+// Add adds secrets. Spaces around them do not count, nor do empty ones.
+func (s *Set) Add(secrets ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.held.Load()
+	known := make(map[string]bool, len(old.all())+len(secrets))
+	for _, secret := range old.all() {
+		known[secret] = true
+	}
+	var added []string
+	for _, secret := range secrets {
+		if secret = strings.TrimSpace(secret); secret != "" && !known[secret] {
+			known[secret] = true
+			added = append(added, secret)
+		}
+	}
+	if len(added) > 0 {
+		s.held.Store(old.with(added))
+	}
+}
+
+// Clone returns a set that holds the same and goes its own way from then on. It
+// costs nothing, and shares the work that was done to look for what both hold.
+func (s *Set) Clone() *Set {
+	made := &Set{}
+	if s != nil {
+		made.held.Store(s.held.Load())
+	}
+	return made
+}
+
+// Secrets returns what is in the set, in the order it was added. It must not be
+// changed.
+func (s *Set) Secrets() []string {
+	if s == nil {
+		return nil
+	}
+	return s.held.Load().all()
+}
+
+// Text returns text without secrets.
+func (s *Set) Text(text string) string {
+	return s.current().text(text)
+}
+
+// Value returns v without secrets in its strings, keys and bytes. What holds none
+// is returned as it is. Of two keys that become the same, the later one counts.
+func (s *Set) Value(v any) any {
+	in := s.current()
+	if in == nil {
+		return v
+	}
+	redacted, _ := in.value(v)
+	return redacted
+}
+
+// value returns v without secrets, and whether that differs from v.
+func (in *index) value(v any) (any, bool) {
+	switch v := v.(type) {
+	case string:
+		text := in.text(v)
+		return text, text != v
+	case value.Bytes:
+		if text := in.text(string(v)); text != string(v) {
+			return value.Bytes(text), true
+		}
+	case []any:
+		return in.list(v)
+	case *value.Object:
+		return in.object(v)
+	}
+	return v, false
+}
+
+func (in *index) list(list []any) (any, bool) {
+	var made []any
+	for i, item := range list {
+		redacted, changed := in.value(item)
+		if changed && made == nil {
+			made = append([]any(nil), list...)
+		}
+		if changed {
+			made[i] = redacted
+		}
+	}
+	if made == nil {
+		return list, false
+	}
+	return made, true
+}
+
+func (in *index) object(o *value.Object) (any, bool) {
+	var made *value.Object
+	keys := o.Keys()
+	for i, key := range keys {
+		name := in.text(key)
+		redacted, changed := in.value(o.At(key))
+		if made == nil && (changed || name != key) {
+			made = &value.Object{}
+			for _, before := range keys[:i] {
+				made.Set(before, o.At(before))
+			}
+		}
+		if made != nil {
+			made.Set(name, redacted)
+		}
+	}
+	if made == nil {
+		return o, false
+	}
+	return made, true
+}
+
+// isShort reports whether a secret counts only as a whole string.
+func isShort(secret string) bool { return utf8.RuneCountInString(secret) < shortest }

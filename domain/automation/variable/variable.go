@@ -1,0 +1,153 @@
+// Package variable changes a part of a value: what set and delete do to a local
+// variable or a context.
+//
+// An operation names a path and what happens there. The value that it is applied
+// to is never changed: the new one shares with it whatever lies beside the path.
+// Operations and values have an encoding that keeps all of them, for states and
+// contexts that are stored.
+package variable
+
+import (
+	"fmt"
+
+	"svc/domain/automation"
+	"svc/domain/automation/expr"
+	"svc/domain/automation/value"
+)
+
+// Kind is what an operation does at its path.
+type Kind uint8
+
+// The kinds of operations. Their numbers are stored.
+const (
+	Replace Kind = iota // the value takes the place of what is there; undefined unsets
+	Merge               // what is there is complemented, see Apply
+	Push                // the value becomes the last item of the list there
+	Delete              // what is there goes; the value is not looked at
+)
+
+// The limits of an operation.
+const (
+	maxGap    = 1000 // how far past the end of a list an index may lie
+	MaxNested = 1000 // how deep a value may be nested below its root
+)
+
+// Op is one change of a value. An empty path stands for the whole of it.
+type Op struct {
+	Kind  Kind
+	Path  []expr.Step
+	Value any
+}
+
+// Apply returns old as the operation leaves it. Undefined stands for what is
+// absent, also as the result.
+//
+// Parents that are missing or null are made: lists where the path has literal
+// digits in brackets, else objects. Merge replaces what is absent, null or a
+// scalar, appends to a list (the items of a list, else the value itself), and
+// puts the keys of an object over those of an object; what is no object an
+// object ignores. An error is an InvalidInstructionError.
+func Apply(old any, op Op) (any, error) {
+	next, _, err := Change(old, op)
+	return next, err
+}
+
+// Change is Apply that also tells by how many bytes the value has grown as JSON:
+// Size of the new value less Size of the old, without measuring either whole.
+func Change(old any, op Op) (next any, grown int, err error) {
+	if op.Kind > Delete {
+		return old, 0, automation.Invalid("there is no operation %d on a variable", op.Kind)
+	}
+	if op.Kind == Delete || value.IsUndefined(op.Value) {
+		next, grown = unset(old, op)
+		return next, grown, nil
+	}
+	size := measure(op.Value)
+	if len(op.Path)+size.depth > MaxNested {
+		return old, 0, automation.Invalid("a variable may be nested %d levels deep at most", MaxNested)
+	}
+	next, grown, err = (&change{Op: op, size: size.bytes}).at(old, op.Path)
+	if err != nil {
+		return old, 0, err
+	}
+	return next, grown, nil
+}
+
+// change is an operation under way that puts something.
+type change struct {
+	Op
+
+	size int // of the value
+}
+
+// at applies the operation below old. It returns the new value and by how much it
+// is longer than the old; what is absent counts as null.
+func (c *change) at(old any, path []expr.Step) (any, int, error) {
+	if len(path) == 0 {
+		return c.put(old)
+	}
+	switch parent := old.(type) {
+	case []any:
+		return c.item(parent, path)
+	case *value.Object:
+		return c.member(parent, path)
+	}
+	if !value.IsNothing(old) {
+		return nil, 0, c.refuse(path, "would be in a value of type "+value.Kind(old))
+	}
+	var parent any = &value.Object{}
+	if path[0].Index {
+		parent = []any{}
+	}
+	next, grown, err := c.at(parent, path)
+	return next, grown + len("{}") - len("null"), err
+}
+
+func (c *change) member(parent *value.Object, path []expr.Step) (any, int, error) {
+	key := path[0].Key
+	old := parent.At(key)
+	child, grown, err := c.at(old, path[1:])
+	if err != nil {
+		return nil, 0, err
+	}
+	next := parent.Copy()
+	next.Set(key, child)
+	switch before, after := shown(old), shown(child); {
+	case !before && after:
+		grown += memberSize(parent, key, len("null"))
+	case before && !after:
+		grown = -memberSize(parent, key, measure(old).bytes)
+	case !before:
+		grown = 0
+	}
+	return next, grown, nil
+}
+
+func (c *change) item(parent []any, path []expr.Step) (any, int, error) {
+	index, ok := value.Index(path[0].Key)
+	if !ok {
+		return nil, 0, c.refuse(path, "is no index of a list")
+	}
+	if index-len(parent) > maxGap {
+		return nil, 0, c.refuse(path, fmt.Sprintf("is more than %d past the end of the list", maxGap))
+	}
+	next := make([]any, max(len(parent), index+1))
+	copy(next, parent)
+	var old any
+	if index < len(parent) {
+		old = parent[index]
+	}
+	child, grown, err := c.at(old, path[1:])
+	if err != nil {
+		return nil, 0, err
+	}
+	next[index] = child
+	if added := len(next) - len(parent); added > 0 {
+		grown += added*len(",null") - missingComma(len(parent))
+	}
+	return next, grown, nil
+}
+
+func (c *change) refuse(path []expr.Step, why string) error {
+	return automation.Invalid("cannot set %s: %q %s", pathText(c.Path), path[0].Key, why)
+}
