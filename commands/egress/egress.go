@@ -36,6 +36,10 @@ type Options struct {
 	HTTPSProxy  string   // HTTPS_PROXY: for https targets
 	NoProxy     []string // NO_PROXY: targets that need none
 
+	// Own are addresses of the platform itself, http or https: they are reached
+	// whatever the rules say.
+	Own []string
+
 	// Resolve finds the addresses of a host that a proxy will reach for us. Nil:
 	// the system's resolver.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
@@ -46,8 +50,10 @@ type Egress struct {
 	rules   atomic.Pointer[ruleset]
 	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	proxy   func(*url.URL) (*url.URL, error)
+	own     own
 	direct  *http.Transport // connects to targets
 	proxied *http.Transport // connects to the proxies of the settings only
+	trusting
 }
 
 // The bounds of a request that its caller does not set.
@@ -62,11 +68,12 @@ const (
 func New(o Options) (*Egress, error) {
 	rules, errRules := newRuleset(o.Rules)
 	roots, errRoots := readRoots(o.ExtraCAFile)
-	errs := errors.Join(errRules, errRoots, checkProxy("HTTP_PROXY", o.HTTPProxy), checkProxy("HTTPS_PROXY", o.HTTPSProxy))
+	own, errOwn := newOwn(o.Own)
+	errs := errors.Join(errRules, errRoots, errOwn, checkProxy("HTTP_PROXY", o.HTTPProxy), checkProxy("HTTPS_PROXY", o.HTTPSProxy))
 	if errs != nil {
 		return nil, fmt.Errorf("egress: %w", errs)
 	}
-	e := &Egress{resolve: o.Resolve}
+	e := &Egress{resolve: o.Resolve, own: own}
 	if e.resolve == nil {
 		e.resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
@@ -78,6 +85,7 @@ func New(o Options) (*Egress, error) {
 	e.direct = newTransport(roots, e.dial)
 	e.proxied = newTransport(roots, (&net.Dialer{Timeout: connectLimit}).DialContext)
 	e.proxied.Proxy = func(r *http.Request) (*url.URL, error) { return e.proxy(r.URL) }
+	e.trusting = newTrusting(e.direct, e.proxied)
 	return e, nil
 }
 
@@ -141,20 +149,24 @@ func (e *Egress) SetRules(r Rules) error {
 
 // Close closes the connections that nobody uses.
 func (e *Egress) Close() {
-	e.direct.CloseIdleConnections()
-	e.proxied.CloseIdleConnections()
+	for _, t := range []*http.Transport{e.direct, e.proxied, e.anyDirect, e.anyProxied} {
+		t.CloseIdleConnections()
+	}
 }
 
 // Client returns a client whose requests end after timeout, body included; zero
 // leaves that to their context. It follows five redirects, each checked like
 // the first request, and never from https to http.
 func (e *Egress) Client(timeout time.Duration) *http.Client {
-	return &http.Client{Transport: transport{e}, Timeout: timeout, CheckRedirect: checkRedirect}
+	return &http.Client{Transport: transport{e, e.direct, e.proxied}, Timeout: timeout, CheckRedirect: checkRedirect}
 }
+
+// ErrRedirects is why a request that was redirected too often failed.
+var ErrRedirects = fmt.Errorf("egress: stopped after %d redirects", maxRedirects)
 
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
-		return fmt.Errorf("egress: stopped after %d redirects", maxRedirects)
+		return ErrRedirects
 	}
 	if via[len(via)-1].URL.Scheme == "https" && r.URL.Scheme != "https" {
 		return &Refused{Host: r.URL.Host, Why: "a redirect must not leave https"}
@@ -163,7 +175,10 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 }
 
 // transport checks a hop before it is sent.
-type transport struct{ *Egress }
+type transport struct {
+	*Egress
+	direct, proxied *http.Transport
+}
 
 // RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -187,13 +202,17 @@ func (t transport) route(r *http.Request) (http.RoundTripper, error) {
 	if port == "" {
 		port = usualPort[r.URL.Scheme]
 	}
+	own := t.own.is(host, port)
 	named, err := t.rules.Load().name(host, port)
-	if err != nil {
+	if err != nil && !own {
 		return nil, err
 	}
 	proxy, err := t.proxy(r.URL)
 	if err != nil || proxy == nil {
 		return t.direct, err
+	}
+	if own {
+		return t.proxied, nil
 	}
 	return t.proxied, t.checkTarget(r.Context(), host, named)
 }
@@ -221,6 +240,9 @@ func (e *Egress) dial(ctx context.Context, network, address string) (net.Conn, e
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
+	}
+	if e.own.is(host, port) {
+		return (&net.Dialer{Timeout: connectLimit}).DialContext(ctx, network, address)
 	}
 	rules := e.rules.Load()
 	named, err := rules.name(host, port)

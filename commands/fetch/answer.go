@@ -1,0 +1,181 @@
+package fetch
+
+import (
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"svc/domain/automation/sse"
+	"svc/domain/automation/value"
+)
+
+// answer is a response that counts. Whoever has it closes it.
+type answer struct {
+	*http.Response
+	content io.Reader // its body without the encoding of the way
+	opaque  bool      // the body has an encoding that we do not know
+	watch   *watch
+}
+
+func newAnswer(response *http.Response, w *watch) *answer {
+	a := &answer{Response: response, content: response.Body, watch: w}
+	switch encoding := strings.ToLower(strings.TrimSpace(response.Header.Get("Content-Encoding"))); encoding {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		// It came although it was not asked for by the transport, which would have
+		// decoded it.
+		a.content = &gunzip{from: response.Body}
+		response.Header.Del("Content-Encoding")
+		response.Header.Del("Content-Length")
+		response.ContentLength = -1
+	default:
+		a.opaque = true
+	}
+	return a
+}
+
+// live reports whether the answer is a stream of events.
+func (a *answer) live() bool { return mediaOf(a.Header.Get(contentType)) == sse.MediaType && !a.opaque }
+
+func (a *answer) close() {
+	a.Body.Close()
+	a.watch.end()
+}
+
+// read returns the whole body, when it has at most limit bytes.
+func (a *answer) read(limit int64) ([]byte, error) {
+	if a.ContentLength > limit && a.Request.Method != http.MethodHead {
+		return nil, errTooLarge
+	}
+	raw, err := io.ReadAll(io.LimitReader(a.content, limit+1))
+	if err == nil && int64(len(raw)) > limit {
+		return nil, errTooLarge
+	}
+	return raw, err
+}
+
+// gunzip decodes when it is read for the first time: until then nothing waits
+// for the other side.
+type gunzip struct {
+	from io.Reader
+	to   *gzip.Reader
+}
+
+// Read implements io.Reader.
+func (g *gunzip) Read(p []byte) (int, error) {
+	if g.to == nil {
+		var err error
+		if g.to, err = gzip.NewReader(g.from); err != nil {
+			return 0, err // io.EOF for a body that is empty
+		}
+	}
+	return g.to.Read(p)
+}
+
+// readWhole makes a value of an answer that ends.
+func (x *exchange) readWhole(a *answer) (any, *Failed, error) {
+	defer a.close()
+	raw, err := a.read(x.MaxResponse)
+	if err != nil {
+		err = x.fault(a.watch, err)
+		return value.Undefined, x.failed(a, nil, err), err
+	}
+	return x.output(a, raw), x.failed(a, raw, nil), nil
+}
+
+// output returns a body in the form that was asked for.
+func (x *exchange) output(a *answer, raw []byte) any {
+	header := a.Header.Get(contentType)
+	switch x.terms.mode {
+	case modeDetailed:
+		return a.detailed(a.value(raw), false)
+	case modeBase64:
+		return base64.StdEncoding.EncodeToString(raw)
+	case modeDataURL:
+		if header == "" {
+			header = typeOther
+		}
+		return "data:" + header + ";base64," + base64.StdEncoding.EncodeToString(raw)
+	}
+	return a.value(raw)
+}
+
+// detailed returns the answer as detailed_response shows it.
+func (a *answer) detailed(body any, stream bool) *value.Object {
+	return value.NewObject("status", float64(a.StatusCode), "headers", headersOf(a.Header), "body", body, "stream", stream)
+}
+
+// headersOf returns headers by their names in lower case, in order. One that
+// stands several times is a list.
+func headersOf(header http.Header) *value.Object {
+	o := &value.Object{}
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		texts := header[name]
+		if len(texts) == 1 {
+			o.Set(strings.ToLower(name), strings.ToValidUTF8(texts[0], "\uFFFD"))
+			continue
+		}
+		o.Set(strings.ToLower(name), value.From(texts))
+	}
+	return o
+}
+
+// value returns a body by its type.
+func (a *answer) value(raw []byte) any {
+	header := a.Header.Get(contentType)
+	media := mediaOf(header)
+	switch {
+	case len(raw) == 0:
+		return ""
+	case a.opaque:
+		return value.Bytes(raw)
+	case isJSON(media):
+		if v, err := value.ParseJSON(strings.TrimPrefix(string(raw), "\uFEFF")); err == nil {
+			return value.Settled(v)
+		}
+		return text(raw, header)
+	case isText(media), media == "" && utf8.Valid(raw):
+		return text(raw, header)
+	}
+	return value.Bytes(raw)
+}
+
+func isJSON(media string) bool {
+	_, sub, _ := strings.Cut(media, "/")
+	return sub == "json" || strings.HasSuffix(sub, "+json")
+}
+
+func isText(media string) bool {
+	kind, sub, _ := strings.Cut(media, "/")
+	switch strings.TrimPrefix(sub, "x-") {
+	case "xml", "javascript", "ecmascript", "ndjson", "www-form-urlencoded":
+		return true
+	}
+	return kind == "text" || strings.HasSuffix(sub, "+xml")
+}
+
+// text returns a body as text. What is not UTF-8 is read as Latin 1 when the
+// answer says so.
+func text(raw []byte, header string) string {
+	if utf8.Valid(raw) {
+		return string(raw)
+	}
+	switch charsetOf(header) {
+	case "iso-8859-1", "latin1":
+		runes := make([]rune, len(raw))
+		for i, b := range raw {
+			runes[i] = rune(b)
+		}
+		return string(runes)
+	}
+	return strings.ToValidUTF8(string(raw), "\uFFFD")
+}
+
+// ended reports whether a body was read to its end.
+func ended(err error) bool { return errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) }
