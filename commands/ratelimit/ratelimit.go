@@ -1,0 +1,147 @@
+// Package ratelimit is the rateLimit instruction: so much may be used in each
+// window of time, by all nodes together.
+//
+// Windows are fixed and begin at multiples of their length from the epoch on. A
+// use is counted before it is admitted, and counted back when it was too much. So
+// the counter is never below what was admitted, and what was admitted never above
+// the limit, whatever happens between the two: a node that dies there leaves a
+// counter that admits less until its window is over.
+package ratelimit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+	"time"
+
+	"svc/domain/automation"
+	"svc/domain/automation/value"
+)
+
+// Counter counts for all nodes together.
+type Counter interface {
+	// Add adds n to the counter at key in the current window of that length, and
+	// returns its total. Windows begin at multiples of their length from the epoch
+	// on, by the same clock as Limiter.Now.
+	Add(ctx context.Context, key string, window time.Duration, n int64) (total int64, err error)
+}
+
+const (
+	counterWait = 2 * time.Second // bound on one question to the counter
+	attempts    = 3               // at a window that ended meanwhile, or a use that another's retreat made possible
+)
+
+// Limiter admits uses.
+type Limiter struct {
+	Counter Counter          // required
+	Now     func() time.Time // required
+	Log     *slog.Logger     // required
+}
+
+// Scope is whose limits they are.
+type Scope struct{ WorkspaceID, Instance string }
+
+// Take uses a limit and returns the result of the instruction. A use that is too
+// much consumes nothing; with Break it is a RateLimitExceededError. When the
+// counter does not answer, the use is admitted: what it protects must not depend
+// on it.
+func (l *Limiter) Take(ctx context.Context, scope Scope, use Use) (*value.Object, error) {
+	used, ok, err := l.count(ctx, scope.key(use), use)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		l.Log.WarnContext(ctx, "rate limit not counted", "workspace", scope.WorkspaceID, "limit", use.Name, "err", err)
+		used, ok = use.Consume, true
+	}
+	result := use.result(used, ok, l.Now())
+	if !ok && use.Break {
+		return result, &automation.Error{
+			Name: automation.RateLimitExceeded, Message: fmt.Sprintf("rate limit %s exceeded", use.Name), Details: result,
+		}
+	}
+	return result, nil
+}
+
+// count counts a use, and returns how much is used and whether it was admitted.
+func (l *Limiter) count(ctx context.Context, name string, use Use) (used int64, ok bool, err error) {
+	for range attempts {
+		slot := use.slot(l.Now())
+		c := counting{l, name + "-" + strconv.FormatInt(slot, 36), use}
+		used, ok, err = c.try(ctx)
+		if err != nil {
+			return used, ok, err
+		}
+		// A window that ended meanwhile says nothing: the answer may be that of a
+		// counter that nobody else asks.
+		over := use.slot(l.Now()) != slot
+		if !over && (ok || use.exceeded(used+use.Consume)) {
+			return used, ok, nil
+		}
+		if over {
+			ok = false
+		}
+	}
+	return used, ok, nil
+}
+
+// counting is one use in one window.
+type counting struct {
+	*Limiter
+	key string // names the window, so that what is counted back late is not missing in the next one
+	use Use
+}
+
+// try counts the use and admits it, or counts it back.
+func (c counting) try(ctx context.Context) (used int64, ok bool, err error) {
+	n := c.use.Consume
+	if n != 1 {
+		// To look first keeps what cannot be admitted from getting into the way of
+		// others. A use of one cannot: if it is too much, so is any other.
+		if used, err = c.add(ctx, 0); err != nil || n == 0 || c.use.exceeded(used+n) {
+			return used, err == nil && !c.use.exceeded(used+n), err
+		}
+	}
+	if used, err = c.add(ctx, n); err != nil || !c.use.exceeded(used) {
+		return used, err == nil, err
+	}
+	// Whoever asked may be gone: what was too much must still go.
+	back, err := c.add(context.WithoutCancel(ctx), -n)
+	if err != nil {
+		c.Log.WarnContext(ctx, "rate limit not counted back", "limit", c.use.Name, "err", err)
+		back = used - n
+	}
+	return back, false, nil
+}
+
+func (c counting) add(ctx context.Context, n int64) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, counterWait)
+	defer cancel()
+	return c.Counter.Add(ctx, c.key, c.use.Window, n)
+}
+
+// key names the counter of a use: anything may be in names and consumers, so it is
+// a digest.
+func (s Scope) key(use Use) string {
+	sum := sha256.Sum256([]byte(value.JSON([]any{s.WorkspaceID, s.Instance, use.Name, use.Consumer}, "")))
+	return "use-" + hex.EncodeToString(sum[:16])
+}
+
+func (u Use) slot(now time.Time) int64 { return now.UnixNano() / int64(u.Window) }
+
+// result is what the instruction returns.
+func (u Use) result(used int64, ok bool, now time.Time) *value.Object {
+	retryAfter := 0.0
+	if !ok {
+		end := (u.slot(now) + 1) * int64(u.Window)
+		retryAfter = max(math.Ceil(time.Duration(end-now.UnixNano()).Seconds()), 1)
+	}
+	return value.NewObject(
+		"ok", ok, "retryAfter", retryAfter, "remaining", max(math.Floor(u.Limit)-float64(used), 0),
+		"limit", u.Limit, "window", u.Window.Seconds(), "consumer", u.Consumer,
+	)
+}

@@ -1,0 +1,227 @@
+package ratelimit_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/commands/ratelimit"
+	"svc/domain/automation"
+	"svc/domain/automation/value"
+	"svc/eventstore/jetstream"
+	"svc/projections/livetest"
+)
+
+// clock is a clock that the test moves.
+type clock struct{ nanoseconds atomic.Int64 }
+
+func newClock() *clock {
+	c := &clock{}
+	c.set(time.Date(2025, 3, 1, 12, 0, 10, 0, time.UTC))
+	return c
+}
+
+func (c *clock) set(t time.Time)         { c.nanoseconds.Store(t.UnixNano()) }
+func (c *clock) now() time.Time          { return time.Unix(0, c.nanoseconds.Load()).UTC() }
+func (c *clock) advance(d time.Duration) { c.nanoseconds.Add(int64(d)) }
+
+// open returns a limiter on a real counter.
+func open(t *testing.T, c *clock) *ratelimit.Limiter {
+	t.Helper()
+	store := livetest.Store(t, jetstream.Options{Now: c.now})
+	return &ratelimit.Limiter{Counter: store, Now: c.now, Log: slog.New(slog.DiscardHandler)}
+}
+
+func use(name string, limit float64, consume int64) ratelimit.Use {
+	return ratelimit.Use{Name: name, Limit: limit, Window: time.Minute, Consume: consume, Consumer: value.Undefined}
+}
+
+var here = ratelimit.Scope{WorkspaceID: "w1"}
+
+func TestUsesAreCountedInAWindow(t *testing.T) {
+	c := newClock()
+	l := open(t, c)
+	steps := []struct {
+		use  ratelimit.Use
+		want string
+	}{
+		{use("l", 2, 1), `{"ok":true,"retryAfter":0,"remaining":1,"limit":2,"window":60}`},
+		{use("l", 2, 1), `{"ok":true,"retryAfter":0,"remaining":0,"limit":2,"window":60}`},
+		{use("l", 2, 1), `{"ok":false,"retryAfter":50,"remaining":0,"limit":2,"window":60}`},
+		{use("l", 2, 0), `{"ok":true,"retryAfter":0,"remaining":0,"limit":2,"window":60}`},
+		{use("m", 5, 3), `{"ok":true,"retryAfter":0,"remaining":2,"limit":5,"window":60}`},
+		{use("m", 5, 3), `{"ok":false,"retryAfter":50,"remaining":2,"limit":5,"window":60}`},
+		{use("m", 5, 2), `{"ok":true,"retryAfter":0,"remaining":0,"limit":5,"window":60}`},
+		{use("m", 4, 0), `{"ok":false,"retryAfter":50,"remaining":0,"limit":4,"window":60}`},
+		{use("none", 0, 1), `{"ok":false,"retryAfter":50,"remaining":0,"limit":0,"window":60}`},
+		{use("half", 1.5, 1), `{"ok":true,"retryAfter":0,"remaining":0,"limit":1.5,"window":60}`},
+		{use("half", 1.5, 1), `{"ok":false,"retryAfter":50,"remaining":0,"limit":1.5,"window":60}`},
+		{use("fresh", 3, 0), `{"ok":true,"retryAfter":0,"remaining":3,"limit":3,"window":60}`},
+		{use("much", 3, 1<<53), `{"ok":false,"retryAfter":50,"remaining":3,"limit":3,"window":60}`},
+	}
+	for _, step := range steps {
+		got, err := l.Take(t.Context(), here, step.use)
+		require.NoError(t, err)
+		require.Equal(t, step.want, value.JSON(got, ""), step.use.Name)
+	}
+	c.advance(time.Minute)
+	got, err := l.Take(t.Context(), here, use("l", 2, 1))
+	require.NoError(t, err)
+	require.Equal(t, true, got.At("ok"), "the next window is empty")
+}
+
+func TestCountersAreApart(t *testing.T) {
+	l := open(t, newClock())
+	one := use("l", 1, 1)
+	alice, empty := one, one
+	alice.Consumer, empty.Consumer = "alice", ""
+	for _, tt := range []struct {
+		scope ratelimit.Scope
+		use   ratelimit.Use
+	}{
+		{here, one}, {ratelimit.Scope{WorkspaceID: "w2"}, one}, {ratelimit.Scope{WorkspaceID: "w1", Instance: "a"}, one},
+		{here, use("l2", 1, 1)}, {here, alice}, {here, empty},
+	} {
+		got, err := l.Take(t.Context(), tt.scope, tt.use)
+		require.NoError(t, err)
+		require.Equal(t, true, got.At("ok"))
+		require.Equal(t, tt.use.Consumer, got.At("consumer"))
+	}
+}
+
+func TestBreakIsAnError(t *testing.T) {
+	l := open(t, newClock())
+	u := use("l", 0, 1)
+	u.Break = true
+	_, err := l.Take(t.Context(), here, u)
+	raised := automation.ErrorOf(err)
+	require.Equal(t, automation.RateLimitExceeded, raised.Name)
+	require.JSONEq(t, `{"ok":false,"retryAfter":50,"remaining":0,"limit":0,"window":60}`, value.JSON(raised.Details, ""))
+}
+
+// Whatever races, no more than the limit is admitted; and all of it when nobody
+// asks for more than one.
+func TestRacersNeverGetMoreThanTheLimit(t *testing.T) {
+	l := open(t, newClock())
+	for name, sizes := range map[string][]int64{"ones": {1}, "all sizes": {1, 7, 3, 40, 2}} {
+		t.Run(name, func(t *testing.T) {
+			var admitted atomic.Int64
+			var all sync.WaitGroup
+			for i := range 200 {
+				all.Go(func() {
+					u := use(name, 60, sizes[i%len(sizes)])
+					got, err := l.Take(t.Context(), here, u)
+					if err != nil {
+						t.Error(err)
+					} else if got.At("ok") == true {
+						admitted.Add(u.Consume)
+					}
+				})
+			}
+			all.Wait()
+			require.LessOrEqual(t, admitted.Load(), int64(60))
+			if len(sizes) == 1 {
+				require.EqualValues(t, 60, admitted.Load())
+			}
+			got, err := l.Take(t.Context(), here, use(name, 60, 0))
+			require.NoError(t, err)
+			require.InDelta(t, 60-admitted.Load(), got.At("remaining"), 0, "what was refused is not counted")
+		})
+	}
+}
+
+// between is a counter to which something happens between a question and its
+// answer, or which does not answer.
+type between struct {
+	ratelimit.Counter
+	do func(n int64) error
+}
+
+func (b between) Add(ctx context.Context, key string, window time.Duration, n int64) (int64, error) {
+	if err := b.do(n); err != nil {
+		return 0, err
+	}
+	return b.Counter.Add(ctx, key, window, n)
+}
+
+func TestWhatIsCountedBackLateIsNotMissingInTheNextWindow(t *testing.T) {
+	c := newClock()
+	l := open(t, c)
+	late := *l
+	late.Counter = between{l.Counter, func(n int64) error {
+		if n < 0 {
+			c.advance(time.Minute)
+		}
+		return nil
+	}}
+	_, err := late.Take(t.Context(), here, use("l", 1, 1))
+	require.NoError(t, err)
+	// This is too much, is counted back in the next window, and admitted there.
+	got, err := late.Take(t.Context(), here, use("l", 1, 1))
+	require.NoError(t, err)
+	require.Equal(t, true, got.At("ok"))
+	got, err = l.Take(t.Context(), here, use("l", 1, 1))
+	require.NoError(t, err)
+	require.Equal(t, false, got.At("ok"))
+}
+
+func TestAUseThatCrossesIntoTheNextWindowCountsThere(t *testing.T) {
+	c := newClock()
+	l := open(t, c)
+	// A use that began a millisecond before the window ended, and was counted after.
+	crossing := *l
+	c.set(c.now().Truncate(time.Minute).Add(time.Minute - time.Millisecond))
+	_, err := l.Take(t.Context(), here, use("l", 1, 1))
+	require.NoError(t, err)
+	var once sync.Once
+	crossing.Counter = between{l.Counter, func(int64) error {
+		once.Do(func() { c.advance(time.Millisecond) })
+		return nil
+	}}
+	got, err := crossing.Take(t.Context(), here, use("l", 1, 1))
+	require.NoError(t, err)
+	require.Equal(t, true, got.At("ok"), "the window that began is empty")
+	got, err = l.Take(t.Context(), here, use("l", 1, 1))
+	require.NoError(t, err)
+	require.Equal(t, false, got.At("ok"), "it counts there")
+}
+
+func TestACounterThatDoesNotAnswerAdmits(t *testing.T) {
+	l := open(t, newClock())
+	down := *l
+	down.Counter = between{l.Counter, func(int64) error { return errors.New("unreachable") }}
+	for range 3 {
+		got, err := down.Take(t.Context(), here, use("l", 1, 1))
+		require.NoError(t, err)
+		require.JSONEq(t, `{"ok":true,"retryAfter":0,"remaining":0,"limit":1,"window":60}`, value.JSON(got, ""))
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("cancelled")
+	cancel(gone)
+	_, err := down.Take(ctx, here, use("l", 1, 1))
+	require.ErrorIs(t, err, gone)
+}
+
+func TestWhatIsNotCountedBackAdmitsLess(t *testing.T) {
+	l := open(t, newClock())
+	crashing := *l
+	crashing.Counter = between{l.Counter, func(n int64) error {
+		if n < 0 {
+			return errors.New("gone")
+		}
+		return nil
+	}}
+	for range 4 {
+		_, err := crashing.Take(t.Context(), here, use("l", 2, 1))
+		require.NoError(t, err)
+	}
+	got, err := l.Take(t.Context(), here, use("l", 3, 1))
+	require.NoError(t, err)
+	require.Equal(t, false, got.At("ok"))
+}

@@ -1,0 +1,54 @@
+package sandbox
+
+import (
+	"strings"
+
+	"github.com/grafana/sobek"
+)
+
+// maxLogs is how much of the console is kept, in bytes.
+const maxLogs = 10_000
+
+// console takes lines until there are enough of them.
+type console struct {
+	left int
+	tell func(line string)
+}
+
+// line tells as much of a line as there is room for.
+func (c *console) line(s string) {
+	if c.left <= 0 {
+		return
+	}
+	if len(s) > c.left {
+		s = strings.ToValidUTF8(s[:c.left], "") // no half characters
+		c.left = 0
+	}
+	c.left -= len(s) + 1 // a line break between lines
+	c.tell(s)
+}
+
+// install gives the code a console. Every level is a line like any other.
+func (c *console) install(vm *sobek.Runtime, text func(sobek.Value) string) error {
+	write := func(call sobek.FunctionCall) sobek.Value {
+		line := ""
+		for i, arg := range call.Arguments {
+			if i > 0 {
+				line += " "
+			}
+			if len(line) > c.left {
+				break
+			}
+			line += text(arg)
+		}
+		c.line(line)
+		return sobek.Undefined()
+	}
+	object := vm.NewObject()
+	for _, level := range []string{"log", "info", "warn", "error", "debug", "trace"} {
+		if err := object.Set(level, write); err != nil {
+			return err
+		}
+	}
+	return vm.Set("console", object)
+}

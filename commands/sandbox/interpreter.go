@@ -1,0 +1,208 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/grafana/sobek"
+	"github.com/grafana/sobek/parser"
+
+	"svc/domain/automation/value"
+)
+
+const (
+	maxCalls   = 10_000 // how deep functions may call each other
+	maxMessage = 2_000  // bytes of a message
+)
+
+// interpreter runs one order.
+type interpreter struct {
+	vm        *sobek.Runtime
+	order     order
+	parse     sobek.Callable
+	stringify sobek.Callable
+}
+
+// newInterpreter returns one whose lines of the console go to tell.
+func newInterpreter(o order, tell func(line string)) (*interpreter, error) {
+	vm := sobek.New()
+	vm.SetParserOptions(parser.WithDisableSourceMaps)
+	vm.SetMaxCallStackSize(maxCalls)
+	clock := time.UnixMilli(o.Clock).UTC()
+	vm.SetTimeSource(func() time.Time { return clock })
+	vm.SetRandSource(rand.New(rand.NewPCG(uint64(o.Seed), 0)).Float64)
+	in := &interpreter{vm: vm, order: o}
+	// Taken before the code can put others in their place.
+	json := vm.Get("JSON").ToObject(vm)
+	in.parse, _ = sobek.AssertFunction(json.Get("parse"))
+	in.stringify, _ = sobek.AssertFunction(json.Get("stringify"))
+	lines := &console{left: maxLogs, tell: tell}
+	return in, lines.install(vm, in.text)
+}
+
+// run returns what the code returns, as JSON; nil for undefined.
+func (in *interpreter) run() (result []byte, failed *failure) {
+	defer func() {
+		broken := recover()
+		if err, ok := broken.(error); ok {
+			failed = in.failure(err) // an interruption where nobody waited for one
+		} else if broken != nil {
+			failed = &failure{Reason: reasonException, Message: clipped(fmt.Sprintf("the interpreter gave up: %v", broken))}
+		}
+	}()
+	args, names, err := in.arguments()
+	if err != nil {
+		return nil, in.failure(err)
+	}
+	program, failed := compile(in.order.Code, names)
+	if failed != nil {
+		return nil, failed
+	}
+	made, err := in.vm.RunProgram(program)
+	if err != nil {
+		return nil, in.failure(err)
+	}
+	call, _ := sobek.AssertFunction(made)
+	returned, err := call(sobek.Undefined(), args...)
+	if err != nil {
+		return nil, in.failure(err)
+	}
+	settled, failed := in.settled(returned)
+	if failed != nil {
+		return nil, failed
+	}
+	return in.json(settled)
+}
+
+// arguments returns args, and the variables that go with it by their names.
+func (in *interpreter) arguments() ([]sobek.Value, []string, error) {
+	args, err := in.parse(sobek.Undefined(), in.vm.ToValue(string(in.order.Arguments)))
+	if err != nil {
+		return nil, nil, err
+	}
+	object, all := args.ToObject(in.vm), []sobek.Value{args}
+	names := variables(object.Keys())
+	for _, name := range names {
+		all = append(all, object.Get(name))
+	}
+	return all, names, nil
+}
+
+// settled returns the value of a promise, or v itself when it is none. Jobs of
+// promises have all run when a call returns, and nothing else will ever settle
+// one.
+func (in *interpreter) settled(v sobek.Value) (sobek.Value, *failure) {
+	if v.ExportType() != reflect.TypeFor[*sobek.Promise]() {
+		return v, nil
+	}
+	promise, ok := v.Export().(*sobek.Promise)
+	if !ok {
+		return v, nil
+	}
+	switch promise.State() {
+	case sobek.PromiseStateFulfilled:
+		return promise.Result(), nil
+	case sobek.PromiseStateRejected:
+		return nil, in.thrown(promise.Result(), "")
+	}
+	return nil, &failure{Reason: reasonException, Message: "the promise that was returned never settles: there are no timers"}
+}
+
+func (in *interpreter) json(v sobek.Value) ([]byte, *failure) {
+	text, err := in.stringify(sobek.Undefined(), v)
+	if err != nil {
+		return nil, in.failure(err)
+	}
+	if sobek.IsUndefined(text) {
+		return nil, nil
+	}
+	result := text.String()
+	if len(result) > in.order.MaxOutput {
+		return nil, tooMuch(in.order.MaxOutput)
+	}
+	if _, err := value.ParseJSON(result); err != nil {
+		return nil, &failure{Reason: reasonOutput, Message: "the result cannot be kept: " + err.Error()}
+	}
+	return []byte(result), nil
+}
+
+func tooMuch(most int) *failure {
+	return &failure{Reason: reasonOutput, Message: fmt.Sprintf("the result is larger than %d bytes", most)}
+}
+
+// failure says what ended the code.
+func (in *interpreter) failure(err error) *failure {
+	if cut, ok := errors.AsType[*sobek.InterruptedError](err); ok {
+		if f, ok := cut.Value().(*failure); ok {
+			return f
+		}
+	}
+	if _, ok := errors.AsType[*sobek.StackOverflowError](err); ok {
+		return &failure{Reason: reasonException, Message: fmt.Sprintf("RangeError: functions call each other more than %d deep", maxCalls)}
+	}
+	exception, ok := errors.AsType[*sobek.Exception](err)
+	if !ok {
+		return &failure{Reason: reasonException, Message: clipped(err.Error())}
+	}
+	stack := ""
+	for _, frame := range exception.Stack() {
+		if frame.SrcName() == sourceName {
+			at := frame.Position()
+			stack = fmt.Sprintf("%s:%d:%d", sourceName, at.Line, at.Column)
+			break
+		}
+	}
+	return in.thrown(exception.Value(), stack)
+}
+
+var position = regexp.MustCompile(`\b` + sourceName + `:(\d+):(\d+)`)
+
+// thrown describes what was thrown. Without a stack it looks for that of an
+// error.
+func (in *interpreter) thrown(v sobek.Value, stack string) *failure {
+	f := &failure{Reason: reasonException, Message: "exception"}
+	if broken := in.vm.Try(func() {
+		f.Message = clipped(in.text(v))
+		if object, ok := v.(*sobek.Object); ok && stack == "" {
+			if text := object.Get("stack"); text != nil {
+				stack = text.String()
+			}
+		}
+	}); broken != nil {
+		f.Message = "what was thrown has no text"
+	}
+	if at := position.FindStringSubmatch(stack); at != nil {
+		line, _ := strconv.Atoi(at[1])
+		column, _ := strconv.Atoi(at[2])
+		f.locate(line, column)
+	}
+	return f
+}
+
+// text is a value as the console writes it: objects as JSON, errors as their
+// message.
+func (in *interpreter) text(v sobek.Value) string {
+	object, ok := v.(*sobek.Object)
+	if !ok || object.ClassName() == "Error" {
+		return v.String()
+	}
+	if _, callable := sobek.AssertFunction(v); !callable {
+		if text, err := in.stringify(sobek.Undefined(), v); err == nil && !sobek.IsUndefined(text) {
+			return text.String()
+		}
+	}
+	return v.String()
+}
+
+func clipped(s string) string {
+	if len(s) <= maxMessage {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxMessage], "") + "…"
+}

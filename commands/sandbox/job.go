@@ -1,0 +1,135 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"time"
+
+	"svc/domain/automation"
+	"svc/domain/automation/value"
+)
+
+// Job is one call of custom code.
+type Job struct {
+	Code      string        // the body of a function
+	Arguments *value.Object // its variables, and args
+	Timeout   time.Duration // zero, or more than the sandbox allows: as long as that allows
+	Clock     time.Time     // what the code sees as now, for as long as it runs
+	Seed      int64         // of Math.random
+}
+
+// Result is what a call came to.
+type Result struct {
+	Value any      // Undefined when the code returned nothing
+	Logs  []string // lines of the console, the first 10 kB
+}
+
+// Function is what stands under a name in config.functions.
+type Function struct {
+	Code       string
+	Parameters *value.Object // typed fields, by which the arguments are validated; nil: any arguments
+	Timeout    time.Duration // zero: as long as the sandbox allows
+}
+
+// Job returns a call of the function.
+func (f Function) Job(arguments *value.Object) Job {
+	return Job{Code: f.Code, Arguments: arguments, Timeout: f.Timeout}
+}
+
+// ReadJob reads the parameters of code.run. most is the longest timeout there
+// may be.
+func ReadJob(params *value.Object, most time.Duration) (Job, error) {
+	code, ok := params.At("code").(string)
+	if !ok {
+		return Job{}, automation.Invalid("code is the body of a function, not %s", value.Kind(params.At("code")))
+	}
+	arguments, err := Arguments(params)
+	if err != nil {
+		return Job{}, err
+	}
+	timeout, err := timeoutOf(params.At("timeout"), most)
+	return Job{Code: code, Arguments: arguments, Timeout: timeout}, err
+}
+
+// Arguments reads the arguments of code.run and code.call.
+func Arguments(params *value.Object) (*value.Object, error) {
+	given := params.At("arguments")
+	if value.IsNothing(given) {
+		return &value.Object{}, nil
+	}
+	o, ok := given.(*value.Object)
+	if !ok {
+		return nil, automation.Invalid("arguments are an object, not %s", value.Kind(given))
+	}
+	return o, nil
+}
+
+// FunctionAt reads the function of that name in config.functions.
+func FunctionAt(functions any, name string, most time.Duration) (Function, error) {
+	o, ok := value.At(functions, name).(*value.Object)
+	if !ok {
+		return Function{}, automation.Invalid("config.functions has no function %q", name)
+	}
+	f := Function{}
+	if f.Code, ok = o.At("code").(string); !ok {
+		return Function{}, automation.Invalid("config.functions.%s.code is the body of a function, not %s", name, value.Kind(o.At("code")))
+	}
+	if given := o.At("parameters"); !value.IsNothing(given) {
+		if f.Parameters, ok = given.(*value.Object); !ok {
+			return Function{}, automation.Invalid("config.functions.%s.parameters are typed fields, not %s", name, value.Kind(given))
+		}
+		if faults := automation.TypedFields(f.Parameters, "config.functions."+name+".parameters", 1); len(faults) > 0 {
+			return Function{}, automation.Invalid("%s: %s", faults[0].Field, faults[0].Message)
+		}
+	}
+	timeout, err := timeoutOf(o.At("timeout"), most)
+	f.Timeout = timeout
+	return f, err
+}
+
+func timeoutOf(given any, most time.Duration) (time.Duration, error) {
+	if value.IsNothing(given) {
+		return 0, nil
+	}
+	n, ok := given.(float64)
+	if !ok || !(n > 0) || n > float64(most.Milliseconds()) {
+		return 0, automation.Invalid("timeout is a number of milliseconds above 0 and up to %d", most.Milliseconds())
+	}
+	return time.Duration(n * float64(time.Millisecond)), nil
+}
+
+// order is a job as the child gets it, with the limits it sets itself.
+type order struct {
+	Code      string          `json:"code"`
+	Arguments json.RawMessage `json:"arguments"`
+	Timeout   time.Duration   `json:"timeout"`
+	Clock     int64           `json:"clock"` // milliseconds of the epoch
+	Seed      int64           `json:"seed"`
+	MemoryMB  int             `json:"memoryMB"`
+	MaxOutput int             `json:"maxOutput"`
+}
+
+// Reasons of a CustomCodeError.
+const (
+	reasonException = "exception"
+	reasonTimeout   = "timeout"
+	reasonMemory    = "memory"
+	reasonOutput    = "output"
+	reasonSyntax    = "syntax"
+)
+
+// failure is what went wrong, as the child tells it.
+type failure struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Line    int    `json:"line,omitempty"`   // from 1; 0: unknown
+	Column  int    `json:"column,omitempty"` // from 1
+}
+
+// raised returns the failure as automations see it.
+func (f *failure) raised(logs []string) error {
+	details := []any{"reason", f.Reason}
+	if f.Line > 0 {
+		details = append(details, "line", float64(f.Line), "column", float64(f.Column))
+	}
+	return automation.Raise(automation.CustomCodeFailed, f.Message, append(details, "logs", value.From(logs))...)
+}
