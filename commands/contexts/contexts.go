@@ -1,0 +1,159 @@
+// Package contexts keeps what automations remember beyond one execution: the
+// contexts run, session, user, global and socket of workspaces.
+//
+// A write is an operation at a path. It is appended without looking at what others
+// append meanwhile, and the order of the log decides: writes to different paths
+// both count, no push is lost, the last set of a path wins. A context is what its
+// operations make of it, on every node the same. When they outweigh it a snapshot
+// takes their place. All of it is sealed with the data key of its workspace.
+package contexts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"svc/domain"
+	"svc/domain/automation/value"
+	"svc/domain/automation/variable"
+)
+
+// Store keeps operations. It is a *jetstream.Store, whose methods say what each of
+// these does.
+type Store interface {
+	Alone() bool
+	PutData(ctx context.Context, id domain.StreamID, name string, body []byte, stored func(seq uint64, parts string)) error
+	FoldData(ctx context.Context, id domain.StreamID, name string, upTo uint64, replaced []string, body []byte) (seq uint64, parts string, err error)
+	SinceData(ctx context.Context, id domain.StreamID, after uint64, visit func(seq uint64, snapshot bool, parts string, body []byte) error) error
+	DataOnDisk(ctx context.Context, seq uint64) error
+	DropData(ctx context.Context, id domain.StreamID, below uint64) error
+	DataIDs(ctx context.Context, workspaceID, kind string) ([]string, error)
+}
+
+// Vault seals and opens for workspaces. It is a *vault.Vault.
+type Vault interface {
+	Seal(ctx context.Context, workspaceID string, plain []byte, purpose string) ([]byte, error)
+	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
+}
+
+// Options are what contexts need. Store and Vault are required.
+type Options struct {
+	Store Store
+	Vault Vault
+
+	Memory int              // bytes that this node keeps contexts in; default 64 MiB
+	Now    func() time.Time // default time.Now
+	Log    *slog.Logger     // default slog.Default
+}
+
+// Contexts reads and writes contexts. All methods are safe for concurrent use.
+type Contexts struct {
+	opts  Options
+	cache *cache
+	doubt atomic.Int64 // until when, in nanoseconds, the log may get what it was sent in vain
+}
+
+// Key names a context: its kind is one of run, session, user, global and socket,
+// its id what the executions that share it have in common.
+type Key struct{ WorkspaceID, Kind, ID string }
+
+// Write is one operation on the variables of a context. Until is when the variable
+// at its path goes; a write without ends an earlier one's.
+type Write struct {
+	Op    variable.Op
+	Until time.Time
+}
+
+// Change is what is written to one context at once. Expires is from when on nothing
+// is left of it unless it is written to again; zero: never. Without writes it only
+// moves that.
+type Change struct {
+	Key     Key
+	Writes  []Write
+	Expires time.Time
+}
+
+const defaultMemory = 64 << 20
+
+// New returns Contexts with these options.
+func New(o Options) *Contexts {
+	if o.Memory == 0 {
+		o.Memory = defaultMemory
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return &Contexts{opts: o, cache: newCache(o.Memory)}
+}
+
+// Load returns the variables of a context, with everything that was acknowledged
+// before the call. It is empty, never nil, for a context that is not there, or has
+// expired.
+func (c *Contexts) Load(ctx context.Context, key Key) (*value.Object, error) {
+	for {
+		e := c.cache.use(key)
+		known, err := c.known(ctx, e)
+		c.cache.done(e, known.state.size)
+		if err == nil {
+			err = c.opts.Store.DataOnDisk(ctx, known.seq)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("load the context %s of workspace %s: %w", key.Kind, key.WorkspaceID, err)
+		}
+		if !e.stale.Load() {
+			return known.state.at(c.opts.Now()).object, nil
+		}
+	}
+}
+
+// Append adds changes of contexts to the log. They are on disk when it returns nil;
+// repeated with the same id they count once.
+func (c *Contexts) Append(ctx context.Context, id string, changes []Change) error {
+	changes = together(changes)
+	faults := make([]error, len(changes))
+	var running sync.WaitGroup
+	for i, change := range changes {
+		running.Go(func() {
+			if err := c.append(ctx, id, change); err != nil {
+				faults[i] = fmt.Errorf("write the context %s of workspace %s: %w", change.Key.Kind, change.Key.WorkspaceID, err)
+			}
+		})
+	}
+	running.Wait()
+	return errors.Join(faults...)
+}
+
+// together makes one change of those of the same context.
+func together(changes []Change) []Change {
+	places := map[Key]int{}
+	var all []Change
+	for _, change := range changes {
+		i, known := places[change.Key]
+		if !known {
+			places[change.Key] = len(all)
+			all = append(all, change)
+			continue
+		}
+		all[i].Writes = append(all[i].Writes[:len(all[i].Writes):len(all[i].Writes)], change.Writes...)
+		all[i].Expires = change.Expires
+	}
+	return all
+}
+
+// Forget drops what this node remembers of a workspace, which was erased.
+func (c *Contexts) Forget(workspaceID string) { c.cache.forget(workspaceID) }
+
+// stream is where the operations of a context are.
+func (k Key) stream() domain.StreamID {
+	return domain.StreamID{Scope: k.WorkspaceID, Kind: "contexts", ID: k.Kind + "." + k.ID}
+}
+
+// purpose is what the operations of a context are sealed for.
+func (k Key) purpose() string { return "contexts/" + k.Kind + "/" + k.ID }

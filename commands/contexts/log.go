@@ -1,0 +1,193 @@
+package contexts
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"svc/eventstore"
+)
+
+// trusted is how long what a node remembers is only complemented by what is new.
+// Then it is read from the beginning: what was swept meanwhile has left no trace.
+const trusted = 10 * time.Minute
+
+// known brings an entry up to date and returns what it knows then.
+func (c *Contexts) known(ctx context.Context, e *entry) (inside, error) {
+	before := e.asked.Load()
+	if err := e.take(ctx); err != nil {
+		return inside{}, err
+	}
+	defer e.give()
+	if err := c.refresh(ctx, e, before); err != nil {
+		return inside{}, err
+	}
+	if e.outweighed() {
+		c.compact(ctx, e)
+	}
+	return e.inside, nil
+}
+
+// refresh reads what the log has that the entry has not. Whoever asked the log
+// since the call began, which was after so many questions, has asked for us too;
+// and where nobody else writes the entry knows all there is.
+func (c *Contexts) refresh(ctx context.Context, e *entry, before uint64) error {
+	if e.stale.Swap(false) {
+		e.forget()
+	}
+	if e.loaded && (c.sole(e) || e.answered > before) {
+		return nil
+	}
+	now := c.opts.Now()
+	if e.loaded && now.Sub(e.checked) > trusted {
+		e.forget()
+	}
+	question := e.asked.Add(1)
+	err := c.opts.Store.SinceData(ctx, e.key.stream(), e.seq, func(seq uint64, snapshot bool, parts string, body []byte) error {
+		return c.apply(ctx, e, seq, snapshot, parts, body)
+	})
+	if err != nil {
+		e.forget()
+		return err
+	}
+	e.loaded, e.answered, e.checked = true, question, now
+	return nil
+}
+
+// doubtful is how long a write whose outcome is not known may still arrive.
+const doubtful = time.Minute
+
+// sole reports whether an entry that is loaded has all that the log has because
+// nobody else writes there, and nothing is on its way.
+func (c *Contexts) sole(e *entry) bool {
+	return c.opts.Store.Alone() && e.checked.UnixNano() > c.doubt.Load()
+}
+
+// apply adds to an entry what the log has at seq.
+func (c *Contexts) apply(ctx context.Context, e *entry, seq uint64, snapshot bool, parts string, body []byte) error {
+	plain, err := c.opts.Vault.Open(ctx, e.key.WorkspaceID, body, e.key.purpose())
+	if err != nil {
+		return err
+	}
+	if snapshot {
+		s, err := decodeState(plain)
+		if err == nil {
+			e.replace(seq, s, parts)
+		}
+		return err
+	}
+	r, err := decodeRecord(plain)
+	if err == nil {
+		e.add(seq, r, parts, len(body))
+	}
+	return err
+}
+
+// append adds one change to the log. The entry is held until the log has it, so
+// that the order here is that of the log; not until it is on disk.
+func (c *Contexts) append(ctx context.Context, id string, change Change) error {
+	r := record{mark: mark(id), at: rounded(c.opts.Now()), expires: rounded(change.Expires), writes: slices.Clone(change.Writes)}
+	for i, w := range r.writes {
+		r.writes[i].Until = rounded(w.Until)
+	}
+	body, err := c.opts.Vault.Seal(ctx, change.Key.WorkspaceID, r.encode(), change.Key.purpose())
+	if err != nil {
+		return err
+	}
+	e := c.cache.use(change.Key)
+	size := -1
+	defer func() { c.cache.done(e, size) }()
+	if err := e.take(ctx); err != nil {
+		return err
+	}
+	listed := c.announce(ctx, e, r.expires)
+	stored, full := false, false
+	err = c.opts.Store.PutData(ctx, change.Key.stream(), id, body, func(seq uint64, parts string) {
+		if e.loaded && c.sole(e) && seq > e.seq {
+			e.add(seq, r, parts, len(body))
+			size, full = e.state.size, e.outweighed()
+		}
+		stored = true
+		e.give()
+	})
+	if !stored {
+		c.doubt.Store(c.opts.Now().Add(doubtful).UnixNano())
+		e.give()
+	} else if err != nil {
+		e.stale.Store(true) // the log has it, the disk may not
+	}
+	if err = errors.Join(err, listed()); err == nil && full {
+		_, _ = c.known(ctx, e) // folds it; what is written is written
+	}
+	return err
+}
+
+// compact puts a snapshot in the place of the operations. Who cannot, because others
+// write meanwhile, tries again some operations later: that is no error of who reads
+// or writes.
+func (c *Contexts) compact(ctx context.Context, e *entry) {
+	e.patience = e.count + manyOperations/4
+	err := c.fold(ctx, e, e.state.at(rounded(c.opts.Now())))
+	if err != nil && !errors.Is(err, eventstore.ErrConflict) {
+		c.opts.Log.WarnContext(ctx, "a context was not folded into a snapshot; the next write does it", "context", e.key.Kind, "workspace", e.key.WorkspaceID, "err", err)
+	}
+}
+
+// fold replaces everything that the entry knows of in the log by a state.
+func (c *Contexts) fold(ctx context.Context, e *entry, s state) error {
+	body, err := c.opts.Vault.Seal(ctx, e.key.WorkspaceID, s.encode(), e.key.purpose())
+	if err != nil {
+		return err
+	}
+	seq, parts, err := c.opts.Store.FoldData(ctx, e.key.stream(), "fold-"+rand.Text(), e.seq, e.parts, body)
+	if err != nil {
+		if c.opts.Store.Alone() || !errors.Is(err, eventstore.ErrConflict) {
+			e.stale.Store(true)
+		}
+		return err
+	}
+	e.replace(seq, s, parts)
+	return nil
+}
+
+// maxAttempts bounds the races about a context that is deleted.
+const maxAttempts = 20
+
+// Delete makes a context empty, whatever it holds.
+func (c *Contexts) Delete(ctx context.Context, key Key) error {
+	e := c.cache.use(key)
+	defer c.cache.done(e, 0)
+	if err := e.take(ctx); err != nil {
+		return err
+	}
+	defer e.give()
+	for attempt := 1; ; attempt++ {
+		err := c.refresh(ctx, e, e.asked.Load())
+		if err == nil && e.seq > 0 {
+			err = c.empty(ctx, e)
+		}
+		if err == nil || !errors.Is(err, eventstore.ErrConflict) || attempt == maxAttempts {
+			return deleteError(key, err)
+		}
+		e.forget() // written to meanwhile, or swept
+	}
+}
+
+// empty leaves a context with nothing but the mark that it is to be swept.
+func (c *Contexts) empty(ctx context.Context, e *entry) error {
+	now := rounded(c.opts.Now())
+	nothing := empty()
+	nothing.expires, nothing.seen = now, e.state.seen
+	listed := c.announce(ctx, e, now)
+	return errors.Join(c.fold(ctx, e, nothing), listed())
+}
+
+func deleteError(key Key, err error) error {
+	if err != nil {
+		return fmt.Errorf("delete the context %s of workspace %s: %w", key.Kind, key.WorkspaceID, err)
+	}
+	return nil
+}

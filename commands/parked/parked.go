@@ -1,0 +1,79 @@
+// Package parked keeps the states of trees that stand in a durable wait: where each
+// of their branches is, and the variables. Any node goes on with one.
+//
+// They are sealed with the data key of their workspace and go when the tree goes
+// on: they are no history.
+package parked
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	"svc/domain"
+)
+
+// Store keeps states. It is a *jetstream.Store, whose methods say what each of these
+// does.
+type Store interface {
+	ReplaceData(ctx context.Context, id domain.StreamID, name string, body []byte) error
+	SinceData(ctx context.Context, id domain.StreamID, after uint64, visit func(seq uint64, snapshot bool, parts string, body []byte) error) error
+	DropData(ctx context.Context, id domain.StreamID, below uint64) error
+}
+
+// Vault seals and opens for workspaces. It is a *vault.Vault.
+type Vault interface {
+	Seal(ctx context.Context, workspaceID string, plain []byte, purpose string) ([]byte, error)
+	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
+}
+
+// Parked keeps the states of trees. Every field is required.
+type Parked struct {
+	Store Store
+	Vault Vault
+}
+
+// Put keeps the state of a tree in the place of an earlier one. It is on disk when
+// Put returns nil. Two that are put at once leave either.
+func (p *Parked) Put(ctx context.Context, workspaceID, treeID string, state []byte) error {
+	sealed, err := p.Vault.Seal(ctx, workspaceID, state, purpose(treeID))
+	if err == nil {
+		err = p.Store.ReplaceData(ctx, stream(workspaceID, treeID), rand.Text(), sealed)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the state of tree %s: %w", treeID, err)
+	}
+	return nil
+}
+
+// Get returns the state that was put last; ok is false when there is none.
+func (p *Parked) Get(ctx context.Context, workspaceID, treeID string) (state []byte, ok bool, err error) {
+	var sealed []byte
+	err = p.Store.SinceData(ctx, stream(workspaceID, treeID), 0, func(_ uint64, _ bool, _ string, body []byte) error {
+		sealed, ok = body, true
+		return nil
+	})
+	if err == nil && ok {
+		state, err = p.Vault.Open(ctx, workspaceID, sealed, purpose(treeID))
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("read the state of tree %s: %w", treeID, err)
+	}
+	return state, ok, nil
+}
+
+// Drop forgets the state of a tree. Dropping nothing is no error.
+func (p *Parked) Drop(ctx context.Context, workspaceID, treeID string) error {
+	if err := p.Store.DropData(ctx, stream(workspaceID, treeID), 0); err != nil {
+		return fmt.Errorf("forget the state of tree %s: %w", treeID, err)
+	}
+	return nil
+}
+
+// stream is where the state of a tree is.
+func stream(workspaceID, treeID string) domain.StreamID {
+	return domain.StreamID{Scope: workspaceID, Kind: "trees", ID: treeID}
+}
+
+// purpose is what the state of a tree is sealed for.
+func purpose(treeID string) string { return "trees/" + treeID }

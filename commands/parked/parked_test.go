@@ -1,0 +1,134 @@
+package parked_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/commands/parked"
+	"svc/commands/seal"
+	"svc/commands/vault"
+	"svc/eventstore/jetstream"
+	"svc/projections/livetest"
+)
+
+func open(t *testing.T, dir string) (*parked.Parked, *jetstream.Store) {
+	t.Helper()
+	store := livetest.Store(t, jetstream.Options{Dir: dir})
+	bucket, err := store.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	require.NoError(t, err)
+	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
+	require.NoError(t, err)
+	return &parked.Parked{Store: store, Vault: vault.New(box, bucket)}, store
+}
+
+// got returns the state of a tree; "" when there is none.
+func got(t *testing.T, p *parked.Parked, workspaceID, treeID string) string {
+	t.Helper()
+	state, ok, err := p.Get(t.Context(), workspaceID, treeID)
+	require.NoError(t, err)
+	require.Equal(t, ok, state != nil)
+	return string(state)
+}
+
+func TestTheLastStateOfATreeIsKept(t *testing.T) {
+	t.Parallel()
+	p, store := open(t, t.TempDir())
+	require.Empty(t, got(t, p, "w1", "t1"))
+	require.NoError(t, p.Put(t.Context(), "w1", "t2", []byte("of another tree")))
+	require.NoError(t, p.Put(t.Context(), "w2", "t1", []byte("of another workspace")))
+	for _, state := range []string{"small", strings.Repeat("large", 200_000), strings.Repeat("other", 300_000), "last"} {
+		require.NoError(t, p.Put(t.Context(), "w1", "t1", []byte(state)))
+		require.Equal(t, state, got(t, p, "w1", "t1"))
+	}
+	require.NoError(t, p.Drop(t.Context(), "w1", "t1"))
+	require.NoError(t, p.Drop(t.Context(), "w1", "t1"), "dropping nothing is no error")
+	require.Empty(t, got(t, p, "w1", "t1"))
+	require.Equal(t, "of another tree", got(t, p, "w1", "t2"))
+	require.Equal(t, "of another workspace", got(t, p, "w2", "t1"))
+	require.NoError(t, p.Drop(t.Context(), "w1", "t2"))
+	holds, err := store.HoldsApart(t.Context(), "w1")
+	require.NoError(t, err)
+	require.False(t, holds)
+}
+
+func TestStatesSurviveACrashAndAreSealed(t *testing.T) {
+	t.Parallel()
+	dir, crashed := t.TempDir(), filepath.Join(t.TempDir(), "crashed")
+	p, _ := open(t, dir)
+	large := strings.Repeat("plainlocals", 50_000)
+	require.NoError(t, p.Put(t.Context(), "w1", "t1", []byte("plainlocals")))
+	require.NoError(t, p.Put(t.Context(), "w1", "t2", []byte(large)))
+	require.NoError(t, os.CopyFS(crashed, os.DirFS(dir)), "what is on disk while it runs")
+	require.NoError(t, filepath.WalkDir(crashed, func(name string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.NotContains(t, string(content), "plainlocals", name)
+		return nil
+	}))
+	p, _ = open(t, crashed)
+	require.Equal(t, "plainlocals", got(t, p, "w1", "t1"))
+	require.Equal(t, large, got(t, p, "w1", "t2"))
+}
+
+func TestAStateOpensInItsPlaceOnly(t *testing.T) {
+	t.Parallel()
+	p, store := open(t, t.TempDir())
+	v, _ := p.Vault.(*vault.Vault)
+	sealed, err := v.Seal(t.Context(), "w1", []byte("x"), "trees/t1")
+	require.NoError(t, err)
+	other := parked.Parked{Store: store, Vault: asIs{}}
+	require.NoError(t, other.Put(t.Context(), "w1", "t2", sealed))
+	_, _, err = p.Get(t.Context(), "w1", "t2")
+	require.ErrorIs(t, err, vault.ErrDamaged)
+	require.NoError(t, p.Put(t.Context(), "w1", "t1", []byte("x")))
+	require.NoError(t, v.Destroy(t.Context(), "w1"))
+	_, _, err = p.Get(t.Context(), "w1", "t1")
+	require.ErrorIs(t, err, vault.ErrNoKey)
+}
+
+// asIs is what an attacker who can write to the log has of a vault.
+type asIs struct{ parked.Vault }
+
+func (asIs) Seal(_ context.Context, _ string, plain []byte, _ string) ([]byte, error) {
+	return plain, nil
+}
+
+func TestFailuresAreTold(t *testing.T) {
+	t.Parallel()
+	p, _ := open(t, t.TempDir())
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorContains(t, p.Put(ended, "w1", "t1", nil), "keep the state of tree t1")
+	_, _, err := p.Get(ended, "w1", "t1")
+	require.ErrorContains(t, err, "read the state of tree t1")
+	require.ErrorContains(t, p.Drop(ended, "w1", "t1"), "forget the state of tree t1")
+}
+
+func BenchmarkPut(b *testing.B) {
+	store := livetest.Store(b, jetstream.Options{})
+	bucket, err := store.Bucket(b.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	require.NoError(b, err)
+	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
+	require.NoError(b, err)
+	p := &parked.Parked{Store: store, Vault: vault.New(box, bucket)}
+	state := bytes.Repeat([]byte("x"), 4000)
+	for name, puts := range map[string]int{"once": 1, "three times": 3} {
+		b.Run(name, func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				for range puts {
+					require.NoError(b, p.Put(b.Context(), "w1", name+string(rune('a'+i%26)), state))
+				}
+				require.NoError(b, p.Drop(b.Context(), "w1", name+string(rune('a'+i%26))))
+			}
+		})
+	}
+}
