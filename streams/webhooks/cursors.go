@@ -73,7 +73,7 @@ const saveWait = 5 * time.Second
 // costs another look at what was delivered, and no more.
 func (p *partition) savePlace(w *worker, ending bool) {
 	w.mu.Lock()
-	at, moved := w.ledger.unsaved(p.now(), ending)
+	at, moved := w.ledger.Unsaved(p.now(), ending)
 	w.mu.Unlock()
 	if !moved {
 		return
@@ -83,7 +83,7 @@ func (p *partition) savePlace(w *worker, ending bool) {
 	if err := p.cursors.save(ctx, w.key.id, at); err != nil {
 		w.log.WarnContext(ctx, "the place of a subscription could not be saved", "err", err)
 		w.mu.Lock()
-		w.ledger.dirty, w.ledger.moved = true, true
+		w.ledger.Again()
 		w.mu.Unlock()
 	}
 }

@@ -7,15 +7,16 @@ import (
 
 	"svc/domain/feed"
 	"svc/domain/subscription"
+	"svc/streams"
 )
 
 // entry is a delivery that is not over.
 type entry struct {
 	subscription.Delivery
 	correlationID string
-	event         *feed.Event // nil: it is read when its turn comes
-	lane          *lane       // nil: it has none
-	mark          *mark       // its place in the feed, which waits until it is recorded; nil: it is
+	event         *feed.Event   // nil: it is read when its turn comes
+	lane          *lane         // nil: it has none
+	mark          *streams.Mark // its place in the feed, which waits until it is recorded; nil: it is
 	due           time.Time
 	at            int // in the fronts; -1: it is under way, or behind another
 }

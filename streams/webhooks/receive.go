@@ -8,6 +8,7 @@ import (
 	"svc/domain/feed"
 	"svc/domain/subscription"
 	"svc/projections"
+	"svc/streams"
 	live "svc/streams/feed"
 )
 
@@ -28,7 +29,7 @@ func (w *worker) receive(ctx context.Context, d live.Delivery) error {
 		}
 	}
 	w.mu.Lock()
-	w.ledger.put(&mark{at: d.At, settled: true})
+	w.ledger.Put(&streams.Mark{At: d.At, Settled: true})
 	w.mu.Unlock()
 	notify(w.wake)
 	return nil
@@ -98,8 +99,8 @@ func (w *worker) accept(e *feed.Event) error {
 			return err
 		}
 	}
-	m := &mark{at: e.Seq, settled: known, counts: true}
-	w.ledger.put(m)
+	m := &streams.Mark{At: e.Seq, Settled: known, Counts: true}
+	w.ledger.Put(m)
 	if known {
 		return nil
 	}
@@ -172,7 +173,7 @@ func (w *worker) record(e *entry, one subscription.Record) {
 		e.mark = nil
 		rec.kept = func() {
 			w.mu.Lock()
-			w.ledger.settle(m)
+			w.ledger.Settle(m)
 			w.mu.Unlock()
 		}
 	}

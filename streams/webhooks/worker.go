@@ -13,6 +13,7 @@ import (
 	"svc/domain/feed"
 	"svc/domain/subscription"
 	"svc/projections"
+	"svc/streams"
 	live "svc/streams/feed"
 )
 
@@ -49,7 +50,7 @@ type worker struct {
 	idle    bool   // the subscription does not deliver any more
 	loaded  uint64 // records up to it were seen
 	queue   *queue
-	ledger  ledger
+	ledger  streams.Ledger
 	health  subscription.Health
 	probe   time.Time // when a broken receiver may be tried again
 	running int
@@ -108,7 +109,7 @@ func (w *worker) load(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.start, w.loaded, w.version, w.queue, w.ledger, w.probe = start, start.Activity, 0, newQueue(), ledger{}, time.Time{}
+	w.start, w.loaded, w.version, w.queue, w.ledger, w.probe = start, start.Activity, 0, newQueue(), streams.Ledger{}, time.Time{}
 	err = w.p.models.View(func(r projections.Reader) error {
 		if err := w.look(r); err != nil {
 			return err
@@ -129,7 +130,7 @@ func (w *worker) load(ctx context.Context) error {
 	if err == nil && at.IsZero() {
 		at, err = w.beginning(ctx)
 	}
-	w.ledger.at = at
+	w.ledger.At = at
 	return err
 }
 
@@ -176,7 +177,7 @@ func (w *worker) look(r projections.Reader) error {
 func (w *worker) place() domain.Position {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.ledger.at
+	return w.ledger.At
 }
 
 // dispatch begins what is due until ctx ends.
