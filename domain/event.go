@@ -114,6 +114,16 @@ type Meta struct {
 	ServiceTopic    string     `json:"serviceTopic,omitempty"` // empty: the event's type
 	Host            Host       `json:"host"`
 	HTTP            *HTTPCause `json:"http,omitempty"`
+	Actor           *Actor     `json:"actor,omitempty"` // for the platform alone: no reader is shown it
+}
+
+// Actor is whom an automation acts for when it emits an event: what the event starts
+// is checked with their rights, whatever session the event shows.
+type Actor struct {
+	UserID      string `json:"userId,omitempty"`
+	SessionID   string `json:"sessionId,omitempty"`
+	KeyID       string `json:"keyId,omitempty"`       // of an API key
+	WorkspaceID string `json:"workspaceId,omitempty"` // a workspace that acts by itself
 }
 
 // Host names the part of the platform, and the node, that recorded an event.

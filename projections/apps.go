@@ -12,9 +12,11 @@ import (
 	"svc/domain/app"
 )
 
-// Apps is the read model of published apps. Deleted ones are not in it.
+// Apps is the read model of published apps. Those that are published no more are
+// known to whoever runs their instances only.
 //
 //	a{slug}          JSON
+//	f{slug}          JSON, as it was until it was taken back
 //	w{workspaceId}   slug
 //	u{seq}{slug}     nothing; seq is that of the app's last event
 type Apps struct{}
@@ -56,7 +58,7 @@ type storedApp struct {
 }
 
 // Name implements Projection.
-func (Apps) Name() string { return "apps.1" }
+func (Apps) Name() string { return "apps.2" }
 
 // Log implements Projection.
 func (Apps) Log() domain.Log { return domain.State }
@@ -74,7 +76,9 @@ func (p Apps) Apply(tx Tx, ev domain.Recorded) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(tx.Delete(appKey(e.AppSlug)), tx.Delete(appOfKey(old.State.WorkspaceID)), tx.Delete(appOrderKey(old.Seq, e.AppSlug)))
+		body, err := json.Marshal(old)
+		return errors.Join(err, tx.Set(formerAppKey(e.AppSlug), body),
+			tx.Delete(appKey(e.AppSlug)), tx.Delete(appOfKey(old.State.WorkspaceID)), tx.Delete(appOrderKey(old.Seq, e.AppSlug)))
 	}
 	return nil
 }
@@ -96,7 +100,7 @@ func (p Apps) publish(tx Tx, ev domain.Recorded, slug string) error {
 	if err := errors.Join(err, invalid); err != nil {
 		return err
 	}
-	return errors.Join(tx.Set(appKey(slug), body), tx.Set(appOfKey(have.State.WorkspaceID), []byte(slug)), tx.Set(appOrderKey(ev.Seq, slug), nil))
+	return errors.Join(tx.Delete(formerAppKey(slug)), tx.Set(appKey(slug), body), tx.Set(appOfKey(have.State.WorkspaceID), []byte(slug)), tx.Set(appOrderKey(ev.Seq, slug), nil))
 }
 
 func (Apps) stored(tx Tx, slug string) (have storedApp, ok bool, err error) {
@@ -109,7 +113,11 @@ func (Apps) stored(tx Tx, slug string) (have storedApp, ok bool, err error) {
 
 // Get returns the app with this slug; ok is false when there is none.
 func (p Apps) Get(r Reader, slug string) (a App, ok bool, err error) {
-	value, ok, err := r.Get(p, appKey(slug))
+	return p.at(r, appKey(slug))
+}
+
+func (p Apps) at(r Reader, key []byte) (a App, ok bool, err error) {
+	value, ok, err := r.Get(p, key)
 	if err != nil || !ok {
 		return App{}, false, err
 	}
@@ -136,7 +144,21 @@ const Current = "current"
 // version: "" and current are the newest. The revision is 0 when there is no such
 // app, not that version of it, or when its workspace is gone.
 func (p Apps) Edition(r Reader, slug, version string) (a App, revision uint64, err error) {
-	a, ok, err := p.Get(r, slug)
+	return p.edition(r, appKey(slug), version)
+}
+
+// Running is Edition for instances: of an app that is published no more it is the
+// version that they have.
+func (p Apps) Running(r Reader, slug, version string) (a App, revision uint64, err error) {
+	a, revision, err = p.edition(r, appKey(slug), version)
+	if err == nil && a.ID == "" {
+		return p.edition(r, formerAppKey(slug), version)
+	}
+	return a, revision, err
+}
+
+func (p Apps) edition(r Reader, key []byte, version string) (a App, revision uint64, err error) {
+	a, ok, err := p.at(r, key)
 	if err != nil || !ok {
 		return a, 0, err
 	}
@@ -199,6 +221,7 @@ func (s storedApp) shown() App {
 }
 
 func appKey(slug string) []byte          { return append([]byte{'a'}, slug...) }
+func formerAppKey(slug string) []byte    { return append([]byte{'f'}, slug...) }
 func appOfKey(workspaceID string) []byte { return append([]byte{'w'}, workspaceID...) }
 
 func appOrderKey(seq uint64, slug string) []byte {

@@ -22,8 +22,8 @@ type Executed struct {
 	Break             bool            `json:"break,omitempty"`
 	Error             *Failure        `json:"error,omitempty"`
 	Truncated         bool            `json:"truncated,omitempty"`
-	Recorded          bool            `json:"recorded,omitempty"`
-	Apart             bool            `json:"apart,omitempty"` // payload and output are kept apart; not shown
+	Recorded          any             `json:"recorded,omitempty"` // true, or "truncated"
+	Apart             bool            `json:"apart,omitempty"`    // payload and output are kept apart; not shown
 }
 
 // EventType implements domain.Event.

@@ -31,3 +31,41 @@ const (
 	ByTest       = "test"
 	ByPage       = "page"
 )
+
+// EndpointCalled says that somebody called the endpoint of an automation.
+type EndpointCalled struct {
+	AutomationSlug string `json:"automationSlug"`
+	Method         string `json:"method"`
+	Endpoint       string `json:"endpoint"`
+}
+
+// EventType implements domain.Event.
+func (EndpointCalled) EventType() string { return "runtime.webhooks.triggered" }
+
+// ScheduleFired says that the time of a schedule came. Its id is made of workspace,
+// automation, cron and time, so that a time fires once.
+type ScheduleFired struct {
+	Interaction
+
+	ScheduledAt string `json:"scheduledAt"`
+	Late        bool   `json:"late,omitempty"` // the service was down when its time came
+}
+
+// EventType implements domain.Event.
+func (ScheduleFired) EventType() string { return "runtime.schedules.triggered" }
+
+// Scheduled says when an automation will fire.
+type Scheduled struct {
+	Slug      string       `json:"slug"`
+	Schedules []string     `json:"schedules"`
+	Details   []NextFiring `json:"details"`
+}
+
+// NextFiring is when a schedule fires next.
+type NextFiring struct {
+	Cron string `json:"cron"`
+	Next string `json:"next,omitempty"` // absent: not for years
+}
+
+// EventType implements domain.Event.
+func (Scheduled) EventType() string { return "runtime.schedules.created" }

@@ -14,6 +14,7 @@ import (
 	"svc/domain/operation"
 	"svc/domain/session"
 	"svc/domain/subscription"
+	"svc/domain/topic"
 	"svc/domain/user"
 	"svc/domain/workspace"
 )
@@ -28,6 +29,16 @@ func Table() []domain.Fact {
 		domain.Describe[activity.Failure](domain.Activity, "A request or a run failed in a workspace."),
 		domain.Describe[activity.Interaction](domain.Activity, "Something made an automation run: an endpoint, an event, a schedule, a page or a test."),
 		domain.Describe[activity.Executed](domain.Activity, "An automation was executed; what it was given and gave is erased after a while."),
+		domain.Describe[activity.TreeStarted](domain.Activity, "An automation and what it calls began on a node.").Internal(),
+		domain.Describe[activity.EndpointCalled](domain.Activity, "The endpoint of an automation was called."),
+		domain.Describe[activity.ScheduleFired](domain.Activity, "The time of a schedule came."),
+		domain.Describe[activity.Scheduled](domain.Activity, "The schedules of an automation were registered."),
+		domain.Describe[activity.WaitPending](domain.Activity, "A run waits for an event, or for time to pass."),
+		domain.Describe[activity.WaitFulfilled](domain.Activity, "The event that a run waited for came."),
+		domain.Describe[activity.WaitExpired](domain.Activity, "The time of a wait is over."),
+		domain.Describe[activity.FetchFailed](domain.Activity, "A request of an automation was answered with an error, or not at all."),
+		domain.Describe[activity.Replayed](domain.Activity, "A recorded run was executed again, with nothing leaving."),
+		domain.Describe[activity.CollectionUpdated](domain.Activity, "A collection was declared or altered."),
 		domain.Describe[activity.Dropped](domain.Activity, "Activity events were erased by the cleanup, and are known no more.").Internal(),
 		domain.Describe[activity.DeliveriesDropped](domain.Activity, "Records of deliveries were erased by the cleanup, and are known no more.").Internal(),
 		domain.Describe[activity.Cleaned](domain.Activity, "A run of the cleanup erased what is old."),
@@ -106,6 +117,8 @@ func Table() []domain.Fact {
 		domain.Describe[subscription.Disabled](domain.State, "A subscription was disabled by the platform, because its receiver failed for too long."),
 		domain.Describe[subscription.Tested](domain.Activity, "A subscription was tested: the event that is sent."),
 		domain.Describe[subscription.Attempted](domain.Activity, "Where a delivery to a subscription stands.").Internal(),
+		domain.Describe[topic.Created](domain.State, "A user topic was made: events can be sent to all who join it."),
+		domain.Describe[topic.Joined](domain.State, "A user joined a topic, and receives what is sent to it."),
 	}
 }
 

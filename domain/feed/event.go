@@ -21,7 +21,8 @@ type Event struct {
 	Source   Source
 	Target   *domain.Target
 	Options  domain.EventOptions
-	Stripped bool // payload and output were erased
+	Stripped bool          // payload and output were erased
+	Actor    *domain.Actor // whom the automation that emitted it acts for; nobody is shown it
 
 	encoding sync.Once
 	encoded  []byte
@@ -54,6 +55,7 @@ func Of(ev domain.Recorded, at domain.Position, payload json.RawMessage) *Event 
 		ID: ev.ID, Type: ev.Data.EventType(), At: ev.At, Seq: at, Log: ev.Log, Payload: payload,
 		Source: Source{ev.Stream.Scope, ev.Meta}, Target: ev.Target, Options: ev.Options,
 	}
+	shown.Actor, shown.Source.Actor = ev.Meta.Actor, nil
 	if shown.Source.ServiceTopic == "" {
 		shown.Source.ServiceTopic = shown.Type
 	}
