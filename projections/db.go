@@ -229,3 +229,7 @@ func (l badgerLog) Debugf(format string, _ ...any) {
 		l.space.await(tableRoom)
 	}
 }
+
+// Apart returns the store itself, for a read model that is not made of the two logs,
+// and how its transactions are committed: so that a full disk is found out.
+func (d *DB) Apart() (*badger.DB, func(*badger.Txn) error) { return d.badger, d.store().commit }

@@ -23,7 +23,7 @@ func (e Erasable) traces() []trace {
 	if e.Deliveries {
 		return deliveries
 	}
-	return append(deliveries, trace{FeedOf(domain.Activity), 'e'})
+	return append(deliveries, trace{FeedOf(domain.Activity), 'e'}, trace{Runs{}, 's'})
 }
 
 // Workspaces lists the workspaces of which something is kept.

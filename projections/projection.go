@@ -40,10 +40,13 @@ func Table() []Projection {
 		AccessTokens{},
 		Keyring{},
 		Subscriptions{},
+		Topics{},
 		Deliveries{},
 		FeedOf(domain.State),
 		FeedOf(domain.Activity),
 		Usage{},
+		Runs{},
+		Schedules{},
 	}
 }
 

@@ -49,6 +49,9 @@ type Options struct {
 	Authenticator gateway.Authenticator
 	// Hashing is what a password costs; zero: what OWASP recommends. Tests spare it.
 	Hashing accounts.Hashing
+	// Sandbox is the command that runs the code of authors; default this program with
+	// the argument sandbox.
+	Sandbox []string
 }
 
 // Node is one running instance of the service.
@@ -72,6 +75,7 @@ type Node struct {
 	subscriptions *subscriptions.Subscriptions
 	webhooks      *webhooks.Webhooks
 	cleanup       *cleanup.Jobs
+	running       running
 
 	keysInDir bool // the master keys lie in the data directory
 	gateway   *gateway.Gateway
@@ -115,7 +119,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 func (n *Node) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		n.listen, n.lockData, n.ensureKeys, n.startTracing,
-		n.openLog, n.openReadModels, n.openFeed, n.openCommands, n.openIdentity, n.openCleanup, n.openGateway, n.openMonitor,
+		n.openLog, n.openReadModels, n.openFeed, n.openCommands, n.openIdentity, n.openCleanup, n.openRuntime, n.openTriggers, n.openSchedules, n.openGateway, n.openMonitor,
 	} {
 		if err := step(ctx); err != nil {
 			return err

@@ -13,12 +13,20 @@ import (
 	"syscall"
 
 	"svc/cmd/settings"
+	"svc/commands/sandbox"
 )
 
 // Set by the build.
 var version, commit = "dev", ""
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == sandboxCommand { // before anything is read that the code of authors is not to have
+		if err := sandbox.Main(os.Stdin, os.Stdout); err != nil {
+			complain(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	world := world{source: settings.OS(), in: os.Stdin, out: os.Stdout, log: os.Stderr}
@@ -27,6 +35,10 @@ func main() {
 		os.Exit(exitCode(err))
 	}
 }
+
+// sandboxCommand is what the service starts itself with to run the code of authors. It
+// is no command for people.
+const sandboxCommand = "sandbox"
 
 // world is what a command sees of the outside, so that a test can be it.
 type world struct {

@@ -18,9 +18,12 @@ type Claims struct {
 	Issuer    string    // default Options.Issuer
 	Audience  []string  // default Options.Audience
 
-	// Of the tokens that automations call the API with.
-	WorkspaceID   string
+	// Of the tokens that automations call the API with; see runtime.go.
+	WorkspaceID   string // whose automation calls; without Subject: who calls
 	CorrelationID string
+	Depth         int    // automationDepth of what calls
+	Role          string // the role of the workspace that is taken
+	Visitor       bool   // nobody signed in: Subject is known by SessionID alone
 }
 
 // wire is the JSON form of Claims.
@@ -30,13 +33,16 @@ type wire struct {
 	ClientID      string `json:"client_id,omitempty"`
 	WorkspaceID   string `json:"workspaceId,omitempty"`
 	CorrelationID string `json:"correlationId,omitempty"`
+	Depth         int    `json:"automationDepth,omitempty"`
+	Role          string `json:"svcRole,omitempty"`
+	Visitor       bool   `json:"svcVisitor,omitempty"`
 	jwt.RegisteredClaims
 }
 
 func (c Claims) wire() wire {
 	return wire{
 		SessionID: c.SessionID, Scope: c.Scope, ClientID: c.ClientID,
-		WorkspaceID: c.WorkspaceID, CorrelationID: c.CorrelationID,
+		WorkspaceID: c.WorkspaceID, CorrelationID: c.CorrelationID, Depth: c.Depth, Role: c.Role, Visitor: c.Visitor,
 		RegisteredClaims: jwt.RegisteredClaims{
 			ID: c.ID, Subject: c.Subject, Issuer: c.Issuer, Audience: c.Audience,
 			IssuedAt: jwt.NewNumericDate(c.IssuedAt), ExpiresAt: jwt.NewNumericDate(c.ExpiresAt),
@@ -47,7 +53,7 @@ func (c Claims) wire() wire {
 func (w wire) claims() Claims {
 	return Claims{
 		SessionID: w.SessionID, Scope: w.Scope, ClientID: w.ClientID,
-		WorkspaceID: w.WorkspaceID, CorrelationID: w.CorrelationID,
+		WorkspaceID: w.WorkspaceID, CorrelationID: w.CorrelationID, Depth: w.Depth, Role: w.Role, Visitor: w.Visitor,
 		ID: w.ID, Subject: w.Subject, Issuer: w.Issuer, Audience: w.Audience,
 		IssuedAt: timeOf(w.IssuedAt), ExpiresAt: timeOf(w.ExpiresAt),
 	}

@@ -22,6 +22,7 @@ var (
 	ann     = access.Principal{UserID: "ann", SessionID: "s-ann", Email: "ann@example.com"}
 	eve     = access.Principal{UserID: "eve", SessionID: "s-eve"}
 	rob     = access.Principal{UserID: "rob", SessionID: "s-rob", Topics: []string{"sales"}}
+	joining = access.Principal{UserID: "joe", SessionID: "s-joe", Joined: func() []string { return []string{"sales"} }}
 	sam     = access.Principal{UserID: "sam", SessionID: "s-sam"}
 	root    = access.Principal{UserID: "root", Super: true}
 	nobody  = access.Principal{}

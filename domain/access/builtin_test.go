@@ -194,6 +194,7 @@ func TestBuiltInRights(t *testing.T) {
 		"one reads what is for oneself":                     {empty, sam, "read", "events", to("userId", "sam"), true},
 		"one reads what is for one's session":               {empty, visitor, "read", "events", to("sessionId", "s-visitor"), true},
 		"one reads what is for one's topics":                {empty, rob, "read", "events", to("userTopic", "sales"), true},
+		"one reads what is for a topic just joined":         {empty, joining, "read", "events", to("userTopic", "sales"), true},
 		"one does not read what is for other topics":        {empty, rob, "read", "events", to("userTopic", "board"), false},
 		"one does not read what is for others":              {empty, rob, "read", "events", to("userId", "sam"), false},
 		"nobody reads contexts, as it is for them":          {empty, sam, "read", "events", contexts, false},

@@ -213,7 +213,7 @@ func (b *binding) within(v, list any) bool {
 	for i := range max(0, length(list)) {
 		item := element(list, i)
 		if h, ok := item.(hole); ok && h == holeTopics {
-			if b.within(v, b.values[h]) {
+			if b.within(v, b.fill(h)) {
 				return true
 			}
 		} else if b.equal(v, item) {

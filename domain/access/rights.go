@@ -18,6 +18,9 @@ type Principal struct {
 	// Workspace is the id of a workspace that acts itself, not for a user: it has
 	// an owner's rights there.
 	Workspace string
+	// Joined, when set, is asked for Topics each time that a rule needs them: rights
+	// that are kept for a while then know what was joined meanwhile.
+	Joined func() []string
 }
 
 // Workspace is what the evaluator needs to know of a workspace.

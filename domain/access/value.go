@@ -158,6 +158,9 @@ func bind(p *Principal) (b binding) {
 	set(holeUser, p.UserID, p.UserID != "")
 	set(holeEmail, p.Email, p.Email != "")
 	set(holeTopics, p.Topics, p.UserID != "")
+	if p.Joined != nil {
+		set(holeTopics, p.Joined, p.UserID != "")
+	}
 	return b
 }
 
@@ -165,6 +168,9 @@ func bind(p *Principal) (b binding) {
 func (b *binding) fill(arg any) any {
 	switch arg := arg.(type) {
 	case hole:
+		if ask, live := b.values[arg].(func() []string); live {
+			return ask()
+		}
 		return b.values[arg]
 	case text:
 		var whole strings.Builder

@@ -19,7 +19,7 @@ type Executed struct {
 	Duration          int64           `json:"duration"` // ms
 	Throttled         int64           `json:"throttled,omitempty"`
 	StartedAt         string          `json:"startedAt"`
-	Break             bool            `json:"break,omitempty"`
+	Break             bool            `json:"break"`
 	Error             *Failure        `json:"error,omitempty"`
 	Truncated         bool            `json:"truncated,omitempty"`
 	Recorded          any             `json:"recorded,omitempty"` // true, or "truncated"

@@ -68,7 +68,7 @@ func Invalid(format string, args ...any) *Error {
 
 // NotFound returns the error of a call that leads nowhere.
 func NotFound(slug string) *Error {
-	return Raise(ObjectNotFound, automationNotFound, "automation", slug)
+	return Raise(ObjectNotFound, automationNotFound, "slug", slug)
 }
 
 // BadArguments returns the error of an input that does not fit, with what is wrong

@@ -8,21 +8,27 @@ import (
 	"svc/eventstore"
 )
 
-// liveSubject carries what is for live readers only. No stream keeps it.
-const liveSubject = "svc.live"
+// Air carries what is for those who are there, between the nodes. No stream keeps it.
+type Air struct {
+	store   *Store
+	subject string
+}
 
-// Broadcast sends body to every node that listens. Nobody keeps it, and nobody is
-// waited for.
-func (s *Store) Broadcast(body []byte) error {
-	if err := s.nc.Publish(liveSubject, body); err != nil {
+// Air returns the air of a name: those of other names do not hear each other.
+func (s *Store) Air(name string) Air { return Air{s, "svc.air." + token(name)} }
+
+// Broadcast sends body to every node that listens, this one too. Nobody keeps it, and
+// nobody is waited for.
+func (a Air) Broadcast(body []byte) error {
+	if err := a.store.nc.Publish(a.subject, body); err != nil {
 		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
 	return nil
 }
 
 // Listen calls hear with what any node broadcasts, until stop is called.
-func (s *Store) Listen(hear func(body []byte)) (stop func(), err error) {
-	sub, err := s.nc.Subscribe(liveSubject, func(m *nats.Msg) { hear(m.Data) })
+func (a Air) Listen(hear func(body []byte)) (stop func(), err error) {
+	sub, err := a.store.nc.Subscribe(a.subject, func(m *nats.Msg) { hear(m.Data) })
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}

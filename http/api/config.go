@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"svc/commands"
 	"svc/domain"
 	"svc/domain/document"
 	"svc/domain/shape"
@@ -95,28 +94,10 @@ func updateConfig(d Deps) gateway.HandlerFunc {
 	}
 }
 
-// configAttempts bounds how often a change of the config meets another one.
-const configAttempts = 10
-
 // patchConfig changes parts of the config. Two changes of different parts at once
 // both count.
 func patchConfig(ctx context.Context, d Deps, id string, patch *document.Map, ifMatch string) error {
-	for attempt := 1; ; attempt++ {
-		now, err := d.Content.Workspaces.Get(ctx, id)
-		if err != nil {
-			return err
-		}
-		based := ifMatch
-		if based == "" {
-			based = commands.ETag(now.State.Revision)
-		}
-		_, err = d.Workspaces.Update(ctx, id, patchedConfig(now.State.Settings, patch), based)
-		refusal, ok := errors.AsType[*domain.Error](err)
-		if ok && refusal.Details["reason"] == "stale" && ifMatch == "" && attempt < configAttempts {
-			continue
-		}
-		return err
-	}
+	return d.Content.Workspaces.ChangeConfig(ctx, id, ifMatch, func(config *document.Map) (*document.Map, error) { return merged(config, patch), nil })
 }
 
 // patchedConfig is the change of settings that changes parts of the config.

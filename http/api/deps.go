@@ -84,6 +84,11 @@ type Deps struct {
 	Operations OperationsDeps // of workspaces
 	Cleanup    CleanupDeps    // of events
 
+	Programs Programs // what can run
+	Runtime  Runtime  // runs it
+	// CancelRun stops a run, on whichever nodes it is.
+	CancelRun func(workspaceID, correlationID string) error
+
 	Subscriptions SubscriptionsDeps // of workspaces
 	Emitter       Emitter           // of events
 	Feed          *feed.Feed        // shows them

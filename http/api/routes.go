@@ -164,6 +164,18 @@ func Routes(d Deps) []gateway.Route {
 		{Method: post, Path: "/workspaces/{workspaceId}/search", Surface: gateway.Versioned, Permission: gateway.Action{Action: "read", Subject: "events"}, Rate: gateway.RateSearchEvents, Effect: gateway.Reads, Handler: searchEvents(d), Summary: "Search events"},
 		{Method: get, Path: "/workspaces/{workspaceId}/usage", Surface: gateway.Versioned, Permission: mayGetUsage, Scope: "events:read", Rate: gateway.RateSearchEvents, Handler: getUsage(d), Summary: "Read how much a workspace is used"},
 
+		// Runs of automations
+		{Method: get, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, Rate: gateway.RateWebhooks, Effect: gateway.Writes, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation"},
+		{Method: post, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, Rate: gateway.RateWebhooks, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation, by POST"},
+		{Method: put, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, Rate: gateway.RateWebhooks, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation, by PUT"},
+		{Method: patch, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, Rate: gateway.RateWebhooks, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation, by PATCH"},
+		{Method: del, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, Rate: gateway.RateWebhooks, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation, by DELETE"},
+		{Method: post, Path: "/workspaces/{workspaceId}/test/{slug:.+}", Surface: gateway.Versioned, Permission: mayTest, Rate: gateway.RateWebhooks, Body: gateway.FormBody, Handler: testAutomation(d), Summary: "Run an automation with a payload"},
+
+		{Method: get, Path: "/workspaces/{workspaceId}/runs", Surface: gateway.Versioned, Permission: mayReadEvents, Rate: gateway.RateSearchEvents, Handler: listRuns(d), Summary: "List the runs"},
+		{Method: get, Path: "/workspaces/{workspaceId}/runs/{correlationId}", Surface: gateway.Versioned, Permission: mayReadEvents, Rate: gateway.RateSearchEvents, Handler: getRun(d), Summary: "Read a run"},
+		{Method: post, Path: "/workspaces/{workspaceId}/runs/{correlationId}/cancel", Surface: gateway.Versioned, Permission: mayTest, Body: gateway.NoBody, Handler: cancelRun(d), Summary: "Cancel a run"},
+
 		// History
 		{Method: get, Path: "/history", Surface: gateway.Versioned, Permission: gateway.Super, Handler: getAllHistory(d), Summary: "List what happened on the platform"},
 		{Method: get, Path: "/workspaces/{workspaceId}/history", Surface: gateway.Versioned, Permission: mayRead, Handler: getHistory(d), Summary: "List what happened to a workspace"},

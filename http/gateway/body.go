@@ -44,6 +44,8 @@ func (ex *exchange) bodyLimit(r *http.Request) int64 {
 		return maxParts * max(ex.settings.UploadsMaxSize, maxTextPart)
 	case ex.route.Body == UploadBody:
 		return ex.settings.UploadsMaxSize
+	case ex.route.Body == FormBody && multipart:
+		return ex.settings.UploadsMaxSize + megabyte
 	case ex.route.Body == ArchiveBody && multipart:
 		return ex.settings.ImportMaxSize + megabyte
 	case ex.route.Body == ArchiveBody:

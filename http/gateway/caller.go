@@ -32,10 +32,15 @@ type Caller struct {
 
 	Expires     time.Time         // when the credential ends; zero: never
 	Principal   *access.Principal // see Identity; nil: what is known from here
-	WorkspaceID string            // calling workspace of a runtime token
+	WorkspaceID string            // the workspace that calls itself, by a runtime token: it has its own rights
 	AuthData    string            // handed on in x-svc-auth-data when set
 	MFAPending  bool              // the session still owes its second factor
 	ByCookie    bool              // set by the gateway: the user came by the cookie
+
+	// SourceWorkspaceID is the workspace whose automation sent a runtime token, whoever
+	// the token is of. It gives no rights.
+	SourceWorkspaceID string
+	Depth             int // of the automation that sent a runtime token; 0: none did
 }
 
 // Actor names who is responsible for a change: a user id, or key:{id}.

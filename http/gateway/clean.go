@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -105,7 +106,7 @@ func present(h http.Header, c Caller) {
 		{"X-Svc-User-Id", c.UserID},
 		{"X-Svc-Session-Id", c.SessionID},
 		{"X-Svc-Role", c.Role},
-		{"X-Svc-Workspace-Id", c.WorkspaceID},
+		{"X-Svc-Workspace-Id", cmp.Or(c.SourceWorkspaceID, c.WorkspaceID)},
 		{"X-Svc-Auth-Data", c.AuthData},
 	} {
 		delete(h, word.name)

@@ -72,6 +72,8 @@ type Refusal struct {
 	Status int
 	Header http.Header
 	Err    *domain.Error
+	// Told says that the refusal is on the log already: it is not recorded again.
+	Told bool
 }
 
 // RefuseStatus returns the refusal for a status without a code of its own:
@@ -80,6 +82,11 @@ type Refusal struct {
 func RefuseStatus(status int, format string, args ...any) *Refusal {
 	err := domain.Refuse(domain.CodeInvalidRequest, format, args...).Reason(refusals[status])
 	return &Refusal{Status: status, Header: http.Header{}, Err: err}
+}
+
+// RefuseTold returns a refusal that is on the log already.
+func RefuseTold(err *domain.Error) *Refusal {
+	return &Refusal{Status: statusOf(err), Header: http.Header{}, Err: err, Told: true}
 }
 
 // RefuseWith returns a refusal of the domain with a header beside its answer.

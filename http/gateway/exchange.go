@@ -69,6 +69,7 @@ func (ex *exchange) become(c Caller) {
 	ex.caller = c
 	ex.command.Meta.UserID = c.Actor()
 	ex.command.Meta.SessionID = c.SessionID
+	ex.command.Meta.AutomationDepth = c.Depth
 }
 
 // workspaceID returns the workspace that the request is about, resolved when

@@ -91,6 +91,7 @@ const (
 	JSONBody    Body = iota // REQUEST_MAX_SIZE
 	UploadBody              // UPLOADS_MAX_SIZE for each file
 	ArchiveBody             // IMPORT_MAX_SIZE
+	FormBody                // REQUEST_MAX_SIZE; UPLOADS_MAX_SIZE in all for one of several parts
 	NoBody                  // not read at all
 )
 

@@ -138,7 +138,9 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if !known {
 		g.logFailure(r, err)
 	}
-	g.failures.add(r, ex, status, refusal)
+	if known, ok := errors.AsType[*Refusal](err); !ok || !known.Told {
+		g.failures.add(r, ex, status, refusal)
+	}
 	rp := failure(ex, err)
 	h := w.Header()
 	ex.setRateHeaders(h)

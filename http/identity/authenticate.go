@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"svc/commands/sessions"
+	"svc/commands/signing"
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/accesstoken"
@@ -45,7 +46,11 @@ func (i *Identity) identify(ctx context.Context, c gateway.Credentials) (gateway
 	case token != "":
 		err = i.byJWT(ctx, token, &caller)
 	}
-	if err == nil && c.APIKey != "" {
+	switch {
+	case err != nil || c.APIKey == "":
+	case isToken(c.APIKey):
+		err = i.byRole(ctx, c.APIKey, &caller)
+	default:
 		err = i.byAPIKey(c.APIKey, &caller)
 	}
 	return caller, err
@@ -58,9 +63,15 @@ func (i *Identity) byAccessToken(token string, caller *gateway.Caller) error {
 		found, known, err = projections.AccessTokens{}.ByHash(r, domain.HashSecret(token))
 		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	return i.admitToken(found, known, caller)
+}
+
+// admitToken admits the user of an access token.
+func (i *Identity) admitToken(found projections.AccessToken, known bool, caller *gateway.Caller) error {
+	switch {
 	case !known:
 		return domain.Refuse(domain.CodeInvalidToken, "the access token is unknown or was revoked")
 	case !found.ExpiresAt.After(i.o.Now()):
@@ -80,6 +91,14 @@ func (i *Identity) byJWT(ctx context.Context, token string, caller *gateway.Call
 	if err != nil {
 		return err
 	}
+	if claims.WorkspaceID != "" || claims.Visitor || claims.Role != "" {
+		return i.byRuntime(ctx, claims, caller)
+	}
+	return i.bySession(ctx, claims, caller)
+}
+
+// bySession admits the user of a session that is live.
+func (i *Identity) bySession(ctx context.Context, claims signing.Claims, caller *gateway.Caller) error {
 	session, live, err := i.o.Sessions.Get(ctx, claims.Subject, claims.SessionID)
 	if err != nil {
 		return err
@@ -193,7 +212,7 @@ func (i *Identity) byAPIKey(value string, caller *gateway.Caller) error {
 		return err
 	}
 	if !known || found.Disabled || !found.ExpiresAt.IsZero() && !found.ExpiresAt.After(i.o.Now()) {
-		return domain.Refuse(domain.CodeInvalidCredentials, "the API key is unknown, disabled or expired")
+		return badKey()
 	}
 	caller.KeyID, caller.Principal.Key = found.ID, found.ready
 	if caller.Kind == gateway.KindNone {
@@ -201,6 +220,10 @@ func (i *Identity) byAPIKey(value string, caller *gateway.Caller) error {
 	}
 	i.o.Used(found.ID)
 	return nil
+}
+
+func badKey() error {
+	return domain.Refuse(domain.CodeInvalidCredentials, "the API key is unknown, disabled or expired")
 }
 
 var _ Sessions = (*sessions.Sessions)(nil)

@@ -21,8 +21,15 @@ import (
 type compiledWorkspace struct {
 	seq       uint64
 	workspace *access.Workspace
-	held      atomic.Uint64 // the last moment at which it was known to be so
+	moment
 }
+
+// moment is the last one at which something was known to be so.
+type moment struct{ held atomic.Uint64 }
+
+func (m *moment) hold(now projections.Moment) { m.held.Store(uint64(now)) }
+
+func (m *moment) holds(now projections.Moment) bool { return now != 0 && m.held.Load() == uint64(now) }
 
 // Authorize implements gateway.Authorizer. A right on the workspace itself is
 // decided here. Of what is inside, only whether some of it may be allowed: which,
@@ -135,7 +142,7 @@ func (i *Identity) Rights(c gateway.Caller, workspaceID string) (rights *access.
 func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *access.Rights, found bool, err error) {
 	now := i.o.ReadModel.Moment()
 	have, known := i.workspaces.GetIfPresent(workspaceID)
-	if !known || now == 0 || have.held.Load() != uint64(now) {
+	if !known || !have.holds(now) {
 		err = i.o.ReadModel.View(func(r projections.Reader) (err error) {
 			have, err = i.compiled(r, workspaceID)
 			return err
@@ -147,8 +154,8 @@ func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *acc
 	if have == nil {
 		return access.Outside(p), false, nil
 	}
-	have.held.Store(uint64(now))
-	return i.rightsIn(have.workspace, p), true, nil
+	have.hold(now)
+	return i.rightsIn(have.workspace, workspaceID, p), true, nil
 }
 
 // FormerRights returns the rights that somebody had in a workspace until it was deleted;
@@ -161,7 +168,7 @@ func (i *Identity) FormerRights(p access.Principal, workspaceID string) (rights 
 		}
 		w, err := i.compile(workspaceID, doc)
 		if err == nil {
-			rights, found = w.For(p), true
+			rights, found = w.For(i.within(p, workspaceID)), true
 		}
 		return err
 	})
@@ -175,16 +182,15 @@ type holder struct {
 	user, session, email string
 	super                bool
 	key                  *access.Key
+	role, acting         string
 	authData             uintptr // of a map that is never changed, only replaced; the rights keep it
 }
 
 // rightsIn returns the rights of p in w. Who comes again with nothing changed has
 // the same.
-func (i *Identity) rightsIn(w *access.Workspace, p access.Principal) *access.Rights {
-	if p.Topics != nil || p.KeyRole != "" || p.Workspace != "" {
-		return w.For(p)
-	}
-	who := holder{w, p.UserID, p.SessionID, p.Email, p.Super, p.Key, reflect.ValueOf(p.AuthData).Pointer()}
+func (i *Identity) rightsIn(w *access.Workspace, workspaceID string, p access.Principal) *access.Rights {
+	p = i.within(p, workspaceID)
+	who := holder{w, p.UserID, p.SessionID, p.Email, p.Super, p.Key, p.KeyRole, p.Workspace, reflect.ValueOf(p.AuthData).Pointer()}
 	if have, ok := i.rights.GetIfPresent(who); ok {
 		return have
 	}
@@ -201,7 +207,7 @@ func (i *Identity) Readable(c gateway.Caller, r projections.Reader) func(workspa
 		if err != nil || have == nil {
 			return nil, false, err
 		}
-		rights := have.workspace.For(p)
+		rights := have.workspace.For(i.within(p, workspaceID))
 		return rights, rights.Allows("read", "workspaces", nil), nil
 	}
 }

@@ -62,6 +62,7 @@ type Identity struct {
 	workspaces *otter.Cache[string, *compiledWorkspace]
 	keys       *memory[apiKey]
 	users      *memory[person]
+	members    *otter.Cache[member, *membership]
 	rights     *otter.Cache[holder, *access.Rights]
 }
 
@@ -70,6 +71,7 @@ const (
 	cachedWorkspaces = 2000
 	cachedKeys       = 2000
 	cachedUsers      = 10_000
+	cachedMembers    = 10_000
 	cachedRights     = 5000
 )
 
@@ -96,8 +98,12 @@ func New(o Options) (*Identity, error) {
 	if err != nil {
 		return nil, err
 	}
+	members, err := otter.New(&otter.Options[member, *membership]{MaximumSize: cachedMembers})
+	if err != nil {
+		return nil, err
+	}
 	rights, err := otter.New(&otter.Options[holder, *access.Rights]{MaximumSize: cachedRights})
-	return &Identity{o: o, workspaces: workspaces, keys: keys, users: users, rights: rights}, err
+	return &Identity{o: o, workspaces: workspaces, keys: keys, users: users, members: members, rights: rights}, err
 }
 
 // CSRFToken is what a request with the cookie of a session must show when it

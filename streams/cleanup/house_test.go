@@ -192,7 +192,7 @@ func (h *house) isWhole() {
 	for _, p := range report.Projections {
 		compared = append(compared, p.Name)
 	}
-	for _, p := range []projections.Projection{projections.FeedOf(domain.State), projections.FeedOf(domain.Activity), projections.Usage{}, projections.Deliveries{}} {
+	for _, p := range []projections.Projection{projections.FeedOf(domain.State), projections.FeedOf(domain.Activity), projections.Usage{}, projections.Deliveries{}, projections.Runs{}} {
 		require.Contains(h.t, compared, p.Name())
 	}
 }

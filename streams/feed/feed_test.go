@@ -35,7 +35,7 @@ type house struct {
 
 func open(t testing.TB) *house {
 	store, models := livetest.Open(t)
-	made, err := feed.New(feed.Options{Models: models, Store: store, Air: store})
+	made, err := feed.New(feed.Options{Models: models, Store: store, Air: store.Air("live")})
 	require.NoError(t, err)
 	h := &house{t, store, models, made}
 	ctx, stop := context.WithCancel(context.Background())

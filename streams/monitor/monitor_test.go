@@ -94,7 +94,7 @@ func open(t *testing.T) *house {
 	t.Helper()
 	store, models := livetest.Open(t)
 	quiet := slog.New(slog.DiscardHandler)
-	events, err := feed.New(feed.Options{Models: models, Store: store, Air: store, Log: quiet})
+	events, err := feed.New(feed.Options{Models: models, Store: store, Air: store.Air("live"), Log: quiet})
 	require.NoError(t, err)
 	h := &house{t, store, &ear{}}
 	ctx, stop := context.WithCancel(context.Background())

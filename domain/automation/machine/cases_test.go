@@ -2,158 +2,46 @@ package machine_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
 
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
+	"svc/domain/automation/machine/machinetest"
 	"svc/domain/automation/value"
 )
 
-// A case is an entry of testdata/*.yaml:
-//
-//	name         a sentence
-//	T, E, do     what automation t does: set r to T, to {% E %}, or these instructions
-//	automations  by slug: a list of instructions, or a document
-//	input        of t
-//	answers      by kind of request, what the outside says, in order
-//	expect       r: value of output.r; absent; output: the whole; error: name of the error
-//	             that t ends with; details: of it; events: names of error events; emitted: types of
-//	             events; executed: how many executions ended; broke; seconds; http: what was
-//	             set of $http
-//
-// In instructions, {T: v} and {E: e} stand for sets of r, and {set name: value} for a
-// set. An automation without output has output {r: '{{r}}'}.
-type testCase struct{ *value.Object }
+// testCase is a case that the machine is held to.
+type testCase struct{ machinetest.Case }
 
-func readCases(t testing.TB) []testCase {
+func readCases(t testing.TB) (all []testCase) {
 	t.Helper()
-	files, err := filepath.Glob("testdata/*.yaml")
-	require.NoError(t, err)
-	var all []testCase
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		list, ok := parseYAML(t, string(text)).([]any)
-		require.True(t, ok, file)
-		for _, item := range list {
-			o, ok := item.(*value.Object)
-			require.True(t, ok, file)
-			all = append(all, testCase{o})
-		}
+	for _, c := range machinetest.Read(t, "testdata/*.yaml") {
+		all = append(all, testCase{c})
 	}
 	return all
 }
 
 func parseYAML(t testing.TB, text string) any {
 	t.Helper()
-	var node yaml.Node
-	require.NoError(t, yaml.Unmarshal([]byte(text), &node), text)
-	return ordered(t, node.Content[0])
-}
-
-// ordered keeps the order of keys.
-func ordered(t testing.TB, n *yaml.Node) any {
-	t.Helper()
-	switch n.Kind {
-	case yaml.MappingNode:
-		o := &value.Object{}
-		for i := 0; i < len(n.Content); i += 2 {
-			o.Set(n.Content[i].Value, ordered(t, n.Content[i+1]))
-		}
-		return o
-	case yaml.SequenceNode:
-		list := []any{}
-		for _, item := range n.Content {
-			list = append(list, ordered(t, item))
-		}
-		return list
-	}
-	var v any
-	require.NoError(t, n.Decode(&v))
-	return value.From(v)
-}
-
-// expand writes out what the cases abbreviate.
-func expand(v any) any {
-	switch v := v.(type) {
-	case []any:
-		list := make([]any, len(v))
-		for i, item := range v {
-			list[i] = expand(item)
-		}
-		return list
-	case *value.Object:
-		if v.Len() == 1 {
-			if short := expandInstruction(v.Keys()[0], v.At(v.Keys()[0])); short != nil {
-				return short
-			}
-		}
-		o := &value.Object{}
-		for _, key := range v.Keys() {
-			o.Set(key, expand(v.At(key)))
-		}
-		return o
-	}
-	return v
-}
-
-func expandInstruction(key string, v any) any {
-	set := func(name string, v any) any {
-		return value.NewObject("set", value.NewObject("name", name, "value", v))
-	}
-	switch key {
-	case "T":
-		return set("r", v)
-	case "E":
-		return set("r", "{% "+value.Text(v)+" %}")
-	}
-	if name, ok := strings.CutPrefix(key, "set "); ok {
-		return set(name, v)
-	}
-	return nil
+	return machinetest.Parse(t, text)
 }
 
 func (c testCase) programs(t testing.TB) map[string]*machine.Program {
 	t.Helper()
-	documents := &value.Object{}
-	if given, ok := c.At("automations").(*value.Object); ok {
-		documents = given.Copy()
-	}
-	for _, key := range []string{"T", "E"} {
-		if v, ok := c.Get(key); ok {
-			documents.Set("t", []any{value.NewObject(key, v)})
-		}
-	}
-	if do, ok := c.Get("do"); ok {
-		documents.Set("t", do)
-	}
-	all := map[string]*machine.Program{}
+	documents, all := c.Documents(t), map[string]*machine.Program{}
 	for _, slug := range documents.Keys() {
 		all[slug] = program(t, slug, documents.At(slug))
 	}
-	require.Contains(t, all, "t", "%s", c.At("name"))
 	return all
 }
 
 func program(t testing.TB, slug string, v any) *machine.Program {
 	t.Helper()
-	doc, ok := expand(v).(*value.Object)
-	if !ok {
-		doc = value.NewObject("do", expand(v))
-	}
-	doc.Set("name", slug)
-	if _, ok := doc.Get("output"); !ok {
-		doc.Set("output", value.NewObject("r", "{{r}}"))
-	}
-	a, _ := automation.Parse(doc, automation.Rules{})
+	a, _ := automation.Parse(machinetest.Document(slug, v), automation.Rules{})
 	require.NotNil(t, a)
 	return &machine.Program{Automation: a, Slug: slug, Ref: slug}
 }

@@ -1,0 +1,198 @@
+package node_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEndpointsOfAutomations(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	t.Run("status and headers", func(t *testing.T) {
+		t.Parallel()
+		p := w.place(t).has(t, `
+t: {when: {endpoint: true}, do: [{set $http: {status: 401, headers: {a: b, set-cookie: c, x-svc-y: d, connection: e}}}, {set $http.headers.x-z: 5}], output: {k: 1}}
+html: {when: {endpoint: true}, do: [{set $http.headers: {Content-Type: text/html}}], output: <b>}
+bad: {when: {endpoint: true}, do: [{set $http.status: '{{body.n}}'}]}
+text: {when: {endpoint: 'te/xt'}, do: [], output: hi}
+zero: {when: {endpoint: true}, do: [], output: 0}
+none: {when: {endpoint: true}, do: [], output: '{{x}}'}
+list: {when: {endpoint: true}, do: [], output: [1, '{{x}}']}`)
+		got := run{p.s.sendAs(t, "GET", p.path+"/webhooks/t", "", p.me, ""), p} // a 401 of its own
+		require.Equal(t, 401, got.StatusCode)
+		require.JSONEq(t, `{"k":1}`, string(got.body))
+		require.Equal(t, []string{"b", "5", ""}, []string{got.Header.Get("A"), got.Header.Get("X-Z"), got.Header.Get("X-Svc-Y")})
+		require.Empty(t, got.Header.Get("Set-Cookie"))
+		require.Equal(t, "nosniff", got.Header.Get("X-Content-Type-Options"))
+		got = p.calls(t, 200, "GET", "html", "")
+		require.Equal(t, "<b>", string(got.body))
+		require.Equal(t, "text/html", got.Header.Get("Content-Type"))
+		require.Equal(t, "sandbox allow-scripts allow-forms", got.Header.Get("Content-Security-Policy"))
+		for _, n := range []string{`199`, `600`, `"x"`, `null`, `200.5`} {
+			got = p.calls(t, 400, "POST", "bad", `{"n":`+n+`}`)
+			require.Equal(t, "InvalidInstructionError", got.json(t)["details"].(map[string]any)["name"])
+		}
+		got = p.calls(t, 200, "GET", "te/xt/", "")
+		require.Equal(t, "hi", string(got.body))
+		require.Equal(t, "text/plain; charset=utf-8", got.Header.Get("Content-Type"))
+		for path, body := range map[string]string{"zero": "{}", "none": "{}", "list": "[1,null]"} {
+			require.Equal(t, body, string(p.calls(t, 200, "DELETE", path, "").body))
+		}
+		details := p.refuses(t, 404, "resource_not_found", "GET", p.path+"/webhooks/T", "")
+		require.Equal(t, map[string]any{"workspaceId": p.id, "endpoint": "T"}, details)
+		require.Equal(t, "missing_token", p.s.call(t, "GET", "/v2/workspaces/nowhere/webhooks/t", nil, "").code(t), "nobody learns what there is")
+	})
+	t.Run("path parameters", func(t *testing.T) {
+		t.Parallel()
+		p := w.place(t).has(t, `
+one: {when: {endpoint: 'u/:id'}, do: [], output: {one: '{{pathParams}}', at: '{{run.trigger.value}}'}}
+me: {when: {endpoint: u/me}, do: [], output: {me: '{{pathParams}}'}}
+all: {when: {endpoint: 'f/*p'}, do: [], output: {all: '{{pathParams}}'}}
+colon: {when: {endpoint: 'message:stream'}, do: [], output: {colon: 1}}`)
+		for path, body := range map[string]string{
+			"u/a%2Fb": `{"one":{"id":"a/b"},"at":"u/a%2Fb"}`, "u/me": `{"me":{}}`, "f/a/b": `{"all":{"p":"a/b"}}`, "message:stream": `{"colon":1}`,
+			"f/%C3%A9": `{"all":{"p":"é"}}`,
+		} {
+			require.JSONEq(t, body, string(p.calls(t, 200, "GET", path, "").body), path)
+		}
+		for _, path := range []string{"u", "u/", "f", "u/a/b", "message:other", "U/me"} {
+			p.refuses(t, 404, "resource_not_found", "GET", p.path+"/webhooks/"+path, "")
+		}
+		p.refuses(t, 409, "resource_already_exists", "POST", p.path+"/automations", `{"name":"x","do":[],"when":{"endpoint":"u/me"}}`)
+		listed := p.has(t, `t: [{T: '{{global.endpoints}}'}]`).tries(t, 200, `{}`).r(t)
+		require.Contains(t, listed, p.s.port()+"/v2/workspaces/"+p.id+`/webhooks/u/me"`)
+	})
+	t.Run("what they are given", func(t *testing.T) {
+		t.Parallel()
+		p := w.place(t).has(t, `
+h: {when: {endpoint: true}, do: [], output: '{{headers}}'}
+b: {when: {endpoint: true}, do: [], output: {m: '{{method}}', q: '{{query}}', b: '{{body}}', raw: '{{rawBody}}', w: '{{workspaceId}}', s: '{{automationSlug}}'}}`)
+		seen := p.calls(t, 200, "GET", "h", "", "x-hub-signature", "s", "x-svc-user-id", "u", "cookie", "c", "x-forwarded-for", "1.2.3.4").json(t)
+		require.Equal(t, "s", seen["x-hub-signature"])
+		for _, name := range []string{"x-svc-user-id", "cookie", "host", "x-forwarded-for", "x-correlation-id"} {
+			require.NotContains(t, seen, name)
+		}
+		body := func(media, sent string) string {
+			got := p.calls(t, 200, "PUT", "b?a=1&b=2&a=3", sent, "Content-Type", media)
+			return string(got.body)
+		}
+		rest := `,"w":"` + p.id + `","s":"b"}`
+		require.JSONEq(t, `{"m":"PUT","q":{"a":["1","3"],"b":"2"},"b":{"x":[1]},"raw":"{\"x\": [1]}"`+rest, body("application/json", `{"x": [1]}`))
+		require.JSONEq(t, `{"m":"PUT","q":{"a":["1","3"],"b":"2"},"b":{"x":["1","2"],"y":"é"},"raw":"x=1&y=%C3%A9&x=2"`+rest, body("application/x-www-form-urlencoded", `x=1&y=%C3%A9&x=2`))
+		require.JSONEq(t, `{"m":"PUT","q":{"a":["1","3"],"b":"2"},"b":"t","raw":"t"`+rest, body("text/plain", `t`))
+		require.JSONEq(t, `{"m":"PUT","q":{"a":["1","3"],"b":"2"},"b":"AQI=","raw":"\u0001\u0002"`+rest, body("application/octet-stream", "\x01\x02"))
+		require.JSONEq(t, `{"m":"PUT","q":{"a":["1","3"],"b":"2"},"b":{},"raw":""`+rest, body("application/json", ``))
+		form := "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"n.txt\"\r\nContent-Type: text/plain\r\n\r\nhi\r\n--x--\r\n"
+		require.JSONEq(t, `{"m":"PUT","q":{"a":["1","3"],"b":"2"},"b":{"a":"1","f":{"originalname":"n.txt","encoding":"7bit","mimetype":"text/plain","size":2,"base64":"aGk="}}`+rest, body("multipart/form-data; boundary=x", form))
+		p.refuses(t, 400, "invalid_request", "POST", p.path+"/webhooks/b", `{`)
+		p.refuses(t, 413, "invalid_request", "POST", p.path+"/webhooks/b", `"`+strings.Repeat("x", 1<<20+1)+`"`)
+		require.Empty(t, (run{p.ask(t, "POST", p.path+"/webhooks/b", `{`), p}).events(t, executed, "runtime.interactions.triggered"), "nothing ran")
+	})
+	t.Run("validation", func(t *testing.T) {
+		t.Parallel()
+		p := w.place(t).has(t, `
+t: {validateArguments: true, arguments: {z: {type: string, pattern: '^\d+$'}}, do: [{emit: {event: ran}}], output: {z: '{{z}}'}}
+b: {validateArguments: true, when: {endpoint: true}, schemas: [{conditions: {method: post}, payload: {type: object, properties: {body: {type: object, properties: {n: {type: integer}}}}}}], do: [], output: {n: '{{body.n}}'}}
+e: {validateArguments: true, when: {events: [e]}, arguments: {payload: {type: object, properties: {n: {type: integer}}}}, do: []}`)
+		got := p.tries(t, 400, `{"z":"x"}`)
+		require.Equal(t, "invalid_request", got.code(t))
+		details := got.json(t)["details"].(map[string]any)
+		require.Equal(t, "InvalidArgumentsError", details["name"])
+		require.Equal(t, "z", details["errors"].([]any)[0].(map[string]any)["field"])
+		require.Empty(t, got.events(t, executed, "ran"), "nothing ran")
+		require.Len(t, got.failures(t), 1)
+		p.tries(t, 200, `{"z":"7"}`)
+		require.Equal(t, "InvalidArgumentsError", p.calls(t, 400, "GET", "b", "").json(t)["details"].(map[string]any)["name"])
+		require.NotEmpty(t, p.calls(t, 400, "POST", "b", `{"n":"2"}`).json(t)["details"].(map[string]any)["errors"])
+		require.JSONEq(t, `{"n":2}`, string(p.calls(t, 200, "POST", "b", `{"n":2}`).body))
+		p.emits(t, `{"type":"e","payload":{"n":"x"}}`)
+		p.awaits(t, 1, "error", "payload.error=InvalidArgumentsError&source.automationSlug=e")
+	})
+}
+
+func TestEndpointsThatSendPiecewise(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t, "WEBHOOKS_SSE_KEEPALIVE=100")
+	p := w.place(t).has(t, `
+done: {when: {endpoint: true}, do: [{set $http.headers.a: b}, {set $http.chunk: {i: 1}}, {set $http.chunk: {i: 1}}], output: {done: 1}}
+quiet: {when: {endpoint: true}, do: [{set $http.chunk: {i: 1}}, {child: {$http: '{{$http}}'}}], output: {}}
+child: [{set $http.chunk: {i: 2}}]
+late: {when: {endpoint: true}, do: [{set $http.chunk: {i: 1}}, {set $http.chunk: {i: 1}}, {set $http.status: 201}]}
+alive: {when: {endpoint: true}, do: [{set $http: {chunk: 1, sseKeepAlive: 1}}, {wait: {timeout: 1}}], output: {}}
+t: [{set $http.status: 200}]`)
+	pieces := func(path string) (data []string, h http.Header) {
+		t.Helper()
+		got := p.s.sendAs(t, "GET", p.path+"/webhooks/"+path, "", p.me, "")
+		require.Equal(t, "text/event-stream", got.Header.Get("Content-Type"))
+		require.Equal(t, "no-cache", got.Header.Get("Cache-Control"))
+		for frame := range strings.SplitSeq(strings.TrimSuffix(string(got.body), "\n\n"), "\n\n") {
+			data = append(data, strings.TrimPrefix(frame, "data: "))
+		}
+		return data, got.Header
+	}
+	done, head := pieces("done")
+	require.Equal(t, []string{`{"i":1}`, `{"i":1}`, `{"done":1}`}, done)
+	require.Equal(t, "b", head.Get("A"))
+	quiet, _ := pieces("quiet")
+	require.Equal(t, []string{`{"i":1}`, `{"i":2}`}, quiet)
+	failed, _ := pieces("late")
+	require.Len(t, failed, 3)
+	require.Contains(t, failed[2], `"error":"invalid_request"`)
+	require.Contains(t, failed[2], "InvalidInstructionError")
+	alive, _ := pieces("alive")
+	require.Greater(t, len(alive), 5)
+	require.JSONEq(t, `{"keepAlive": true}`, alive[1])
+	require.Equal(t, "InvalidInstructionError", p.tries(t, 400, `{}`).json(t)["details"].(map[string]any)["name"], "tests have no $http")
+}
+
+func TestWhoMayExecute(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	p := w.place(t).has(t, `
+sell: {when: {endpoint: true, events: [sale]}, authorizations: {action: sell}, do: [], output: {sold: 1}}
+open: {when: {endpoint: true}, do: [{sell: {output: r}}]}
+says: {when: {endpoint: true}, do: [{set session.id: '{{body.session}}'}, {emit: {event: sale}}]}`)
+	stranger, agent, nobody := p.as(w.person(t, "stranger")), p.as(w.person(t, "agent")), p.as(nil)
+	p.does(t, 200, "PUT", p.path+"/security", `{"authorizations":{"roles":{"editor":{},"agent":{}},"rules":[
+		{"role":"agent","action":"execute","subject":"automations","conditions":{"authorizations.action":{"$in":["sell"]}}}]}}`)
+	p.does(t, 200, "POST", p.path+"/permissions", `{"target":{"email":"agent@example.org"},"permissions":{"role":"agent"}}`)
+	denied := map[string]any{"name": "ForbiddenError", "action": "execute", "subject": "automations"}
+	require.Equal(t, denied, nobody.refuses(t, 401, "missing_token", "GET", p.path+"/webhooks/sell", ""))
+	require.Equal(t, denied, stranger.refuses(t, 403, "permission_denied", "GET", p.path+"/webhooks/sell", ""))
+	require.Equal(t, "1", member(t, p.calls(t, 200, "GET", "sell", ""), "sold"))
+	require.Equal(t, "1", member(t, agent.calls(t, 200, "GET", "sell", ""), "sold"))
+	stranger.refuses(t, 403, "permission_denied", "GET", p.path+"/webhooks/open", "")
+	nobody.refuses(t, 401, "missing_token", "GET", p.path+"/webhooks/open", "")
+	require.JSONEq(t, `{"r":{"sold":1}}`, string(agent.calls(t, 200, "GET", "open", "").body))
+	p.as(bearer("broken")).refuses(t, 401, "invalid_token", "GET", p.path+"/webhooks/open", "")
+	stranger.refuses(t, 403, "workspace_access_denied", "POST", p.path+"/test/sell", `{}`)
+
+	key := func(rules string) place {
+		made := p.does(t, 201, "POST", p.path+"/security/apikeys", `{"name":"k","rules":[`+rules+`]}`).json(t)
+		return p.as(http.Header{"X-Svc-Api-Key": {made["apiKey"].(string)}})
+	}
+	key(`{"action":["read"],"subject":"workspaces"}`).refuses(t, 403, "permission_denied", "GET", p.path+"/webhooks/sell", "")
+	key(`{"action":["execute"],"subject":"automations"}`).calls(t, 200, "GET", "sell", "")
+
+	owner := p.calls(t, 200, "GET", "sell", "").Header.Get("X-Svc-Session-Id")
+	for _, who := range []place{stranger, nobody} {
+		said := who.calls(t, 200, "POST", "says", `{"session":"`+owner+`"}`)
+		said.p = p
+		refused := said.awaits(t, 1, "error")[0]
+		require.Equal(t, "ForbiddenError", refused.Payload["error"], "a switched identity gains nothing")
+		require.Equal(t, "sell", refused.Source["automationSlug"])
+	}
+	said := p.calls(t, 200, "POST", "says", `{"session":"somebody"}`)
+	ended := said.awaits(t, 2, executed)
+	require.Equal(t, "somebody", said.events(t, "sale")[0].Source["sessionId"])
+	require.Equal(t, `"sell"`, ended[1].at("slug"), "who is the owner stays it")
+}
+
+// member is one member of an answer.
+func member(t *testing.T, r run, key string) string {
+	t.Helper()
+	return shownEvent{Payload: r.json(t)}.at(key)
+}

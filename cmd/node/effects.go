@@ -1,0 +1,200 @@
+package node
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/commands"
+	"svc/commands/content"
+	"svc/commands/egress"
+	"svc/commands/fetch"
+	"svc/commands/programs"
+	"svc/commands/ratelimit"
+	"svc/commands/references"
+	"svc/commands/runtime"
+	"svc/commands/sandbox"
+	"svc/domain/access"
+	"svc/domain/automation"
+	"svc/domain/automation/value"
+	"svc/domain/automation/variable"
+	"svc/domain/document"
+	"svc/projections"
+)
+
+// effects are what automations reach outside with.
+func (n *Node) effects() (runtime.Effects, error) {
+	c := n.config()
+	var err error
+	if n.running.out, err = egress.New(n.fetchOptions()); err != nil {
+		return runtime.Effects{}, err
+	}
+	n.closeWith("connections of automations", func(context.Context) error {
+		n.running.out.Close()
+		return nil
+	})
+	fetcher, err := fetch.New(fetch.Options{
+		Egress: n.running.out, Timeout: c.Runtime.FetchTimeout, MaxResponse: c.Runtime.FetchMaxResponseSize,
+		MaxRetries: c.Runtime.FetchMaxRetries, RetryStatus: c.Runtime.FetchRetryStatus,
+	})
+	if err != nil {
+		return runtime.Effects{}, err
+	}
+	if err := n.openSandbox(); err != nil {
+		return runtime.Effects{}, err
+	}
+	rows, err := n.openCollections()
+	if err != nil {
+		return runtime.Effects{}, err
+	}
+	return runtime.Effects{
+		Live: n.emitter().Live, Position: n.feed.Position, Await: n.awaitEvent, Configure: n.configure,
+		Fetch: fetcher, Code: n.running.sandbox, Rows: rows, Topics: commands.Topics{Engine: n.engine}, Tokens: runTokens{n.people.keys, n.people.identity.HasKeyRole},
+		RateLimits: &ratelimit.Limiter{Counter: n.store, Now: time.Now, Log: n.log},
+		References: &references.References{
+			Values: n.running.contexts, Secrets: n.running.secrets, Vault: n.places.vault, Now: time.Now, NewID: newID,
+		},
+	}, nil
+}
+
+// fetchOptions are the rules of the requests that automations send.
+func (n *Node) fetchOptions() egress.Options {
+	c := n.config()
+	o := egressOptions(c.Egress)
+	o.Rules = fetchRules(n)
+	o.Own = []string{c.HTTP.APIURL, c.HTTP.InternalAPIURL}
+	return o
+}
+
+func fetchRules(n *Node) egress.Rules {
+	c := n.config()
+	rules := egressRules(c.Egress)
+	rules.AllowHosts = slices.Concat(rules.AllowHosts, c.Runtime.FetchAllowedHosts)
+	rules.DenyHosts = slices.Concat(rules.DenyHosts, c.Runtime.FetchForbiddenHosts)
+	return rules
+}
+
+// openSandbox prepares the processes that run the code of authors.
+func (n *Node) openSandbox() error {
+	command := n.opts.Sandbox
+	if len(command) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		command = []string{self, "sandbox"}
+	}
+	c := n.config().Runtime
+	var err error
+	n.running.sandbox, err = sandbox.New(sandbox.Options{
+		Executable: command[0], Args: command[1:], Timeout: c.CodeTimeout, MemoryMB: int(c.CodeMemory >> 20), MaxOutput: int(c.CodeMaxOutput),
+	})
+	if err != nil {
+		return err
+	}
+	n.closeWith("sandbox", func(context.Context) error {
+		n.running.sandbox.Close()
+		return nil
+	})
+	return nil
+}
+
+// errNested says that a config is none of this workspace: it is written in the app that
+// has the instance.
+var errNested = automation.Invalid("the config of an instance within an app cannot be written")
+
+// configure changes the stored config of a workspace or an app instance, for an
+// automation of it.
+func (n *Node) configure(ctx context.Context, place *programs.Place, op variable.Op) error {
+	id := place.House.Workspace.ID
+	if place.Parent == nil {
+		return n.places.workspaces.ChangeConfig(ctx, id, "", func(config *document.Map) (*document.Map, error) {
+			next, err := changedConfig(mapOf(config, "value"), op)
+			if err != nil {
+				return nil, err
+			}
+			changed := config.Copy()
+			changed.Set("value", next)
+			return changed, nil
+		})
+	}
+	if place.Parent.Parent != nil {
+		return errNested
+	}
+	_, err := n.places.content.Amend(ctx, id, place.Slug, content.Amendment{Change: func(doc *document.Map) (*document.Map, error) {
+		config, err := changedConfig(mapOf(doc, "config"), op)
+		if err != nil {
+			return nil, err
+		}
+		changed := doc.Copy()
+		changed.Set("config", config)
+		return changed, nil
+	}})
+	return err
+}
+
+func mapOf(doc *document.Map, key string) *document.Map {
+	v, _ := doc.Get(key)
+	m, _ := v.(*document.Map)
+	return m
+}
+
+// changedConfig applies an operation to a config.
+func changedConfig(config *document.Map, op variable.Op) (*document.Map, error) {
+	next, err := variable.Apply(value.From(config), op)
+	if err != nil {
+		return nil, err
+	}
+	o, ok := next.(*value.Object)
+	if !ok {
+		return document.MapOf(), nil
+	}
+	changed := document.MapOf()
+	return changed, changed.UnmarshalJSON([]byte(value.JSON(o, "")))
+}
+
+// registry tells which workspaces the owner of a workspace may read. It implements
+// runtime.Registry.
+type registry struct{ *Node }
+
+// Known implements runtime.Registry.
+func (r registry) Known(_ context.Context, workspaceID string) (list []programs.Workspace, err error) {
+	var owners []string
+	err = r.models.View(func(rd projections.Reader) error {
+		doc, _, _, err := projections.Access{}.Get(rd, workspaceID, 0)
+		owners = access.Owners(doc.Shares)
+		return err
+	})
+	if err != nil || len(owners) == 0 {
+		return nil, err
+	}
+	who, ok, err := r.people.identity.PrincipalOf(owners[0])
+	if err != nil || !ok {
+		return nil, err
+	}
+	var registered []programs.Workspace
+	err = r.models.View(func(rd projections.Reader) error {
+		return projections.Workspaces{}.List(rd, false, func(rec projections.Record) bool {
+			if rec.Meta.RegisterWorkspace {
+				registered = append(registered, programs.Workspace{ID: rec.ID, Slug: rec.Meta.Slug, Name: rec.Meta.Name})
+			}
+			return true
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range registered {
+		rights, found, err := r.people.identity.RightsOf(who, w.ID)
+		if err != nil {
+			return nil, err
+		}
+		if found && rights.Allows("read", "workspaces", nil) {
+			list = append(list, w)
+		}
+	}
+	slices.SortFunc(list, func(a, b programs.Workspace) int { return strings.Compare(a.Slug, b.Slug) })
+	return list, nil
+}

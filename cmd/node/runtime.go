@@ -1,0 +1,192 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"svc/commands/contexts"
+	"svc/commands/egress"
+	"svc/commands/parked"
+	"svc/commands/programs"
+	"svc/commands/runtime"
+	"svc/commands/sandbox"
+	"svc/commands/throttle"
+	"svc/domain"
+	"svc/domain/feed"
+	"svc/eventstore/jetstream"
+	"svc/projections"
+	live "svc/streams/feed"
+)
+
+// running are the parts that automations take.
+type running struct {
+	secrets  *secretValues
+	programs *programs.Library
+	contexts *contexts.Contexts
+	runtime  *runtime.Runtime
+	out      *egress.Egress // for fetch
+	sandbox  *sandbox.Sandbox
+	parked   *parked.Parked
+	process  string            // this node since its start, as the others know it
+	alive    *jetstream.Bucket // which of them are there; nil: there are no others
+}
+
+// openRuntime opens what runs automations.
+func (n *Node) openRuntime(context.Context) error {
+	a := &n.running
+	a.secrets = newSecretValues(n.models, n.places.vault, func() map[string]map[string]string {
+		return revealed(n.config().Runtime.WorkspaceSecrets)
+	})
+	a.parked = &parked.Parked{Store: n.store, Vault: n.places.vault}
+	a.process = n.config().Core.NodeName + "/" + newID()
+	a.contexts = contexts.New(contexts.Options{Store: n.store, Vault: n.places.vault, Log: n.log})
+	var err error
+	a.programs, err = programs.New(programs.Options{
+		Contents: &contents{library: n.places.library}, Secrets: a.secrets, Vault: n.places.vault, Rules: n.places.content.Rules,
+		Defaults: func() programs.Defaults {
+			c := n.config().Runtime
+			return programs.Defaults{Workspaces: c.WorkspaceConfig, Apps: c.AppConfig}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	effects, err := n.effects()
+	if err != nil {
+		return err
+	}
+	a.runtime, err = runtime.New(runtime.Options{
+		Store: n.store, Contexts: a.contexts, Parked: a.parked, Secrets: a.secrets, Process: a.process,
+		Throttles: &throttle.Throttle{Rate: n.pace}, Settings: n.runtimeSettings, Registry: registry{n}, Effects: effects,
+		Host: n.host("runtime"), Now: time.Now, NewID: newID, Log: n.log,
+	})
+	if err != nil {
+		return err
+	}
+	n.closeWith("runtime", a.runtime.Close)
+	n.repeat("contexts", time.Minute, "contexts whose time is over are not all erased yet", n.sweepContexts)
+	return n.hearCancels()
+}
+
+// sweepContexts erases what is left of contexts whose time is over.
+func (n *Node) sweepContexts(ctx context.Context) error {
+	_, err := n.running.contexts.Sweep(ctx, time.Now())
+	return err
+}
+
+// cancelAir is the air in which nodes tell each other which runs are to end.
+const cancelAir = "cancels"
+
+// hearCancels ends runs on this node that are cancelled on any.
+func (n *Node) hearCancels() error {
+	stop, err := n.store.Air(cancelAir).Listen(func(body []byte) {
+		workspaceID, correlationID, _ := strings.Cut(string(body), "\x00")
+		n.running.runtime.Cancel(workspaceID, correlationID)
+	})
+	if err != nil {
+		return err
+	}
+	n.closeWith("cancels", func(context.Context) error {
+		stop()
+		return nil
+	})
+	return nil
+}
+
+// cancelRun ends a run, on whichever nodes it is.
+func (n *Node) cancelRun(workspaceID, correlationID string) error {
+	return n.store.Air(cancelAir).Broadcast([]byte(workspaceID + "\x00" + correlationID))
+}
+
+func newID() string { return ulid.Make().String() }
+
+// pace is how fast a workspace may do something.
+func (n *Node) pace(workspaceID string, what throttle.What) throttle.Rate {
+	c := n.config().Runtime
+	rates := throttle.Rates{
+		Disabled:   c.RateLimitDisabled,
+		Executions: throttle.Rate{PerSecond: float64(c.RateAutomations), Burst: float64(c.BurstAutomations)},
+		Emits:      throttle.Rate{PerSecond: float64(c.RateEmits), Burst: float64(c.BurstEmits)},
+		Fetches:    throttle.Rate{PerSecond: float64(c.RateFetchs), Burst: float64(c.BurstFetchs)},
+		Repeats:    throttle.Rate{PerSecond: float64(c.RateRepeats), Burst: float64(c.BurstRepeats)},
+	}
+	if set, err := n.running.secrets.Platform(context.Background(), workspaceID); err == nil && len(set) > 0 {
+		rates = rates.Overridden(func(name string) string { return set[name] })
+	}
+	return rates.Of(what)
+}
+
+// runtimeSettings returns the live settings in the runtime's form.
+func (n *Node) runtimeSettings() runtime.Settings {
+	c := n.config()
+	r := c.Runtime
+	return runtime.Settings{
+		MaxDepth: r.MaxSuccessiveCalls, MaxActive: r.ExecutionMaxActive, MaxAttempts: r.ExecutionMaxAttempts,
+		Wait: r.WaitDefaultTimeout, MaxWait: r.WaitMaxTimeout,
+		RunExpires: r.ContextRunExpire, VisitorExpires: r.ContextSessionExpire, SocketExpires: r.ContextSocketExpire,
+		Sizes: map[string]int{
+			"run": int(r.ContextRunSize), "session": int(r.ContextSessionSize), "user": int(r.ContextUserSize), "global": int(r.ContextGlobalSize),
+			"socket": int(r.ContextSocketSize), "config": int(r.ContextConfigSize), "local": int(r.ContextLocalSize),
+		},
+		MaxEvent: c.Broker.EmitMaxLen, MaxExecuted: c.Broker.EmitExecutedMaxLen, KeepAlive: r.WebhooksKeepalive, CodeTimeout: r.CodeTimeout,
+		Locale: r.Locale, Zone: r.Timezone, GlobalVars: r.GlobalVars,
+		APIURL: c.HTTP.APIURL, StudioURL: c.HTTP.ConsoleURLs[0], PagesURL: c.HTTP.Origin() + "/pages", PagesHost: c.HTTP.PagesHost,
+		Recording: r.Recording, MaxRecording: int(r.RecordingMaxSize), RecordingKept: r.RecordingKept,
+	}
+}
+
+// errCame ends the reading of somebody who waits for one event.
+var errCame = errors.New("the event came")
+
+// awaitEvent returns the first event of a workspace after a position that fits.
+func (n *Node) awaitEvent(ctx context.Context, workspaceID string, after domain.Position, fits func(*feed.Event) bool) (*feed.Event, error) {
+	after, err := n.feed.Resolve(ctx, workspaceID, after)
+	if err != nil {
+		return nil, err
+	}
+	var came *feed.Event
+	err = n.feed.Follow(ctx, live.Following{WorkspaceID: workspaceID, After: after}, func(d live.Delivery) error {
+		for _, e := range d.Events {
+			if fits(e) {
+				came = e
+				return errCame
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errCame) {
+		return came, nil
+	}
+	return nil, err
+}
+
+// contents finds what can run. It implements programs.Contents.
+type contents struct{ *library }
+
+// Moment implements programs.Contents.
+func (c *contents) Moment() uint64 { return c.models.Position().State }
+
+// Workspace implements programs.Contents.
+func (c *contents) Workspace(id string) (w programs.Workspace, ok bool, err error) {
+	err = c.models.View(func(r projections.Reader) error {
+		rec, found, err := projections.Workspaces{}.Record(r, id)
+		ok = found && rec.Deleted == nil
+		w = programs.Workspace{ID: id, Slug: rec.Meta.Slug, Name: rec.Meta.Name, Revision: rec.Dynamic.ContentRevision}
+		return err
+	})
+	return w, ok, err
+}
+
+// Edition implements programs.Contents.
+func (c *contents) Edition(slug, version string) (workspaceID string, revision uint64, err error) {
+	err = c.models.View(func(r projections.Reader) error {
+		app, found, err := projections.Apps{}.Running(r, slug, version)
+		workspaceID, revision = app.WorkspaceID, found
+		return err
+	})
+	return workspaceID, revision, err
+}

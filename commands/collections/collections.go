@@ -1,0 +1,147 @@
+// Package collections carries out what automations ask of their collections: it finds
+// the rows, decides what changes, and appends that to the log.
+//
+// A namespace has one log, so that a write call of any size, over any of its
+// collections, is one entry: all of it or nothing. Who decides names the entry that
+// the decision was made on; when another node was faster, it is made again. Calls of
+// this node that come at once take turns (desk.go): whoever has the turn decides for
+// all that wait, and one entry, with one wait for the disk, holds what they change.
+package collections
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"svc/domain"
+	"svc/domain/automation/value"
+	"svc/domain/collection"
+)
+
+// Log keeps entries. It is a *jetstream.Store.
+type Log interface {
+	Parts
+	AppendCollections(ctx context.Context, id domain.StreamID, name string, expected uint64, snapshot bool, body []byte) (uint64, error)
+	CollectionsSince(ctx context.Context, id domain.StreamID, after uint64, visit func(collection.Logged) error) error
+	DropCollectionsParts(ctx context.Context, id domain.StreamID, below uint64) error
+	LastOfCollections(ctx context.Context, id domain.StreamID) (uint64, error)
+	// Alone reports whether nobody but this process appends.
+	Alone() bool
+}
+
+// Rows finds rows. It is a *rows.Model.
+type Rows interface {
+	View(ctx context.Context, id domain.StreamID, fn func(collection.Source, collection.Mark) error) error
+	Reach(ctx context.Context, seq uint64) error
+}
+
+// Options configure Collections. Log, Rows and Vault are required.
+type Options struct {
+	Log    Log
+	Rows   Rows
+	Vault  Vault
+	Limits func() collection.Limits // default none given
+
+	Now    func() time.Time // default time.Now
+	NewID  func() string    // default a ULID
+	Logger *slog.Logger     // default slog.Default
+}
+
+// Collections carries out calls. All methods are safe for concurrent use.
+type Collections struct {
+	opts     Options
+	envelope *Envelope
+
+	mu    sync.Mutex
+	desks map[domain.StreamID]*desk
+	grown chan domain.StreamID // namespaces due for a snapshot
+}
+
+// New returns Collections.
+func New(o Options) (*Collections, error) {
+	if o.Log == nil || o.Rows == nil || o.Vault == nil {
+		return nil, errors.New("collections: Options.Log, Rows and Vault are required")
+	}
+	if o.Limits == nil {
+		o.Limits = func() collection.Limits { return collection.Limits{} }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = func() string { return ulid.Make().String() }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return &Collections{
+		opts: o, envelope: &Envelope{Parts: o.Log, Vault: o.Vault}, desks: map[domain.StreamID]*desk{}, grown: make(chan domain.StreamID, 16),
+	}, nil
+}
+
+// Caller is on whose behalf a call is made.
+type Caller struct {
+	WorkspaceID string
+	App         string // slug of the app that runs; "" for the workspace itself
+	Instance    string // full slug of its instance
+	UserID      string // "" for nobody
+}
+
+// Call carries out a function of the module. What the automation is to blame for is
+// an *automation.Error. A write is on disk, and in the rows of this node, when it
+// returns; a read sees every write that was acknowledged before it began, on any
+// node.
+func (c *Collections) Call(ctx context.Context, caller Caller, function string, params *value.Object) (any, error) {
+	call, err := collection.Prepare(function, params, c.opts.Limits())
+	if err != nil {
+		return nil, err
+	}
+	id := StreamOf(caller.WorkspaceID, caller.App, caller.Instance)
+	if call.Writes() {
+		j := &job{call: call, userID: caller.UserID}
+		err := c.take(ctx, id, j)
+		return j.result, err
+	}
+	if err := c.refresh(ctx, id); err != nil {
+		return nil, err
+	}
+	var result any
+	err = c.opts.Rows.View(ctx, id, func(v collection.Source, _ collection.Mark) (err error) {
+		result, err = call.Read(v)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// refresh waits until the rows have what other nodes were acknowledged. What this
+// node wrote they have already.
+func (c *Collections) refresh(ctx context.Context, id domain.StreamID) error {
+	if c.opts.Log.Alone() {
+		return nil
+	}
+	last, err := c.opts.Log.LastOfCollections(ctx, id)
+	if err != nil {
+		return fmt.Errorf("ask for the last entry of %s: %w", id, err)
+	}
+	return c.opts.Rows.Reach(ctx, last)
+}
+
+// StreamOf returns where the collections of a workspace are kept, or those of an app
+// instance in it. Another app under the slug of that instance has others.
+func StreamOf(workspaceID, app, instance string) domain.StreamID {
+	if app == "" && instance == "" {
+		return collection.Stream(workspaceID, "workspace")
+	}
+	sum := sha256.Sum256([]byte(app + "\x00" + instance))
+	return collection.Stream(workspaceID, "i-"+base64.RawURLEncoding.EncodeToString(sum[:]))
+}

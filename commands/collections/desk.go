@@ -1,0 +1,253 @@
+package collections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"svc/domain"
+	"svc/domain/collection"
+	"svc/eventstore"
+)
+
+const (
+	maxGroup  = 256     // calls that are decided together
+	maxWeight = 4 << 20 // bytes of rows that one entry has before no other call is added
+	// maxAttempts bounds how often other nodes may be faster.
+	maxAttempts = 100
+	// patience bounds a turn: it outlives the call that has it.
+	patience = time.Minute
+)
+
+// desk is where the writes of one namespace wait for their turn.
+type desk struct {
+	waiting []*job // the first one has the turn
+}
+
+// job is one write, or something else that must not happen beside writes.
+type job struct {
+	call   *collection.Call
+	userID string
+	do     func(ctx context.Context) error // instead of call
+
+	result any
+	err    error
+	turn   chan struct{} // closed when it is its turn
+	done   chan struct{} // closed when another has done it
+}
+
+// take does a job when it is its turn, and whatever else can be done with it; or
+// waits until another has done it. A call that was given up may still count.
+func (c *Collections) take(ctx context.Context, id domain.StreamID, j *job) error {
+	j.turn, j.done = make(chan struct{}), make(chan struct{})
+	c.join(id, j)
+	select {
+	case <-j.turn:
+	case <-j.done:
+		return j.err
+	case <-ctx.Done():
+		c.leave(id, j)
+		return context.Cause(ctx)
+	}
+	defer c.pass(id)
+	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if j.do != nil {
+		c.remove(id, 1)
+		return j.do(work)
+	}
+	c.together(work, id, c.group(id))
+	return j.err
+}
+
+func (c *Collections) join(id domain.StreamID, j *job) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := c.desks[id]
+	if d == nil {
+		d = &desk{}
+		c.desks[id] = d
+		close(j.turn)
+	}
+	d.waiting = append(d.waiting, j)
+}
+
+// leave takes a job back that waits, and passes its turn on if it had it.
+func (c *Collections) leave(id domain.StreamID, j *job) {
+	c.mu.Lock()
+	d := c.desks[id]
+	i := -1
+	if d != nil {
+		i = slices.Index(d.waiting, j)
+	}
+	if i >= 0 {
+		d.waiting = slices.Delete(d.waiting, i, i+1)
+	}
+	c.mu.Unlock()
+	select {
+	case <-j.turn:
+		if i >= 0 {
+			c.pass(id)
+		}
+	default:
+	}
+}
+
+// pass gives the turn to the next who waits.
+func (c *Collections) pass(id domain.StreamID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := c.desks[id]
+	if len(d.waiting) == 0 {
+		delete(c.desks, id)
+		return
+	}
+	close(d.waiting[0].turn)
+}
+
+// group returns the calls that can be decided together, the first one among them.
+// They wait no more.
+func (c *Collections) group(id domain.StreamID) []*job {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d, n := c.desks[id], 1
+	for n < min(len(d.waiting), maxGroup) {
+		if next := d.waiting[n]; next.do != nil || next.call.Alone || d.waiting[0].call.Alone {
+			break
+		}
+		n++
+	}
+	jobs := slices.Clone(d.waiting[:n])
+	d.waiting = slices.Delete(d.waiting, 0, n)
+	return jobs
+}
+
+// remove takes the first jobs from those that wait.
+func (c *Collections) remove(id domain.StreamID, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := c.desks[id]
+	d.waiting = slices.Delete(d.waiting, 0, n)
+}
+
+// together does jobs, as many at a time as one entry should hold, and tells those who
+// wait.
+func (c *Collections) together(ctx context.Context, id domain.StreamID, jobs []*job) {
+	for len(jobs) > 0 {
+		n, err := c.commit(ctx, id, jobs)
+		for _, j := range jobs[:n] {
+			if err != nil {
+				j.result, j.err = nil, err
+			}
+			close(j.done)
+		}
+		jobs = jobs[n:]
+	}
+}
+
+// commit decides jobs and appends what they change. It returns how many it has done;
+// when it fails, none of them changed anything that is known.
+func (c *Collections) commit(ctx context.Context, id domain.StreamID, jobs []*job) (n int, err error) {
+	for range maxAttempts {
+		var d decision
+		err = c.opts.Rows.View(ctx, id, func(v collection.Source, at collection.Mark) error {
+			d = c.decide(v, at, jobs)
+			return nil
+		})
+		if err != nil {
+			return len(jobs), err
+		}
+		sure, err := c.sure(ctx, id, d)
+		if err != nil {
+			return len(jobs), err
+		}
+		if !sure {
+			continue
+		}
+		if len(d.changes) == 0 {
+			return d.done, nil
+		}
+		switch err := c.append(ctx, id, d); {
+		case err == nil:
+			return d.done, nil
+		case !errors.Is(err, eventstore.ErrConflict):
+			return len(jobs), err
+		}
+		if err := c.catchUp(ctx, id); err != nil {
+			return len(jobs), err
+		}
+	}
+	return len(jobs), fmt.Errorf("%w: other nodes write to %s all the time", eventstore.ErrUnavailable, id)
+}
+
+// decision is what jobs change.
+type decision struct {
+	at      collection.Mark
+	changes []collection.Change
+	done    int  // jobs that are in it
+	refused bool // one of them was refused
+}
+
+// decide has jobs decided one on the other.
+func (c *Collections) decide(v collection.View, at collection.Mark, jobs []*job) decision {
+	draft, d := collection.NewDraft(v), decision{at: at}
+	for _, j := range jobs {
+		if d.done > 0 && draft.Size() > maxWeight {
+			break
+		}
+		own := collection.NewDraft(draft)
+		j.result, j.err = j.call.Write(own, collection.Stamp{Now: c.opts.Now(), UserID: j.userID, NewID: c.opts.NewID})
+		if d.done++; j.err != nil {
+			j.result, d.refused = nil, true
+			continue
+		}
+		draft.Take(own)
+	}
+	d.changes = draft.Changes
+	return d
+}
+
+// sure reports whether a decision stands that the log is not asked about: one that
+// changes nothing, or refuses something. It must have been made on the last entry.
+func (c *Collections) sure(ctx context.Context, id domain.StreamID, d decision) (bool, error) {
+	if c.opts.Log.Alone() || !d.refused && len(d.changes) > 0 {
+		return true, nil
+	}
+	last, err := c.opts.Log.LastOfCollections(ctx, id)
+	if err != nil || last == d.at.Seq {
+		return true, err
+	}
+	return false, c.opts.Rows.Reach(ctx, last)
+}
+
+// catchUp waits for what another node has appended.
+func (c *Collections) catchUp(ctx context.Context, id domain.StreamID) error {
+	last, err := c.opts.Log.LastOfCollections(ctx, id)
+	if err != nil {
+		return err
+	}
+	return c.opts.Rows.Reach(ctx, last)
+}
+
+// append appends a decision and waits until the rows have it.
+func (c *Collections) append(ctx context.Context, id domain.StreamID, d decision) error {
+	name := c.opts.NewID()
+	body, err := c.envelope.pack(ctx, id, name, d.changes)
+	if err != nil {
+		return err
+	}
+	seq, err := c.opts.Log.AppendCollections(ctx, id, name, d.at.Seq, false, body)
+	if err != nil {
+		return err
+	}
+	d.at.Logged += int64(len(body))
+	if d.at.Overgrown() {
+		select {
+		case c.grown <- id:
+		default: // the next write says it again
+		}
+	}
+	return c.opts.Rows.Reach(ctx, seq)
+}

@@ -1,0 +1,172 @@
+package collections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"svc/commands/vault"
+	"svc/domain"
+	"svc/domain/collection"
+)
+
+// Vault seals what is kept, so that destroying the key of a workspace makes all of
+// it unreadable. It is a *vault.Vault.
+type Vault interface {
+	Seal(ctx context.Context, workspaceID string, plain []byte, purpose string) ([]byte, error)
+	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
+}
+
+// Parts keeps what is too large for one entry. It is a *jetstream.Store.
+type Parts interface {
+	PutCollectionsPart(ctx context.Context, id domain.StreamID, name string, n int, body []byte) (uint64, error)
+	CollectionsParts(ctx context.Context, id domain.StreamID, name string, count int, visit func(body []byte) error) error
+}
+
+const (
+	pieceSize = 256 << 10 // of changes that are sealed together
+	partSize  = 512 << 10 // of what is one message
+)
+
+// Envelope seals changes and opens them. It implements rows.Opener.
+type Envelope struct {
+	Parts Parts
+	Vault Vault
+}
+
+// purpose is what the n-th piece of an entry is sealed for; those of the entry
+// itself have no number.
+func purpose(id domain.StreamID, name string, n int) string {
+	if name == "" {
+		return collection.Kind + "/" + id.ID
+	}
+	return collection.Kind + "/" + id.ID + "/" + name + "/" + strconv.Itoa(n)
+}
+
+// packing is an entry that is being put together.
+type packing struct {
+	*Envelope
+	id    domain.StreamID
+	name  string
+	held  []byte // the only piece so far
+	entry collection.Entry
+	first uint64 // sequence of the first part; 0 for none
+	n     int    // pieces that were stored
+}
+
+// add takes a piece of changes. The first one is held back: it may be the only one.
+func (p *packing) add(ctx context.Context, piece []byte) error {
+	if p.held == nil && p.n == 0 {
+		p.held = slices.Clone(piece)
+		return nil
+	}
+	if p.held != nil {
+		if err := p.store(ctx, p.held); err != nil {
+			return err
+		}
+		p.held = nil
+	}
+	return p.store(ctx, piece)
+}
+
+// store seals a piece and keeps it in as many parts as that takes. Each begins with
+// whether it is the last one.
+func (p *packing) store(ctx context.Context, piece []byte) error {
+	sealed, err := p.Vault.Seal(ctx, p.id.Scope, piece, purpose(p.id, p.name, p.n))
+	if err != nil {
+		return err
+	}
+	for len(sealed) > 0 {
+		size := min(len(sealed), partSize)
+		mark := byte(0)
+		if size == len(sealed) {
+			mark = 1
+		}
+		seq, err := p.Parts.PutCollectionsPart(ctx, p.id, p.name, p.entry.Parts, append([]byte{mark}, sealed[:size]...))
+		if err != nil {
+			return err
+		}
+		if p.first == 0 {
+			p.first = seq
+		}
+		p.entry.Size += int64(size)
+		p.entry.Parts++
+		sealed = sealed[size:]
+	}
+	p.n++
+	return nil
+}
+
+// end returns the body of the entry.
+func (p *packing) end(ctx context.Context) ([]byte, error) {
+	if p.n == 0 && len(p.held) <= pieceSize {
+		sealed, err := p.Vault.Seal(ctx, p.id.Scope, p.held, purpose(p.id, "", 0))
+		return collection.Entry{Sealed: sealed}.Append(nil), err
+	}
+	if p.held != nil {
+		if err := p.store(ctx, p.held); err != nil {
+			return nil, err
+		}
+	}
+	p.entry.Name = p.name
+	return p.entry.Append(nil), nil
+}
+
+// pack returns the body of an entry with these changes, after storing its parts if
+// it has any.
+func (e *Envelope) pack(ctx context.Context, id domain.StreamID, name string, changes []collection.Change) ([]byte, error) {
+	p := &packing{Envelope: e, id: id, name: name}
+	var piece []byte
+	for i, c := range changes {
+		piece = collection.AppendChange(piece, c)
+		if len(piece) >= pieceSize || i == len(changes)-1 {
+			if err := p.add(ctx, piece); err != nil {
+				return nil, err
+			}
+			piece = piece[:0]
+		}
+	}
+	return p.end(ctx)
+}
+
+// Open hands over the changes of an entry, in pieces. It fails with collection.ErrGone
+// when the key of the workspace is destroyed, and with collection.ErrUnreadable when
+// something is damaged.
+func (e *Envelope) Open(ctx context.Context, l collection.Logged, visit func(changes []byte) error) error {
+	entry, err := collection.ParseEntry(l.Body)
+	if err != nil {
+		return err
+	}
+	if entry.Parts == 0 {
+		return e.open(ctx, l.Stream, entry.Sealed, purpose(l.Stream, "", 0), visit)
+	}
+	var sealed []byte
+	n := 0
+	return e.Parts.CollectionsParts(ctx, l.Stream, entry.Name, entry.Parts, func(part []byte) error {
+		if len(part) == 0 {
+			return fmt.Errorf("%w: an empty part", collection.ErrUnreadable)
+		}
+		if sealed = append(sealed, part[1:]...); part[0] == 0 {
+			return nil
+		}
+		err := e.open(ctx, l.Stream, sealed, purpose(l.Stream, entry.Name, n), visit)
+		sealed = nil
+		n++
+		return err
+	})
+}
+
+func (e *Envelope) open(ctx context.Context, id domain.StreamID, sealed []byte, purpose string, visit func([]byte) error) error {
+	plain, err := e.Vault.Open(ctx, id.Scope, sealed, purpose)
+	switch {
+	case errors.Is(err, vault.ErrNoKey):
+		return fmt.Errorf("%w: %w", collection.ErrGone, err)
+	case errors.Is(err, vault.ErrDamaged):
+		return fmt.Errorf("%w: %w", collection.ErrUnreadable, err)
+	case err != nil:
+		return err
+	}
+	return visit(plain)
+}

@@ -1,0 +1,118 @@
+package programs
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/maypok86/otter/v2"
+
+	"svc/domain/automation"
+)
+
+// Options configure a Library. All fields are required.
+type Options struct {
+	Contents Contents
+	Secrets  Secrets
+	Vault    Vault
+	Rules    func() automation.Rules
+	// Defaults are settings that the operator gives to workspaces and apps, by slug
+	// and name, below what they say themselves.
+	Defaults func() Defaults
+}
+
+// Defaults are settings of the operator.
+type Defaults struct {
+	Workspaces, Apps map[string]map[string]string
+}
+
+// Library finds houses. It is safe for concurrent use.
+type Library struct {
+	contents Contents
+	secrets  Secrets
+	vault    Vault
+	rules    func() automation.Rules
+	defaults func() Defaults
+
+	houses    *otter.Cache[string, *House] // by workspace
+	editions  *otter.Cache[editionKey, *edition]
+	documents *otter.Cache[documentKey, *compiled]
+
+	building sync.Mutex // one house at a time: they share most of what they are made of
+}
+
+// How many of each are remembered.
+const (
+	maxHouses    = 10_000
+	maxEditions  = 2_000
+	maxDocuments = 50_000
+)
+
+// New returns a Library.
+func New(o Options) (*Library, error) {
+	if o.Contents == nil || o.Secrets == nil || o.Vault == nil || o.Rules == nil || o.Defaults == nil {
+		return nil, errors.New("programs: every option is required")
+	}
+	return &Library{
+		contents: o.Contents, secrets: o.Secrets, vault: o.Vault, rules: o.Rules, defaults: o.Defaults,
+		houses:    otter.Must(&otter.Options[string, *House]{MaximumSize: maxHouses}),
+		editions:  otter.Must(&otter.Options[editionKey, *edition]{MaximumSize: maxEditions}),
+		documents: otter.Must(&otter.Options[documentKey, *compiled]{MaximumSize: maxDocuments}),
+	}, nil
+}
+
+// House returns what can run in a workspace now, nil when there is no such workspace.
+func (l *Library) House(ctx context.Context, workspaceID string) (*House, error) {
+	moment := l.contents.Moment()
+	if have, ok := l.houses.GetIfPresent(workspaceID); ok && have.moment.Load() == moment {
+		return have, nil
+	}
+	return l.look(ctx, workspaceID)
+}
+
+// look returns the house of a workspace, and builds it when the one that is known is
+// not that of now.
+func (l *Library) look(ctx context.Context, workspaceID string) (*House, error) {
+	l.building.Lock()
+	defer l.building.Unlock()
+	moment := l.contents.Moment() // before the look: what it shows is at least that much
+	w, ok, err := l.contents.Workspace(workspaceID)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		l.houses.Invalidate(workspaceID)
+		return nil, nil //nolint:nilnil // there is none, and that is no error
+	}
+	if have, ok := l.houses.GetIfPresent(workspaceID); ok && have.Workspace == w {
+		same, err := l.same(have)
+		if err != nil {
+			return nil, err
+		}
+		if same {
+			have.moment.Store(moment)
+			return have, nil
+		}
+	}
+	h, err := l.build(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	h.moment.Store(moment)
+	l.houses.Set(workspaceID, h)
+	return h, nil
+}
+
+// same reports whether the apps of a house are still what they were.
+func (l *Library) same(h *House) (bool, error) {
+	for app, was := range h.apps {
+		home, revision, err := l.contents.Edition(app.slug, app.version)
+		if err != nil {
+			return false, err
+		}
+		if (editionKey{home, revision}) != was {
+			return false, nil
+		}
+	}
+	return true, nil
+}

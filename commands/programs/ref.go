@@ -1,0 +1,64 @@
+package programs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"svc/commands/content"
+)
+
+// reference is what finds a program again when it is not the one of now any more: a
+// run ends on the document that it began with.
+type reference struct {
+	Instance string `json:"i,omitempty"`
+	Slug     string `json:"s"`
+	Home     string `json:"w"` // the workspace whose document it is
+	Hash     string `json:"h"`
+	Apart    bool   `json:"a,omitempty"`
+}
+
+func refOf(p *Place, slug string, ref content.Ref) string {
+	text, _ := json.Marshal(reference{p.Instance, slug, p.edition.home, ref.Hash, ref.Apart}) // strings and a bool
+	return string(text)
+}
+
+// Ref returns a text that Find finds the program by.
+func (p *Program) Ref() string { return p.ref }
+
+// Find returns the program that a text of Ref names, as it was, in its place of now.
+// When the place is gone the program is in the workspace itself, with the name that it
+// had.
+func (h *House) Find(ctx context.Context, ref string) (*Program, error) {
+	var r reference
+	if err := json.Unmarshal([]byte(ref), &r); err != nil {
+		return nil, fmt.Errorf("a reference to an automation: %w", err)
+	}
+	place := h.places[r.Instance]
+	if place != nil {
+		if now := place.programs[r.Slug]; now != nil && now.ref == ref {
+			return now, nil
+		}
+	}
+	c, err := h.library.compile(ctx, r.Home, content.Ref{Hash: r.Hash, Apart: r.Apart})
+	if err != nil {
+		return nil, err
+	}
+	if c.Automation == nil {
+		return nil, fmt.Errorf("the automation %s is no document", r.Slug)
+	}
+	name := r.Slug
+	if r.Instance != "" {
+		name = r.Instance + "." + r.Slug
+	}
+	if place == nil {
+		place = h.gone(r.Instance)
+	}
+	return newProgram(place, r.Slug, name, c, ref), nil
+}
+
+// gone is the place of an instance that was removed while something of it runs: it
+// has nothing.
+func (h *House) gone(instance string) *Place {
+	return &Place{House: h, Parent: h.Root, Slug: instance, Instance: instance, edition: &edition{}}
+}

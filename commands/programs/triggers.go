@@ -1,0 +1,136 @@
+package programs
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+
+	"svc/domain/automation"
+)
+
+// register notes what starts a program besides calls.
+func (h *House) register(p *Program) {
+	if p.Disabled {
+		return
+	}
+	if p.When.Endpoint != nil && !p.Private {
+		h.endpoints = append(h.endpoints, p)
+	}
+	if len(p.When.Schedules) > 0 && (!p.Private || p.Place.Parent == nil) {
+		h.scheduled = append(h.scheduled, p)
+	}
+	for _, pattern := range p.When.Events {
+		if strings.HasSuffix(pattern, ".*") {
+			h.patterns = append(h.patterns, listener{pattern, p})
+		} else {
+			h.exact[pattern] = append(h.exact[pattern], p)
+		}
+	}
+}
+
+// Endpoint returns the automation that answers an escaped path, and the parameters in
+// it; nil when none does.
+func (h *House) Endpoint(escaped string) (*Program, map[string]string) {
+	var best *Program
+	var params map[string]string
+	for _, p := range h.endpoints {
+		within, ok := strings.CutPrefix(escaped, p.Place.prefix())
+		if !ok {
+			continue
+		}
+		found, ok := p.When.Endpoint.Match(within)
+		if ok && (best == nil || better(p, best)) {
+			best, params = p, found
+		}
+	}
+	return best, params
+}
+
+// better reports whether a answers rather than b, which comes first by its name.
+func better(a, b *Program) bool {
+	return a.When.Endpoint.Compare(b.When.Endpoint) < 0
+}
+
+// Endpoints returns the paths that are answered, with the automations that answer
+// them, in the order of their names.
+func (h *House) Endpoints() iter.Seq2[string, *Program] {
+	return func(yield func(string, *Program) bool) {
+		for _, p := range h.endpoints {
+			if !yield(p.Place.prefix()+p.When.Endpoint.String(), p) {
+				return
+			}
+		}
+	}
+}
+
+// Scheduled returns the automations that have schedules, in the order of their names.
+func (h *House) Scheduled() []*Program {
+	return slices.SortedFunc(slices.Values(h.scheduled), func(a, b *Program) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// Listens reports whether anything in the house listens to events at all.
+func (h *House) Listens() bool { return len(h.exact) > 0 || len(h.patterns) > 0 }
+
+// Event is what decides who listens to an event.
+type Event struct {
+	Type     string
+	Instance string // full slug of the app instance that a native event is about, "" for none
+}
+
+// Listeners returns the automations that an event starts, each once, in the order of
+// their names.
+func (h *House) Listeners(e Event) []*Program {
+	if !automation.Triggering(e.Type) || !h.Listens() {
+		return nil
+	}
+	var found []*Program
+	for _, place := range h.hearing(e) {
+		local := e.Type
+		if !automation.Native(e.Type) {
+			local = strings.TrimPrefix(e.Type, place.prefix())
+		}
+		for _, p := range h.exact[local] {
+			if p.Place == place {
+				found = append(found, p)
+			}
+		}
+		for _, l := range h.patterns {
+			if l.program.Place == place && automation.MatchEvent(l.pattern, local) {
+				found = append(found, l.program)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b *Program) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.Compact(found)
+}
+
+// hearing returns the places that may hear of an event: the workspace, the instances
+// whose full slug the type of a custom one begins with, and of a native one those
+// that it is about.
+func (h *House) hearing(e Event) []*Place {
+	places := []*Place{h.Root}
+	if !automation.Native(e.Type) {
+		for i, r := range e.Type {
+			if r == '.' && h.places[e.Type[:i]] != nil && i > 0 {
+				places = append(places, h.places[e.Type[:i]])
+			}
+		}
+		return places
+	}
+	for _, place := range h.places {
+		if place.Parent != nil && place.told(e) {
+			places = append(places, place)
+		}
+	}
+	return places
+}
+
+// told reports whether an app instance may hear of a native event.
+func (p *Place) told(e Event) bool {
+	switch e.Type {
+	case "workspaces.apps.installed", "workspaces.apps.configured", "workspaces.apps.uninstalled":
+		return e.Instance == p.Instance
+	}
+	return e.Type == "apps.published" || e.Type == "apps.deleted"
+}

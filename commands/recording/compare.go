@@ -1,0 +1,178 @@
+package recording
+
+import (
+	"bytes"
+
+	"svc/commands/fetch"
+	"svc/domain/automation"
+	"svc/domain/automation/machine"
+	"svc/domain/automation/value"
+	"svc/domain/automation/variable"
+)
+
+// The kinds of differences.
+const (
+	effectChanged = "effect_changed" // another request at the same place
+	effectMissing = "effect_missing" // a request that was not recorded
+	effectUnused  = "effect_unused"  // a recorded one that was not made
+	otherBranch   = "branch"
+	otherEmit     = "emit"
+	otherContext  = "context"
+	otherOutput   = "output"
+	otherError    = "error"
+)
+
+// MaxDifferences is how many differences are told.
+const MaxDifferences = 1000
+
+// difference is something that a replay did otherwise.
+type difference struct {
+	execution        string
+	place            machine.Place
+	kind             string
+	expected, actual any
+}
+
+// differ notes a difference.
+func (p *player) differ(x *machine.Execution, at machine.Place, kind string, expected, actual any) {
+	p.note(difference{x.ID, at, kind, expected, actual})
+}
+
+func (p *player) note(d difference) {
+	p.different++
+	if p.differs == nil {
+		p.differs = map[string]bool{}
+	}
+	p.differs[d.execution] = true
+	if len(p.differences) < MaxDifferences {
+		p.differences = append(p.differences, d)
+	}
+}
+
+// told is a request as a difference tells it.
+func told(kind, slug string, request any) *value.Object {
+	return value.NewObject("kind", kind, "slug", textOf(slug), "request", request)
+}
+
+// compare reports a request that is not what was recorded at its place.
+func (p *player) compare(r machine.Request, q *request) {
+	slug, _ := q.asked.more.(string)
+	same := r.Slug == slug
+	switch r.Kind {
+	case machine.Next, machine.Sleep, machine.Throttle:
+		return
+	case machine.Call: // what it was given shows in what it does
+	case machine.Fetch:
+		recorded, _ := q.asked.value.(*value.Object)
+		same = same && fetch.Hash(object(r.Params)) == fetch.Hash(object(recorded))
+	default:
+		same = same && equal(asked(r), q.asked.value)
+	}
+	if same {
+		return
+	}
+	kind := effectChanged
+	if r.Kind == machine.Emit {
+		kind = otherEmit
+	}
+	p.differ(r.Execution, r.Place, kind, told(q.asked.name, slug, q.asked.value), told(string(r.Kind), r.Slug, asked(r)))
+}
+
+// maxCompared is how large values are that are compared: no record holds larger ones.
+const maxCompared = 64 << 20
+
+// equal reports whether two values are the same in everything that can be kept.
+func equal(a, b any) bool {
+	if !value.Within(a, maxCompared) || !value.Within(b, maxCompared) {
+		return false
+	}
+	return bytes.Equal(variable.Encode(a), variable.Encode(b))
+}
+
+// unused reports the requests that were recorded and not made.
+func (p *player) unused() {
+	for _, q := range p.record.requests {
+		if !p.used[q] {
+			slug, _ := q.asked.more.(string)
+			p.note(difference{
+				q.asked.execution, machine.Place{Path: q.asked.path, Iteration: q.asked.iteration}, effectUnused,
+				told(q.asked.name, slug, q.asked.value), value.Undefined,
+			})
+		}
+	}
+}
+
+// outcomes reports executions that came to something else.
+func (p *player) outcomes() {
+	for _, was := range p.record.ended {
+		x := p.ended[was.execution]
+		at := machine.Place{Path: "output"}
+		if x == nil {
+			p.note(difference{was.execution, at, otherOutput, was.value, value.Undefined})
+			continue
+		}
+		if !sameError(was.failure, x.Err) {
+			if x.Err != nil {
+				at.Path = x.Err.Instruction
+			} else {
+				at.Path = was.failure.Instruction
+			}
+			p.differ(x, at, otherError, shownError(was.failure), shownError(x.Err))
+		} else if !equal(was.value, x.Output) {
+			p.differ(x, at, otherOutput, was.value, x.Output)
+		}
+	}
+}
+
+func sameError(a, b *automation.Error) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Name == b.Name && a.Message == b.Message && equal(object(a.Details), object(b.Details))
+}
+
+func shownError(err *automation.Error) any {
+	if err == nil {
+		return value.Undefined
+	}
+	return value.NewObject("error", err.Name, "message", err.Message, "details", object(err.Details))
+}
+
+// against compares what executions did on the way with what they did in another
+// replay: which branches they took, and what they wrote.
+func (p *player) against(expected *player) {
+	p.contrast(otherBranch, expected.branches, p.branches, false)
+	p.contrast(otherContext, expected.writes, p.writes, true)
+}
+
+// contrast compares two lists by position. Both ways: what only the first has counts,
+// too.
+func (p *player) contrast(kind string, expected, actual []observed, bothWays bool) {
+	known, taken := map[string][]observed{}, map[string]int{}
+	for _, o := range expected {
+		key := position("", o.execution.ID, o.place.Path, o.place.Iteration)
+		known[key] = append(known[key], o)
+	}
+	for _, o := range actual {
+		key := position("", o.execution.ID, o.place.Path, o.place.Iteration)
+		n := taken[key]
+		taken[key]++
+		if n < len(known[key]) {
+			if was := known[key][n].did; !equal(was, o.did) {
+				p.differ(o.execution, o.place, kind, was, o.did)
+			}
+		} else if bothWays {
+			p.differ(o.execution, o.place, kind, value.Undefined, o.did)
+		}
+	}
+	if !bothWays {
+		return
+	}
+	seen := map[string]int{}
+	for _, o := range expected {
+		key := position("", o.execution.ID, o.place.Path, o.place.Iteration)
+		if seen[key]++; seen[key] > taken[key] {
+			p.differ(o.execution, o.place, kind, o.did, value.Undefined)
+		}
+	}
+}

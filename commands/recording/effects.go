@@ -1,0 +1,130 @@
+package recording
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/domain/automation/machine"
+	"svc/domain/automation/redact"
+	"svc/domain/automation/value"
+)
+
+// Effect is something that left the interpreter, as a run is shown.
+type Effect struct {
+	N           int    `json:"n"` // in the order of completion, in its tree
+	Kind        string `json:"kind"`
+	Instruction string `json:"instruction"`
+	Summary     string `json:"summary"`
+	Duration    int64  `json:"duration"` // ms
+}
+
+// maxEffects is how many effects of an execution are shown.
+const maxEffects = 1000
+
+// Effects returns what left each execution, without secrets.
+func (r *Record) Effects(known *redact.Set) map[string][]Effect {
+	secrets := known.Clone()
+	secrets.Add(r.secrets...)
+	type done struct {
+		order  int
+		in     string
+		effect Effect
+	}
+	var all []done
+	for _, q := range r.requests {
+		if q.answered == nil {
+			continue
+		}
+		all = append(all, done{r.order[q.answered], q.asked.execution, Effect{
+			Kind: q.asked.name, Instruction: q.asked.path, Summary: q.summary(secrets), Duration: q.lasted(),
+		}})
+	}
+	for _, e := range r.dates {
+		all = append(all, done{r.order[e], e.execution, Effect{Kind: momentKind(e), Instruction: e.path, Summary: momentText(e)}})
+	}
+	slices.SortFunc(all, func(a, b done) int { return a.order - b.order })
+	shown := map[string][]Effect{}
+	for i, d := range all {
+		if len(shown[d.in]) < maxEffects {
+			d.effect.N = i + 1
+			shown[d.in] = append(shown[d.in], d.effect)
+		}
+	}
+	return shown
+}
+
+func momentKind(e *entry) string {
+	if e.kind == entryRandom {
+		return string(entryRandom)
+	}
+	return string(entryClock)
+}
+
+func momentText(e *entry) string {
+	switch e.kind {
+	case entryClock:
+		return time.Unix(0, e.number).UTC().Format(time.RFC3339Nano)
+	case entryDate:
+		return value.Text(e.value)
+	}
+	drawn, _ := e.value.(value.Bytes)
+	return fmt.Sprintf("%d bytes", len(drawn))
+}
+
+// maxSummary is how long a summary is, in bytes.
+const maxSummary = 300
+
+// summary says in a line what a request was about.
+func (q *request) summary(secrets *redact.Set) string {
+	text := q.about()
+	if q.answered != nil && q.answered.failure != nil {
+		text += ": " + q.answered.failure.Name
+	}
+	text = secrets.Text(strings.TrimPrefix(text, ": "))
+	if len(text) > maxSummary {
+		text = strings.ToValidUTF8(text[:maxSummary], "") + "…"
+	}
+	return text
+}
+
+func (q *request) about() string {
+	at := func(key string) string { return value.Text(value.At(q.asked.value, key)) }
+	switch machine.Kind(q.asked.name) {
+	case machine.Call, machine.Spawn:
+		return value.Text(q.asked.more)
+	case machine.Emit:
+		return at("event")
+	case machine.Fetch:
+		method := strings.ToUpper(at("method"))
+		if method == "" {
+			method = "GET"
+		}
+		return method + " " + at("url")
+	case machine.Wait:
+		return q.awaited()
+	case machine.Module:
+		return at("module") + "." + at("function")
+	case machine.RateLimit:
+		return at("name")
+	case machine.Topic:
+		return at("topic")
+	case machine.Sleep:
+		return time.Duration(q.asked.number).String()
+	}
+	return ""
+}
+
+// awaited names what a wait is for.
+func (q *request) awaited() string {
+	list, _ := value.At(q.asked.value, "oneOf").([]any)
+	names := make([]string, len(list))
+	for i, item := range list {
+		names[i] = value.Text(value.At(item, "event"))
+	}
+	if len(names) == 0 {
+		return time.Duration(q.asked.number).String()
+	}
+	return strings.Join(names, ", ")
+}

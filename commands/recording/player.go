@@ -1,0 +1,236 @@
+package recording
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"svc/domain/automation"
+	"svc/domain/automation/machine"
+	"svc/domain/automation/value"
+)
+
+// TurnLength is how many instructions a turn has at most. It must be what trees are
+// run with: a record counts turns.
+const TurnLength = 10_000
+
+// errStuck says that a replay waits for something that never came.
+var errStuck = errors.New("the replay waits for what was not recorded")
+
+// player runs a machine with what a record tells.
+type player struct {
+	record  *Record
+	context context.Context //nolint:containedctx // it lives as long as the replay
+	find    func(ref string) (*machine.Program, error)
+	code    Code
+	machine *machine.Machine
+	turn    int
+
+	cursor  map[string]int // of what is looked for by position
+	loaded  map[string]*loaded
+	user    string // whose contexts are read
+	session string
+
+	used    map[*request]bool
+	ready   []*due // whose answers are known, by the order of these
+	halted  int    // of the halts of the record
+	lastNow time.Time
+
+	differences []difference
+	different   int             // how many differences there are
+	differs     map[string]bool // executions that have any
+	branches    []observed
+	writes      []observed
+	ended       map[string]*machine.Execution
+}
+
+// due is an answer that is to be given.
+type due struct {
+	id     uint64
+	answer machine.Answer
+	entry  *entry
+}
+
+// observed is something that an execution did.
+type observed struct {
+	execution *machine.Execution
+	place     machine.Place
+	did       any
+}
+
+func newPlayer(ctx context.Context, r *Record, find func(string) (*machine.Program, error), code Code) *player {
+	return &player{
+		record: r, context: ctx, find: find, code: code, cursor: map[string]int{}, loaded: map[string]*loaded{}, user: r.UserID,
+		session: r.SessionID, used: map[*request]bool{}, lastNow: r.At, ended: map[string]*machine.Execution{},
+	}
+}
+
+func (p *player) options() machine.Options {
+	r := p.record
+	return machine.Options{
+		World: p, MaxDepth: r.MaxDepth, LocalLimit: r.LocalLimit, MaxWait: r.MaxWait, Wait: r.Wait, Locale: r.Locale, Zone: r.zone(),
+		Zones: time.LoadLocation, Observe: p.observe,
+	}
+}
+
+// play runs the tree to its end. An error says why it could not go on.
+func (p *player) play(root *machine.Program) error {
+	p.machine = machine.New(p.options())
+	p.machine.Start(root, p.record.ExecutionID, p.record.Depth, p.record.Input)
+	for !p.machine.Done() {
+		if err := context.Cause(p.context); err != nil {
+			return err
+		}
+		p.turn++
+		turn := p.machine.Go(TurnLength)
+		for _, x := range turn.Ended {
+			p.ended[x.ID] = x
+		}
+		answered := false
+		for _, r := range turn.Requests {
+			now, err := p.ask(r)
+			if err != nil {
+				return err
+			}
+			answered = answered || now
+		}
+		if p.machine.Done() {
+			break
+		}
+		given, err := p.give()
+		if err != nil {
+			return err
+		}
+		if !given && !answered && !turn.Yielded {
+			if err := p.skip(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ask finds what a request was answered with. It reports whether it was answered at
+// once: there is nothing in the record.
+func (p *player) ask(r machine.Request) (now bool, err error) {
+	key := position(string(r.Kind), r.Execution.ID, r.Path, r.Iteration)
+	known := p.record.at[key]
+	n := p.cursor[key]
+	if n >= len(known) {
+		p.differ(r.Execution, r.Place, effectMissing, value.Undefined, told(string(r.Kind), r.Slug, asked(r)))
+		p.machine.Answer(r.ID, machine.Answer{Value: value.Undefined, Err: missing(string(r.Kind))})
+		return true, nil
+	}
+	p.cursor[key]++
+	q := known[n]
+	p.used[q] = true
+	p.compare(r, q)
+	if q.answered == nil {
+		return false, nil
+	}
+	answer, err := p.answer(r, q)
+	if err != nil {
+		return false, err
+	}
+	d := &due{r.ID, answer, q.answered}
+	at, _ := slices.BinarySearchFunc(p.ready, d, func(a, b *due) int { return cmp.Compare(p.order(a.entry), p.order(b.entry)) })
+	p.ready = slices.Insert(p.ready, at, d)
+	return false, nil
+}
+
+func (p *player) order(e *entry) int { return p.record.order[e] }
+
+func missing(what string) *automation.Error {
+	return automation.Raise(automation.ReplayMiss, "the recording has no such effect", "kind", what)
+}
+
+// answer is what a request is answered with: what it was, except that custom code is
+// executed again.
+func (p *player) answer(r machine.Request, q *request) (machine.Answer, error) {
+	e := q.answered
+	a := machine.Answer{Value: e.value, ExecutionID: e.callee}
+	if e.failure != nil {
+		a.Err = e.failure
+	}
+	switch {
+	case e.ref != "":
+		program, err := p.find(e.ref)
+		if raised, ok := errors.AsType[*automation.Error](err); ok {
+			a.Err = raised
+		} else if err != nil {
+			return a, err
+		}
+		a.Program = program
+	case q.code != nil:
+		return p.again(r, q, a)
+	}
+	return a, nil
+}
+
+// give hands over the answers whose turn has come, and whatever else happened to the
+// tree between them. It reports whether there was anything.
+func (p *player) give() (given bool, err error) {
+	for {
+		halt := p.halt()
+		switch {
+		case halt != nil && halt.turn <= p.turn && (len(p.ready) == 0 || p.order(halt) < p.order(p.ready[0].entry)):
+			p.halted++
+			if err := p.apply(halt); err != nil {
+				return given, err
+			}
+		case len(p.ready) > 0 && p.ready[0].entry.turn <= p.turn:
+			p.machine.Answer(p.ready[0].id, p.ready[0].answer)
+			p.ready = p.ready[1:]
+		default:
+			return given, nil
+		}
+		given = true
+	}
+}
+
+// halt returns the stop or interruption that comes next, nil when there is none.
+func (p *player) halt() *entry {
+	if p.halted < len(p.record.halts) {
+		return p.record.halts[p.halted]
+	}
+	return nil
+}
+
+// skip goes on to the turn in which something happened: nothing did until then.
+func (p *player) skip() error {
+	next := p.halt()
+	if len(p.ready) > 0 && (next == nil || p.order(p.ready[0].entry) < p.order(next)) {
+		next = p.ready[0].entry
+	}
+	if next == nil {
+		return errStuck
+	}
+	p.turn = max(p.turn, next.turn)
+	_, err := p.give()
+	return err
+}
+
+// apply stops the tree, or lets it go on as it did on another node.
+func (p *player) apply(halt *entry) error {
+	if halt.kind == entryStopped {
+		if halt.failure == nil {
+			return errRecord
+		}
+		p.machine.Stop(halt.failure)
+		return nil
+	}
+	state, err := p.machine.Save()
+	if err != nil {
+		return nil //nolint:nilerr // another document is not where the tree stood then
+	}
+	restored, _, err := machine.Restore(state, p.options(), p.find)
+	if err != nil {
+		return fmt.Errorf("go on where the tree stood: %w", err)
+	}
+	p.machine = restored
+	clear(p.loaded)
+	return nil
+}

@@ -1,0 +1,126 @@
+package recording
+
+import (
+	"context"
+	"log/slog"
+
+	"svc/commands"
+	"svc/commands/programs"
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/automation/machine"
+	"svc/domain/automation/redact"
+	"svc/eventstore"
+)
+
+// Log keeps events. It is a *jetstream.Store.
+type Log interface {
+	Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error)
+}
+
+// Secrets are those of workspaces.
+type Secrets interface {
+	Redactor(ctx context.Context, workspaceID string) (*redact.Set, error)
+}
+
+// Replayer replays runs. All fields are required but Code and Logger.
+type Replayer struct {
+	Store   *Store
+	Log     Log
+	Secrets Secrets
+	Code    Code // nil: custom code is answered with what was recorded
+	NewID   func() string
+	Logger  *slog.Logger
+}
+
+// Wanted says what is to be replayed.
+type Wanted struct {
+	CorrelationID string
+	ExecutionID   string // of the first execution of a tree; "": all trees
+	Document      string // Recorded or Current
+}
+
+// Replay executes the recorded trees of a run again and records that it did, and what
+// came of it. Found is false when no record is left.
+func (r *Replayer) Replay(ctx context.Context, house *programs.House, w Wanted) (report Report, found bool, err error) {
+	workspaceID := house.Workspace.ID
+	secrets, err := r.Secrets.Redactor(ctx, workspaceID)
+	if err != nil {
+		return report, false, err
+	}
+	report = Report{Executions: []ExecutionShown{}, Differences: []Difference{}}
+	o := Options{Document: w.Document, Find: finder(house), Current: newest(house), Code: r.Code, Redact: secrets}
+	n, err := r.Store.Each(ctx, workspaceID, w.CorrelationID, w.ExecutionID, func(rec *Record) error {
+		of := Replay(ctx, rec, o)
+		if of.Status == Failed && r.Logger != nil {
+			r.Logger.WarnContext(ctx, "a replay could not go on", "workspace", workspaceID, "executionId", rec.ExecutionID, "err", of.Reason)
+		}
+		report.Join(of)
+		return context.Cause(ctx)
+	})
+	if err != nil || n == 0 {
+		return report, false, err
+	}
+	return report, true, r.tell(ctx, workspaceID, w, report)
+}
+
+// tell records that a run was replayed.
+func (r *Replayer) tell(ctx context.Context, workspaceID string, w Wanted, report Report) error {
+	request := commands.RequestFrom(ctx)
+	receipt, err := r.Log.Append(ctx, eventstore.Commit{
+		Stream: domain.StreamID{Scope: workspaceID}, Meta: request.Meta,
+		Facts: []eventstore.Fact{{ID: r.NewID(), Event: activity.Replayed{
+			CorrelationID: w.CorrelationID, Document: w.Document, Status: report.Status, Differences: report.Count,
+		}}},
+	})
+	if err == nil {
+		request.Saw(receipt.Position)
+	}
+	return err
+}
+
+// Effects returns what left the executions of a run, by their ids, without secrets.
+func (r *Replayer) Effects(ctx context.Context, workspaceID, correlationID string) (map[string][]Effect, error) {
+	secrets, err := r.Secrets.Redactor(ctx, workspaceID)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string][]Effect{}
+	_, err = r.Store.Each(ctx, workspaceID, correlationID, "", func(rec *Record) error {
+		for id, effects := range rec.Effects(secrets) {
+			all[id] = effects
+		}
+		return nil
+	})
+	return all, err
+}
+
+// finder finds the documents that were recorded.
+func finder(house *programs.House) func(context.Context, string) (*machine.Program, error) {
+	return func(ctx context.Context, ref string) (*machine.Program, error) {
+		p, err := house.Find(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		return p.Machine(), nil
+	}
+}
+
+// newest finds what is now in the place of a document. In the workspace itself that may
+// be disabled: a test runs it, too.
+func newest(house *programs.House) func(context.Context, string) (*machine.Program, error) {
+	return func(ctx context.Context, ref string) (*machine.Program, error) {
+		was, err := house.Find(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		if now := house.Program(was.Slug); was.Place.Instance == "" && now != nil {
+			return now.Machine(), nil
+		}
+		now, err := was.Place.Call(was.Slug)
+		if err != nil {
+			return nil, err
+		}
+		return now.Machine(), nil
+	}
+}

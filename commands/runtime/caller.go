@@ -1,0 +1,55 @@
+package runtime
+
+import (
+	"svc/commands/programs"
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/automation"
+	"svc/domain/automation/value"
+)
+
+// Caller is whom a run acts for. What it may do is decided once: that somebody else's
+// session is written to the contexts changes nothing of it.
+type Caller struct {
+	domain.Actor
+
+	Email    string
+	Role     string
+	AuthData *value.Object // nil: none
+	Scopes   []string      // of the token; nil: it has no such claim
+	// Visitor says that nobody signed in: the session was made for this call.
+	Visitor bool
+	// Credential says that the caller showed one, of whatever kind.
+	Credential bool
+	// Rights are what the caller may do in the workspace; nil: the workspace itself
+	// acts, and may execute everything.
+	Rights *access.Rights
+}
+
+// Subject is an automation as rules see it.
+func Subject(p *programs.Program) access.Fields {
+	id := p.Place.House.Workspace.ID
+	authorizations := map[string]any{}
+	if p.Action != "" {
+		authorizations["action"] = p.Action
+	}
+	return access.Fields{
+		"id": p.Name, "slug": p.Name, "workspaceId": id, "runningWorkspaceId": id, "authorizations": authorizations, "labels": anyOf(p.Labels),
+	}
+}
+
+func anyOf(texts []string) []any {
+	list := make([]any, len(texts))
+	for i, text := range texts {
+		list[i] = text
+	}
+	return list
+}
+
+// may refuses what the caller may not execute.
+func (c *Caller) may(p *programs.Program) error {
+	if c.Rights == nil || c.Rights.Allows("execute", "automations", Subject(p)) {
+		return nil
+	}
+	return automation.Raise(automation.Forbidden, "this automation may not be executed by who calls", "action", "execute", "subject", "automations")
+}

@@ -1,0 +1,62 @@
+package runtime
+
+import (
+	"context"
+	"encoding/binary"
+
+	"svc/commands/sandbox"
+	"svc/domain/automation"
+	"svc/domain/automation/input"
+	"svc/domain/automation/machine"
+	"svc/domain/automation/value"
+)
+
+// Code runs the code of authors. It is a *sandbox.Sandbox.
+type Code interface {
+	Run(ctx context.Context, job sandbox.Job) (sandbox.Result, error)
+}
+
+// code runs JavaScript: that of the instruction, or a function of the config.
+func (t *tree) code(r machine.Request, function string, params *value.Object) {
+	job, err := t.job(r, function, params)
+	if err != nil {
+		t.now(r, machine.Answer{Value: value.Undefined, Err: err})
+		return
+	}
+	t.later(r, func(ctx context.Context) (any, error) {
+		result, err := t.rt.Effects.Code.Run(ctx, job)
+		return result.Value, err
+	})
+}
+
+// job reads what is to be run. Its clock is that of now, its chance is drawn here: with
+// both the same comes out again.
+func (t *tree) job(r machine.Request, function string, params *value.Object) (job sandbox.Job, err error) {
+	switch function {
+	case "run":
+		job, err = sandbox.ReadJob(params, t.settings.CodeTimeout)
+	case "call":
+		job, err = t.function(r, params)
+	default:
+		err = automation.Invalid("module code has no function %s", function)
+	}
+	job.Clock, job.Seed = t.world.Now(), int64(binary.LittleEndian.Uint64(t.world.Random(8))) //nolint:gosec // any number will do
+	return job, err
+}
+
+// function reads a call of a function that the config has.
+func (t *tree) function(r machine.Request, params *value.Object) (sandbox.Job, error) {
+	settings, err := t.world.settings(t.program(r.Execution).Place)
+	if err != nil {
+		return sandbox.Job{}, err
+	}
+	f, err := sandbox.FunctionAt(settings.Value.At("functions"), value.Text(params.At("name")), t.settings.CodeTimeout)
+	if err != nil {
+		return sandbox.Job{}, err
+	}
+	given, err := sandbox.Arguments(params)
+	if err == nil && f.Parameters != nil {
+		err = input.Compile(&automation.Automation{Arguments: f.Parameters, ValidateArguments: true}).Check(given)
+	}
+	return f.Job(given), err
+}

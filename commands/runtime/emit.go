@@ -1,0 +1,159 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"unicode/utf8"
+
+	"svc/commands/throttle"
+	"svc/domain"
+	"svc/domain/automation"
+	"svc/domain/automation/machine"
+	"svc/domain/automation/value"
+	"svc/domain/feed"
+	"svc/eventstore"
+)
+
+var eventName = regexp.MustCompile(automation.EventName)
+
+// emission is an event that an automation emits, before it is recorded.
+type emission struct {
+	name    string // with the instance in front
+	payload *value.Object
+	body    json.RawMessage // redacted
+	target  *domain.Target
+	options domain.EventOptions
+	meta    domain.Meta
+	async   bool
+}
+
+// emit records an event.
+func (t *tree) emit(r machine.Request) {
+	e, err := t.emission(r.Execution, r.Params)
+	if err != nil {
+		t.now(r, machine.Answer{Value: value.Undefined, Err: err})
+		return
+	}
+	if e == nil { // an error event takes its place
+		t.now(r, machine.Answer{Value: value.Undefined})
+		return
+	}
+	t.laterThen(r, func(ctx context.Context) (any, error) {
+		if _, err := t.throttle(ctx, throttle.Emits, 1); err != nil {
+			return value.Undefined, err
+		}
+		return t.publish(ctx, e)
+	}, func(a machine.Answer) machine.Answer {
+		published, ok := a.Value.(recorded)
+		if ok {
+			t.emitted = t.emitted.Max(published.at)
+			a.Value = published.event
+		}
+		return a
+	})
+}
+
+// emission reads the parameters of emit. It is nil when they have no payload that an
+// event can have: that is told instead.
+func (t *tree) emission(x *machine.Execution, params *value.Object) (*emission, error) {
+	e, err := t.emissionOf(x.Program.Instance, t.meta(x), params)
+	if misfit, ok := errors.AsType[*misfit](err); ok {
+		t.tell(x, automation.Raise(automation.InvalidEvent, "the payload of an event is an object, not "+misfit.kind, "event", misfit.event))
+		return nil, nil //nolint:nilnil // that is told, and nothing is emitted
+	}
+	return e, err
+}
+
+// misfit says that a payload is no object.
+type misfit struct{ event, kind string }
+
+// Error implements error.
+func (m *misfit) Error() string { return "the payload of " + m.event + " is " + m.kind }
+
+// emissionOf reads the parameters of emit, of an automation in an instance.
+func (t *tree) emissionOf(instance string, meta domain.Meta, params *value.Object) (*emission, error) {
+	e := &emission{name: prefixed(instance, value.Text(params.At("event"))), payload: &value.Object{}, meta: meta}
+	if !eventName.MatchString(e.name) || automation.Native(e.name) {
+		return nil, automation.Raise(automation.InvalidEvent, "an event of this name cannot be emitted", "event", e.name)
+	}
+	if given := params.At("payload"); !value.IsNothing(given) {
+		payload, ok := t.redact.Value(given).(*value.Object)
+		if !ok {
+			return nil, &misfit{e.name, value.Kind(given)}
+		}
+		e.payload = payload
+	}
+	e.body = json.RawMessage(value.JSON(e.payload, ""))
+	if size := utf8.RuneCount(e.body); size > t.settings.MaxEvent {
+		return nil, automation.Raise(automation.EventTooLarge, "the event is larger than events may be",
+			"reason", "EventTooLarge", "eventType", e.name, "eventSize", float64(size), "maxSize", float64(t.settings.MaxEvent))
+	}
+	t.address(e, params)
+	return e, nil
+}
+
+func prefixed(instance, name string) string {
+	if instance == "" {
+		return name
+	}
+	return instance + "." + name
+}
+
+// address fills in who the event is for, how it is kept and whom it is from.
+func (t *tree) address(e *emission, params *value.Object) {
+	at := func(root, key string) any { return value.Walk(params.At(root), key) }
+	e.options.AggPayload, _ = at("options", "aggPayload").(bool)
+	e.async, _ = at("options", "async").(bool)
+	e.options.Async = e.async
+	if persist, ok := at("options", "persist").(bool); ok && !persist {
+		e.options.Persist = &persist
+	}
+	socket, _ := at("target", "currentSocket").(bool)
+	target := domain.Target{
+		UserID: value.Text(at("target", "userId")), SessionID: value.Text(at("target", "sessionId")),
+		UserTopic: value.Text(at("target", "userTopic")), CurrentSocket: socket && t.start.Meta.SocketID != "",
+	}
+	if target != (domain.Target{}) {
+		e.target = &target
+	}
+	actor := t.start.Caller.Actor
+	e.meta.UserID, e.meta.Actor, e.meta.ServiceTopic = "", &actor, feed.Emitted
+}
+
+// recorded is an event that was emitted, and where it is.
+type recorded struct {
+	event any
+	at    domain.Position
+}
+
+// publish keeps an event, or passes it to those who are there.
+func (t *tree) publish(ctx context.Context, e *emission) (any, error) {
+	ev := domain.Recorded{
+		ID: t.rt.NewID(), Log: domain.Activity, Stream: domain.StreamID{Scope: t.workspaceID()}, At: t.rt.Now(), Meta: e.meta,
+		Data: domain.Unknown{Name: e.name, Body: e.body}, Target: e.target, Options: e.options, Body: e.body,
+	}
+	if !e.options.Persisted() {
+		t.rt.Effects.Live(t.workspaceID(), ev)
+		return shown(ev, domain.Position{})
+	}
+	commit := eventstore.Commit{Stream: ev.Stream, Meta: ev.Meta, Facts: []eventstore.Fact{{ID: ev.ID, Event: ev.Data, Target: ev.Target, Options: ev.Options}}}
+	if e.async {
+		t.journal.add(ev.Meta, commit.Facts...)
+		t.journal.appendEarly(t.ctx)
+		return shown(ev, domain.Position{})
+	}
+	receipt, err := t.journal.append(ctx, commit)
+	if err != nil {
+		return value.Undefined, err
+	}
+	ev.Seq = receipt.Position.Activity
+	return shown(ev, receipt.Position)
+}
+
+// shown is an event as its readers see it.
+func shown(ev domain.Recorded, at domain.Position) (any, error) {
+	v, err := value.ParseJSON(string(feed.Of(ev, at, ev.Body).JSON()))
+	return recorded{v, at}, err
+}

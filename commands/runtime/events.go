@@ -1,0 +1,93 @@
+package runtime
+
+import (
+	"encoding/json"
+	"unicode/utf8"
+
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/automation"
+	"svc/domain/automation/machine"
+	"svc/domain/automation/value"
+	"svc/eventstore"
+)
+
+// meta is the source of what an execution causes.
+func (t *tree) meta(x *machine.Execution) domain.Meta {
+	m, place := t.start.Meta, t.program(x).Place
+	m.UserID, m.SessionID, m.CorrelationID = t.start.Caller.UserID, t.world.sessionID, t.start.CorrelationID
+	m.AutomationSlug, m.AutomationDepth, m.ExecutionID = x.Program.Slug, x.Depth, x.ID
+	m.AppSlug, m.AppInstance, m.AppDepth = place.App, place.Instance, place.Depth()
+	m.Host = t.rt.Host
+	return m
+}
+
+// body is a value as events tell it: JSON without the secrets of the run.
+func (t *tree) body(v any) json.RawMessage { return json.RawMessage(value.JSON(t.redact.Value(v), "")) }
+
+// ended records that an execution ended.
+func (t *tree) ended(x *machine.Execution) {
+	e := t.executions[x.ID]
+	now := t.rt.Now()
+	trigger, _ := json.Marshal(e.trigger) // strings only
+	done := activity.Executed{
+		Slug: x.Program.Slug, ExecutionID: x.ID, Trigger: trigger, StartedAt: stamp(e.startedAt),
+		Duration: now.Sub(e.startedAt).Milliseconds(), Throttled: e.throttled.Milliseconds(), Break: x.Broke,
+	}
+	if x.Parent != nil {
+		done.ParentExecutionID = x.Parent.ID
+	}
+	if x.Err != nil {
+		done.Error = t.failure(x.Err)
+	}
+	program := t.program(x)
+	kept := given{Payload: t.body(program.Shape.Recorded(x.Input)), Output: t.body(orObject(program.Shape.RedactedOutput(x.Output)))}
+	id := t.rt.NewID()
+	if utf8.RuneCount(kept.Payload)+utf8.RuneCount(kept.Output) > t.settings.MaxExecuted {
+		done.Truncated = true
+	} else {
+		done.Apart = true
+		content, _ := json.Marshal(kept) // JSON already
+		t.journal.apart(payload{id, content})
+	}
+	t.journal.add(t.meta(x), eventstore.Fact{ID: id, Event: t.rt.bounded(done)})
+	delete(t.executions, x.ID)
+}
+
+// orObject is an output as it is told: nothing is an empty object.
+func orObject(v any) any {
+	if value.IsUndefined(v) {
+		return &value.Object{}
+	}
+	return v
+}
+
+// failure is an error as events tell it.
+func (t *tree) failure(err *automation.Error) *activity.Failure {
+	details := map[string]any{}
+	if told, ok := t.redact.Value(err.Details).(*value.Object); ok && told != nil {
+		_ = json.Unmarshal([]byte(value.JSON(told, "")), &details) // JSON of our own
+	}
+	if err.Document != "" {
+		details["automation"], details["instruction"] = err.Document, err.Instruction
+	}
+	return &activity.Failure{Error: err.Name, Message: t.redact.Text(err.Message), Details: details}
+}
+
+// tell records an error event of an execution.
+func (t *tree) tell(x *machine.Execution, err *automation.Error) {
+	var ev domain.Event = t.rt.bounded(*t.failure(err))
+	if instance := x.Program.Instance; instance != "" {
+		body, _ := json.Marshal(ev) // what encodes it in the log
+		ev = domain.Unknown{Name: instance + "." + ev.EventType(), Body: body}
+	}
+	t.journal.record(t.meta(x), ev)
+}
+
+// bounded cuts an event that is larger than events may be.
+func (r *Runtime) bounded(ev domain.Event) domain.Event {
+	if b, ok := ev.(activity.Bounded); ok {
+		return b.Within(r.Settings().MaxEvent)
+	}
+	return ev
+}

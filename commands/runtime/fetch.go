@@ -1,0 +1,113 @@
+package runtime
+
+import (
+	"context"
+
+	"svc/commands/fetch"
+	"svc/commands/throttle"
+	"svc/domain/activity"
+	"svc/domain/automation"
+	"svc/domain/automation/machine"
+	"svc/domain/automation/value"
+)
+
+// Fetcher sends requests. It is a *fetch.Client.
+type Fetcher interface {
+	Do(ctx context.Context, call fetch.Call) (fetch.Result, error)
+}
+
+// fetched is what came of a fetch, with what is to be told of it.
+type fetched struct {
+	result  fetch.Result
+	notices []*automation.Error
+}
+
+// fetch sends a request.
+func (t *tree) fetch(r machine.Request) {
+	x := r.Execution
+	chunk := t.chunks(r)
+	t.laterThen(r, func(ctx context.Context) (any, error) {
+		if _, err := t.throttle(ctx, throttle.Fetches, 1); err != nil {
+			return fetched{}, err
+		}
+		f := fetched{}
+		result, err := t.rt.Effects.Fetch.Do(ctx, fetch.Call{
+			Params: r.Params, WorkspaceID: t.workspaceID(), CorrelationID: t.start.CorrelationID,
+			Resolve: t.resolver(x), Token: t.tokens(x), APIKey: t.keys(x), Chunk: chunk,
+			Notice: func(err *automation.Error) { f.notices = append(f.notices, err) },
+		})
+		f.result = result
+		return f, err
+	}, func(a machine.Answer) machine.Answer {
+		f, _ := a.Value.(fetched)
+		for _, n := range f.notices {
+			t.tell(x, n)
+		}
+		if f.result.Failed != nil {
+			t.failed(x, f.result.Failed)
+		}
+		if a.Value = f.result.Value; a.Value == nil && f.result.RequestHash == "" {
+			a.Value = value.Undefined
+		}
+		return a
+	})
+}
+
+// failed records that a request was answered with an error, or not at all.
+func (t *tree) failed(x *machine.Execution, f *fetch.Failed) {
+	told, _ := t.redact.Value(f.Value()).(*value.Object)
+	t.journal.record(t.meta(x), activity.FetchFailed{
+		Request: part(told, "request"), Response: part(told, "response"), Error: part(told, "error"),
+	})
+}
+
+// part is a member of an object as JSON, nil when there is none.
+func part(o *value.Object, key string) []byte {
+	v, ok := o.Get(key)
+	if !ok {
+		return nil
+	}
+	return []byte(value.JSON(v, ""))
+}
+
+// chunks emits what a streamed answer consists of, as the instruction asks for it; nil
+// when it does not.
+func (t *tree) chunks(r machine.Request) func(context.Context, *value.Object) error {
+	stream, ok := r.Params.At("stream").(*value.Object)
+	if !ok {
+		return nil
+	}
+	meta := t.meta(r.Execution)
+	return func(ctx context.Context, payload *value.Object) error {
+		params := value.NewObject("event", stream.At("event"), "payload", payload, "target", stream.At("target"), "options", stream.At("options"))
+		e, err := t.emissionOf(r.Execution.Program.Instance, meta, params)
+		if err != nil {
+			return err
+		}
+		if _, err := t.throttle(ctx, throttle.Emits, 1); err != nil {
+			return err
+		}
+		_, err = t.publish(ctx, e)
+		return err
+	}
+}
+
+// closeStream ends a stream that nobody reads any more.
+func closeStream(s value.Stream) {
+	if live, ok := s.(*fetch.Stream); ok {
+		live.Close()
+	}
+}
+
+// next reads one item of a stream. One that a restart cut off cannot be read.
+func next(ctx context.Context, s value.Stream) (any, error) {
+	live, ok := s.(*fetch.Stream)
+	if !ok {
+		return value.Undefined, automation.Raise(automation.FetchFailed, "the stream was cut off", "reason", "reset")
+	}
+	item, more, err := live.Next(ctx)
+	if err != nil || !more {
+		return value.Undefined, err
+	}
+	return item, nil
+}

@@ -1,0 +1,131 @@
+package runtime
+
+import (
+	"context"
+	"maps"
+	"net/textproto"
+	"strings"
+	"sync"
+	"time"
+
+	"svc/domain/automation"
+	"svc/domain/automation/value"
+	"svc/domain/automation/variable"
+)
+
+// HTTP is the answer of an endpoint, as $http changes it.
+type HTTP struct {
+	// Send passes one chunk on to the caller. It returns once the chunk is on its way,
+	// or the caller is gone.
+	Send func(ctx context.Context, chunk []byte)
+
+	mu        sync.Mutex
+	status    int
+	header    map[string][]string
+	keepAlive time.Duration
+	begun     bool // a chunk was sent: status and headers are gone
+}
+
+// dropped are headers that automations cannot set.
+var dropped = map[string]bool{
+	"Set-Cookie": true, "Content-Length": true, "X-Correlation-Id": true,
+	"Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true, "Proxy-Authorization": true, "Te": true, "Trailer": true,
+	"Transfer-Encoding": true, "Upgrade": true, "Proxy-Connection": true,
+}
+
+// Head returns the status that was set, 0 for none, and the headers.
+func (h *HTTP) Head() (status int, header map[string][]string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.status, maps.Clone(h.header)
+}
+
+// KeepAlive returns how often something is to be sent to a caller who gets chunks; 0:
+// not at all.
+func (h *HTTP) KeepAlive() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.keepAlive
+}
+
+// Begun reports whether chunks were sent.
+func (h *HTTP) Begun() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.begun
+}
+
+// begin notes that a chunk is about to be sent.
+func (h *HTTP) begin() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.begun = true
+}
+
+// write sets status, headers or sseKeepAlive.
+func (h *HTTP) write(op variable.Op, leastKeepAlive time.Duration) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch op.Path[0].Key {
+	case "sseKeepAlive":
+		n, _ := op.Value.(float64)
+		h.keepAlive = max(time.Duration(n*float64(time.Millisecond)), leastKeepAlive)
+		return nil
+	case "status":
+		n, _ := op.Value.(float64)
+		if h.begun || n != float64(int(n)) || n < 200 || n > 599 {
+			return automation.Invalid("$http.status is a number from 200 to 599, and is set before the first chunk")
+		}
+		h.status = int(n)
+		return nil
+	}
+	if h.begun {
+		return automation.Invalid("$http.headers are set before the first chunk")
+	}
+	return h.headers(op)
+}
+
+// headers sets one header, or all of them.
+func (h *HTTP) headers(op variable.Op) error {
+	if len(op.Path) > 1 {
+		return h.set(op.Path[1].Key, op.Value)
+	}
+	all, _ := op.Value.(*value.Object)
+	h.header = map[string][]string{}
+	for _, name := range all.Keys() {
+		if err := h.set(name, all.At(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *HTTP) set(name string, v any) error {
+	text := value.Text(v)
+	canonical := textproto.CanonicalMIMEHeaderKey(name)
+	if !validHeader(name, text) {
+		return automation.Invalid("$http.headers: %q is no header", name)
+	}
+	if dropped[canonical] || strings.HasPrefix(canonical, "X-Svc-") {
+		return nil
+	}
+	if h.header == nil {
+		h.header = map[string][]string{}
+	}
+	if value.IsNothing(v) {
+		delete(h.header, canonical)
+		return nil
+	}
+	h.header[canonical] = []string{text}
+	return nil
+}
+
+// validHeader reports whether a header can be sent as it is.
+func validHeader(name, text string) bool {
+	if name == "" || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+		return false
+	}
+	return !strings.ContainsFunc(name, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r)
+	})
+}

@@ -1,0 +1,47 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/automation"
+	"svc/eventstore"
+)
+
+// Broken is a tree that began on a node that is gone, and is not begun again.
+type Broken struct {
+	WorkspaceID   string
+	CorrelationID string
+	ExecutionID   string // of its first execution
+	Automation    string
+	Trigger       activity.Trigger
+	StartedAt     time.Time
+}
+
+// Interrupted records that a tree was interrupted. Repeated, it records nothing more.
+func (r *Runtime) Interrupted(ctx context.Context, b Broken) error {
+	failure := activity.Failure{
+		Error: automation.ExecutionInterrupt, Message: "the node that ran the automation is gone",
+		Details: map[string]any{"automation": b.Automation, "executionId": b.ExecutionID},
+	}
+	trigger, err := json.Marshal(b.Trigger)
+	if err != nil {
+		return err
+	}
+	meta := domain.Meta{
+		CorrelationID: b.CorrelationID, AutomationSlug: b.Automation, AutomationDepth: 1, ExecutionID: b.ExecutionID, AppInstance: b.Trigger.AppInstanceSlug, Host: r.Host,
+	}
+	_, err = r.Store.Append(ctx, eventstore.Commit{
+		Stream: domain.StreamID{Scope: b.WorkspaceID}, Meta: meta, Facts: []eventstore.Fact{
+			{ID: derived(b.ExecutionID, "interrupted"), Event: activity.Executed{
+				Slug: b.Automation, ExecutionID: b.ExecutionID, Trigger: trigger, StartedAt: stamp(b.StartedAt),
+				Duration: r.Now().Sub(b.StartedAt).Milliseconds(), Error: &failure,
+			}},
+			{ID: derived(b.ExecutionID, "error"), Event: failure},
+		},
+	})
+	return err
+}

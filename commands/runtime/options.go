@@ -1,0 +1,135 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"svc/commands/contexts"
+	"svc/commands/programs"
+	"svc/commands/throttle"
+	"svc/domain"
+	"svc/domain/automation/redact"
+	"svc/domain/automation/value"
+	"svc/domain/automation/variable"
+	"svc/domain/feed"
+	"svc/eventstore"
+)
+
+// Store keeps the events of runs. It is a *jetstream.Store.
+type Store interface {
+	Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error)
+	// PutPayload keeps what an execution was given and gave apart from its event.
+	PutPayload(ctx context.Context, workspaceID, eventID string, body []byte) error
+}
+
+// Contexts keeps what automations remember. It is a *contexts.Contexts.
+type Contexts interface {
+	Load(ctx context.Context, key contexts.Key) (*value.Object, error)
+	Append(ctx context.Context, id string, changes []contexts.Change) error
+}
+
+// Secrets are those of workspaces.
+type Secrets interface {
+	programs.Secrets
+	// Redactor returns what takes the secrets of a workspace out of what is told. It is
+	// not changed.
+	Redactor(ctx context.Context, workspaceID string) (*redact.Set, error)
+}
+
+// Throttles delay what a workspace does too often. It is a *throttle.Throttle.
+type Throttles interface {
+	Wait(ctx context.Context, workspaceID string, what throttle.What, n int) (waited time.Duration, err error)
+}
+
+// Settings are what the operator decides about runs. They may change while the
+// service runs.
+type Settings struct {
+	MaxDepth    int           // MAXIMUM_SUCCESSIVE_CALLS
+	MaxActive   time.Duration // EXECUTION_MAX_ACTIVE_SECONDS
+	MaxAttempts int           // EXECUTION_MAX_ATTEMPTS
+	Wait        time.Duration // WAIT_DEFAULT_TIMEOUT
+	MaxWait     time.Duration // WAIT_MAX_TIMEOUT
+
+	RunExpires, VisitorExpires, SocketExpires time.Duration // CONTEXT_*_EXPIRE_TIME
+
+	Sizes         map[string]int // of contexts by name, and of local
+	MaxEvent      int            // BROKER_EMIT_MAXLEN
+	MaxExecuted   int            // BROKER_EMIT_EXECUTED_AUTOMATION_MAXLEN
+	KeepAlive     time.Duration  // WEBHOOKS_SSE_KEEPALIVE
+	CodeTimeout   time.Duration  // CUSTOM_CODE_TIMEOUT
+	Locale        string
+	Zone          *time.Location
+	GlobalVars    map[string]string
+	APIURL        string
+	StudioURL     string
+	PagesURL      string
+	PagesHost     string
+	Recording     string // off, errors or all
+	MaxRecording  int
+	RecordingKept time.Duration
+}
+
+// Options configure a Runtime. All of them are required but Log.
+type Options struct {
+	Store     Store
+	Contexts  Contexts
+	Parked    Parked
+	Secrets   Secrets
+	Throttles Throttles
+	Settings  func() Settings
+	Registry  Registry
+	Effects   Effects
+	Host      domain.Host
+	Process   string // unlike that of any other node, and of this one before it was started
+	Now       func() time.Time
+	NewID     func() string
+	Log       *slog.Logger
+}
+
+// Effects are what runs reach outside with.
+type Effects struct {
+	// Live passes an event that is not kept to those who are there.
+	Live func(workspaceID string, ev domain.Recorded)
+	// Position is where "now" is in the feed.
+	Position func() domain.Position
+	// Await returns the first event of a workspace after a position that fits.
+	Await func(ctx context.Context, workspaceID string, after domain.Position, fits func(*feed.Event) bool) (*feed.Event, error)
+	// Configure changes the stored config of a workspace or an app instance.
+	Configure func(ctx context.Context, place *programs.Place, op variable.Op) error
+
+	Fetch      Fetcher
+	Topics     Topics
+	RateLimits RateLimits
+	Tokens     Tokens
+	References References
+	Code       Code
+	Rows       Collections
+}
+
+// Registry tells which workspaces somebody's automations may know of.
+type Registry interface {
+	// Known returns the workspaces that the owner of a workspace may read and that
+	// are registered, in the order of their slugs.
+	Known(ctx context.Context, workspaceID string) ([]programs.Workspace, error)
+}
+
+// Runtime runs trees. It is safe for concurrent use.
+type Runtime struct {
+	Options
+
+	trees register
+	fleet *fleet
+}
+
+// New returns a Runtime.
+func New(o Options) (*Runtime, error) {
+	if o.Store == nil || o.Contexts == nil || o.Parked == nil || o.Secrets == nil || o.Throttles == nil || o.Settings == nil || o.Registry == nil || o.Process == "" || o.Now == nil || o.NewID == nil {
+		return nil, errors.New("runtime: an option is missing")
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return &Runtime{Options: o, fleet: newFleet()}, nil
+}

@@ -1,0 +1,170 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+
+	"svc/commands/fetch"
+	"svc/commands/ratelimit"
+	"svc/commands/references"
+	"svc/domain"
+	"svc/domain/automation"
+	"svc/domain/automation/machine"
+	"svc/domain/automation/value"
+)
+
+// Topics are what users receive events through. It is a commands.Topics.
+type Topics interface {
+	Create(ctx context.Context, workspaceID, topic string, userIDs []string) error
+	Join(ctx context.Context, workspaceID, topic string, userIDs []string, create bool) error
+}
+
+// RateLimits count for automations. It is a *ratelimit.Limiter.
+type RateLimits interface {
+	Take(ctx context.Context, scope ratelimit.Scope, use ratelimit.Use) (*value.Object, error)
+}
+
+// Tokens are what automations call the platform with.
+type Tokens interface {
+	// Token makes one of the session that a run acts for, or of the workspace. Asked
+	// says that the automation gets it to see: it lasts longer.
+	Token(ctx context.Context, kind fetch.TokenKind, of Acting, asked bool) (string, error)
+	// RoleKey makes one for a role of the workspace that automations may take.
+	RoleKey(ctx context.Context, role string, of Acting) (string, error)
+}
+
+// Acting says for whom an automation calls the platform.
+type Acting struct {
+	Caller        *Caller
+	WorkspaceID   string
+	CorrelationID string
+	Depth         int
+}
+
+// References are secrets that automations pass on without seeing them. It is a
+// *references.References.
+type References interface {
+	Resolve(ctx context.Context, of references.Holder, text string) (resolved string, used []string, err error)
+	Call(ctx context.Context, of references.Holder, function string, params *value.Object) (any, error)
+}
+
+// topic makes a topic, or adds users to one.
+func (t *tree) topic(r machine.Request) {
+	name := value.Text(r.Params.At("topic"))
+	users := []string{}
+	given, listed := r.Params.At("userIds").([]any)
+	for _, id := range given {
+		users = append(users, value.Text(id))
+	}
+	join := r.Name == "joinUserTopic"
+	if join && !listed && t.world.userID != "" {
+		users = append(users, t.world.userID)
+	}
+	if name == "" || join && len(users) == 0 {
+		t.now(r, machine.Answer{Value: value.Undefined, Err: automation.Invalid("a topic and a user are expected")})
+		return
+	}
+	create := r.Params.At("create") != false
+	t.later(r, func(ctx context.Context) (any, error) {
+		var err error
+		if join {
+			err = t.rt.Effects.Topics.Join(ctx, t.workspaceID(), name, users, create)
+		} else {
+			err = t.rt.Effects.Topics.Create(ctx, t.workspaceID(), name, users)
+		}
+		return true, raisedOf(err)
+	})
+}
+
+// raisedOf turns a refusal of the platform into what an instruction raises.
+func raisedOf(err error) error {
+	if refused, ok := errors.AsType[*domain.Error](err); ok {
+		if refused.Code == domain.CodeLocked {
+			return automation.Raise(automation.ResourceLocked, refused.Message)
+		}
+		return automation.Invalid("%s", refused.Message)
+	}
+	return err
+}
+
+// rateLimit counts, over all nodes. What break asks for is for the machine to do.
+func (t *tree) rateLimit(r machine.Request) {
+	use, err := ratelimit.Read(r.Params)
+	if err != nil {
+		t.now(r, machine.Answer{Value: value.Undefined, Err: err})
+		return
+	}
+	use.Break = false
+	scope := ratelimit.Scope{WorkspaceID: t.workspaceID(), Instance: r.Execution.Program.Instance}
+	t.later(r, func(ctx context.Context) (any, error) {
+		got, err := t.rt.Effects.RateLimits.Take(ctx, scope, use)
+		if err != nil {
+			return value.Undefined, err
+		}
+		return got, nil
+	})
+}
+
+// auth makes a token for calls to the platform.
+func (t *tree) auth(r machine.Request) {
+	kind := fetch.SessionToken
+	if r.Params.At("workspace") == true {
+		kind = fetch.WorkspaceToken
+	}
+	of := t.acting(r.Execution)
+	t.laterThen(r, func(ctx context.Context) (any, error) { return t.rt.Effects.Tokens.Token(ctx, kind, of, true) }, func(a machine.Answer) machine.Answer {
+		if jwt, ok := a.Value.(string); ok {
+			t.redact.Add(jwt)
+			a.Value = value.NewObject("jwt", jwt)
+		}
+		return a
+	})
+}
+
+func (t *tree) acting(x *machine.Execution) Acting {
+	return Acting{Caller: &t.start.Caller, WorkspaceID: t.workspaceID(), CorrelationID: t.start.CorrelationID, Depth: x.Depth}
+}
+
+// tokens makes tokens for an execution.
+func (t *tree) tokens(x *machine.Execution) func(context.Context, fetch.TokenKind) (string, error) {
+	of := t.acting(x)
+	return func(ctx context.Context, kind fetch.TokenKind) (string, error) {
+		return t.rt.Effects.Tokens.Token(ctx, kind, of, false)
+	}
+}
+
+// keys makes keys of roles for an execution.
+func (t *tree) keys(x *machine.Execution) func(context.Context, string) (string, error) {
+	of := t.acting(x)
+	return func(ctx context.Context, role string) (string, error) {
+		key, err := t.rt.Effects.Tokens.RoleKey(ctx, role, of)
+		return key, raisedOf(err)
+	}
+}
+
+func (t *tree) holder(x *machine.Execution) references.Holder {
+	return references.Holder{WorkspaceID: t.workspaceID(), Instance: x.Program.Instance, UserID: t.start.Caller.UserID}
+}
+
+// resolver replaces references to secrets in what is sent.
+func (t *tree) resolver(x *machine.Execution) func(context.Context, string) (string, error) {
+	of := t.holder(x)
+	return func(ctx context.Context, text string) (string, error) {
+		resolved, used, err := t.rt.Effects.References.Resolve(ctx, of, text)
+		t.redact.Add(used...)
+		return resolved, err
+	}
+}
+
+// configure writes to the stored configuration.
+func (t *tree) configure(r machine.Request) {
+	place := t.program(r.Execution).Place
+	t.laterThen(r, func(ctx context.Context) (any, error) {
+		return value.Undefined, raisedOf(t.rt.Effects.Configure(ctx, place, r.Write.Op))
+	}, func(a machine.Answer) machine.Answer {
+		if a.Err == nil {
+			a.Err = t.world.configured(place, r.Write.Op)
+		}
+		return a
+	})
+}

@@ -1,0 +1,190 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"svc/commands/programs"
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/automation/machine"
+)
+
+// Parked keeps where trees stand that wait. It is a *parked.Parked.
+type Parked interface {
+	Put(ctx context.Context, workspaceID, treeID string, state []byte) error
+	Get(ctx context.Context, workspaceID, treeID string) (state []byte, ok bool, err error)
+	Drop(ctx context.Context, workspaceID, treeID string) error
+}
+
+// standing is a tree that waits, as it is kept.
+type standing struct {
+	Machine []byte           `json:"machine"`
+	Ref     string           `json:"ref"` // of its first program
+	Trigger activity.Trigger `json:"trigger"`
+
+	Actor    domain.Actor  `json:"actor"`
+	Visitor  bool          `json:"visitor,omitempty"`
+	Scopes   []string      `json:"scopes,omitempty"`
+	UserID   string        `json:"userId,omitempty"` // as they are switched
+	Session  string        `json:"sessionId,omitempty"`
+	Secrets  []string      `json:"secrets,omitempty"` // that inputs brought
+	Active   time.Duration `json:"active"`
+	Emitted  string        `json:"emitted"`
+	Attempt  int           `json:"attempt"`
+	Depth    int           `json:"depth"`
+	Source   string        `json:"source,omitempty"`
+	Run      string        `json:"correlationId"`
+	Meta     domain.Meta   `json:"meta"`
+	Running  []executing   `json:"executions"`
+	Waits    []waited      `json:"waits"`
+	Recorded bool          `json:"record,omitempty"`
+}
+
+// executing is an execution, as it is kept.
+type executing struct {
+	ID        string           `json:"id"`
+	Trigger   activity.Trigger `json:"trigger"`
+	StartedAt time.Time        `json:"startedAt"`
+	Throttled time.Duration    `json:"throttled,omitempty"`
+}
+
+// waited is a wait, as it is kept.
+type waited struct {
+	Request uint64 `json:"request"`
+	pending
+}
+
+// keep writes down where the tree stands, so that any node can go on with it.
+func (t *tree) keep() error {
+	if !t.park {
+		return nil
+	}
+	t.park = false
+	state, err := t.machine.Save()
+	if err != nil {
+		return err
+	}
+	s := standing{
+		Machine: state, Ref: t.machine.Root().Program.Ref, Trigger: t.start.Trigger, Actor: t.start.Caller.Actor, Visitor: t.start.Caller.Visitor,
+		Scopes: t.start.Caller.Scopes, UserID: t.world.userID, Session: t.world.sessionID, Secrets: t.redact.Secrets(), Active: t.active,
+		Emitted: t.emitted.Token(), Attempt: t.start.Attempt, Depth: t.start.Depth, Source: t.start.SourceWorkspaceID, Run: t.start.CorrelationID,
+		Meta: t.start.Meta, Recorded: t.start.Record,
+	}
+	for id, e := range t.executions {
+		s.Running = append(s.Running, executing{id, e.trigger, e.startedAt, e.throttled})
+	}
+	for request, p := range t.waits {
+		s.Waits = append(s.Waits, waited{request, *p})
+	}
+	body, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if err := t.rt.Parked.Put(t.ctx, t.workspaceID(), t.machine.Root().ID, body); err != nil {
+		return err
+	}
+	t.parked = true
+	t.stands()
+	return nil
+}
+
+// ErrGone says that a tree does not stand anywhere any more.
+var ErrGone = errors.New("runtime: the tree does not stand in a wait")
+
+// Resume goes on with a tree that stands in a wait. Identify returns whom it acts for.
+func (r *Runtime) Resume(workspaceID, treeID string, house *programs.House, identify func(context.Context, domain.Actor) (Caller, error)) *Running {
+	return r.launch(func(ctx context.Context, run *Running) (Outcome, error) {
+		body, ok, err := r.Parked.Get(ctx, workspaceID, treeID)
+		if err != nil {
+			return Outcome{}, err
+		}
+		if !ok {
+			return Outcome{}, ErrGone
+		}
+		var s standing
+		if err := json.Unmarshal(body, &s); err != nil {
+			return Outcome{}, err
+		}
+		caller, err := identify(ctx, s.Actor)
+		if err != nil {
+			return Outcome{}, err
+		}
+		return r.again(ctx, run, house, s, caller)
+	}, "workspace", workspaceID, "executionId", treeID)
+}
+
+// again puts a tree together as it stood, and runs it.
+func (r *Runtime) again(ctx context.Context, run *Running, house *programs.House, s standing, caller Caller) (Outcome, error) {
+	root, err := house.Find(ctx, s.Ref)
+	if err != nil {
+		return Outcome{}, err
+	}
+	caller.Actor, caller.Visitor, caller.Scopes = s.Actor, s.Visitor, s.Scopes
+	t, err := r.newTree(ctx, Start{
+		House: house, Program: root, Trigger: s.Trigger, Caller: caller, CorrelationID: s.Run, Depth: s.Depth, Attempt: s.Attempt + 1,
+		Meta: s.Meta, SourceWorkspaceID: s.Source, HTTP: &HTTP{Send: func(context.Context, []byte) {}}, Record: s.Recorded,
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer t.cease()
+	t.run = run
+	requests, err := t.restore(ctx, s)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer r.trees.add(t)()
+	t.parked = true
+	t.announce() // it goes on here
+	for _, q := range requests {
+		if err := t.askAgain(q); err != nil {
+			return Outcome{}, err
+		}
+	}
+	return t.finish()
+}
+
+// restore brings a tree to where it stood.
+func (t *tree) restore(ctx context.Context, s standing) ([]machine.Request, error) {
+	t.redact.Add(s.Secrets...)
+	t.world.userID, t.world.sessionID, t.active = s.UserID, s.Session, s.Active
+	if err := t.emitted.UnmarshalText([]byte(s.Emitted)); err != nil {
+		return nil, err
+	}
+	for _, e := range s.Running {
+		t.executions[e.ID] = &execution{e.Trigger, e.StartedAt, e.Throttled}
+	}
+	for _, w := range s.Waits {
+		t.waits[w.Request] = &w.pending
+	}
+	var requests []machine.Request
+	var err error
+	t.machine, requests, err = machine.Restore(s.Machine, t.options(), func(ref string) (*machine.Program, error) {
+		p, err := t.start.House.Find(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		t.programs[p.Machine()] = p
+		return p.Machine(), nil
+	})
+	return requests, err
+}
+
+// askAgain asks for what a tree waited for when it was written down: a wait goes on,
+// anything else begins again.
+func (t *tree) askAgain(r machine.Request) error {
+	p := t.waits[r.ID]
+	if r.Kind != machine.Wait || p == nil {
+		return t.perform(r)
+	}
+	options, err := t.awaited(r)
+	if err != nil {
+		return err
+	}
+	t.asked++
+	t.stand(r, p, options)
+	return nil
+}

@@ -1,0 +1,48 @@
+package runtime
+
+import (
+	"time"
+
+	"svc/commands/programs"
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/automation"
+	"svc/domain/automation/value"
+)
+
+// Start is a tree to be run.
+type Start struct {
+	House   *programs.House
+	Program *programs.Program
+	Trigger activity.Trigger
+	Input   *value.Object
+	Caller  Caller
+
+	CorrelationID string
+	Depth         int // of its first execution; a trigger starts at 1
+	Attempt       int // 1, or more when it was interrupted before
+	// Interrupted says that it was so too often: that is recorded, and nothing is run.
+	Interrupted bool
+	// Meta is of the request that caused it: trace, ip, socket and HTTP.
+	Meta domain.Meta
+	// SourceWorkspaceID is where it was called from, when that is another workspace.
+	SourceWorkspaceID string
+
+	HTTP *HTTP // where $http leads; nil unless an endpoint started it
+	// Facts are recorded before anything else of the tree: what triggered it.
+	Facts []domain.Event
+	// Announce records what triggered the tree before anything is run: who launched it
+	// answers when that is on disk.
+	Announce bool
+	// Record keeps everything that is needed to replay the tree, whatever the setting.
+	Record bool
+}
+
+// Outcome is what a tree came to.
+type Outcome struct {
+	Output any               // Undefined when there is none
+	Err    *automation.Error // nil unless it failed
+	// Origin is the execution that raised Err.
+	ExecutionID string
+	Duration    time.Duration
+}

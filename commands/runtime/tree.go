@@ -1,0 +1,237 @@
+package runtime
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"svc/commands/contexts"
+	"svc/commands/programs"
+	"svc/commands/throttle"
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/automation"
+	"svc/domain/automation/machine"
+	"svc/domain/automation/redact"
+	"svc/domain/automation/value"
+)
+
+// tree is one under way.
+type tree struct {
+	rt       *Runtime
+	start    Start
+	settings Settings
+	ctx      context.Context // ends when the tree does, or is to
+	machine  *machine.Machine
+	world    *world
+	journal  *journal
+	redact   *redact.Set
+
+	programs   map[*machine.Program]*programs.Program
+	executions map[string]*execution // those that have not ended, by id
+	origin     *machine.Execution    // of the last error that was raised
+	announced  bool                  // that the tree has begun is on its way to the log
+
+	effects context.Context // of what the machine asked for; ends with the tree
+	cease   context.CancelFunc
+	working sync.WaitGroup
+	answers chan answer
+	asked   int             // requests whose answer has not come
+	waiting int             // of those, waits
+	emitted domain.Position // of the last event that was emitted, or ended a wait
+	waits   map[uint64]*pending
+	park    bool // where it stands is to be kept before it goes on waiting
+	parked  bool // where it stood once is kept
+	ready   bool // the machine was given an answer since its last turn
+	run     *Running
+
+	written   time.Time // when what was written is to be kept at the latest; zero: nothing was
+	active    time.Duration
+	since     time.Time // when active was last counted up
+	stopped   *automation.Error
+	ends      time.Time // when a tree that was stopped ends without its last words
+	cancelled chan *automation.Error
+}
+
+// execution is what the runner knows of one.
+type execution struct {
+	trigger   activity.Trigger
+	startedAt time.Time
+	throttled time.Duration
+}
+
+// answer is what came of a request.
+type answer struct {
+	machine.Answer
+
+	id   uint64
+	wait bool
+	then func(machine.Answer) machine.Answer // in the goroutine of the tree; nil: nothing more is to be done
+}
+
+// Bounds of a turn, of how long writes are held back, and of finally blocks of a tree
+// that is stopped.
+const (
+	turnLength = 10_000 // instructions
+	holdBack   = time.Second
+	lastWords  = 10 * time.Second
+	manyEvents = 64 // gathered, after which they are appended
+)
+
+// grow runs a tree to its end, or until ctx ends. What it did is on the log when it
+// returns without an error.
+func (r *Runtime) grow(ctx context.Context, s Start, run *Running) (Outcome, error) {
+	t, err := r.newTree(ctx, s)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer t.cease()
+	t.run = run
+	if refused := t.begin(); refused != nil {
+		return t.refuse(refused)
+	}
+	if s.Announce {
+		if err := t.announceNow(); err != nil {
+			return Outcome{}, err
+		}
+	}
+	defer r.trees.add(t)()
+	return t.finish()
+}
+
+// newTree makes a tree ready.
+func (r *Runtime) newTree(ctx context.Context, s Start) (*tree, error) {
+	secrets, err := r.Secrets.All(ctx, s.House.Workspace.ID)
+	if err != nil {
+		return nil, err
+	}
+	known, err := r.Secrets.Redactor(ctx, s.House.Workspace.ID)
+	if err != nil {
+		return nil, err
+	}
+	t := &tree{
+		rt: r, start: s, settings: r.Settings(), ctx: ctx, redact: known.Clone(),
+		programs: map[*machine.Program]*programs.Program{}, executions: map[string]*execution{}, waits: map[uint64]*pending{},
+		answers: make(chan answer, 16), cancelled: make(chan *automation.Error, 1), since: r.Now(),
+	}
+	t.effects, t.cease = context.WithCancel(ctx)
+	t.journal = &journal{rt: r, workspaceID: s.House.Workspace.ID}
+	t.world = &world{
+		t: t, userID: s.Caller.UserID, sessionID: s.Caller.SessionID, secrets: secrets, views: map[contexts.Key]*view{},
+	}
+	t.machine = machine.New(t.options())
+	return t, nil
+}
+
+// options are what the machine runs with.
+func (t *tree) options() machine.Options {
+	s := t.settings
+	return machine.Options{
+		World: t.world, MaxDepth: s.MaxDepth, LocalLimit: s.Sizes["local"], MaxWait: s.MaxWait, Wait: s.Wait,
+		Locale: s.Locale, Zone: s.Zone, Zones: time.LoadLocation,
+	}
+}
+
+func (t *tree) workspaceID() string { return t.start.House.Workspace.ID }
+
+// program returns the program that an execution runs, in its place.
+func (t *tree) program(x *machine.Execution) *programs.Program { return t.programs[x.Program] }
+
+// admit checks that a program may be executed with an input.
+func (t *tree) admit(p *programs.Program, in *value.Object) error {
+	if err := t.start.Caller.may(p); err != nil {
+		return err
+	}
+	t.redact.Add(p.Shape.Secrets(in)...)
+	if p.ValidateArguments {
+		return p.Shape.Check(in)
+	}
+	return nil
+}
+
+// enter notes an execution that begins, and returns its program as the machine runs it,
+// and its id.
+func (t *tree) enter(p *programs.Program, e *execution) (*machine.Program, string) {
+	id := t.rt.NewID()
+	t.executions[id] = e
+	runs := p.Machine()
+	t.programs[runs] = p
+	return runs, id
+}
+
+// throttle waits until another one may begin.
+func (t *tree) throttle(ctx context.Context, what throttle.What, n int) (time.Duration, error) {
+	return t.rt.Throttles.Wait(ctx, t.workspaceID(), what, n)
+}
+
+// begin starts the first execution of the tree. It returns why that is refused, nil
+// when it is not.
+func (t *tree) begin() *automation.Error {
+	s := &t.start
+	if s.Interrupted {
+		return automation.Raise(automation.ExecutionInterrupt, "the automation was interrupted too often", "attempts", float64(s.Attempt-1))
+	}
+	if s.Depth > t.settings.MaxDepth+1 {
+		return automation.Raise(automation.TooManyCalls, "too many automations called each other", "limit", float64(t.settings.MaxDepth))
+	}
+	if err := t.admit(s.Program, s.Input); err != nil {
+		return automation.ErrorOf(err)
+	}
+	e := &execution{trigger: s.Trigger, startedAt: t.rt.Now()}
+	var err error
+	if e.throttled, err = t.throttle(t.ctx, throttle.Executions, 1); err != nil {
+		return automation.ErrorOf(err)
+	}
+	program, id := t.enter(s.Program, e)
+	t.machine.Start(program, id, s.Depth, s.Input)
+	for _, fact := range s.Facts {
+		t.journal.record(t.meta(t.machine.Root()), fact)
+	}
+	return nil
+}
+
+// refuse records that the tree did not begin, and why.
+func (t *tree) refuse(err *automation.Error) (Outcome, error) {
+	x := &machine.Execution{Program: t.start.Program.Machine(), Depth: t.start.Depth}
+	t.programs[x.Program] = t.start.Program
+	t.tell(x, err)
+	return Outcome{Output: value.Undefined, Err: t.told(err)}, t.journal.close(t.ctx)
+}
+
+// finish lets the machine take its turns until the tree has ended, and keeps what is
+// left.
+func (t *tree) finish() (Outcome, error) {
+	root, began := t.machine.Root(), t.rt.Now()
+	err := t.turns()
+	t.cease()
+	t.working.Wait()
+	if err != nil {
+		return Outcome{}, err
+	}
+	if root.Err != nil {
+		t.fail(root)
+	}
+	out := Outcome{Output: root.Output, Err: t.told(root.Err), ExecutionID: root.ID, Duration: t.rt.Now().Sub(began)}
+	return out, t.close()
+}
+
+// told is an error without the secrets of the run.
+func (t *tree) told(err *automation.Error) *automation.Error {
+	if err == nil {
+		return nil
+	}
+	told := *err
+	told.Message = t.redact.Text(err.Message)
+	told.Details, _ = t.redact.Value(err.Details).(*value.Object)
+	return &told
+}
+
+// turns lets the machine take its turns.
+func (t *tree) turns() error {
+	for !t.machine.Done() {
+		if err := t.turn(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

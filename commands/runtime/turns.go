@@ -1,0 +1,230 @@
+package runtime
+
+import (
+	"context"
+	"time"
+
+	"svc/domain/activity"
+	"svc/domain/automation"
+	"svc/domain/automation/machine"
+)
+
+// turn lets the machine run as far as it can, begins what it asks for, and waits until
+// there is something to go on with.
+func (t *tree) turn() error {
+	turn := t.machine.Go(turnLength)
+	for _, x := range turn.Ended {
+		if x.Err != nil && x.Origin == x.ID {
+			t.origin = x
+		}
+		t.ended(x)
+	}
+	for _, n := range turn.Notices {
+		t.tell(n.Execution, n.Err)
+	}
+	for _, s := range turn.Closed {
+		closeStream(s)
+	}
+	for _, r := range turn.Requests {
+		if err := t.perform(r); err != nil {
+			return err
+		}
+	}
+	if t.journal.gathered() > manyEvents {
+		t.announce()
+		t.journal.appendEarly(t.ctx)
+	}
+	if ready := t.ready; ready || turn.Yielded || t.machine.Done() {
+		t.ready = false
+		return t.overtime()
+	}
+	if err := t.keep(); err != nil {
+		return err
+	}
+	return t.await()
+}
+
+// stands tells who launched the tree that any node can go on with it.
+func (t *tree) stands() {
+	if t.run != nil {
+		t.run.once.Do(func() { close(t.run.stands) })
+	}
+}
+
+// await waits for an answer, or for the time of something else to come.
+func (t *tree) await() error {
+	timer := time.NewTimer(t.patience())
+	defer timer.Stop()
+	var leaving <-chan struct{}
+	if t.parked && t.standing() {
+		leaving = t.rt.fleet.leaving
+	}
+	select {
+	case <-leaving:
+		return ErrClosing
+	case a := <-t.answers:
+		t.take(a)
+	case err := <-t.cancelled:
+		t.stop(err)
+	case <-t.ctx.Done():
+		return context.Cause(t.ctx)
+	case <-timer.C:
+	}
+	for more := true; more; {
+		select {
+		case a := <-t.answers:
+			t.take(a)
+		default:
+			more = false
+		}
+	}
+	if t.late(t.written) {
+		if err := t.flush(); err != nil {
+			return err
+		}
+	}
+	return t.overtime()
+}
+
+// take hands an answer to the machine.
+func (t *tree) take(a answer) {
+	t.asked--
+	if a.wait {
+		t.clock()
+		t.waiting--
+		t.world.refresh()
+	}
+	if a.then != nil {
+		a.Answer = a.then(a.Answer)
+	}
+	t.machine.Answer(a.id, a.Answer)
+}
+
+// patience is how long an answer is waited for before something else is due.
+func (t *tree) patience() time.Duration {
+	wait := time.Hour
+	if !t.standing() {
+		wait = min(wait, t.settings.MaxActive-t.active)
+	}
+	if !t.written.IsZero() {
+		wait = min(wait, t.written.Sub(t.rt.Now()))
+	}
+	if !t.ends.IsZero() {
+		wait = min(wait, t.ends.Sub(t.rt.Now()))
+	}
+	return max(wait, 0)
+}
+
+func (t *tree) late(at time.Time) bool { return !at.IsZero() && !t.rt.Now().Before(at) }
+
+// standing reports whether the tree does nothing but wait for events or time.
+func (t *tree) standing() bool { return t.asked > 0 && t.waiting == t.asked }
+
+// clock counts the time up that the tree was active.
+func (t *tree) clock() {
+	now := t.rt.Now()
+	if !t.standing() {
+		t.active += now.Sub(t.since)
+	}
+	t.since = now
+}
+
+// overtime stops a tree that was active for too long, and one whose last words take
+// too long.
+func (t *tree) overtime() error {
+	t.clock()
+	switch {
+	case t.late(t.ends):
+		t.ends = time.Time{}
+		t.machine.Stop(t.stopped)
+	case t.stopped == nil && t.active >= t.settings.MaxActive:
+		t.stop(automation.Raise(automation.ExecutionTimeout, "the automation was active for too long", "seconds", t.settings.MaxActive.Seconds()))
+	}
+	return nil
+}
+
+// stop ends the tree: its finally blocks run, for a while.
+func (t *tree) stop(err *automation.Error) {
+	if t.stopped == nil {
+		t.stopped, t.ends = err, t.rt.Now().Add(lastWords)
+		t.machine.Stop(err)
+	}
+}
+
+// soon sees to it that what was written is kept before long.
+func (t *tree) soon() {
+	if t.written.IsZero() {
+		t.written = t.rt.Now().Add(holdBack)
+	}
+}
+
+// flush keeps what was written to contexts.
+func (t *tree) flush() error {
+	t.written = time.Time{}
+	changes := t.world.take()
+	if len(changes) == 0 {
+		return nil
+	}
+	return t.rt.Contexts.Append(t.ctx, t.rt.NewID(), changes)
+}
+
+// announce records that the tree has begun, before it does anything that can be seen
+// outside. Nobody waits for it.
+func (t *tree) announce() {
+	if !t.announced {
+		t.started()
+		t.journal.appendEarly(t.ctx)
+	}
+}
+
+// announceNow is announce for who waits until it is on disk.
+func (t *tree) announceNow() error {
+	t.started()
+	if _, err := t.journal.append(t.ctx); err != nil {
+		return err
+	}
+	close(t.run.began)
+	return nil
+}
+
+// started records that the tree has begun here.
+func (t *tree) started() {
+	t.announced = true
+	root := t.machine.Root()
+	e := t.executions[root.ID]
+	t.journal.record(t.meta(root), activity.TreeStarted{
+		ExecutionID: root.ID, Automation: root.Program.Slug, Trigger: t.start.Trigger, Attempt: t.start.Attempt,
+		Replica: t.rt.Process, StartedAt: stamp(e.startedAt),
+	})
+}
+
+// fail records the error that nobody caught, with the source of what raised it.
+func (t *tree) fail(root *machine.Execution) {
+	x := t.origin
+	if x == nil {
+		x = root
+	}
+	t.tell(x, root.Err)
+}
+
+// close keeps everything that is left, and forgets where the tree once stood.
+func (t *tree) close() error {
+	if err := t.keepRest(); err != nil || !t.parked {
+		return err
+	}
+	return t.rt.Parked.Drop(t.ctx, t.workspaceID(), t.machine.Root().ID)
+}
+
+func (t *tree) keepRest() error {
+	changes := t.world.take()
+	if len(changes) == 0 {
+		return t.journal.close(t.ctx)
+	}
+	kept := make(chan error, 1)
+	go func() { kept <- t.rt.Contexts.Append(t.ctx, t.rt.NewID(), changes) }() // waited for below
+	err := t.journal.close(t.ctx)
+	if failed := <-kept; err == nil {
+		err = failed
+	}
+	return err
+}

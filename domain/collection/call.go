@@ -1,0 +1,182 @@
+package collection
+
+import (
+	"slices"
+
+	"svc/domain/automation"
+	"svc/domain/automation/value"
+)
+
+// Call is a function of collections with its parameters, ready to be carried out.
+type Call struct {
+	Function string
+	// Alone says that a write changes what a collection is: nothing else may be decided
+	// on the same draft after it.
+	Alone bool
+
+	read  func(View) (any, error)
+	write func(*writer) (any, error)
+	limit Limits
+}
+
+// Writes reports whether the call may change something.
+func (c *Call) Writes() bool { return c.write != nil }
+
+// Read returns the result of a call that does not write.
+func (c *Call) Read(v View) (any, error) { return c.read(v) }
+
+// Write leaves the changes of a call in a draft and returns its result. When it
+// fails the draft is of no use any more.
+func (c *Call) Write(d *Draft, s Stamp) (any, error) {
+	return c.write(&writer{Draft: d, limits: c.limit, stamp: s})
+}
+
+// target is the collection that a call is about.
+type target struct{ schema, name string }
+
+const defaultSchema = "default"
+
+// function is a row of the table of functions.
+type function struct {
+	params  string // those it knows, besides collection and schema
+	unnamed bool   // it is not about one collection
+	alone   bool
+	prepare func(p *parameters) (*Call, error)
+}
+
+// functions returns the functions by their names.
+func functions() map[string]function {
+	return map[string]function{
+		"updateSchema":          {"properties indexes uniques oldCollection oldSchema", false, true, prepareUpdateSchema},
+		"listCollections":       {"", true, false, prepareList},
+		"getCollectionSchemas":  {"", true, false, prepareSchemas},
+		"getCollectionStats":    {"", false, false, prepareStats},
+		"inferCollectionSchema": {"", false, false, prepareInfer},
+		"deleteCollections":     {"collections", true, true, prepareDeleteCollections},
+		"findOne":               {"query opts", false, false, prepareFindOne},
+		"findMany":              {"query opts", false, false, prepareFindMany},
+		"findAndCount":          {"query opts", false, false, prepareFindAndCount},
+		"count":                 {"query opts", false, false, prepareCount},
+		"distinct":              {"field query opts", false, false, prepareDistinct},
+		"aggregate":             {"steps opts", false, false, prepareAggregate},
+		"create":                {"data", false, false, prepareCreate},
+		"bulkCreate":            {"data", false, false, prepareBulkCreate},
+		"updateOne":             {"query update opts allowMatchAll", false, false, func(p *parameters) (*Call, error) { return prepareUpdate(p, true) }},
+		"updateMany":            {"query update opts allowMatchAll", false, false, func(p *parameters) (*Call, error) { return prepareUpdate(p, false) }},
+		"upsert":                {"data opts", false, false, func(p *parameters) (*Call, error) { return prepareUpsert(p, false) }},
+		"bulkUpsert":            {"data opts", false, false, func(p *parameters) (*Call, error) { return prepareUpsert(p, true) }},
+		"deleteOne":             {"query opts allowMatchAll", false, false, func(p *parameters) (*Call, error) { return prepareDelete(p, true) }},
+		"deleteMany":            {"query opts allowMatchAll", false, false, func(p *parameters) (*Call, error) { return prepareDelete(p, false) }},
+	}
+}
+
+// Known reports whether the module has a function.
+func Known(function string) bool {
+	_, ok := functions()[function]
+	return ok
+}
+
+// Prepare reads the parameters of a function. It refuses what no state of the rows
+// could make right.
+func Prepare(name string, params *value.Object, limits Limits) (*Call, error) {
+	f, ok := functions()[name]
+	if !ok {
+		return nil, automation.Invalid("the module collections has no function %s", name)
+	}
+	p := &parameters{Object: params, limits: limits.WithDefaults()}
+	if err := p.read(f); err != nil {
+		return nil, err
+	}
+	call, err := f.prepare(p)
+	if err != nil {
+		return nil, err
+	}
+	call.Function, call.Alone, call.limit = name, f.alone, p.limits
+	return call, nil
+}
+
+// parameters are those of one call.
+type parameters struct {
+	*value.Object
+	limits Limits
+	target target
+}
+
+func (p *parameters) read(f function) error {
+	known := append(words(f.params), "collection", "schema")
+	for _, key := range p.Keys() {
+		if !slices.Contains(known, key) {
+			return Refuse(Validation, "there is no parameter %s", key)
+		}
+	}
+	p.target.schema = defaultSchema
+	var err error
+	if !value.IsNothing(p.At("schema")) {
+		if p.target.schema, err = p.name("schema"); err != nil {
+			return err
+		}
+	}
+	if !f.unnamed || !value.IsNothing(p.At("collection")) {
+		p.target.name, err = p.name("collection")
+	}
+	return err
+}
+
+// name reads the name of a collection or a schema.
+func (p *parameters) name(key string) (string, error) {
+	name, ok := p.At(key).(string)
+	if !ok {
+		return "", Refuse(Validation, "%s is a text", key)
+	}
+	return name, checkName(key, name)
+}
+
+// object reads a parameter that is one object.
+func (p *parameters) object(key string) (*value.Object, error) {
+	o, ok := p.At(key).(*value.Object)
+	if !ok {
+		return nil, Refuse(Validation, "%s is an object, not %s", key, value.Kind(p.At(key)))
+	}
+	return o, nil
+}
+
+// objects reads a parameter that is a list of objects, no more than a write may have.
+func (p *parameters) objects(key string) ([]*value.Object, error) {
+	list, ok := p.At(key).([]any)
+	if !ok {
+		return nil, Refuse(Validation, "%s is a list of objects, not %s", key, value.Kind(p.At(key)))
+	}
+	if err := tooMany(len(list), p.limits); err != nil {
+		return nil, err
+	}
+	all := make([]*value.Object, len(list))
+	for i, item := range list {
+		if all[i], ok = item.(*value.Object); !ok {
+			return nil, Refuse(Validation, "%s is a list of objects, and item %d is %s", key, i, value.Kind(item))
+		}
+	}
+	return all, nil
+}
+
+func tooMany(rows int, l Limits) error {
+	if rows > l.MaxWrite {
+		return with(Refuse(TooLarge, "a write has at most %d rows", l.MaxWrite), "limit", float64(l.MaxWrite))
+	}
+	return nil
+}
+
+// guarded reads the query of a write, which must ask for something.
+func (p *parameters) guarded() (*query, error) {
+	q, err := compileQuery(p.At("query"))
+	if err != nil {
+		return nil, err
+	}
+	given, err := optionsObject(p.At("opts"), "allowMatchAll")
+	if err != nil {
+		return nil, err
+	}
+	if q.empty() && p.At("allowMatchAll") != true && given.At("allowMatchAll") != true {
+		return nil, Refuse(EmptyQuery, "the query is empty and would concern every row: say so with allowMatchAll")
+	}
+	return q, nil
+}

@@ -1,0 +1,167 @@
+// Package collection holds the rules of collections: the tables that automations
+// keep rows in.
+//
+// A call is prepared from its parameters (Prepare), reads what it needs through a
+// View, and, when it writes, leaves Changes in a Draft: whole rows and what is
+// declared of them, never instructions. Whoever applies changes in the order of
+// the log has the same rows as everyone else. Nothing here knows where rows are
+// kept: a View finds them by id or by the encoded keys of an index (Key), and
+// whatever it finds is held against the query again.
+package collection
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"svc/domain"
+	"svc/domain/automation"
+	"svc/domain/automation/value"
+)
+
+// The reasons of a CollectionError.
+const (
+	Validation = "validation"  // a value, a name or a parameter does not fit
+	NotUnique  = "unique"      // another row has these values
+	EmptyQuery = "empty_query" // an update or deletion of everything that was not asked for
+	TooLarge   = "too_large"   // more rows or bytes than the limits allow
+	BadQuery   = "bad_query"   // a query, update or step that is none
+)
+
+// Refuse returns a CollectionError.
+func Refuse(reason, format string, args ...any) *automation.Error {
+	return automation.Raise(automation.CollectionFailed, fmt.Sprintf(format, args...), "reason", reason)
+}
+
+// with adds a detail to an error that nobody else has yet.
+func with(e *automation.Error, key string, v any) *automation.Error {
+	e.Details.Set(key, v)
+	return e
+}
+
+// Limits bound one call. The zero value of each field is its default.
+type Limits struct {
+	MaxWrite   int // rows per write; default 10000
+	MaxLimit   int // rows per read; default 10000
+	MaxRowSize int // bytes of one row; default 1 MB
+}
+
+const (
+	defaultRows    = 10_000
+	defaultRowSize = 1_000_000
+	// maxHeld is how much of rows one call keeps in memory.
+	maxHeld = 64 << 20
+	// maxSorted is how many rows a sorted read keeps, those it skips included.
+	maxSorted = 100_000
+	// maxDepth is how deep a value of a row may be nested.
+	maxDepth = 100
+	// maxName bounds the names of collections, schemas and fields, and ids of rows.
+	maxName = 128
+	maxID   = 256
+)
+
+// WithDefaults returns the limits with defaults in the place of zeros.
+func (l Limits) WithDefaults() Limits {
+	fill := func(n *int, standard int) {
+		if *n <= 0 {
+			*n = standard
+		}
+	}
+	fill(&l.MaxWrite, defaultRows)
+	fill(&l.MaxLimit, defaultRows)
+	fill(&l.MaxRowSize, defaultRowSize)
+	return l
+}
+
+// Kind is what the data of collections is called in the log.
+const Kind = "collections"
+
+// Stream names the data of one namespace. Space is made by whoever knows instances,
+// of letters, digits, - and _.
+func Stream(workspaceID, space string) domain.StreamID {
+	return domain.StreamID{Scope: workspaceID, Kind: Kind, ID: space}
+}
+
+// Logged is one entry of the log of collections.
+type Logged struct {
+	Stream   domain.StreamID
+	ID       string
+	Seq      uint64
+	Previous uint64 // sequence of the entry before it of the same stream; 0 for none
+	Snapshot bool   // stands for everything before it
+	Body     []byte
+}
+
+// checkName refuses a name that cannot be kept: of a collection, a schema or a field.
+func checkName(what, name string) error {
+	if name == "" || len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return Refuse(Validation, "the name of a %s has 1 to %d bytes and no control characters", what, maxName)
+	}
+	return nil
+}
+
+// checkField refuses the name of a field that no path could lead to.
+func checkField(name string) error {
+	if strings.HasPrefix(name, "$") || strings.Contains(name, ".") {
+		return with(Refuse(Validation, "the field %s has a $ at its beginning, or a dot", name), "field", name)
+	}
+	return checkName("field", name)
+}
+
+// checkID refuses an id that cannot be kept.
+func checkID(v any) (string, error) {
+	id, ok := v.(string)
+	if !ok || id == "" || len(id) > maxID || !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) {
+		return "", Refuse(Validation, "an id is a text of 1 to %d bytes without control characters", maxID)
+	}
+	return id, nil
+}
+
+// Fields that every row has and nobody writes but the platform.
+const (
+	fieldID        = "id"
+	aliasID        = "_id"
+	fieldCreatedAt = "createdAt"
+	fieldUpdatedAt = "updatedAt"
+	fieldCreatedBy = "createdBy"
+	fieldUpdatedBy = "updatedBy"
+)
+
+// isKept reports whether a field is the platform's to write.
+func isKept(field string) bool {
+	switch field {
+	case fieldID, aliasID, fieldCreatedAt, fieldUpdatedAt, fieldCreatedBy, fieldUpdatedBy:
+		return true
+	}
+	return false
+}
+
+// unalias returns the field that a name or path means: _id is id.
+func unalias(path string) string {
+	if path == aliasID {
+		return fieldID
+	}
+	return path
+}
+
+// UpdatedPayload returns the payload of the event that tells of an updateSchema: of
+// its parameters and its result.
+func UpdatedPayload(params, result *value.Object, appSlug string) *value.Object {
+	schema, _ := params.At("schema").(string)
+	if schema == "" {
+		schema = defaultSchema
+	}
+	payload := value.NewObject("collection", result.At("collection"))
+	if old, ok := params.At("oldCollection").(string); ok && old != "" {
+		payload.Set("oldCollection", old)
+	}
+	payload.Set("schema", schema)
+	for _, key := range []string{"properties", "indexes", "uniques"} {
+		payload.Set(key, result.At(key))
+	}
+	if appSlug != "" {
+		payload.Set("appSlug", appSlug)
+	}
+	return payload
+}

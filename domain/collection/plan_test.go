@@ -1,0 +1,220 @@
+package collection_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/domain/automation/value"
+	"svc/domain/collection"
+)
+
+const indexed = `updateSchema {"collection":"c","properties":{"n":"number","s":"string","l":"array","j":"json","u":"string","v":"number"},` +
+	`"indexes":[["n"],["s","n"],["l"],["j"]],"uniques":[["u"],["u","v"]]}`
+
+func TestQueriesLookAtFewRows(t *testing.T) {
+	m := newMemory()
+	m.line(t, indexed)
+	for i := range 100 {
+		m.line(t, fmt.Sprintf(`create {"collection":"c","data":{"id":"r%02d","n":%d,"s":"s%d","l":[%d,"x%d"],"u":"u%d"}}`, i, i%50, i%10, i%20, i%5, i))
+	}
+	tests := map[string]struct{ rows, seen int }{
+		`{"id":"r01"}`:                       {1, 0},
+		`{"_id":{"$in":["r01","r02","zz"]}}`: {2, 0},
+		`{"n":7}`:                            {2, 2},
+		`{"n":{"$in":[7,8]}}`:                {4, 4},
+		`{"n":{"$gte":48}}`:                  {4, 4},
+		`{"n":{"$gt":1,"$lt":3}}`:            {2, 6},
+		`{"n":{"$gt":"a"}}`:                  {0, 0},
+		`{"n":{"$lt":null}}`:                 {0, 0},
+		`{"s":"s3"}`:                         {10, 10},
+		`{"s":"s3","n":{"$gt":20}}`:          {6, 6},
+		`{"s":"s3","n":13}`:                  {2, 2},
+		`{"$and":[{"s":"s3"},{"n":13}]}`:     {2, 2},
+		`{"l":"x3"}`:                         {20, 20},
+		`{"l":[3,"x3"]}`:                     {5, 5},
+		`{"u":"u7"}`:                         {1, 1},
+		`{"u":null}`:                         {0, 100},
+		`{"v":1}`:                            {0, 100},
+		`{"$or":[{"n":7}]}`:                  {2, 100},
+		`{"n":{"$ne":7}}`:                    {98, 100},
+	}
+	for query, want := range tests {
+		m.seen = 0
+		found := m.line(t, `count {"collection":"c","query":`+query+`}`)
+		require.Equal(t, fmt.Sprint(want.rows), found, query)
+		require.Equal(t, want.seen, m.seen, query)
+	}
+}
+
+// generator makes values that are often equal, or nearly so.
+type generator struct{ *rand.Rand }
+
+func (g generator) scalar() any {
+	return []any{nil, true, false, 0.0, 1.0, -1.5, 1e9, "", "a", "b", "a\x00b", strings.Repeat("a", 300), strings.Repeat("a", 256), strings.Repeat("a", 299) + "b"}[g.IntN(14)]
+}
+
+func (g generator) any() any {
+	switch g.IntN(5) {
+	case 0:
+		return []any{g.scalar(), g.scalar()}
+	case 1:
+		return value.NewObject("k", g.scalar())
+	}
+	return g.scalar()
+}
+
+func (g generator) condition() *value.Object {
+	cond := &value.Object{}
+	for range 1 + g.IntN(3) {
+		field := []string{"n", "s", "l", "j", "u", "v", "id"}[g.IntN(7)]
+		op := []string{"$eq", "$in", "$gt", "$gte", "$lt", "$lte", "$ne"}[g.IntN(7)]
+		operand := g.any()
+		if op == "$in" {
+			operand = []any{g.any(), g.any()}
+		}
+		if old, ok := cond.At(field).(*value.Object); ok {
+			old.Set(op, operand)
+			continue
+		}
+		cond.Set(field, value.NewObject(op, operand))
+	}
+	return cond
+}
+
+func TestIndexesNeverChangeAnAnswer(t *testing.T) {
+	g := generator{rand.New(rand.NewPCG(1, 2))}
+	with, without := newMemory(), newMemory()
+	with.line(t, indexed)
+	without.line(t, strings.Replace(indexed, `["n"],["s","n"],["l"],["j"]`, ``, 1))
+	for i := range 200 {
+		data := value.NewObject("id", fmt.Sprintf("r%d", i), "l", []any{g.any()}, "j", g.any())
+		if n, ok := g.scalar().(float64); ok {
+			data.Set("n", n)
+			data.Set("v", n)
+		}
+		if s, ok := g.scalar().(string); ok {
+			data.Set("s", s)
+		}
+		if g.IntN(3) > 0 {
+			data.Set("u", fmt.Sprint("u", i))
+		}
+		params := value.NewObject("collection", "c", "data", data)
+		for _, m := range []*memory{with, without} {
+			_, err := m.call(t, "create", params)
+			require.NoError(t, err)
+		}
+	}
+	for range 800 {
+		params := value.NewObject("collection", "c", "query", g.condition(), "opts", value.NewObject("sort", value.NewObject("n", -1.0), "limit", 50.0))
+		if g.IntN(2) == 0 {
+			params.Set("opts", value.NewObject("limit", 7.0))
+		}
+		fast, err := with.call(t, "findMany", params)
+		require.NoError(t, err)
+		slow, err := without.call(t, "findMany", params)
+		require.NoError(t, err)
+		require.Equal(t, value.JSON(slow, ""), value.JSON(fast, ""), value.JSON(params, ""))
+	}
+}
+
+func TestKeysAreInTheOrderOfValues(t *testing.T) {
+	g := generator{rand.New(rand.NewPCG(3, 4))}
+	for range 20_000 {
+		a, b := g.any(), g.any()
+		order := bytes.Compare(collection.Key(nil, a), collection.Key(nil, b))
+		if long(a) && long(b) {
+			require.Equal(t, value.Same(a, b), order == 0)
+			continue
+		}
+		if wanted := collection.Compare(a, b); wanted != 0 {
+			require.Equal(t, wanted < 0, order < 0, "%v %v", a, b)
+		} else {
+			require.Equal(t, value.Same(a, b), order == 0, "%v %v", a, b)
+		}
+	}
+}
+
+func long(v any) bool {
+	s, ok := v.(string)
+	return ok && len(s) > 256
+}
+
+func TestMixedValuesAreSorted(t *testing.T) {
+	m := newMemory()
+	for i, v := range []string{`"b"`, `2`, `true`, `null`, `"a"`, `{}`, `-1`, `false`, `[]`} {
+		m.line(t, fmt.Sprintf(`create {"collection":"c","data":{"id":"r%d","v":%s}}`, i, v))
+	}
+	m.line(t, `create {"collection":"c","data":{"id":"r9"}}`)
+	up := `[{"id":"r3","v":null},{"id":"r9"},{"id":"r7","v":false},{"id":"r2","v":true},{"id":"r6","v":-1},{"id":"r1","v":2},{"id":"r4","v":"a"},{"id":"r0","v":"b"},{"id":"r5","v":{}},{"id":"r8","v":[]}]`
+	story{`findMany {"collection":"c","opts":{"sort":{"v":1}}}`, up}.run(t, m)
+	story{`findMany {"collection":"c","opts":{"sort":{"v":-1},"limit":3,"fields":["id"]}}`, `[{"id":"r5"},{"id":"r8"},{"id":"r0"}]`}.run(t, m)
+}
+
+func FuzzStoredBytes(f *testing.F) {
+	f.Add(collection.AppendValue(nil, value.NewObject("a", []any{nil, true, 1.0, 1.5, "x"})))
+	f.Add(collection.AppendChange(nil, collection.Change{Kind: collection.Put, Collection: 1, RowID: "a", Row: []byte{0}}))
+	f.Add(collection.Entry{Parts: 3, Name: "n", Size: 5}.Append(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if v, err := collection.DecodeValue(b); err == nil {
+			again, err := collection.DecodeValue(collection.AppendValue(nil, v))
+			require.NoError(t, err)
+			require.Equal(t, value.JSON(v, ""), value.JSON(again, ""))
+		}
+		if changes, err := collection.DecodeChanges(b); err == nil {
+			var encoded []byte
+			for _, c := range changes {
+				encoded = collection.AppendChange(encoded, c)
+			}
+			again, err := collection.DecodeChanges(encoded)
+			require.NoError(t, err)
+			require.Len(t, again, len(changes))
+		}
+		_, _ = collection.ParseEntry(b)
+	})
+}
+
+func FuzzCalls(f *testing.F) {
+	for _, name := range []string{"findMany", "updateMany", "aggregate", "updateSchema", "bulkUpsert", "deleteMany"} {
+		f.Add(name, `{"collection":"c","query":{"n":{"$gt":1}},"update":{"$inc":{"n":1}},"steps":[{"$match":{}}],"properties":{"n":"number"},"data":[{}],"opts":{}}`)
+	}
+	f.Add("aggregate", `{"collection":"c","steps":[{"$unwind":"$t"},{"$group":{"_id":"$g","n":{"$sum":1}}},{"$project":{"a":1,"b":"$c"}}]}`)
+	f.Fuzz(func(t *testing.T, function, params string) {
+		v, err := value.ParseJSON(params)
+		o, ok := v.(*value.Object)
+		if err != nil || !ok {
+			return
+		}
+		m := newMemory()
+		m.line(t, three)
+		_, _ = m.call(t, function, o)
+		for _, rows := range m.rows {
+			for _, row := range rows {
+				_, err := collection.DecodeRow(row)
+				require.NoError(t, err)
+			}
+		}
+	})
+}
+
+func TestTheWholeOfANamespaceMakesItAgain(t *testing.T) {
+	m := newMemory()
+	m.line(t, three)
+	m.line(t, indexed)
+	m.line(t, `create {"collection":"d","schema":"s","data":{}}`)
+	var again []collection.Change
+	require.NoError(t, collection.Whole(m, 10, func(piece []byte) error {
+		changes, err := collection.DecodeChanges(slices.Clone(piece))
+		again = append(again, changes...)
+		return err
+	}))
+	copied := newMemory()
+	copied.apply(t, again)
+	require.Equal(t, m.infos, copied.infos)
+	require.Equal(t, m.rows, copied.rows)
+}

@@ -1,0 +1,238 @@
+package collection
+
+import (
+	"math/big"
+	"slices"
+	"strings"
+
+	"svc/domain/automation/expr"
+	"svc/domain/automation/value"
+)
+
+// update is what is to be done to rows.
+type update struct{ steps []step }
+
+// step is one operator on one path.
+type step struct {
+	path   []string
+	root   string // the field that the path begins with
+	clears bool   // it brings nothing in
+	adds   bool   // to a number
+	do     func(have any) (any, error)
+}
+
+// operators make the steps of an update.
+var operators = map[string]func(path string, operand any) (func(any) (any, error), error){
+	"$set": setting, "$inc": increasing, "$push": pushing, "$addToSet": adding, "$pull": pulling,
+}
+
+// compileUpdate reads operators, or plain fields, which are set.
+func compileUpdate(v any) (*update, error) {
+	o, ok := v.(*value.Object)
+	if !ok {
+		return nil, Refuse(Validation, "update is an object of operators or of fields")
+	}
+	isOperator := func(key string) bool { return strings.HasPrefix(key, "$") }
+	if !slices.ContainsFunc(o.Keys(), isOperator) {
+		return compileSteps(value.NewObject("$set", o))
+	}
+	if i := slices.IndexFunc(o.Keys(), func(key string) bool { return !isOperator(key) }); i >= 0 {
+		return nil, Refuse(Validation, "update has operators and the field %s: it can have one or the other", o.Keys()[i])
+	}
+	return compileSteps(o)
+}
+
+func compileSteps(o *value.Object) (*update, error) {
+	u := &update{}
+	for _, op := range o.Keys() {
+		if op == "$unset" {
+			if err := u.unset(o.At(op)); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		compile, fields := operators[op], (*value.Object)(nil)
+		if fields, _ = o.At(op).(*value.Object); compile == nil || fields == nil {
+			return nil, Refuse(BadQuery, "update: %s is no operator, or has no fields", op)
+		}
+		for _, path := range fields.Keys() {
+			operand, ok := plain(fields.At(path), 0)
+			if !ok {
+				return nil, Refuse(Validation, "the value of %s is nested too deeply", path)
+			}
+			do, err := compile(path, operand)
+			if err != nil {
+				return nil, err
+			}
+			if err := u.add(path, op == "$pull", do); err != nil {
+				return nil, err
+			}
+			u.steps[len(u.steps)-1].adds = op == "$inc"
+		}
+	}
+	return u, nil
+}
+
+// unset reads the fields to be removed: the keys of an object, or a list.
+func (u *update) unset(operand any) error {
+	var paths []string
+	if o, ok := operand.(*value.Object); ok {
+		paths = o.Keys()
+	} else if paths, ok = fieldList(operand); !ok {
+		return Refuse(BadQuery, "update: $unset has an object or a list of fields")
+	}
+	for _, path := range paths {
+		if err := u.add(path, true, func(any) (any, error) { return value.Undefined, nil }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *update) add(path string, clears bool, do func(any) (any, error)) error {
+	keys := strings.Split(unalias(path), ".")
+	if slices.Contains(keys, "") || strings.HasPrefix(path, "$") || len(keys) > maxDepth {
+		return Refuse(BadQuery, "update: %q is no path of a field", path)
+	}
+	u.steps = append(u.steps, step{path: keys, root: keys[0], clears: clears, do: do})
+	return nil
+}
+
+func setting(_ string, operand any) (func(any) (any, error), error) {
+	return func(any) (any, error) { return operand, nil }, nil
+}
+
+// increasing adds a number. What is kept as a decimal text stays one.
+func increasing(path string, operand any) (func(any) (any, error), error) {
+	by, ok := operand.(float64)
+	text, isText := operand.(string)
+	if isText {
+		by, ok = value.Numeric(text)
+	}
+	if !ok {
+		return nil, Refuse(Validation, "$inc of %s needs a number", path)
+	}
+	return func(have any) (any, error) {
+		switch have := have.(type) {
+		case float64:
+			return have + by, nil
+		case string:
+			if sum, ok := addDecimals(have, value.Text(operand)); ok {
+				return sum, nil
+			}
+		}
+		if value.IsNothing(have) {
+			return by, nil
+		}
+		return nil, Refuse(Validation, "$inc of %s, which is %s", path, value.Kind(have))
+	}, nil
+}
+
+// addDecimals adds two decimal texts without losing a digit.
+func addDecimals(a, b string) (string, bool) {
+	if len(a)+len(b) > 2*maxName || strings.ContainsAny(a+b, "eE/_xXpP") {
+		return "", false
+	}
+	x, okX := new(big.Rat).SetString(strings.TrimSpace(a))
+	y, okY := new(big.Rat).SetString(strings.TrimSpace(b))
+	if !okX || !okY {
+		return "", false
+	}
+	return x.Add(x, y).FloatString(max(fraction(a), fraction(b))), true
+}
+
+// fraction returns how many digits a decimal text has behind the point.
+func fraction(s string) int {
+	_, digits, _ := strings.Cut(strings.TrimSpace(s), ".")
+	return len(digits)
+}
+
+// itemsOf returns what is to be pushed or added: one item, or those of $each.
+func itemsOf(operand any) []any {
+	if o, ok := operand.(*value.Object); ok && o.Len() == 1 {
+		if list, ok := o.At("$each").([]any); ok {
+			return list
+		}
+	}
+	return []any{operand}
+}
+
+func pushing(path string, operand any) (func(any) (any, error), error) {
+	return onList("$push", path, func(list []any) []any { return append(list, itemsOf(operand)...) }), nil
+}
+
+func adding(path string, operand any) (func(any) (any, error), error) {
+	return onList("$addToSet", path, func(list []any) []any {
+		for _, item := range itemsOf(operand) {
+			if !slices.ContainsFunc(list, func(have any) bool { return value.Same(have, item) }) {
+				list = append(list, item)
+			}
+		}
+		return list
+	}), nil
+}
+
+// onList makes a step that changes a list; nothing is an empty one.
+func onList(op, path string, change func([]any) []any) func(any) (any, error) {
+	return func(have any) (any, error) {
+		list, ok := have.([]any)
+		if !ok && !value.IsNothing(have) {
+			return nil, Refuse(Validation, "%s to %s, which is %s", op, path, value.Kind(have))
+		}
+		return change(slices.Clone(list)), nil
+	}
+}
+
+// pulling removes the items that are a value, or that meet a condition.
+func pulling(path string, operand any) (func(any) (any, error), error) {
+	meets, err := itemTest(operand)
+	if err != nil {
+		return nil, Refuse(BadQuery, "$pull of %s: %s", path, err)
+	}
+	return func(have any) (any, error) {
+		if value.IsNothing(have) {
+			return have, nil
+		}
+		list, ok := have.([]any)
+		if !ok {
+			return nil, Refuse(Validation, "$pull of %s, which is %s", path, value.Kind(have))
+		}
+		kept := []any{}
+		for _, item := range list {
+			gone, err := meets(item)
+			if err != nil {
+				return nil, Refuse(BadQuery, "$pull of %s: %s", path, err)
+			}
+			if !gone {
+				kept = append(kept, item)
+			}
+		}
+		return kept, nil
+	}, nil
+}
+
+// itemTest tells whether an item of a list is a value, or meets a condition: one of
+// operators on itself, or one on its fields.
+func itemTest(operand any) (func(item any) (bool, error), error) {
+	cond, ok := operand.(*value.Object)
+	if !ok {
+		cond = value.NewObject("$eq", operand)
+	}
+	onFields := !slices.ContainsFunc(cond.Keys(), func(key string) bool { return strings.HasPrefix(key, "$") })
+	if !onFields {
+		cond = value.NewObject("v", cond)
+	}
+	m, err := expr.CompileMatcher(cond, false)
+	if err != nil {
+		return nil, err
+	}
+	return func(item any) (bool, error) {
+		if !onFields {
+			if _, list := item.([]any); list && !ok {
+				return value.Same(item, operand), nil // a list that contains the value is another one
+			}
+			item = value.NewObject("v", item)
+		}
+		return m.Match(item)
+	}, nil
+}

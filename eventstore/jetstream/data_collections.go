@@ -1,0 +1,275 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"svc/domain"
+	"svc/domain/collection"
+	"svc/eventstore"
+)
+
+// collectionsFilter matches the entries of all namespaces of collections, and none
+// of their parts, which lie on subjects below those.
+const collectionsFilter = dataRoot + "*." + collection.Kind + ".*"
+
+// AppendCollections adds an entry to a namespace of collections, behind the one at
+// expected, and returns its sequence once it is on disk. A snapshot stands for all
+// before it, which is purged. It fails like Append.
+func (s *Store) AppendCollections(ctx context.Context, id domain.StreamID, name string, expected uint64, snapshot bool, body []byte) (uint64, error) {
+	return s.AppendData(ctx, id, Change{ID: dataID(dataSubject(id), name), Expected: expected, Snapshot: snapshot, Body: body})
+}
+
+// PutCollectionsPart stores one part of an entry that is too large for a message,
+// before the entry itself, and returns its sequence. It is on disk when the entry
+// is.
+func (s *Store) PutCollectionsPart(ctx context.Context, id domain.StreamID, name string, n int, body []byte) (uint64, error) {
+	if err := s.Writable(); err != nil {
+		return 0, err
+	}
+	subject := partsSubject(dataSubject(id), name)
+	return s.sendBlind(ctx, &nats.Msg{
+		Subject: subject, Data: append(binary.AppendUvarint(nil, uint64(n)), body...),
+		Header: nats.Header{headerID: {dataID(subject, strconv.Itoa(n))}},
+	})
+}
+
+// CollectionsParts hands over the parts of an entry in their order, and fails unless
+// there are so many: with collection.ErrUnreadable.
+func (s *Store) CollectionsParts(ctx context.Context, id domain.StreamID, name string, count int, visit func(body []byte) error) error {
+	subject, seen := partsSubject(dataSubject(id), name), 0
+	for after, more := uint64(0), true; more; {
+		var msgs []stored
+		var err error
+		if msgs, more, err = s.fetch(ctx, streamData, subject, after+1, partsBatch); err != nil {
+			return err
+		}
+		for _, m := range msgs {
+			after = m.seq
+			n, used := binary.Uvarint(m.data)
+			if used <= 0 || n != uint64(seen) {
+				continue // stored again after its answer was lost
+			}
+			if err := visit(m.data[used:]); err != nil {
+				return err
+			}
+			seen++
+		}
+	}
+	if seen != count {
+		return fmt.Errorf("%w: there are %d of %d parts", collection.ErrUnreadable, seen, count)
+	}
+	return nil
+}
+
+// partsBatch is how many parts one exchange asks for.
+const partsBatch = 16
+
+// DropCollectionsParts erases the parts of a namespace that were stored before a
+// sequence.
+func (s *Store) DropCollectionsParts(ctx context.Context, id domain.StreamID, below uint64) error {
+	return s.purgeBelow(ctx, streamData, dataSubject(id)+".*", below)
+}
+
+// CollectionsSince hands over the entries of a namespace after a sequence, in order,
+// once they are on disk.
+func (s *Store) CollectionsSince(ctx context.Context, id domain.StreamID, after uint64, visit func(collection.Logged) error) error {
+	msgs, err := s.readAll(ctx, dataSubject(id), after, dataBatch)
+	if err != nil {
+		return err
+	}
+	for _, m := range msgs {
+		if err := visit(collectionsEntry(id, m.seq, m.header, m.data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collectionsEntry reads a message.
+func collectionsEntry(id domain.StreamID, seq uint64, header nats.Header, body []byte) collection.Logged {
+	previous, _ := strconv.ParseUint(header.Get(headerExpect), 10, 64)
+	return collection.Logged{Stream: id, ID: header.Get(headerID), Seq: seq, Previous: previous, Snapshot: header.Get(headerSnapshot) != "", Body: body}
+}
+
+// LastOfCollections returns the sequence of the last entry of a namespace, 0 for
+// none, as the broker knows it now.
+func (s *Store) LastOfCollections(ctx context.Context, id domain.StreamID) (uint64, error) {
+	m, _, err := s.get(ctx, streamData, getRequest{LastFor: dataSubject(id)})
+	return m.seq, err
+}
+
+// CollectionsInfo tells which log the entries of collections are in, how far that
+// reaches, and the sequence of the last entry that there is.
+func (s *Store) CollectionsInfo(ctx context.Context) (identity string, reach, last uint64, err error) {
+	err = s.patiently(ctx, func(ctx context.Context) error {
+		st, err := s.js.Stream(ctx, streamData)
+		if err != nil {
+			return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+		}
+		info := st.CachedInfo()
+		identity, reach = info.Created.UTC().Format(time.RFC3339Nano), info.State.LastSeq
+		return nil
+	})
+	if err != nil {
+		return "", 0, 0, err
+	}
+	m, _, err := s.get(ctx, streamData, getRequest{LastFor: collectionsFilter})
+	return identity, max(reach, m.seq), m.seq, err
+}
+
+// CollectionsIDs lists the namespaces of collections that have entries.
+func (s *Store) CollectionsIDs(ctx context.Context) (ids []domain.StreamID, err error) {
+	err = s.patiently(ctx, func(ctx context.Context) error {
+		info, err := s.infoOf(ctx, streamData, collectionsFilter)
+		if err != nil {
+			return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+		}
+		ids = ids[:0]
+		for subject := range info.State.Subjects {
+			ids = append(ids, collectionsID(subject))
+		}
+		return nil
+	})
+	return ids, err
+}
+
+// collectionsID reads the namespace of a subject.
+func collectionsID(subject string) domain.StreamID {
+	tokens := strings.Split(subject, ".")
+	if len(tokens) != 5 {
+		return domain.StreamID{}
+	}
+	return domain.StreamID{Scope: untoken(tokens[2]), Kind: collection.Kind, ID: untoken(tokens[4])}
+}
+
+// untoken undoes token, as far as that was not too long.
+func untoken(s string) string {
+	text, err := url.PathUnescape(s)
+	if err != nil {
+		return s
+	}
+	return text
+}
+
+// FollowCollections hands over the entries of all collections from a sequence on, in
+// order, once they are on disk; and how many follow. It returns when ctx ends or
+// handle fails, and survives reconnects.
+func (s *Store) FollowCollections(ctx context.Context, from uint64, handle func(entries []collection.Logged, pending uint64) error) error {
+	r := &dataReader{store: s, next: max(from, 1), handle: handle}
+	for {
+		err := r.follow(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, errConsumerGone):
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// dataReader hands the entries of collections to one handler.
+type dataReader struct {
+	store  *Store
+	next   uint64
+	handle func([]collection.Logged, uint64) error
+}
+
+// follow reads with one consumer for as long as it lasts.
+func (r *dataReader) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := r.store.epochEnded()
+	consumer, err := r.store.js.OrderedConsumer(ctx, streamData, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{collectionsFilter}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: r.next,
+		InactiveThreshold: time.Minute,
+	})
+	if err != nil {
+		return r.retryLater(ctx, err)
+	}
+	info, err := consumer.Info(ctx)
+	if err != nil {
+		return r.retryLater(ctx, err)
+	}
+	if info.NumPending == 0 {
+		if err := r.handle(nil, 0); err != nil {
+			return err
+		}
+	}
+	msgs := make(chan jetstream.Msg, batchEvents/4)
+	consume, err := consumer.Consume(func(m jetstream.Msg) {
+		select {
+		case msgs <- m:
+		case <-ctx.Done():
+		}
+	}, jetstream.PullMaxMessagesWithBytesLimit(batchEvents, 2*batchBytes), jetstream.PullHeartbeat(time.Second), jetstream.PullExpiry(30*time.Second))
+	if err != nil {
+		return r.retryLater(ctx, err)
+	}
+	defer consume.Stop()
+	return r.pump(ctx, msgs, ended)
+}
+
+// retryLater turns a failed start of a consumer into another attempt.
+func (r *dataReader) retryLater(ctx context.Context, err error) error {
+	r.store.opts.Log.Warn("reading collections was interrupted, trying again", "err", err)
+	r.store.pause(ctx, 10)
+	return errConsumerGone
+}
+
+// pump gathers what has arrived into batches and hands them over.
+func (r *dataReader) pump(ctx context.Context, msgs <-chan jetstream.Msg, ended <-chan struct{}) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ended:
+			return errConsumerGone
+		case m := <-msgs:
+			if err := r.batch(ctx, m, msgs); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (r *dataReader) batch(ctx context.Context, m jetstream.Msg, more <-chan jetstream.Msg) error {
+	var entries []collection.Logged
+	pending := uint64(0)
+	for size := 0; ; {
+		meta, err := m.Metadata()
+		if err != nil {
+			return fmt.Errorf("collections: a message without a place: %w", err)
+		}
+		entries = append(entries, collectionsEntry(collectionsID(m.Subject()), meta.Sequence.Stream, m.Headers(), m.Data()))
+		pending = meta.NumPending
+		if size += len(m.Data()); len(entries) >= batchEvents || size >= batchBytes {
+			break
+		}
+		select {
+		case m = <-more:
+			continue
+		default:
+		}
+		break
+	}
+	last := entries[len(entries)-1].Seq
+	if err := r.store.onDisk(ctx, streamData, last); err != nil {
+		return r.retryLater(ctx, err)
+	}
+	if err := r.handle(entries, pending); err != nil {
+		return err
+	}
+	r.next = last + 1
+	return nil
+}

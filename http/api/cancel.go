@@ -1,0 +1,36 @@
+package api
+
+import (
+	"net/http"
+
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// cancelRun handles POST …/runs/{correlationId}/cancel: what is under way of a run is
+// stopped at its next effect, on whichever node it is.
+func cancelRun(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		workspace, id := workspaceID(r), gateway.Var(r, "correlationId")
+		var open []projections.UnfinishedTree
+		known := false
+		err := d.ReadModel.View(func(rd projections.Reader) (err error) {
+			if _, known, err = (projections.Runs{}).Get(rd, workspace, id); err == nil && known {
+				open, err = projections.Runs{}.Open(rd, workspace, id, maxRunEvents)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			return nil, noRun(id)
+		}
+		if len(open) > 0 {
+			if err := d.CancelRun(workspace, id); err != nil {
+				return nil, err
+			}
+		}
+		return map[string]any{"correlationId": id, "cancelled": len(open)}, nil
+	}
+}

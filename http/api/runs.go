@@ -1,0 +1,221 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/activity"
+	"svc/http/gateway"
+	"svc/projections"
+	"svc/streams/feed"
+)
+
+// shownRun is a run as it is answered.
+type shownRun struct {
+	CorrelationID string                `json:"correlationId"`
+	StartedAt     string                `json:"startedAt"`
+	Duration      int64                 `json:"duration"` // ms; so far, while it goes on
+	Status        projections.RunStatus `json:"status"`
+	Trigger       activity.Trigger      `json:"trigger"`
+	Automation    string                `json:"automation"`
+	Executions    int                   `json:"executions"`
+	Recorded      any                   `json:"recorded"`
+}
+
+func (d Deps) showRun(run projections.Run) shownRun {
+	end := run.EndedAt
+	if !run.Over() {
+		end = d.Now()
+	}
+	return shownRun{
+		CorrelationID: run.CorrelationID, StartedAt: stampOf(run.StartedAt), Duration: max(0, end.Sub(run.StartedAt).Milliseconds()),
+		Status: run.Status, Trigger: run.Trigger, Automation: run.Automation, Executions: run.Executions, Recorded: run.Recorded,
+	}
+}
+
+// runsQuery is what GET …/runs asks for. The first moment counts, the last does not.
+type runsQuery struct {
+	projections.RunsQuery
+	status projections.RunStatus
+	page   gateway.Page
+}
+
+func readRunsQuery(r *http.Request) (asked runsQuery, err error) {
+	q := gateway.NewQuery(r)
+	var statuses []string
+	for _, s := range projections.RunStatuses() {
+		statuses = append(statuses, string(s))
+	}
+	asked = runsQuery{
+		RunsQuery: projections.RunsQuery{Automation: q.Text("automation"), From: q.Time("from"), Before: q.Time("to")},
+		status:    projections.RunStatus(q.OneOf("status", "", statuses...)), page: q.Page(20, 100),
+	}
+	if err := q.Err(); err != nil {
+		return asked, err
+	}
+	if !asked.From.IsZero() && !asked.Before.IsZero() && !asked.Before.After(asked.From) {
+		return asked, badParameter("to", "must be later than from")
+	}
+	return asked, nil
+}
+
+// whenever reports whether the time does not matter.
+func (q runsQuery) whenever() bool { return q.From.IsZero() && q.Before.IsZero() }
+
+// listRuns handles GET …/runs.
+func listRuns(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		q, err := readRunsQuery(r)
+		if err != nil {
+			return nil, err
+		}
+		var runs []projections.Run
+		total := 0
+		err = d.ReadModel.View(func(rd projections.Reader) (err error) {
+			runs, total, err = q.find(r.Context(), rd, workspaceID(r), gateway.GrantFrom(r.Context()).Rights)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		shown := make([]shownRun, len(runs))
+		for i, run := range runs {
+			shown[i] = d.showRun(run)
+		}
+		return gateway.List(r, shown, total, q.page), nil
+	}
+}
+
+// find returns the runs of the page, and how many there are on all pages.
+func (q runsQuery) find(ctx context.Context, rd projections.Reader, workspaceID string, rights *access.Rights) ([]projections.Run, int, error) {
+	if rights == nil {
+		return nil, 0, nil
+	}
+	s := &runSearch{runsQuery: q, ctx: ctx, rd: rd, workspaceID: workspaceID, total: -1}
+	if !rights.Always(mayReadEvents.Action, mayReadEvents.Subject) {
+		s.may = readable(rights)
+	} else if q.whenever() {
+		var err error
+		if s.total, err = (projections.Runs{}).Count(rd, workspaceID, q.Automation, q.status); err != nil {
+			return nil, 0, err
+		}
+	}
+	if s.full() {
+		return nil, s.total, nil
+	}
+	err := projections.Runs{}.List(rd, workspaceID, q.RunsQuery, s.visit)
+	if err == nil {
+		err = s.failed
+	}
+	if s.total < 0 {
+		s.total = s.seen
+	}
+	return s.found, s.total, err
+}
+
+// runSearch is a search for runs under way.
+type runSearch struct {
+	runsQuery
+	ctx         context.Context // lives as long as the search
+	rd          projections.Reader
+	workspaceID string
+	may         func(*feed.Event) bool // nil: the caller may read everything
+
+	found  []projections.Run
+	seen   int // how many fit so far
+	total  int // how many do; below 0: not known
+	failed error
+}
+
+// full reports whether nothing more is needed.
+func (s *runSearch) full() bool {
+	return s.total >= 0 && (len(s.found) == s.page.Limit || s.seen == s.total)
+}
+
+// visit looks at one run. It is read only when it has to be.
+func (s *runSearch) visit(l projections.ListedRun) (more bool) {
+	if s.status != "" && s.status != l.Status {
+		return true
+	}
+	if s.failed = s.ctx.Err(); s.failed != nil {
+		return false
+	}
+	wanted := s.seen >= s.page.Offset() && len(s.found) < s.page.Limit
+	if wanted || s.may != nil {
+		var run projections.Run
+		var ok bool
+		run, ok, s.failed = projections.Runs{}.Get(s.rd, s.workspaceID, l.CorrelationID)
+		if s.failed != nil {
+			return false
+		}
+		if !ok || s.may != nil && !s.may(run.Event()) {
+			return true
+		}
+		if wanted {
+			s.found = append(s.found, run)
+		}
+	}
+	s.seen++
+	return !s.full()
+}
+
+// getRun handles GET …/runs/{correlationId}.
+func getRun(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		id, workspace := gateway.Var(r, "correlationId"), workspaceID(r)
+		rights := gateway.GrantFrom(r.Context()).Rights
+		var run projections.Run
+		var open []projections.UnfinishedTree
+		known := false
+		err := d.ReadModel.View(func(rd projections.Reader) (err error) {
+			if run, known, err = (projections.Runs{}).Get(rd, workspace, id); err == nil && known {
+				open, err = projections.Runs{}.Open(rd, workspace, id, maxRunEvents)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if !known || rights == nil {
+			return nil, noRun(id)
+		}
+		tree, err := d.runTree(r.Context(), rights, run, open)
+		if err != nil {
+			return nil, err
+		}
+		if len(tree.all) == 0 && !readable(rights)(run.Event()) {
+			return nil, noRun(id)
+		}
+		return wholeRun{d.showRun(run), tree.grown(), tree.cut}, nil
+	}
+}
+
+func noRun(id string) error {
+	return domain.Refuse(domain.CodeNotFound, "there is no such run, or it was erased").With("resource", "run").With("id", id)
+}
+
+// wholeRun is a run with what it consists of.
+type wholeRun struct {
+	shownRun
+	Tree      []*shownExecution `json:"tree"`
+	Truncated bool              `json:"truncated,omitempty"` // it has more than is shown
+}
+
+// shownExecution is an execution as it is answered, with what it caused.
+type shownExecution struct {
+	ExecutionID string            `json:"executionId"`
+	Slug        string            `json:"slug"`
+	Trigger     activity.Trigger  `json:"trigger"`
+	StartedAt   string            `json:"startedAt"`
+	Duration    *int64            `json:"duration,omitempty"` // ms; absent while it goes on
+	Throttled   int64             `json:"throttled,omitempty"`
+	Break       bool              `json:"break,omitempty"`
+	Error       *activity.Failure `json:"error,omitempty"`
+	Children    []*shownExecution `json:"children"`
+
+	parent string
+	began  time.Time
+}

@@ -1,0 +1,238 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"svc/commands"
+	"svc/commands/programs"
+	"svc/commands/runtime"
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/automation/machine"
+	"svc/domain/automation/value"
+	"svc/http/gateway"
+)
+
+// Runtime runs automations. It is a *runtime.Runtime.
+type Runtime interface {
+	Launch(s runtime.Start) *runtime.Running
+}
+
+// Programs finds what can run. It is a *programs.Library.
+type Programs interface {
+	House(ctx context.Context, workspaceID string) (*programs.House, error)
+}
+
+// mayExecute is asked again about the automation itself, when that is known.
+var (
+	mayExecute = gateway.Action{Action: "execute", Subject: "automations", Anyone: true}
+	mayTest    = gateway.Action{Action: "test", Subject: "automations"}
+)
+
+// callEndpoint handles any method of …/webhooks/{endpoint}: it runs the automation
+// that answers there.
+func callEndpoint(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		house, err := d.house(r)
+		if err != nil {
+			return nil, err
+		}
+		path := escapedAfter(r, "/webhooks/")
+		program, params := house.Endpoint(path)
+		if program == nil {
+			return nil, domain.Refuse(domain.CodeNotFound, "there is no such endpoint").With("workspaceId", house.Workspace.ID).With("endpoint", path)
+		}
+		in, err := endpointInput(r, house, program, params)
+		if err != nil {
+			return nil, err
+		}
+		s := d.start(r, house, program, activity.ByEndpoint, path)
+		s.Input = in
+		s.Facts = append(s.Facts, activity.EndpointCalled{AutomationSlug: program.Name, Method: r.Method, Endpoint: path})
+		return d.answer(r, s, false)
+	}
+}
+
+// house returns what can run in the workspace of a request.
+func (d Deps) house(r *http.Request) (*programs.House, error) {
+	house, err := d.Programs.House(r.Context(), workspaceID(r))
+	if err == nil && house == nil {
+		err = noWorkspace(workspaceID(r))
+	}
+	return house, err
+}
+
+// escapedAfter returns what follows a part of the path, as it was sent.
+func escapedAfter(r *http.Request, part string) string {
+	_, rest, _ := strings.Cut(r.URL.EscapedPath(), part)
+	return rest
+}
+
+// endpointInput is what an automation is given that a request started.
+func endpointInput(r *http.Request, house *programs.House, p *programs.Program, params map[string]string) (*value.Object, error) {
+	query, err := parsedForm(r.URL.RawQuery)
+	if err != nil {
+		return nil, domain.Refuse(domain.CodeInvalidRequest, "the query is malformed")
+	}
+	body, raw, err := triggerBody(r)
+	if err != nil {
+		return nil, err
+	}
+	in := value.NewObject("method", r.Method, "headers", triggerHeaders(r.Header), "query", query)
+	in.Set("pathParams", value.From(asValues(params)))
+	in.Set("body", body)
+	in.Set("rawBody", raw)
+	in.Set("workspaceId", house.Workspace.ID)
+	in.Set("automationSlug", p.Name)
+	in.Set("$http", machine.HTTP{})
+	return in, nil
+}
+
+func asValues(texts map[string]string) map[string]any {
+	all := make(map[string]any, len(texts))
+	for key, text := range texts {
+		all[key] = text
+	}
+	return all
+}
+
+// testAutomation handles POST …/test/{slug}: it runs an automation with a payload.
+func testAutomation(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		house, err := d.house(r)
+		if err != nil {
+			return nil, err
+		}
+		query := gateway.NewQuery(r)
+		record, async := query.Flag("record"), query.Flag("async")
+		if err := query.Err(); err != nil {
+			return nil, err
+		}
+		slug := gateway.Var(r, "slug")
+		program := house.Program(slug)
+		if program == nil {
+			return nil, domain.Refuse(domain.CodeNotFound, "there is no such automation").With("resource", "automation").With("id", slug)
+		}
+		s := d.start(r, house, program, activity.ByTest, slug)
+		s.Record = record
+		if err := s.Caller.Rights.Check("test", "automations", runtime.Subject(program)); err != nil {
+			return nil, err
+		}
+		if s.Input, err = testInput(r); err != nil {
+			return nil, err
+		}
+		if async {
+			return d.begun(r, s)
+		}
+		return d.answer(r, s, true)
+	}
+}
+
+// begun launches a tree and answers as soon as what triggered it is on disk.
+func (d Deps) begun(r *http.Request, s runtime.Start) (any, error) {
+	s.Announce = true
+	s.HTTP.Send = func(context.Context, []byte) {} // nobody listens
+	run := d.Runtime.Launch(s)
+	select {
+	case <-run.Began():
+	case <-run.Done():
+		if out, err := run.Outcome(); err != nil {
+			return nil, broken(err)
+		} else if out.ExecutionID == "" { // it was refused before it began
+			return nil, refusal(out.Err, &s.Caller, true)
+		}
+	case <-r.Context().Done():
+		return nil, context.Cause(r.Context())
+	}
+	return gateway.Accepted(map[string]string{"correlationId": s.CorrelationID}), nil
+}
+
+// maxTestFile bounds the file that a test may be given.
+const maxTestFile = 500_000
+
+// testInput is what a test gives to an automation.
+func testInput(r *http.Request) (*value.Object, error) {
+	if strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "multipart/") {
+		return triggerParts(r, maxTestFile)
+	}
+	content, err := gateway.ReadBody(r)
+	if err != nil || len(content) == 0 {
+		return &value.Object{}, err
+	}
+	if err := gateway.CheckJSON(content); err != nil {
+		return nil, err
+	}
+	v, err := value.ParseJSON(string(content))
+	body, ok := v.(*value.Object)
+	if err != nil || !ok {
+		return nil, domain.Refuse(domain.CodeInvalidRequest, "the body is an object with a payload")
+	}
+	for _, key := range body.Keys() {
+		if key != "payload" {
+			return nil, domain.Refuse(domain.CodeInvalidRequest, "unknown field %s", key).With("field", key)
+		}
+	}
+	switch payload := body.At("payload").(type) {
+	case *value.Object:
+		return payload, nil
+	case nil:
+		return &value.Object{}, nil
+	default:
+		if value.IsUndefined(payload) {
+			return &value.Object{}, nil
+		}
+		return nil, domain.Refuse(domain.CodeInvalidRequest, "payload is an object").With("field", "payload")
+	}
+}
+
+// start is a tree that the caller of a request starts.
+func (d Deps) start(r *http.Request, house *programs.House, p *programs.Program, kind, named string) runtime.Start {
+	c, meta := gateway.CallerFrom(r.Context()), commands.RequestFrom(r.Context()).Meta
+	who := c.Identity()
+	caller := runtime.Caller{
+		Actor: domain.Actor{UserID: c.UserID, SessionID: c.SessionID, KeyID: ownKey(c.KeyID), WorkspaceID: c.WorkspaceID},
+		Email: who.Email, Role: c.Role, Scopes: c.Scopes, Rights: gateway.GrantFrom(r.Context()).Rights,
+		Credential: c.UserID != "" || c.KeyID != "" || c.WorkspaceID != "",
+	}
+	if len(who.AuthData) > 0 {
+		caller.AuthData, _ = value.From(plainData(who.AuthData)).(*value.Object)
+	}
+	if caller.Visitor = c.Kind == gateway.KindNone || caller.SessionID == ""; caller.Visitor { // nobody signed in
+		caller.SessionID = cmp.Or(caller.SessionID, uuid.NewString()) // made for this call, unless an automation passed its own on
+		caller.UserID = cmp.Or(caller.UserID, caller.SessionID)
+	}
+	s := runtime.Start{
+		House: house, Program: p, Caller: caller, CorrelationID: meta.CorrelationID, Depth: c.Depth + 1, Attempt: 1, Meta: meta,
+		Trigger: activity.Trigger{Type: kind, Value: named, AppInstanceSlug: p.Place.Instance},
+		HTTP:    &runtime.HTTP{},
+	}
+	if source := cmp.Or(c.SourceWorkspaceID, c.WorkspaceID); source != house.Workspace.ID {
+		s.SourceWorkspaceID = source
+	}
+	s.Facts = []domain.Event{activity.Interaction{
+		WorkspaceID: house.Workspace.ID, SourceWorkspaceID: s.SourceWorkspaceID, AuthenticatedWorkspaceID: caller.WorkspaceID,
+		Automation: p.Name, Trigger: s.Trigger, StartedAt: d.Now().UTC().Format("2006-01-02T15:04:05.000Z07:00"),
+	}}
+	return s
+}
+
+// ownKey is the id of an API key; those of workspaces and roles that call are none.
+func ownKey(id string) string {
+	if strings.Contains(id, ":") {
+		return ""
+	}
+	return id
+}
+
+func plainData(data map[string]map[string]any) map[string]any {
+	all := make(map[string]any, len(data))
+	for key, v := range data {
+		all[key] = v
+	}
+	return all
+}

@@ -1,0 +1,117 @@
+package identity
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"svc/commands/signing"
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/accesstoken"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// byRuntime admits whoever an automation calls for: a user whose session is live, a
+// visitor, or its workspace itself. That a workspace sent the token of a user gives
+// the user none of its rights.
+func (i *Identity) byRuntime(ctx context.Context, claims signing.Claims, caller *gateway.Caller) error {
+	caller.SourceWorkspaceID, caller.Depth = claims.WorkspaceID, claims.Depth
+	switch {
+	case claims.WorkspaceID == "" || claims.Role != "":
+		return domain.Refuse(domain.CodeInvalidToken, "the token is not one of a caller")
+	case claims.Visitor:
+		return i.byVisitor(claims, caller)
+	case claims.Subject == "" && claims.SessionID == "":
+		caller.Kind, caller.WorkspaceID, caller.Expires = gateway.KindAPIKey, claims.WorkspaceID, claims.ExpiresAt
+		caller.KeyID = "workspace:" + claims.WorkspaceID // limits and histories name it so
+		*caller.Principal = access.Principal{Workspace: claims.WorkspaceID}
+		return nil
+	}
+	err := i.byUser(ctx, claims, caller)
+	caller.Expires, caller.Scopes = earlier(claims.ExpiresAt, caller.Expires), lent(caller.Scopes)
+	return err
+}
+
+// byUser admits a user whose session, or access token, called the automation.
+func (i *Identity) byUser(ctx context.Context, claims signing.Claims, caller *gateway.Caller) error {
+	id, byToken := strings.CutPrefix(claims.SessionID, accesstoken.Prefix)
+	if !byToken {
+		return i.bySession(ctx, claims, caller)
+	}
+	var tokens []projections.AccessToken
+	err := i.o.ReadModel.View(func(r projections.Reader) (err error) {
+		tokens, err = projections.AccessTokens{}.Of(r, claims.Subject)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var found projections.AccessToken
+	at := slices.IndexFunc(tokens, func(t projections.AccessToken) bool { return t.ID == id })
+	if at >= 0 {
+		found = tokens[at]
+	}
+	return i.admitToken(found, at >= 0, caller)
+}
+
+// lent is what scopes are worth in the hands of an automation: whoever calls one does
+// not hand over their account.
+func lent(scopes []string) []string {
+	if scopes == nil {
+		return gateway.WholeScopes()
+	}
+	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return !slices.Contains(gateway.WholeScopes(), s) })
+}
+
+// byVisitor lets somebody in who showed no credential to the automation that calls for
+// them. They are nobody still; but events that are for their session are theirs.
+func (i *Identity) byVisitor(claims signing.Claims, caller *gateway.Caller) error {
+	_, known, err := i.find(claims.Subject)
+	if err != nil {
+		return err
+	}
+	if known || claims.Subject == "" || claims.Subject != claims.SessionID {
+		return domain.Refuse(domain.CodeInvalidToken, "the token is of no visitor")
+	}
+	caller.UserID, caller.SessionID, caller.Anonymous = claims.Subject, claims.SessionID, true
+	caller.Expires = claims.ExpiresAt
+	*caller.Principal = access.Principal{UserID: claims.Subject, SessionID: claims.SessionID}
+	return nil
+}
+
+// isToken tells a token from the value of an API key, which has no dots.
+func isToken(key string) bool { return strings.Contains(key, ".") }
+
+// byRole adds a role that an automation takes, in the place of an API key.
+func (i *Identity) byRole(ctx context.Context, key string, caller *gateway.Caller) error {
+	claims, err := i.o.Tokens.Verify(ctx, key)
+	switch code := domain.CodeOf(err); {
+	case code == domain.CodeInvalidToken || code == domain.CodeTokenExpired:
+		return badKey()
+	case err != nil:
+		return err
+	case claims.Role == "" || claims.WorkspaceID == "" || claims.Subject != "":
+		return badKey()
+	}
+	caller.KeyID, caller.Principal.KeyRole = "role:"+claims.Role, roleOf(claims.WorkspaceID, claims.Role)
+	caller.SourceWorkspaceID, caller.Depth = claims.WorkspaceID, max(caller.Depth, claims.Depth)
+	if caller.Kind == gateway.KindNone {
+		caller.Kind, caller.Expires = gateway.KindAPIKey, claims.ExpiresAt
+	}
+	return nil
+}
+
+// HasKeyRole reports whether automations of a workspace may take a role: whether the
+// security document binds it to API keys.
+func (i *Identity) HasKeyRole(workspaceID, role string) (has bool, err error) {
+	err = i.o.ReadModel.View(func(r projections.Reader) error {
+		doc, _, there, err := projections.Access{}.Get(r, workspaceID, 0)
+		if err == nil && there {
+			_, has = doc.Security.Authorizations.Roles[role].Auth["apiKey"]
+		}
+		return err
+	})
+	return has, err
+}

@@ -1,0 +1,71 @@
+package projections_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/stretchr/testify/require"
+
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/eventstore"
+	"svc/projections"
+)
+
+// runs records events of a run of w1, and returns where the log is.
+func runs(t *testing.T, h *house, run string, events ...domain.Event) domain.Position {
+	t.Helper()
+	c := eventstore.Commit{Stream: domain.StreamID{Scope: "w1"}, Meta: domain.Meta{CorrelationID: run, SessionID: "s1"}}
+	for _, ev := range events {
+		c.Facts = append(c.Facts, eventstore.Fact{ID: ulid.Make().String(), Event: ev})
+	}
+	r, err := h.log.Append(t.Context(), c)
+	require.NoError(t, err)
+	return r.Position
+}
+
+func TestARebuiltModelOfRunsIsByteEqual(t *testing.T) {
+	h := newHouse(t, projections.Runs{})
+	started := func(id string) activity.TreeStarted {
+		return activity.TreeStarted{ExecutionID: id, Automation: "pay", Trigger: activity.Trigger{Type: activity.ByEvent, ID: "e" + id}, Attempt: 1, StartedAt: "2026-03-01T10:00:00Z"}
+	}
+	executed := func(id, parent string) activity.Executed {
+		trigger := json.RawMessage(fmt.Sprintf(`{"type":"event","value":"paid","id":"e%s"}`, id))
+		return activity.Executed{Slug: "pay", ExecutionID: id, ParentExecutionID: parent, Trigger: trigger, StartedAt: "2026-03-01T10:00:00Z", Duration: 5, Recorded: true}
+	}
+	wait := activity.WaitPending{ID: "p1", ExecutionID: "x2", Wait: json.RawMessage(`{"oneOf":[{"event":"a","cancelTriggers":true}]}`)}
+	first := runs(t, h, "r1", started("x1"), executed("x9", "x1"), executed("x1", ""))
+	runs(t, h, "r2", started("x2"), wait)
+	at := runs(t, h, "r3", executed("x3", ""))
+	require.NoError(t, h.Reach(bounded(t), at))
+	whole := func() string {
+		v, err := h.Verify(bounded(t), nil)
+		require.NoError(t, err)
+		require.True(t, v.OK, "%+v", v)
+		before, err := h.Hash(projections.Runs{})
+		require.NoError(t, err)
+		_, err = h.Rebuild(bounded(t), nil)
+		require.NoError(t, err)
+		after, err := h.Hash(projections.Runs{})
+		require.NoError(t, err)
+		require.Equal(t, before, after)
+		return after
+	}
+	all := whole()
+	at = runs(t, h, "", activity.Dropped{WorkspaceID: "w1", To: first.Activity})
+	require.NoError(t, h.Reach(bounded(t), at))
+	require.NotEqual(t, all, whole(), "while what was erased is still there")
+	require.NoError(t, h.log.PurgeActivity(t.Context(), "w1", "", first.Activity+1))
+	whole()
+
+	var listed []string
+	require.NoError(t, h.View(func(r projections.Reader) error {
+		return projections.Runs{}.List(r, "w1", projections.RunsQuery{}, func(l projections.ListedRun) bool {
+			listed = append(listed, l.CorrelationID+" "+string(l.Status))
+			return true
+		})
+	}))
+	require.Equal(t, []string{"r3 succeeded", "r2 waiting"}, listed)
+}

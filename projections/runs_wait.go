@@ -1,0 +1,254 @@
+package projections
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"svc/domain"
+	"svc/domain/activity"
+)
+
+// waitRow is what is known of a wait. Of one that is over only what is needed to tell
+// which events started nothing else meanwhile is kept.
+type waitRow struct {
+	Run         string          `json:"run"`
+	ExecutionID string          `json:"executionId"`
+	Seq         uint64          `json:"seq"` // of its beginning
+	At          time.Time       `json:"at"`
+	EndSeq      uint64          `json:"endSeq,omitempty"`
+	EndAt       time.Time       `json:"endAt,omitzero"`
+	ExpiresAt   int64           `json:"expiresAt"` // ms
+	Wait        json.RawMessage `json:"wait,omitempty"`
+	Cancels     bool            `json:"cancels,omitempty"`
+}
+
+// cancelsTriggers reports whether a wait keeps events from starting anything else.
+func cancelsTriggers(body json.RawMessage) bool {
+	var wait struct {
+		OneOf []struct {
+			CancelTriggers any `json:"cancelTriggers"`
+		} `json:"oneOf"`
+	}
+	if json.Unmarshal(body, &wait) != nil {
+		return false
+	}
+	for _, one := range wait.OneOf {
+		if one.CancelTriggers == true {
+			return true
+		}
+	}
+	return false
+}
+
+func waitKey(workspaceID, id string) []byte { return scoped('w', workspaceID, []byte(id)) }
+
+func standingKey(workspaceID, run, executionID string) []byte {
+	return listed('v', workspaceID, run, []byte(executionID))
+}
+
+func cancellingKey(workspaceID, id string) []byte { return scoped('p', workspaceID, []byte(id)) }
+
+func cancelledKey(workspaceID, id string, seq uint64) []byte {
+	return scoped('q', workspaceID, append(seqKey(seq), id...))
+}
+
+// wait reads a wait; ok is false when there is none.
+func (w runsTx) wait(id string) (row waitRow, ok bool, err error) {
+	err = getJSON(w.tx, waitKey(w.workspaceID, id), &row)
+	return row, row.Seq > 0, err
+}
+
+// stand notes that an execution stands in a wait.
+func (w runsTx) stand(ev domain.Recorded, e activity.WaitPending) error {
+	if !Indexed(e.ID) || !Indexed(e.ExecutionID) {
+		return nil
+	}
+	row := waitRow{
+		Run: ev.Meta.CorrelationID, ExecutionID: e.ExecutionID, Seq: ev.Seq, At: ev.At.UTC(), ExpiresAt: millis(e.ExpiresAt),
+		Wait: e.Wait, Cancels: cancelsTriggers(e.Wait),
+	}
+	if err := errors.Join(w.note(ev.Seq, ofWait, e.ID), setJSON(w.tx, waitKey(w.workspaceID, e.ID), row)); err != nil {
+		return err
+	}
+	if row.Cancels {
+		if err := w.tx.Set(cancellingKey(w.workspaceID, e.ID), nil); err != nil {
+			return err
+		}
+	}
+	return w.standing(row, func(ids []string) []string { return append(ids, e.ID) })
+}
+
+// standing changes the list of the waits that an execution stands in, and how many
+// executions of the run do.
+func (w runsTx) standing(row waitRow, change func(ids []string) []string) error {
+	key := standingKey(w.workspaceID, row.Run, row.ExecutionID)
+	var ids []string
+	if err := getJSON(w.tx, key, &ids); err != nil {
+		return err
+	}
+	before := len(ids)
+	ids = change(ids)
+	var err error
+	if len(ids) == 0 {
+		err = w.tx.Delete(key)
+	} else {
+		err = setJSON(w.tx, key, ids)
+	}
+	by := min(len(ids), 1) - min(before, 1)
+	if err != nil || by == 0 {
+		return err
+	}
+	return w.adjust(row.Run, func(r *runRow) { r.Standing += by })
+}
+
+// goOn notes that a wait is over.
+func (w runsTx) goOn(ev domain.Recorded, id string) error {
+	if !Indexed(id) {
+		return nil
+	}
+	row, ok, err := w.wait(id)
+	if err != nil || !ok || row.EndSeq > 0 {
+		return err
+	}
+	if err := w.standing(row, func(ids []string) []string { return without(ids, id) }); err != nil {
+		return err
+	}
+	if !row.Cancels {
+		return deleteAll(w.tx, waitKey(w.workspaceID, id), scoped('s', w.workspaceID, seqKey(row.Seq)))
+	}
+	row.EndSeq, row.EndAt = ev.Seq, ev.At.UTC()
+	return errors.Join(
+		w.tx.Delete(cancellingKey(w.workspaceID, id)),
+		w.tx.Set(cancelledKey(w.workspaceID, id, ev.Seq), nil),
+		setJSON(w.tx, waitKey(w.workspaceID, id), row))
+}
+
+func without(ids []string, id string) []string {
+	return slices.DeleteFunc(ids, func(other string) bool { return other == id })
+}
+
+// endWaits notes that the waits are over that an execution stood in which ended: it was
+// stopped.
+func (w runsTx) endWaits(ev domain.Recorded, executionID string) error {
+	if !Indexed(executionID) {
+		return nil
+	}
+	var ids []string
+	if err := getJSON(w.tx, standingKey(w.workspaceID, ev.Meta.CorrelationID, executionID), &ids); err != nil {
+		return err
+	}
+	for _, id := range slices.Clone(ids) {
+		if err := w.goOn(ev, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetWait forgets a wait whose beginning was erased.
+func (w runsTx) forgetWait(id string) error {
+	row, ok, err := w.wait(id)
+	if err != nil || !ok {
+		return err
+	}
+	if row.EndSeq == 0 {
+		if err := w.standing(row, func(ids []string) []string { return without(ids, id) }); err != nil {
+			return err
+		}
+	}
+	return deleteAll(w.tx, waitKey(w.workspaceID, id), cancellingKey(w.workspaceID, id), cancelledKey(w.workspaceID, id, row.EndSeq))
+}
+
+// PendingWait is a wait that an execution stands in.
+type PendingWait struct {
+	ID          string
+	ExecutionID string // perhaps of one that the first execution of its tree called
+	ExpiresAt   time.Time
+}
+
+// CancellingWait is a wait that keeps the events that it is for from starting anything
+// else: those that were recorded after it began, and not after it ended.
+type CancellingWait struct {
+	ID            string
+	CorrelationID string
+	ExecutionID   string
+	Seq           uint64 // of its beginning in the activity log
+	At            time.Time
+	EndSeq        uint64 // 0: it is not over
+	EndAt         time.Time
+	ExpiresAt     time.Time
+	Wait          json.RawMessage // as the instruction has it
+}
+
+// Waits visits the waits of a workspace that keep events from starting anything else
+// and are not over, and those that ended at a sequence or after, until visit returns
+// false.
+func (p Runs) Waits(r Reader, workspaceID string, since uint64, visit func(CancellingWait) (more bool)) error {
+	var ids []string
+	prefix := scoped('p', workspaceID, nil)
+	err := r.Iterate(p, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		ids = append(ids, string(key[len(prefix):]))
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	prefix = scoped('q', workspaceID, nil)
+	err = r.Iterate(p, Span{Prefix: prefix, From: scoped('q', workspaceID, seqKey(since)), KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		ids = append(ids, string(key[len(prefix)+8:]))
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		var row waitRow
+		if ok, err := p.read(r, waitKey(workspaceID, id), &row); err != nil || ok && !visit(row.cancelling(id)) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (row waitRow) cancelling(id string) CancellingWait {
+	return CancellingWait{
+		id, row.Run, row.ExecutionID, row.Seq, row.At, row.EndSeq, row.EndAt, time.UnixMilli(row.ExpiresAt).UTC(), row.Wait,
+	}
+}
+
+// pending lists the waits that the executions of a run stand in.
+func (p Runs) pending(r Reader, workspaceID, run string) (waits []PendingWait, err error) {
+	prefix := listed('v', workspaceID, run, nil)
+	type standing struct {
+		executionID string
+		ids         []string
+	}
+	var all []standing
+	err = r.Iterate(p, Span{Prefix: prefix}, func(key, value []byte) (bool, error) {
+		one := standing{executionID: string(key[len(prefix):])}
+		err := json.Unmarshal(value, &one.ids)
+		all = append(all, one)
+		return err == nil, err
+	})
+	for _, one := range all {
+		for _, id := range one.ids {
+			var row waitRow
+			if err == nil {
+				_, err = p.read(r, waitKey(workspaceID, id), &row)
+			}
+			waits = append(waits, PendingWait{id, one.executionID, time.UnixMilli(row.ExpiresAt).UTC()})
+		}
+	}
+	return waits, err
+}
+
+// read reads a row; ok is false when there is none.
+func (p Runs) read(r Reader, key []byte, into any) (ok bool, err error) {
+	value, ok, err := r.Get(p, key)
+	if err != nil || !ok {
+		return false, err
+	}
+	return true, json.Unmarshal(value, into)
+}

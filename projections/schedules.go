@@ -1,0 +1,208 @@
+package projections
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"svc/domain"
+	"svc/domain/app"
+	"svc/domain/workspace"
+)
+
+// Schedules is the read model of where automations may fire by themselves: workspaces
+// that ever had a document with schedules or an app instance, and when they changed
+// last. It errs on the side of too many: who runs schedules looks at the documents.
+//
+//	w{workspace}         sequence of the last change
+//	c{seq}{workspace}    nothing
+//	i{app}\0{workspace}  nothing: the app was installed there once
+//	h{workspace}         the app that the workspace publishes
+//	a{app}               sequence of the last change of what its instances consist of
+//	p{seq}{app}          nothing
+type Schedules struct{}
+
+// Name implements Projection.
+func (Schedules) Name() string { return "schedules.1" }
+
+// Log implements Projection.
+func (Schedules) Log() domain.Log { return domain.State }
+
+// Apply implements Projection.
+func (p Schedules) Apply(tx Tx, ev domain.Recorded) error {
+	switch e := ev.Data.(type) {
+	case app.Published:
+		if err := tx.Set(append([]byte{'h'}, e.App.WorkspaceID...), []byte(e.App.Slug)); err != nil {
+			return err
+		}
+		return p.move(tx, changedApps, e.App.Slug, ev.Seq)
+	case app.Deleted:
+		return p.move(tx, changedApps, e.AppSlug, ev.Seq)
+	case workspace.Staged:
+		return p.change(tx, ev, e.Entries)
+	case workspace.Deleted, workspace.Undeleted:
+		return p.turn(tx, ev)
+	}
+	if d, ok := workspace.DeltaOf(ev.Data); ok && (d.Stage != "" || touches(d)) {
+		return p.change(tx, ev, d.Entries)
+	}
+	return nil
+}
+
+// touches reports whether a delta changes automations or app instances.
+func touches(d workspace.Delta) bool {
+	for _, e := range d.Entries {
+		if runs(e.Path) || runs(e.From) {
+			return true
+		}
+	}
+	for _, path := range d.Deleted {
+		if runs(path) {
+			return true
+		}
+	}
+	return false
+}
+
+func runs(path string) bool {
+	folder, _ := workspace.Folder(path)
+	return folder == "automations" || folder == "imports"
+}
+
+// change notes that documents of a workspace changed, unless it has nothing to do with
+// schedules.
+func (p Schedules) change(tx Tx, ev domain.Recorded, entries []workspace.Entry) error {
+	concerned := false
+	for _, e := range entries {
+		concerned = concerned || mayFire(e)
+		if e.App == "" {
+			continue
+		}
+		if err := tx.Set(installedKey(e.App, ev.Stream.ID), nil); err != nil {
+			return err
+		}
+	}
+	if !concerned {
+		_, known, err := tx.Get(append([]byte{'w'}, ev.Stream.ID...))
+		if err != nil || !known {
+			return err
+		}
+	}
+	return p.move(tx, changedWorkspaces, ev.Stream.ID, ev.Seq)
+}
+
+// turn notes that a workspace was deleted or came back, and with it the app that it
+// publishes.
+func (p Schedules) turn(tx Tx, ev domain.Recorded) error {
+	if err := p.change(tx, ev, nil); err != nil {
+		return err
+	}
+	slug, ok, err := tx.Get(append([]byte{'h'}, ev.Stream.ID...))
+	if err != nil || !ok {
+		return err
+	}
+	return p.move(tx, changedApps, string(slug), ev.Seq)
+}
+
+// mayFire reports whether a document may bring schedules. What a document says that is
+// kept apart because of its size is not known here.
+func mayFire(e workspace.Entry) bool {
+	switch folder, _ := workspace.Folder(e.Path); folder {
+	case "imports":
+		return true
+	case "automations":
+		return len(e.Body) == 0 || bytes.Contains(e.Body, []byte(`"schedules"`))
+	}
+	return false
+}
+
+// changes is a list of names in the order in which what they name changed last.
+type changes struct{ last, order byte }
+
+var (
+	changedWorkspaces = changes{'w', 'c'}
+	changedApps       = changes{'a', 'p'}
+)
+
+// move puts a name at the end of its list.
+func (Schedules) move(tx Tx, list changes, name string, seq uint64) error {
+	last := append([]byte{list.last}, name...)
+	old, ok, err := tx.Get(last)
+	if err != nil {
+		return err
+	}
+	if ok {
+		if err := tx.Delete(changeKey(list, binary.BigEndian.Uint64(old), name)); err != nil {
+			return err
+		}
+	}
+	if err := tx.Set(last, seqKey(seq)); err != nil {
+		return err
+	}
+	return tx.Set(changeKey(list, seq, name), nil)
+}
+
+func changeKey(list changes, seq uint64, name string) []byte {
+	return append(append([]byte{list.order}, seqKey(seq)...), name...)
+}
+
+func installedKey(appSlug, workspaceID string) []byte {
+	return scoped('i', appSlug, []byte(workspaceID))
+}
+
+// Changed visits the workspaces that changed after a sequence, in the order of their
+// last change, until visit returns false.
+func (p Schedules) Changed(r Reader, after uint64, visit func(workspaceID string, seq uint64) (more bool)) error {
+	return p.since(r, changedWorkspaces, after, visit)
+}
+
+// Republished visits the apps whose instances changed after a sequence, as Changed does.
+func (p Schedules) Republished(r Reader, after uint64, visit func(appSlug string, seq uint64) (more bool)) error {
+	return p.since(r, changedApps, after, visit)
+}
+
+func (p Schedules) since(r Reader, list changes, after uint64, visit func(string, uint64) bool) error {
+	span := Span{Prefix: []byte{list.order}, From: changeKey(list, after+1, ""), KeysOnly: true}
+	return r.Iterate(p, span, func(key, _ []byte) (bool, error) {
+		return visit(string(key[9:]), binary.BigEndian.Uint64(key[1:9])), nil
+	})
+}
+
+// Users returns the workspaces that an app was ever installed in, by itself or within
+// another app.
+func (p Schedules) Users(r Reader, appSlug string) ([]string, error) {
+	var all []string
+	known, apps := map[string]bool{}, []string{appSlug}
+	met := map[string]bool{appSlug: true}
+	for len(apps) > 0 {
+		of := apps[0]
+		apps = apps[1:]
+		homes, err := p.homes(r, of)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range homes {
+			if known[id] {
+				continue
+			}
+			known[id], all = true, append(all, id)
+			outer, ok, err := r.Get(p, append([]byte{'h'}, id...))
+			if err != nil {
+				return nil, err
+			}
+			if ok && !met[string(outer)] {
+				met[string(outer)], apps = true, append(apps, string(outer))
+			}
+		}
+	}
+	return all, nil
+}
+
+// homes are the workspaces that an app was installed in by itself.
+func (p Schedules) homes(r Reader, appSlug string) (ids []string, err error) {
+	prefix := scoped('i', appSlug, nil)
+	err = r.Iterate(p, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		ids = append(ids, string(key[len(prefix):]))
+		return true, nil
+	})
+	return ids, err
+}

@@ -1,0 +1,120 @@
+package projections
+
+import (
+	"encoding/binary"
+	"errors"
+	"strings"
+
+	"svc/domain"
+	"svc/domain/topic"
+	"svc/domain/user"
+	"svc/domain/workspace"
+)
+
+// Topics is the read model of user topics and their members. It leaves out those of
+// deleted workspaces, and members whose account was deleted: these are marked, not
+// removed one by one, for one event must not change too much.
+//
+//	t{workspace}\0{topic}          nothing
+//	m{workspace}\0{topic}\0{user}  nothing
+//	u{user}\0{workspace}\0{topic}  nothing
+//	v{user}                        sequence of the last event about the user
+//	d{user}                        nothing: the account is deleted
+//	x{workspace}                   nothing: the workspace is deleted
+type Topics struct{}
+
+// Name implements Projection.
+func (Topics) Name() string { return "topics.1" }
+
+// Log implements Projection.
+func (Topics) Log() domain.Log { return domain.State }
+
+// Apply implements Projection.
+func (t Topics) Apply(tx Tx, ev domain.Recorded) error {
+	switch e := ev.Data.(type) {
+	case topic.Created:
+		err := tx.Set(scoped('t', ev.Stream.Scope, []byte(e.Topic)), nil)
+		for _, id := range e.UserIDs {
+			err = errors.Join(err, t.join(tx, ev, e.Topic, id))
+		}
+		return err
+	case topic.Joined:
+		return t.join(tx, ev, e.Topic, e.User.ID)
+	case user.Deleted:
+		return errors.Join(tx.Set(topicKey('d', e.UserID), nil), tx.Set(topicKey('v', e.UserID), seqKey(ev.Seq)))
+	case workspace.Deleted:
+		return tx.Set(topicKey('x', ev.Stream.ID), nil)
+	case workspace.Undeleted:
+		return tx.Delete(topicKey('x', ev.Stream.ID))
+	}
+	return nil
+}
+
+func (Topics) join(tx Tx, ev domain.Recorded, name, userID string) error {
+	workspaceID := ev.Stream.Scope
+	return errors.Join(
+		tx.Set(scoped('m', workspaceID, []byte(name+"\x00"+userID)), nil),
+		tx.Set(scoped('u', userID, []byte(workspaceID+"\x00"+name)), nil),
+		tx.Set(topicKey('v', userID), seqKey(ev.Seq)),
+	)
+}
+
+func topicKey(space byte, id string) []byte { return append([]byte{space}, id...) }
+
+// Version tells whether the topics of a user changed in some workspace: it is the same
+// as long as they have not, and 0 for who has never joined one.
+func (t Topics) Version(r Reader, userID string) (uint64, error) {
+	value, ok, err := r.Get(t, topicKey('v', userID))
+	if err != nil || !ok || len(value) != 8 {
+		return 0, err
+	}
+	return binary.BigEndian.Uint64(value), nil
+}
+
+// Of returns the topics of a workspace that a user has joined, in the order of their
+// names.
+func (t Topics) Of(r Reader, workspaceID, userID string) (names []string, err error) {
+	gone, err := t.marked(r, 'd', userID)
+	if err != nil || gone {
+		return nil, err
+	}
+	if gone, err = t.marked(r, 'x', workspaceID); err != nil || gone {
+		return nil, err
+	}
+	return t.list(r, scoped('u', userID, []byte(workspaceID+"\x00")))
+}
+
+// Members returns the users who have joined a topic, in the order of their ids; ok is
+// false when there is no such topic.
+func (t Topics) Members(r Reader, workspaceID, name string) (userIDs []string, ok bool, err error) {
+	gone, err := t.marked(r, 'x', workspaceID)
+	if err != nil || gone || strings.ContainsRune(name, 0) {
+		return nil, false, err
+	}
+	if _, ok, err = r.Get(t, scoped('t', workspaceID, []byte(name))); err != nil || !ok {
+		return nil, false, err
+	}
+	all, err := t.list(r, scoped('m', workspaceID, []byte(name+"\x00")))
+	for _, id := range all {
+		if gone, fault := t.marked(r, 'd', id); fault != nil {
+			err = fault
+		} else if !gone {
+			userIDs = append(userIDs, id)
+		}
+	}
+	return userIDs, err == nil, err
+}
+
+func (t Topics) marked(r Reader, mark byte, id string) (bool, error) {
+	_, there, err := r.Get(t, topicKey(mark, id))
+	return there, err
+}
+
+// list returns what comes after a prefix.
+func (t Topics) list(r Reader, prefix []byte) (rest []string, err error) {
+	err = r.Iterate(t, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		rest = append(rest, string(key[len(prefix):]))
+		return true, nil
+	})
+	return rest, err
+}

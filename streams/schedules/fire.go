@@ -1,0 +1,194 @@
+package schedules
+
+import (
+	"context"
+	"time"
+
+	"svc/commands/programs"
+	"svc/commands/runtime"
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/automation/cron"
+	"svc/domain/automation/value"
+	"svc/eventstore"
+	"svc/projections"
+)
+
+// firing is a schedule whose time has come.
+type firing struct {
+	workspaceID string
+	automation  string
+	cron        string
+	at          time.Time
+	late        bool
+
+	id            string
+	correlationID string
+	trace         string
+	after         uint64 // its event is behind this sequence of the activity log
+	stored        bool   // its event is on the log
+}
+
+// lateAfter is how much later than its time something fires that is late although
+// somebody looked: the clock was put forward, or the machine slept.
+const lateAfter = time.Minute
+
+// begin fires a schedule for a time. The caller holds the lock.
+func (s *share) begin(ctx context.Context, e *entry, at, now time.Time) {
+	f := &firing{
+		workspaceID: e.workspaceID, automation: e.automation, cron: e.times.String(), at: at,
+		late: !at.After(s.began) || now.Sub(at) > lateAfter, trace: newTrace(), after: s.Models.Position().Activity,
+	}
+	f.id = idOf(at, f.workspaceID, f.automation, f.cron)
+	f.correlationID = idOf(at, f.workspaceID, f.automation, f.cron, "run")
+	s.open[f] = true
+	s.under.Go(func() { s.settle(f, s.fire(ctx, f)) })
+}
+
+// settle forgets a firing that is over. Another one is begun again by whoever has the
+// share next.
+func (s *share) settle(f *firing, over bool) {
+	if !over {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, f)
+}
+
+// fire records a firing and runs its automation. It reports whether that is over, or
+// was none of this node's business.
+func (s *share) fire(ctx context.Context, f *firing) (over bool) {
+	start, ours, err := s.put(ctx, f)
+	for err != nil && ctx.Err() == nil {
+		s.Log.WarnContext(ctx, "a schedule could not be fired", "workspace", f.workspaceID, "automation", f.automation, "err", err)
+		rest(ctx)
+		_ = s.Fresh(ctx) // it may be on the log all the same; whether it is is asked again
+		start, ours, err = s.put(ctx, f)
+	}
+	switch {
+	case err != nil:
+		return false
+	case !ours:
+		return true
+	}
+	return s.follow(ctx, start)
+}
+
+// put puts the event of a firing on the log. It is not ours when another one did, or
+// when the automation does not have the schedule any more.
+func (s *share) put(ctx context.Context, f *firing) (start runtime.Start, ours bool, err error) {
+	select {
+	case s.appending <- struct{}{}:
+		defer func() { <-s.appending }()
+	case <-ctx.Done():
+		return start, false, context.Cause(ctx)
+	}
+	house, program, err := s.find(ctx, f.workspaceID, f.automation)
+	if err != nil || program == nil || !has(program.When.Schedules, f.cron) {
+		return start, false, err
+	}
+	start = s.startOf(f, house, program, 1)
+	seq, known, err := s.known(f.workspaceID, f.id)
+	if err == nil && !known {
+		seq, err = s.append(ctx, f.workspaceID, s.metaOf(f, program), f.id, activity.ScheduleFired{
+			Interaction: s.interaction(f, start.Trigger), ScheduledAt: stamp(f.at), Late: f.late,
+		})
+	}
+	if err != nil {
+		return start, false, err
+	}
+	s.mu.Lock()
+	f.stored = true
+	s.mu.Unlock()
+	// The log drops a second event with the same id: whose it kept tells the trace.
+	stored, ok, err := s.Store.Read(ctx, domain.Activity, seq)
+	return start, ok && stored.Meta.TraceID == f.trace, err
+}
+
+// append puts one event on the log, and returns where it is.
+func (s *share) append(ctx context.Context, workspaceID string, meta domain.Meta, id string, ev domain.Event) (seq uint64, err error) {
+	receipt, err := s.Store.Append(ctx, eventstore.Commit{
+		Stream: domain.StreamID{Scope: workspaceID}, Meta: meta, Facts: []eventstore.Fact{{ID: id, Event: ev}},
+	})
+	if err != nil {
+		return 0, err
+	}
+	return receipt.Seqs[0], nil
+}
+
+// known reports whether an event is on the log, as far as this node knows. For what
+// comes from elsewhere at the same time the log itself looks.
+func (s *share) known(workspaceID, id string) (seq uint64, known bool, err error) {
+	err = s.Models.View(func(r projections.Reader) error {
+		seq, known, err = projections.FeedOf(domain.Activity).ByID(r, workspaceID, id)
+		return err
+	})
+	return seq, known, err
+}
+
+// finding is what a house has scheduled, by name.
+type finding struct {
+	house    *programs.House
+	programs map[string]*programs.Program
+}
+
+// find returns the automation of a name that has schedules, nil when there is none any
+// more.
+func (s *share) find(ctx context.Context, workspaceID, name string) (*programs.House, *programs.Program, error) {
+	house, err := s.Programs.House(ctx, workspaceID)
+	if err != nil || house == nil {
+		return nil, nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.plans[workspaceID]
+	if p == nil {
+		return house, nil, nil
+	}
+	if p.found.house != house {
+		p.found = finding{house, map[string]*programs.Program{}}
+		for _, program := range house.Scheduled() {
+			p.found.programs[program.Name] = program
+		}
+	}
+	return house, p.found.programs[name], nil
+}
+
+func has(list []*cron.Schedule, text string) bool {
+	for _, c := range list {
+		if c.String() == text {
+			return true
+		}
+	}
+	return false
+}
+
+// startOf is the tree that a firing starts. The workspace itself acts.
+func (s *share) startOf(f *firing, house *programs.House, p *programs.Program, attempt int) runtime.Start {
+	start := runtime.Start{
+		House: house, Program: p, Input: &value.Object{}, CorrelationID: f.correlationID, Depth: 1, Attempt: attempt,
+		Trigger:     activity.Trigger{Type: activity.BySchedule, Value: f.cron, ID: f.id, AppInstanceSlug: p.Place.Instance},
+		Caller:      runtime.Caller{Actor: domain.Actor{SessionID: f.correlationID, WorkspaceID: f.workspaceID}},
+		Meta:        domain.Meta{TraceID: f.trace},
+		Interrupted: attempt > s.MaxAttempts(),
+	}
+	if attempt == 1 {
+		start.Facts = []domain.Event{s.interaction(f, start.Trigger)}
+	}
+	return start
+}
+
+func (s *share) interaction(f *firing, trigger activity.Trigger) activity.Interaction {
+	return activity.Interaction{WorkspaceID: f.workspaceID, Automation: f.automation, Trigger: trigger, StartedAt: stamp(s.Now())}
+}
+
+// metaOf is the source of the event of a firing.
+func (s *share) metaOf(f *firing, p *programs.Program) domain.Meta {
+	return domain.Meta{
+		SessionID: f.correlationID, CorrelationID: f.correlationID, TraceID: f.trace, AutomationSlug: f.automation,
+		AppSlug: p.Place.App, AppInstance: p.Place.Instance, AppDepth: p.Place.Depth(), Host: s.Host,
+	}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(domain.Timestamp) }

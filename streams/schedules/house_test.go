@@ -1,0 +1,248 @@
+package schedules_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/stretchr/testify/require"
+
+	"svc/commands/contexts"
+	"svc/commands/parked"
+	"svc/commands/programs"
+	"svc/commands/runtime"
+	"svc/commands/seal"
+	"svc/commands/throttle"
+	"svc/commands/vault"
+	"svc/domain"
+	"svc/domain/app"
+	"svc/domain/automation"
+	"svc/domain/document"
+	"svc/domain/workspace"
+	"svc/eventstore"
+	"svc/eventstore/jetstream"
+	"svc/projections"
+	"svc/projections/livetest"
+	"svc/streams/schedules"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+const (
+	patience = time.Minute
+	tick     = 10 * time.Millisecond
+)
+
+// clock is one that a test sets.
+type clock struct {
+	mu    sync.Mutex
+	at    time.Time
+	looks atomic.Int64
+}
+
+func (c *clock) now() time.Time {
+	c.looks.Add(1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) set(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = at
+}
+
+// tomorrow is a midnight after everything that the log says of a test.
+func tomorrow() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(48 * time.Hour) }
+
+// house is a log with workspaces in it.
+type house struct {
+	t      testing.TB
+	store  *jetstream.Store
+	vault  *vault.Vault
+	memory *jetstream.Bucket
+	clock  *clock
+	zone   atomic.Pointer[time.Location]
+	last   map[domain.StreamID]uint64
+	first  *node // which reads for the test
+}
+
+func open(t testing.TB) *house {
+	t.Helper()
+	h := &house{t: t, clock: &clock{at: tomorrow()}, last: map[domain.StreamID]uint64{}}
+	h.zone.Store(time.UTC)
+	h.store = livetest.Store(t, jetstream.Options{})
+	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
+	require.NoError(t, err)
+	h.vault, h.memory = vault.New(box, h.bucket("VAULT")), h.bucket("SCHEDULES")
+	h.first = h.node()
+	return h
+}
+
+func (h *house) bucket(name string) *jetstream.Bucket {
+	h.t.Helper()
+	b, err := h.store.Bucket(h.t.Context(), jetstream.BucketConfig{Name: name})
+	require.NoError(h.t, err)
+	return b
+}
+
+// add records an event of an aggregate and waits until it can be read.
+func (h *house) add(id domain.StreamID, ev domain.Event) uint64 {
+	h.t.Helper()
+	r, err := h.store.Append(h.t.Context(), eventstore.Commit{
+		Stream: id, Expected: h.last[id], Meta: domain.Meta{UserID: "u1", CorrelationID: "c1"},
+		Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: ev}},
+	})
+	require.NoError(h.t, err)
+	h.last[id] = r.Seqs[0]
+	return r.Seqs[0]
+}
+
+func (h *house) create(id string, entries ...workspace.Entry) {
+	h.t.Helper()
+	h.add(workspace.Stream(id), workspace.Created{
+		Workspace: workspace.Snapshot{ID: id, Settings: workspace.Settings{Name: id, Slug: id}}, Entries: entries,
+	})
+}
+
+// doc is the document of an automation, with more fields as JSON.
+func doc(slug, fields string) workspace.Entry {
+	return entry("automations/"+slug, fmt.Sprintf(`{"slug":%q,"name":%q,%s}`, slug, slug, fields))
+}
+
+// every is an automation that does nothing but fire.
+func every(slug string, crons ...string) workspace.Entry {
+	list, _ := json.Marshal(crons) // strings
+	return doc(slug, fmt.Sprintf(`"when":{"schedules":%s},"do":[]`, list))
+}
+
+func instance(slug, appSlug string) workspace.Entry {
+	e := entry("imports/"+slug, fmt.Sprintf(`{"slug":%q,"appSlug":%q,"config":{}}`, slug, appSlug))
+	e.App = appSlug
+	return e
+}
+
+func entry(path, body string) workspace.Entry {
+	return workspace.Entry{Path: path, Hash: workspace.HashOf([]byte(body)), Body: json.RawMessage(body)}
+}
+
+// publish makes the content of a workspace that of an app.
+func (h *house) publish(slug, workspaceID string) {
+	h.t.Helper()
+	id := app.Stream(slug)
+	history, err := h.store.Load(h.t.Context(), id, 0)
+	require.NoError(h.t, err)
+	var state app.State
+	for _, ev := range history {
+		state = app.Decider.Evolve(state, ev.Data)
+	}
+	made, err := app.Decider.Decide(state, app.Publish{
+		Slug: slug, WorkspaceID: workspaceID, Revision: h.last[workspace.Stream(workspaceID)], Name: document.InEveryLanguage(slug),
+		Description: document.InEveryLanguage(slug), Photo: "/a.png", Now: time.Now(), By: "u1",
+	})
+	require.NoError(h.t, err)
+	for _, ev := range made {
+		h.add(id, ev)
+	}
+}
+
+// node is one of the nodes that run automations.
+type node struct {
+	*house
+	models  *projections.Models
+	library *programs.Library
+	runtime *runtime.Runtime
+	paces   *paces
+	log     schedules.Log
+	hold    func(ctx context.Context, name string, work func(context.Context) error) error
+	stop    func()
+}
+
+// paces are those of throttles.
+type paces struct {
+	mu   sync.Mutex
+	slow bool // all emits but the first take for ever
+}
+
+func (p *paces) rate(_ string, what throttle.What) throttle.Rate {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.slow && what == throttle.Emits {
+		return throttle.Rate{PerSecond: 1e-6, Burst: 1e-6}
+	}
+	return throttle.Rate{}
+}
+
+func (p *paces) set(slow bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.slow = slow
+}
+
+// node makes a node that does not fire yet.
+func (h *house) node() *node {
+	h.t.Helper()
+	n := &node{house: h, models: livetest.Models(h.t, h.store), paces: &paces{}, log: h.store, stop: func() {}}
+	var err error
+	n.library, err = programs.New(programs.Options{
+		Contents: contents{n.models}, Secrets: noSecrets{}, Vault: h.vault,
+		Rules:    func() automation.Rules { return automation.Rules{} },
+		Defaults: func() programs.Defaults { return programs.Defaults{} },
+	})
+	require.NoError(h.t, err)
+	n.restart()
+	h.t.Cleanup(n.shut)
+	return n
+}
+
+// restart gives the node a runtime that runs nothing yet.
+func (n *node) restart() {
+	n.t.Helper()
+	var err error
+	n.runtime, err = runtime.New(runtime.Options{
+		Store: n.store, Contexts: contexts.New(contexts.Options{Store: n.store, Vault: n.vault, Log: quiet}),
+		Parked: &parked.Parked{Store: n.store, Vault: n.vault}, Secrets: noSecrets{}, Throttles: &throttle.Throttle{Rate: n.paces.rate},
+		Settings: func() runtime.Settings {
+			return runtime.Settings{
+				MaxDepth: 20, MaxActive: time.Minute, MaxAttempts: 3, MaxEvent: 100_000, MaxExecuted: 10_000, Zone: time.UTC, Locale: "en",
+				Wait: time.Minute, MaxWait: time.Hour, Sizes: map[string]int{"local": 1 << 20, "run": 1 << 20},
+			}
+		},
+		Registry: noSecrets{}, Process: ulid.Make().String(), Now: time.Now, NewID: func() string { return ulid.Make().String() }, Log: quiet,
+		Effects: runtime.Effects{Position: n.models.Position},
+	})
+	require.NoError(n.t, err)
+}
+
+// fire lets the node fire until it is shut.
+func (n *node) fire() {
+	n.t.Helper()
+	s, err := schedules.New(schedules.Options{
+		Store: n.log, Memory: n.memory, Models: n.models, Programs: n.library, Runtime: n.runtime,
+		Document: contents{n.models}.Document, Rules: func() automation.Rules { return automation.Rules{} },
+		Zone: n.zone.Load, MaxAttempts: func() int { return 3 }, Fresh: n.models.Fresh,
+		Hold: n.hold, Now: n.clock.now, Log: quiet,
+	})
+	require.NoError(n.t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.Run(ctx) })
+	n.stop = func() { cancel(); running.Wait() }
+}
+
+// shut stops the node as an orderly stop does, without waiting for what runs.
+func (n *node) shut() {
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = n.runtime.Close(gone)
+	n.stop()
+	n.stop = func() {}
+}

@@ -1,0 +1,204 @@
+package schedules_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/workspace"
+	"svc/eventstore"
+	"svc/eventstore/jetstream"
+	"svc/projections"
+	"svc/projections/livetest"
+	"svc/streams"
+)
+
+// stuck is an automation that comes to its end only while emits are not slow.
+func stuck(slug string) workspace.Entry {
+	return doc(slug, `"when":{"schedules":["*/5 * * * *"]},"do":[{"emit":{"event":"one"}},{"emit":{"event":"two"}}],"output":{"attempt":"{{run.attempt}}"}`)
+}
+
+// begun returns how often the trees of w1 were begun that did not end.
+func (h *house) begun() (attempts []int) {
+	require.NoError(h.t, h.first.models.View(func(r projections.Reader) error {
+		return projections.Runs{}.Unfinished(r, func(tree projections.UnfinishedTree) bool {
+			attempts = append(attempts, tree.Attempt)
+			return true
+		})
+	}))
+	return attempts
+}
+
+func (h *house) begins(attempt int) {
+	h.t.Helper()
+	require.Eventually(h.t, func() bool {
+		all := h.begun()
+		return len(all) == 1 && all[0] == attempt
+	}, patience, tick)
+}
+
+func TestWhatFiredAndDidNotEndIsBegunAgain(t *testing.T) {
+	t.Parallel()
+	h, at := clocked(t, 1, stuck("tick"))
+	n := h.first
+	n.paces.set(true)
+	n.fire()
+	h.registers("w1", 1)
+	h.clock.set(at(5, 0))
+	h.begins(1)
+	n.shut()
+	n.restart()
+	n.fire()
+	h.begins(2)
+	n.shut()
+	n.paces.set(false)
+	h.clock.set(at(6, 0))
+	n.restart()
+	n.fire()
+	require.Eventually(t, func() bool { return len(h.executions("w1")) == 1 }, patience, tick)
+	require.Len(t, h.firings("w1"), 1)
+	require.Len(t, h.events("w1", "runtime.interactions.triggered"), 1)
+	n.shut()
+	n.restart()
+	n.fire()
+	h.clock.set(at(10, 0))
+	h.fires("w1", 2)
+	require.Eventually(t, func() bool { return len(h.executions("w1")) == 2 }, patience, tick)
+}
+
+func TestWhatIsInterruptedTooOftenIsToldAndLeft(t *testing.T) {
+	t.Parallel()
+	h, at := clocked(t, 1, stuck("tick"))
+	n := h.first
+	n.paces.set(true)
+	n.fire()
+	h.registers("w1", 1)
+	h.clock.set(at(5, 0))
+	for attempt := 1; attempt <= 3; attempt++ {
+		h.begins(attempt)
+		n.shut()
+		n.restart()
+		n.fire()
+	}
+	require.Eventually(t, func() bool { return len(h.events("w1", "error")) == 1 }, patience, tick)
+	told, ok := h.events("w1", "error")[0].Data.(activity.Failure)
+	require.True(t, ok)
+	require.Equal(t, "ExecutionInterruptedError", told.Error)
+}
+
+func TestANodeThatWasKilledFiresNothingTwice(t *testing.T) {
+	t.Parallel()
+	h, at := clocked(t, 1, every("tick", "*/5 * * * *"), every("tock", "*/7 * * * *"))
+	h.first.fire()
+	h.registers("w1", 2)
+	const key = "share/1/0"
+	require.Eventually(t, func() bool {
+		_, _, err := h.memory.Get(t.Context(), key)
+		return err == nil
+	}, patience, tick)
+	left, _, err := h.memory.Get(t.Context(), key)
+	require.NoError(t, err)
+	h.clock.set(at(5, 0))
+	h.fires("w1", 1)
+	require.Eventually(t, func() bool { return len(h.executions("w1")) == 1 }, patience, tick)
+	h.first.shut()
+	_, err = h.memory.Put(t.Context(), key, left) // as if nothing had been saved since
+	require.NoError(t, err)
+	h.clock.set(at(8, 0))
+	h.first.restart()
+	h.first.fire()
+	require.Equal(t, fired{"tock", "*/7 * * * *", stamp(at(7, 0)), true}, h.fires("w1", 2)[1])
+	h.clock.set(at(10, 0))
+	require.Equal(t, fired{"tick", "*/5 * * * *", stamp(at(10, 0)), false}, h.fires("w1", 3)[2])
+	require.Eventually(t, func() bool { return len(h.executions("w1")) == 3 }, patience, tick)
+}
+
+// shaky is a log whose parts fail while a test says so.
+type shaky struct {
+	*jetstream.Store
+	noAppend, noRead atomic.Bool
+}
+
+func (s *shaky) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
+	if s.noAppend.Load() {
+		return eventstore.Receipt{}, eventstore.ErrUnavailable
+	}
+	return s.Store.Append(ctx, commits...)
+}
+
+func (s *shaky) Read(ctx context.Context, log domain.Log, seq uint64) (domain.Recorded, bool, error) {
+	if s.noRead.Load() {
+		return domain.Recorded{}, false, eventstore.ErrUnavailable
+	}
+	return s.Store.Read(ctx, log, seq)
+}
+
+func TestACrashBetweenAFiringAndItsTreeLosesNeither(t *testing.T) {
+	t.Parallel()
+	h, at := clocked(t, 1, every("tick", "*/5 * * * *"))
+	log := &shaky{Store: h.store}
+	h.first.log = log
+	h.first.fire()
+	h.registers("w1", 1)
+	log.noRead.Store(true)
+	h.clock.set(at(5, 0))
+	h.fires("w1", 1)
+	h.first.shut()
+	require.Empty(t, h.executions("w1"))
+	log.noRead.Store(false)
+	h.first.restart()
+	h.first.fire()
+	require.Eventually(t, func() bool { return len(h.executions("w1")) == 1 }, patience, tick)
+	require.Len(t, h.firings("w1"), 1)
+}
+
+func TestALogThatTakesNothingDelaysAFiring(t *testing.T) {
+	t.Parallel()
+	h, at := clocked(t, 1, every("tick", "*/5 * * * *"))
+	log := &shaky{Store: h.store}
+	h.first.log = log
+	h.first.fire()
+	h.registers("w1", 1)
+	log.noAppend.Store(true)
+	h.clock.set(at(5, 0))
+	require.Never(t, func() bool { return len(h.firings("w1")) > 0 }, 300*time.Millisecond, tick)
+	h.first.shut() // before it could
+	log.noAppend.Store(false)
+	h.first.restart()
+	h.first.fire()
+	require.Equal(t, []fired{{"tick", "*/5 * * * *", stamp(at(5, 0)), true}}, h.fires("w1", 1))
+	log.noAppend.Store(true)
+	h.clock.set(at(10, 0))
+	require.Never(t, func() bool { return len(h.firings("w1")) > 1 }, 300*time.Millisecond, tick)
+	log.noAppend.Store(false)
+	require.Equal(t, fired{"tick", "*/5 * * * *", stamp(at(10, 0)), false}, h.fires("w1", 2)[1])
+	require.Eventually(t, func() bool { return len(h.executions("w1")) == 2 }, patience, tick)
+}
+
+func TestAnotherNodeTakesOverWhereOneStopped(t *testing.T) {
+	t.Parallel()
+	h, at := clocked(t, 1, every("tick", "* * * * *"))
+	leases := h.bucket("LEASES")
+	hold := func(ctx context.Context, name string, work func(context.Context) error) error {
+		return streams.Lease{Bucket: leases, Name: name, TTL: 300 * time.Millisecond, Log: quiet}.Hold(ctx, work)
+	}
+	second := h.node()
+	h.first.hold, second.hold = hold, hold
+	h.first.fire()
+	second.fire()
+	h.registers("w1", 1)
+	h.clock.set(at(2, 0))
+	h.fires("w1", 1)
+	h.first.shut()
+	h.clock.set(at(3, 0))
+	h.fires("w1", 2)
+	require.Eventually(t, func() bool { return len(h.executions("w1")) == 2 }, patience, tick)
+	livetest.Fresh(t, h.first.models)
+	require.Len(t, h.firings("w1"), 2)
+	require.Len(t, h.registers("w1", 1), 1)
+}

@@ -1,0 +1,115 @@
+package schedules
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"log/slog"
+	"sync"
+	"time"
+
+	"svc/commands"
+	"svc/commands/content"
+	"svc/commands/programs"
+	"svc/commands/runtime"
+	"svc/domain"
+	"svc/domain/automation"
+	"svc/domain/document"
+	"svc/eventstore"
+	"svc/projections"
+)
+
+type (
+	// Log keeps what fired. It is a *jetstream.Store.
+	Log interface {
+		Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error)
+		Read(ctx context.Context, log domain.Log, seq uint64) (ev domain.Recorded, ok bool, err error)
+		Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]domain.Recorded, error)
+	}
+	// Memory knows what is registered, and how far shares were looked after. It is a
+	// *jetstream.Bucket.
+	Memory interface {
+		Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
+		Put(ctx context.Context, key string, value []byte) (revision uint64, err error)
+		List(ctx context.Context, prefix string) ([][]byte, error)
+	}
+)
+
+// Options configure Schedules. All are required but those with a default.
+type Options struct {
+	Store    Log
+	Memory   Memory
+	Models   *projections.Models
+	Programs *programs.Library
+	Runtime  *runtime.Runtime
+	// Document returns a document of a workspace.
+	Document func(ctx context.Context, workspaceID string, ref content.Ref) (*document.Map, error)
+	Rules    func() automation.Rules
+	// Zone is the one that schedules are read in. It may change.
+	Zone func() *time.Location
+	// MaxAttempts is how often a tree is begun that is interrupted.
+	MaxAttempts func() int
+	// Fresh waits until the read models have what any node has written.
+	Fresh func(context.Context) error
+	// Hold does work while this node is the one to do it; nil: there is no other.
+	Hold func(ctx context.Context, name string, work func(context.Context) error) error
+	Host domain.Host
+
+	Now func() time.Time // default time.Now
+	Log *slog.Logger     // default slog.Default
+}
+
+// Schedules fires automations.
+type Schedules struct {
+	Options
+
+	shares int
+}
+
+// New returns Schedules. They fire nothing before Run.
+func New(o Options) (*Schedules, error) {
+	if o.Store == nil || o.Memory == nil || o.Models == nil || o.Programs == nil || o.Runtime == nil || o.Document == nil ||
+		o.Rules == nil || o.Zone == nil || o.MaxAttempts == nil || o.Fresh == nil {
+		return nil, errors.New("schedules: an option is missing")
+	}
+	now := o.Now
+	if now == nil {
+		now = time.Now
+	}
+	o.Now = func() time.Time { return now().Round(0) } // what clocks show, also when they are put back
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	s := &Schedules{Options: o, shares: slots}
+	if o.Hold == nil {
+		s.shares = 1
+		s.Hold = func(ctx context.Context, _ string, work func(context.Context) error) error { return work(ctx) }
+	}
+	return s, nil
+}
+
+// slots is into how many parts workspaces are divided. A node that is alone looks after
+// all of them at once.
+const slots = 16
+
+func slotOf(workspaceID string) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(workspaceID)) // never fails
+	return int(h.Sum32() % slots)
+}
+
+// Run fires what is due until ctx ends.
+func (s *Schedules) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	for number := range s.shares {
+		all.Go(func() { newShare(s, number).serve(ctx) })
+	}
+	all.Wait()
+	return nil
+}
+
+// pause is the wait before something is done again after a fault of ours.
+const pause = time.Second
+
+// rest waits that long, or until ctx ends.
+func rest(ctx context.Context) { _ = commands.Sleep(ctx, pause) }
