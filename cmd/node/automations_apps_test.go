@@ -11,6 +11,7 @@ import (
 // publishes makes an app of a place.
 func (p place) publishes(t *testing.T, slug string) {
 	t.Helper()
+	p.does(t, 200, "PATCH", p.path, `{"description":"An app","photo":"/a.png"}`)
 	p.does(t, http.StatusCreated, "POST", "/v2/apps", fmt.Sprintf(`{"workspaceId":%q,"slug":%q}`, p.id, slug))
 }
 
@@ -21,8 +22,8 @@ func (p place) installs(t *testing.T, app, slug, more string) place {
 	return p
 }
 
-// inner is an app that is in outer, which is in a workspace as a.
-const inner = `
+// innerApp is an app that is in outer, which is in a workspace as a.
+const innerApp = `
 show: {when: {endpoint: true, events: [asked]}, do: [], output: {k: '{{config.k}}', own: '{{config.own}}', said: '{{config.said}}', secret: '{{secret.k}}', app: '{{run.appSlug}}', at: '{{run.appInstanceFullSlug}}', parent: '{{run.parentAppSlug}}'}}
 hidden: {private: true, when: {endpoint: true}, do: [], output: 1}
 says: {when: {events: [y]}, do: [{emit: {event: x, payload: {depth: '{{run.depth}}'}, output: ev}}], output: '{{ev.type}}'}
@@ -35,21 +36,19 @@ keeps: [{set global.fromApp: 1}, {set config.said: kept}, {T: '{{config.said}}'}
 func TestAppsOfAutomations(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t, "APP_CONFIG_inner_own=operator")
-	app := w.place(t).has(t, inner)
+	app := w.place(t).has(t, innerApp)
 	app.does(t, 200, "PATCH", app.path, `{"config":{"value":{"said":"app","k":"app"}}}`)
 	app.does(t, 200, "PATCH", app.path+"/security/secrets", `{"k":{"value":"of the app"}}`)
 	app.publishes(t, "inner")
-	outer := w.place(t).has(t, `
-through: {when: {endpoint: true}, do: [{b.show: {output: r}}]}
-reach: [{T: '{{config}}'}]`)
-	outer.installs(t, "inner", "b", `,"config":"{{config}}"`)
+	outer := w.place(t).installs(t, "inner", "b", `,"config":{"k":"{{config.k}}"}`).has(t, `
+through: {when: {endpoint: true}, do: [{b.show: {output: r}}]}`)
 	outer.publishes(t, "outer")
 
 	p := w.place(t)
 	p.does(t, 200, "PATCH", p.path, `{"config":{"value":{"k":1}}}`)
 	p.does(t, 200, "PATCH", p.path+"/security/secrets", `{"k":{"value":"of the workspace"}}`)
 	p.installs(t, "inner", "a", `,"config":{"k":"{{config.k}}","s":"{{secret.k}}"}`)
-	p.installs(t, "outer", "o", `,"config":"{{config}}"`)
+	p.installs(t, "outer", "o", `,"config":{"k":"{{config.k}}"}`)
 	p.has(t, `
 t: [{a.show: {output: r}}]
 private: {when: {endpoint: true}, do: [{a.hidden: {}}]}
@@ -99,11 +98,24 @@ keeps: {when: {endpoint: true}, do: [{a.keeps: {output: k}}], output: ['{{k.r}}'
 	})
 	t.Run("it writes its own config", func(t *testing.T) {
 		require.JSONEq(t, `["kept",1,{"k":1}]`, string(p.calls(t, 200, "GET", "keeps", "").body))
-		require.Equal(t, `"kept"`, shownEvent{Payload: p.does(t, 200, "GET", p.path+"/apps/a", "").json(t)}.at("config", "said"))
+		require.Equal(t, `"kept"`, shownEvent{Payload: p.does(t, 200, "GET", p.path+"/apps/a/config", "").json(t)}.at("said"))
 	})
 	t.Run("a disabled instance does not exist", func(t *testing.T) {
 		p.does(t, 200, "PATCH", p.path+"/apps/a", `{"disabled":true}`)
 		require.Equal(t, "ObjectNotFoundError", p.tries(t, 400, `{}`).json(t)["details"].(map[string]any)["name"])
 		p.refuses(t, 404, "resource_not_found", "GET", p.path+"/webhooks/a.show", "")
 	})
+}
+
+// The whole config of the parent is passed on, at every level.
+func TestAWholeConfigCascades(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	app := w.place(t).has(t, `show: {do: [], output: '{{config.k}}'}`)
+	app.publishes(t, "inner")
+	outer := w.place(t).installs(t, "inner", "b", `,"config":"{{config}}"`).has(t, `show: {do: [{b.show: {output: r}}], output: '{{r}}'}`)
+	outer.publishes(t, "outer")
+	p := w.place(t).installs(t, "outer", "o", `,"config":"{{config}}"`).has(t, `t: [{o.show: {output: r}}]`)
+	p.does(t, 200, "PATCH", p.path, `{"config":{"value":{"k":1}}}`)
+	require.Equal(t, "1", p.tries(t, 200, `{}`).r(t))
 }

@@ -16,7 +16,7 @@ func TestSecretsOfRuns(t *testing.T) {
 	p.does(t, 200, "PATCH", p.path+"/security/secrets", `{"k":{"value":"`+workspace+`"},"short":{"value":"`+short+`"},"c":{"value":"`+setting+`"}}`)
 	p.does(t, 200, "PATCH", p.path, `{"config":{"schema":{"key":{"type":"string","secret":true}},"value":{"key":"{{secret.c}}","hidden":"{{secret.k}}"}}}`)
 	p.has(t, `
-t: {arguments: {p: {type: string, secret: true}, q: {type: string, redact: true}}, do: [{child: {v: '{{p}}'}}, {emit: {event: e, payload: {a: 'Bearer {{secret.k}}', '{{p}}': 1, s: '{{secret.short}}', t: 'x{{secret.short}}', c: '{{config.key}}', b: '{% base64({{p}}) %}', q: '{{q}}'}}}], output: {p: '{{p}}', q: '{{q}}'}}
+t: {arguments: {p: {type: string, secret: true}, q: {type: string, redact: true}}, do: [{child: {v: '{{p}}'}}, {'set o[{{p}}]': 1}, {emit: {event: e, payload: {a: 'Bearer {{secret.k}}', o: '{{o}}', s: '{{secret.short}}', t: 'x{{secret.short}}', c: '{{config.key}}', b: '{% base64({{p}}) %}', q: '{{q}}'}}}], output: {p: '{{p}}', q: '{{q}}'}}
 child: {do: [{set global.kept: '{{v}}'}], output: '{{v}}'}
 hears: {when: {events: [e]}, do: [], output: '{{payload}}'}
 fails: {when: {endpoint: true}, do: [{fetch: {url: '`+f.URL+`/bad', method: post, headers: {x-key: '{{secret.k}}'}, query: {k: '{{secret.k}}'}, body: {k: '{{config.hidden}}'}}}, {run: {module: code, function: run, parameters: {code: 'throw new Error(args.k)', arguments: {k: '{{secret.k}}'}}}}]}
@@ -29,7 +29,7 @@ refs: {when: {endpoint: true}, do: [{run: {module: secrets, function: set, param
 	require.Equal(t, `"REDACTED"`, ended[0].at("output"))
 	require.JSONEq(t, `{"p":"REDACTED","q":"REDACTED"}`, ended[1].at("payload"))
 	e := got.events(t, "e")[0]
-	require.JSONEq(t, `{"a":"Bearer REDACTED","REDACTED":1,"s":"REDACTED","t":"xxyz","c":"REDACTED","b":"REDACTED","q":"only here"}`, e.at())
+	require.JSONEq(t, `{"a":"Bearer REDACTED","o":{"REDACTED":1},"s":"REDACTED","t":"xxyz","c":"REDACTED","b":"REDACTED","q":"only here"}`, e.at())
 	require.JSONEq(t, e.at(), ended[2].at("output"), "listeners get it so")
 
 	failed := p.calls(t, 400, "POST", "fails", "")

@@ -238,7 +238,10 @@ func inside(c caller, action gateway.Action, place string) domain.Code {
 
 // ofEveryone tells whether rules without a role give a right in a new workspace.
 func ofEveryone(a gateway.Action, place string) bool {
-	return (place == "own" || place == "other") && a.Action == "create" && (a.Subject == "files" || a.Subject == "events")
+	if place != "own" && place != "other" {
+		return false
+	}
+	return a.Action == "create" && (a.Subject == "files" || a.Subject == "events") || a.Action == "execute"
 }
 
 // ofEditors are those of the role editor besides what it may do to the workspace.

@@ -5,6 +5,7 @@ import (
 
 	"svc/commands/fetch"
 	"svc/domain/automation"
+	"svc/domain/automation/expr"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
@@ -52,6 +53,18 @@ func (p *player) note(d difference) {
 // told is a request as a difference tells it.
 func told(kind, slug string, request any) *value.Object {
 	return value.NewObject("kind", kind, "slug", textOf(slug), "request", request)
+}
+
+// writeNames are the kinds of writes, as set and delete name them.
+var writeNames = map[variable.Kind]string{variable.Replace: "set", variable.Merge: "merge", variable.Push: "push", variable.Delete: "delete"}
+
+// shownWrite is a write as a difference tells it.
+func shownWrite(w machine.Write) *value.Object {
+	path := w.Context
+	for _, step := range w.Op.Path {
+		path = expr.Member(path, step.Key)
+	}
+	return value.NewObject("path", path, "type", writeNames[w.Op.Kind], "value", w.Op.Value)
 }
 
 // compare reports a request that is not what was recorded at its place.

@@ -46,10 +46,13 @@ func (p *play) find(ref string) (*machine.Program, error) {
 	return nil, automation.NotFound(ref)
 }
 
+func (p *play) finds(_ context.Context, ref string) (*machine.Program, error) { return p.find(ref) }
+
 // perform runs a tree on a stage to its end, and returns its record.
 func (p *play) perform(t testing.TB, seed uint64) (*machine.Execution, []byte) {
 	t.Helper()
 	s := newStage(seed)
+	s.chances = p.chances
 	o := machine.Options{World: s, Zones: time.LoadLocation, Zone: time.UTC}
 	s.machine = machine.New(o)
 	s.machine.Start(p.programs["t"], "x0", 1, p.input)
@@ -200,11 +203,11 @@ func (p *play) replay(t testing.TB, body []byte, current *play) recording.Report
 	require.NoError(t, err)
 	o := recording.Options{
 		Document: recording.Recorded,
-		Find:     func(_ context.Context, ref string) (*machine.Program, error) { return p.find(ref) },
+		Find:     p.finds,
 	}
 	if current != nil {
 		o.Document = recording.Current
-		o.Current = func(_ context.Context, ref string) (*machine.Program, error) { return current.find(ref) }
+		o.Current = current.finds
 	}
 	return recording.Replay(t.Context(), r, o)
 }

@@ -26,6 +26,7 @@ var said = value.NewObject(
 type stage struct {
 	*recording.Recorder
 	dice    *rand.Rand
+	chances bool // writes may be refused
 	machine *machine.Machine
 	now     time.Time
 
@@ -179,7 +180,7 @@ func (s *stage) Write(x *machine.Execution, w machine.Write) error {
 
 func (s *stage) write(w machine.Write) error {
 	switch {
-	case w.Context == "$http" && s.dice.IntN(4) == 0:
+	case w.Context == "$http" && s.chances && s.dice.IntN(4) == 0:
 		return errTooLate
 	case w.Context == "$http":
 		return nil
@@ -203,7 +204,7 @@ func (s *stage) write(w machine.Write) error {
 	if changed == nil {
 		changed = &value.Object{}
 	}
-	if s.dice.IntN(20) == 0 {
+	if s.chances && s.dice.IntN(20) == 0 {
 		return errTooLarge
 	}
 	s.views[s.key(w.Context)], s.written[s.key(w.Context)] = changed, true

@@ -188,7 +188,7 @@ func (p *player) view(root string) string {
 // Write implements machine.World.
 func (p *player) Write(x *machine.Execution, w machine.Write) error {
 	_, at := p.machine.Where()
-	p.writes = append(p.writes, observed{x, at, value.NewObject("context", w.Context, "op", w.Op.Encoded())})
+	p.writes = append(p.writes, observed{x, at, shownWrite(w)})
 	if err := p.refused(x, Writing(w)); err != nil {
 		return err
 	}
@@ -261,7 +261,7 @@ func (p *player) Now() time.Time {
 }
 
 func (p *player) date(x *machine.Execution) any {
-	if e := p.moment(x, entryDate, ""); e == nil {
+	if e := p.moment(x, entryDate, ""); e != nil {
 		return e.value
 	}
 	_, at := p.machine.Where()

@@ -190,10 +190,17 @@ func (t *tree) begin() *automation.Error {
 	return nil
 }
 
-// refuse records that the tree did not begin, and why.
+// refuse records that the tree did not begin, and why. One that was interrupted too
+// often is over with that: nobody begins it again.
 func (t *tree) refuse(err *automation.Error) (Outcome, error) {
-	x := &machine.Execution{Program: t.start.Program.Machine(), Depth: t.start.Depth}
+	x := &machine.Execution{ID: t.rt.NewID(), Program: t.start.Program.Machine(), Depth: t.start.Depth, Input: t.start.Input, Output: value.Undefined, Err: err}
 	t.programs[x.Program] = t.start.Program
+	if t.start.Interrupted {
+		t.executions[x.ID] = &execution{trigger: t.start.Trigger, startedAt: t.rt.Now()}
+		t.ended(x)
+	} else {
+		x.ID = ""
+	}
 	t.tell(x, err)
 	return Outcome{Output: value.Undefined, Err: t.told(err)}, t.journal.close(t.ctx)
 }

@@ -199,6 +199,9 @@ func (d Deps) start(r *http.Request, house *programs.House, p *programs.Program,
 		Email: who.Email, Role: c.Role, Scopes: c.Scopes, Rights: gateway.GrantFrom(r.Context()).Rights,
 		Credential: c.UserID != "" || c.KeyID != "" || c.WorkspaceID != "",
 	}
+	if caller.Role == "" && caller.Rights != nil {
+		caller.Role = caller.Rights.Role()
+	}
 	if len(who.AuthData) > 0 {
 		caller.AuthData, _ = value.From(plainData(who.AuthData)).(*value.Object)
 	}

@@ -150,6 +150,8 @@ func (s *share) see(ctx context.Context, list []*begun) bool {
 			select {
 			case <-b.run.Done():
 			case <-b.run.Stands():
+			case <-ctx.Done():
+				return false
 			}
 			if !isClosed(b.run.Done()) {
 				break // any node goes on with it

@@ -62,8 +62,8 @@ func (s *Schedule) Period() (time.Duration, bool) {
 // onDay returns the first firing of a day after t.
 func (s *Schedule) onDay(day, t time.Time, zone *time.Location) (time.Time, bool) {
 	for hour := range 24 {
-		if s.hour&(1<<hour) == 0 {
-			continue
+		if s.hour&(1<<hour) == 0 || !instant(day, hour, 59, zone).After(t) {
+			continue // an hour that is over has no minute after t
 		}
 		for minute := range 60 {
 			if s.minute&(1<<minute) == 0 {
