@@ -14,13 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"svc/domain/automation/machine/machinetest"
 	"svc/domain/automation/value"
+	"svc/domain/domaintest"
 )
 
 // attempt is a case that was run over HTTP.
 type attempt struct {
-	machinetest.Case
+	domaintest.Case
 	docs    *value.Object
 	refused map[string]answer // documents that could not be saved, by slug
 	ran     answer
@@ -35,12 +35,12 @@ func TestConformanceOverHTTP(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t, "RATE_LIMIT_DISABLED=yes")
 	cases := slices.Concat(
-		machinetest.Read(t, "../../domain/automation/machine/testdata/*.yaml"), machinetest.Read(t, "testdata/automations/*.yaml"),
+		domaintest.ReadCases(t, "../../domain/automation/machine/testdata/*.yaml"), domaintest.ReadCases(t, "testdata/automations/*.yaml"),
 	)
-	cases = slices.DeleteFunc(cases, machinetest.Case.Scripted)
+	cases = slices.DeleteFunc(cases, domaintest.Case.Scripted)
 	attempts := make([]*attempt, len(cases))
 	for i, c := range cases {
-		attempts[i] = &attempt{Case: c, docs: c.Documents(t), refused: map[string]answer{}}
+		attempts[i] = &attempt{Case: c, docs: c.Automations(t), refused: map[string]answer{}}
 	}
 	w.carryOut(t, attempts)
 	for _, a := range attempts {

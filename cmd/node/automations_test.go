@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"svc/domain/automation/machine/machinetest"
 	"svc/domain/automation/value"
+	"svc/domain/domaintest"
 )
 
 // workshop is a service on which automations are tried, each in a workspace of its own.
@@ -38,13 +38,13 @@ func (w *workshop) place(t *testing.T) place {
 	return place{w.service, "/v2/workspaces/" + id, id, w.owner}
 }
 
-// has saves automations: YAML by slug, as machinetest abbreviates it.
+// has saves automations: YAML by slug, as domaintest abbreviates it.
 func (p place) has(t *testing.T, automations string) place {
 	t.Helper()
-	all, ok := machinetest.Parse(t, automations).(*value.Object)
+	all, ok := domaintest.ParseYAML(t, automations).(*value.Object)
 	require.True(t, ok)
 	for _, slug := range all.Keys() {
-		p.does(t, http.StatusCreated, "POST", p.path+"/automations", value.JSON(machinetest.Document(slug, all.At(slug)), ""))
+		p.does(t, http.StatusCreated, "POST", p.path+"/automations", value.JSON(domaintest.AutomationOf(slug, all.At(slug)), ""))
 	}
 	return p
 }

@@ -137,6 +137,9 @@ func (c *Content) saveAmended(ctx context.Context, workspaceID, path string, nex
 // for those of secrets that are stored from a time when they were none.
 func Masked(doc *document.Map, sealed map[string][]byte, secrets []string) *document.Map {
 	value, _ := doc.Get("config")
+	if _, passed := value.(string); passed { // a config of the workspace has its own
+		return doc
+	}
 	config, _ := value.(*document.Map)
 	masked := config.Copy()
 	for _, key := range secrets {

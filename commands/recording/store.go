@@ -103,22 +103,19 @@ func (s *Store) Sweep(ctx context.Context, workspaceID string) (swept int, err e
 	}
 	now := s.Now()
 	for _, id := range ids {
-		at, over, last := domain.StreamID{Scope: workspaceID, Kind: kind, ID: id}, true, uint64(0)
-		err := s.Data.SinceData(ctx, at, 0, func(seq uint64, _ bool, _ string, body []byte) error {
+		at, over := domain.StreamID{Scope: workspaceID, Kind: kind, ID: id}, true
+		err := s.Data.SinceData(ctx, at, 0, func(_ uint64, _ bool, _ string, body []byte) error {
 			kept, err := readSheet(body)
-			over, last = over && err == nil && !now.Before(kept.expires), seq
-			return nil
+			over = over && err == nil && !now.Before(kept.expires)
+			return nil //nolint:nilerr // what cannot be read is left alone
 		})
+		if err == nil && over {
+			err = s.Data.DropData(ctx, at, 0)
+			swept++
+		}
 		if err != nil {
 			return swept, err
 		}
-		if !over || last == 0 {
-			continue
-		}
-		if err := s.Data.DropData(ctx, at, last+1); err != nil {
-			return swept, err
-		}
-		swept++
 	}
 	return swept, nil
 }

@@ -76,7 +76,7 @@ func (t *tree) failure(err *automation.Error) *activity.Failure {
 
 // tell records an error event of an execution.
 func (t *tree) tell(x *machine.Execution, err *automation.Error) {
-	var ev domain.Event = t.rt.bounded(*t.failure(err))
+	ev := t.rt.bounded(*t.failure(err))
 	if instance := x.Program.Instance; instance != "" {
 		body, _ := json.Marshal(ev) // what encodes it in the log
 		ev = domain.Unknown{Name: instance + "." + ev.EventType(), Body: body}

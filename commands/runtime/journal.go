@@ -15,11 +15,13 @@ type journal struct {
 	rt          *Runtime
 	workspaceID string
 
-	mu       sync.Mutex // held while appending: what is added later is appended later
+	order sync.Mutex     // held while appending: what is gathered later is appended later
+	early sync.WaitGroup // appends that nobody waits for yet
+
+	mu       sync.Mutex
 	commits  []eventstore.Commit
 	payloads []payload
-	early    sync.WaitGroup // appends that nobody waits for yet
-	failed   error          // of one of those
+	failed   error // of an append that nobody waits for yet
 }
 
 // payload is what an execution was given and gave, kept apart from its event.
@@ -74,10 +76,12 @@ func (j *journal) appendEarly(ctx context.Context) {
 // append keeps what is gathered, with more behind it. When it returns nil all of it is
 // on disk.
 func (j *journal) append(ctx context.Context, more ...eventstore.Commit) (eventstore.Receipt, error) {
+	j.order.Lock()
+	defer j.order.Unlock()
 	j.mu.Lock()
-	defer j.mu.Unlock()
 	commits, payloads := append(j.commits, more...), j.payloads
 	j.commits, j.payloads = nil, nil
+	j.mu.Unlock()
 	if len(commits) == 0 {
 		return eventstore.Receipt{}, nil
 	}
@@ -103,8 +107,11 @@ func (j *journal) append(ctx context.Context, more ...eventstore.Commit) (events
 // close keeps all that is left, and tells whether everything is kept.
 func (j *journal) close(ctx context.Context) error {
 	j.early.Wait()
-	if j.failed != nil {
-		return j.failed
+	j.mu.Lock()
+	failed := j.failed
+	j.mu.Unlock()
+	if failed != nil {
+		return failed
 	}
 	_, err := j.append(ctx)
 	return err

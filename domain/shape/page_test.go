@@ -143,7 +143,8 @@ func TestAppInstances(t *testing.T) {
 		{doc: `{"appSlug":"a","appVersion":VALUE}`, bad: []string{`""`, `"a b"`, quoted(strings.Repeat("1", 64))}, want: "422 appVersion: ", good: []string{`"v2.5.0"`, `null`}},
 		{doc: `{"appSlug":"a","disabled":VALUE}`, bad: noSwitch, want: "400 disabled: boolean is expected", good: []string{`true`}},
 		{doc: `{"appSlug":"a","labels":VALUE}`, bad: badLabel, want: "422 labels[0]: "},
-		{doc: `{"appSlug":"a","config":VALUE}`, bad: noObject, want: "400 config: object is expected", good: []string{`{"any":{"thing":[null]}}`}},
+		{doc: `{"appSlug":"a","config":VALUE}`, bad: []string{`1`, `true`, `[]`}, want: "400 config: string or object is expected", good: []string{`{"any":{"thing":[null]}}`, `"{{config}}"`, `"{{ config.mail }}"`}},
+		{doc: `{"appSlug":"a","config":VALUE}`, bad: []string{`"x"`, `"{{secret.k}}"`, `"{{config}} "`}, want: "422 config: an object is expected"},
 		{doc: `{"appSlug":"a","version":VALUE}`, bad: []string{`1`}, want: "unknown version: unknown field; known are slug, appSlug, appVersion, disabled, labels, config"},
 	})
 }

@@ -2,6 +2,7 @@ package shape
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -130,4 +131,15 @@ func actions() []string {
 		}
 	}
 	return all
+}
+
+// passedOn is a config that is one of the workspace, or a part of it.
+var passedOn = regexp.MustCompile(`^\{\{\s*config(\.[A-Za-z0-9_.-]+)?\s*\}\}$`)
+
+// wrongConfig is the rule of the config of an app instance that is no object.
+func wrongConfig(v any) string {
+	if text, ok := v.(string); ok && !passedOn.MatchString(text) {
+		return "an object is expected, or {{config}} or a part of it"
+	}
+	return ""
 }

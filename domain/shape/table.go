@@ -86,7 +86,7 @@ var importTable = &table{
 		{name: "appVersion", is: text, match: matching(`^[A-Za-z0-9_.-]{1,63}$`, "name of a version (1 to 63 letters, digits and _.-)"), doc: "The version of the app; absent: always the newest."},
 		{name: "disabled", is: boolean, otherwise: false, doc: "It does nothing and offers nothing."},
 		described("labels", "Labels.", labels),
-		described("config", "The value of the app's config.", open),
+		{name: "config", is: object | text, rule: wrongConfig, doc: "The value of the app's config; one template passes a config of the workspace on."},
 	}, readOnly("appName", "photo", "automations", "events", "blocks", "missing"), audited),
 	examples: []string{`{"slug":"mail","appSlug":"mailer","appVersion":"v2.5.0","labels":["env:prod"],"config":{"sender":"shop@example.com","token":"{{secret.mailToken}}"}}`},
 }

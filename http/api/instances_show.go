@@ -171,6 +171,9 @@ func (i instance) answer(r *http.Request) (any, error) {
 		config = i.app.Config.Copy()
 	}
 	config.Set("value", mapOf(i.doc, "config").Copy())
+	if template := i.doc.Text("config"); template != "" {
+		config.Set("template", template)
+	}
 	i.shown.Set("config", config)
 	whole, err := jsonOf(i.shown, i.tag)
 	if err != nil {

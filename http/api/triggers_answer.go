@@ -32,7 +32,7 @@ func (d Deps) answer(r *http.Request, s runtime.Start, whole bool) (any, error) 
 	select {
 	case <-run.Done():
 		close(gone)
-		return d.told(r, s, run, whole)
+		return told(s, run, whole)
 	case <-r.Context().Done():
 		close(gone)
 		return nil, context.Cause(r.Context())
@@ -43,7 +43,7 @@ func (d Deps) answer(r *http.Request, s runtime.Start, whole bool) (any, error) 
 }
 
 // told is the answer of a tree that has ended.
-func (d Deps) told(r *http.Request, s runtime.Start, run *runtime.Running, whole bool) (any, error) {
+func told(s runtime.Start, run *runtime.Running, whole bool) (any, error) {
 	out, err := run.Outcome()
 	if err != nil {
 		return nil, broken(err)

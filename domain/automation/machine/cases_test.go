@@ -10,16 +10,16 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/machine/machinetest"
 	"svc/domain/automation/value"
+	"svc/domain/domaintest"
 )
 
 // testCase is a case that the machine is held to.
-type testCase struct{ machinetest.Case }
+type testCase struct{ domaintest.Case }
 
 func readCases(t testing.TB) (all []testCase) {
 	t.Helper()
-	for _, c := range machinetest.Read(t, "testdata/*.yaml") {
+	for _, c := range domaintest.ReadCases(t, "testdata/*.yaml") {
 		all = append(all, testCase{c})
 	}
 	return all
@@ -27,12 +27,12 @@ func readCases(t testing.TB) (all []testCase) {
 
 func parseYAML(t testing.TB, text string) any {
 	t.Helper()
-	return machinetest.Parse(t, text)
+	return domaintest.ParseYAML(t, text)
 }
 
 func (c testCase) programs(t testing.TB) map[string]*machine.Program {
 	t.Helper()
-	documents, all := c.Documents(t), map[string]*machine.Program{}
+	documents, all := c.Automations(t), map[string]*machine.Program{}
 	for _, slug := range documents.Keys() {
 		all[slug] = program(t, slug, documents.At(slug))
 	}
@@ -41,7 +41,7 @@ func (c testCase) programs(t testing.TB) map[string]*machine.Program {
 
 func program(t testing.TB, slug string, v any) *machine.Program {
 	t.Helper()
-	a, _ := automation.Parse(machinetest.Document(slug, v), automation.Rules{})
+	a, _ := automation.Parse(domaintest.AutomationOf(slug, v), automation.Rules{})
 	require.NotNil(t, a)
 	return &machine.Program{Automation: a, Slug: slug, Ref: slug}
 }

@@ -1,7 +1,19 @@
-// Package machinetest reads the cases that say what automations come to. The
-// interpreter is held to them by itself, and the whole service over HTTP.
-//
-// A case is an entry of testdata/*.yaml:
+package domaintest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"svc/domain/automation/value"
+)
+
+// Case is one of the cases that say what automations come to. The interpreter is held
+// to them by itself, and the whole service over HTTP. It is an entry of testdata/*.yaml:
 //
 //	name         a sentence
 //	T, E, do     what automation t does: set r to T, to {% E %}, or these instructions
@@ -16,25 +28,10 @@
 //
 // In instructions, {T: v} and {E: e} stand for sets of r, and {set name: value} for a
 // set. An automation without output has output {r: '{{r}}'}.
-package machinetest
-
-import (
-	"os"
-	"path/filepath"
-	"strings"
-	"testing"
-
-	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
-
-	"svc/domain/automation/value"
-)
-
-// Case is one entry.
 type Case struct{ *value.Object }
 
-// Read returns the cases in the files of a pattern.
-func Read(tb testing.TB, pattern string) []Case {
+// ReadCases returns the cases in the files of a pattern.
+func ReadCases(tb testing.TB, pattern string) []Case {
 	tb.Helper()
 	files, err := filepath.Glob(pattern)
 	require.NoError(tb, err)
@@ -44,7 +41,7 @@ func Read(tb testing.TB, pattern string) []Case {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(tb, err)
-		list, ok := Parse(tb, string(text)).([]any)
+		list, ok := ParseYAML(tb, string(text)).([]any)
 		require.True(tb, ok, file)
 		for _, item := range list {
 			o, ok := item.(*value.Object)
@@ -58,8 +55,8 @@ func Read(tb testing.TB, pattern string) []Case {
 	return all
 }
 
-// Parse reads YAML. Keys keep their order.
-func Parse(tb testing.TB, text string) any {
+// ParseYAML reads YAML. Keys keep their order.
+func ParseYAML(tb testing.TB, text string) any {
 	tb.Helper()
 	var node yaml.Node
 	require.NoError(tb, yaml.Unmarshal([]byte(text), &node), text)
@@ -105,8 +102,8 @@ func (c Case) Expect(tb testing.TB) *value.Object {
 	return want
 }
 
-// Documents returns the automations of the case by slug, as they are saved.
-func (c Case) Documents(tb testing.TB) *value.Object {
+// Automations returns the automations of the case by slug, as they are saved.
+func (c Case) Automations(tb testing.TB) *value.Object {
 	tb.Helper()
 	all := &value.Object{}
 	if given, ok := c.At("automations").(*value.Object); ok {
@@ -121,16 +118,16 @@ func (c Case) Documents(tb testing.TB) *value.Object {
 		all.Set("t", do)
 	}
 	for _, slug := range all.Keys() {
-		all.Set(slug, Document(slug, all.At(slug)))
+		all.Set(slug, AutomationOf(slug, all.At(slug)))
 	}
 	_, ok := all.Get("t")
 	require.True(tb, ok, "%s has no automation t", c.Name())
 	return all
 }
 
-// Document writes out an automation: a list of instructions, or a document without
+// AutomationOf writes out an automation: a list of instructions, or a document without
 // its name.
-func Document(slug string, v any) *value.Object {
+func AutomationOf(slug string, v any) *value.Object {
 	doc, ok := expand(v).(*value.Object)
 	if !ok {
 		doc = value.NewObject("do", expand(v))
