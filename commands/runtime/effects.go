@@ -50,7 +50,7 @@ func (t *tree) effect(r machine.Request) {
 	case machine.Fetch:
 		t.fetch(r)
 	case machine.Next:
-		t.later(r, func(ctx context.Context) (any, error) { return next(ctx, r.Stream) })
+		t.next(r)
 	case machine.Module:
 		t.module(r)
 	case machine.Chunk:

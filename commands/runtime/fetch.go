@@ -99,15 +99,24 @@ func closeStream(s value.Stream) {
 	}
 }
 
-// next reads one item of a stream. One that a restart cut off cannot be read.
-func next(ctx context.Context, s value.Stream) (any, error) {
-	live, ok := s.(*fetch.Stream)
+// next reads one item of a stream. One that a restart cut off cannot be read; that one
+// broke off by itself is told as of any request.
+func (t *tree) next(r machine.Request) {
+	live, ok := r.Stream.(*fetch.Stream)
 	if !ok {
-		return value.Undefined, automation.Raise(automation.FetchFailed, "the stream was cut off", "reason", "reset")
+		t.now(r, machine.Answer{Value: value.Undefined, Err: automation.Raise(automation.FetchFailed, "the stream was cut off", "reason", "reset")})
+		return
 	}
-	item, more, err := live.Next(ctx)
-	if err != nil || !more {
-		return value.Undefined, err
-	}
-	return item, nil
+	t.laterThen(r, func(ctx context.Context) (any, error) {
+		item, more, err := live.Next(ctx)
+		if err != nil || !more {
+			return value.Undefined, err
+		}
+		return item, nil
+	}, func(a machine.Answer) machine.Answer {
+		if failed := live.Failed(); a.Err != nil && failed != nil {
+			t.failed(r.Execution, failed)
+		}
+		return a
+	})
 }

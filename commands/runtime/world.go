@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"crypto/rand"
+	"maps"
+	"slices"
 	"time"
 
 	"svc/commands/contexts"
@@ -83,8 +85,8 @@ func (w *world) whole(x *machine.Execution, root string, stored *value.Object) (
 		}
 	}
 	if root == "global" {
-		for name, v := range w.t.settings.GlobalVars {
-			all.Set(name, v)
+		for _, name := range slices.Sorted(maps.Keys(w.t.settings.GlobalVars)) {
+			all.Set(name, w.t.settings.GlobalVars[name])
 		}
 	}
 	return all, nil
