@@ -8,18 +8,18 @@ import (
 
 	"svc/commands/recording"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/machine/machinetest"
 	"svc/domain/automation/redact"
 	"svc/domain/automation/value"
+	"svc/domain/domaintest"
 )
 
 func written(t testing.TB, answers string, automations ...string) *play {
 	t.Helper()
 	p := &play{programs: map[string]*machine.Program{}, input: value.NewObject("n", 1.0)}
 	for i, slug := range []string{"t", "child"}[:len(automations)] {
-		p.programs[slug] = program(t, slug, machinetest.Parse(t, automations[i]))
+		p.programs[slug] = program(t, slug, domaintest.ParseYAML(t, automations[i]))
 	}
-	p.answers, _ = machinetest.Parse(t, answers).(*value.Object)
+	p.answers, _ = domaintest.ParseYAML(t, answers).(*value.Object)
 	return p
 }
 

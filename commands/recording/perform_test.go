@@ -11,9 +11,9 @@ import (
 	"svc/commands/recording"
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/machine/machinetest"
 	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
+	"svc/domain/domaintest"
 )
 
 var (
@@ -34,7 +34,7 @@ type play struct {
 
 func program(t testing.TB, slug string, v any) *machine.Program {
 	t.Helper()
-	a, _ := automation.Parse(machinetest.Document(slug, v), automation.Rules{})
+	a, _ := automation.Parse(domaintest.AutomationOf(slug, v), automation.Rules{})
 	require.NotNil(t, a)
 	return &machine.Program{Automation: a, Slug: slug, Ref: slug}
 }
@@ -129,7 +129,7 @@ func (s *stage) interrupt(t testing.TB, o machine.Options, p *play) []machine.Re
 // answer is what the outside says to a request.
 func (p *play) answer(s *stage, r machine.Request, given map[machine.Kind]int, n int) machine.Answer {
 	list, _ := p.answers.At(string(r.Kind)).([]any)
-	var scripted any = value.Undefined
+	scripted := value.Undefined
 	if given[r.Kind] < len(list) {
 		scripted = live(list[given[r.Kind]])
 	}

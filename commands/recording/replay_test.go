@@ -8,13 +8,13 @@ import (
 
 	"svc/commands/recording"
 	"svc/domain/automation/machine"
-	"svc/domain/automation/machine/machinetest"
 	"svc/domain/automation/value"
+	"svc/domain/domaintest"
 )
 
-func playOf(t testing.TB, c machinetest.Case) *play {
+func playOf(t testing.TB, c domaintest.Case) *play {
 	t.Helper()
-	documents, p := c.Documents(t), &play{programs: map[string]*machine.Program{}, input: &value.Object{}, chances: true}
+	documents, p := c.Automations(t), &play{programs: map[string]*machine.Program{}, input: &value.Object{}, chances: true}
 	for _, slug := range documents.Keys() {
 		p.programs[slug] = program(t, slug, documents.At(slug))
 	}
@@ -48,8 +48,8 @@ func identical(t testing.TB, r recording.Report) {
 func TestWhatWasRecordedIsReplayedAsItWas(t *testing.T) {
 	t.Parallel()
 	const orders = 20
-	cases := machinetest.Read(t, "../../domain/automation/machine/testdata/*.yaml")
-	for _, c := range append(machinetest.Read(t, "testdata/*.yaml"), cases...) {
+	cases := domaintest.ReadCases(t, "../../domain/automation/machine/testdata/*.yaml")
+	for _, c := range append(domaintest.ReadCases(t, "testdata/*.yaml"), cases...) {
 		t.Run(c.Name(), func(t *testing.T) {
 			t.Parallel()
 			p := playOf(t, c)

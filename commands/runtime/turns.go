@@ -88,9 +88,9 @@ func (t *tree) await() error {
 
 // take hands an answer to the machine.
 func (t *tree) take(a answer) {
+	t.clock() // as it was until now
 	t.asked--
 	if a.wait {
-		t.clock()
 		t.waiting--
 		t.world.refresh()
 	}

@@ -196,6 +196,10 @@ func (d Deps) instanceAnswer(r *http.Request, slug string) (any, error) {
 		return nil, err
 	}
 	doc := documented(found.doc)
+	if template := doc.Text("config"); template != "" { // a config of the workspace is passed on
+		doc.Set("config", document.MapOf())
+		doc.Set("template", template)
+	}
 	for _, key := range []string{"appName", "checksum", "createdAt", "createdBy", "updatedAt", "updatedBy"} {
 		if v, ok := found.shown.Get(key); ok {
 			doc.Set(key, v)
