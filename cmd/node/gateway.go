@@ -78,7 +78,7 @@ func (n *Node) deps() api.Deps {
 		NATSUsers: n.natsUsers(), NATSListening: c.Broker.Listen != "",
 		Cleanup:       api.CleanupDeps{Jobs: n.cleanup, Terms: n.cleanupTerms, Duration: settings.ParseDuration},
 		Subscriptions: n.subscriptionsDeps(),
-		Programs:      n.running.programs, Runtime: n.running.runtime, CancelRun: n.cancelRun,
+		Programs:      n.running.programs, Runtime: n.running.runtime, Replays: n.running.replays, CancelRun: n.cancelRun,
 		Emitter: n.emitter(), Feed: n.feed, Heartbeat: c.HTTP.SSEHeartbeat,
 		Claim: n.claim, Accounts: n.people.accounts, Sessions: n.people.sessions, CSRFToken: n.people.identity.CSRFToken,
 		Local: func() (signin, signup bool) {

@@ -12,6 +12,7 @@ import (
 	"svc/commands/egress"
 	"svc/commands/parked"
 	"svc/commands/programs"
+	"svc/commands/recording"
 	"svc/commands/runtime"
 	"svc/commands/sandbox"
 	"svc/commands/throttle"
@@ -31,6 +32,8 @@ type running struct {
 	out      *egress.Egress // for fetch
 	sandbox  *sandbox.Sandbox
 	parked   *parked.Parked
+	records  *recording.Store
+	replays  *recording.Replayer
 	process  string            // this node since its start, as the others know it
 	alive    *jetstream.Bucket // which of them are there; nil: there are no others
 }
@@ -42,6 +45,7 @@ func (n *Node) openRuntime(context.Context) error {
 		return revealed(n.config().Runtime.WorkspaceSecrets)
 	})
 	a.parked = &parked.Parked{Store: n.store, Vault: n.places.vault}
+	a.records = &recording.Store{Data: n.store, Vault: n.places.vault, Now: time.Now}
 	a.process = n.config().Core.NodeName + "/" + newID()
 	a.contexts = contexts.New(contexts.Options{Store: n.store, Vault: n.places.vault, Log: n.log})
 	var err error
@@ -60,13 +64,14 @@ func (n *Node) openRuntime(context.Context) error {
 		return err
 	}
 	a.runtime, err = runtime.New(runtime.Options{
-		Store: n.store, Contexts: a.contexts, Parked: a.parked, Secrets: a.secrets, Process: a.process,
+		Store: n.store, Contexts: a.contexts, Parked: a.parked, Recordings: a.records, Secrets: a.secrets, Process: a.process,
 		Throttles: &throttle.Throttle{Rate: n.pace}, Settings: n.runtimeSettings, Registry: registry{n}, Effects: effects,
 		Host: n.host("runtime"), Now: time.Now, NewID: newID, Log: n.log,
 	})
 	if err != nil {
 		return err
 	}
+	a.replays = &recording.Replayer{Store: a.records, Log: n.store, Secrets: a.secrets, Code: a.sandbox, NewID: newID, Logger: n.log}
 	n.closeWith("runtime", a.runtime.Close)
 	n.repeat("contexts", time.Minute, "contexts whose time is over are not all erased yet", n.sweepContexts)
 	return n.hearCancels()

@@ -14,6 +14,7 @@ import (
 // perform begins what a branch of the tree waits for. An error is the platform's: the
 // tree cannot go on.
 func (t *tree) perform(r machine.Request) error {
+	t.recorder.Ask(r, t.rt.Now())
 	t.asked++
 	switch r.Kind {
 	case machine.Call:
@@ -72,7 +73,7 @@ func (t *tree) effect(r machine.Request) {
 func (t *tree) now(r machine.Request, a machine.Answer) {
 	t.asked--
 	t.ready = true
-	t.machine.Answer(r.ID, a)
+	t.hand(r.ID, a)
 }
 
 // later answers a request when the work for it is done.

@@ -40,6 +40,7 @@ func (t *tree) ended(x *machine.Execution) {
 	if x.Err != nil {
 		done.Error = t.failure(x.Err)
 	}
+	done.Recorded = t.recorded(x)
 	program := t.program(x)
 	kept := given{Payload: t.body(program.Shape.Recorded(x.Input)), Output: t.body(orObject(program.Shape.RedactedOutput(x.Output)))}
 	id := t.rt.NewID()

@@ -73,19 +73,21 @@ type Settings struct {
 
 // Options configure a Runtime. All of them are required but Log.
 type Options struct {
-	Store     Store
-	Contexts  Contexts
-	Parked    Parked
-	Secrets   Secrets
-	Throttles Throttles
-	Settings  func() Settings
-	Registry  Registry
-	Effects   Effects
-	Host      domain.Host
-	Process   string // unlike that of any other node, and of this one before it was started
-	Now       func() time.Time
-	NewID     func() string
-	Log       *slog.Logger
+	Store    Store
+	Contexts Contexts
+	Parked   Parked
+	// Recordings keeps the records of runs; nil: nothing is recorded.
+	Recordings Recordings
+	Secrets    Secrets
+	Throttles  Throttles
+	Settings   func() Settings
+	Registry   Registry
+	Effects    Effects
+	Host       domain.Host
+	Process    string // unlike that of any other node, and of this one before it was started
+	Now        func() time.Time
+	NewID      func() string
+	Log        *slog.Logger
 }
 
 // Effects are what runs reach outside with.

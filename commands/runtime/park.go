@@ -41,6 +41,7 @@ type standing struct {
 	Running  []executing   `json:"executions"`
 	Waits    []waited      `json:"waits"`
 	Recorded bool          `json:"record,omitempty"`
+	Record   []byte        `json:"recording,omitempty"` // so far
 }
 
 // executing is an execution, as it is kept.
@@ -71,7 +72,7 @@ func (t *tree) keep() error {
 		Machine: state, Ref: t.machine.Root().Program.Ref, Trigger: t.start.Trigger, Actor: t.start.Caller.Actor, Visitor: t.start.Caller.Visitor,
 		Scopes: t.start.Caller.Scopes, UserID: t.world.userID, Session: t.world.sessionID, Secrets: t.redact.Secrets(), Active: t.active,
 		Emitted: t.emitted.Token(), Attempt: t.start.Attempt, Depth: t.start.Depth, Source: t.start.SourceWorkspaceID, Run: t.start.CorrelationID,
-		Meta: t.start.Meta, Recorded: t.start.Record,
+		Meta: t.start.Meta, Recorded: t.start.Record, Record: t.recorder.Save(),
 	}
 	for id, e := range t.executions {
 		s.Running = append(s.Running, executing{id, e.trigger, e.startedAt, e.throttled})
@@ -134,6 +135,9 @@ func (r *Runtime) again(ctx context.Context, run *Running, house *programs.House
 	t.run = run
 	requests, err := t.restore(ctx, s)
 	if err != nil {
+		return Outcome{}, err
+	}
+	if err := t.resumeRecord(s.Record); err != nil {
 		return Outcome{}, err
 	}
 	defer r.trees.add(t)()

@@ -7,6 +7,7 @@ import (
 
 	"svc/commands/contexts"
 	"svc/commands/programs"
+	"svc/commands/recording"
 	"svc/commands/throttle"
 	"svc/domain"
 	"svc/domain/activity"
@@ -26,6 +27,7 @@ type tree struct {
 	world    *world
 	journal  *journal
 	redact   *redact.Set
+	recorder *recording.Recorder // nil: nothing is recorded
 
 	programs   map[*machine.Program]*programs.Program
 	executions map[string]*execution // those that have not ended, by id
@@ -72,7 +74,7 @@ type answer struct {
 // Bounds of a turn, of how long writes are held back, and of finally blocks of a tree
 // that is stopped.
 const (
-	turnLength = 10_000 // instructions
+	turnLength = recording.TurnLength // instructions
 	holdBack   = time.Second
 	lastWords  = 10 * time.Second
 	manyEvents = 64 // gathered, after which they are appended
@@ -119,6 +121,7 @@ func (r *Runtime) newTree(ctx context.Context, s Start) (*tree, error) {
 	t.world = &world{
 		t: t, userID: s.Caller.UserID, sessionID: s.Caller.SessionID, secrets: secrets, views: map[contexts.Key]*view{},
 	}
+	t.recorder = t.newRecorder()
 	t.machine = machine.New(t.options())
 	return t, nil
 }
@@ -127,7 +130,7 @@ func (r *Runtime) newTree(ctx context.Context, s Start) (*tree, error) {
 func (t *tree) options() machine.Options {
 	s := t.settings
 	return machine.Options{
-		World: t.world, MaxDepth: s.MaxDepth, LocalLimit: s.Sizes["local"], MaxWait: s.MaxWait, Wait: s.Wait,
+		World: t.outside(), MaxDepth: s.MaxDepth, LocalLimit: s.Sizes["local"], MaxWait: s.MaxWait, Wait: s.Wait,
 		Locale: s.Locale, Zone: s.Zone, Zones: time.LoadLocation,
 	}
 }
@@ -184,6 +187,7 @@ func (t *tree) begin() *automation.Error {
 	}
 	program, id := t.enter(s.Program, e)
 	t.machine.Start(program, id, s.Depth, s.Input)
+	t.recordStart()
 	for _, fact := range s.Facts {
 		t.journal.record(t.meta(t.machine.Root()), fact)
 	}
@@ -219,6 +223,7 @@ func (t *tree) finish() (Outcome, error) {
 		t.fail(root)
 	}
 	out := Outcome{Output: root.Output, Err: t.told(root.Err), ExecutionID: root.ID, Duration: t.rt.Now().Sub(began)}
+	t.keepRecord(root)
 	return out, t.close()
 }
 

@@ -12,6 +12,7 @@ import (
 // turn lets the machine run as far as it can, begins what it asks for, and waits until
 // there is something to go on with.
 func (t *tree) turn() error {
+	t.recorder.Turn()
 	turn := t.machine.Go(turnLength)
 	for _, x := range turn.Ended {
 		if x.Err != nil && x.Origin == x.ID {
@@ -97,7 +98,7 @@ func (t *tree) take(a answer) {
 	if a.then != nil {
 		a.Answer = a.then(a.Answer)
 	}
-	t.machine.Answer(a.id, a.Answer)
+	t.hand(a.id, a.Answer)
 }
 
 // patience is how long an answer is waited for before something else is due.
@@ -136,7 +137,7 @@ func (t *tree) overtime() error {
 	switch {
 	case t.late(t.ends):
 		t.ends = time.Time{}
-		t.machine.Stop(t.stopped)
+		t.halt(t.stopped)
 	case t.stopped == nil && t.active >= t.settings.MaxActive:
 		t.stop(automation.Raise(automation.ExecutionTimeout, "the automation was active for too long", "seconds", t.settings.MaxActive.Seconds()))
 	}
@@ -147,7 +148,7 @@ func (t *tree) overtime() error {
 func (t *tree) stop(err *automation.Error) {
 	if t.stopped == nil {
 		t.stopped, t.ends = err, t.rt.Now().Add(lastWords)
-		t.machine.Stop(err)
+		t.halt(err)
 	}
 }
 

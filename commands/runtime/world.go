@@ -106,6 +106,7 @@ func (w *world) settings(place *programs.Place) (programs.Settings, error) {
 		w.config = map[*programs.Place]programs.Settings{}
 	}
 	w.config[place] = settings
+	w.t.recorder.Config(place.Instance, settings.Value)
 	return settings, nil
 }
 
@@ -124,6 +125,7 @@ func (w *world) configured(place *programs.Place, op variable.Op) error {
 		settings.Value = &value.Object{}
 	}
 	w.config[place] = settings
+	w.t.recorder.Configured(place.Instance, settings.Value)
 	return nil
 }
 
@@ -150,6 +152,7 @@ func (w *world) view(root string) (*view, error) {
 	}
 	v := &view{key: key, limit: w.t.settings.Sizes[root], value: loaded, size: variable.Size(loaded)}
 	w.views[key] = v
+	w.t.recorder.View(key.Kind, key.ID, loaded)
 	return v, nil
 }
 

@@ -86,6 +86,7 @@ type Deps struct {
 
 	Programs Programs // what can run
 	Runtime  Runtime  // runs it
+	Replays  Replays  // executes what was recorded of that again; nil: nothing is recorded
 	// CancelRun stops a run, on whichever nodes it is.
 	CancelRun func(workspaceID, correlationID string) error
 

@@ -174,6 +174,7 @@ func Routes(d Deps) []gateway.Route {
 
 		{Method: get, Path: "/workspaces/{workspaceId}/runs", Surface: gateway.Versioned, Permission: mayReadEvents, Rate: gateway.RateSearchEvents, Handler: listRuns(d), Summary: "List the runs"},
 		{Method: get, Path: "/workspaces/{workspaceId}/runs/{correlationId}", Surface: gateway.Versioned, Permission: mayReadEvents, Rate: gateway.RateSearchEvents, Handler: getRun(d), Summary: "Read a run"},
+		{Method: post, Path: "/workspaces/{workspaceId}/runs/{correlationId}/replay", Surface: gateway.Versioned, Permission: mayTest, Rate: gateway.RateSearchEvents, Handler: replayRun(d), Summary: "Replay a recorded run"},
 		{Method: post, Path: "/workspaces/{workspaceId}/runs/{correlationId}/cancel", Surface: gateway.Versioned, Permission: mayTest, Body: gateway.NoBody, Handler: cancelRun(d), Summary: "Cancel a run"},
 
 		// History

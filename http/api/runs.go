@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"svc/commands/recording"
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/activity"
@@ -189,6 +190,9 @@ func getRun(d Deps) gateway.HandlerFunc {
 		if len(tree.all) == 0 && !readable(rights)(run.Event()) {
 			return nil, noRun(id)
 		}
+		if err := d.addEffects(r.Context(), run, tree); err != nil {
+			return nil, err
+		}
 		return wholeRun{d.showRun(run), tree.grown(), tree.cut}, nil
 	}
 }
@@ -215,6 +219,8 @@ type shownExecution struct {
 	Break       bool              `json:"break,omitempty"`
 	Error       *activity.Failure `json:"error,omitempty"`
 	Children    []*shownExecution `json:"children"`
+	// Effects are what left it, in the order of completion, when it was recorded.
+	Effects []recording.Effect `json:"effects,omitempty"`
 
 	parent string
 	began  time.Time

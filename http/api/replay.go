@@ -1,0 +1,119 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+
+	"svc/commands/programs"
+	"svc/commands/recording"
+	"svc/commands/runtime"
+	"svc/domain"
+	"svc/domain/access"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// Replays executes recorded runs again. It is a *recording.Replayer.
+type Replays interface {
+	Replay(ctx context.Context, house *programs.House, w recording.Wanted) (report recording.Report, found bool, err error)
+	Effects(ctx context.Context, workspaceID, correlationID string) (map[string][]recording.Effect, error)
+}
+
+// replayRequest is the body of POST …/replay.
+type replayRequest struct {
+	Document    string `json:"document"`
+	ExecutionID string `json:"executionId"`
+}
+
+// replayedRun is what replaying a run came to.
+type replayedRun struct {
+	CorrelationID string `json:"correlationId"`
+	Document      string `json:"document"`
+	recording.Report
+}
+
+// replayRun handles POST …/runs/{correlationId}/replay: it executes what was recorded
+// again, with nothing leaving.
+func replayRun(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		in := replayRequest{}
+		if err := gateway.Decode(r, &in); err != nil {
+			return nil, err
+		}
+		in.Document = cmp.Or(in.Document, recording.Recorded)
+		if in.Document != recording.Recorded && in.Document != recording.Current {
+			return nil, domain.Invalid(domain.FieldError{Field: "document", Message: "must be one of current, recorded"})
+		}
+		house, err := d.house(r)
+		if err != nil {
+			return nil, err
+		}
+		run, err := d.replayable(house, gateway.Var(r, "correlationId"), gateway.GrantFrom(r.Context()).Rights)
+		if err != nil {
+			return nil, err
+		}
+		report, found, err := d.Replays.Replay(r.Context(), house, recording.Wanted{
+			CorrelationID: run.CorrelationID, ExecutionID: in.ExecutionID, Document: in.Document,
+		})
+		switch {
+		case err != nil:
+			return nil, err
+		case !found && in.ExecutionID != "":
+			return nil, notReplayable("not_recorded", "this execution began no tree of the run that is recorded")
+		case !found:
+			return nil, notReplayable("expired", "the recording of the run has expired")
+		}
+		return replayedRun{run.CorrelationID, in.Document, report}, nil
+	}
+}
+
+// replayable returns a run that can be replayed, and refuses all others.
+func (d Deps) replayable(house *programs.House, id string, rights *access.Rights) (run projections.Run, err error) {
+	known := false
+	err = d.ReadModel.View(func(rd projections.Reader) (err error) {
+		run, known, err = projections.Runs{}.Get(rd, house.Workspace.ID, id)
+		return err
+	})
+	if err != nil {
+		return run, err
+	}
+	if !known {
+		return run, noRun(id)
+	}
+	if program := house.Program(run.Automation); program != nil {
+		if err := rights.Check(mayTest.Action, mayTest.Subject, runtime.Subject(program)); err != nil {
+			return run, err
+		}
+	}
+	switch {
+	case !run.Over():
+		return run, notReplayable("running", "the run has not ended")
+	case run.Recorded == "truncated":
+		return run, notReplayable("truncated", "the run was too large to be recorded")
+	case run.Recorded != true || d.Replays == nil:
+		return run, notReplayable("not_recorded", "the run was not recorded")
+	}
+	return run, nil
+}
+
+func notReplayable(reason, message string) error {
+	return domain.Refuse(domain.CodeConflict, "%s", message).Reason(reason)
+}
+
+// addEffects adds to the executions of a run what left them, as far as it was recorded.
+func (d Deps) addEffects(ctx context.Context, run projections.Run, tree *runTree) error {
+	if d.Replays == nil || run.Recorded != true {
+		return nil
+	}
+	effects, err := d.Replays.Effects(ctx, run.WorkspaceID, run.CorrelationID)
+	if err != nil {
+		return err
+	}
+	for id, of := range effects {
+		if x := tree.byID[id]; x != nil {
+			x.Effects = of
+		}
+	}
+	return nil
+}
