@@ -48,16 +48,20 @@ test: ## run all tests
 	$(GO) test -p $(PARALLEL) -timeout 10m ./...
 
 # Packages without goroutines of their own, and those that put a whole service together
-# of parts that are raced by themselves.
-RACELESS = ^svc/(domain(/.*)?|cmd/svc|cmd/node|cmd/settings|commands/content|commands/merge|commands/yamltext)$$
-# Of those, the tests of what has goroutines nowhere else: streams to clients.
-RACED = Socket|Follow|Stream|Watch
+# of parts that are raced by themselves. make race-all races them too, which takes long.
+RACELESS = ^svc/(domain(/.*)?|cmd/svc|cmd/node|cmd/settings|http/api|commands/(accounts|archive|bulk|content|filesync|gitsync|merge|recording|repositories|sandbox|versioning|yamltext))$$
+# Of those, the tests of what has goroutines nowhere else: streams to clients, and runs.
+RACED = Socket|Follow|Stream|Watch|Trees|Contexts|AWait
 
 .PHONY: race
 race: ## run all tests, with the race detector where anything could race
 	CGO_ENABLED=1 $(GO) test -race -vet=off -p $(PARALLEL) -timeout 10m $$($(GO) list ./... | grep -vE '$(RACELESS)')
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 10m -run '$(RACED)' ./cmd/node
 	$(GO) test -vet=off -p $(PARALLEL) -parallel 6 -timeout 10m $$($(GO) list ./... | grep -E '$(RACELESS)') # they wait more than they work
+
+.PHONY: race-all
+race-all: ## run all tests with the race detector
+	CGO_ENABLED=1 $(GO) test -race -vet=off -p $(PARALLEL) -timeout 30m ./...
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (15s) each
