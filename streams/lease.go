@@ -49,7 +49,7 @@ var ErrLost = errors.New("streams: the lease is lost")
 
 const (
 	defaultTTL   = 3 * time.Minute
-	releaseLimit = 5 * time.Second
+	releaseLimit = 2 * time.Second
 )
 
 // Hold runs work whenever it holds the lease, until ctx ends or work returns by

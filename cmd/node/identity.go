@@ -65,6 +65,30 @@ func (n *Node) openIdentity(ctx context.Context) error {
 
 // work runs do until the node closes.
 func (n *Node) work(name string, do func(context.Context) error) {
+	stop, wait := n.begin(name, do)
+	n.closeWith(name, func(context.Context) error {
+		stop()
+		wait()
+		return nil
+	})
+}
+
+// workInShares is work that divides something into shares under leases. To give those
+// back takes a while when the other nodes are gone, so that all such work stops at once.
+func (n *Node) workInShares(name string, do func(context.Context) error) {
+	stop, wait := n.begin(name, do)
+	n.shared = append(n.shared, stop)
+	n.closeWith(name, func(context.Context) error {
+		for _, stop := range n.shared {
+			stop()
+		}
+		wait()
+		return nil
+	})
+}
+
+// begin runs do until stop is called; wait waits for its end.
+func (n *Node) begin(name string, do func(context.Context) error) (stop, wait func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -72,11 +96,7 @@ func (n *Node) work(name string, do func(context.Context) error) {
 			n.log.Error("stopped: "+name, "err", err)
 		}
 	})
-	n.closeWith(name, func(context.Context) error {
-		stop()
-		running.Wait()
-		return nil
-	})
+	return stop, running.Wait
 }
 
 // repeat runs do once in every period until the node closes. What fails is told in

@@ -87,6 +87,7 @@ type Node struct {
 	background sync.WaitGroup // the read models
 	stopModels context.CancelFunc
 	closers    []closer // in the order of opening
+	shared     []func() // stop what is done in shares
 }
 
 // closer is one step of a shutdown.

@@ -42,6 +42,6 @@ func (n *Node) openSchedules(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.work("schedules", s.Run)
+	n.workInShares("schedules", s.Run)
 	return nil
 }

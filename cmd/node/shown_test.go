@@ -154,7 +154,7 @@ func (l *looked) visits(id string) {
 func (l *looked) covers(id string) {
 	unseen := []string{ // a read of the workspace shows nothing of them, or they take Git
 		"workspaces.duplicated", "workspaces.staged", "workspaces.versions.", "workspaces.files.", "workspaces.operations.", "workspaces.bulk",
-		"workspaces.subscriptions.",
+		"workspaces.subscriptions.", "workspaces.collections.",
 	}
 	var done []string
 	l.stop(l.t)

@@ -59,7 +59,7 @@ func (n *Node) openTriggers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.work("triggers", t.Run)
+	n.workInShares("triggers", t.Run)
 	return nil
 }
 

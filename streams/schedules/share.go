@@ -45,7 +45,7 @@ const (
 	lookEvery     = 250 * time.Millisecond
 	watchEvery    = 100 * time.Millisecond
 	saveEvery     = 5 * time.Second
-	saveWait      = 5 * time.Second
+	saveWait      = 2 * time.Second
 	// jump is by how much the clock must go back for times to be reckoned anew.
 	jump = time.Second
 )

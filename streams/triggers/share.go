@@ -47,7 +47,7 @@ const (
 	mostOfOne   = 200
 	mostOfShare = 5_000
 	saveEvery   = 250 * time.Millisecond
-	saveWait    = 5 * time.Second
+	saveWait    = 2 * time.Second
 )
 
 // serve looks after the share whenever it is this node's, until ctx ends.
