@@ -6,7 +6,6 @@ import (
 
 	"svc/commands/sandbox"
 	"svc/domain/automation"
-	"svc/domain/automation/input"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/value"
 )
@@ -55,9 +54,5 @@ func (t *tree) function(r machine.Request, params *value.Object) (sandbox.Job, e
 	if err != nil {
 		return sandbox.Job{}, err
 	}
-	given, err := sandbox.Arguments(params)
-	if err == nil && f.Parameters != nil {
-		err = input.Compile(&automation.Automation{Arguments: f.Parameters, ValidateArguments: true}).Check(given)
-	}
-	return f.Job(given), err
+	return f.Called(params)
 }

@@ -3,6 +3,7 @@ package runtime
 import (
 	"time"
 
+	"svc/domain"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/value"
 )
@@ -51,7 +52,7 @@ func texts(list []string) any {
 }
 
 // stamp is a time as automations read it.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+func stamp(t time.Time) string { return t.UTC().Format(domain.Timestamp) }
 
 func (w *world) ofRun(x *machine.Execution, key string) (any, bool) {
 	s, place := &w.t.start, w.t.program(x).Place

@@ -51,7 +51,7 @@ func (t *tree) ended(x *machine.Execution) {
 		content, _ := json.Marshal(kept) // JSON already
 		t.journal.apart(payload{id, content})
 	}
-	t.journal.add(t.meta(x), eventstore.Fact{ID: id, Event: t.rt.bounded(done)})
+	t.journal.add(t.meta(x), eventstore.Fact{ID: id, Event: t.bounded(done)})
 	delete(t.executions, x.ID)
 }
 
@@ -77,7 +77,7 @@ func (t *tree) failure(err *automation.Error) *activity.Failure {
 
 // tell records an error event of an execution.
 func (t *tree) tell(x *machine.Execution, err *automation.Error) {
-	ev := t.rt.bounded(*t.failure(err))
+	ev := t.bounded(*t.failure(err))
 	if instance := x.Program.Instance; instance != "" {
 		body, _ := json.Marshal(ev) // what encodes it in the log
 		ev = domain.Unknown{Name: instance + "." + ev.EventType(), Body: body}
@@ -86,9 +86,9 @@ func (t *tree) tell(x *machine.Execution, err *automation.Error) {
 }
 
 // bounded cuts an event that is larger than events may be.
-func (r *Runtime) bounded(ev domain.Event) domain.Event {
+func (t *tree) bounded(ev domain.Event) domain.Event {
 	if b, ok := ev.(activity.Bounded); ok {
-		return b.Within(r.Settings().MaxEvent)
+		return b.Within(t.settings.MaxEvent)
 	}
 	return ev
 }

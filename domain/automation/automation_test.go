@@ -8,40 +8,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
 
 	"svc/domain"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
+	"svc/domain/domaintest"
 )
 
 // fromYAML reads a document and keeps the order of its keys.
 func fromYAML(t *testing.T, text string) any {
 	t.Helper()
-	var node yaml.Node
-	require.NoError(t, yaml.Unmarshal([]byte(text), &node), text)
-	return ordered(t, node.Content[0])
-}
-
-func ordered(t *testing.T, n *yaml.Node) any {
-	t.Helper()
-	switch n.Kind {
-	case yaml.MappingNode:
-		o := &value.Object{}
-		for i := 0; i < len(n.Content); i += 2 {
-			o.Set(n.Content[i].Value, ordered(t, n.Content[i+1]))
-		}
-		return o
-	case yaml.SequenceNode:
-		list := []any{}
-		for _, item := range n.Content {
-			list = append(list, ordered(t, item))
-		}
-		return list
-	}
-	var v any
-	require.NoError(t, n.Decode(&v))
-	return value.From(v)
+	return domaintest.ParseYAML(t, text)
 }
 
 // golden is a block of testdata/documents.txt.

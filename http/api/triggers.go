@@ -219,7 +219,7 @@ func (d Deps) start(r *http.Request, house *programs.House, p *programs.Program,
 	}
 	s.Facts = []domain.Event{activity.Interaction{
 		WorkspaceID: house.Workspace.ID, SourceWorkspaceID: s.SourceWorkspaceID, AuthenticatedWorkspaceID: caller.WorkspaceID,
-		Automation: p.Name, Trigger: s.Trigger, StartedAt: d.Now().UTC().Format("2006-01-02T15:04:05.000Z07:00"),
+		Automation: p.Name, Trigger: s.Trigger, StartedAt: stampOf(d.Now()),
 	}}
 	return s
 }

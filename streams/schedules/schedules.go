@@ -3,7 +3,6 @@ package schedules
 import (
 	"context"
 	"errors"
-	"hash/fnv"
 	"log/slog"
 	"sync"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"svc/domain/document"
 	"svc/eventstore"
 	"svc/projections"
+	"svc/streams"
 )
 
 type (
@@ -92,11 +92,7 @@ func New(o Options) (*Schedules, error) {
 // all of them at once.
 const slots = 16
 
-func slotOf(workspaceID string) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(workspaceID)) // never fails
-	return int(h.Sum32() % slots)
-}
+func slotOf(workspaceID string) int { return streams.Share(workspaceID, slots) }
 
 // Run fires what is due until ctx ends.
 func (s *Schedules) Run(ctx context.Context) error {

@@ -103,7 +103,7 @@ func (s *share) startOf(house *programs.House, p *programs.Program, e *feed.Even
 	if !emittedByRun(e) {
 		start.Facts = []domain.Event{activity.Interaction{
 			WorkspaceID: house.Workspace.ID, AuthenticatedWorkspaceID: caller.WorkspaceID, Automation: p.Name, Trigger: start.Trigger,
-			StartedAt: s.Now().UTC().Format("2006-01-02T15:04:05.000Z07:00"),
+			StartedAt: s.Now().UTC().Format(domain.Timestamp),
 		}}
 	}
 	return start

@@ -3,7 +3,6 @@ package triggers
 import (
 	"context"
 	"errors"
-	"hash/fnv"
 	"log/slog"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"svc/commands/runtime"
 	"svc/domain"
 	"svc/domain/feed"
+	"svc/streams"
 	live "svc/streams/feed"
 )
 
@@ -102,12 +102,7 @@ func (t *Triggers) Run(ctx context.Context) error {
 
 // mine reports whether a workspace belongs to a share.
 func (t *Triggers) mine(number int, workspaceID string) bool {
-	if t.shares == 1 {
-		return true
-	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(workspaceID)) // never fails
-	return int(h.Sum32()%uint32(t.shares)) == number
+	return streams.Share(workspaceID, t.shares) == number
 }
 
 // pause is the wait before something is begun again after a fault of ours.

@@ -3,7 +3,6 @@ package webhooks
 import (
 	"cmp"
 	"context"
-	"hash/fnv"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"svc/commands/operations"
 	"svc/domain"
 	"svc/projections"
+	"svc/streams"
 	live "svc/streams/feed"
 )
 
@@ -168,8 +168,4 @@ func (h *Webhooks) look(all []*partition, anew bool, seen, asked *uint64) error 
 	})
 }
 
-func partitionOf(subscriptionID string) int {
-	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(subscriptionID))
-	return int(sum.Sum32() % partitions)
-}
+func partitionOf(subscriptionID string) int { return streams.Share(subscriptionID, partitions) }
