@@ -3,7 +3,6 @@ package jetstream
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -166,16 +165,7 @@ func untoken(s string) string {
 // handle fails, and survives reconnects.
 func (s *Store) FollowCollections(ctx context.Context, from uint64, handle func(entries []collection.Logged, pending uint64) error) error {
 	r := &dataReader{store: s, next: max(from, 1), handle: handle}
-	for {
-		err := r.follow(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.Is(err, errConsumerGone):
-		case err != nil:
-			return err
-		}
-	}
+	return keepReading(ctx, r.follow)
 }
 
 // dataReader hands the entries of collections to one handler.
@@ -187,37 +177,20 @@ type dataReader struct {
 
 // follow reads with one consumer for as long as it lasts.
 func (r *dataReader) follow(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := r.store.epochEnded()
-	consumer, err := r.store.js.OrderedConsumer(ctx, streamData, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{collectionsFilter}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: r.next,
-		InactiveThreshold: time.Minute,
-	})
+	from, consumer, err := r.store.read(ctx, streamData, r.next, collectionsFilter)
 	if err != nil {
 		return r.retryLater(ctx, err)
 	}
-	info, err := consumer.Info(ctx)
-	if err != nil {
-		return r.retryLater(ctx, err)
-	}
-	if info.NumPending == 0 {
+	defer from.stop()
+	if from.pending == 0 {
 		if err := r.handle(nil, 0); err != nil {
 			return err
 		}
 	}
-	msgs := make(chan jetstream.Msg, batchEvents/4)
-	consume, err := consumer.Consume(func(m jetstream.Msg) {
-		select {
-		case msgs <- m:
-		case <-ctx.Done():
-		}
-	}, jetstream.PullMaxMessagesWithBytesLimit(batchEvents, 2*batchBytes), jetstream.PullHeartbeat(time.Second), jetstream.PullExpiry(30*time.Second))
-	if err != nil {
+	if err := from.begin(consumer, batchEvents); err != nil {
 		return r.retryLater(ctx, err)
 	}
-	defer consume.Stop()
-	return r.pump(ctx, msgs, ended)
+	return from.pump(func(m jetstream.Msg, more <-chan jetstream.Msg) error { return r.batch(ctx, m, more) })
 }
 
 // retryLater turns a failed start of a consumer into another attempt.
@@ -227,22 +200,7 @@ func (r *dataReader) retryLater(ctx context.Context, err error) error {
 	return errConsumerGone
 }
 
-// pump gathers what has arrived into batches and hands them over.
-func (r *dataReader) pump(ctx context.Context, msgs <-chan jetstream.Msg, ended <-chan struct{}) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ended:
-			return errConsumerGone
-		case m := <-msgs:
-			if err := r.batch(ctx, m, msgs); err != nil {
-				return err
-			}
-		}
-	}
-}
-
+// batch gathers what has arrived and hands it over.
 func (r *dataReader) batch(ctx context.Context, m jetstream.Msg, more <-chan jetstream.Msg) error {
 	var entries []collection.Logged
 	pending := uint64(0)

@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -21,21 +20,8 @@ const (
 // Subscribe implements eventstore.Store.
 func (s *Store) Subscribe(ctx context.Context, log domain.Log, from uint64, handle func(eventstore.Batch) error) error {
 	r := &reader{store: s, log: log, next: max(from, 1), handle: handle}
-	for {
-		err := r.follow(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.Is(err, errConsumerGone):
-		case err != nil:
-			return err
-		}
-	}
+	return keepReading(ctx, r.follow)
 }
-
-// errConsumerGone says that the broker was restarted or unreachable: the reader
-// goes on with a new consumer where it was.
-var errConsumerGone = errors.New("the consumer is gone")
 
 // reader hands the events of one log to one handler.
 type reader struct {
@@ -55,33 +41,24 @@ type held struct {
 
 // follow reads with one consumer for as long as it lasts.
 func (r *reader) follow(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := r.store.epochEnded()
+	r.held = nil
 	if err := r.lookAhead(ctx); err != nil {
 		return r.retryLater(ctx, err)
 	}
-	consumer, pending, err := r.consumer(ctx)
+	from, consumer, err := r.store.read(ctx, string(r.log), r.next)
 	if err != nil {
 		return r.retryLater(ctx, err)
 	}
-	if r.pending(pending, r.next-1) == 0 {
+	defer from.stop()
+	if r.pending(from.pending, r.next-1) == 0 {
 		if err := r.handle(eventstore.Batch{}); err != nil {
 			return err
 		}
 	}
-	msgs := make(chan jetstream.Msg, batchEvents/4)
-	consume, err := consumer.Consume(func(m jetstream.Msg) {
-		select {
-		case msgs <- m:
-		case <-ctx.Done():
-		}
-	}, jetstream.PullMaxMessagesWithBytesLimit(4*batchEvents, 2*batchBytes), jetstream.PullHeartbeat(time.Second), jetstream.PullExpiry(30*time.Second))
-	if err != nil {
+	if err := from.begin(consumer, 4*batchEvents); err != nil {
 		return r.retryLater(ctx, err)
 	}
-	defer consume.Stop()
-	return r.pump(ctx, msgs, ended)
+	return from.pump(func(m jetstream.Msg, more <-chan jetstream.Msg) error { return r.batch(ctx, m, more) })
 }
 
 // lookAhead asks the leader for the last event. The consumer may read from a
@@ -106,23 +83,8 @@ func (r *reader) pending(told, last uint64) uint64 {
 	return max(told, r.least-last)
 }
 
-func (r *reader) consumer(ctx context.Context) (jetstream.Consumer, uint64, error) {
-	c, err := r.store.js.OrderedConsumer(ctx, string(r.log), jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: r.next, InactiveThreshold: time.Minute,
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	info, err := c.Info(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	return c, info.NumPending, nil
-}
-
 // retryLater turns a failed start of a consumer into another attempt.
 func (r *reader) retryLater(ctx context.Context, err error) error {
-	r.held = nil
 	r.store.opts.Log.Warn("reading the log was interrupted, trying again", "log", r.log, "err", err)
 	select {
 	case <-ctx.Done():
@@ -131,23 +93,7 @@ func (r *reader) retryLater(ctx context.Context, err error) error {
 	return errConsumerGone
 }
 
-// pump gathers what has arrived into batches and hands them over.
-func (r *reader) pump(ctx context.Context, msgs <-chan jetstream.Msg, ended <-chan struct{}) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ended:
-			r.held = nil
-			return errConsumerGone
-		case m := <-msgs:
-			if err := r.batch(ctx, m, msgs); err != nil {
-				return err
-			}
-		}
-	}
-}
-
+// batch gathers what has arrived and hands it over.
 func (r *reader) batch(ctx context.Context, m jetstream.Msg, more <-chan jetstream.Msg) error {
 	var b eventstore.Batch
 	size := 0
