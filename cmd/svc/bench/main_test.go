@@ -18,6 +18,7 @@ import (
 var roles = map[string]func() error{
 	"serve":    nodetest.Serve,
 	"bare":     serveBare,
+	"orders":   serveOrders,
 	"slowdisk": serveSlowDisk,
 }
 
@@ -53,6 +54,7 @@ func TestBench(t *testing.T) {
 		{"append", benchAppend},
 		{"read", benchRead},
 		{"write", benchWrite},
+		{"trigger", benchTrigger},
 		{"past", benchPast},
 		{"identity", benchIdentity},
 		{"git", benchGit},
