@@ -83,7 +83,7 @@ func date(c *calling) any {
 		return millis(t)
 	}
 	zone := c.zone(c.arg(3))
-	format := c.text(1)
+	format := c.onlyText(1)
 	if c.err != nil || !ok {
 		return value.Undefined
 	}
@@ -136,7 +136,7 @@ var units = map[string]time.Duration{
 
 // elapsed reports whether so many units lie between a date and now.
 func elapsed(c *calling) any {
-	unit := strings.TrimSuffix(strings.ToLower(c.text(1)), "s")
+	unit := strings.TrimSuffix(strings.ToLower(c.onlyText(1)), "s")
 	n, ok := c.arg(2).(float64)
 	length, fixed := units[unit]
 	switch {
@@ -145,7 +145,7 @@ func elapsed(c *calling) any {
 	case !ok || math.IsNaN(n):
 		return c.refuse("a number of units is expected")
 	case !fixed && unit != "month" && unit != "year":
-		return c.refuse("unknown unit " + shorten(c.texts(1)))
+		return c.refuse("unknown unit " + shorten(c.anyText(1)))
 	}
 	t, ok := instant(c.arg(0))
 	if !ok {

@@ -30,6 +30,8 @@ type Env struct {
 	Zone   *time.Location
 	// Zones finds a zone by its name. Nil knows UTC only.
 	Zones func(name string) (*time.Location, error)
+	// Spent grows by what evaluations cost: bytes of text, and steps.
+	Spent int
 }
 
 // The budget of one evaluation.
@@ -42,7 +44,7 @@ const (
 // is evaluated after it has no effect.
 type evaluation struct {
 	*Env
-	text  int
+	texts int // bytes of text that are left of the budget
 	steps int
 	err   error
 }
@@ -102,11 +104,12 @@ var spare = sync.Pool{New: func() any { return &evaluation{} }}
 
 func begin(env *Env) *evaluation {
 	e, _ := spare.Get().(*evaluation)
-	*e = evaluation{Env: env, text: maxText, steps: maxSteps}
+	*e = evaluation{Env: env, texts: maxText, steps: maxSteps}
 	return e
 }
 
 func (e *evaluation) end() {
+	e.Spent += maxText - e.texts + maxSteps - e.steps
 	*e = evaluation{}
 	spare.Put(e)
 }
@@ -127,17 +130,42 @@ func (e *evaluation) fail(err error) {
 
 // affords takes n bytes of text from the budget.
 func (e *evaluation) affords(n int) bool {
-	if e.text -= n; e.text < 0 {
+	if e.texts -= n; e.texts < 0 {
 		e.fail(&Error{Name: SyntaxError, Message: "the text becomes too long"})
 	}
 	return e.err == nil
 }
 
+// text returns v as a text, taken from the budget.
+func (e *evaluation) text(v any) string { return e.bounded(value.TextWithin(v, e.texts)) }
+
+// json returns v as JSON, taken from the budget.
+func (e *evaluation) json(v any) string { return e.bounded(value.JSONWithin(v, "", e.texts)) }
+
+func (e *evaluation) bounded(s string, ok bool) string {
+	if !ok {
+		e.affords(maxText + 1)
+	}
+	if !e.affords(len(s)) {
+		return ""
+	}
+	return s
+}
+
+// holds takes the places of n items of a list from the budget.
+func (e *evaluation) holds(n int) bool { return e.affords(n * bytesOfPlace) }
+
+// bytesOfPlace is what an item takes besides itself.
+const bytesOfPlace = 16
+
 // sized returns a list or object that was put together, unless it is larger than a
 // text may become: the same value may stand in it many times.
 func (e *evaluation) sized(v any) any {
-	if e.err == nil && !value.Within(v, maxText) {
-		e.fail(&Error{Name: SyntaxError, Message: "the value becomes too large"})
+	if e.err == nil {
+		spent, ok := value.Spend(v, maxText)
+		if e.steps -= spent; !ok {
+			e.fail(&Error{Name: SyntaxError, Message: "the value becomes too large"})
+		}
 	}
 	if e.err != nil {
 		return value.Undefined

@@ -129,8 +129,8 @@ func (c *calling) refuse(why string) any {
 	return value.Undefined
 }
 
-// text returns an argument that must be a string.
-func (c *calling) text(i int) string {
+// onlyText returns an argument that must be a string.
+func (c *calling) onlyText(i int) string {
 	s, ok := c.arg(i).(string)
 	if !ok {
 		c.refuse("a string is expected, not " + value.Kind(c.arg(i)))
@@ -138,8 +138,8 @@ func (c *calling) text(i int) string {
 	return s
 }
 
-// texts returns the text of any argument.
-func (c *calling) texts(i int) string { return value.Text(c.arg(i)) }
+// anyText returns the text of any argument.
+func (c *calling) anyText(i int) string { return c.evaluation.text(c.arg(i)) }
 
 // whole returns an argument that must be an integer, or the default when it is
 // absent.

@@ -33,7 +33,7 @@ func (p *parser) fixedMatcher(start int, n node) {
 	if !isFixed(n) {
 		return
 	}
-	cond, ok := n.eval(&evaluation{Env: &Env{}, text: maxText, steps: maxSteps}).(*value.Object)
+	cond, ok := n.eval(&evaluation{Env: &Env{}, texts: maxText, steps: maxSteps}).(*value.Object)
 	if !ok {
 		p.failAt(start, SyntaxError, "jsonmatch: the condition is no object")
 	} else if _, err := CompileMatcher(cond, false); err != nil {
@@ -57,7 +57,7 @@ func isFixed(n node) bool {
 
 // Match reports whether v fits.
 func (m *Matcher) Match(v any) (bool, error) {
-	e := &evaluation{text: maxText, steps: maxSteps}
+	e := &evaluation{texts: maxText, steps: maxSteps}
 	fits := m.match(e, v)
 	return fits && e.err == nil, e.err
 }

@@ -125,8 +125,12 @@ func (c chain) eval(e *evaluation) any {
 
 func (e *evaluation) calculate(op byte, a, b any) any {
 	if op == '+' && (texty(a) || texty(b)) {
-		left, right := value.Text(a), value.Text(b)
-		if !e.affords(len(right)) || !e.works(len(left)) { // what is there is copied
+		left, ok := a.(string)
+		if !ok {
+			left = e.text(a)
+		}
+		right := e.text(b)
+		if !e.works(len(left)) { // what is there is copied
 			return ""
 		}
 		return left + right
@@ -190,10 +194,11 @@ func within(a, b any) bool {
 	case []any:
 		return slices.ContainsFunc(b, func(item any) bool { return value.Same(item, a) })
 	case *value.Object:
-		_, ok := b.Get(value.Text(a))
+		key, _ := value.TextWithin(a, maxText)
+		_, ok := b.Get(key)
 		return ok
 	case string:
-		wanted := value.Text(a)
+		wanted, _ := value.TextWithin(a, maxText)
 		n, numeric := value.Numeric(wanted)
 		for item := range strings.SplitSeq(b, ",") {
 			if item = strings.TrimSpace(item); item == wanted {

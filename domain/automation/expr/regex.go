@@ -144,7 +144,7 @@ func (p *parser) raw(parts []node) node {
 			return dynamic
 		}
 	}
-	s, why := flagged(value.Text(dynamic.text.eval(&evaluation{text: maxText})))
+	s, why := flagged(value.Text(dynamic.text.eval(&evaluation{texts: maxText})))
 	if why != "" {
 		p.fail(SyntaxError, "%s", why)
 	}

@@ -10,7 +10,10 @@ import (
 )
 
 func split(c *calling) any {
-	s, sep := c.text(0), c.text(1)
+	s, sep := c.onlyText(0), c.onlyText(1)
+	if !c.holds(2 * (strings.Count(s, sep) + 1)) {
+		return value.Undefined
+	}
 	parts := strings.Split(s, sep)
 	list := make([]any, len(parts))
 	for i, part := range parts {
@@ -26,12 +29,12 @@ func join(c *calling) any {
 	}
 	sep := ","
 	if !value.IsUndefined(c.arg(1)) {
-		sep = c.text(1)
+		sep = c.onlyText(1)
 	}
 	parts := make([]string, len(list))
 	for i, item := range list {
-		parts[i] = value.Text(item)
-		if !c.affords(len(parts[i]) + len(sep)) {
+		parts[i] = c.evaluation.text(item)
+		if !c.affords(len(sep)) {
 			return value.Undefined
 		}
 	}
@@ -39,7 +42,7 @@ func join(c *calling) any {
 }
 
 func replace(c *calling) any {
-	s, what, with := c.text(0), c.text(1), c.text(2)
+	s, what, with := c.onlyText(0), c.onlyText(1), c.onlyText(2)
 	if !c.affords(len(s) + len(with)) {
 		return value.Undefined
 	}
@@ -50,11 +53,14 @@ func slice(c *calling) any {
 	switch v := c.arg(0).(type) {
 	case []any:
 		from, to := c.bounds(len(v))
+		if !c.holds(to - from) {
+			return value.Undefined
+		}
 		return append([]any{}, v[from:to]...)
 	case string:
-		runes := []rune(v)
-		from, to := c.bounds(len(runes))
-		return string(runes[from:to])
+		from, to := c.bounds(utf8.RuneCountInString(v))
+		v = v[runesIn(v, from):]
+		return v[:runesIn(v, to-from)]
 	}
 	return c.refuse("a list or a string is expected, not " + value.Kind(c.arg(0)))
 }
@@ -76,46 +82,80 @@ func fromEnd(i, n int) int {
 	return min(max(i, 0), n)
 }
 
-func lower(c *calling) any { return strings.ToLower(c.texts(0)) }
+func lower(c *calling) any { return c.changed(strings.ToLower) }
 
-func upper(c *calling) any { return strings.ToUpper(c.texts(0)) }
+func upper(c *calling) any { return c.changed(strings.ToUpper) }
+
+func (c *calling) changed(to func(string) string) any {
+	s := c.anyText(0)
+	if c.err != nil {
+		return value.Undefined
+	}
+	return to(s)
+}
 
 func truncate(c *calling) any {
-	s, n, suffix := c.texts(0), c.whole(1, 100), "…"
+	s, n, suffix := c.anyText(0), c.whole(1, 100), "…"
 	if n < 0 {
 		return c.refuse("a length is not negative")
 	}
 	if !value.IsUndefined(c.arg(2)) {
-		suffix = c.texts(2)
+		suffix = c.anyText(2)
 	}
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}
-	return string([]rune(s)[:n]) + suffix
+	return s[:runesIn(s, n)] + suffix
+}
+
+// runesIn returns how many bytes the first n characters of s take.
+func runesIn(s string, n int) int {
+	for i := range s {
+		if n--; n < 0 {
+			return i
+		}
+	}
+	return len(s)
 }
 
 var entities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
 
 func escapeHTML(c *calling) any {
+	s, grown := c.anyText(0), 0
+	for i := range len(s) {
+		if strings.IndexByte(`&<>"'`, s[i]) >= 0 {
+			grown += len("&quot;")
+		}
+	}
+	if !c.affords(grown) {
+		return value.Undefined
+	}
 	return strings.Map(func(r rune) rune {
 		if r > 0xFFFF {
 			return -1
 		}
 		return r
-	}, entities.Replace(c.texts(0)))
+	}, entities.Replace(s))
 }
 
 func encodeBase64(c *calling) any {
 	switch v := c.arg(0).(type) {
 	case value.Bytes:
-		return value.Text(v)
+		return c.evaluation.text(v)
 	case string:
-		return base64.StdEncoding.EncodeToString([]byte(v))
+		return c.base64(v)
 	}
 	if value.IsUndefined(c.arg(0)) {
 		return value.Undefined
 	}
-	return base64.StdEncoding.EncodeToString([]byte(value.JSON(c.arg(0), "")))
+	return c.base64(c.json(c.arg(0)))
+}
+
+func (c *calling) base64(s string) any {
+	if !c.affords(base64.StdEncoding.EncodedLen(len(s))) {
+		return value.Undefined
+	}
+	return base64.StdEncoding.EncodeToString([]byte(s))
 }
 
 func uuid(c *calling) any {

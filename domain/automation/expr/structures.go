@@ -12,7 +12,10 @@ func jsonText(c *calling) any {
 		if value.IsUndefined(c.arg(0)) {
 			return value.Undefined
 		}
-		return value.JSON(c.arg(0), "")
+		return c.json(c.arg(0))
+	}
+	if !c.affords(len(s)) {
+		return value.Undefined
 	}
 	v, err := value.ParseJSON(s)
 	if err != nil {
@@ -69,7 +72,7 @@ func (c *calling) merged(a, b any, join bool) any {
 	}
 	switch b := b.(type) {
 	case *value.Object:
-		if a, ok := a.(*value.Object); ok && c.works(a.Len()+b.Len()) {
+		if a, ok := a.(*value.Object); ok && c.holds(a.Len()+b.Len()) {
 			made := a.Copy()
 			for _, key := range b.Keys() {
 				made.Set(key, c.merged(a.At(key), b.At(key), join))
@@ -77,7 +80,7 @@ func (c *calling) merged(a, b any, join bool) any {
 			return made
 		}
 	case []any:
-		if a, ok := a.([]any); ok && c.works(len(a)+len(b)) {
+		if a, ok := a.([]any); ok && c.holds(len(a)+len(b)) {
 			return append(append([]any{}, a...), b...)
 		}
 	case string:

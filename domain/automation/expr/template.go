@@ -142,8 +142,8 @@ func opening(s, open, end string) int {
 func (t text) eval(e *evaluation) any {
 	var b strings.Builder
 	for _, part := range t.parts {
-		s := value.Text(part.eval(e))
-		if !e.affords(len(s)) {
+		s := e.text(part.eval(e))
+		if e.err != nil {
 			return value.Undefined
 		}
 		b.WriteString(s)

@@ -74,16 +74,28 @@ func searchParams(c *calling) any {
 	switch v := c.arg(0).(type) {
 	case string:
 		v = strings.TrimPrefix(v, "?")
+		if !c.affords(len(v)) {
+			return value.Undefined
+		}
 		var pairs [][2]string
 		eachPair(v, func(key, text string) { pairs = append(pairs, [2]string{key, text}) })
-		return value.NewObject("asJSON", queryObject(v), "asString", queryText(pairs))
+		return value.NewObject("asJSON", queryObject(v), "asString", c.query(pairs))
 	case *value.Object:
-		return value.NewObject("asString", queryText(pairsOf(v)))
+		return value.NewObject("asString", c.query(c.pairsOf(v)))
 	}
 	return &value.Object{}
 }
 
-func pairsOf(o *value.Object) [][2]string {
+// query returns the text of a query, taken from the budget.
+func (c *calling) query(pairs [][2]string) string {
+	text := queryText(pairs)
+	if !c.affords(len(text)) {
+		return ""
+	}
+	return text
+}
+
+func (c *calling) pairsOf(o *value.Object) [][2]string {
 	var pairs [][2]string
 	for _, key := range o.Keys() {
 		items, ok := o.At(key).([]any)
@@ -91,7 +103,7 @@ func pairsOf(o *value.Object) [][2]string {
 			items = []any{o.At(key)}
 		}
 		for _, item := range items {
-			pairs = append(pairs, [2]string{key, value.Text(item)})
+			pairs = append(pairs, [2]string{key, c.evaluation.text(item)})
 		}
 	}
 	return pairs

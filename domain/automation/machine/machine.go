@@ -74,6 +74,10 @@ func (m *Machine) Where() (*Execution, Place) {
 	return m.current.x, m.current.place()
 }
 
+// costOfOne is what expressions may cost (expr.Env.Spent) before it counts as an
+// instruction: a turn of heavy ones has fewer of them.
+const costOfOne = 1000
+
 // Go runs the tree until all of it waits, at most budget instructions. Answers are
 // taken one after the other, each when everything before it has come to a stop:
 // when they arrive decides nothing, their order does.
@@ -108,6 +112,8 @@ func (m *Machine) run(b *branch) {
 	for m.left > 0 && b.runnable() {
 		m.left--
 		m.step(b)
+		m.left -= m.env.Spent / costOfOne
+		m.env.Spent %= costOfOne
 	}
 }
 

@@ -62,19 +62,30 @@ func Num(v any) float64 {
 // Text returns v as it is put into a text: null, undefined and streams are
 // empty, bytes are base64, arrays and objects JSON indented by two spaces.
 func Text(v any) string {
+	s, _ := TextWithin(v, math.MaxInt)
+	return s
+}
+
+// TextWithin is Text that may have so many bytes at most; ok is false, and little more
+// than that was written, when it has more.
+func TextWithin(v any, limit int) (text string, ok bool) {
 	switch v := v.(type) {
 	case nil, undefined, Stream:
-		return ""
 	case string:
-		return v
+		text = v
 	case bool:
-		return strconv.FormatBool(v)
+		text = strconv.FormatBool(v)
 	case float64:
-		return formatNumber(v)
+		text = formatNumber(v)
 	case Bytes:
-		return base64.StdEncoding.EncodeToString(v)
+		if base64.StdEncoding.EncodedLen(len(v)) > limit {
+			return "", false
+		}
+		text = base64.StdEncoding.EncodeToString(v)
+	default:
+		return JSONWithin(v, "  ", limit)
 	}
-	return JSON(v, "  ")
+	return text, len(text) <= limit
 }
 
 // Kind names the type of v for messages.

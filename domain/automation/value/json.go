@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // formatNumber writes n as JSON does: NaN and infinities are null.
@@ -15,8 +16,8 @@ func formatNumber(n float64) string {
 	if math.IsNaN(n) || math.IsInf(n, 0) {
 		return "null"
 	}
-	if n == 0 {
-		return "0" // also of minus zero
+	if n == math.Trunc(n) && math.Abs(n) < 1e15 {
+		return strconv.FormatInt(int64(n), 10) // also of minus zero
 	}
 	if text, err := json.Marshal(n); err == nil {
 		return string(text)
@@ -27,15 +28,26 @@ func formatNumber(n float64) string {
 // JSON writes v, compact when indent is empty. Undefined and streams are left
 // out of objects and null elsewhere.
 func JSON(v any, indent string) string {
-	w := writer{indent: indent}
+	w := writer{indent: indent, limit: math.MaxInt}
 	w.value(v, 0)
 	return w.String()
+}
+
+// JSONWithin is JSON of a value whose text has so many bytes at most; ok is false, and
+// little more than that was written, when it has more.
+func JSONWithin(v any, indent string, limit int) (text string, ok bool) {
+	w := writer{indent: indent, limit: limit}
+	w.value(v, 0)
+	return w.String(), !w.full()
 }
 
 type writer struct {
 	strings.Builder
 	indent string
+	limit  int // of bytes; what is beyond is left out
 }
+
+func (w *writer) full() bool { return w.Len() > w.limit }
 
 func (w *writer) value(v any, depth int) {
 	switch v := v.(type) {
@@ -57,9 +69,25 @@ func (w *writer) value(v any, depth int) {
 }
 
 func (w *writer) text(s string) {
+	if isPlain(s) {
+		w.WriteByte('"')
+		w.WriteString(s)
+		w.WriteByte('"')
+		return
+	}
 	enc := json.NewEncoder(&trimmed{w})
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(s) // a string always has a JSON form, a Builder always room
+}
+
+// isPlain reports whether a string stands in JSON as it is.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // trimmed drops the line break that json.Encoder ends a value with.
@@ -73,6 +101,9 @@ func (t *trimmed) Write(p []byte) (int, error) {
 func (w *writer) list(list []any, depth int) {
 	w.WriteByte('[')
 	for i, item := range list {
+		if w.full() {
+			return
+		}
 		w.separate(i, depth+1)
 		w.value(item, depth+1)
 	}
@@ -82,10 +113,13 @@ func (w *writer) list(list []any, depth int) {
 func (w *writer) object(o *Object, depth int) {
 	w.WriteByte('{')
 	n := 0
-	for _, key := range o.Keys() {
-		v := o.At(key)
+	for i, key := range o.Keys() {
+		v := o.values[i]
 		if _, stream := v.(Stream); stream || IsUndefined(v) {
 			continue
+		}
+		if w.full() {
+			return
 		}
 		w.separate(n, depth+1)
 		w.text(key)

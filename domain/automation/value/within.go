@@ -6,6 +6,12 @@ package value
 // list many times: whoever is about to go through all of it asks first.
 func Within(v any, limit int) bool { return spend(v, limit) >= 0 }
 
+// Spend is Within that also tells how much of the limit it takes, about.
+func Spend(v any, limit int) (spent int, ok bool) {
+	left := spend(v, limit)
+	return limit - left, left >= 0
+}
+
 // spend returns what is left of limit after v, less than 0 when it is not enough.
 func spend(v any, limit int) int {
 	switch v := v.(type) {
