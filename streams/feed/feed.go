@@ -89,7 +89,7 @@ func (f *Feed) Get(ctx context.Context, workspaceID, eventID string) (*Event, bo
 	if err != nil || !found {
 		return nil, false, err
 	}
-	events, err := f.read(ctx, []place{p}, true)
+	events, err := f.read(ctx, []place{p}, Whole)
 	if err != nil || len(events) == 0 {
 		return nil, false, err
 	}

@@ -16,6 +16,7 @@ type Following struct {
 	WorkspaceID string          // "": of all workspaces
 	After       domain.Position // what comes after it
 	Filter      *Filter
+	Need        Need // how much of the events is looked at
 	// MaxBehind and MaxBytes bound how far behind a live reader may be before it is
 	// sent away with ErrSlow; 0: it may take its time.
 	MaxBehind, MaxBytes int
@@ -75,8 +76,9 @@ type reader struct {
 // follow catches up from the index and then reads the topic for as long as that holds
 // what is next.
 func (r *reader) follow(ctx context.Context) error {
-	t, next, past := r.feed.hub.join(r.WorkspaceID)
-	defer r.feed.hub.leave(r.WorkspaceID, t)
+	name := topicOf(r.WorkspaceID, r.Need)
+	t, next, past := r.feed.hub.join(name)
+	defer r.feed.hub.leave(name, t)
 	if err := r.replay(ctx, past); err != nil {
 		return err
 	}
@@ -145,7 +147,7 @@ func (r *reader) replay(ctx context.Context, until domain.Position) error {
 		piece = Delivery{}
 		return err
 	}
-	err := r.feed.Walk(ctx, Range{WorkspaceID: r.WorkspaceID, After: r.at, Until: &until, Filter: r.filter()}, func(e *Event) (bool, error) {
+	err := r.feed.Walk(ctx, Range{WorkspaceID: r.WorkspaceID, After: r.at, Until: &until, Filter: r.filter(), Need: min(r.Need, Logged)}, func(e *Event) (bool, error) {
 		piece.Events = append(piece.Events, e)
 		piece.At = piece.At.Max(r.position(e))
 		if r.WorkspaceID == "" {

@@ -188,24 +188,24 @@ func (h *hub) pass(ctx context.Context, events []domain.Recorded) {
 // passOne hands over one event. Who joins while it is being made ready gets it too:
 // an event has passed only once it is in every topic that there is.
 func (h *hub) passOne(ctx context.Context, ev *domain.Recorded) {
-	shown := projections.IsShown(ev.Data)
+	shown, as := projections.IsShown(ev.Data), Logged
 	var e *Event
 	for {
 		h.mu.Lock()
-		own, all := h.topics[ev.Stream.Scope], h.topics[""]
-		if e != nil || !shown || own == nil && all == nil {
+		to := h.topicsOf(ev.Stream.Scope)
+		if !shown || to.none() || e != nil && as <= to.need() {
 			i := indexOf(ev.Log)
 			h.passed[i] = max(h.passed[i], ev.Seq)
 			if e != nil {
-				h.put(own, item{e, h.at()})
-				h.put(all, item{e, h.at()})
+				h.put(to, item{e, h.at()})
 			}
 			h.mu.Unlock()
 			return
 		}
 		h.mu.Unlock()
 		var err error
-		if e, err = h.show(ctx, ev, own); err != nil {
+		as = to.need()
+		if e, err = h.show(ctx, ev, to.own, as); err != nil {
 			h.feed.log.WarnContext(ctx, "a live event could not be shown; its readers begin again", "log", ev.Log, "seq", ev.Seq, "err", err)
 			h.breakOff(ev.Stream.Scope)
 			shown = false
@@ -218,15 +218,13 @@ func (h *hub) passOne(ctx context.Context, ev *domain.Recorded) {
 func (h *hub) breakOff(workspaceID string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, name := range []string{workspaceID, ""} {
-		if t := h.topics[name]; t != nil {
-			t.breakOff()
-		}
+	for _, t := range h.topicsOf(workspaceID).each() {
+		t.breakOff()
 	}
 }
 
-// show returns an event as readers see it, at its position in its workspace.
-func (h *hub) show(ctx context.Context, ev *domain.Recorded, own *topic) (*Event, error) {
+// show returns so much of an event as readers need, at its position in its workspace.
+func (h *hub) show(ctx context.Context, ev *domain.Recorded, own *topic, need Need) (*Event, error) {
 	other := otherOf(ev.Log)
 	i, o := indexOf(ev.Log), indexOf(other)
 	var beside uint64
@@ -244,5 +242,5 @@ func (h *hub) show(ctx context.Context, ev *domain.Recorded, own *topic) (*Event
 	if own != nil {
 		own.known, own.latest[i], own.latest[o] = true, ev.Seq, beside
 	}
-	return h.feed.show(ctx, *ev, domain.At(ev.Log, ev.Seq).Max(domain.At(other, beside)))
+	return h.feed.show(ctx, *ev, need, domain.At(ev.Log, ev.Seq).Max(domain.At(other, beside)))
 }

@@ -55,7 +55,7 @@ func (f *Feed) Recorded(ctx context.Context, events ...domain.Recorded) ([]*Even
 	}
 	shown := make([]*Event, len(events))
 	for i, ev := range events {
-		if shown[i], err = f.show(ctx, ev, places[i]); err != nil {
+		if shown[i], err = f.show(ctx, ev, Whole, places[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -126,8 +126,7 @@ func (f *Feed) hear(body []byte) {
 	h.mu.Lock()
 	at := h.at()
 	e := feed.Of(ev, at, p.Payload)
-	h.put(h.topics[p.WorkspaceID], item{e, at})
-	h.put(h.topics[""], item{e, at})
+	h.put(h.topicsOf(p.WorkspaceID), item{e, at})
 	h.mu.Unlock()
 	h.flush()
 }

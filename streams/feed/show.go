@@ -15,8 +15,8 @@ import (
 func like(pattern, text string) bool { return feed.Like(pattern, text) }
 
 // read returns the events at places, in their order. What was erased meanwhile is
-// left out, and so is what is kept apart unless the whole events are asked for.
-func (f *Feed) read(ctx context.Context, places []place, whole bool) ([]*Event, error) {
+// left out.
+func (f *Feed) read(ctx context.Context, places []place, need Need) ([]*Event, error) {
 	found := map[domain.Log]map[uint64]domain.Recorded{}
 	for _, log := range domain.Logs() {
 		var seqs []uint64
@@ -46,11 +46,7 @@ func (f *Feed) read(ctx context.Context, places []place, whole bool) ([]*Event, 
 		if !ok {
 			continue
 		}
-		if executed, ok := ev.Data.(activity.Executed); ok && !whole {
-			executed.Apart = false // nobody looks there
-			ev.Data = executed
-		}
-		e, err := f.show(ctx, ev, p.at)
+		e, err := f.show(ctx, ev, need, p.at)
 		if err != nil {
 			return nil, err
 		}
@@ -59,9 +55,10 @@ func (f *Feed) read(ctx context.Context, places []place, whole bool) ([]*Event, 
 	return shown, nil
 }
 
-// show returns an event as readers see it.
-func (f *Feed) show(ctx context.Context, ev domain.Recorded, at domain.Position) (*Event, error) {
-	if executed, ok := ev.Data.(activity.Executed); ok && executed.Apart {
+// show returns an event as readers see it, without what is kept apart unless they need
+// all of it.
+func (f *Feed) show(ctx context.Context, ev domain.Recorded, need Need, at domain.Position) (*Event, error) {
+	if executed, ok := ev.Data.(activity.Executed); ok && executed.Apart && need == Whole {
 		return f.showExecuted(ctx, ev, at)
 	}
 	payload, err := f.payload(ev)

@@ -32,11 +32,53 @@ type topic struct {
 
 func (t *topic) next() uint64 { return t.first + uint64(len(t.items)) }
 
-// put adds an item to a topic. The caller holds the mutex.
-func (h *hub) put(t *topic, it item) {
-	if t == nil {
-		return
+// toLogged names the topic of all workspaces for those who need no more of events than
+// the log has.
+const toLogged = "\x00logged"
+
+// topicOf names the topic of a workspace, or of all.
+func topicOf(workspaceID string, need Need) string {
+	if workspaceID == "" && need != Whole {
+		return toLogged
 	}
+	return workspaceID
+}
+
+// topics are those that an event of a workspace goes to; nil where there is none.
+type topics struct{ own, all, logged *topic }
+
+// topicsOf returns the topics of an event. The caller holds the mutex.
+func (h *hub) topicsOf(workspaceID string) topics {
+	return topics{h.topics[workspaceID], h.topics[""], h.topics[toLogged]}
+}
+
+func (t topics) none() bool { return t == topics{} }
+
+// need is how much of an event the readers of all of them need.
+func (t topics) need() Need {
+	if t.own == nil && t.all == nil {
+		return Logged
+	}
+	return Whole
+}
+
+func (t topics) each() (some []*topic) {
+	for _, one := range []*topic{t.own, t.all, t.logged} {
+		if one != nil {
+			some = append(some, one)
+		}
+	}
+	return some
+}
+
+// put adds an item to topics. The caller holds the mutex.
+func (h *hub) put(to topics, it item) {
+	for _, t := range to.each() {
+		t.put(it)
+	}
+}
+
+func (t *topic) put(it item) {
 	t.items = append(t.items, it)
 	t.bytes += len(it.event.Payload) + itemOverhead
 	t.touched = true
@@ -44,10 +86,8 @@ func (h *hub) put(t *topic, it item) {
 	for ; len(t.items)-drop > topicEvents || t.bytes > topicBytes && drop < len(t.items)-1; drop++ {
 		t.bytes -= len(t.items[drop].event.Payload) + itemOverhead
 	}
-	if drop > 0 {
-		t.first += uint64(drop)
-		t.items = append([]item(nil), t.items[drop:]...)
-	}
+	t.first += uint64(drop)
+	t.items = t.items[drop:] // what was dropped is let go when append makes room again
 }
 
 // itemOverhead is what an event weighs besides its payload, about.

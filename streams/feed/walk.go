@@ -89,7 +89,7 @@ func (f *Feed) Walk(ctx context.Context, r Range, visit func(*Event) (more bool,
 // events returns the events at places as a walk visits them.
 func (f *Feed) events(ctx context.Context, r Range, places []place) ([]*Event, error) {
 	if r.Need != Indexed || r.WorkspaceID == "" {
-		return f.read(ctx, places, r.Need == Whole)
+		return f.read(ctx, places, r.Need)
 	}
 	events := make([]*Event, len(places))
 	for i, p := range places {
