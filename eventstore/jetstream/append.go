@@ -191,11 +191,11 @@ func (s *Store) send(ctx context.Context, log domain.Log, msgs []*nats.Msg) (seq
 	ctx, cancel := context.WithTimeout(ctx, s.attemptWait())
 	defer cancel()
 	if len(msgs) == 1 {
+		ask := s.request
 		if s.inRuns(log) {
-			s.order.RLock()
-			defer s.order.RUnlock()
+			ask = s.inBetween
 		}
-		ack, err := s.request(ctx, msgs[0])
+		ack, err := ask(ctx, msgs[0])
 		return []uint64{ack.Sequence}, ack.Duplicate, err
 	}
 	if s.inRuns(log) {

@@ -35,6 +35,9 @@ func (s *Store) connect() error {
 		return fmt.Errorf("cannot reach the broker at %s (NATS_URL): %w", redacted(s.opts.URL), err)
 	}
 	s.nc = nc
+	if s.mail, err = newMailbox(nc); err != nil {
+		return err
+	}
 	s.js, err = jetstream.New(nc)
 	return err
 }

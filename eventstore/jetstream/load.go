@@ -224,26 +224,22 @@ func (s *Store) fetch(ctx context.Context, stream, filter string, seq uint64, n 
 }
 
 func (s *Store) fetchOnce(ctx context.Context, stream, filter string, seq uint64, n int) (msgs []stored, more bool, err error) {
-	inbox := s.nc.NewInbox()
-	sub, err := s.nc.SubscribeSync(inbox)
-	if err != nil {
-		return nil, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
-	}
-	defer func() { _ = sub.Unsubscribe() }() // a connection that is gone has no subscription
+	answers := s.mail.rent(n + 1)
+	defer answers.giveBack()
 	body, err := json.Marshal(batchRequest{Seq: seq, NextFor: filter, Batch: n})
 	if err != nil {
 		return nil, false, err
 	}
-	if err := s.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, body); err != nil {
+	if err := s.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, answers.reply("all"), body); err != nil {
 		return nil, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
-	return collect(ctx, sub)
+	return collect(ctx, answers)
 }
 
 // collect reads answers up to the end-of-batch mark.
-func collect(ctx context.Context, sub *nats.Subscription) (msgs []stored, more bool, err error) {
+func collect(ctx context.Context, answers *slot) (msgs []stored, more bool, err error) {
 	for {
-		m, err := sub.NextMsgWithContext(ctx)
+		m, err := answers.next(ctx)
 		if err != nil {
 			return nil, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 		}

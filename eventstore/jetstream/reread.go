@@ -79,21 +79,17 @@ func (s *Store) readRun(ctx context.Context, log domain.Log, seqs []uint64, foun
 
 // pick asks for messages one by one, without waiting for an answer in between.
 func (s *Store) pick(ctx context.Context, log domain.Log, seqs []uint64, found map[uint64]stored) error {
-	inbox := s.nc.NewInbox()
-	sub, err := s.nc.SubscribeSync(inbox + ".*")
-	if err != nil {
-		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
-	}
-	defer func() { _ = sub.Unsubscribe() }() // a connection that is gone has no subscription
+	answers := s.mail.rent(len(seqs))
+	defer answers.giveBack()
 	for _, seq := range seqs {
 		body := strconv.AppendUint([]byte(`{"seq":`), seq, 10)
-		err := s.nc.PublishRequest("$JS.API.DIRECT.GET."+string(log), inbox+"."+strconv.FormatUint(seq, 10), append(body, '}'))
+		err := s.nc.PublishRequest("$JS.API.DIRECT.GET."+string(log), answers.reply("one"), append(body, '}'))
 		if err != nil {
 			return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 		}
 	}
 	for range seqs {
-		m, err := sub.NextMsgWithContext(ctx)
+		m, err := answers.next(ctx)
 		if err != nil {
 			return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 		}

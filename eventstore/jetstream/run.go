@@ -27,7 +27,8 @@ func (s *Store) inRuns(log domain.Log) bool { return log == domain.Activity && s
 
 // sendRun stores several messages one right behind the other. Readers hold the first
 // ones until the last is there, as with a batch, so that all of them count or none;
-// the order is kept by a lock, which those who send one message only share.
+// the order is kept by a lock while they are sent, which those who send one message only
+// share: the broker stores what comes over one connection in its order.
 func (s *Store) sendRun(ctx context.Context, msgs []*nats.Msg) (seqs []uint64, duplicate bool, err error) {
 	id := msgs[0].Header.Get(headerID)
 	for i, m := range msgs {
@@ -35,8 +36,6 @@ func (s *Store) sendRun(ctx context.Context, msgs []*nats.Msg) (seqs []uint64, d
 		m.Header[headerRunSeq] = []string{strconv.Itoa(i + 1)}
 		m.Header[headerBatchSize] = []string{strconv.Itoa(len(msgs))}
 	}
-	s.order.Lock()
-	defer s.order.Unlock()
 	first, last, err := s.inOneGo(ctx, msgs)
 	switch {
 	case err != nil || first.Duplicate:
@@ -50,37 +49,59 @@ func (s *Store) sendRun(ctx context.Context, msgs []*nats.Msg) (seqs []uint64, d
 // inOneGo sends messages without waiting in between, and returns the answers to the
 // first and the last of them. The others are not answered.
 func (s *Store) inOneGo(ctx context.Context, msgs []*nats.Msg) (first, last pubAck, err error) {
-	inbox := s.nc.NewInbox()
-	sub, err := s.nc.SubscribeSync(inbox + ".*")
-	if err != nil {
-		return first, last, err
-	}
-	defer func() { _ = sub.Unsubscribe() }() // a connection that is gone has no subscription
-	for i, m := range msgs {
+	answers := s.mail.rent(2)
+	defer answers.giveBack()
+	begin, end := answers.reply("first"), answers.reply("last")
+	for _, m := range msgs {
 		m.Reply = ""
-		switch i {
-		case 0:
-			m.Reply = inbox + ".first"
-		case len(msgs) - 1:
-			m.Reply = inbox + ".last"
-		}
-		if err := s.nc.PublishMsg(m); err != nil {
-			return first, last, err
-		}
+	}
+	msgs[0].Reply, msgs[len(msgs)-1].Reply = begin, end
+	if err := s.publishAll(msgs); err != nil {
+		return first, last, err
 	}
 	var faults [2]error
 	for range faults {
-		answer, err := sub.NextMsgWithContext(ctx)
+		answer, err := answers.next(ctx)
 		if err != nil {
 			return first, last, err
 		}
-		if answer.Subject == inbox+".first" {
+		if answer.Subject == begin {
 			first, faults[0] = acknowledged(answer)
 		} else {
 			last, faults[1] = acknowledged(answer)
 		}
 	}
 	return first, last, errors.Join(faults[:]...)
+}
+
+// publishAll sends messages of which each follows the one before in the log.
+func (s *Store) publishAll(msgs []*nats.Msg) error {
+	s.order.Lock()
+	defer s.order.Unlock()
+	for _, m := range msgs {
+		if err := s.nc.PublishMsg(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inBetween sends one message where none of a run is being sent, and returns its answer.
+func (s *Store) inBetween(ctx context.Context, m *nats.Msg) (pubAck, error) {
+	answers := s.mail.rent(1)
+	defer answers.giveBack()
+	m.Reply = answers.reply("only")
+	s.order.RLock()
+	err := s.nc.PublishMsg(m)
+	s.order.RUnlock()
+	if err != nil {
+		return pubAck{}, err
+	}
+	answer, err := answers.next(ctx)
+	if err != nil {
+		return pubAck{}, err
+	}
+	return acknowledged(answer)
 }
 
 // acknowledged reads an answer of the broker to a publish.

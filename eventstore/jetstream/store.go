@@ -21,6 +21,7 @@ type Store struct {
 	opts    Options
 	broker  *broker // nil with an external one
 	nc      *nats.Conn
+	mail    *mailbox
 	js      jetstream.JetStream
 	blobs   jetstream.ObjectStore
 	metrics metrics
@@ -28,6 +29,7 @@ type Store struct {
 	known   [2]atomic.Uint64   // highest sequence seen of STATE, ACTIVITY
 	extent  *extent            // learns what others appended
 	looked  atomic.Int64       // when the disk was last looked at
+	swept   atomic.Int64       // the hour before which kept counters are erased
 	faults  faults             // why appends are refused
 	batches chan struct{}      // held while an atomic batch is sent
 	order   sync.RWMutex       // held while messages must follow each other; see sendRun
