@@ -48,7 +48,12 @@ func TestWhatAnotherDocumentDoesOtherwiseIsTold(t *testing.T) {
 		"a context unread":  {`[{T: 1}]`, `[{T: '{{user.x}}'}]`, []string{"x0 do[0].set [] effect_missing", "x0 do[0].set [] error"}},
 		"a secret unread":   {`[{T: 1}]`, `[{T: '{{secret.k}}'}]`, []string{"x0 do[0].set [] effect_missing", "x0 do[0].set [] error"}},
 		"config unread":     {`[{T: 1}]`, `[{T: '{{config.k}}'}]`, []string{"x0 do[0].set [] effect_missing", "x0 do[0].set [] error"}},
-		"a clock unread":    {`[{T: 1}]`, `[{set x: '{% rand() %}'}, {set x: '{{run.date}}'}, {T: 1}]`, []string{"x0 do[0].set [] effect_missing", "x0 do[1].set [] effect_missing"}},
+		"a date unread":     {`[{T: 1}]`, `[{set x: '{{run.date}}'}, {T: 1}]`, []string{"x0 do[0].set [] effect_missing", "x0 do[0].set [] error"}},
+		"a clock unread":    {`[{T: 1}]`, `[{T: '{% elapsed("2024-01-01", "day", 1) %}'}]`, []string{"x0 do[0].set [] effect_missing", "x0 do[0].set [] error"}},
+		"no chance":         {`[{T: 1}]`, `[{T: '{% rand() %}'}]`, []string{"x0 do[0].set [] effect_missing", "x0 do[0].set [] error"}},
+		"a clock once more": {`[{T: '{% elapsed("2024-01-01", "day", 1) %}'}]`, `[{T: '{% elapsed("2024-01-01", "day", 1) %}{% elapsed("2024-01-01", "day", 1) %}'}]`, []string{"x0 do[0].set [] effect_missing", "x0 do[0].set [] error"}},
+		"chance once more":  {`[{T: '{% rand() %}'}]`, `[{T: '{% rand() + rand() %}'}]`, []string{"x0 do[0].set [] effect_missing", "x0 do[0].set [] error"}},
+		"caught":            {`[{T: 1}]`, `[{try: {do: [{set x: '{% rand() %}'}], catch: [{T: '{{$error.error}}{{$error.details.kind}}'}]}}]`, []string{"x0 do[0].try.do[0].set [] effect_missing", "x0 output [] output"}},
 		"another module":    {`[{run: {module: secrets, function: get, parameters: {name: a}}}]`, `[{run: {module: secrets, function: get, parameters: {name: b}}}]`, []string{"x0 do[0].run [] effect_changed"}},
 		"waits longer":      {`[{wait: {timeout: 1}}]`, `[{wait: {timeout: 2}}]`, []string{"x0 do[0].wait [] effect_changed"}},
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"svc/commands/sandbox"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/redact"
 	"svc/domain/automation/value"
@@ -13,11 +14,12 @@ import (
 
 // Effect is something that left the interpreter, as a run is shown.
 type Effect struct {
-	N           int    `json:"n"` // in the order of completion, in its tree
-	Kind        string `json:"kind"`
-	Instruction string `json:"instruction"`
-	Summary     string `json:"summary"`
-	Duration    int64  `json:"duration"` // ms
+	N           int      `json:"n"` // in the order of completion, in its tree
+	Kind        string   `json:"kind"`
+	Instruction string   `json:"instruction"`
+	Summary     string   `json:"summary"`
+	Duration    int64    `json:"duration"`       // ms
+	Logs        []string `json:"logs,omitempty"` // of the console of custom code
 }
 
 // maxEffects is how many effects of an execution are shown.
@@ -38,7 +40,7 @@ func (r *Record) Effects(known *redact.Set) map[string][]Effect {
 			continue
 		}
 		all = append(all, done{r.order[q.answered], q.asked.execution, Effect{
-			Kind: q.asked.name, Instruction: q.asked.path, Summary: q.summary(secrets), Duration: q.lasted(),
+			Kind: q.asked.name, Instruction: q.asked.path, Summary: q.summary(secrets), Duration: q.lasted(), Logs: q.said(secrets),
 		}})
 	}
 	for _, e := range r.dates {
@@ -87,6 +89,18 @@ func (q *request) summary(secrets *redact.Set) string {
 		text = strings.ToValidUTF8(text[:maxSummary], "") + "…"
 	}
 	return text
+}
+
+// said are the lines that custom code wrote to its console.
+func (q *request) said(secrets *redact.Set) (lines []string) {
+	if q.console == nil {
+		return nil
+	}
+	list, _ := q.console.value.([]any)
+	for _, line := range list {
+		lines = append(lines, value.Text(line))
+	}
+	return sandbox.Lines(lines, secrets)
 }
 
 func (q *request) about() string {

@@ -18,6 +18,7 @@ const (
 	entryPlace    entryKind = "place"    // where programs live: an app instance
 	entryAsked    entryKind = "asked"    // a request
 	entryCode     entryKind = "code"     // clock and seed of the custom code of a request
+	entryConsole  entryKind = "console"  // what that code said
 	entryAnswered entryKind = "answered" // what came of a request
 	entryClock    entryKind = "clock"
 	entryDate     entryKind = "date" // run.date

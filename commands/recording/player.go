@@ -34,10 +34,10 @@ type player struct {
 	user    string // whose contexts are read
 	session string
 
-	used    map[*request]bool
-	ready   []*due // whose answers are known, by the order of these
-	halted  int    // of the halts of the record
-	lastNow time.Time
+	used   map[*request]bool
+	ready  []*due // whose answers are known, by the order of these
+	halted int    // of the halts of the record
+	missed error  // why the time or the chance that was just asked for is none
 
 	differences []difference
 	different   int             // how many differences there are
@@ -64,7 +64,7 @@ type observed struct {
 func newPlayer(ctx context.Context, r *Record, find func(string) (*machine.Program, error), code Code) *player {
 	return &player{
 		record: r, context: ctx, find: find, code: code, cursor: map[string]int{}, loaded: map[string]*loaded{}, user: r.UserID,
-		session: r.SessionID, used: map[*request]bool{}, lastNow: r.At, ended: map[string]*machine.Execution{},
+		session: r.SessionID, used: map[*request]bool{}, ended: map[string]*machine.Execution{},
 	}
 }
 
@@ -72,7 +72,7 @@ func (p *player) options() machine.Options {
 	r := p.record
 	return machine.Options{
 		World: p, MaxDepth: r.MaxDepth, LocalLimit: r.LocalLimit, MaxWait: r.MaxWait, Wait: r.Wait, Locale: r.Locale, Zone: r.zone(),
-		Zones: time.LoadLocation, Observe: p.observe,
+		Zones: time.LoadLocation, Observe: p.observe, Missed: p.misses,
 	}
 }
 

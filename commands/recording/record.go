@@ -32,6 +32,7 @@ type Record struct {
 type request struct {
 	asked    *entry
 	code     *entry // nil: it ran no custom code
+	console  *entry // nil: that said nothing
 	answered *entry // nil: no answer came
 }
 
@@ -72,6 +73,10 @@ func (r *Record) index(e *entry, byID map[uint64]*request) {
 	case entryCode:
 		if q := byID[e.id]; q != nil {
 			q.code = e
+		}
+	case entryConsole:
+		if q := byID[e.id]; q != nil {
+			q.console = e
 		}
 	case entryAnswered:
 		if q := byID[e.id]; q != nil && q.answered == nil {

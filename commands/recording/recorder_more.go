@@ -71,6 +71,14 @@ func Writing(w machine.Write) string {
 // Reading names a read for Refused.
 func Reading(keys []string) string { return "read " + strings.Join(keys, "\x00") }
 
+// Console notes what the custom code of a request said, for who looks at the run: a
+// replay executes the code again, and does not ask.
+func (r *Recorder) Console(id uint64, lines []string) {
+	if r.on() && len(lines) > 0 {
+		r.add(entry{kind: entryConsole, id: id, value: value.From(lines)})
+	}
+}
+
 // Stop notes that the tree is stopped.
 func (r *Recorder) Stop(err *automation.Error) {
 	if r.on() {

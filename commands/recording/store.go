@@ -17,8 +17,7 @@ import (
 type Data interface {
 	PutData(ctx context.Context, id domain.StreamID, name string, body []byte, stored func(seq uint64, parts string)) error
 	SinceData(ctx context.Context, id domain.StreamID, after uint64, visit func(seq uint64, snapshot bool, parts string, body []byte) error) error
-	DropData(ctx context.Context, id domain.StreamID, below uint64) error
-	DataIDs(ctx context.Context, workspaceID, kind string) ([]string, error)
+	SweepData(ctx context.Context, workspaceID, kind string, dry bool, over func(start []byte) bool) (count, bytes uint64, err error)
 }
 
 // Vault seals and opens for workspaces. It is a *vault.Vault.
@@ -94,30 +93,15 @@ func (s *Store) Each(ctx context.Context, workspaceID, correlationID, executionI
 	return found, nil
 }
 
-// Sweep forgets the runs of a workspace all of whose records have expired, and returns
-// how many there were.
-func (s *Store) Sweep(ctx context.Context, workspaceID string) (swept int, err error) {
-	ids, err := s.Data.DataIDs(ctx, workspaceID, kind)
-	if err != nil {
-		return 0, err
-	}
+// Sweep erases the records that have expired: of a workspace, or of all when that is
+// empty. It returns how many there were, and how large they are; on a dry run that is
+// all it does. What cannot be read is left alone.
+func (s *Store) Sweep(ctx context.Context, workspaceID string, dry bool) (count, bytes uint64, err error) {
 	now := s.Now()
-	for _, id := range ids {
-		at, over := domain.StreamID{Scope: workspaceID, Kind: kind, ID: id}, true
-		err := s.Data.SinceData(ctx, at, 0, func(_ uint64, _ bool, _ string, body []byte) error {
-			kept, err := readSheet(body)
-			over = over && err == nil && !now.Before(kept.expires)
-			return nil //nolint:nilerr // what cannot be read is left alone
-		})
-		if err == nil && over {
-			err = s.Data.DropData(ctx, at, 0)
-			swept++
-		}
-		if err != nil {
-			return swept, err
-		}
-	}
-	return swept, nil
+	return s.Data.SweepData(ctx, workspaceID, kind, dry, func(start []byte) bool {
+		kept, err := readSheet(start)
+		return err == nil && !now.Before(kept.expires)
+	})
 }
 
 // stream is where the records of a run are. Correlation ids may be anything: a digest

@@ -13,6 +13,7 @@ import (
 	"svc/commands/recording"
 	"svc/commands/seal"
 	"svc/commands/vault"
+	"svc/domain/automation/machine"
 	"svc/domain/automation/redact"
 	"svc/domain/automation/value"
 	"svc/eventstore/jetstream"
@@ -61,7 +62,7 @@ func TestRecordsAreKeptUntilTheyExpire(t *testing.T) {
 	require.Equal(t, []string{"x2"}, found(t, s, "w1", "x2"))
 	require.Empty(t, found(t, s, "w1", "x3"))
 	require.Empty(t, found(t, s, "w2", ""))
-	swept, err := s.Sweep(t.Context(), "w1")
+	swept, _, err := s.Sweep(t.Context(), "w1", false)
 	require.NoError(t, err)
 	require.Zero(t, swept)
 
@@ -71,12 +72,38 @@ func TestRecordsAreKeptUntilTheyExpire(t *testing.T) {
 	require.Empty(t, found(t, s, "w1", ""))
 	require.True(t, holds(t, dir, []byte("recordings")), "the search below works")
 	require.False(t, holds(t, dir, []byte("confidential")), "records are sealed")
-	swept, err = s.Sweep(t.Context(), "w1")
-	require.NoError(t, err)
-	require.Equal(t, 1, swept)
+	for _, step := range []struct {
+		workspaceID string
+		dry         bool
+		want        uint64
+	}{{"w1", true, 2}, {"", true, 2}, {"w2", false, 0}, {"", false, 2}, {"", false, 0}} {
+		swept, size, err := s.Sweep(t.Context(), step.workspaceID, step.dry)
+		require.NoError(t, err)
+		require.Equal(t, step.want, swept)
+		require.Equal(t, step.want > 0, size > 1_500_000)
+	}
 	left, err := data.HoldsApart(t.Context(), "w1")
 	require.NoError(t, err)
 	require.False(t, left)
+}
+
+// A run may go on for ever, event by event: what was recorded of it does not stay.
+func TestRecordsAreErasedOneByOne(t *testing.T) {
+	t.Parallel()
+	now := noon
+	s, _ := openStore(t, t.TempDir(), &now)
+	large := strings.Repeat("large", 300_000)
+	for id, text := range map[string]string{"x1": "small", "x2": large, "x3": "small", "x4": large} {
+		hours := time.Duration(id[1]-'0') * time.Hour
+		require.NoError(t, s.Put(t.Context(), kept(t, id, text, noon.Add(hours))))
+	}
+	for hours, want := range [][]string{{"x1", "x2", "x3", "x4"}, {"x2", "x3", "x4"}, {"x3", "x4"}, {"x4"}, nil} {
+		now = noon.Add(time.Duration(hours) * time.Hour)
+		_, _, err := s.Sweep(t.Context(), "", false)
+		require.NoError(t, err)
+		now = noon
+		require.ElementsMatch(t, want, found(t, s, "w1", ""))
+	}
 }
 
 // holds reports whether any file below dir holds the text.
@@ -138,6 +165,7 @@ func TestNothingIsNotedWithoutARecorder(t *testing.T) {
 	r.View("run", "c1", nil)
 	r.Stop(errStopped)
 	r.Secrets([]string{"a"})
+	r.Console(1, []string{"a"})
 	require.NoError(t, r.Load(nil))
 	require.Nil(t, r.Save())
 	require.False(t, r.Truncated())
@@ -171,4 +199,23 @@ func TestWhatLeftAnExecutionIsListed(t *testing.T) {
 			{N: 4, Kind: "fetch", Instruction: "do[1].try.do[0].fetch", Summary: "POST http://h/REDACTED: FetchError"},
 		},
 	}, got)
+}
+
+func TestWhatCodeSaidIsListed(t *testing.T) {
+	t.Parallel()
+	r := recording.NewRecorder(10_000)
+	r.Start(recording.Start{ExecutionID: "x0", At: noon})
+	for id := range uint64(2) {
+		ask := machine.Request{Kind: machine.Module, ID: id + 1, Execution: &machine.Execution{ID: "x0"}, Place: machine.Place{Path: "do[0].run"}}
+		r.Ask(ask, noon)
+		r.Code(ask.ID, noon, 7)
+		r.Console(ask.ID, []string{"the key is hidden", `{"a":1}`}[:2*id])
+		r.Answer(ask.ID, machine.Answer{Value: 1.0}, noon)
+	}
+	record, err := recording.Parse(r.Save())
+	require.NoError(t, err)
+	shown := record.Effects(redact.New("hidden"))["x0"]
+	require.Len(t, shown, 2)
+	require.Nil(t, shown[0].Logs, "it said nothing")
+	require.Equal(t, []string{"the key is REDACTED", `{"a":1}`}, shown[1].Logs)
 }

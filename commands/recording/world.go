@@ -79,9 +79,22 @@ func (p *player) Read(x *machine.Execution, keys []string) (any, error) {
 
 // miss reports that something was never read, and raises it.
 func (p *player) miss(x *machine.Execution, keys []string) (any, error) {
+	return value.Undefined, p.lacks(x, "read", value.From(keys))
+}
+
+// lacks reports something that was not recorded where the machine is, and returns what
+// is raised for it.
+func (p *player) lacks(x *machine.Execution, kind string, asked any) error {
 	_, at := p.machine.Where()
-	p.differ(x, at, effectMissing, value.Undefined, told("read", "", value.From(keys)))
-	return value.Undefined, missing("read")
+	p.differ(x, at, effectMissing, value.Undefined, told(kind, "", asked))
+	return missing(kind)
+}
+
+// misses tells the machine, once, that there was no time or no chance to give.
+func (p *player) misses() error {
+	err := p.missed
+	p.missed = nil
+	return err
 }
 
 // first returns a value that stays the same: itself, or a part of one that was read.
@@ -104,7 +117,8 @@ func (p *player) says(root, key string) bool {
 func (p *player) said(x *machine.Execution, keys []string) (any, error) {
 	switch keys[0] {
 	case "run":
-		return value.Walk(p.ofRun(x, keys[1]), keys[2:]...), nil
+		v, err := p.ofRun(x, keys[1])
+		return value.Walk(v, keys[2:]...), err
 	case "session":
 		return value.Walk(p.sessionID(), keys[2:]...), nil
 	case "user":
@@ -113,24 +127,24 @@ func (p *player) said(x *machine.Execution, keys []string) (any, error) {
 	return p.first(x, "", keys)
 }
 
-func (p *player) ofRun(x *machine.Execution, key string) any {
+func (p *player) ofRun(x *machine.Execution, key string) (any, error) {
 	switch key {
 	case "depth":
-		return float64(x.Depth)
+		return float64(x.Depth), nil
 	case "executionId":
-		return x.ID
+		return x.ID, nil
 	case "automationSlug":
-		return x.Program.Slug
+		return x.Program.Slug, nil
 	case "date":
 		return p.date(x)
 	case "trigger":
 		if x.Parent != nil {
-			return value.NewObject("type", "automation", "value", x.Parent.Program.Slug)
+			return value.NewObject("type", "automation", "value", x.Parent.Program.Slug), nil
 		}
 	case "appSlug", "appInstanceSlug", "appInstanceFullSlug", "parentAppSlug":
-		return p.record.places[x.Program.Instance].At(key)
+		return p.record.places[x.Program.Instance].At(key), nil
 	}
-	return p.record.Run.At(key)
+	return p.record.Run.At(key), nil
 }
 
 func (p *player) ofUser(key string) any {
@@ -249,35 +263,33 @@ func (p *player) moment(x *machine.Execution, kind entryKind, name string) *entr
 	return known[n]
 }
 
-// Now implements machine.World. A time that was not recorded is the last that was.
+// Now implements machine.World.
 func (p *player) Now() time.Time {
-	x, at := p.machine.Where()
-	if e := p.moment(x, entryClock, ""); e != nil {
-		p.lastNow = time.Unix(0, e.number).UTC()
-	} else {
-		p.differ(x, at, effectMissing, value.Undefined, told("clock", "", value.Undefined))
+	x, _ := p.machine.Where()
+	e := p.moment(x, entryClock, "")
+	if e == nil {
+		p.missed = p.lacks(x, string(entryClock), value.Undefined)
+		return p.record.At
 	}
-	return p.lastNow
+	return time.Unix(0, e.number).UTC()
 }
 
-func (p *player) date(x *machine.Execution) any {
+func (p *player) date(x *machine.Execution) (any, error) {
 	if e := p.moment(x, entryDate, ""); e != nil {
-		return e.value
+		return e.value, nil
 	}
-	_, at := p.machine.Where()
-	p.differ(x, at, effectMissing, value.Undefined, told("clock", "", value.Undefined))
-	return p.lastNow.Format("2006-01-02T15:04:05.000Z07:00")
+	return value.Undefined, p.lacks(x, string(entryClock), value.Undefined)
 }
 
-// Random implements machine.World. Chance that was not recorded is none.
+// Random implements machine.World.
 func (p *player) Random(n int) []byte {
-	x, at := p.machine.Where()
+	x, _ := p.machine.Where()
 	drawn := make([]byte, n)
 	if e := p.moment(x, entryRandom, ""); e != nil {
 		bytes, _ := e.value.(value.Bytes)
 		copy(drawn, bytes)
 	} else {
-		p.differ(x, at, effectMissing, value.Undefined, told("random", "", float64(n)))
+		p.missed = p.lacks(x, string(entryRandom), float64(n))
 	}
 	return drawn
 }

@@ -12,23 +12,97 @@ import (
 	"svc/eventstore"
 )
 
+const (
+	// longestKept is how long the window of a counter is that is kept.
+	longestKept = 366 * 24 * time.Hour
+	// keptAge is after which a kept counter goes by itself: no sweep looks further back.
+	keptAge = longestKept + 24*time.Hour
+	// clockSlack is by how much the clocks of nodes may differ: what is over for one
+	// may be counted by another until then.
+	clockSlack = 10 * time.Minute
+)
+
+// errNoWindow says that a counter has no end, or none that it is kept for.
+var errNoWindow = errors.New("jetstream: a counter needs a window, and one that is kept one of at most 366 days")
+
 // Add adds n to the counter of key in the current window of that length and
 // returns its total, over all nodes. Counters live in memory and are forgotten
 // when their window is long over.
 func (s *Store) Add(ctx context.Context, key string, window time.Duration, n int64) (int64, error) {
 	if window <= 0 {
-		return 0, errors.New("jetstream: a counter needs a window")
+		return 0, errNoWindow
 	}
+	slot := s.opts.Now().UnixNano() / int64(window)
+	total, _, err := s.count(ctx, ratesRoot+counterTokens(key, window, slot), n)
+	return total, err
+}
+
+// AddKept is Add for counters that outlive the broker: what they count is on disk when
+// it returns nil. What only looks, or takes back, does not wait for that: lost, it
+// leaves a counter that is too high. SweepCounters erases them when their window is
+// over.
+func (s *Store) AddKept(ctx context.Context, key string, window time.Duration, n int64) (total int64, err error) {
+	if window <= 0 || window > longestKept {
+		return 0, errNoWindow
+	}
+	if err := s.Writable(); err != nil {
+		return 0, err
+	}
+	slot := s.opts.Now().UnixNano() / int64(window)
+	last := time.Duration((slot+1)*int64(window) - 1) // the last moment of the window, since 1970
+	subject := hourRoot(int64(last/time.Hour)) + counterTokens(key, window, slot)
+	write := func() (seq uint64, err error) {
+		total, seq, err = s.count(ctx, subject, n)
+		return seq, err
+	}
+	if n > 0 {
+		err = s.durably(ctx, streamLimits, write)
+	} else {
+		_, err = write()
+	}
+	return total, err
+}
+
+// count adds n to the counter at a subject. It is asked once: an answer that was lost
+// does not tell whether it was counted.
+func (s *Store) count(ctx context.Context, subject string, n int64) (total int64, seq uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.MaxWait)
 	defer cancel()
-	slot := s.opts.Now().UnixNano() / int64(window)
-	m := &nats.Msg{
-		Subject: ratesRoot + token(key) + "." + strconv.FormatInt(int64(window), 36) + "-" + strconv.FormatInt(slot, 36),
-		Header:  nats.Header{"Nats-Incr": {strconv.FormatInt(n, 10)}},
+	ack, err := s.request(ctx, &nats.Msg{Subject: subject, Header: nats.Header{"Nats-Incr": {strconv.FormatInt(n, 10)}}})
+	switch codeOf(err) {
+	case codeStoreFailed, codeInsufficientResources, codeStorageExceeded:
+		return 0, 0, s.refused(err)
 	}
-	ack, err := s.request(ctx, m)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+		return 0, 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
-	return strconv.ParseInt(ack.Value, 10, 64)
+	total, err = strconv.ParseInt(ack.Value, 10, 64)
+	return total, ack.Sequence, err
+}
+
+// counterTokens name a counter and its window.
+func counterTokens(key string, window time.Duration, slot int64) string {
+	return token(key) + "." + strconv.FormatInt(int64(window), 36) + "-" + strconv.FormatInt(slot, 36)
+}
+
+// hourRoot is the prefix of the kept counters whose windows end in an hour, counted
+// since 1970: what is over is found, and erased, by the hour.
+func hourRoot(hour int64) string { return limitsRoot + strconv.FormatInt(hour, 36) + "." }
+
+// SweepCounters erases the kept counters whose windows are over at a time. It looks at
+// every hour once, not at the counters, of which there may be very many.
+func (s *Store) SweepCounters(ctx context.Context, now time.Time) error {
+	hours := func(t time.Time) int64 { return t.UnixNano() / int64(time.Hour) }
+	end := hours(now.Add(-clockSlack)) // this hour is not over
+	from := s.swept.Load()
+	if oldest := hours(now.Add(-keptAge)); from < oldest || from > end { // it is the first time, or the clock was set back
+		from = oldest
+	}
+	for hour := from; hour < end; hour++ {
+		if err := s.purge(ctx, streamLimits, hourRoot(hour)+">", ^uint64(0)); err != nil {
+			return fmt.Errorf("erase the counters of an hour: %w", err)
+		}
+		s.swept.Store(hour + 1)
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -40,9 +41,25 @@ func (s *Store) PutData(ctx context.Context, id domain.StreamID, name string, bo
 		seq, err := s.sendBlind(ctx, m)
 		if err == nil {
 			stored(seq, f.parts)
+			s.dropUnnamed(ctx, f, seq)
 		}
 		return seq, err
 	})
+}
+
+// dropUnnamed erases the parts of an operation that turned out to be stored already,
+// with parts of its own: nothing would ever find them.
+func (s *Store) dropUnnamed(ctx context.Context, f form, seq uint64) {
+	if f.parts == "" {
+		return
+	}
+	m, ok, err := s.get(ctx, streamData, getRequest{Seq: seq})
+	if err == nil && ok && !bytes.Equal(m.data, f.message) {
+		err = s.purgeBelow(ctx, streamData, partsSubject(f.subject, f.parts), 0)
+	}
+	if err != nil {
+		s.opts.Log.Warn("parts that nothing names were not purged", "subject", f.subject, "err", err)
+	}
 }
 
 // ReplaceData makes body all that there is of the data of id. It is on disk when it

@@ -14,7 +14,7 @@ import (
 
 // gatedStreams are the streams of the embedded broker that are kept on disk,
 // besides those of buckets, which join when they are opened.
-var gatedStreams = []string{string(domain.State), string(domain.Activity), streamData, streamPayloads, streamBlobs}
+var gatedStreams = []string{string(domain.State), string(domain.Activity), streamData, streamPayloads, streamLimits, streamBlobs}
 
 // openGates gates every stream that is to be gated, and those that were before
 // the broker was restarted.

@@ -16,6 +16,7 @@ const (
 	streamData     = "DATA"
 	streamPayloads = "PAYLOADS"
 	streamRates    = "RATES"
+	streamLimits   = "LIMITS"
 	streamProbe    = "PROBE"
 	bucketBlobs    = "BLOBS"
 	streamBlobs    = "OBJ_" + bucketBlobs
@@ -44,8 +45,12 @@ func streamTable(replicas int) []jetstream.StreamConfig {
 			Discard:     jetstream.DiscardNew, AllowDirect: true, MaxMsgsPerSubject: 1,
 		}, {
 			Name: streamRates, Subjects: []string{ratesRoot + ">"}, Replicas: replicas,
-			Description: "rate limit counters", Storage: jetstream.MemoryStorage,
+			Description: "rate limit counters of the gateway", Storage: jetstream.MemoryStorage,
 			AllowMsgCounter: true, MaxAge: 5 * time.Minute, MaxMsgsPerSubject: 1, AllowDirect: true,
+		}, {
+			Name: streamLimits, Subjects: []string{limitsRoot + ">"}, Replicas: replicas,
+			Description:     "counters of the limits of automations; swept when their windows are over",
+			AllowMsgCounter: true, MaxAge: keptAge, MaxMsgsPerSubject: 1, AllowDirect: true,
 		}, {
 			Name: streamProbe, Subjects: []string{"svc.probe.>"}, Replicas: replicas,
 			Description: "readiness probes", MaxMsgs: 16, AllowDirect: true,

@@ -15,6 +15,8 @@ import (
 //	svc.activity.{workspace}.{type…}
 //	svc.payloads.{workspace}.{eventId}
 //	svc.data.{workspace}.{kind}.{id}
+//	svc.rates.{key}.{window}
+//	svc.limits.{hour in which the window ends}.{key}.{window}
 //
 // Every token is encoded by token; the envelope carries the truth.
 const (
@@ -23,6 +25,7 @@ const (
 	payloadsRoot = "svc.payloads."
 	dataRoot     = "svc.data."
 	ratesRoot    = "svc.rates."
+	limitsRoot   = "svc.limits."
 )
 
 // Bounds of what one text becomes, so that no user text makes a subject that

@@ -29,6 +29,9 @@ type (
 		// Strip erases, or counts on a dry run, the payloads of a workspace, or of all,
 		// that are older than a time.
 		Strip(ctx context.Context, workspaceID string, before time.Time, dry bool) (count, bytes uint64, err error)
+		// Expire erases, or measures on a dry run, the records of runs of a workspace, or
+		// of all, whose own time is over.
+		Expire(ctx context.Context, workspaceID string, dry bool) (bytes uint64, err error)
 		Holds(ctx context.Context, workspaceID string) (bool, error)
 		// Erase erases everything, and the key of the workspace.
 		Erase(ctx context.Context, workspaceID string) error
@@ -76,8 +79,8 @@ func (j *Jobs) Indices(ctx context.Context, t Terms) (activity.Cleaned, error) {
 	return j.alone(ctx, activity.JobIndices, t, (*run).indices)
 }
 
-// Executions erases what executions that are too old were given and gave. It fails as
-// Indices does.
+// Executions erases what executions that are too old were given and gave, and records
+// of runs whose time is over. It fails as Indices does.
 func (j *Jobs) Executions(ctx context.Context, t Terms) (activity.Cleaned, error) {
 	return j.alone(ctx, activity.JobExecutions, t, (*run).executions)
 }

@@ -68,6 +68,8 @@ func (p payloads) Strip(ctx context.Context, workspaceID string, before time.Tim
 	return found.Count, found.Bytes, err
 }
 
+func (payloads) Expire(context.Context, string, bool) (uint64, error) { return 0, nil }
+
 func (p payloads) Holds(ctx context.Context, workspaceID string) (bool, error) {
 	return p.store.HoldsApart(ctx, workspaceID)
 }

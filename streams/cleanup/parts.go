@@ -20,10 +20,10 @@ func (r *run) indices() []part {
 	return []part{{"expiredEvents", r.expired}, {"inactiveWorkspaces", r.inactive}, {"deletedWorkspaces", r.deleted}, {"deliveries", r.deliveries}}
 }
 
-// executions are the parts of the job that erases payloads.
+// executions are the parts of the job that erases payloads and records.
 func (r *run) executions() []part {
 	r.out.Stripped = &activity.Stripped{}
-	return []part{{"executions", r.strip}}
+	return []part{{"executions", r.strip}, {"recordings", r.recordings}}
 }
 
 // selected reports whether the run is about a workspace.
@@ -88,20 +88,39 @@ func (r *run) strip(ctx context.Context) error {
 	before := r.now.Add(-r.terms.Executions)
 	text := stamp(before)
 	r.out.Stripped.Before = &text
-	var last error
-	scopes := r.scopes()
-	for _, scope := range scopes {
+	return r.eachScope(ctx, "executions", func(scope string) error {
 		count, size, err := r.Apart.Strip(ctx, scope, before, r.terms.DryRun)
 		r.out.Count, r.out.FreedBytes = r.out.Count+count, r.out.FreedBytes+size
+		return err
+	})
+}
+
+// recordings erases the records of runs that have expired: each says itself when.
+func (r *run) recordings(ctx context.Context) error {
+	return r.eachScope(ctx, "recordings", func(scope string) error {
+		size, err := r.Apart.Expire(ctx, scope, r.terms.DryRun)
+		r.out.FreedBytes += size
+		return err
+	})
+}
+
+// eachScope does a part for each scope. One that fails is noted; when all of them do,
+// that is the error.
+func (r *run) eachScope(ctx context.Context, part string, do func(scope string) error) error {
+	scopes, failed := r.scopes(), 0
+	var last error
+	for _, scope := range scopes {
+		err := do(scope)
 		switch {
 		case err == nil:
+			continue
 		case len(scopes) == 1 || ctx.Err() != nil:
 			return err
-		default:
-			last = r.failed(ctx, "executions", scope, err)
 		}
+		last = r.failed(ctx, part, scope, err)
+		failed++
 	}
-	if len(r.out.Errors) == len(scopes) {
+	if failed == len(scopes) {
 		return last
 	}
 	return nil

@@ -112,6 +112,9 @@ type Options struct {
 	Zones  func(name string) (*time.Location, error)
 	// Observe is told which branch of conditions was taken, "" when none.
 	Observe func(x *Execution, at Place, taken string)
+	// Missed tells why the World had no time, or no chance, to give just now. It is
+	// raised where that was asked for. Only a replay misses anything: nil never does.
+	Missed func() error
 }
 
 func (o Options) withDefaults() Options {

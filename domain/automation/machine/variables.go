@@ -32,12 +32,19 @@ func (v variables) Read(keys []string) (any, error) {
 func (v variables) Now() (time.Time, error) {
 	now := v.m.World.Now()
 	v.m.current.ordinal++
-	return now, nil
+	return now, v.missed()
 }
 
 // Random implements expr.World.
 func (v variables) Random(n int) ([]byte, error) {
 	drawn := v.m.World.Random(n)
 	v.m.current.ordinal++
-	return drawn, nil
+	return drawn, v.missed()
+}
+
+func (v variables) missed() error {
+	if v.m.Missed == nil {
+		return nil
+	}
+	return v.m.Missed()
 }

@@ -1,0 +1,185 @@
+package jetstream
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"svc/domain/catalog"
+)
+
+// tally is a store whose clock the test moves.
+type tally struct {
+	*Store
+	dir string
+	now time.Time
+}
+
+func newTally(t *testing.T) *tally {
+	t.Helper()
+	c := &tally{dir: filepath.Join(t.TempDir(), "log"), now: time.Date(2026, 1, 1, 12, 30, 0, 0, time.UTC)}
+	c.open(t)
+	t.Cleanup(func() { c.close(t) })
+	return c
+}
+
+func (c *tally) open(t *testing.T) {
+	t.Helper()
+	var err error
+	c.Store, err = Open(t.Context(), Options{
+		Dir: c.dir, Events: catalog.Events(), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return c.now },
+	})
+	require.NoError(t, err)
+}
+
+func (c *tally) close(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	require.NoError(t, c.Close(ctx))
+}
+
+func (c *tally) adds(t *testing.T, key string, window time.Duration, n int64) int64 {
+	t.Helper()
+	total, err := c.AddKept(t.Context(), key, window, n)
+	require.NoError(t, err)
+	return total
+}
+
+// kept lists the hours of the counters that are kept, one for each.
+func (c *tally) kept(t *testing.T) (hours []string) {
+	t.Helper()
+	info, err := c.infoOf(t.Context(), streamLimits, limitsRoot+">")
+	require.NoError(t, err)
+	for subject := range info.State.Subjects {
+		hours = append(hours, subject[len(limitsRoot):len(limitsRoot)+4])
+	}
+	slices.Sort(hours)
+	return hours
+}
+
+func TestKeptCountersOutliveTheBroker(t *testing.T) {
+	t.Parallel()
+	c := newTally(t)
+	require.EqualValues(t, 2, c.adds(t, "sent a.b *>", time.Hour, 2))
+	require.EqualValues(t, 5, c.adds(t, "sent a.b *>", time.Hour, 3))
+	require.GreaterOrEqual(t, c.gate(streamLimits).durable.Load(), uint64(2), "what was counted is on disk")
+	require.EqualValues(t, 4, c.adds(t, "sent a.b *>", time.Hour, -1))
+	require.EqualValues(t, 7, c.adds(t, "of the year", longestKept, 7))
+
+	c.close(t)
+	c.open(t)
+	require.EqualValues(t, 4, c.adds(t, "sent a.b *>", time.Hour, 0))
+	c.close(t)
+	require.NoError(t, os.Remove(filepath.Join(c.dir, cleanMark))) // as if it had been killed
+	c.open(t)
+	require.EqualValues(t, 5, c.adds(t, "sent a.b *>", time.Hour, 1))
+	require.EqualValues(t, 7, c.adds(t, "of the year", longestKept, 0))
+
+	c.now = c.now.Add(30 * time.Minute)
+	require.EqualValues(t, 0, c.adds(t, "sent a.b *>", time.Hour, 0), "the next window is empty")
+	require.EqualValues(t, 7, c.adds(t, "of the year", longestKept, 0))
+}
+
+func TestACounterNeedsAWindow(t *testing.T) {
+	t.Parallel()
+	c := newTally(t)
+	for _, window := range []time.Duration{0, -time.Second, longestKept + 1} {
+		_, err := c.AddKept(t.Context(), "k", window, 1)
+		require.ErrorIs(t, err, errNoWindow)
+	}
+	_, err := c.Add(t.Context(), "k", 0, 1)
+	require.ErrorIs(t, err, errNoWindow)
+}
+
+func TestWhatIsOverIsSwept(t *testing.T) {
+	t.Parallel()
+	c := newTally(t)
+	begun := c.now
+	c.adds(t, "a", time.Minute, 1)
+	c.adds(t, "b", 30*time.Minute, 1) // until 13:00, which is the end of the same hour
+	c.adds(t, "c", time.Hour, 1)
+	c.adds(t, "d", 24*time.Hour, 1)
+	c.adds(t, "e", longestKept, 1)
+	all := c.kept(t)
+	require.Len(t, all, 5)
+	steps := []struct {
+		at   time.Duration
+		want []string
+	}{
+		{29 * time.Minute, all}, {30 * time.Minute, all}, {39 * time.Minute, all}, {40 * time.Minute, all[3:]}, {40 * time.Minute, all[3:]},
+		{11 * time.Hour, all[3:]}, {13 * time.Hour, all[4:]}, {10 * time.Minute, all[4:]}, {longestKept, nil},
+	}
+	for _, step := range steps {
+		require.NoError(t, c.SweepCounters(t.Context(), begun.Add(step.at)))
+		require.Equal(t, step.want, c.kept(t), "after %s", step.at)
+	}
+	c.adds(t, "late", time.Minute, 1)
+	require.NoError(t, c.SweepCounters(t.Context(), begun.Add(time.Hour)))
+	require.Empty(t, c.kept(t), "a clock that was set back begins anew")
+}
+
+// What two nodes sweep, or sweep while they count, is swept.
+func TestSweepsDoNotDisturbEachOther(t *testing.T) {
+	t.Parallel()
+	c := newTally(t)
+	for range 20 {
+		c.adds(t, "old", time.Minute, 1)
+		c.now = c.now.Add(time.Hour)
+	}
+	var working sync.WaitGroup
+	for range 3 {
+		working.Go(func() {
+			if err := c.SweepCounters(t.Context(), c.now.Add(-time.Minute)); err != nil {
+				t.Error(err)
+			}
+		})
+		working.Go(func() {
+			for range 50 {
+				if _, err := c.AddKept(t.Context(), "new", time.Minute, 1); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	working.Wait()
+	require.Len(t, c.kept(t), 1)
+	require.EqualValues(t, 150, c.adds(t, "new", time.Minute, 0))
+}
+
+// The broker refuses what would make sweeping needless.
+func TestACounterCannotExpireByItself(t *testing.T) {
+	t.Parallel()
+	c := newTally(t)
+	_, err := c.js.CreateStream(t.Context(), jetstream.StreamConfig{
+		Name: "OTHER", Subjects: []string{"other.>"}, AllowMsgCounter: true, AllowMsgTTL: true,
+	})
+	require.ErrorContains(t, err, "counter stream cannot use message TTLs")
+}
+
+// BenchmarkKeptCounter counts uses of a limit.
+func BenchmarkKeptCounter(b *testing.B) {
+	s, err := Open(b.Context(), Options{Dir: filepath.Join(b.TempDir(), "log"), Events: catalog.Events(), Log: slog.New(slog.DiscardHandler)})
+	require.NoError(b, err)
+	defer func() { require.NoError(b, s.Close(context.Background())) }()
+	for name, add := range map[string]func(context.Context, string, time.Duration, int64) (int64, error){"kept": s.AddKept, "in memory": s.Add} {
+		b.Run(name, func(b *testing.B) {
+			b.SetParallelism(16)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := add(b.Context(), "k", time.Hour, 1); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		})
+	}
+}
