@@ -47,6 +47,7 @@ func Table() []Projection {
 		Usage{},
 		Runs{},
 		Schedules{},
+		Instances{},
 	}
 }
 

@@ -127,25 +127,6 @@ func TestInstancesDoNotSeeEachOther(t *testing.T) {
 	}
 }
 
-func TestARenamedInstanceKeepsItsCollections(t *testing.T) {
-	h, n := alone(t)
-	was, is := collections.Caller{WorkspaceID: "w1", App: "p", Instance: "was"}, collections.Caller{WorkspaceID: "w1", App: "p", Instance: "is.nested"}
-	_, err := n.Call(t.Context(), was, "bulkCreate", object(`{"collection":"c","data":[{"id":"a"},{"id":"b"}]}`))
-	require.NoError(t, err)
-	require.NoError(t, n.Move(t.Context(), "w1", "p", "was", "is.nested"))
-	require.NoError(t, n.Move(t.Context(), "w1", "p", "was", "is.nested"), "there is nothing left to move")
-	result, err := n.Call(t.Context(), is, "distinct", object(`{"collection":"c","field":"id"}`))
-	require.NoError(t, err)
-	require.Equal(t, []any{"a", "b"}, result)
-	result, err = n.Call(t.Context(), was, "listCollections", object(`{}`))
-	require.NoError(t, err)
-	require.Equal(t, []any{}, result)
-	_, err = n.Call(t.Context(), was, "create", object(`{"collection":"c","data":{"id":"a"}}`))
-	require.NoError(t, err)
-	require.ErrorIs(t, n.Move(t.Context(), "w1", "p", "was", "is.nested"), collections.ErrOccupied)
-	same(t, n.dump(t), h.node(t, h.store, "again").dump(t))
-}
-
 func TestWhatIsKeptIsSealed(t *testing.T) {
 	h, n := alone(t)
 	n.call(t, "create", `{"collection":"c","data":{"id":"a","secret":"`+strings.Repeat("plaintext", 10)+`"}}`)

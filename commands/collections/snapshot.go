@@ -2,7 +2,6 @@ package collections
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"svc/domain"
@@ -66,73 +65,4 @@ func (c *Collections) snapshot(ctx context.Context, p *packing, last uint64) err
 		seq = p.first
 	}
 	return c.opts.Log.DropCollectionsParts(ctx, p.id, seq)
-}
-
-// packAll returns the body of an entry with everything that v has.
-func (c *Collections) packAll(ctx context.Context, id domain.StreamID, v collection.Source) (*packing, []byte, error) {
-	p := &packing{Envelope: c.envelope, id: id, name: c.opts.NewID()}
-	err := collection.Whole(v, pieceSize, func(piece []byte) error { return p.add(ctx, piece) })
-	if err != nil {
-		return p, nil, err
-	}
-	body, err := p.end(ctx)
-	return p, body, err
-}
-
-// ErrOccupied says that collections cannot be moved to where there are others.
-var ErrOccupied = errors.New("collections: there are collections already")
-
-// Move gives the collections of an app instance to the name that it has now. It does
-// nothing when there are none, and fails with ErrOccupied when the new name has some.
-func (c *Collections) Move(ctx context.Context, workspaceID, app, from, to string) error {
-	source, target := StreamOf(workspaceID, app, from), StreamOf(workspaceID, app, to)
-	if source == target {
-		return nil
-	}
-	if err := errors.Join(c.refresh(ctx, source), c.refresh(ctx, target)); err != nil {
-		return err
-	}
-	return c.take(ctx, source, &job{do: func(ctx context.Context) error {
-		return c.opts.Rows.View(ctx, source, func(v collection.Source, at collection.Mark) error {
-			infos, err := v.Infos()
-			if err != nil || len(infos) == 0 {
-				return err
-			}
-			if err := c.fill(ctx, target, v); err != nil {
-				return err
-			}
-			dropped := decision{at: at}
-			for _, info := range infos {
-				dropped.changes = append(dropped.changes, collection.Change{Kind: collection.Dropped, Collection: info.Collection})
-			}
-			return c.append(ctx, source, dropped)
-		})
-	}})
-}
-
-// fill writes everything that v has to a namespace that is empty.
-func (c *Collections) fill(ctx context.Context, id domain.StreamID, v collection.Source) error {
-	return c.take(ctx, id, &job{do: func(ctx context.Context) error {
-		var at collection.Mark
-		err := c.opts.Rows.View(ctx, id, func(have collection.Source, mark collection.Mark) error {
-			at = mark
-			infos, err := have.Infos()
-			if err == nil && len(infos) > 0 {
-				err = ErrOccupied
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		p, body, err := c.packAll(ctx, id, v)
-		if err != nil {
-			return err
-		}
-		seq, err := c.opts.Log.AppendCollections(ctx, id, p.name, at.Seq, false, body)
-		if err != nil {
-			return err
-		}
-		return c.opts.Rows.Reach(ctx, seq)
-	}})
 }

@@ -8,6 +8,7 @@ import (
 	"svc/commands/archive"
 	"svc/domain"
 	"svc/domain/automation"
+	"svc/domain/automation/input"
 	"svc/domain/document"
 	"svc/domain/shape"
 	"svc/domain/slug"
@@ -183,7 +184,7 @@ func (c *Content) Check(kind *document.Kind, doc *document.Map) (faults []Fault,
 		return faults, nil
 	}
 	parsed, found := automation.Parse(doc, c.Rules())
-	for _, f := range found {
+	for _, f := range append(found, input.Faults(parsed, found)...) {
 		faults = append(faults, Fault{Field: f.Field, Message: f.Message, Code: f.Code, Warning: f.Warning})
 	}
 	return faults, parsed

@@ -39,6 +39,9 @@ type Options struct {
 	// Own are addresses of the platform itself, http or https: they are reached
 	// whatever the rules say.
 	Own []string
+	// Names are other addresses that the platform answers at. The rules count for them;
+	// a host that begins with * stands for all that have something else in that place.
+	Names []string
 
 	// Resolve finds the addresses of a host that a proxy will reach for us. Nil:
 	// the system's resolver.
@@ -68,7 +71,7 @@ const (
 func New(o Options) (*Egress, error) {
 	rules, errRules := newRuleset(o.Rules)
 	roots, errRoots := readRoots(o.ExtraCAFile)
-	own, errOwn := newOwn(o.Own)
+	own, errOwn := newOwn(o.Own, o.Names)
 	errs := errors.Join(errRules, errRoots, errOwn, checkProxy("HTTP_PROXY", o.HTTPProxy), checkProxy("HTTPS_PROXY", o.HTTPSProxy))
 	if errs != nil {
 		return nil, fmt.Errorf("egress: %w", errs)

@@ -55,6 +55,30 @@ func TestAnAddressOfThePlatformHasItsSchemeAndPort(t *testing.T) {
 	require.ErrorContains(t, err, `"ftp://svc.example"`)
 }
 
+func TestOtherNamesOfThePlatformAreItsOwnAndKeepTheRules(t *testing.T) {
+	t.Parallel()
+	other := server(t, say("other"))
+	e := newEgress(t, egress.Options{
+		Own:   []string{"https://svc.example/v2"},
+		Names: []string{"https://console.example/console/", "https://*.pages.example", "http://*-Pages.example:8080", other},
+	})
+	for address, own := range map[string]bool{
+		"https://console.example/v2/me": true, "http://console.example/": false, "https://console.example:8443/": false, "https://a.console.example/": false,
+		"https://shop.pages.example/": true, "https://SHOP.pages.example.:443/x": true, "https://a.b.pages.example/": false, "https://.pages.example/": false,
+		"https://pages.example/": false, "http://shop.pages.example/": false, "https://shop.pages.example:8443/": false, "https://shop.pages.example.evil.example/": false,
+		"https://shop.pages.example@evil.example/": false, "http://shop-pages.example:8080/": true, "http://shop-pages.example/": false,
+		"https://svc.example/": true, "https://evil.example/": false,
+	} {
+		u, err := url.Parse(address)
+		require.NoError(t, err)
+		require.Equal(t, own, e.Own(u), address)
+	}
+	_, err := get(e, other)
+	requireRefused(t, err)
+	_, err = egress.New(egress.Options{Names: []string{"*.pages.example"}})
+	require.ErrorContains(t, err, `"*.pages.example"`)
+}
+
 func TestOneRequestMayTrustAnyCertificate(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewTLSServer(say("hello"))

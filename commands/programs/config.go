@@ -8,14 +8,17 @@ import (
 	"slices"
 	"strings"
 
+	"svc/domain/automation"
 	"svc/domain/automation/expr"
 	"svc/domain/automation/value"
+	"svc/domain/automation/variable"
 )
 
 // Settings is the config of a place, as its automations read it.
 type Settings struct {
 	Value *value.Object
-	// Secrets are the values of settings that are declared as secret.
+	// Secrets are the values of settings that are declared as secret, and the secrets of
+	// whoever wrote the content that settings refer to: the publisher's, in an app.
 	Secrets []string
 }
 
@@ -34,7 +37,8 @@ func (p *Place) Config(ctx context.Context) (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
-	given, err := p.given(ctx, &scope{config: parent.Value, secrets: secrets, left: new(maxFollowed)})
+	s := &scope{config: parent.Value, secrets: secrets, left: new(maxFollowed), room: new(maxBrought), used: &[]string{}}
+	given, err := p.given(ctx, s)
 	if err != nil {
 		return Settings{}, err
 	}
@@ -42,7 +46,7 @@ func (p *Place) Config(ctx context.Context) (Settings, error) {
 	for _, key := range given.Keys() {
 		merged.Set(key, given.At(key))
 	}
-	return Settings{merged, append(own.Secrets, p.edition.hidden(given)...)}, nil
+	return Settings{merged, slices.Concat(own.Secrets, parent.Secrets, p.edition.hidden(given), *s.used)}, nil
 }
 
 // own returns the settings without what the instance says.
@@ -64,9 +68,12 @@ func (p *Place) own(ctx context.Context) (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
-	s := &scope{config: merged, secrets: secrets, own: true, left: new(maxFollowed)}
+	s := &scope{config: merged, secrets: secrets, own: true, left: new(maxFollowed), room: new(maxBrought), used: &[]string{}}
 	resolved, _ := s.resolve(merged).(*value.Object)
-	return Settings{resolved, p.edition.hidden(resolved)}, nil
+	if err := s.full(); err != nil {
+		return Settings{}, err
+	}
+	return Settings{resolved, append(p.edition.hidden(resolved), *s.used...)}, nil
 }
 
 // secrets are those of whoever wrote the content of the place.
@@ -80,6 +87,9 @@ func (p *Place) secrets(ctx context.Context) (map[string]string, error) {
 // given is what the instance says, read in the scope of its parent.
 func (p *Place) given(ctx context.Context, s *scope) (*value.Object, error) {
 	resolved, ok := s.resolve(p.install.config).(*value.Object)
+	if err := s.full(); err != nil {
+		return nil, err
+	}
 	if !ok {
 		resolved = &value.Object{}
 	}
@@ -111,20 +121,64 @@ func (e *edition) hidden(config *value.Object) (texts []string) {
 	return texts
 }
 
+// guarded reports whether the settings of a place may hold secrets that are not those of
+// the workspace itself.
+func (p *Place) guarded() bool {
+	if len(p.edition.secret) > 0 || len(p.install.sealed) > 0 {
+		return true
+	}
+	return p.Parent != nil && (mentionsSecrets(value.At(p.edition.index, "config")) || mentionsSecrets(p.install.config))
+}
+
+func mentionsSecrets(config any) bool { return strings.Contains(value.JSON(config, ""), "secret") }
+
+// Hidden returns the secrets that settings hold, whichever place of the house they are of:
+// what one automation reads there, another may find in a context. Settings that cannot be
+// read have none that anybody could tell.
+func (h *House) Hidden(ctx context.Context) (secrets []string) {
+	for _, p := range h.guarded {
+		if settings, err := p.Config(ctx); err == nil {
+			secrets = append(secrets, settings.Secrets...)
+		}
+	}
+	return secrets
+}
+
 // scope is what templates in settings may refer to.
 type scope struct {
 	config  *value.Object
 	secrets map[string]string
 	own     bool // config is what is being resolved
 	depth   int
-	left    *int // references that may still be followed
+	left    *int      // references that may still be followed
+	room    *int      // bytes that they may still bring
+	used    *[]string // secrets that were read
 }
 
-// Bounds of settings that refer to settings: how deep, and how many in all.
+// Bounds of settings that refer to settings: how deep, how many in all, and how many
+// bytes of JSON they bring.
 const (
 	maxReferences = 10
 	maxFollowed   = 1000
+	maxBrought    = 10_000_000
 )
+
+// full says that what references bring is more than settings may be.
+func (s *scope) full() error {
+	if *s.room >= 0 {
+		return nil
+	}
+	return automation.Raise(automation.ContextTooLarge, "the config is larger than it may be once its references are followed",
+		"context", "config", "limit", float64(maxBrought))
+}
+
+// brings notes what a reference brings, and returns it as long as there is room.
+func (s *scope) brings(v any, size int) any {
+	if *s.room -= size; *s.room < 0 {
+		return value.Undefined
+	}
+	return v
+}
 
 // resolve returns a value with its references replaced. One that leads nowhere, and
 // everything that is no reference, is left as written.
@@ -151,6 +205,29 @@ func (s *scope) resolve(v any) any {
 // written finds what may be a reference in a setting.
 var written = regexp.MustCompile(`\{\{\s*((?:config|secret)[^{}]*?)\s*\}\}`)
 
+// Refers reports whether a text anywhere in a value would be taken for a reference when
+// it is a setting.
+func Refers(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return slices.ContainsFunc(written.FindAllStringSubmatch(v, -1), func(m []string) bool { return isReference(m[1]) })
+	case []any:
+		return slices.ContainsFunc(v, Refers)
+	case *value.Object:
+		return slices.ContainsFunc(v.Keys(), func(key string) bool { return Refers(v.At(key)) })
+	}
+	return false
+}
+
+// isReference reports whether a path leads into config or secrets, if it leads anywhere.
+func isReference(path string) bool {
+	if strings.HasPrefix(path, "secret.") {
+		return true
+	}
+	steps, ok := expr.PlainPath(path)
+	return ok && steps[0].Key == "config"
+}
+
 // text resolves one string: a reference alone becomes the value itself, with its type.
 func (s *scope) text(text string) any {
 	if m := written.FindStringSubmatch(text); m != nil && m[0] == text {
@@ -160,22 +237,28 @@ func (s *scope) text(text string) any {
 		return text
 	}
 	return written.ReplaceAllStringFunc(text, func(found string) string {
-		if v := s.follow(written.FindStringSubmatch(found)[1]); !value.IsUndefined(v) {
-			return value.Text(v)
+		v := s.follow(written.FindStringSubmatch(found)[1])
+		if value.IsUndefined(v) {
+			return found
 		}
-		return found
+		shown := value.Text(v)
+		if value.IsUndefined(s.brings(v, len(shown))) {
+			return found
+		}
+		return shown
 	})
 }
 
 // follow returns what a reference leads to. A setting that refers to another of the
 // same config gets that resolved, unless that comes back to itself.
 func (s *scope) follow(path string) any {
-	if *s.left--; *s.left < 0 {
+	if *s.left--; *s.left < 0 || *s.room < 0 {
 		return value.Undefined
 	}
 	if name, ok := strings.CutPrefix(path, "secret."); ok {
 		if found, ok := s.secrets[name]; ok {
-			return found
+			*s.used = append(*s.used, found)
+			return s.brings(found, len(found))
 		}
 		return value.Undefined
 	}
@@ -188,7 +271,7 @@ func (s *scope) follow(path string) any {
 		keys[i] = step.Key
 	}
 	found := value.Walk(s.config, keys...)
-	if !s.own {
+	if found = s.brings(found, variable.Size(found)); !s.own || value.IsUndefined(found) {
 		return found
 	}
 	if s.depth == maxReferences {

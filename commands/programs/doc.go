@@ -33,6 +33,29 @@ type Contents interface {
 type Workspace struct {
 	ID, Slug, Name string
 	Revision       uint64 // of its content
+	// Kept tells by app and slug of an instance under which other slug its collections
+	// are kept: instances take them along when they are renamed. It is of Revision.
+	Kept map[string]map[string]string
+}
+
+// same reports whether two are of one moment.
+func (w Workspace) same(other Workspace) bool {
+	return w.ID == other.ID && w.Slug == other.Slug && w.Name == other.Name && w.Revision == other.Revision
+}
+
+// Namespace names what belongs to a place whatever it is called now: the apps that it
+// is in, from the outside, and the full slug that it had when it was new.
+type Namespace struct {
+	App      string `json:"a,omitempty"`
+	Instance string `json:"i,omitempty"`
+}
+
+// within is the namespace of an instance in that of its parent.
+func (n Namespace) within(parent Namespace) Namespace {
+	if parent == (Namespace{}) {
+		return n
+	}
+	return Namespace{parent.App + "/" + n.App, parent.Instance + "." + n.Instance}
 }
 
 // Secrets returns the secrets of a workspace by name, without those of the platform.

@@ -25,6 +25,7 @@ type House struct {
 	exact     map[string][]*Program // listeners by type of event
 	patterns  []listener
 	scheduled []*Program
+	guarded   []*Place // whose settings may hold secrets
 }
 
 // appKey names a version of an app as an instance asks for it.
@@ -37,6 +38,8 @@ type Place struct {
 	Slug     string // of the instance, in its parent
 	Instance string // full slug of the instance, "" for the workspace
 	App      string // slug of the app, "" for the workspace
+	// Namespace is where its collections are kept.
+	Namespace Namespace
 
 	edition  *edition
 	install  install
@@ -97,6 +100,9 @@ func (l *Library) build(ctx context.Context, w Workspace) (*House, error) {
 func (h *House) furnish(ctx context.Context, p *Place, depth int) (*Place, error) {
 	p.programs, p.children = make(map[string]*Program, len(p.edition.automations)), map[string]*Place{}
 	h.places[p.Instance] = p
+	if p.guarded() {
+		h.guarded = append(h.guarded, p)
+	}
 	for slug, c := range p.edition.automations {
 		program := newProgram(p, slug, p.prefix()+slug, c, refOf(p, slug, c.ref))
 		p.programs[slug] = program
@@ -135,7 +141,19 @@ func (h *House) install(ctx context.Context, parent *Place, in install) (*Place,
 	if err != nil {
 		return nil, err
 	}
-	return &Place{House: h, Parent: parent, Slug: in.slug, Instance: parent.prefix() + in.slug, App: in.app, edition: e, install: in}, nil
+	return &Place{
+		House: h, Parent: parent, Slug: in.slug, Instance: parent.prefix() + in.slug, App: in.app, Namespace: h.namespace(parent, in), edition: e, install: in,
+	}, nil
+}
+
+// namespace returns where the collections of an instance are kept. Those in apps are
+// never renamed here.
+func (h *House) namespace(parent *Place, in install) Namespace {
+	slug := in.slug
+	if kept, ok := h.Workspace.Kept[in.app][slug]; ok && parent.Parent == nil {
+		slug = kept
+	}
+	return Namespace{in.app, slug}.within(parent.Namespace)
 }
 
 // prefix is what the names of what is in the place begin with, seen from the

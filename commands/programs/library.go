@@ -84,7 +84,7 @@ func (l *Library) look(ctx context.Context, workspaceID string) (*House, error) 
 		l.houses.Invalidate(workspaceID)
 		return nil, nil //nolint:nilnil // there is none, and that is no error
 	}
-	if have, ok := l.houses.GetIfPresent(workspaceID); ok && have.Workspace == w {
+	if have, ok := l.houses.GetIfPresent(workspaceID); ok && have.Workspace.same(w) {
 		same, err := l.same(have)
 		if err != nil {
 			return nil, err

@@ -11,15 +11,16 @@ import (
 // reference is what finds a program again when it is not the one of now any more: a
 // run ends on the document that it began with.
 type reference struct {
-	Instance string `json:"i,omitempty"`
-	Slug     string `json:"s"`
-	Home     string `json:"w"` // the workspace whose document it is
-	Hash     string `json:"h"`
-	Apart    bool   `json:"a,omitempty"`
+	Instance  string    `json:"i,omitempty"`
+	Namespace Namespace `json:"n,omitzero"`
+	Slug      string    `json:"s"`
+	Home      string    `json:"w"` // the workspace whose document it is
+	Hash      string    `json:"h"`
+	Apart     bool      `json:"a,omitempty"`
 }
 
 func refOf(p *Place, slug string, ref content.Ref) string {
-	text, _ := json.Marshal(reference{p.Instance, slug, p.edition.home, ref.Hash, ref.Apart}) // strings and a bool
+	text, _ := json.Marshal(reference{p.Instance, p.Namespace, slug, p.edition.home, ref.Hash, ref.Apart}) // strings and a bool
 	return string(text)
 }
 
@@ -27,18 +28,16 @@ func refOf(p *Place, slug string, ref content.Ref) string {
 func (p *Program) Ref() string { return p.ref }
 
 // Find returns the program that a text of Ref names, as it was, in its place of now.
-// When the place is gone the program is in the workspace itself, with the name that it
-// had.
+// An instance that was renamed is where it is now. When the place is gone the program is
+// in the workspace itself, with the name that it had.
 func (h *House) Find(ctx context.Context, ref string) (*Program, error) {
 	var r reference
 	if err := json.Unmarshal([]byte(ref), &r); err != nil {
 		return nil, fmt.Errorf("a reference to an automation: %w", err)
 	}
-	place := h.places[r.Instance]
-	if place != nil {
-		if now := place.programs[r.Slug]; now != nil && now.ref == ref {
-			return now, nil
-		}
+	place := h.placeOf(r)
+	if now := place.programs[r.Slug]; now != nil && now.ref == ref {
+		return now, nil
 	}
 	c, err := h.library.compile(ctx, r.Home, content.Ref{Hash: r.Hash, Apart: r.Apart})
 	if err != nil {
@@ -47,18 +46,19 @@ func (h *House) Find(ctx context.Context, ref string) (*Program, error) {
 	if c.Automation == nil {
 		return nil, fmt.Errorf("the automation %s is no document", r.Slug)
 	}
-	name := r.Slug
-	if r.Instance != "" {
-		name = r.Instance + "." + r.Slug
-	}
-	if place == nil {
-		place = h.gone(r.Instance)
-	}
-	return newProgram(place, r.Slug, name, c, ref), nil
+	return newProgram(place, r.Slug, place.prefix()+r.Slug, c, ref), nil
 }
 
-// gone is the place of an instance that was removed while something of it runs: it
-// has nothing.
-func (h *House) gone(instance string) *Place {
-	return &Place{House: h, Parent: h.Root, Slug: instance, Instance: instance, edition: &edition{}}
+// placeOf returns the place that a program was in, as it is now. That of an instance
+// that was removed while something of it runs has nothing but its name.
+func (h *House) placeOf(r reference) *Place {
+	if now := h.places[r.Instance]; now != nil && now.Namespace == r.Namespace {
+		return now
+	}
+	for _, p := range h.places {
+		if p.Namespace == r.Namespace && p.Parent != nil {
+			return p // it was renamed
+		}
+	}
+	return &Place{House: h, Parent: h.Root, Slug: r.Instance, Instance: r.Instance, Namespace: r.Namespace, edition: &edition{}}
 }

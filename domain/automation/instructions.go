@@ -179,9 +179,17 @@ func templated(v any) bool {
 	return false
 }
 
-// webAddress is the rule of fetch.url.
+// secretMark is what a reference to a secret begins with. A fetch has the secret in its
+// place when it sends.
+const secretMark = "$secret:"
+
+// webAddress is the rule of fetch.url. What an address is that a secret belongs to is
+// known when it is sent.
 func webAddress(v any) string {
 	s, _ := v.(string)
+	if strings.Contains(s, secretMark) {
+		return ""
+	}
 	u, err := url.Parse(s)
 	if err != nil || u.Hostname() == "" || !strings.EqualFold(u.Scheme, "http") && !strings.EqualFold(u.Scheme, "https") {
 		return "an absolute http or https address is expected"

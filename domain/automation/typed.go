@@ -2,6 +2,7 @@ package automation
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -172,10 +173,11 @@ func (c *schemaChecker) keyword(k keyword, v any, path string, depth int) string
 			return "an object of schemas is expected"
 		}
 		for _, key := range o.Keys() {
+			at := expr.Member(path, key)
 			if strings.HasSuffix(path, "patternProperties") && expr.CheckPattern(key) != "" {
-				return expr.CheckPattern(key)
+				c.fault("", at, "%s", expr.CheckPattern(key))
 			}
-			c.schema(o.At(key), expr.Member(path, key), depth+1)
+			c.schema(o.At(key), at, depth+1)
 		}
 	case aReference:
 		return c.reference(v)
@@ -230,15 +232,23 @@ func (c *schemaChecker) reference(v any) string {
 	if !ok || !local {
 		return "a reference stays in its schema: it begins with #"
 	}
-	var at any = c.root
 	if !strings.HasPrefix(pointer, "/") {
 		return "" // the root, or an anchor
 	}
-	for part := range strings.SplitSeq(pointer[1:], "/") {
-		at = value.At(at, strings.NewReplacer("~1", "/", "~0", "~").Replace(part))
-	}
-	if value.IsUndefined(at) {
+	decoded, err := url.PathUnescape(pointer)
+	if !c.leads(pointer) && (err != nil || !c.leads(decoded)) {
 		return "there is nothing at " + s
 	}
 	return ""
+}
+
+var pointerParts = strings.NewReplacer("~1", "/", "~0", "~")
+
+// leads reports whether there is something at a pointer into the schema.
+func (c *schemaChecker) leads(pointer string) bool {
+	var at any = c.root
+	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		at = value.At(at, pointerParts.Replace(part))
+	}
+	return !value.IsUndefined(at)
 }

@@ -30,7 +30,7 @@ func TestWhatGrowsIsRefusedBeforeItIsLarge(t *testing.T) {
 	for name, src := range map[string]string{
 		"base64 of base64":          nest("base64(", ")", 90, `"aaaa"`),
 		"JSON of JSON":              nest("json([", "])", 45, `'"'`),
-		"escaped again and again":   nest("sanitize(", ")", 90, "{{long}}"), //nolint:misspell // the contract's name
+		"escaped again and again":   nest("sanitize(", ")", 90, "{{long}}"),
 		"merged with itself":        "{% deepmerge(deepmerge(deepmerge({{many}},{{many}}),deepmerge({{many}},{{many}})),deepmerge(deepmerge({{many}},{{many}}),deepmerge({{many}},{{many}}))) %}",
 		"split into letters":        `{% split({{letters}}, "") %}`,
 		"indented nearly for ever":  "x {{deep}}",
@@ -40,7 +40,8 @@ func TestWhatGrowsIsRefusedBeforeItIsLarge(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		require.True(t, outcome(src, vars) == expr.SyntaxError, name)
+		came := outcome(src, vars)
+		require.Equal(t, expr.SyntaxError, came[:min(len(came), 200)], name)
 		runtime.ReadMemStats(&after)
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(most), name)
 	}

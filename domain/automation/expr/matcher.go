@@ -57,9 +57,20 @@ func isFixed(n node) bool {
 
 // Match reports whether v fits.
 func (m *Matcher) Match(v any) (bool, error) {
-	e := &evaluation{texts: maxText, steps: maxSteps}
-	fits := m.match(e, v)
-	return fits && e.err == nil, e.err
+	fits, _, err := m.MatchWithin(v, maxSteps)
+	return fits, err
+}
+
+// FilterSteps is what asking a filter of a wait about one event may cost. It is far less
+// than an instruction may: filters are asked about every event, of whomever it is.
+const FilterSteps = 1_000_000
+
+// MatchWithin is Match with a bound on what it costs. It tells what it cost; when that
+// would be too much, it fails.
+func (m *Matcher) MatchWithin(v any, steps int) (fits bool, spent int, err error) {
+	e := &evaluation{texts: maxText, steps: steps}
+	fits = m.match(e, v)
+	return fits && e.err == nil, steps - max(e.steps, 0), e.err
 }
 
 func (m *Matcher) match(e *evaluation, v any) bool { return every(e, m.tests, v) }

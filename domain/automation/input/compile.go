@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"svc/domain"
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
 	"svc/domain/automation/value"
@@ -16,7 +17,7 @@ import (
 // compiler makes nodes of the schemas of one document. It stops at the first
 // fault.
 type compiler struct {
-	fault    *automation.Error
+	fault    *automation.Fault
 	patterns int // how large those compiled so far are
 
 	// Of the schema at hand:
@@ -46,17 +47,25 @@ func (c *compiler) arguments(fields *value.Object) *node {
 			c.fail(nil, "a typed field is an object, not %s", value.Kind(fields.At(name)))
 			return n
 		}
-		if own, ok := field.At("required").(bool); ok {
-			field = rest(field, []string{"required"})
-			if own {
-				needed = append(needed, name)
-			}
+		field, must := apart(field)
+		if must {
+			needed = append(needed, name)
 		}
 		at := (&location{step: "properties"}).to(name)
 		members.add(name, c.schema(field, at, c.field))
 	}
 	n.rules = append(n.rules, needed, members)
 	return n
+}
+
+// apart returns the schema of a typed field, and whether its argument must be there:
+// required: true is the argument's own, not the list of an object's.
+func apart(field *value.Object) (schema *value.Object, must bool) {
+	must, own := field.At("required").(bool)
+	if !own {
+		return field, false
+	}
+	return rest(field, []string{"required"}), must
 }
 
 // schema compiles a schema that references stay in.
@@ -86,8 +95,7 @@ func (c *compiler) fail(at *location, format string, args ...any) {
 		}
 		listing = !listing && slices.Contains(listingKeywords, step)
 	}
-	fault := automation.Fault{Field: cut(field), Message: cut(fmt.Sprintf(format, args...))}
-	c.fault = fault.Raised()
+	c.fault = &automation.Fault{Field: cut(field), Message: cut(fmt.Sprintf(format, args...)), Code: domain.CodeValidation, Offset: -1}
 }
 
 // node compiles a schema; one that was met before is not compiled again.

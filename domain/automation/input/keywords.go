@@ -35,7 +35,7 @@ func (k keywords) rule(key string, v any) rule {
 	case "uniqueItems":
 		return k.unique(v)
 	case "required":
-		return required(k.names(key, v))
+		return required(k.names(k.at.to(key), v))
 	case "dependentRequired":
 		return k.dependents(v)
 	}
@@ -107,8 +107,8 @@ func (k keywords) each(key string, v any, add func(name string, n *node)) {
 	}
 }
 
-// names returns the names that a keyword lists.
-func (k keywords) names(key string, v any) []string {
+// names returns the names that are listed at a place.
+func (k keywords) names(at *location, v any) []string {
 	list, ok := v.([]any)
 	var all []string
 	for _, item := range list {
@@ -116,7 +116,7 @@ func (k keywords) names(key string, v any) []string {
 		all, ok = append(all, name), ok && isText
 	}
 	if !ok {
-		k.fail(k.at.to(key), "a list of names is expected")
+		k.fail(at, "a list of names is expected")
 	}
 	return all
 }
@@ -187,7 +187,7 @@ func (k keywords) dependents(v any) rule {
 	d := &dependentRequired{}
 	for _, name := range o.Keys() {
 		d.names = append(d.names, name)
-		d.needed = append(d.needed, k.names("dependentRequired", o.At(name)))
+		d.needed = append(d.needed, k.names(k.at.to("dependentRequired").to(name), o.At(name)))
 	}
 	return d
 }

@@ -1,6 +1,7 @@
 package input_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,41 +64,51 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// largePattern is a schema of which a document may have one.
+var largePattern = `{"pattern": "` + strings.Repeat("a{1000}", 60) + `"}`
+
+// brokenSchemas are those of a field that does not compile, and what is told behind
+// the name of the field.
+var brokenSchemas = []struct{ name, schema, want string }{
+	{"a remote reference", `{"$ref": "https://example.com/s.json"}`, `.$ref: a reference stays in its schema: it begins with #`},
+	{"a reference to a file", `{"$ref": "file:///etc/passwd"}`, `.$ref: a reference stays in its schema: it begins with #`},
+	{"a reference that is no text", `{"$ref": 1}`, `.$ref: a reference stays in its schema: it begins with #`},
+	{"a reference to nothing", `{"$ref": "#/$defs/a"}`, `.$ref: there is nothing at #/$defs/a`},
+	{"an anchor that is nowhere", `{"items": {"$ref": "#a"}, "enum": [{"$anchor": "a"}]}`, `.items.$ref: there is nothing at #a`},
+	{"a reference to what is no schema", `{"$ref": "#/title", "title": "t"}`, `.title: a schema is an object, not string`},
+	{"a reference to itself", `{"$ref": "#"}`, `: a reference leads back to itself`},
+	{"a circle of references", `{"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}}`, `: a reference leads back to itself`},
+	{"an unknown type", `{"type": "text"}`, `.type: "text" is no type`},
+	{"types that are none", `{"type": ["string", 1]}`, `.type: 1 is no type`},
+	{"a pattern that is none", `{"pattern": "(?=a)"}`, ".pattern: bad regular expression: invalid or unsupported Perl syntax: `(?=`"},
+	{"a pattern that is no text", `{"pattern": 1}`, `.pattern: a string is expected`},
+	{"a pattern of members", `{"patternProperties": {"(": {}}}`, ".patternProperties[\"(\"]: bad regular expression: missing closing ): `(`"},
+	{"a limit that is no number", `{"minimum": "1"}`, `.minimum: a number is expected`},
+	{"a count below zero", `{"maxLength": -1}`, `.maxLength: a whole number from 0 on is expected`},
+	{"a count that is not whole", `{"contains": {}, "minContains": 1.5}`, `.minContains: a whole number from 0 on is expected`},
+	{"multiples of nothing", `{"multipleOf": 0}`, `.multipleOf: a number above 0 is expected`},
+	{"a list of schemas that is none", `{"anyOf": {}}`, `.anyOf: a list of schemas is expected`},
+	{"an empty list of schemas", `{"allOf": []}`, `.allOf: a list of schemas is expected`},
+	{"a schema in a list", `{"oneOf": [{}, {"type": "x"}]}`, `.oneOf[1].type: "x" is no type`},
+	{"members that are no schemas", `{"properties": {"a": 1}}`, `.properties.a: a schema is an object, not number`},
+	{"members that are a list", `{"properties": []}`, `.properties: an object of schemas is expected`},
+	{"a list of names that is none", `{"required": ["a", 1]}`, `.required: a list of names is expected`},
+	{"required inside an object", `{"properties": {"a": {"required": true}}}`, `.properties.a.required: a list of names is expected`},
+	{"an enum that is none", `{"enum": "a"}`, `.enum: a list is expected`},
+	{"a format that is no text", `{"format": 1}`, `.format: a string is expected`},
+	{"uniqueItems that is no boolean", `{"uniqueItems": 1}`, `.uniqueItems: true or false is expected`},
+	{"dependentRequired of what is no list", `{"dependentRequired": {"a": ["b"], "c d": "e"}}`, `.dependentRequired["c d"]: a list of names is expected`},
+	{"multiples of less than nothing", `{"items": {"multipleOf": -1}}`, `.items.multipleOf: a number above 0 is expected`},
+	{"a broken schema that only a reference leads to", `{"$ref": "#/x/y", "x": {"y": {"multipleOf": 0}}}`, `.x.y.multipleOf: a number above 0 is expected`},
+	{"patterns that are too large together", `{"allOf": [` + largePattern + `, ` + largePattern + `]}`, `.allOf[1].pattern: the regular expressions of the schemas are too large`},
+	{"dependentRequired that is none", `{"dependentRequired": ["a"]}`, `.dependentRequired: an object of lists of names is expected`},
+	{"items of an old draft", `{"items": [{}]}`, `.items: a schema is an object, not array`},
+	{"a field that is no schema", `[]`, `: a typed field is an object, not array`},
+}
+
 func TestSchemasThatDoNotCompile(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ name, schema, want string }{
-		{"a remote reference", `{"$ref": "https://example.com/s.json"}`, `.$ref: a reference stays in its schema: it begins with #`},
-		{"a reference to a file", `{"$ref": "file:///etc/passwd"}`, `.$ref: a reference stays in its schema: it begins with #`},
-		{"a reference that is no text", `{"$ref": 1}`, `.$ref: a reference stays in its schema: it begins with #`},
-		{"a reference to nothing", `{"$ref": "#/$defs/a"}`, `.$ref: there is nothing at #/$defs/a`},
-		{"an anchor that is nowhere", `{"items": {"$ref": "#a"}, "enum": [{"$anchor": "a"}]}`, `.items.$ref: there is nothing at #a`},
-		{"a reference to what is no schema", `{"$ref": "#/title", "title": "t"}`, `.title: a schema is an object, not string`},
-		{"a reference to itself", `{"$ref": "#"}`, `: a reference leads back to itself`},
-		{"a circle of references", `{"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}}`, `: a reference leads back to itself`},
-		{"an unknown type", `{"type": "text"}`, `.type: "text" is no type`},
-		{"types that are none", `{"type": ["string", 1]}`, `.type: 1 is no type`},
-		{"a pattern that is none", `{"pattern": "(?=a)"}`, ".pattern: bad regular expression: invalid or unsupported Perl syntax: `(?=`"},
-		{"a pattern that is no text", `{"pattern": 1}`, `.pattern: a string is expected`},
-		{"a pattern of members", `{"patternProperties": {"(": {}}}`, ".patternProperties[\"(\"]: bad regular expression: missing closing ): `(`"},
-		{"a limit that is no number", `{"minimum": "1"}`, `.minimum: a number is expected`},
-		{"a count below zero", `{"maxLength": -1}`, `.maxLength: a whole number from 0 on is expected`},
-		{"a count that is not whole", `{"contains": {}, "minContains": 1.5}`, `.minContains: a whole number from 0 on is expected`},
-		{"multiples of nothing", `{"multipleOf": 0}`, `.multipleOf: a number above 0 is expected`},
-		{"a list of schemas that is none", `{"anyOf": {}}`, `.anyOf: a list of schemas is expected`},
-		{"an empty list of schemas", `{"allOf": []}`, `.allOf: a list of schemas is expected`},
-		{"a schema in a list", `{"oneOf": [{}, {"type": "x"}]}`, `.oneOf[1].type: "x" is no type`},
-		{"members that are no schemas", `{"properties": {"a": 1}}`, `.properties.a: a schema is an object, not number`},
-		{"members that are a list", `{"properties": []}`, `.properties: an object of schemas is expected`},
-		{"a list of names that is none", `{"required": ["a", 1]}`, `.required: a list of names is expected`},
-		{"required inside an object", `{"properties": {"a": {"required": true}}}`, `.properties.a.required: a list of names is expected`},
-		{"an enum that is none", `{"enum": "a"}`, `.enum: a list is expected`},
-		{"a format that is no text", `{"format": 1}`, `.format: a string is expected`},
-		{"uniqueItems that is no boolean", `{"uniqueItems": 1}`, `.uniqueItems: true or false is expected`},
-		{"dependentRequired that is none", `{"dependentRequired": ["a"]}`, `.dependentRequired: an object of lists of names is expected`},
-		{"items of an old draft", `{"items": [{}]}`, `.items: a schema is an object, not array`},
-		{"a field that is no schema", `[]`, `: a typed field is an object, not array`},
-	}
-	for _, test := range tests {
+	for _, test := range brokenSchemas {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			in := parse(t, `{"v": 1}`)

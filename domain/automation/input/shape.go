@@ -57,7 +57,9 @@ func Compile(a *automation.Automation) *Shape {
 	if len(a.Schemas) == 0 && s.validates {
 		s.branches = []branch{{payload: c.arguments(a.Arguments)}}
 	}
-	s.fault = c.fault
+	if c.fault != nil {
+		s.fault = c.fault.Raised()
+	}
 	s.secretive, s.discreet = s.always.secret != nil, s.always.redact != nil
 	for _, b := range s.branches {
 		s.secretive = s.secretive || b.marks.secret != nil

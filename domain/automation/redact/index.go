@@ -157,3 +157,18 @@ func (in *index) next(text string, from int) (begin, end int) {
 	}
 	return begin, end
 }
+
+// begun returns the length of the longest beginning of a secret that a text ends with.
+// A whole one is none: that is found like any other.
+func (in *index) begun(text string) (longest int) {
+	for _, forms := range in.forms {
+		for _, form := range forms {
+			for n := min(len(form)-1, len(text)); n > longest; n-- {
+				if strings.HasSuffix(text, form[:n]) {
+					longest = n
+				}
+			}
+		}
+	}
+	return longest
+}

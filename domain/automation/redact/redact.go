@@ -83,6 +83,9 @@ func New(secrets ...string) *Set {
 
 // Add adds secrets. Spaces around them do not count, nor do empty ones.
 func (s *Set) Add(secrets ...string) {
+	if len(secrets) == 0 {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.held.Load()
@@ -124,6 +127,22 @@ func (s *Set) Secrets() []string {
 // Text returns text without secrets.
 func (s *Set) Text(text string) string {
 	return s.current().text(text)
+}
+
+// Cut returns a text that was cut off at its end, without secrets: what may be the
+// beginning of one there goes as well.
+func (s *Set) Cut(text string) string {
+	in := s.current()
+	if in == nil {
+		return text
+	}
+	end := len(text) - in.begun(text)
+	for begin, after := in.next(text, 0); begin >= 0 && begin < end; begin, after = in.next(text, after) {
+		if after > end { // one that is whole reaches into it
+			return in.text(text[:begin]) + Redacted
+		}
+	}
+	return in.text(text[:end])
 }
 
 // Value returns v without secrets in its strings, keys and bytes. What holds none

@@ -50,6 +50,29 @@ func TestSecretsAreTakenOutOfText(t *testing.T) {
 	}
 }
 
+func TestOfATextThatWasCutTheBeginningOfASecretGoesToo(t *testing.T) {
+	set := redact.New("abcdef", "abcdefgh", "overlap", "lapdog", "aaXaa", "xy", "p/ss w+rd")
+	tests := map[string]struct{ text, want string }{
+		"nothing":                       {"nothing here", "nothing here"},
+		"empty":                         {"", ""},
+		"a beginning at the end":        {"the abcde", "the "},
+		"a beginning before the end":    {"the abcde.", "the abcde."},
+		"a whole one":                   {"the abcdef.", "the REDACTED."},
+		"the beginning of a longer one": {"the abcdefg", "the "},
+		"one that ends as it begins":    {"the aaXaa", "the REDACTED"},
+		"one that reaches into it":      {"an overlapdo", "an REDACTED"},
+		"one before it":                 {"an overlap, ab", "an REDACTED, "},
+		"percent-encoded":               {"q=p%2Fss%20w", "q="},
+		"base64":                        {"Basic " + base64.StdEncoding.EncodeToString([]byte("p/ss w+rd"))[:7], "Basic "},
+		"a short one counts as a whole": {"ends in x", "ends in x"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tt.want, set.Cut(tt.text)) })
+	}
+	var none *redact.Set
+	require.Equal(t, "abc", none.Cut("abc"))
+}
+
 func TestValuesAreRedactedWhereTheyHoldSecrets(t *testing.T) {
 	set := redact.New("abcdef", "xy")
 	clean := value.NewObject("a", []any{1.0, "b"})
