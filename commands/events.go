@@ -60,6 +60,7 @@ func (e Events) drafts(ctx context.Context, workspaceID string, batch []Emission
 	meta.ServiceTopic = feed.Emitted
 	drafts := make([]domain.Recorded, len(batch))
 	for i, em := range batch {
+		meta.Actor = em.Actor
 		drafts[i] = domain.Recorded{
 			ID: ids.at(i), Log: domain.Activity, Stream: domain.StreamID{Scope: workspaceID}, At: now, Meta: meta,
 			Data: domain.Unknown{Name: em.Type, Body: em.Payload}, Target: em.Target, Options: em.Options, Body: em.Payload,

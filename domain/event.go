@@ -115,15 +115,23 @@ type Meta struct {
 	Host            Host       `json:"host"`
 	HTTP            *HTTPCause `json:"http,omitempty"`
 	Actor           *Actor     `json:"actor,omitempty"` // for the platform alone: no reader is shown it
+	Hides           bool       `json:"hides,omitempty"` // the run has secrets of its own; for the platform alone, too
 }
 
 // Actor is whom an automation acts for when it emits an event: what the event starts
-// is checked with their rights, whatever session the event shows.
+// is checked with their rights, whatever session the event shows, and never with more
+// than the credential gave that the run began with.
 type Actor struct {
-	UserID      string `json:"userId,omitempty"`
-	SessionID   string `json:"sessionId,omitempty"`
-	KeyID       string `json:"keyId,omitempty"`       // of an API key
-	WorkspaceID string `json:"workspaceId,omitempty"` // a workspace that acts by itself
+	UserID      string   `json:"userId,omitempty"`
+	SessionID   string   `json:"sessionId,omitempty"`
+	KeyID       string   `json:"keyId,omitempty"`       // of an API key
+	KeyRole     string   `json:"keyRole,omitempty"`     // of the workspace, that an automation took
+	WorkspaceID string   `json:"workspaceId,omitempty"` // a workspace that acts by itself
+	Scopes      []string `json:"scopes,omitzero"`       // of the credential; nil: it has no such claim
+	// Lent says that an automation acts for them already, with a token that it was lent:
+	// it has their rights in the workspace LentTo, and may execute automations in others.
+	Lent   bool   `json:"lent,omitempty"`
+	LentTo string `json:"lentTo,omitempty"`
 }
 
 // Host names the part of the platform, and the node, that recorded an event.

@@ -24,6 +24,7 @@ type Claims struct {
 	Depth         int    // automationDepth of what calls
 	Role          string // the role of the workspace that is taken
 	Visitor       bool   // nobody signed in: Subject is known by SessionID alone
+	Narrow        bool   // it gives no rights in the workspace either; see Acting
 }
 
 // wire is the JSON form of Claims.
@@ -36,13 +37,14 @@ type wire struct {
 	Depth         int    `json:"automationDepth,omitempty"`
 	Role          string `json:"svcRole,omitempty"`
 	Visitor       bool   `json:"svcVisitor,omitempty"`
+	Narrow        bool   `json:"svcNarrow,omitempty"`
 	jwt.RegisteredClaims
 }
 
 func (c Claims) wire() wire {
 	return wire{
 		SessionID: c.SessionID, Scope: c.Scope, ClientID: c.ClientID,
-		WorkspaceID: c.WorkspaceID, CorrelationID: c.CorrelationID, Depth: c.Depth, Role: c.Role, Visitor: c.Visitor,
+		WorkspaceID: c.WorkspaceID, CorrelationID: c.CorrelationID, Depth: c.Depth, Role: c.Role, Visitor: c.Visitor, Narrow: c.Narrow,
 		RegisteredClaims: jwt.RegisteredClaims{
 			ID: c.ID, Subject: c.Subject, Issuer: c.Issuer, Audience: c.Audience,
 			IssuedAt: jwt.NewNumericDate(c.IssuedAt), ExpiresAt: jwt.NewNumericDate(c.ExpiresAt),
@@ -53,7 +55,7 @@ func (c Claims) wire() wire {
 func (w wire) claims() Claims {
 	return Claims{
 		SessionID: w.SessionID, Scope: w.Scope, ClientID: w.ClientID,
-		WorkspaceID: w.WorkspaceID, CorrelationID: w.CorrelationID, Depth: w.Depth, Role: w.Role, Visitor: w.Visitor,
+		WorkspaceID: w.WorkspaceID, CorrelationID: w.CorrelationID, Depth: w.Depth, Role: w.Role, Visitor: w.Visitor, Narrow: w.Narrow,
 		ID: w.ID, Subject: w.Subject, Issuer: w.Issuer, Audience: w.Audience,
 		IssuedAt: timeOf(w.IssuedAt), ExpiresAt: timeOf(w.ExpiresAt),
 	}

@@ -26,6 +26,10 @@ type Acting struct {
 	WorkspaceID   string // whose automation it is; required
 	CorrelationID string
 	Depth         int
+	// Narrow says that the rights in the workspace are not lent: an app asks, which is
+	// not the workspace, or somebody asks who was lent less. What is left is the name,
+	// and for a user the automations that they may execute.
+	Narrow bool
 }
 
 // SessionToken returns a token of the session that a run began with. Where nobody
@@ -62,9 +66,10 @@ func (a Acting) visitor() string {
 	return a.SessionID
 }
 
-// WorkspaceToken returns a token of a workspace that calls itself, for no user.
-func (k *Keys) WorkspaceToken(ctx context.Context, workspaceID, correlationID string, depth int, ttl time.Duration) (string, error) {
-	return k.runtime(ctx, Claims{}, Acting{WorkspaceID: workspaceID, CorrelationID: correlationID, Depth: depth}, ttl)
+// WorkspaceToken returns a token of a workspace that calls itself, for no user, whoever
+// the run began for.
+func (k *Keys) WorkspaceToken(ctx context.Context, a Acting, ttl time.Duration) (string, error) {
+	return k.runtime(ctx, Claims{}, a, ttl)
 }
 
 // RoleToken returns what is sent as an API key to take a role of a workspace. It says
@@ -83,7 +88,7 @@ func (k *Keys) runtime(ctx context.Context, c Claims, a Acting, ttl time.Duratio
 	if ttl <= 0 || ttl > RuntimeAge {
 		ttl = RuntimeAge
 	}
-	c.WorkspaceID, c.CorrelationID, c.Depth = a.WorkspaceID, a.CorrelationID, a.Depth
+	c.WorkspaceID, c.CorrelationID, c.Depth, c.Narrow = a.WorkspaceID, a.CorrelationID, a.Depth, a.Narrow
 	c.IssuedAt = k.o.Now()
 	c.ExpiresAt = c.IssuedAt.Add(ttl)
 	return k.Sign(ctx, c)

@@ -27,6 +27,7 @@ var builtIn = []struct {
 		Action: Word(manage), Subject: List("workspaces", "automations", "pages", "apps", "files", "secrets"),
 	}},
 	{who: owner, priority: 1000, rule: Rule{Action: List("create", "read"), Subject: Word("events")}},
+	{who: itself, priority: 1000, rule: Rule{Action: Word("execute"), Subject: Word("automations")}},
 	{who: secret, priority: 1500, everywhere: true, rule: Rule{
 		Action: Word(manage), Subject: Word("secrets"), Inverted: new(true),
 		Conditions: map[string]any{"name": map[string]any{"$regex": reserved}},
@@ -46,8 +47,9 @@ const builtInOrigin = "builtIn:"
 // Whom built-in rules bind besides roles.
 const (
 	everyone = "everyone"
-	secret   = "secret"   // denies all but super admins
-	internal = "internal" // denies super admins too
+	itself   = "workspace" // one that acts by itself
+	secret   = "secret"    // denies all but super admins
+	internal = "internal"  // denies super admins too
 )
 
 // readEvents is the right to read events with these values: name, value, ….

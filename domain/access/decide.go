@@ -131,7 +131,7 @@ func (r *Rights) each(q question, s *sight, yield func(*rule) bool) {
 		}
 	}
 	for _, share := range shared.Shares {
-		if !next(share.rule(q.subject, r)) {
+		if !next(r.lent(share.rule(q.subject, r))) {
 			return
 		}
 	}

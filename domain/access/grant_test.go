@@ -52,7 +52,7 @@ func TestNobodySharesWhatTheyDoNotHold(t *testing.T) {
 	}{
 		"an owner makes owners":         {ann, role("u", "owner"), "", ""},
 		"a super admin too":             {root, role("u", "owner"), "", ""},
-		"the workspace itself too":      {access.Principal{Workspace: here}, role("u", "owner"), "", ""},
+		"the workspace itself does not": {access.Principal{Workspace: here}, role("u", "owner"), "manage", "workspaces"},
 		"another workspace does not":    {access.Principal{Workspace: there}, role("u", "owner"), "manage", "workspaces"},
 		"nobody else does":              {sam, role("u", "owner"), "manage", "workspaces"},
 		"not even for themselves":       {sam, role("sam", "owner"), "manage", "workspaces"},
@@ -115,9 +115,10 @@ func TestARoleBringsWhatIsSharedWithIt(t *testing.T) {
 
 func TestOnlyOwnersChangeOwners(t *testing.T) {
 	w := chief(t, chiefs)
-	for _, who := range []access.Principal{ann, root, {Workspace: here}} {
+	for _, who := range []access.Principal{ann, root} {
 		require.NoError(t, w.For(who).CheckUnshare(access.OwnedBy("bob")))
 	}
+	require.Error(t, w.For(access.Principal{Workspace: here}).CheckUnshare(access.OwnedBy("bob")), "the workspace itself is none")
 	require.NoError(t, w.For(ann).CheckUnshare(access.OwnedBy("ann")), "oneself")
 	gone := chief(t, chiefs, access.OwnedBy("sam"))
 	gone.Shares = gone.Shares[:3] // sam is no owner any more, and yet asks

@@ -91,6 +91,11 @@ type Key struct {
 	rules       []*rule
 }
 
+// bound returns the rules of the key that bind who showed it.
+func (k *Key) bound(r *Rights) []*rule {
+	return slices.DeleteFunc(slices.Clone(k.rules), func(m *rule) bool { return m.needs&^r.bound.filled != 0 })
+}
+
 // CompileKey makes the stored rules of an API key ready. Wherever the rules
 // come from, they end at the key's workspace.
 func CompileKey(id, workspaceID string, rules []KeyRule) (*Key, error) {

@@ -15,9 +15,14 @@ type Principal struct {
 	AuthData  map[string]map[string]any // of each provider they are a user of
 	Key       *Key                      // the API key they sent, alone or beside a user
 	KeyRole   string                    // the role that an automation's fetch named
-	// Workspace is the id of a workspace that acts itself, not for a user: it has
-	// an owner's rights there.
+	// Workspace is the id of a workspace that acts itself, not for a user: it may
+	// execute its automations, and nothing else.
 	Workspace string
+	// Lent says that an automation acts for them, with a token that it was lent: they
+	// have their rights in the workspace LentTo. In all others they are anyone, but for
+	// the automations that they may execute. Their API key is not lent: it was sent.
+	Lent   bool
+	LentTo string
 	// Joined, when set, is asked for Topics each time that a rule needs them: rights
 	// that are kept for a while then know what was joined meanwhile.
 	Joined func() []string
@@ -91,9 +96,6 @@ func (r *Rights) held() (roles, doubted []string) {
 			roles = append(roles, role)
 		}
 	}
-	if r.who.Workspace != "" && r.who.Workspace == policy.workspaceID {
-		add(owner)
-	}
 	for _, s := range r.workspace.Shares {
 		add(s.role(r.who, policy))
 	}
@@ -132,7 +134,10 @@ func (r *Rights) collect() []*rule {
 	thinkable := policy.setOf(slices.Concat(r.roles, r.doubted))
 	add := func(binds bool, rules ...*rule) {
 		for _, m := range rules {
-			if binds && m.needs&^r.bound.filled == 0 {
+			if !binds || m.needs&^r.bound.filled != 0 {
+				continue
+			}
+			if m = r.lent(m); m != nil {
 				all = append(all, m)
 			}
 		}
@@ -144,13 +149,14 @@ func (r *Rights) collect() []*rule {
 			add(true, granted)
 		}
 	}
-	if key := r.who.Key; key != nil {
-		add(key.workspaceID == policy.workspaceID, key.rules...)
+	if key := r.who.Key; key != nil && key.workspaceID == policy.workspaceID {
+		all = append(all, key.bound(r)...)
 	}
 	for _, m := range policy.rules {
 		add(!m.own || m.holders.meets(held) || m.denies && m.holders.meets(thinkable), m)
 	}
 	add(has(owner), policy.builtIn[owner]...)
+	add(r.who.Workspace != "" && r.who.Workspace == policy.workspaceID, policy.builtIn[itself]...)
 	add(true, policy.builtIn[secret]...)
 	add(r.who.Super, policy.builtIn[superadmin]...)
 	add(true, policy.builtIn[internal]...)

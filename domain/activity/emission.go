@@ -32,6 +32,7 @@ type Emission struct {
 	Payload json.RawMessage // an object; nothing and null stand for an empty one
 	Target  *domain.Target
 	Options domain.EventOptions
+	Actor   *domain.Actor // for whom acts what it starts; nil: for whom the source names
 }
 
 // Terms are what emissions are held to.

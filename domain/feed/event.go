@@ -23,6 +23,7 @@ type Event struct {
 	Options  domain.EventOptions
 	Stripped bool          // payload and output were erased
 	Actor    *domain.Actor // whom the automation that emitted it acts for; nobody is shown it
+	Hides    bool          // the run has secrets of its own; nobody is shown that
 
 	encoding sync.Once
 	encoded  []byte
@@ -56,6 +57,7 @@ func Of(ev domain.Recorded, at domain.Position, payload json.RawMessage) *Event 
 		Source: Source{ev.Stream.Scope, ev.Meta}, Target: ev.Target, Options: ev.Options,
 	}
 	shown.Actor, shown.Source.Actor = ev.Meta.Actor, nil
+	shown.Hides, shown.Source.Hides = ev.Meta.Hides, false
 	if shown.Source.ServiceTopic == "" {
 		shown.Source.ServiceTopic = shown.Type
 	}

@@ -12,10 +12,15 @@ import (
 func cancelRun(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
 		workspace, id := workspaceID(r), gateway.Var(r, "correlationId")
+		house, err := d.house(r)
+		if err != nil {
+			return nil, err
+		}
 		var open []projections.UnfinishedTree
+		var run projections.Run
 		known := false
-		err := d.ReadModel.View(func(rd projections.Reader) (err error) {
-			if _, known, err = (projections.Runs{}).Get(rd, workspace, id); err == nil && known {
+		err = d.ReadModel.View(func(rd projections.Reader) (err error) {
+			if run, known, err = (projections.Runs{}).Get(rd, workspace, id); err == nil && known {
 				open, err = projections.Runs{}.Open(rd, workspace, id, maxRunEvents)
 			}
 			return err
@@ -25,6 +30,9 @@ func cancelRun(d Deps) gateway.HandlerFunc {
 		}
 		if !known {
 			return nil, noRun(id)
+		}
+		if err := mayTestRun(house, run, gateway.GrantFrom(r.Context()).Rights); err != nil {
+			return nil, err
 		}
 		if len(open) > 0 {
 			if err := d.CancelRun(workspace, id); err != nil {

@@ -79,10 +79,24 @@ func emitEvents(d Deps) gateway.HandlerFunc {
 	}
 }
 
+// emitterOf is for whom acts what events of a caller start; nil when their source says
+// all there is to it.
+func emitterOf(c gateway.Caller) *domain.Actor {
+	a := actorOf(c)
+	if a.KeyID == "" && a.KeyRole == "" && a.WorkspaceID == "" && a.Scopes == nil && !a.Lent {
+		return nil
+	}
+	a.UserID = c.Actor()
+	return &a
+}
+
 // emit records events of the caller of ctx, if they may emit each of them, and returns
 // them as they are shown.
 func (d Deps) emit(ctx context.Context, rights *access.Rights, workspaceID string, batch []commands.Emission) ([]*feed.Event, error) {
-	always := rights.Always(mayEmit.Action, mayEmit.Subject)
+	always, by := rights.Always(mayEmit.Action, mayEmit.Subject), emitterOf(gateway.CallerFrom(ctx))
+	for i := range batch {
+		batch[i].Actor = by
+	}
 	made, err := d.Emitter.Emit(ctx, workspaceID, batch, func(ev domain.Recorded) error {
 		if always {
 			return nil

@@ -91,7 +91,7 @@ func asVisitor(caller gateway.Caller, err error) error {
 // and what a form of the page must show.
 func withVisitorHeaders(d Deps, caller gateway.Caller, id string, body any) any {
 	csrf := ""
-	if caller.SessionID != "" && !isAccessToken(caller) {
+	if caller.SessionID != "" && !isAccessToken(caller) && !caller.Lent {
 		csrf = d.CSRFToken(caller.SessionID)
 	}
 	switch b := body.(type) {

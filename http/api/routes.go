@@ -80,7 +80,7 @@ func Routes(d Deps) []gateway.Route {
 		{Method: post, Path: "/login/mfa", Surface: gateway.Versioned, Permission: gateway.Auth, NoScope: true, Rate: gateway.RateLogin, BeforeMFA: true, Handler: showCode(d), Summary: "Show the second factor"},
 		{Method: post, Path: "/login/token-exchange", Surface: gateway.Versioned, Permission: gateway.Public, Rate: gateway.RateTokenExchange, NoCSRF: true, Handler: exchangeToken(d), Summary: "Sign in with the token of a provider"},
 		{Method: post, Path: "/logout", Surface: gateway.Versioned, Permission: gateway.Auth, NoScope: true, BeforeMFA: true, Handler: logout(d), Summary: "Sign out"},
-		{Method: get, Path: "/me", Surface: gateway.Versioned, Permission: gateway.Auth, NoScope: true, BeforeMFA: true, Handler: getMe(d), Summary: "Read who is signed in"},
+		{Method: get, Path: "/me", Surface: gateway.Versioned, Permission: gateway.Auth, NoScope: true, BeforeMFA: true, ToLent: true, Handler: getMe(d), Summary: "Read who is signed in"},
 		{Method: post, Path: "/signup", Surface: gateway.Versioned, Permission: gateway.Public, Rate: gateway.RateSignup, Handler: signUp(d), Summary: "Make an account"},
 		{Method: post, Path: "/user/password", Surface: gateway.Versioned, Permission: gateway.Public, Scope: "settings", Rate: gateway.RatePasswordReset, Handler: setPassword(d), Summary: "Reset or change a password"},
 		{Method: post, Path: "/user/validate", Surface: gateway.Versioned, Permission: gateway.Public, Scope: "settings", Rate: gateway.RatePasswordReset, Handler: validateUser(d), Summary: "Prove a mail address"},
@@ -165,12 +165,12 @@ func Routes(d Deps) []gateway.Route {
 		{Method: get, Path: "/workspaces/{workspaceId}/usage", Surface: gateway.Versioned, Permission: mayGetUsage, Scope: "events:read", Rate: gateway.RateSearchEvents, Handler: getUsage(d), Summary: "Read how much a workspace is used"},
 
 		// Runs of automations
-		{Method: get, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, Rate: gateway.RateWebhooks, Effect: gateway.Writes, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation"},
-		{Method: post, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, Rate: gateway.RateWebhooks, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation, by POST"},
-		{Method: put, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, Rate: gateway.RateWebhooks, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation, by PUT"},
-		{Method: patch, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, Rate: gateway.RateWebhooks, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation, by PATCH"},
-		{Method: del, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, Rate: gateway.RateWebhooks, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation, by DELETE"},
-		{Method: post, Path: "/workspaces/{workspaceId}/test/{slug:.+}", Surface: gateway.Versioned, Permission: mayTest, Rate: gateway.RateWebhooks, Body: gateway.FormBody, Handler: testAutomation(d), Summary: "Run an automation with a payload"},
+		{Method: get, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, OwnSite: true, Scope: "webhooks", Rate: gateway.RateWebhooks, Effect: gateway.Writes, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation"},
+		{Method: post, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, Scope: "webhooks", Rate: gateway.RateWebhooks, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation, by POST"},
+		{Method: put, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, Scope: "webhooks", Rate: gateway.RateWebhooks, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation, by PUT"},
+		{Method: patch, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, Scope: "webhooks", Rate: gateway.RateWebhooks, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation, by PATCH"},
+		{Method: del, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, Scope: "webhooks", Rate: gateway.RateWebhooks, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation, by DELETE"},
+		{Method: post, Path: "/workspaces/{workspaceId}/test/{slug:.+}", Surface: gateway.Versioned, Permission: mayTest, Scope: "webhooks", Rate: gateway.RateWebhooks, Body: gateway.FormBody, Handler: testAutomation(d), Summary: "Run an automation with a payload"},
 
 		{Method: get, Path: "/workspaces/{workspaceId}/runs", Surface: gateway.Versioned, Permission: mayReadEvents, Rate: gateway.RateSearchEvents, Handler: listRuns(d), Summary: "List the runs"},
 		{Method: get, Path: "/workspaces/{workspaceId}/runs/{correlationId}", Surface: gateway.Versioned, Permission: mayReadEvents, Rate: gateway.RateSearchEvents, Handler: getRun(d), Summary: "Read a run"},

@@ -54,7 +54,7 @@ func (s *shops) session(a signing.Acting) string {
 
 func (s *shops) workspace() string {
 	s.t.Helper()
-	token, err := s.keys.WorkspaceToken(s.t.Context(), s.w, "c1", 2, time.Minute)
+	token, err := s.keys.WorkspaceToken(s.t.Context(), signing.Acting{WorkspaceID: s.w, CorrelationID: "c1", Depth: 2}, time.Minute)
 	require.NoError(s.t, err)
 	return s.hide(token)
 }
@@ -106,27 +106,35 @@ func TestWhatTokensOfTheRuntimeOpen(t *testing.T) {
 		shown []option
 		want  []string
 	}{
-		"a user in their own workspace": {[]option{as(s.session(ada))}, []string{ok, ok, ok, no, no, ok, ok, unscope, denied}},
-		"a user of a narrow token":      {[]option{as(s.session(scoped))}, []string{ok, unscope, ok, no, unscope, ok, ok, unscope, denied}},
+		"a user in their own workspace": {[]option{as(s.session(ada))}, []string{ok, ok, ok, denied, denied, ok, denied, denied, denied}},
+		"a user of a narrow token":      {[]option{as(s.session(scoped))}, []string{ok, unscope, ok, denied, unscope, ok, denied, denied, denied}},
 		"a user by an access token": {
-			[]option{as(s.session(signing.Acting{UserID: s.ada.id, SessionID: "at:" + tokenID}))}, []string{ok, ok, ok, no, no, ok, ok, unscope, denied},
+			[]option{as(s.session(signing.Acting{UserID: s.ada.id, SessionID: "at:" + tokenID}))}, []string{ok, ok, ok, denied, denied, ok, denied, unscope, denied},
 		},
 		"a stranger is no owner of what they call": {
-			[]option{as(s.session(signing.Acting{UserID: s.bob.id, SessionID: s.bob.session}))}, []string{no, no, no, ok, ok, ok, ok, unscope, denied},
+			[]option{as(s.session(signing.Acting{UserID: s.bob.id, SessionID: s.bob.session}))}, []string{no, no, no, denied, denied, ok, denied, denied, denied},
+		},
+		"a user for an app": {
+			[]option{as(s.session(signing.Acting{UserID: s.ada.id, SessionID: s.ada.session, Narrow: true}))},
+			[]string{denied, denied, denied, denied, denied, ok, denied, denied, denied},
+		},
+		"a user for an app that has a key": {
+			[]option{as(s.session(signing.Acting{UserID: s.ada.id, SessionID: s.ada.session, Narrow: true})), key(s.role("agent"))},
+			[]string{denied, denied, denied, no, no, ok, denied, denied, denied},
 		},
 		"a visitor": {
 			[]option{as(s.session(signing.Acting{UserID: drawn, SessionID: drawn, Visitor: true}))},
 			[]string{nobody, nobody, nobody, nobody, nobody, nobody, nobody, nobody, nobody},
 		},
 		"a run for nobody":                {[]option{as(s.session(signing.Acting{}))}, []string{nobody, nobody, nobody, nobody, nobody, nobody, nobody, nobody, nobody}},
-		"the workspace":                   {[]option{as(s.workspace())}, []string{ok, ok, ok, no, no, nobody, nobody, unscope, denied}},
+		"the workspace":                   {[]option{as(s.workspace())}, []string{denied, denied, denied, no, no, nobody, nobody, unscope, denied}},
 		"a role":                          {[]option{key(s.role("agent"))}, []string{ok, denied, denied, no, no, nobody, nobody, unscope, denied}},
 		"a role that is no key's":         {[]option{key(s.role("clerk"))}, []string{no, no, no, no, no, nobody, nobody, unscope, denied}},
 		"a role that is none":             {[]option{key(s.role("owner"))}, []string{no, no, no, no, no, nobody, nobody, unscope, denied}},
 		"a role with a zero byte":         {[]option{key(s.role("x\x00agent"))}, []string{no, no, no, no, no, nobody, nobody, unscope, denied}},
 		"a stranger who takes a role":     {[]option{as(s.bob.token), key(s.role("agent"))}, []string{ok, denied, denied, ok, ok, ok, ok, ok, denied}},
 		"a visitor who takes a role":      {[]option{as(s.session(signing.Acting{})), key(s.role("agent"))}, []string{ok, denied, denied, no, no, nobody, nobody, unscope, denied}},
-		"the workspace beside its role":   {[]option{as(s.workspace()), key(s.role("agent"))}, []string{ok, ok, ok, no, no, nobody, nobody, unscope, denied}},
+		"the workspace beside its role":   {[]option{as(s.workspace()), key(s.role("agent"))}, []string{ok, denied, denied, no, no, nobody, nobody, unscope, denied}},
 		"the access token for comparison": {[]option{as(token)}, []string{ok, ok, ok, no, no, ok, ok, unscope, denied}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, s.answers(tc.shown...), "%v", runtimeRequests) })
@@ -183,7 +191,7 @@ func TestTokensOfTheRuntimeEndSoon(t *testing.T) {
 	s.pass(2 * time.Second)
 	s.refused(401, "token_expired", "", path, as(ada))
 	s.refused(401, "token_expired", "", path, as(nobody))
-	require.Equal(t, http.StatusOK, s.do("GET", "/v2/workspaces/"+s.w, as(place)).status)
+	s.refused(403, "permission_denied", "", path, as(place))
 	s.pass(50 * time.Second)
 	s.refused(401, "token_expired", "", path, as(place))
 	s.refused(401, "invalid_credentials", "", path, key(role))
@@ -203,7 +211,7 @@ func TestWhatEndsASessionEndsItsTokensOfTheRuntime(t *testing.T) {
 	require.NoError(t, err)
 	s.refused(403, "workspace_access_denied", "", "GET /v2/workspaces/"+s.v, key(taken))
 	require.Equal(t, http.StatusOK, s.do("DELETE", "/v2/workspaces/"+s.v, s.bob.bearer()).status)
-	gone, err := s.keys.WorkspaceToken(t.Context(), s.v, "c1", 1, time.Minute)
+	gone, err := s.keys.WorkspaceToken(t.Context(), signing.Acting{WorkspaceID: s.v, CorrelationID: "c1", Depth: 1}, time.Minute)
 	require.NoError(t, err)
 	s.refused(403, "workspace_access_denied", "", "GET /v2/workspaces/"+s.v, as(gone))
 }
@@ -224,7 +232,7 @@ func TestWhoCallsWithATokenOfTheRuntime(t *testing.T) {
 	}{
 		"a user": {
 			gateway.Credentials{Bearer: s.session(signing.Acting{UserID: s.bob.id, SessionID: s.bob.session})},
-			gateway.Caller{Kind: gateway.KindUser, UserID: s.bob.id, SessionID: s.bob.session, Scopes: gateway.WholeScopes()},
+			gateway.Caller{Kind: gateway.KindUser, UserID: s.bob.id, SessionID: s.bob.session, Scopes: gateway.WholeScopes(), Lent: true, LentTo: s.w},
 		},
 		"a visitor": {
 			gateway.Credentials{Bearer: s.session(signing.Acting{UserID: drawn, SessionID: drawn, Visitor: true})},

@@ -195,8 +195,7 @@ func (d Deps) start(r *http.Request, house *programs.House, p *programs.Program,
 	c, meta := gateway.CallerFrom(r.Context()), commands.RequestFrom(r.Context()).Meta
 	who := c.Identity()
 	caller := runtime.Caller{
-		Actor: domain.Actor{UserID: c.UserID, SessionID: c.SessionID, KeyID: ownKey(c.KeyID), WorkspaceID: c.WorkspaceID},
-		Email: who.Email, Role: c.Role, Scopes: c.Scopes, Rights: gateway.GrantFrom(r.Context()).Rights,
+		Actor: actorOf(c), Email: who.Email, Role: c.Role, Rights: gateway.GrantFrom(r.Context()).Rights,
 		Credential: c.UserID != "" || c.KeyID != "" || c.WorkspaceID != "",
 	}
 	if caller.Role == "" && caller.Rights != nil {
@@ -224,12 +223,20 @@ func (d Deps) start(r *http.Request, house *programs.House, p *programs.Program,
 	return s
 }
 
-// ownKey is the id of an API key; those of workspaces and roles that call are none.
-func ownKey(id string) string {
-	if strings.Contains(id, ":") {
-		return ""
+// actorOf is whom automations act for that a caller starts: with what their credential
+// gave them, and nothing more.
+func actorOf(c gateway.Caller) domain.Actor {
+	a := domain.Actor{UserID: c.UserID, SessionID: c.SessionID, WorkspaceID: c.WorkspaceID, Scopes: c.Scopes, Lent: c.Lent, LentTo: c.LentTo}
+	role, taken := strings.CutPrefix(c.KeyID, "role:")
+	switch {
+	case taken:
+		a.KeyRole = role
+	case c.WorkspaceID != "": // whose token names it in the place of a key
+		a.Lent = c.Identity().Workspace == ""
+	default:
+		a.KeyID = c.KeyID
 	}
-	return id
+	return a
 }
 
 func plainData(data map[string]map[string]any) map[string]any {

@@ -3,8 +3,11 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
+	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -82,11 +85,24 @@ func shownOutput(out any, status int, header http.Header) gateway.Content {
 	if !given {
 		c.Type = kind
 	}
+	c.Type = strings.TrimSpace(c.Type)
 	header.Set("X-Content-Type-Options", "nosniff")
-	if strings.HasPrefix(strings.ToLower(c.Type), "text/html") {
-		header.Set("Content-Security-Policy", "sandbox allow-scripts allow-forms")
+	if !inert(c.Type) { // beside a policy of the automation, which can only take away more
+		header["Content-Security-Policy"] = append([]string{sandboxed}, header["Content-Security-Policy"]...)
 	}
 	return c
+}
+
+// sandboxed lets scripts of an answer run, but not as ones of the API.
+const sandboxed = "sandbox allow-scripts allow-forms"
+
+// inert reports whether browsers execute nothing of a content type.
+func inert(kind string) bool {
+	media, _, err := mime.ParseMediaType(kind)
+	return err == nil && slices.Contains([]string{
+		"application/json", "text/plain", "application/octet-stream", "text/event-stream",
+		"image/png", "image/jpeg", "image/gif", "image/webp",
+	}, media)
 }
 
 // refusal is an error of a run as the caller of an endpoint is told it.
@@ -153,7 +169,7 @@ type trickle struct {
 func (t *trickle) serve(w http.ResponseWriter, r *http.Request, first []byte) (any, error) {
 	defer close(t.gone)
 	status, header := t.start.HTTP.Head()
-	maps.Copy(w.Header(), header)
+	gateway.AddHeader(w.Header(), header)
 	if t.start.Caller.Visitor {
 		w.Header().Set("X-Svc-Session-Id", t.start.Caller.SessionID)
 	}
@@ -163,17 +179,44 @@ func (t *trickle) serve(w http.ResponseWriter, r *http.Request, first []byte) (a
 	if status != 0 {
 		w.WriteHeader(status)
 	}
-	out := http.NewResponseController(w)
-	write := func(chunk []byte) error {
-		if _, err := w.Write([]byte("data: " + string(chunk) + "\n\n")); err != nil {
-			return err
-		}
-		return out.Flush()
-	}
-	if err := write(first); err != nil {
+	out := &drops{w: w, out: http.NewResponseController(w), patience: livePatience}
+	if err := out.write(first); err != nil {
 		return nil, err
 	}
-	return nil, t.pour(r, write)
+	if err := t.pour(r, out.write); err != nil {
+		return nil, err
+	}
+	return nil, out.limit(time.Time{}) // the connection may serve more
+}
+
+// drops writes to a caller who is given up when they take nothing for a while.
+type drops struct {
+	w        http.ResponseWriter
+	out      *http.ResponseController
+	patience time.Duration
+	bound    time.Time // when they were given that while
+}
+
+// write sends one chunk.
+func (d *drops) write(chunk []byte) error {
+	if now := time.Now(); now.Sub(d.bound) > d.patience/6 { // not each time: it costs as much as a write
+		d.bound = now
+		if err := d.limit(now.Add(d.patience)); err != nil {
+			return err
+		}
+	}
+	if _, err := d.w.Write([]byte("data: " + string(chunk) + "\n\n")); err != nil {
+		return err
+	}
+	return d.out.Flush()
+}
+
+// limit sets until when the caller is to take what is sent; zero: for ever.
+func (d *drops) limit(at time.Time) error {
+	if err := d.out.SetWriteDeadline(at); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
 }
 
 // pour writes the rest.

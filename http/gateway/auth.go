@@ -57,15 +57,16 @@ func (g *Gateway) countStranger(r *http.Request, ex *exchange, err error) error 
 }
 
 // identify finds out who sent r. On open routes a cookie that does not hold
-// is ignored, so that a browser with an old one still sees public things; a
-// header that does not hold is refused everywhere.
+// is ignored, so that a browser with an old one still sees public things; so is one
+// that another web site had a browser send to a route that minds. A header that does
+// not hold is refused everywhere.
 func (g *Gateway) identify(r *http.Request, ex *exchange) (Caller, error) {
 	c, err := credentials(r)
 	if err != nil {
 		return Caller{}, err
 	}
 	caller, err := g.recognise(r.Context(), ex, c)
-	if c.Cookie != "" && isRefusal(err) && ex.route.open() {
+	if c.Cookie != "" && (isRefusal(err) && ex.route.open() || err == nil && g.fromElsewhere(r, ex, caller)) {
 		c.Cookie = ""
 		caller, err = g.recognise(r.Context(), ex, c)
 	}
@@ -154,11 +155,30 @@ func (g *Gateway) checkCSRF(_ http.ResponseWriter, r *http.Request) error {
 	if isRead(r.Method) {
 		return nil
 	}
-	token := r.Header.Get("X-Svc-Csrf-Token")
-	if token == "" || g.opts.CheckCSRF == nil || !g.opts.CheckCSRF(ex.caller, token) {
+	if !g.showsCSRF(r, ex.caller) {
 		return domain.Refuse(domain.CodeInvalidToken, "x-svc-csrf-token is missing or not this session's").Reason("csrf")
 	}
 	return nil
+}
+
+// showsCSRF reports whether r has the CSRF token of the session of c.
+func (g *Gateway) showsCSRF(r *http.Request, c Caller) bool {
+	token := r.Header.Get("X-Svc-Csrf-Token")
+	return token != "" && g.opts.CheckCSRF != nil && g.opts.CheckCSRF(c, token)
+}
+
+// fromElsewhere reports whether a cookie is not to count that c came by: as far as is
+// known another web site had the browser send it. Requests that write are not asked for
+// here, they need the CSRF token anyway.
+func (g *Gateway) fromElsewhere(r *http.Request, ex *exchange, c Caller) bool {
+	if !ex.route.OwnSite || !c.ByCookie || !isRead(r.Method) {
+		return false
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "same-origin", "same-site", "none":
+		return false
+	}
+	return !g.showsCSRF(r, c)
 }
 
 // checkSite refuses a login that another web site had a browser send: it would

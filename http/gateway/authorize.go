@@ -44,6 +44,9 @@ func (g *Gateway) permit(r *http.Request, ex *exchange) error {
 	if err := may(ex.caller, ex.route.Permission); err != nil {
 		return err
 	}
+	if err := ex.withinLoan(); err != nil {
+		return err
+	}
 	if ex.caller.MFAPending && !ex.route.BeforeMFA && !ex.route.open() {
 		return domain.Refuse(domain.CodeInvalidCredentials, "a second factor is required").Reason("mfa_required")
 	}
@@ -55,6 +58,22 @@ func (g *Gateway) permit(r *http.Request, ex *exchange) error {
 		return nil
 	}
 	return g.grant(r, ex, action)
+}
+
+// RefuseLent refuses what a token does not open that was lent to an automation.
+func RefuseLent() error {
+	return domain.Refuse(domain.CodePermissionDenied,
+		"what an automation was lent of a session opens its own workspace, and endpoints of others; use an access token or an API key")
+}
+
+// withinLoan refuses an automation that acts for somebody where they are asked for
+// themselves: it is lent what they may do in its workspace, not their account.
+func (ex *exchange) withinLoan() error {
+	_, asked := ex.route.Permission.(Action)
+	if !ex.caller.Lent || ex.route.ToLent || ex.route.Permission == Public || asked && ex.named() != "" {
+		return nil
+	}
+	return RefuseLent()
 }
 
 // grant asks the Authorizer. What it knows may lag behind the caller's own last

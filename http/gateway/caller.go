@@ -32,10 +32,15 @@ type Caller struct {
 
 	Expires     time.Time         // when the credential ends; zero: never
 	Principal   *access.Principal // see Identity; nil: what is known from here
-	WorkspaceID string            // the workspace that calls itself, by a runtime token: it has its own rights
+	WorkspaceID string            // the workspace that calls itself, by a runtime token
 	AuthData    string            // handed on in x-svc-auth-data when set
 	MFAPending  bool              // the session still owes its second factor
 	ByCookie    bool              // set by the gateway: the user came by the cookie
+
+	// Lent says that an automation acts for the user, with a token that it was lent. It
+	// opens the workspace LentTo, and endpoints of others.
+	Lent   bool
+	LentTo string
 
 	// SourceWorkspaceID is the workspace whose automation sent a runtime token, whoever
 	// the token is of. It gives no rights.

@@ -40,8 +40,12 @@ func (ex *exchange) maskedPath(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// shownPath is a path and query for the log, without credentials.
+// shownPath is a path and query for the log, without credentials. What is secret of those
+// that call an automation only its run knows: its events tell the rest.
 func (ex *exchange) shownPath(u *url.URL) string {
+	if ex.route != nil && ex.route.Rate == RateWebhooks {
+		return ex.template
+	}
 	path := ex.maskedPath(u.EscapedPath())
 	if u.RawQuery == "" {
 		return path

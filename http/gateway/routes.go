@@ -59,6 +59,11 @@ type Route struct {
 	BearerKey bool
 	// BeforeMFA lets in a session that still owes its second factor.
 	BeforeMFA bool
+	// OwnSite lets the cookie count in a request that reads only when that comes from
+	// this site, or shows the CSRF token: what is read here does what its author wants.
+	OwnSite bool
+	// ToLent opens a row for users to an automation that acts for one of them.
+	ToLent bool
 	// NoCSRF exempts sign-in routes and plain forms from the CSRF token.
 	NoCSRF bool
 	// SecretPath keeps the path out of logs and events: it may hold a key.

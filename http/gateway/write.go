@@ -8,22 +8,33 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/klauspost/compress/gzhttp"
 )
+
+// AddHeader adds the headers of a handler to those that the gateway has set. Who may read
+// the answer of another origin the handler says only where the gateway has not.
+func AddHeader(to, more http.Header) {
+	decided := to.Get("Access-Control-Allow-Origin") != ""
+	for key, values := range more {
+		key = http.CanonicalHeaderKey(key)
+		switch {
+		case key == "Link" || key == "Vary": // a version on its way out has set the one, the origin of the request the other
+			values = slices.Concat(to[key], values)
+		case decided && strings.HasPrefix(key, "Access-Control-"):
+			continue
+		}
+		to[key] = values
+	}
+}
 
 // send writes the reply. It is the only place that writes a body, streams and
 // handlers that are no HandlerFunc excepted.
 // An error means that a stream failed before it wrote anything.
 func (rp *reply) send(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
-	for key, values := range rp.header {
-		key = http.CanonicalHeaderKey(key)
-		if key == "Link" { // a version on its way out has set one already
-			values = slices.Concat(h[key], values)
-		}
-		h[key] = values
-	}
+	AddHeader(h, rp.header)
 	switch {
 	case rp.stream != nil:
 		return rp.serveStream(w, r)

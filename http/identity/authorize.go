@@ -46,6 +46,9 @@ func (i *Identity) Authorize(_ context.Context, c gateway.Caller, p gateway.Perm
 	if err != nil {
 		return gateway.Grant{}, err
 	}
+	if c.Lent && c.LentTo != workspaceID && c.KeyID == "" && !opensElsewhere(action) {
+		return gateway.Grant{}, gateway.RefuseLent()
+	}
 	rights, found, err := i.Rights(c, workspaceID)
 	if err != nil {
 		return gateway.Grant{}, err
@@ -61,6 +64,12 @@ func (i *Identity) Authorize(_ context.Context, c gateway.Caller, p gateway.Perm
 		return grant, i.refuse(c, rights.Refusal(action.Action, action.Subject))
 	}
 	return grant, nil
+}
+
+// opensElsewhere reports whether rights that were lent to an automation count outside of
+// its workspace.
+func opensElsewhere(a gateway.Action) bool {
+	return a.Action == "execute" && a.Subject == "automations"
 }
 
 // bySharing reports whether an object may grant the action by itself: pages have
@@ -183,6 +192,8 @@ type holder struct {
 	super                bool
 	key                  *access.Key
 	role, acting         string
+	lent                 bool
+	lentTo               string
 	authData             uintptr // of a map that is never changed, only replaced; the rights keep it
 }
 
@@ -190,7 +201,7 @@ type holder struct {
 // the same.
 func (i *Identity) rightsIn(w *access.Workspace, workspaceID string, p access.Principal) *access.Rights {
 	p = i.within(p, workspaceID)
-	who := holder{w, p.UserID, p.SessionID, p.Email, p.Super, p.Key, p.KeyRole, p.Workspace, reflect.ValueOf(p.AuthData).Pointer()}
+	who := holder{w, p.UserID, p.SessionID, p.Email, p.Super, p.Key, p.KeyRole, p.Workspace, p.Lent, p.LentTo, reflect.ValueOf(p.AuthData).Pointer()}
 	if have, ok := i.rights.GetIfPresent(who); ok {
 		return have
 	}

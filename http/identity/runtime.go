@@ -15,7 +15,8 @@ import (
 
 // byRuntime admits whoever an automation calls for: a user whose session is live, a
 // visitor, or its workspace itself. That a workspace sent the token of a user gives
-// the user none of its rights.
+// the user none of its rights; and it is lent what the user may do in that workspace,
+// never the rights of an administrator.
 func (i *Identity) byRuntime(ctx context.Context, claims signing.Claims, caller *gateway.Caller) error {
 	caller.SourceWorkspaceID, caller.Depth = claims.WorkspaceID, claims.Depth
 	switch {
@@ -26,12 +27,21 @@ func (i *Identity) byRuntime(ctx context.Context, claims signing.Claims, caller 
 	case claims.Subject == "" && claims.SessionID == "":
 		caller.Kind, caller.WorkspaceID, caller.Expires = gateway.KindAPIKey, claims.WorkspaceID, claims.ExpiresAt
 		caller.KeyID = "workspace:" + claims.WorkspaceID // limits and histories name it so
-		*caller.Principal = access.Principal{Workspace: claims.WorkspaceID}
+		if !claims.Narrow {
+			caller.Principal.Workspace = claims.WorkspaceID
+		}
 		return nil
 	}
-	err := i.byUser(ctx, claims, caller)
+	if err := i.byUser(ctx, claims, caller); err != nil {
+		return err
+	}
 	caller.Expires, caller.Scopes = earlier(claims.ExpiresAt, caller.Expires), lent(caller.Scopes)
-	return err
+	caller.Lent, caller.Super, caller.Role = true, false, ""
+	if !claims.Narrow {
+		caller.LentTo = claims.WorkspaceID
+	}
+	caller.Principal.Super, caller.Principal.Lent, caller.Principal.LentTo = false, true, caller.LentTo
+	return nil
 }
 
 // byUser admits a user whose session, or access token, called the automation.
