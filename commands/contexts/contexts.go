@@ -70,12 +70,26 @@ type Write struct {
 
 // Change is what is written to one context at once. Expires is from when on nothing
 // is left of it unless it is written to again; zero: never. Without writes it only
-// moves that.
+// moves that. Limit is how large the context may be, as JSON: a write that makes it
+// larger, together with those of others, is left out; 0: it may be of any size.
 type Change struct {
-	Key     Key
-	Writes  []Write
-	Expires time.Time
+	Key      Key
+	Writes   []Write
+	Expires  time.Time
+	Lifetime Lifetime
+	Limit    int
 }
+
+// Lifetime says what the time of a change is to a context that is there already. The
+// numbers are stored.
+type Lifetime uint8
+
+// The kinds of lifetimes.
+const (
+	Moves   Lifetime = iota // it expires then
+	Extends                 // not before then; one that never expires still never does
+	Stays                   // as Extends, and one that is new never expires
+)
 
 const defaultMemory = 64 << 20
 
@@ -142,7 +156,7 @@ func together(changes []Change) []Change {
 			continue
 		}
 		all[i].Writes = append(all[i].Writes[:len(all[i].Writes):len(all[i].Writes)], change.Writes...)
-		all[i].Expires = change.Expires
+		all[i].Expires, all[i].Lifetime, all[i].Limit = change.Expires, change.Lifetime, change.Limit
 	}
 	return all
 }

@@ -89,7 +89,10 @@ func (c *Contexts) apply(ctx context.Context, e *entry, seq uint64, snapshot boo
 // append adds one change to the log. The entry is held until the log has it, so
 // that the order here is that of the log; not until it is on disk.
 func (c *Contexts) append(ctx context.Context, id string, change Change) error {
-	r := record{mark: mark(id), at: rounded(c.opts.Now()), expires: rounded(change.Expires), writes: slices.Clone(change.Writes)}
+	r := record{
+		mark: mark(id), at: rounded(c.opts.Now()), expires: rounded(change.Expires), writes: slices.Clone(change.Writes),
+		limit: change.Limit, lifetime: change.Lifetime,
+	}
 	for i, w := range r.writes {
 		r.writes[i].Until = rounded(w.Until)
 	}
@@ -103,7 +106,11 @@ func (c *Contexts) append(ctx context.Context, id string, change Change) error {
 	if err := e.take(ctx); err != nil {
 		return err
 	}
-	listed := c.announce(ctx, e, r.expires)
+	expires := r.expires
+	if e.loaded {
+		expires = e.state.at(r.at).lasting(r)
+	}
+	listed := c.announce(ctx, e, expires)
 	stored, full := false, false
 	err = c.opts.Store.PutData(ctx, change.Key.stream(), id, body, func(seq uint64, parts string) {
 		if e.loaded && c.sole(e) && seq > e.seq {

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"svc/domain/automation/value"
@@ -16,6 +18,9 @@ type record struct {
 	at      time.Time // by the clock of its writer
 	expires time.Time
 	writes  []Write
+
+	limit    int // bytes of the context; 0: none
+	lifetime Lifetime
 }
 
 var errMalformed = errors.New("a stored context is malformed")
@@ -31,15 +36,18 @@ func (r record) encode() []byte {
 	for i, w := range r.writes {
 		writes[i] = []any{w.Op.Encoded(), encodeTime(w.Until)}
 	}
-	return variable.Encode([]any{value.Bytes(r.mark), encodeTime(r.at), encodeTime(r.expires), writes})
+	return variable.Encode([]any{value.Bytes(r.mark), encodeTime(r.at), encodeTime(r.expires), writes, float64(r.limit), float64(r.lifetime)})
 }
 
 func decodeRecord(body []byte) (r record, err error) {
-	f, err := decodeFields(body, 4)
+	f, err := decodeFields(body, 4, 6) // 4: from before there were limits
 	if err != nil {
 		return r, err
 	}
 	r = record{mark: f.bytes(0), at: f.time(1), expires: f.time(2)}
+	if len(f.all) == 6 {
+		r.limit, r.lifetime = f.count(4), Lifetime(f.count(5))
+	}
 	for _, item := range f.list(3) {
 		pair, _ := item.([]any)
 		if len(pair) != 2 {
@@ -115,13 +123,13 @@ type fields struct {
 	failed bool
 }
 
-func decodeFields(body []byte, n int) (*fields, error) {
+func decodeFields(body []byte, numbers ...int) (*fields, error) {
 	v, err := variable.Decode(body)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errMalformed, err)
 	}
 	all, _ := v.([]any)
-	if len(all) != n {
+	if !slices.Contains(numbers, len(all)) {
 		return nil, errMalformed
 	}
 	return &fields{all: all}, nil
@@ -137,6 +145,16 @@ func (f *fields) list(i int) []any {
 	list, ok := f.all[i].([]any)
 	f.failed = f.failed || !ok
 	return list
+}
+
+// count is a number from 0 on.
+func (f *fields) count(i int) int {
+	n, ok := f.all[i].(float64)
+	if !ok || n < 0 || n > math.MaxInt32 || n != math.Trunc(n) {
+		f.failed = true
+		return 0
+	}
+	return int(n)
 }
 
 func (f *fields) time(i int) time.Time { return f.timeOf(f.all[i]) }

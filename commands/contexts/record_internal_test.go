@@ -21,11 +21,59 @@ func TestOperationsAreStoredWhole(t *testing.T) {
 			{Op: variable.Op{Kind: variable.Push, Path: []expr.Step{{Key: "l"}, {Key: "0", Index: true}}, Value: value.Bytes{1}}, Until: noon},
 			{Op: variable.Op{Kind: variable.Delete, Value: value.Undefined}},
 		}},
+		"a limit and a lifetime": {mark: mark("c"), at: noon, expires: noon.Add(time.Minute), limit: 500_000, lifetime: Stays},
 	} {
 		got, err := decodeRecord(r.encode())
 		require.NoError(t, err, name)
 		require.Equal(t, r, got, name)
 	}
+}
+
+func TestOperationsFromBeforeThereWereLimitsAreRead(t *testing.T) {
+	t.Parallel()
+	got, err := decodeRecord(variable.Encode([]any{value.Bytes(mark("a")), encodeTime(noon), 0.0, []any{}}))
+	require.NoError(t, err)
+	require.Equal(t, record{mark: mark("a"), at: noon}, got)
+}
+
+func TestAStateLastsAsLongAsItsOperationsSay(t *testing.T) {
+	t.Parallel()
+	soon, later := noon.Add(time.Minute), noon.Add(time.Hour)
+	set := []Write{{Op: variable.Op{Path: []expr.Step{{Key: "a"}}, Value: 1.0}}}
+	for name, c := range map[string]struct {
+		first, second record
+		want          time.Time
+	}{
+		"moves back":                     {record{expires: later}, record{expires: soon}, soon},
+		"moves to never":                 {record{expires: soon}, record{}, time.Time{}},
+		"extends":                        {record{expires: soon}, record{expires: later, lifetime: Extends}, later},
+		"does not extend backwards":      {record{expires: later}, record{expires: soon, lifetime: Extends}, later},
+		"extends what never expires":     {record{}, record{expires: soon, lifetime: Extends}, time.Time{}},
+		"stays what is to expire":        {record{expires: soon}, record{expires: later, lifetime: Stays}, later},
+		"stays what never expires":       {record{expires: soon, lifetime: Stays}, record{expires: later, lifetime: Extends}, time.Time{}},
+		"begins anew after it expired":   {record{expires: noon}, record{expires: soon, lifetime: Extends}, soon},
+		"stays, anew after it expired":   {record{expires: noon}, record{expires: soon, lifetime: Stays}, time.Time{}},
+		"a change without writes counts": {record{expires: soon}, record{expires: later, lifetime: Extends, writes: []Write{}}, later},
+	} {
+		c.first.mark, c.first.at, c.first.writes = mark("a"), noon.Add(-time.Second), set
+		c.second.mark, c.second.at = mark("b"), noon
+		if c.second.writes == nil {
+			c.second.writes = set
+		}
+		require.Equal(t, c.want, empty().with(c.first).with(c.second).expires, name)
+	}
+}
+
+func TestAWriteBeyondTheLimitIsLeftOut(t *testing.T) {
+	t.Parallel()
+	push := func(text string) Write {
+		return Write{Op: variable.Op{Kind: variable.Push, Path: []expr.Step{{Key: "l"}}, Value: text}}
+	}
+	s := empty().with(record{mark: mark("a"), at: noon, limit: 30, writes: []Write{push("0123456789")}})
+	s = s.with(record{mark: mark("b"), at: noon, limit: 30, writes: []Write{push("0123456789"), push("0")}})
+	require.JSONEq(t, `{"l":["0123456789","0"]}`, value.JSON(s.object, ""), "of one change what fits counts")
+	s = s.with(record{mark: mark("c"), at: noon, limit: 10, writes: []Write{push("0"), {Op: variable.Op{Path: []expr.Step{{Key: "l"}}, Value: "0123456789"}}}})
+	require.JSONEq(t, `{"l":"0123456789"}`, value.JSON(s.object, ""), "what makes it smaller does, although it is still too large")
 }
 
 func TestStatesAreStoredWhole(t *testing.T) {
@@ -64,6 +112,10 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 		"too short":             []any{good, 0.0, 0.0},
 		"a mark of text":        []any{"a", 0.0, 0.0, []any{}},
 		"a short mark":          []any{value.Bytes{1}, 0.0, 0.0, []any{}},
+		"five parts":            []any{good, 0.0, 0.0, []any{}, 0.0},
+		"a limit of text":       []any{good, 0.0, 0.0, []any{}, "x", 0.0},
+		"a limit below zero":    []any{good, 0.0, 0.0, []any{}, -1.0, 0.0},
+		"a broken limit":        []any{good, 0.0, 0.0, []any{}, 1.5, 0.0},
 		"a time of text":        []any{good, "x", 0.0, []any{}},
 		"writes of text":        []any{good, 0.0, 0.0, "x"},
 		"a write without time":  []any{good, 0.0, 0.0, []any{[]any{op}}},

@@ -43,12 +43,29 @@ func (s state) with(r record) state {
 		return s
 	}
 	s = s.at(r.at)
+	expires := s.lasting(r)
 	for _, w := range r.writes {
-		s = s.after(w)
+		if next := s.after(w); r.limit == 0 || next.size <= max(s.size, r.limit) {
+			s = next
+		}
 	}
-	s.expires = r.expires
+	s.expires = expires
 	s.seen = append(slices.Clone(s.seen[max(0, len(s.seen)+markSize-maxSeen):]), r.mark...)
 	return s
+}
+
+// lasting is when the state goes after an operation on it, by the clock of which it is
+// what it is.
+func (s state) lasting(r record) time.Time {
+	switch there := s.object.Len() > 0; {
+	case r.lifetime == Moves:
+		return r.expires
+	case there && s.expires.IsZero(), !there && r.lifetime == Stays:
+		return time.Time{}
+	case there && s.expires.After(r.expires):
+		return s.expires
+	}
+	return r.expires
 }
 
 func (s state) knows(mark []byte) bool {

@@ -48,18 +48,6 @@ func (a *answer) close() {
 	a.watch.end()
 }
 
-// read returns the whole body, when it has at most limit bytes.
-func (a *answer) read(limit int64) ([]byte, error) {
-	if a.ContentLength > limit && a.Request.Method != http.MethodHead {
-		return nil, errTooLarge
-	}
-	raw, err := io.ReadAll(io.LimitReader(a.content, limit+1))
-	if err == nil && int64(len(raw)) > limit {
-		return nil, errTooLarge
-	}
-	return raw, err
-}
-
 // gunzip decodes when it is read for the first time: until then nothing waits
 // for the other side.
 type gunzip struct {
@@ -81,7 +69,9 @@ func (g *gunzip) Read(p []byte) (int, error) {
 // readWhole makes a value of an answer that ends.
 func (x *exchange) readWhole(a *answer) (any, *Failed, error) {
 	defer a.close()
-	raw, err := a.read(x.MaxResponse)
+	p := &pass{exchange: x}
+	defer p.leave()
+	raw, err := p.read(a)
 	if err != nil {
 		err = x.fault(a.watch, err)
 		return value.Undefined, x.failed(a, nil, err), err

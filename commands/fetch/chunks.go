@@ -22,7 +22,8 @@ type splitter interface {
 // emitChunks emits an answer item by item and returns when it ended.
 func (x *exchange) emitChunks(ctx context.Context, a *answer) (any, *Failed, error) {
 	defer a.close()
-	e := &emission{exchange: x, terms: x.terms.chunks, live: a.live()}
+	e := &emission{exchange: x, terms: x.terms.chunks, live: a.live(), pass: pass{exchange: x}}
+	defer e.pass.leave()
 	raw, err := e.run(ctx, a)
 	if err == nil {
 		err = e.finish(ctx)
@@ -56,6 +57,7 @@ type emission struct {
 	live     bool // items are server-sent events
 	count    int
 	notices  int
+	pass     pass
 	gathered gathering
 	held     *value.Object // waits until the rate allows it
 	last     time.Time     // of the last event; zero: there was none
@@ -71,6 +73,9 @@ func (e *emission) run(ctx context.Context, a *answer) ([]byte, error) {
 	var raw bytes.Buffer
 	buffer := make([]byte, packet)
 	for {
+		if err := e.pass.grow(ctx, raw.Len()); err != nil {
+			return raw.Bytes(), fmt.Errorf("fetch: %w", err)
+		}
 		a.watch.resume()
 		n, err := a.content.Read(buffer)
 		a.watch.pause()
@@ -171,7 +176,7 @@ func (e *emission) inspect(chunk any) {
 	for _, v := range all {
 		if s, ok := v.(string); ok && sse.LooksLikeJSON(s) && e.call.Notice != nil && e.notices < maxNotices {
 			e.notices++
-			e.call.Notice(automation.Raise(automation.FailedChunkParsing, "a chunk looks like JSON and is none", "chunk", cut([]byte(s))))
+			e.call.Notice(automation.Raise(automation.FailedChunkParsing, "a chunk looks like JSON and is none", "chunk", e.call.shown([]byte(s))))
 		}
 	}
 }

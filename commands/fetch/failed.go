@@ -66,7 +66,7 @@ func (x *exchange) failed(a *answer, raw []byte, err error) *Failed {
 		f.Message = automation.ErrorOf(err).Message
 	}
 	if a != nil {
-		f.Status, f.ResponseHeaders, f.ResponseBody = a.StatusCode, headersOf(a.Header), cut(raw)
+		f.Status, f.ResponseHeaders, f.ResponseBody = a.StatusCode, headersOf(a.Header), x.call.shown(raw)
 		hide(f.ResponseHeaders)
 	}
 	return f
@@ -122,28 +122,43 @@ func (c Call) shownBody(method string) string {
 	}
 	switch body := body.(type) {
 	case string:
-		return cut([]byte(body))
+		return c.shown([]byte(body))
 	case value.Bytes:
-		return cut(body)
+		return c.shown(body)
 	}
 	if value.IsNothing(body) {
 		return ""
 	}
-	return cut([]byte(value.JSON(body, "")))
+	return c.shown([]byte(value.JSON(body, "")))
 }
 
-// cut returns the beginning of a body: its text, or base64 of what is none.
-func cut(raw []byte) string {
+// shown returns the beginning of a body: its text, or base64 of what is none. Secrets go
+// before anything is cut off or encoded: what is left of one is not found any more.
+func (c Call) shown(raw []byte) string {
 	if begin := raw[:min(len(raw), utf8.UTFMax*shownBody)]; !utf8.Valid(trimPartial(begin)) {
-		text := base64.StdEncoding.EncodeToString(begin[:min(len(begin), shownBody)])
+		begin = begin[:min(len(begin), shownBody)]
+		text := base64.StdEncoding.EncodeToString([]byte(c.redacted(begin, len(begin) < len(raw))))
 		return text[:min(len(text), shownBody)]
 	}
-	at := 0
-	for n := 0; n < shownBody && at < len(raw); n++ {
+	at := endOf(raw, shownBody)
+	text := c.redacted(raw[:at], at < len(raw))
+	return text[:endOf([]byte(text), shownBody)]
+}
+
+func (c Call) redacted(raw []byte, cut bool) string {
+	if c.Redact == nil {
+		return string(raw)
+	}
+	return c.Redact(string(raw), cut)
+}
+
+// endOf returns where so many characters of a text end.
+func endOf(raw []byte, characters int) (at int) {
+	for n := 0; n < characters && at < len(raw); n++ {
 		_, size := utf8.DecodeRune(raw[at:])
 		at += size
 	}
-	return string(raw[:at])
+	return at
 }
 
 // trimPartial returns raw without the beginning of a character at its end.

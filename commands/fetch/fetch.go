@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"svc/commands/egress"
+	"svc/commands/fair"
 	"svc/domain/automation"
 	"svc/domain/automation/value"
 )
@@ -44,6 +45,7 @@ type Client struct {
 	careful  *http.Client // verifies certificates
 	trusting *http.Client // does not
 	tokens   *tokens      // of OAuth 2 servers
+	large    *fair.Places // for answers that are not small
 }
 
 // New returns a Client.
@@ -58,7 +60,7 @@ func New(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Client{Options: o, careful: o.Egress.Client(0), trusting: o.Egress.TrustingClient(0), tokens: newTokens()}
+	c := &Client{Options: o, careful: o.Egress.Client(0), trusting: o.Egress.TrustingClient(0), tokens: newTokens(), large: newLarge()}
 	for _, client := range []*http.Client{c.careful, c.trusting} {
 		client.CheckRedirect = guarded(client.CheckRedirect)
 	}
@@ -89,6 +91,9 @@ type Call struct {
 	APIKey func(ctx context.Context, role string) (string, error)
 	// Chunk emits the payload of one event of stream.event.
 	Chunk func(ctx context.Context, payload *value.Object) error
+	// Redact takes secrets out of a text that is told; cut says that the end of it is
+	// missing. Nil: there are none.
+	Redact func(text string, cut bool) string
 	// Notice takes errors that end nothing. Nil: they are lost.
 	Notice func(*automation.Error)
 }

@@ -43,7 +43,9 @@ func (x *exchange) openStream(a *answer) (any, *Failed, error) {
 	var failed *Failed
 	if a.StatusCode >= http.StatusBadRequest {
 		defer a.close()
-		raw, err := a.read(x.MaxResponse)
+		p := &pass{exchange: x}
+		defer p.leave()
+		raw, err := p.read(a)
 		if err != nil {
 			err = x.fault(a.watch, err)
 			return value.Undefined, x.failed(a, nil, err), err

@@ -6,9 +6,13 @@
 package parked
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
+	"time"
+
+	"github.com/oklog/ulid/v2"
 
 	"svc/domain"
 )
@@ -19,6 +23,7 @@ type Store interface {
 	ReplaceData(ctx context.Context, id domain.StreamID, name string, body []byte) error
 	SinceData(ctx context.Context, id domain.StreamID, after uint64, visit func(seq uint64, snapshot bool, parts string, body []byte) error) error
 	DropData(ctx context.Context, id domain.StreamID, below uint64) error
+	SweepData(ctx context.Context, workspaceID, kind string, dry bool, over func(start []byte) bool) (count, bytes uint64, err error)
 }
 
 // Vault seals and opens for workspaces. It is a *vault.Vault.
@@ -38,7 +43,7 @@ type Parked struct {
 func (p *Parked) Put(ctx context.Context, workspaceID, treeID string, state []byte) error {
 	sealed, err := p.Vault.Seal(ctx, workspaceID, state, purpose(treeID))
 	if err == nil {
-		err = p.Store.ReplaceData(ctx, stream(workspaceID, treeID), rand.Text(), sealed)
+		err = p.Store.ReplaceData(ctx, stream(workspaceID, treeID), rand.Text(), append(front(treeID), sealed...))
 	}
 	if err != nil {
 		return fmt.Errorf("keep the state of tree %s: %w", treeID, err)
@@ -54,6 +59,7 @@ func (p *Parked) Get(ctx context.Context, workspaceID, treeID string) (state []b
 		return nil
 	})
 	if err == nil && ok {
+		sealed, _ = bytes.CutPrefix(sealed, front(treeID)) // one from before there were sweeps has none
 		state, err = p.Vault.Open(ctx, workspaceID, sealed, purpose(treeID))
 	}
 	if err != nil {
@@ -70,9 +76,30 @@ func (p *Parked) Drop(ctx context.Context, workspaceID, treeID string) error {
 	return nil
 }
 
+// Sweep forgets the states of trees that are not open any more, and returns how many: a
+// node may have gone between the end of a tree and forgetting where it stood. Those whose
+// trees are younger than before are left alone: they may be open before that is known.
+func (p *Parked) Sweep(ctx context.Context, before time.Time, open func(treeID string) bool) (swept uint64, err error) {
+	swept, _, err = p.Store.SweepData(ctx, "", kind, false, func(start []byte) bool {
+		name, _, found := bytes.Cut(start, []byte{0})
+		id, malformed := ulid.ParseStrict(string(name))
+		return found && malformed == nil && ulid.Time(id.Time()).Before(before) && !open(string(name))
+	})
+	if err != nil {
+		return swept, fmt.Errorf("forget the states of trees that are over: %w", err)
+	}
+	return swept, nil
+}
+
+// front is what is stored in front of a state: whose it is, which is no secret.
+func front(treeID string) []byte { return append([]byte(treeID), 0) }
+
+// kind is that of the data that states are.
+const kind = "trees"
+
 // stream is where the state of a tree is.
 func stream(workspaceID, treeID string) domain.StreamID {
-	return domain.StreamID{Scope: workspaceID, Kind: "trees", ID: treeID}
+	return domain.StreamID{Scope: workspaceID, Kind: kind, ID: treeID}
 }
 
 // purpose is what the state of a tree is sealed for.

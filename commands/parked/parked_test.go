@@ -3,16 +3,20 @@ package parked_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/oklog/ulid/v2"
 	"github.com/stretchr/testify/require"
 
 	"svc/commands/parked"
 	"svc/commands/seal"
 	"svc/commands/vault"
+	"svc/domain"
 	"svc/eventstore/jetstream"
 	"svc/projections/livetest"
 )
@@ -102,6 +106,37 @@ func (asIs) Seal(_ context.Context, _ string, plain []byte, _ string) ([]byte, e
 	return plain, nil
 }
 
+func TestStatesOfTreesThatAreOverAreSwept(t *testing.T) {
+	t.Parallel()
+	p, _ := open(t, t.TempDir())
+	now := time.Now()
+	id := func(age time.Duration) string {
+		return ulid.MustNew(ulid.Timestamp(now.Add(-age)), rand.Reader).String()
+	}
+	stands, over, young, large := id(time.Hour), id(time.Hour), id(0), id(time.Hour)
+	for _, treeID := range []string{stands, over, young, "t1"} {
+		require.NoError(t, p.Put(t.Context(), "w1", treeID, []byte("x")))
+	}
+	require.NoError(t, p.Put(t.Context(), "w2", large, bytes.Repeat([]byte("x"), 1_500_000)))
+	swept, err := p.Sweep(t.Context(), now.Add(-time.Minute), func(treeID string) bool { return treeID == stands })
+	require.NoError(t, err)
+	require.EqualValues(t, 2, swept)
+	require.Empty(t, got(t, p, "w1", over))
+	require.Empty(t, got(t, p, "w2", large))
+	for _, treeID := range []string{stands, young, "t1"} {
+		require.Equal(t, "x", got(t, p, "w1", treeID), treeID)
+	}
+}
+
+func TestAStateFromBeforeThereWereSweepsIsRead(t *testing.T) {
+	t.Parallel()
+	p, store := open(t, t.TempDir())
+	sealed, err := p.Vault.Seal(t.Context(), "w1", []byte("x"), "trees/t1")
+	require.NoError(t, err)
+	require.NoError(t, store.ReplaceData(t.Context(), domain.StreamID{Scope: "w1", Kind: "trees", ID: "t1"}, "one", sealed))
+	require.Equal(t, "x", got(t, p, "w1", "t1"))
+}
+
 func TestFailuresAreTold(t *testing.T) {
 	t.Parallel()
 	p, _ := open(t, t.TempDir())
@@ -111,6 +146,8 @@ func TestFailuresAreTold(t *testing.T) {
 	_, _, err := p.Get(ended, "w1", "t1")
 	require.ErrorContains(t, err, "read the state of tree t1")
 	require.ErrorContains(t, p.Drop(ended, "w1", "t1"), "forget the state of tree t1")
+	_, err = p.Sweep(ended, time.Now(), func(string) bool { return false })
+	require.ErrorContains(t, err, "forget the states of trees that are over")
 }
 
 func BenchmarkPut(b *testing.B) {

@@ -113,6 +113,9 @@ func (r *References) set(ctx context.Context, of Holder, n named, params *value.
 	if !ok || text == "" {
 		return value.Undefined, automation.Invalid("value is a text that is not empty")
 	}
+	if why, err := r.tooMuch(ctx, of.key(n.Scope), n.Name, text); err != nil || why != "" {
+		return refusal(why), err
+	}
 	until := time.Time{}
 	if ttl, ok := params.At("ttl").(float64); ok {
 		if ttl <= 0 {
@@ -125,6 +128,24 @@ func (r *References) set(ctx context.Context, of Holder, n named, params *value.
 	}
 	reference, err := r.reference(ctx, of, n)
 	return value.NewObject("reference", reference), err
+}
+
+// Bounds of what is kept: of a secret, in bytes, and how many one holder has in a scope.
+const (
+	maxValue = 64 << 10
+	maxHeld  = 1000
+)
+
+// tooMuch says why a secret is not kept, "" when it is.
+func (r *References) tooMuch(ctx context.Context, key contexts.Key, name, text string) (why string, err error) {
+	if len(text) > maxValue {
+		return "too_large", nil
+	}
+	held, err := r.Values.Load(ctx, key)
+	if _, known := held.Get(name); err == nil && !known && held.Len() >= maxHeld {
+		why = "too_many"
+	}
+	return why, err
 }
 
 func (r *References) write(ctx context.Context, key contexts.Key, op variable.Op, until time.Time) error {

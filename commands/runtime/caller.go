@@ -16,7 +16,6 @@ type Caller struct {
 	Email    string
 	Role     string
 	AuthData *value.Object // nil: none
-	Scopes   []string      // of the token; nil: it has no such claim
 	// Visitor says that nobody signed in: the session was made for this call.
 	Visitor bool
 	// Credential says that the caller showed one, of whatever kind.
@@ -24,6 +23,16 @@ type Caller struct {
 	// Rights are what the caller may do in the workspace; nil: the workspace itself
 	// acts, and may execute everything.
 	Rights *access.Rights
+}
+
+// acts returns whom others act for that the run causes, in its workspace. A workspace
+// that acts by itself is not whoever caused that, whose contexts it has.
+func (c *Caller) acts(workspaceID string) domain.Actor {
+	actor := c.Actor
+	if c.Rights == nil {
+		actor.WorkspaceID = workspaceID
+	}
+	return actor
 }
 
 // Subject is an automation as rules see it.

@@ -22,9 +22,14 @@ func (t *tree) code(r machine.Request, function string, params *value.Object) {
 		t.now(r, machine.Answer{Value: value.Undefined, Err: err})
 		return
 	}
-	t.later(r, func(ctx context.Context) (any, error) {
+	var said []string
+	t.laterThen(r, func(ctx context.Context) (any, error) {
 		result, err := t.rt.Effects.Code.Run(ctx, job)
+		said = result.Logs
 		return result.Value, err
+	}, func(a machine.Answer) machine.Answer {
+		t.recorder.Console(r.ID, said)
+		return a
 	})
 }
 
@@ -39,6 +44,7 @@ func (t *tree) job(r machine.Request, function string, params *value.Object) (jo
 	default:
 		err = automation.Invalid("module code has no function %s", function)
 	}
+	job.WorkspaceID = t.workspaceID()
 	job.Clock, job.Seed = t.world.Now(), int64(binary.LittleEndian.Uint64(t.world.Random(8))) //nolint:gosec // any number will do
 	t.recorder.Code(r.ID, job.Clock, job.Seed)
 	return job, err

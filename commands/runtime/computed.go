@@ -3,6 +3,7 @@ package runtime
 import (
 	"time"
 
+	"svc/commands/programs"
 	"svc/domain"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/value"
@@ -159,7 +160,11 @@ func (w *world) ofGlobal(key string) (any, bool, error) {
 
 // registry returns the workspaces that this one may know of.
 func (w *world) registry() (any, error) {
-	found, err := w.t.rt.Registry.Known(w.t.ctx, w.t.workspaceID())
+	var found []programs.Workspace
+	err := w.t.aside(func() (err error) {
+		found, err = w.t.rt.Registry.Known(w.t.ctx, w.t.workspaceID())
+		return err
+	})
 	if err != nil {
 		return value.Undefined, err
 	}

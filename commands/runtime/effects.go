@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
 
 	"svc/commands/throttle"
@@ -30,6 +32,9 @@ func (t *tree) perform(r machine.Request) error {
 		t.later(r, func(ctx context.Context) (any, error) { return value.Undefined, sleep(ctx, r.Duration) })
 		return nil
 	case machine.Emit, machine.Wait, machine.Chunk, machine.Spawn: // what others see comes after what was written
+		if err := t.linger(r); err != nil {
+			return err
+		}
 		if err := t.flush(); err != nil {
 			return err
 		}
@@ -37,6 +42,14 @@ func (t *tree) perform(r machine.Request) error {
 	t.announce()
 	t.effect(r)
 	return nil
+}
+
+// linger lets the context of the run outlive a wait.
+func (t *tree) linger(r machine.Request) error {
+	if r.Kind != machine.Wait {
+		return nil
+	}
+	return t.world.linger(r.Duration)
 }
 
 // effect begins something that reaches outside.
@@ -85,7 +98,11 @@ func (t *tree) later(r machine.Request, work func(context.Context) (any, error))
 // the answer is handed over.
 func (t *tree) laterThen(r machine.Request, work func(context.Context) (any, error), then func(machine.Answer) machine.Answer) {
 	t.working.Go(func() {
-		v, err := work(t.effects)
+		v, err := caught(func() (any, error) { return work(t.effects) })
+		if fell, ok := errors.AsType[*fallen](err); ok {
+			v = value.Undefined
+			t.rt.Log.ErrorContext(t.effects, "an instruction fell over", "workspace", t.workspaceID(), "instruction", r.Name, "err", fell)
+		}
 		select {
 		case t.answers <- answer{id: r.ID, Answer: machine.Answer{Value: v, Err: err}, wait: r.Kind == machine.Wait, then: then}:
 		case <-t.effects.Done():
@@ -106,7 +123,8 @@ func (t *tree) call(r machine.Request) {
 	e := &execution{trigger: activity.Trigger{Type: activity.ByAutomation, Value: r.Execution.Program.Slug}, startedAt: t.rt.Now()}
 	enter := func(a machine.Answer) machine.Answer {
 		if a.Err == nil {
-			a.Program, a.ExecutionID = t.enter(p, e)
+			a.ExecutionID = t.rt.NewID()
+			a.Program = t.enter(a.ExecutionID, p, e)
 		}
 		return a
 	}
@@ -116,7 +134,9 @@ func (t *tree) call(r machine.Request) {
 	}, enter)
 }
 
-// spawn starts another automation in a tree of its own.
+// spawn starts another automation in a tree of its own, and goes on once that it began is
+// on disk. This one waits for the turn of the other, and while too many that it started
+// run.
 func (t *tree) spawn(r machine.Request) {
 	p, err := t.program(r.Execution).Place.Call(r.Slug)
 	if err != nil {
@@ -126,8 +146,35 @@ func (t *tree) spawn(r machine.Request) {
 	s := t.start
 	s.Program, s.Input, s.Depth, s.HTTP, s.Facts, s.Attempt = p, r.Params, r.Execution.Depth+1, nil, nil, 1
 	s.Trigger = activity.Trigger{Type: activity.ByAutomation, Value: r.Execution.Program.Slug}
-	t.rt.Launch(s)
-	t.now(r, machine.Answer{Value: value.Undefined})
+	s.Announce, s.paid, s.Hidden = true, true, t.learned.secrets()
+	t.later(r, func(ctx context.Context) (any, error) {
+		var err error
+		if s.throttled, err = t.throttle(ctx, throttle.Executions, 1); err != nil {
+			return value.Undefined, err
+		}
+		select {
+		case t.children <- struct{}{}:
+			s.released = sync.OnceFunc(func() { <-t.children })
+			return value.Undefined, t.begun(ctx, s)
+		case <-ctx.Done():
+			return value.Undefined, context.Cause(ctx)
+		}
+	})
+}
+
+// begun launches a tree and waits until that it began is on disk, or it is over already.
+func (t *tree) begun(ctx context.Context, s Start) error {
+	run := t.rt.Launch(s)
+	select {
+	case <-run.Began():
+		return nil
+	case <-run.Done():
+		s.released()
+		_, err := run.Outcome()
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // chunk sends something to who called the endpoint. Everything that the tree did so

@@ -74,7 +74,7 @@ func (m *misfit) Error() string { return "the payload of " + m.event + " is " + 
 
 // emissionOf reads the parameters of emit, of an automation in an instance.
 func (t *tree) emissionOf(instance string, meta domain.Meta, params *value.Object) (*emission, error) {
-	e := &emission{name: prefixed(instance, value.Text(params.At("event"))), payload: &value.Object{}, meta: meta}
+	e := &emission{name: prefixed(instance, t.redact.Text(value.Text(params.At("event")))), payload: &value.Object{}, meta: meta}
 	if !eventName.MatchString(e.name) || automation.Native(e.name) {
 		return nil, automation.Raise(automation.InvalidEvent, "an event of this name cannot be emitted", "event", e.name)
 	}
@@ -90,8 +90,36 @@ func (t *tree) emissionOf(instance string, meta domain.Meta, params *value.Objec
 		return nil, automation.Raise(automation.EventTooLarge, "the event is larger than events may be",
 			"reason", "EventTooLarge", "eventType", e.name, "eventSize", float64(size), "maxSize", float64(t.settings.MaxEvent))
 	}
+	if !nests(e.body, mostNested) {
+		return nil, automation.Raise(automation.InvalidEvent, "the payload of an event is nested too deeply", "event", e.name, "limit", float64(mostNested))
+	}
 	t.address(e, params)
 	return e, nil
+}
+
+// mostNested is how deep the payload of an event may be nested: whoever reads the event
+// has it a few levels deeper, and must be able to.
+const mostNested = 500
+
+// nests reports whether JSON is nested no deeper than so many levels.
+func nests(body []byte, most int) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			if depth++; depth > most {
+				return false
+			}
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return true
 }
 
 func prefixed(instance, name string) string {
@@ -111,14 +139,14 @@ func (t *tree) address(e *emission, params *value.Object) {
 		e.options.Persist = &persist
 	}
 	socket, _ := at("target", "currentSocket").(bool)
+	whom := func(key string) string { return t.redact.Text(value.Text(at("target", key))) }
 	target := domain.Target{
-		UserID: value.Text(at("target", "userId")), SessionID: value.Text(at("target", "sessionId")),
-		UserTopic: value.Text(at("target", "userTopic")), CurrentSocket: socket && t.start.Meta.SocketID != "",
+		UserID: whom("userId"), SessionID: whom("sessionId"), UserTopic: whom("userTopic"), CurrentSocket: socket && t.start.Meta.SocketID != "",
 	}
 	if target != (domain.Target{}) {
 		e.target = &target
 	}
-	actor := t.start.Caller.Actor
+	actor := t.start.Caller.acts(t.workspaceID())
 	e.meta.UserID, e.meta.Actor, e.meta.ServiceTopic = "", &actor, feed.Emitted
 }
 
@@ -135,6 +163,9 @@ func (t *tree) publish(ctx context.Context, e *emission) (any, error) {
 		Data: domain.Unknown{Name: e.name, Body: e.body}, Target: e.target, Options: e.options, Body: e.body,
 	}
 	if !e.options.Persisted() {
+		if err := t.keepLearned(ctx); err != nil {
+			return value.Undefined, err
+		}
 		t.rt.Effects.Live(t.workspaceID(), ev)
 		return shown(ev, domain.Position{})
 	}

@@ -18,18 +18,39 @@ func (t *tree) meta(x *machine.Execution) domain.Meta {
 	m.UserID, m.SessionID, m.CorrelationID = t.start.Caller.UserID, t.world.sessionID, t.start.CorrelationID
 	m.AutomationSlug, m.AutomationDepth, m.ExecutionID = x.Program.Slug, x.Depth, x.ID
 	m.AppSlug, m.AppInstance, m.AppDepth = place.App, place.Instance, place.Depth()
-	m.Host = t.rt.Host
+	m.Host, m.Hides = t.rt.Host, t.hides()
+	if m.SessionID != t.start.Caller.SessionID { // any text, that an automation chose
+		m.SessionID = t.redact.Text(m.SessionID)
+	}
+	if m.HTTP != nil {
+		shown := *m.HTTP
+		shown.Path = t.path(shown.Path)
+		m.HTTP = &shown
+	}
 	return m
 }
 
 // body is a value as events tell it: JSON without the secrets of the run.
 func (t *tree) body(v any) json.RawMessage { return json.RawMessage(value.JSON(t.redact.Value(v), "")) }
 
+// shownFact is an event of what triggered the tree, as it is told.
+func (t *tree) shownFact(ev domain.Event) domain.Event {
+	switch ev := ev.(type) {
+	case activity.Interaction:
+		ev.Trigger = t.shownTrigger(ev.Trigger)
+		return ev
+	case activity.EndpointCalled:
+		ev.Endpoint = t.path(ev.Endpoint)
+		return ev
+	}
+	return ev
+}
+
 // ended records that an execution ended.
 func (t *tree) ended(x *machine.Execution) {
 	e := t.executions[x.ID]
 	now := t.rt.Now()
-	trigger, _ := json.Marshal(e.trigger) // strings only
+	trigger, _ := json.Marshal(t.shownTrigger(e.trigger)) // strings only
 	done := activity.Executed{
 		Slug: x.Program.Slug, ExecutionID: x.ID, Trigger: trigger, StartedAt: stamp(e.startedAt),
 		Duration: now.Sub(e.startedAt).Milliseconds(), Throttled: e.throttled.Milliseconds(), Break: x.Broke,
@@ -65,14 +86,14 @@ func orObject(v any) any {
 
 // failure is an error as events tell it.
 func (t *tree) failure(err *automation.Error) *activity.Failure {
-	details := map[string]any{}
-	if told, ok := t.redact.Value(err.Details).(*value.Object); ok && told != nil {
-		_ = json.Unmarshal([]byte(value.JSON(told, "")), &details) // JSON of our own
+	details, told := map[string]any{}, t.told(err)
+	if told.Details != nil {
+		_ = json.Unmarshal([]byte(value.JSON(told.Details, "")), &details) // JSON of our own
 	}
 	if err.Document != "" {
 		details["automation"], details["instruction"] = err.Document, err.Instruction
 	}
-	return &activity.Failure{Error: err.Name, Message: t.redact.Text(err.Message), Details: details}
+	return &activity.Failure{Error: err.Name, Message: told.Message, Details: details}
 }
 
 // tell records an error event of an execution.

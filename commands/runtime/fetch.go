@@ -33,7 +33,7 @@ func (t *tree) fetch(r machine.Request) {
 		f := fetched{}
 		result, err := t.rt.Effects.Fetch.Do(ctx, fetch.Call{
 			Params: r.Params, WorkspaceID: t.workspaceID(), CorrelationID: t.start.CorrelationID,
-			Resolve: t.resolver(x), Token: t.tokens(x), APIKey: t.keys(x), Chunk: chunk,
+			Resolve: t.resolver(x), Token: t.tokens(x), APIKey: t.keys(x), Chunk: chunk, Redact: t.shown,
 			Notice: func(err *automation.Error) { f.notices = append(f.notices, err) },
 		})
 		f.result = result

@@ -26,9 +26,13 @@ type HTTP struct {
 	begun     bool // a chunk was sent: status and headers are gone
 }
 
-// dropped are headers that automations cannot set.
+// dropped are headers that automations cannot set: of the connection, and what a browser
+// keeps for all that comes from the origin, which is not one of their workspace alone.
 var dropped = map[string]bool{
-	"Set-Cookie": true, "Content-Length": true, "X-Correlation-Id": true,
+	"Set-Cookie": true, "Set-Cookie2": true, "Content-Length": true, "X-Correlation-Id": true,
+	"Service-Worker-Allowed": true, "Clear-Site-Data": true, "Nel": true, "Report-To": true, "Strict-Transport-Security": true,
+	"Public-Key-Pins": true, "Public-Key-Pins-Report-Only": true, "Expect-Ct": true, "Alt-Svc": true, "Accept-Ch": true, "Critical-Ch": true,
+	"Origin-Agent-Cluster": true, "Set-Login": true, "Access-Control-Allow-Credentials": true,
 	"Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true, "Proxy-Authorization": true, "Te": true, "Trailer": true,
 	"Transfer-Encoding": true, "Upgrade": true, "Proxy-Connection": true,
 }

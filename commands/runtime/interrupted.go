@@ -19,20 +19,24 @@ type Broken struct {
 	Automation    string
 	Trigger       activity.Trigger
 	StartedAt     time.Time
+	Depth         int // of its first execution; 0: it is not known
 }
 
-// Interrupted records that a tree was interrupted. Repeated, it records nothing more.
+// Interrupted records that a tree was interrupted, and forgets where it stood, if it did.
+// Repeated, it records nothing more.
 func (r *Runtime) Interrupted(ctx context.Context, b Broken) error {
-	failure := activity.Failure{
-		Error: automation.ExecutionInterrupt, Message: "the node that ran the automation is gone",
-		Details: map[string]any{"automation": b.Automation, "executionId": b.ExecutionID},
-	}
+	return r.broke(ctx, b, activity.Failure{Error: automation.ExecutionInterrupt, Message: "the node that ran the automation is gone"})
+}
+
+// broke records that a tree did not come to its end, and why.
+func (r *Runtime) broke(ctx context.Context, b Broken, failure activity.Failure) error {
+	failure.Details = map[string]any{"automation": b.Automation, "executionId": b.ExecutionID}
 	trigger, err := json.Marshal(b.Trigger)
 	if err != nil {
 		return err
 	}
 	meta := domain.Meta{
-		CorrelationID: b.CorrelationID, AutomationSlug: b.Automation, AutomationDepth: 1, ExecutionID: b.ExecutionID, AppInstance: b.Trigger.AppInstanceSlug, Host: r.Host,
+		CorrelationID: b.CorrelationID, AutomationSlug: b.Automation, AutomationDepth: max(b.Depth, 1), ExecutionID: b.ExecutionID, AppInstance: b.Trigger.AppInstanceSlug, Host: r.Host,
 	}
 	_, err = r.Store.Append(ctx, eventstore.Commit{
 		Stream: domain.StreamID{Scope: b.WorkspaceID}, Meta: meta, Facts: []eventstore.Fact{
@@ -43,5 +47,8 @@ func (r *Runtime) Interrupted(ctx context.Context, b Broken) error {
 			{ID: derived(b.ExecutionID, "error"), Event: failure},
 		},
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return r.Parked.Drop(ctx, b.WorkspaceID, b.ExecutionID)
 }

@@ -3,26 +3,35 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
+	"time"
 
+	"svc/commands"
 	"svc/domain"
 	"svc/eventstore"
 )
 
 // journal keeps the events of a tree, in order. Those that nobody waits for are
-// gathered, and are appended together with the next one that somebody does.
+// gathered, and are appended together with the next one that somebody does. What could
+// not be appended stays, in front of everything that comes later.
 type journal struct {
 	rt          *Runtime
 	workspaceID string
+	first       func(context.Context) error // what comes before each append
 
 	order sync.Mutex     // held while appending: what is gathered later is appended later
 	early sync.WaitGroup // appends that nobody waits for yet
 
 	mu       sync.Mutex
+	stuck    []batch // that could not be appended, or perhaps were
 	commits  []eventstore.Commit
 	payloads []payload
-	failed   error // of an append that nobody waits for yet
 }
+
+// batch is what is appended at once. It is repeated as it is: whether it is on the log
+// already is told by its ids, all of them together.
+type batch []eventstore.Commit
 
 // payload is what an execution was given and gave, kept apart from its event.
 type payload struct {
@@ -62,57 +71,88 @@ func (j *journal) gathered() int {
 	return len(j.commits)
 }
 
-// appendEarly appends what is gathered without anybody waiting for it.
+// appendEarly appends what is gathered without anybody waiting for it. What fails is
+// tried again with the next append, which tells.
 func (j *journal) appendEarly(ctx context.Context) {
-	j.early.Go(func() {
-		if _, err := j.append(ctx); err != nil {
-			j.mu.Lock()
-			j.failed = err
-			j.mu.Unlock()
-		}
-	})
+	j.early.Go(func() { _, _ = j.append(ctx) })
 }
 
 // append keeps what is gathered, with more behind it. When it returns nil all of it is
-// on disk.
-func (j *journal) append(ctx context.Context, more ...eventstore.Commit) (eventstore.Receipt, error) {
+// on disk, and everything that was gathered before.
+func (j *journal) append(ctx context.Context, more ...eventstore.Commit) (receipt eventstore.Receipt, err error) {
 	j.order.Lock()
 	defer j.order.Unlock()
+	if err := j.first(ctx); err != nil {
+		return receipt, err
+	}
 	j.mu.Lock()
-	commits, payloads := append(j.commits, more...), j.payloads
-	j.commits, j.payloads = nil, nil
+	batches, payloads := append(j.stuck, split(append(j.commits, more...))...), j.payloads
+	j.stuck, j.commits, j.payloads = nil, nil, nil
 	j.mu.Unlock()
-	if len(commits) == 0 {
-		return eventstore.Receipt{}, nil
-	}
 	var beside sync.WaitGroup
-	var failed error
 	if len(payloads) > 0 {
-		beside.Go(func() {
-			for _, p := range payloads {
-				if err := j.rt.Store.PutPayload(ctx, j.workspaceID, p.eventID, p.body); err != nil {
-					failed = err
-				}
+		beside.Go(func() { j.keepApart(ctx, payloads) })
+	}
+	defer beside.Wait()
+	for i, b := range batches {
+		if len(b) == 0 {
+			continue
+		}
+		if receipt, err = j.rt.Store.Append(ctx, b...); err != nil {
+			if i == len(batches)-1 && !errors.Is(err, eventstore.ErrUnavailable) && ctx.Err() == nil {
+				batches[i] = b[:len(b)-len(more)] // it is refused for good: who wanted more is told
 			}
-		})
+			j.mu.Lock()
+			j.stuck = batches[i:]
+			j.mu.Unlock()
+			return receipt, err
+		}
 	}
-	receipt, err := j.rt.Store.Append(ctx, commits...)
-	beside.Wait()
-	if err == nil {
-		err = failed
+	return receipt, nil
+}
+
+// maxFacts is how many events the log takes at once.
+const maxFacts = 1000
+
+// split divides commits into what is appended at once.
+func split(commits []eventstore.Commit) (batches []batch) {
+	first, facts := 0, 0
+	for i, c := range commits {
+		if facts+len(c.Facts) > maxFacts {
+			batches = append(batches, commits[first:i:i])
+			first, facts = i, 0
+		}
+		facts += len(c.Facts)
 	}
-	return receipt, err
+	if facts > 0 {
+		batches = append(batches, commits[first:])
+	}
+	return batches
+}
+
+// How often what is kept apart is tried to be kept, and the pause in between.
+const (
+	apartAttempts = 5
+	apartPause    = 200 * time.Millisecond
+)
+
+// keepApart keeps payloads. A tree is not the worse for one that could not be kept: its
+// event tells all that happens because of it, and it goes in time anyway.
+func (j *journal) keepApart(ctx context.Context, payloads []payload) {
+	for _, p := range payloads {
+		err := j.rt.Store.PutPayload(ctx, j.workspaceID, p.eventID, p.body)
+		for attempt := 1; err != nil && attempt < apartAttempts && commands.Sleep(ctx, apartPause) == nil; attempt++ {
+			err = j.rt.Store.PutPayload(ctx, j.workspaceID, p.eventID, p.body)
+		}
+		if err != nil {
+			j.rt.Log.ErrorContext(ctx, "what an execution was given and gave was not kept", "workspace", j.workspaceID, "eventId", p.eventID, "err", err)
+		}
+	}
 }
 
 // close keeps all that is left, and tells whether everything is kept.
 func (j *journal) close(ctx context.Context) error {
 	j.early.Wait()
-	j.mu.Lock()
-	failed := j.failed
-	j.mu.Unlock()
-	if failed != nil {
-		return failed
-	}
 	_, err := j.append(ctx)
 	return err
 }

@@ -3,6 +3,8 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -13,6 +15,7 @@ type Running struct {
 	began   chan struct{}
 	stands  chan struct{}
 	once    sync.Once
+	give    context.CancelCauseFunc // nil: it never began
 	outcome Outcome
 	err     error
 }
@@ -27,6 +30,13 @@ func (r *Running) Began() <-chan struct{} { return r.began }
 // becomes of this one.
 func (r *Running) Stands() <-chan struct{} { return r.stands }
 
+// Break breaks the tree off: who launched it gives it up for another node to begin.
+func (r *Running) Break() {
+	if r.give != nil {
+		r.give(ErrAway)
+	}
+}
+
 // Outcome returns what the tree came to. It may be called once Done is closed.
 func (r *Running) Outcome() (Outcome, error) { return r.outcome, r.err }
 
@@ -40,11 +50,12 @@ type fleet struct {
 	sink    context.CancelCauseFunc
 	closing bool
 	leaving chan struct{} // closed when the node is about to stop
+	process string        // that trees begin in; "" while the node is away
 	trees   sync.WaitGroup
 }
 
-func newFleet() *fleet {
-	f := &fleet{leaving: make(chan struct{})}
+func newFleet(process string) *fleet {
+	f := &fleet{leaving: make(chan struct{}), process: process}
 	f.ctx, f.sink = context.WithCancelCause(context.Background())
 	return f
 }
@@ -61,19 +72,47 @@ func (r *Runtime) launch(work func(context.Context, *Running) (Outcome, error), 
 	run := &Running{done: make(chan struct{}), began: make(chan struct{}), stands: make(chan struct{})}
 	r.fleet.mu.Lock()
 	defer r.fleet.mu.Unlock()
-	if r.fleet.closing {
-		run.err = ErrClosing
+	if r.fleet.closing || r.fleet.process == "" {
+		run.err = ErrAway
+		if r.fleet.closing {
+			run.err = ErrClosing
+		}
 		close(run.done)
 		return run
 	}
+	ctx, give := context.WithCancelCause(r.fleet.ctx)
+	run.give = give
 	r.fleet.trees.Go(func() {
 		defer close(run.done)
-		run.outcome, run.err = work(r.fleet.ctx, run)
-		if run.err != nil && r.fleet.ctx.Err() == nil {
-			r.Log.ErrorContext(r.fleet.ctx, "a run broke off", append(named, "err", run.err)...)
+		defer give(nil)
+		run.outcome, run.err = caught(func() (Outcome, error) { return work(ctx, run) })
+		switch {
+		case run.err != nil && ctx.Err() != nil:
+			run.err = errors.Join(context.Cause(ctx), run.err)
+		case run.err != nil:
+			r.Log.ErrorContext(ctx, "a run broke off", append(named, "err", run.err)...)
 		}
 	})
 	return run
+}
+
+// fallen is a fault of ours that something panicked with.
+type fallen struct {
+	cause any
+	stack []byte
+}
+
+// Error implements error.
+func (f *fallen) Error() string { return fmt.Sprintf("runtime: a panic: %v\n%s", f.cause, f.stack) }
+
+// caught does work, and turns a panic into an error: one tree never ends the others.
+func caught[T any](work func() (T, error)) (v T, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = &fallen{cause, debug.Stack()}
+		}
+	}()
+	return work()
 }
 
 // lastWait bounds how long a node that stops lets trees come to their end.
@@ -89,6 +128,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 		close(r.fleet.leaving)
 	}
 	r.fleet.closing = true
+	sink := r.fleet.sink
 	r.fleet.mu.Unlock()
 	ended := make(chan struct{})
 	go func() { // ends with the last tree
@@ -99,7 +139,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	case <-ended:
 	case <-ctx.Done():
 	}
-	r.fleet.sink(ErrClosing)
+	sink(ErrClosing)
 	<-ended
 	return nil
 }

@@ -48,15 +48,15 @@ type Collections interface {
 // collections reads or writes rows. That one was declared is recorded.
 func (t *tree) collections(r machine.Request, function string, params *value.Object) {
 	place := t.program(r.Execution).Place
-	of := collections.Caller{WorkspaceID: t.workspaceID(), App: place.App, Instance: place.Instance, UserID: t.world.userID}
+	of := collections.Caller{WorkspaceID: t.workspaceID(), App: place.Namespace.App, Instance: place.Namespace.Instance, UserID: t.world.userID}
 	t.laterThen(r, func(ctx context.Context) (any, error) {
 		return t.rt.Effects.Rows.Call(ctx, of, function, params)
 	}, func(a machine.Answer) machine.Answer {
 		made, ok := a.Value.(*value.Object)
 		if a.Err == nil && ok && function == "updateSchema" {
 			t.journal.record(t.meta(r.Execution), activity.CollectionUpdated{
-				Collection: value.Text(made.At("collection")), OldCollection: value.Text(params.At("oldCollection")),
-				Schema: cmp.Or(value.Text(params.At("schema")), "default"), AppSlug: place.App,
+				Collection: t.redact.Text(value.Text(made.At("collection"))), OldCollection: t.redact.Text(value.Text(params.At("oldCollection"))),
+				Schema: cmp.Or(t.redact.Text(value.Text(params.At("schema"))), "default"), AppSlug: place.App,
 				Properties: t.body(made.At("properties")), Indexes: t.body(made.At("indexes")), Uniques: t.body(made.At("uniques")),
 			})
 		}

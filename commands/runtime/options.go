@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	goruntime "runtime"
 	"time"
 
 	"svc/commands/contexts"
+	"svc/commands/fair"
 	"svc/commands/programs"
 	"svc/commands/throttle"
 	"svc/domain"
@@ -82,12 +84,15 @@ type Options struct {
 	Throttles  Throttles
 	Settings   func() Settings
 	Registry   Registry
-	Effects    Effects
-	Host       domain.Host
-	Process    string // unlike that of any other node, and of this one before it was started
-	Now        func() time.Time
-	NewID      func() string
-	Log        *slog.Logger
+	// Cancelled reports whether a run was cancelled after a time; nil: none is but those
+	// that Cancel is told of.
+	Cancelled func(ctx context.Context, workspaceID, correlationID string, after time.Time) (bool, error)
+	Effects   Effects
+	Host      domain.Host
+	Process   string // unlike that of any other node, and of this one before it was started
+	Now       func() time.Time
+	NewID     func() string
+	Log       *slog.Logger
 }
 
 // Effects are what runs reach outside with.
@@ -96,8 +101,12 @@ type Effects struct {
 	Live func(workspaceID string, ev domain.Recorded)
 	// Position is where "now" is in the feed.
 	Position func() domain.Position
-	// Await returns the first event of a workspace after a position that fits.
-	Await func(ctx context.Context, workspaceID string, after domain.Position, fits func(*feed.Event) bool) (*feed.Event, error)
+	// Await returns the first event of a workspace that is awaited and fits, nil when the
+	// time is over. It fails only when ctx ends.
+	Await func(ctx context.Context, workspaceID string, w Awaited, fits func(*feed.Event) bool) (*feed.Event, error)
+	// Cancelling is how many waits of a workspace keep events from starting anything else;
+	// nil: nobody counts them.
+	Cancelling func(workspaceID string) (int, error)
 	// Configure changes the stored config of a workspace or an app instance.
 	Configure func(ctx context.Context, place *programs.Place, op variable.Op) error
 
@@ -121,9 +130,15 @@ type Registry interface {
 type Runtime struct {
 	Options
 
-	trees register
-	fleet *fleet
+	trees  register
+	fleet  *fleet
+	lanes  *fair.Places // in which trees take their turns
+	parsed parsed
 }
+
+// lanesEach is how many trees take their turns at once for each core: a turn may read
+// from disk.
+const lanesEach = 4
 
 // New returns a Runtime.
 func New(o Options) (*Runtime, error) {
@@ -133,5 +148,6 @@ func New(o Options) (*Runtime, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Runtime{Options: o, fleet: newFleet()}, nil
+	lanes := lanesEach * goruntime.GOMAXPROCS(0)
+	return &Runtime{Options: o, fleet: newFleet(o.Process), lanes: fair.New(lanes, lanes)}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"svc/commands/fetch"
+	"svc/commands/programs"
 	"svc/commands/ratelimit"
 	"svc/commands/references"
 	"svc/domain"
@@ -39,6 +40,13 @@ type Acting struct {
 	WorkspaceID   string
 	CorrelationID string
 	Depth         int
+	App           bool // it is one of an app: what the workspace gives is not for it
+}
+
+// Narrow reports whether what the session, or the workspace, may do in the workspace is
+// not lent with a token: an app asks, or the session itself was lent with less.
+func (a Acting) Narrow(kind fetch.TokenKind) bool {
+	return a.App || kind == fetch.SessionToken && a.Caller.Lent && a.Caller.LentTo != a.WorkspaceID
 }
 
 // References are secrets that automations pass on without seeing them. It is a
@@ -50,11 +58,11 @@ type References interface {
 
 // topic makes a topic, or adds users to one.
 func (t *tree) topic(r machine.Request) {
-	name := value.Text(r.Params.At("topic"))
+	name := t.redact.Text(value.Text(r.Params.At("topic"))) // it is in events, and so are its members
 	users := []string{}
 	given, listed := r.Params.At("userIds").([]any)
 	for _, id := range given {
-		users = append(users, value.Text(id))
+		users = append(users, t.redact.Text(value.Text(id)))
 	}
 	join := r.Name == "joinUserTopic"
 	if join && !listed && t.world.userID != "" {
@@ -114,7 +122,7 @@ func (t *tree) auth(r machine.Request) {
 	of := t.acting(r.Execution)
 	t.laterThen(r, func(ctx context.Context) (any, error) { return t.rt.Effects.Tokens.Token(ctx, kind, of, true) }, func(a machine.Answer) machine.Answer {
 		if jwt, ok := a.Value.(string); ok {
-			t.redact.Add(jwt)
+			t.learn(jwt)
 			a.Value = value.NewObject("jwt", jwt)
 		}
 		return a
@@ -122,7 +130,9 @@ func (t *tree) auth(r machine.Request) {
 }
 
 func (t *tree) acting(x *machine.Execution) Acting {
-	return Acting{Caller: &t.start.Caller, WorkspaceID: t.workspaceID(), CorrelationID: t.start.CorrelationID, Depth: x.Depth}
+	return Acting{
+		Caller: &t.start.Caller, WorkspaceID: t.workspaceID(), CorrelationID: t.start.CorrelationID, Depth: x.Depth, App: x.Program.Instance != "",
+	}
 }
 
 // tokens makes tokens for an execution.
@@ -133,9 +143,12 @@ func (t *tree) tokens(x *machine.Execution) func(context.Context, fetch.TokenKin
 	}
 }
 
-// keys makes keys of roles for an execution.
+// keys makes keys of roles for an execution. Roles are the workspace's: apps know none.
 func (t *tree) keys(x *machine.Execution) func(context.Context, string) (string, error) {
 	of := t.acting(x)
+	if x.Program.Instance != "" {
+		return nil
+	}
 	return func(ctx context.Context, role string) (string, error) {
 		key, err := t.rt.Effects.Tokens.RoleKey(ctx, role, of)
 		return key, raisedOf(err)
@@ -151,14 +164,22 @@ func (t *tree) resolver(x *machine.Execution) func(context.Context, string) (str
 	of := t.holder(x)
 	return func(ctx context.Context, text string) (string, error) {
 		resolved, used, err := t.rt.Effects.References.Resolve(ctx, of, text)
-		t.redact.Add(used...)
+		t.learn(used...)
 		return resolved, err
 	}
 }
 
-// configure writes to the stored configuration.
+// errRefers says that a value would not stay as it is in the config.
+var errRefers = automation.Invalid("config cannot be set to a text that refers to config or secrets")
+
+// configure writes to the stored configuration. What stands there is read as a template
+// when it is loaded, and values never are: one that would be is refused.
 func (t *tree) configure(r machine.Request) {
 	place := t.program(r.Execution).Place
+	if programs.Refers(r.Write.Op.Value) {
+		t.now(r, machine.Answer{Value: value.Undefined, Err: errRefers})
+		return
+	}
 	t.laterThen(r, func(ctx context.Context) (any, error) {
 		return value.Undefined, raisedOf(t.rt.Effects.Configure(ctx, place, r.Write.Op))
 	}, func(a machine.Answer) machine.Answer {

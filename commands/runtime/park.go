@@ -26,11 +26,12 @@ type standing struct {
 	Trigger activity.Trigger `json:"trigger"`
 
 	Actor    domain.Actor  `json:"actor"`
+	Itself   bool          `json:"itself,omitempty"` // the workspace acts, whoever caused that
 	Visitor  bool          `json:"visitor,omitempty"`
-	Scopes   []string      `json:"scopes,omitempty"`
 	UserID   string        `json:"userId,omitempty"` // as they are switched
 	Session  string        `json:"sessionId,omitempty"`
-	Secrets  []string      `json:"secrets,omitempty"` // that inputs brought
+	Secrets  []string      `json:"secrets,omitempty"` // all that were known
+	Learned  []string      `json:"learned,omitempty"` // of those, the run's own
 	Active   time.Duration `json:"active"`
 	Emitted  string        `json:"emitted"`
 	Attempt  int           `json:"attempt"`
@@ -69,8 +70,8 @@ func (t *tree) keep() error {
 		return err
 	}
 	s := standing{
-		Machine: state, Ref: t.machine.Root().Program.Ref, Trigger: t.start.Trigger, Actor: t.start.Caller.Actor, Visitor: t.start.Caller.Visitor,
-		Scopes: t.start.Caller.Scopes, UserID: t.world.userID, Session: t.world.sessionID, Secrets: t.redact.Secrets(), Active: t.active,
+		Machine: state, Ref: t.machine.Root().Program.Ref, Trigger: t.start.Trigger, Actor: t.start.Caller.Actor, Itself: t.start.Caller.Rights == nil, Visitor: t.start.Caller.Visitor,
+		UserID: t.world.userID, Session: t.world.sessionID, Secrets: t.redact.Secrets(), Learned: t.learned.secrets(), Active: t.active,
 		Emitted: t.emitted.Token(), Attempt: t.start.Attempt, Depth: t.start.Depth, Source: t.start.SourceWorkspaceID, Run: t.start.CorrelationID,
 		Meta: t.start.Meta, Recorded: t.start.Record, Record: t.recorder.Save(),
 	}
@@ -84,7 +85,10 @@ func (t *tree) keep() error {
 	if err != nil {
 		return err
 	}
-	if err := t.rt.Parked.Put(t.ctx, t.workspaceID(), t.machine.Root().ID, body); err != nil {
+	put := make(chan error, 1)
+	go func() { put <- t.rt.Parked.Put(t.ctx, t.workspaceID(), t.id, body) }() // waited for below
+	_, err = t.journal.append(t.ctx)
+	if err := errors.Join(err, <-put); err != nil {
 		return err
 	}
 	t.parked = true
@@ -95,8 +99,9 @@ func (t *tree) keep() error {
 // ErrGone says that a tree does not stand anywhere any more.
 var ErrGone = errors.New("runtime: the tree does not stand in a wait")
 
-// Resume goes on with a tree that stands in a wait. Identify returns whom it acts for.
-func (r *Runtime) Resume(workspaceID, treeID string, house *programs.House, identify func(context.Context, domain.Actor) (Caller, error)) *Running {
+// Resume goes on with a tree that stands in a wait, or once stood there and was interrupted:
+// that makes attempt one more. Identify returns whom it acts for.
+func (r *Runtime) Resume(workspaceID, treeID string, attempt int, house *programs.House, identify func(context.Context, domain.Actor) (Caller, error)) *Running {
 	return r.launch(func(ctx context.Context, run *Running) (Outcome, error) {
 		body, ok, err := r.Parked.Get(ctx, workspaceID, treeID)
 		if err != nil {
@@ -109,10 +114,13 @@ func (r *Runtime) Resume(workspaceID, treeID string, house *programs.House, iden
 		if err := json.Unmarshal(body, &s); err != nil {
 			return Outcome{}, err
 		}
-		caller, err := identify(ctx, s.Actor)
-		if err != nil {
-			return Outcome{}, err
+		var caller Caller
+		if !s.Itself {
+			if caller, err = identify(ctx, s.Actor); err != nil {
+				return Outcome{}, err
+			}
 		}
+		s.Attempt = attempt
 		return r.again(ctx, run, house, s, caller)
 	}, "workspace", workspaceID, "executionId", treeID)
 }
@@ -123,9 +131,9 @@ func (r *Runtime) again(ctx context.Context, run *Running, house *programs.House
 	if err != nil {
 		return Outcome{}, err
 	}
-	caller.Actor, caller.Visitor, caller.Scopes = s.Actor, s.Visitor, s.Scopes
+	caller.Actor, caller.Visitor = s.Actor, s.Visitor
 	t, err := r.newTree(ctx, Start{
-		House: house, Program: root, Trigger: s.Trigger, Caller: caller, CorrelationID: s.Run, Depth: s.Depth, Attempt: s.Attempt + 1,
+		House: house, Program: root, Trigger: s.Trigger, Caller: caller, CorrelationID: s.Run, Depth: s.Depth, Attempt: s.Attempt,
 		Meta: s.Meta, SourceWorkspaceID: s.Source, HTTP: &HTTP{Send: func(context.Context, []byte) {}}, Record: s.Recorded,
 	})
 	if err != nil {
@@ -141,6 +149,9 @@ func (r *Runtime) again(ctx context.Context, run *Running, house *programs.House
 		return Outcome{}, err
 	}
 	defer r.trees.add(t)()
+	if err := t.lookCancelled(t.executions[t.id].startedAt); err != nil {
+		return Outcome{}, err
+	}
 	t.parked = true
 	t.announce() // it goes on here
 	for _, q := range requests {
@@ -148,12 +159,14 @@ func (r *Runtime) again(ctx context.Context, run *Running, house *programs.House
 			return Outcome{}, err
 		}
 	}
+	t.stands() // as it did
 	return t.finish()
 }
 
 // restore brings a tree to where it stood.
 func (t *tree) restore(ctx context.Context, s standing) ([]machine.Request, error) {
 	t.redact.Add(s.Secrets...)
+	t.learn(s.Learned...)
 	t.world.userID, t.world.sessionID, t.active = s.UserID, s.Session, s.Active
 	if err := t.emitted.UnmarshalText([]byte(s.Emitted)); err != nil {
 		return nil, err
@@ -162,6 +175,7 @@ func (t *tree) restore(ctx context.Context, s standing) ([]machine.Request, erro
 		t.executions[e.ID] = &execution{e.Trigger, e.StartedAt, e.Throttled}
 	}
 	for _, w := range s.Waits {
+		w.again = true
 		t.waits[w.Request] = &w.pending
 	}
 	var requests []machine.Request
@@ -174,7 +188,14 @@ func (t *tree) restore(ctx context.Context, s standing) ([]machine.Request, erro
 		t.programs[p.Machine()] = p
 		return p.Machine(), nil
 	})
-	return requests, err
+	if err != nil {
+		return nil, err
+	}
+	t.id = t.machine.Root().ID
+	if t.executions[t.id] == nil {
+		return nil, errors.New("runtime: a state of a tree without its first execution")
+	}
+	return requests, nil
 }
 
 // askAgain asks for what a tree waited for when it was written down: a wait goes on,

@@ -2,6 +2,9 @@ package runtime
 
 import (
 	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
 
 	"svc/domain/automation"
 )
@@ -35,15 +38,49 @@ func (g *register) add(t *tree) (remove func()) {
 	}
 }
 
+func cancelledError() *automation.Error {
+	return automation.Raise(automation.ExecutionCancelled, "the run was cancelled")
+}
+
+// lookCancelled cancels a tree that was begun before, when its run was cancelled since
+// then: nobody could hear of that while no node ran it. Began is zero for one that begins.
+func (t *tree) lookCancelled(began time.Time) error {
+	if began.IsZero() || t.rt.Cancelled == nil {
+		return nil
+	}
+	cancelled, err := t.rt.Cancelled(t.ctx, t.workspaceID(), t.start.CorrelationID, began)
+	if err != nil || !cancelled {
+		return err
+	}
+	select {
+	case t.cancelled <- cancelledError():
+	default: // it was cancelled meanwhile
+	}
+	t.interrupt(cancelledError())
+	return nil
+}
+
+// beganFirst is when the tree was begun first, not before which, if it was before: the
+// time in the id of what triggered it.
+func (t *tree) beganFirst() time.Time {
+	id, err := ulid.ParseStrict(t.start.Trigger.ID)
+	if err != nil || t.start.Attempt < 2 {
+		return time.Time{}
+	}
+	return ulid.Time(id.Time())
+}
+
 // Cancel ends the trees of a run that are on this node, and returns how many there
 // were.
 func (r *Runtime) Cancel(workspaceID, correlationID string) (cancelled int) {
 	r.trees.mu.Lock()
 	defer r.trees.mu.Unlock()
 	for t := range r.trees.runs[runKey(workspaceID, correlationID)] {
+		err := cancelledError()
 		select {
-		case t.cancelled <- automation.Raise(automation.ExecutionCancelled, "the run was cancelled"):
+		case t.cancelled <- err:
 			cancelled++
+			t.interrupt(err)
 		default: // it was cancelled already
 		}
 	}

@@ -34,8 +34,21 @@ type Start struct {
 	// Announce records what triggered the tree before anything is run: who launched it
 	// answers when that is on disk.
 	Announce bool
+	// Hidden are the secrets that the run brought so far, when one of its trees starts it.
+	Hidden []string
 	// Record keeps everything that is needed to replay the tree, whatever the setting.
 	Record bool
+
+	paid      bool          // who started it has waited for its turn, for this long:
+	throttled time.Duration // as that of any execution
+	released  func()        // is called when it has ended or stands; nil: nobody wants to know
+}
+
+// release tells who started the tree by itself that it has ended, or stands.
+func (s *Start) release() {
+	if s.released != nil {
+		s.released()
+	}
 }
 
 // Outcome is what a tree came to.

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ import (
 // tree is one under way.
 type tree struct {
 	rt       *Runtime
+	id       string // of its first execution
+	process  string // that it began in
 	start    Start
 	settings Settings
 	ctx      context.Context // ends when the tree does, or is to
@@ -27,6 +30,7 @@ type tree struct {
 	world    *world
 	journal  *journal
 	redact   *redact.Set
+	learned  learned
 	recorder *recording.Recorder // nil: nothing is recorded
 
 	programs   map[*machine.Program]*programs.Program
@@ -53,6 +57,11 @@ type tree struct {
 	stopped   *automation.Error
 	ends      time.Time // when a tree that was stopped ends without its last words
 	cancelled chan *automation.Error
+	starting  context.Context // ends when the tree is cancelled before it began
+	interrupt context.CancelCauseFunc
+
+	inLane   bool          // it holds a lane
+	children chan struct{} // one for each tree that it started by itself and that neither ended nor stands
 }
 
 // execution is what the runner knows of one.
@@ -78,17 +87,24 @@ const (
 	holdBack   = time.Second
 	lastWords  = 10 * time.Second
 	manyEvents = 64 // gathered, after which they are appended
+
+	manyChildren = 100 // trees that a tree started by itself and that run, after which it waits
 )
 
 // grow runs a tree to its end, or until ctx ends. What it did is on the log when it
 // returns without an error.
 func (r *Runtime) grow(ctx context.Context, s Start, run *Running) (Outcome, error) {
+	defer s.release()
 	t, err := r.newTree(ctx, s)
 	if err != nil {
 		return Outcome{}, err
 	}
 	defer t.cease()
 	t.run = run
+	defer r.trees.add(t)() // before anybody can know of it, and cancel it
+	if err := t.lookCancelled(t.beganFirst()); err != nil {
+		return Outcome{}, err
+	}
 	if refused := t.begin(); refused != nil {
 		return t.refuse(refused)
 	}
@@ -97,7 +113,6 @@ func (r *Runtime) grow(ctx context.Context, s Start, run *Running) (Outcome, err
 			return Outcome{}, err
 		}
 	}
-	defer r.trees.add(t)()
 	return t.finish()
 }
 
@@ -112,12 +127,17 @@ func (r *Runtime) newTree(ctx context.Context, s Start) (*tree, error) {
 		return nil, err
 	}
 	t := &tree{
-		rt: r, start: s, settings: r.Settings(), ctx: ctx, redact: known.Clone(),
+		rt: r, id: r.NewID(), process: r.Current(), start: s, settings: r.Settings(), ctx: ctx, redact: known.Clone(),
 		programs: map[*machine.Program]*programs.Program{}, executions: map[string]*execution{}, waits: map[uint64]*pending{},
-		answers: make(chan answer, 16), cancelled: make(chan *automation.Error, 1), since: r.Now(),
+		answers: make(chan answer, 16), cancelled: make(chan *automation.Error, 1), since: r.Now(), children: make(chan struct{}, manyChildren),
 	}
-	t.effects, t.cease = context.WithCancel(ctx)
-	t.journal = &journal{rt: r, workspaceID: s.House.Workspace.ID}
+	t.starting, t.interrupt = context.WithCancelCause(ctx)
+	effects, cease := context.WithCancel(ctx)
+	t.effects, t.cease = effects, func() { cease(); t.interrupt(nil) }
+	t.journal = &journal{rt: r, workspaceID: s.House.Workspace.ID, first: t.keepLearned}
+	if err := t.recall(ctx); err != nil {
+		return nil, err
+	}
 	t.world = &world{
 		t: t, userID: s.Caller.UserID, sessionID: s.Caller.SessionID, secrets: secrets, views: map[contexts.Key]*view{},
 	}
@@ -145,21 +165,19 @@ func (t *tree) admit(p *programs.Program, in *value.Object) error {
 	if err := t.start.Caller.may(p); err != nil {
 		return err
 	}
-	t.redact.Add(p.Shape.Secrets(in)...)
+	t.learn(p.Shape.Secrets(in)...)
 	if p.ValidateArguments {
 		return p.Shape.Check(in)
 	}
 	return nil
 }
 
-// enter notes an execution that begins, and returns its program as the machine runs it,
-// and its id.
-func (t *tree) enter(p *programs.Program, e *execution) (*machine.Program, string) {
-	id := t.rt.NewID()
+// enter notes an execution that begins, and returns its program as the machine runs it.
+func (t *tree) enter(id string, p *programs.Program, e *execution) *machine.Program {
 	t.executions[id] = e
 	runs := p.Machine()
 	t.programs[runs] = p
-	return runs, id
+	return runs
 }
 
 // throttle waits until another one may begin.
@@ -174,32 +192,36 @@ func (t *tree) begin() *automation.Error {
 	if s.Interrupted {
 		return automation.Raise(automation.ExecutionInterrupt, "the automation was interrupted too often", "attempts", float64(s.Attempt-1))
 	}
+	if t.starting.Err() != nil {
+		return automation.ErrorOf(context.Cause(t.starting))
+	}
 	if s.Depth > t.settings.MaxDepth+1 {
 		return automation.Raise(automation.TooManyCalls, "too many automations called each other", "limit", float64(t.settings.MaxDepth))
 	}
 	if err := t.admit(s.Program, s.Input); err != nil {
 		return automation.ErrorOf(err)
 	}
-	e := &execution{trigger: s.Trigger, startedAt: t.rt.Now()}
-	var err error
-	if e.throttled, err = t.throttle(t.ctx, throttle.Executions, 1); err != nil {
-		return automation.ErrorOf(err)
+	e := &execution{trigger: s.Trigger, startedAt: t.rt.Now(), throttled: s.throttled}
+	if !s.paid {
+		var err error
+		if e.throttled, err = t.throttle(t.starting, throttle.Executions, 1); err != nil {
+			return automation.ErrorOf(err)
+		}
 	}
-	program, id := t.enter(s.Program, e)
-	t.machine.Start(program, id, s.Depth, s.Input)
+	t.machine.Start(t.enter(t.id, s.Program, e), t.id, s.Depth, s.Input)
 	t.recordStart()
 	for _, fact := range s.Facts {
-		t.journal.record(t.meta(t.machine.Root()), fact)
+		t.journal.record(t.meta(t.machine.Root()), t.shownFact(fact))
 	}
 	return nil
 }
 
 // refuse records that the tree did not begin, and why. One that was interrupted too
-// often is over with that: nobody begins it again.
+// often, or cancelled, is over with that: nobody begins it again.
 func (t *tree) refuse(err *automation.Error) (Outcome, error) {
-	x := &machine.Execution{ID: t.rt.NewID(), Program: t.start.Program.Machine(), Depth: t.start.Depth, Input: t.start.Input, Output: value.Undefined, Err: err}
+	x := &machine.Execution{ID: t.id, Program: t.start.Program.Machine(), Depth: t.start.Depth, Input: t.start.Input, Output: value.Undefined, Err: err}
 	t.programs[x.Program] = t.start.Program
-	if t.start.Interrupted {
+	if t.start.Interrupted || err.Name == automation.ExecutionCancelled {
 		t.executions[x.ID] = &execution{trigger: t.start.Trigger, startedAt: t.rt.Now()}
 		t.ended(x)
 	} else {
@@ -213,29 +235,37 @@ func (t *tree) refuse(err *automation.Error) (Outcome, error) {
 // left.
 func (t *tree) finish() (Outcome, error) {
 	root, began := t.machine.Root(), t.rt.Now()
-	err := t.turns()
+	_, err := caught(func() (struct{}, error) { return struct{}{}, t.turns() })
 	t.cease()
 	t.working.Wait()
+	if fell, ok := errors.AsType[*fallen](err); ok {
+		return t.collapse(root, fell)
+	}
 	if err != nil {
-		return Outcome{}, err
+		return Outcome{}, t.hush(err)
 	}
 	if root.Err != nil {
 		t.fail(root)
 	}
 	out := Outcome{Output: root.Output, Err: t.told(root.Err), ExecutionID: root.ID, Duration: t.rt.Now().Sub(began)}
 	t.keepRecord(root)
-	return out, t.close()
+	return out, t.hush(t.close())
 }
 
-// told is an error without the secrets of the run.
-func (t *tree) told(err *automation.Error) *automation.Error {
-	if err == nil {
-		return nil
+// collapse records that the tree ended because of a fault of ours in its own turn: begun
+// again it would only meet it again.
+func (t *tree) collapse(root *machine.Execution, fell *fallen) (Outcome, error) {
+	t.rt.Log.ErrorContext(t.ctx, "a run fell over", "workspace", t.workspaceID(), "automation", root.Program.Slug, "executionId", t.id, "err", fell)
+	failure := automation.ErrorOf(fell)
+	out := Outcome{Output: value.Undefined, Err: failure, ExecutionID: t.id}
+	e := t.executions[t.id]
+	if err := errors.Join(t.flush(), t.journal.close(t.ctx)); err != nil || e == nil { // nil: that it ended is recorded
+		return out, err
 	}
-	told := *err
-	told.Message = t.redact.Text(err.Message)
-	told.Details, _ = t.redact.Value(err.Details).(*value.Object)
-	return &told
+	return out, t.rt.broke(t.ctx, Broken{
+		WorkspaceID: t.workspaceID(), CorrelationID: t.start.CorrelationID, ExecutionID: t.id, Automation: root.Program.Slug,
+		Trigger: e.trigger, StartedAt: e.startedAt, Depth: t.start.Depth,
+	}, activity.Failure{Error: failure.Name, Message: failure.Message})
 }
 
 // turns lets the machine take its turns.

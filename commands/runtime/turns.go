@@ -12,8 +12,15 @@ import (
 // turn lets the machine run as far as it can, begins what it asks for, and waits until
 // there is something to go on with.
 func (t *tree) turn() error {
-	t.recorder.Turn()
-	turn := t.machine.Go(turnLength)
+	turn, err := t.advance()
+	if err != nil {
+		return err
+	}
+	if t.machine.Done() && !t.heard() {
+		if err := t.flush(); err != nil { // who reads that it ended does not begin it again
+			return err
+		}
+	}
 	for _, x := range turn.Ended {
 		if x.Err != nil && x.Origin == x.ID {
 			t.origin = x
@@ -31,13 +38,20 @@ func (t *tree) turn() error {
 			return err
 		}
 	}
-	if t.journal.gathered() > manyEvents {
-		t.announce()
-		t.journal.appendEarly(t.ctx)
+	if t.machine.Done() {
+		return nil
 	}
-	if ready := t.ready; ready || turn.Yielded || t.machine.Done() {
+	t.world.bound()
+	if many := t.journal.gathered() > manyEvents; many || turn.Yielded {
+		t.announce()
+		if many {
+			t.journal.appendEarly(t.ctx)
+		}
+	}
+	if t.ready || turn.Yielded {
 		t.ready = false
-		return t.overtime()
+		t.heed()
+		return t.due()
 	}
 	if err := t.keep(); err != nil {
 		return err
@@ -45,11 +59,25 @@ func (t *tree) turn() error {
 	return t.await()
 }
 
+// heed stops a tree that was cancelled while it had no time to listen.
+func (t *tree) heed() {
+	select {
+	case err := <-t.cancelled:
+		t.stop(err)
+	default:
+	}
+}
+
+// heard reports whether somebody waits for the answer of the tree, which leaves only once
+// everything is on disk, in whatever order.
+func (t *tree) heard() bool { return t.start.HTTP != nil && !t.parked }
+
 // stands tells who launched the tree that any node can go on with it.
 func (t *tree) stands() {
 	if t.run != nil {
 		t.run.once.Do(func() { close(t.run.stands) })
 	}
+	t.start.release()
 }
 
 // await waits for an answer, or for the time of something else to come.
@@ -79,10 +107,18 @@ func (t *tree) await() error {
 			more = false
 		}
 	}
+	return t.due()
+}
+
+// due does what is to be done by now.
+func (t *tree) due() error {
 	if t.late(t.written) {
 		if err := t.flush(); err != nil {
 			return err
 		}
+	}
+	if t.active >= holdBack {
+		t.announce() // it may take long
 	}
 	return t.overtime()
 }
@@ -166,13 +202,16 @@ func (t *tree) flush() error {
 	if len(changes) == 0 {
 		return nil
 	}
-	return t.rt.Contexts.Append(t.ctx, t.rt.NewID(), changes)
+	if !t.machine.Done() { // else that it ended follows
+		t.announce()
+	}
+	return t.aside(func() error { return t.rt.Contexts.Append(t.ctx, t.rt.NewID(), changes) })
 }
 
 // announce records that the tree has begun, before it does anything that can be seen
 // outside. Nobody waits for it.
 func (t *tree) announce() {
-	if !t.announced {
+	if !t.announced && t.executions[t.id] != nil {
 		t.started()
 		t.journal.appendEarly(t.ctx)
 	}
@@ -194,8 +233,8 @@ func (t *tree) started() {
 	root := t.machine.Root()
 	e := t.executions[root.ID]
 	t.journal.record(t.meta(root), activity.TreeStarted{
-		ExecutionID: root.ID, Automation: root.Program.Slug, Trigger: t.start.Trigger, Attempt: t.start.Attempt,
-		Replica: t.rt.Process, StartedAt: stamp(e.startedAt),
+		ExecutionID: root.ID, Automation: root.Program.Slug, Trigger: t.shownTrigger(t.start.Trigger), Attempt: t.start.Attempt,
+		Replica: t.process, StartedAt: stamp(e.startedAt),
 	})
 }
 
@@ -213,7 +252,7 @@ func (t *tree) close() error {
 	if err := t.keepRest(); err != nil || !t.parked {
 		return err
 	}
-	return t.rt.Parked.Drop(t.ctx, t.workspaceID(), t.machine.Root().ID)
+	return t.rt.Parked.Drop(t.ctx, t.workspaceID(), t.id)
 }
 
 func (t *tree) keepRest() error {

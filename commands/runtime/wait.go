@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,16 +26,24 @@ type pending struct {
 	Expires time.Time       `json:"expires"`
 	After   domain.Position `json:"after"` // events up to it do not count
 	Params  json.RawMessage `json:"params"`
+	Cancels bool            `json:"cancels,omitempty"` // triggers
+
+	again bool // who went on with the tree before may have recorded that it is over
 }
 
 // wait waits for an event, or for time to pass.
 func (t *tree) wait(r machine.Request) {
 	options, err := t.awaited(r)
+	cancels := cancelsTriggers(r)
+	if err == nil && cancels {
+		err = t.mayCancel()
+	}
 	if err != nil {
 		t.now(r, machine.Answer{Value: value.Undefined, Err: err})
 		return
 	}
-	p := &pending{ID: t.rt.NewID(), Expires: t.rt.Now().Add(r.Duration), After: t.emitted, Params: t.body(t.named(r))}
+	expires := t.rt.Now().Add(r.Duration).Truncate(time.Millisecond) // as it is told
+	p := &pending{ID: t.rt.NewID(), Expires: expires, After: t.emitted, Params: t.body(t.named(r)), Cancels: cancels}
 	if p.After == (domain.Position{}) {
 		p.After = t.rt.Effects.Position()
 	}
@@ -59,20 +67,29 @@ func (t *tree) stand(r machine.Request, p *pending, options []option) {
 		}
 		came, ok := a.Value.(*feed.Event)
 		if !ok {
-			t.over(r, p, activity.WaitExpired{ID: p.ID})
-			return machine.Answer{Value: value.Undefined}
+			return machine.Answer{Value: value.Undefined, Err: t.over(r, p, activity.WaitExpired{ID: p.ID})}
 		}
 		t.emitted = t.emitted.Max(came.Seq)
-		t.over(r, p, activity.WaitFulfilled{ID: p.ID, Event: activity.AwaitedName{ID: came.ID, Type: came.Type}})
+		if err := t.over(r, p, activity.WaitFulfilled{ID: p.ID, Event: activity.AwaitedName{ID: came.ID, Type: t.redact.Text(came.Type)}}); err != nil {
+			return machine.Answer{Value: value.Undefined, Err: err}
+		}
 		v, err := value.ParseJSON(string(came.JSON()))
 		return machine.Answer{Value: v, Err: err}
 	})
 }
 
-// over records that a wait ended. Whoever finds that out again, after a crash, records
-// the same.
-func (t *tree) over(r machine.Request, p *pending, ev domain.Event) {
-	t.journal.add(t.meta(r.Execution), eventstore.Fact{ID: derived(p.ID, "over"), Event: ev})
+// over records that a wait ended. Whoever finds that out again, after a crash, records the
+// same, by itself: together with anything else the log would not know it again.
+func (t *tree) over(r machine.Request, p *pending, ev domain.Event) error {
+	fact := eventstore.Fact{ID: derived(p.ID, "over"), Event: ev}
+	if !p.again {
+		t.journal.add(t.meta(r.Execution), fact)
+		return nil
+	}
+	_, err := t.rt.Store.Append(t.ctx, eventstore.Commit{
+		Stream: domain.StreamID{Scope: t.workspaceID()}, Meta: t.meta(r.Execution), Facts: []eventstore.Fact{fact},
+	})
+	return err
 }
 
 // derived is an id that is always the same for one purpose of another id.
@@ -108,29 +125,65 @@ func (t *tree) named(r machine.Request) *value.Object {
 	return named
 }
 
-// listen returns the first event that fits, or Undefined when the time is over.
+// mostCancelling is how many waits of a workspace may keep events from starting anything
+// else at the same time: all of them are asked about every event.
+const mostCancelling = 1000
+
+// cancelsTriggers reports whether a wait keeps events from starting anything else.
+func cancelsTriggers(r machine.Request) bool {
+	list, _ := r.Params.At("oneOf").([]any)
+	return slices.ContainsFunc(list, func(item any) bool { return value.Walk(item, "cancelTriggers") == true })
+}
+
+// mayCancel refuses a wait that cancels triggers when too many do: in the workspace, as far
+// as that is known, or in the tree alone.
+func (t *tree) mayCancel() error {
+	own := 0
+	for _, p := range t.waits {
+		if p.Cancels {
+			own++
+		}
+	}
+	all := 0
+	if t.rt.Effects.Cancelling != nil {
+		var err error
+		if all, err = t.rt.Effects.Cancelling(t.workspaceID()); err != nil {
+			return err
+		}
+	}
+	if max(own, all) >= mostCancelling {
+		return automation.Raise(automation.InvalidInstruction, "too many waits of the workspace cancel triggers at the same time", "limit", float64(mostCancelling))
+	}
+	return nil
+}
+
+// Awaited is which events somebody waits for.
+type Awaited struct {
+	After  domain.Position // events up to it do not count
+	Before time.Time       // nor do those that were recorded later
+	Types  []string        // with * for any text
+}
+
+// listen returns the first event that fits, or Undefined when the time is over. An event
+// that was recorded in time counts, whenever it is read.
 func (t *tree) listen(ctx context.Context, p *pending, options []option) (any, error) {
-	within, cancel := context.WithTimeout(ctx, p.Expires.Sub(t.rt.Now()))
-	defer cancel()
 	if len(options) == 0 {
+		within, cancel := context.WithTimeout(ctx, p.Expires.Sub(t.rt.Now()))
+		defer cancel()
 		<-within.Done()
 		return value.Undefined, ctx.Err()
 	}
-	came, err := t.rt.Effects.Await(within, t.workspaceID(), p.After, func(e *feed.Event) bool {
-		for _, o := range options {
-			if o.fits(e) {
-				return true
-			}
-		}
-		return false
-	})
-	switch {
-	case err == nil:
-		return came, nil
-	case ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded):
-		return value.Undefined, nil
+	w := Awaited{After: p.After, Before: p.Expires}
+	for _, o := range options {
+		w.Types = append(w.Types, o.pattern)
 	}
-	return value.Undefined, err
+	came, err := t.rt.Effects.Await(ctx, t.workspaceID(), w, func(e *feed.Event) bool {
+		return slices.ContainsFunc(options, func(o option) bool { return o.names(e) && (o.matcher == nil || t.fits(ctx, o.matcher, e)) })
+	})
+	if err != nil || came == nil {
+		return value.Undefined, err
+	}
+	return came, nil
 }
 
 // option is one of the events that a wait is for.
@@ -146,7 +199,7 @@ func (t *tree) awaited(r machine.Request) ([]option, error) {
 	list, _ := r.Params.At("oneOf").([]any)
 	options := make([]option, len(list))
 	for i, item := range list {
-		o := option{pattern: value.Text(value.Walk(item, "event"))}
+		o := option{pattern: t.redact.Text(value.Text(value.Walk(item, "event")))} // as emit tells the name
 		if instance := r.Execution.Program.Instance; instance != "" {
 			if o.pattern == (activity.Executed{}).EventType() {
 				o.run = t.start.CorrelationID
@@ -166,20 +219,25 @@ func (t *tree) awaited(r machine.Request) ([]option, error) {
 	return options, nil
 }
 
-func (o option) fits(e *feed.Event) bool {
+// names reports whether an event is of a name that is waited for.
+func (o option) names(e *feed.Event) bool {
 	if !automation.MatchEvent(o.pattern, e.Type) || o.run != "" && e.Source.CorrelationID != o.run {
 		return false
 	}
-	if strings.HasPrefix(e.Type, "runtime.waits.") {
-		return false // waits that wait for waits would never end
+	return !strings.HasPrefix(e.Type, "runtime.waits.") // waits that wait for waits would never end
+}
+
+// fits reports whether an event fits a filter. That is work, which takes its turn with that
+// of other workspaces; what takes too much of it does not fit.
+func (t *tree) fits(ctx context.Context, m *expr.Matcher, e *feed.Event) bool {
+	if t.rt.lanes.Enter(ctx, t.workspaceID()) != nil {
+		return false // the tree ends
 	}
-	if o.matcher == nil {
-		return true
-	}
-	v, err := value.ParseJSON(string(e.JSON()))
+	defer t.rt.lanes.Leave(t.workspaceID())
+	v, err := t.rt.parsed.of(e)
 	if err != nil {
 		return false
 	}
-	fits, err := o.matcher.Match(v)
+	fits, _, err := m.MatchWithin(v, expr.FilterSteps)
 	return err == nil && fits
 }

@@ -21,7 +21,8 @@ type world struct {
 	userID, sessionID string // whose contexts are read: those of the caller, until they are switched
 
 	views   map[contexts.Key]*view
-	written []*view // with writes that were not taken yet, in the order of the first
+	written []*view // with something that was not taken yet, in the order of the first
+	held    int     // bytes of that, roughly
 	config  map[*programs.Place]programs.Settings
 	secrets map[string]string // of the workspace; nil: not read yet
 }
@@ -33,6 +34,7 @@ type view struct {
 	value  *value.Object
 	size   int
 	writes []contexts.Write // that were not taken yet
+	until  time.Time        // it is there until then at least; zero: as its kind says
 }
 
 // Now implements machine.World.
@@ -54,7 +56,11 @@ func (w *world) Read(x *machine.Execution, keys []string) (any, error) {
 	case "secret":
 		return w.secret(w.t.program(x).Place, keys[1:])
 	case "$workspace":
-		content, err := w.t.program(x).Place.Content(w.t.ctx)
+		var content any
+		err := w.t.aside(func() (err error) {
+			content, err = w.t.program(x).Place.Content(w.t.ctx)
+			return err
+		})
 		return value.Walk(content, keys[1:]...), err
 	}
 	if len(keys) > 1 {
@@ -97,7 +103,11 @@ func (w *world) settings(place *programs.Place) (programs.Settings, error) {
 	if have, ok := w.config[place]; ok {
 		return have, nil
 	}
-	settings, err := place.Config(w.t.ctx)
+	var settings programs.Settings
+	err := w.t.aside(func() (err error) {
+		settings, err = place.Config(w.t.ctx)
+		return err
+	})
 	if err != nil {
 		return programs.Settings{}, err
 	}
@@ -146,7 +156,7 @@ func (w *world) view(root string) (*view, error) {
 	if have := w.views[key]; have != nil {
 		return have, nil
 	}
-	loaded, err := w.t.rt.Contexts.Load(w.t.ctx, key)
+	loaded, err := w.load(key)
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +164,15 @@ func (w *world) view(root string) (*view, error) {
 	w.views[key] = v
 	w.t.recorder.View(key.Kind, key.ID, loaded)
 	return v, nil
+}
+
+// load reads a context.
+func (w *world) load(key contexts.Key) (loaded *value.Object, err error) {
+	err = w.t.aside(func() (err error) {
+		loaded, err = w.t.rt.Contexts.Load(w.t.ctx, key)
+		return err
+	})
+	return loaded, err
 }
 
 // key names the context that a root stands for now.
@@ -182,45 +201,6 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// Write implements machine.World.
-func (w *world) Write(_ *machine.Execution, wr machine.Write) error {
-	switch {
-	case wr.Context == "$http":
-		return w.t.start.HTTP.write(wr.Op, w.t.settings.KeepAlive)
-	case wr.Switch:
-		return w.become(wr.Context, wr.Op.Value)
-	}
-	v, err := w.view(wr.Context)
-	if err != nil {
-		return err
-	}
-	next, grown, err := variable.Change(v.value, wr.Op)
-	if err != nil {
-		return err
-	}
-	changed, ok := next.(*value.Object)
-	if !ok {
-		if changed = (&value.Object{}); !value.IsUndefined(next) {
-			return automation.Invalid("%s is an object", wr.Context)
-		}
-	}
-	if size := v.size + grown; grown > 0 && size > v.limit {
-		return automation.Raise(automation.ContextTooLarge, "the context is larger than it may be",
-			"context", wr.Context, "size", float64(size), "limit", float64(v.limit))
-	}
-	v.value, v.size = changed, v.size+grown
-	if len(v.writes) == 0 {
-		w.written = append(w.written, v)
-	}
-	write := contexts.Write{Op: wr.Op}
-	if wr.TTL > 0 {
-		write.Until = w.Now().Add(wr.TTL)
-	}
-	v.writes = append(v.writes, write)
-	w.t.soon()
-	return nil
-}
-
 // become reads the contexts of somebody else from now on. What the run may do stays as
 // it is.
 func (w *world) become(root string, id any) error {
@@ -240,39 +220,4 @@ func (w *world) become(root string, id any) error {
 		w.userID = w.t.start.Caller.UserID
 	}
 	return nil
-}
-
-// take returns what was written since it was last taken, to be kept.
-func (w *world) take() (changes []contexts.Change) {
-	now := w.Now()
-	for _, v := range w.written {
-		changes = append(changes, contexts.Change{Key: v.key, Writes: v.writes, Expires: w.expires(v.key.Kind, now)})
-		v.writes = nil
-	}
-	w.written = nil
-	return changes
-}
-
-// expires is when a context that is written now goes unless it is written again.
-func (w *world) expires(kind string, now time.Time) time.Time {
-	s := w.t.settings
-	switch {
-	case kind == "run":
-		return now.Add(s.RunExpires)
-	case kind == "socket":
-		return now.Add(s.SocketExpires)
-	case kind == "session" && w.t.start.Caller.Visitor:
-		return now.Add(s.VisitorExpires)
-	}
-	return time.Time{}
-}
-
-// refresh lets contexts be read again, so that what others wrote is seen. Those with
-// writes of the tree itself that are not kept yet stay as they are.
-func (w *world) refresh() {
-	for key, v := range w.views {
-		if len(v.writes) == 0 {
-			delete(w.views, key)
-		}
-	}
 }

@@ -1,8 +1,12 @@
 package sandbox
 
 import (
+	"strings"
+	"unicode/utf8"
+
 	"svc/domain/automation"
 	"svc/domain/automation/input"
+	"svc/domain/automation/redact"
 	"svc/domain/automation/value"
 )
 
@@ -14,4 +18,39 @@ func (f Function) Called(params *value.Object) (Job, error) {
 		err = input.Compile(&automation.Automation{Arguments: f.Parameters, ValidateArguments: true}).Check(given)
 	}
 	return f.Job(given), err
+}
+
+// Redacted returns an error without secrets in what code said, of which the end may have
+// been cut off: the beginning of one may be left there, which is found nowhere else. Other
+// errors, and the rest of it, are returned as they are.
+func Redacted(err *automation.Error, secrets *redact.Set) *automation.Error {
+	if err.Name != automation.CustomCodeFailed {
+		return err
+	}
+	told := *err
+	if message, cut := strings.CutSuffix(err.Message, cutMark); cut {
+		told.Message = secrets.Cut(message) + cutMark
+	}
+	if logs, ok := err.Details.At("logs").([]any); ok {
+		lines := make([]string, len(logs))
+		for i, line := range logs {
+			lines[i] = value.Text(line)
+		}
+		told.Details = err.Details.Copy()
+		told.Details.Set("logs", value.From(Lines(lines, secrets)))
+	}
+	return &told
+}
+
+// Lines returns lines of the console without secrets, nor the beginning of one where no
+// more of them were kept.
+func Lines(lines []string, secrets *redact.Set) []string {
+	told, size := make([]string, len(lines)), 0
+	for i, line := range lines {
+		size += len(line) + 1
+		if told[i] = secrets.Text(line); i == len(lines)-1 && size >= maxLogs-utf8.UTFMax {
+			told[i] = secrets.Cut(line)
+		}
+	}
+	return told
 }

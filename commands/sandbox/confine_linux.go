@@ -45,11 +45,9 @@ func confine(o order) error {
 			return fmt.Errorf("limit %d to %d: %w", limit, most, err)
 		}
 	}
-	// Where filters are not to be had, the interpreter and the limits stand alone.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	_ = refuseCalls()
-	return nil
+	return refuseCalls()
 }
 
 // dataInUse returns how much memory counts against RLIMIT_DATA already.

@@ -46,6 +46,19 @@ const (
 	noSuchCall = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 )
 
+// filterable returns why the filter cannot be set on this machine, nil when it can. The
+// kernel may not have it, and the container that the service runs in may not let it.
+func filterable() error {
+	if _, known := machines[runtime.GOARCH]; !known {
+		return errors.New("no filter for " + runtime.GOARCH)
+	}
+	answer := uint32(unix.SECCOMP_RET_ERRNO)
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&answer))); errno != 0 {
+		return fmt.Errorf("the kernel has no filter for us: %w", errno)
+	}
+	return nil
+}
+
 // refuseCalls sets the filter on every thread, and with it that no program can
 // give back what was given up.
 func refuseCalls() error {

@@ -19,6 +19,7 @@ import (
 const (
 	maxCalls   = 10_000 // how deep functions may call each other
 	maxMessage = 2_000  // bytes of a message
+	cutMark    = "…"    // stands where a message was cut off
 )
 
 // interpreter runs one order.
@@ -204,5 +205,5 @@ func clipped(s string) string {
 	if len(s) <= maxMessage {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxMessage], "") + "…"
+	return strings.ToValidUTF8(s[:maxMessage], "") + cutMark
 }

@@ -10,6 +10,8 @@ import (
 
 // Job is one call of custom code.
 type Job struct {
+	WorkspaceID string // whose code it is: workspaces wait for each other in turns
+
 	Code      string        // the body of a function
 	Arguments *value.Object // its variables, and args
 	Timeout   time.Duration // zero, or more than the sandbox allows: as long as that allows

@@ -9,6 +9,7 @@ import (
 	"io"
 	"time"
 
+	"svc/commands/fair"
 	"svc/domain/automation/value"
 )
 
@@ -20,7 +21,7 @@ type Options struct {
 	Timeout    time.Duration // longest time of one call; default 20 s
 	MemoryMB   int           // memory of one call; default 128
 	MaxOutput  int           // bytes of a result; default 10 MB
-	Most       int           // calls at once; the others wait; default 4
+	Most       int           // calls at once, of one workspace half of them; the others wait; default 4
 	Warm       int           // children that wait for the next calls; default 1, below 0 none
 }
 
@@ -51,7 +52,8 @@ const (
 // Sandbox runs custom code.
 type Sandbox struct {
 	options Options
-	places  chan struct{} // one for each call under way
+	places  *fair.Places // one for each call under way
+	refused error        // why no code is run; nil: it is
 	warm    warm
 }
 
@@ -61,7 +63,8 @@ func New(o Options) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sandbox{options: o, places: make(chan struct{}, o.Most), warm: warm{most: o.Warm, children: make(chan *child)}}
+	s := &Sandbox{options: o, places: fair.New(o.Most, (o.Most+1)/2), warm: warm{most: o.Warm, children: make(chan *child)}}
+	s.refused = Unconfined()
 	s.warm.open, s.warm.shut = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -69,17 +72,22 @@ func New(o Options) (*Sandbox, error) {
 // Close ends the children that wait. Calls under way end as they would have.
 func (s *Sandbox) Close() { s.warm.close() }
 
+// Unconfined returns why the kernel cannot be told to refuse what code might ask it for;
+// nil when it can. No code is run then.
+func Unconfined() error { return filterable() }
+
 // Run runs a job and returns what it came to. What the code did wrong is a
-// CustomCodeError; any other error is not its fault. Logs are returned either
-// way.
+// CustomCodeError, and so is that no code is run here; any other error is not its
+// fault. Logs are returned either way.
 func (s *Sandbox) Run(ctx context.Context, job Job) (Result, error) {
 	result := Result{Value: value.Undefined}
-	select {
-	case s.places <- struct{}{}:
-		defer func() { <-s.places }()
-	case <-ctx.Done():
-		return result, context.Cause(ctx)
+	if s.refused != nil {
+		return result, (&failure{Reason: reasonException, Message: "custom code is switched off here: it cannot be confined"}).raised(nil)
 	}
+	if err := s.places.Enter(ctx, job.WorkspaceID); err != nil {
+		return result, err
+	}
+	defer s.places.Leave(job.WorkspaceID)
 	o := s.order(job)
 	text, err := json.Marshal(o)
 	if err != nil {

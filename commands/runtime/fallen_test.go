@@ -1,0 +1,65 @@
+package runtime_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/commands/runtime"
+	"svc/domain/activity"
+	"svc/domain/automation"
+	"svc/eventstore"
+)
+
+// broken lets what automations know of other workspaces panic.
+func broken(_ *house, o *runtime.Options) {
+	o.Registry = neighbours{known: func() { panic("a fault of ours") }}
+}
+
+const falls = `[{"set":{"name":"global.x","value":1}},{"set":{"name":"y","value":"{{global.workspacesRegistry}}"}}]`
+
+func TestATreeThatFallsOverIsRecordedAndEndsNothingElse(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": falls}, broken)
+	out, err := h.ends(h.Launch(h.evented()))
+	require.NoError(t, err)
+	require.Equal(t, automation.InternalFault, out.Err.Name)
+	require.NotContains(t, out.Err.Message, "fault of ours")
+	require.Equal(t, []string{"runtime.trees.started", "runtime.automations.executed a", "error"}, h.types())
+	require.JSONEq(t, `{"x":1}`, h.holds("global"), "what it wrote before")
+	told, err := h.failureOf()
+	require.NoError(t, err)
+	require.Contains(t, told, automation.InternalFault)
+
+	s := h.evented()
+	s.Program = h.house.Program("a")
+	_, err = h.ends(h.Launch(s))
+	require.NoError(t, err, "its lane is free again")
+}
+
+func TestATreeThatFallsOverAfterAWaitStandsNowhere(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[{"wait":{"timeout":0.01}},{"set":{"name":"y","value":"{{global.workspacesRegistry}}"}}]`}, broken)
+	out, err := h.ends(h.Launch(h.evented()))
+	require.NoError(t, err)
+	_, stands, err := h.parked.Get(t.Context(), "w1", out.ExecutionID)
+	require.NoError(t, err)
+	require.False(t, stands)
+}
+
+func TestATreeWhoseFallCannotBeRecordedBreaksOff(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": falls}, broken)
+	h.store.refuse(func(c []eventstore.Commit) bool { return tells(c, activity.Executed{}.EventType()) })
+	_, err := h.ends(h.Launch(h.evented()))
+	require.ErrorIs(t, err, eventstore.ErrUnavailable, "who started it counts that as an attempt")
+}
+
+func TestAnInstructionThatFallsOverRaises(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[{"try":{"do":[{"createUserTopic":{"topic":"x","userIds":["u1"]}}],"catch":[{"set":{"name":"got","value":"{{$error.name}}"}}]}}]`})
+	h.runs(h.start()) // nothing makes topics here
+	out, err := h.ends(h.Launch(h.evented()))
+	require.NoError(t, err)
+	require.Nil(t, out.Err)
+}

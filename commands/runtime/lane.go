@@ -1,0 +1,35 @@
+package runtime
+
+import "svc/domain/automation/machine"
+
+// advance lets the machine run as far as it can, or for as long as a turn is, in a lane.
+func (t *tree) advance() (machine.Turn, error) {
+	if err := t.rt.lanes.Enter(t.ctx, t.workspaceID()); err != nil {
+		return machine.Turn{}, err
+	}
+	t.inLane = true
+	defer func() {
+		if t.inLane {
+			t.inLane = false
+			t.rt.lanes.Leave(t.workspaceID())
+		}
+	}()
+	t.recorder.Turn()
+	return t.machine.Go(turnLength), nil
+}
+
+// aside does work that waits for something else than the machine: others have the lane
+// meanwhile.
+func (t *tree) aside(work func() error) error {
+	if !t.inLane {
+		return work()
+	}
+	t.inLane = false
+	t.rt.lanes.Leave(t.workspaceID())
+	err := work()
+	if err := t.rt.lanes.Enter(t.ctx, t.workspaceID()); err != nil {
+		return err
+	}
+	t.inLane = true
+	return err
+}

@@ -1,0 +1,84 @@
+package runtime_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/commands/runtime"
+	"svc/commands/throttle"
+	"svc/domain/activity"
+	"svc/domain/automation"
+	"svc/eventstore"
+)
+
+const spawns = `[{"repeat":{"until":300,"do":[{"runWorkflow":{"workflow":"c","wait":false}}]}}]`
+
+func TestATreeWaitsForTheTurnsOfThoseThatItStarts(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": spawns, "c": `[]`}, func(h *house, _ *runtime.Options) {
+		h.rate = throttle.Rate{PerSecond: 1e-3, Burst: 5}
+	})
+	run := h.Launch(h.evented())
+	require.Eventually(t, func() bool { return executed(h, "c") == 4 }, patience, tick, "one of five is its own")
+	require.NotZero(t, h.Cancel("w1", "run1"))
+	out, err := h.ends(run)
+	require.NoError(t, err)
+	require.Equal(t, automation.ExecutionCancelled, out.Err.Name)
+}
+
+func TestATreeWaitsWhileTooManyThatItStartedRun(t *testing.T) {
+	t.Parallel()
+	gate := make(chan struct{})
+	h := open(t, documents{"a": spawns, "c": `[{"set":{"name":"y","value":"{{global.workspacesRegistry}}"}}]`}, func(_ *house, o *runtime.Options) {
+		o.Registry = neighbours{known: func() { <-gate }}
+	})
+	run := h.Launch(h.evented())
+	started := func() int { return strings.Count(strings.Join(h.types(), "\n"), activity.TreeStarted{}.EventType()) }
+	require.Eventually(t, func() bool { return started() == 101 }, patience, tick, "itself and a hundred")
+	require.Never(t, func() bool { return started() > 101 }, 100*time.Millisecond, tick)
+	close(gate)
+	_, err := h.ends(run)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return executed(h, "c") == 300 }, patience, tick)
+}
+
+func TestATreeGoesOnOnceThatItStartedAnotherIsOnDisk(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[{"runWorkflow":{"workflow":"c","wait":false}}]`, "c": `[{"wait":{"timeout":600}}]`})
+	h.store.refuse(func(commits []eventstore.Commit) bool {
+		begun, is := commits[0].Facts[0].Event.(activity.TreeStarted)
+		return is && begun.Automation == "c"
+	})
+	out, err := h.ends(h.Launch(h.start()))
+	require.NoError(t, err)
+	require.Equal(t, automation.InternalFault, out.Err.Name)
+
+	h.store.refuse(func([]eventstore.Commit) bool { return false })
+	h.runs(h.start())
+	begun := 0
+	for _, ev := range h.events() {
+		if s, is := ev.Event.(activity.TreeStarted); is && s.Automation == "c" {
+			begun++
+		}
+	}
+	require.Equal(t, 1, begun)
+}
+
+func executed(h *house, slug string) int {
+	return strings.Count(strings.Join(h.types(), "\n"), "executed "+slug)
+}
+
+func TestATreeThatWaitsForItsTurnIsCancelled(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[]`}, func(h *house, _ *runtime.Options) { h.rate = throttle.Rate{PerSecond: 1e-3, Burst: 1} })
+	h.runs(h.evented())
+	run := h.Launch(h.evented())
+	require.Eventually(t, func() bool { return h.Cancel("w1", "run1") == 1 }, patience, tick)
+	out, err := h.ends(run)
+	require.NoError(t, err)
+	require.Equal(t, automation.ExecutionCancelled, out.Err.Name)
+	require.Equal(t, 2, executed(h, "a"), "that it was cancelled is recorded")
+}

@@ -1,0 +1,241 @@
+package runtime_test
+
+import (
+	"context"
+	goruntime "runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/commands/contexts"
+	"svc/commands/runtime"
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/automation/value"
+	"svc/domain/automation/variable"
+)
+
+// kept are the changes that a house wrote.
+type kept struct {
+	mu  sync.Mutex
+	all []contexts.Change
+}
+
+// notes lets the changes of a house be looked at.
+func (k *kept) notes(h *house, _ *runtime.Options) {
+	h.memory.write = func(changes []contexts.Change) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.all = append(k.all, changes...)
+	}
+}
+
+// of returns the changes of one kind of contexts.
+func (k *kept) of(kind string) (of []contexts.Change) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, c := range k.all {
+		if c.Key.Kind == kind {
+			of = append(of, c)
+		}
+	}
+	return of
+}
+
+// bytes is how much was written, roughly.
+func (k *kept) bytes() (n int) {
+	for _, c := range k.of("global") {
+		for _, w := range c.Writes {
+			n += variable.Size(w.Op.Value)
+		}
+	}
+	return n
+}
+
+func TestOfManySetsOfOneVariableTheLastIsKept(t *testing.T) {
+	t.Parallel()
+	var k kept
+	h := open(t, documents{"a": `[{"repeat":{"until":400,"do":[{"set":{"name":"global.x","value":"{{big}}"}},{"set":{"name":"global.i","value":"{{$index}}"}}]}}]`}, k.notes)
+	s := h.start()
+	s.Input.Set("big", strings.Repeat("x", 450_000))
+	h.runs(s)
+	require.Less(t, k.bytes(), 10_000_000, "it wrote 180 MB")
+	require.Contains(t, h.holds("global"), `"i":399`)
+}
+
+func TestWritesThatDependOnEachOtherAreAllKept(t *testing.T) {
+	t.Parallel()
+	set := func(name, v string) string { return `{"set":{"name":"global.` + name + `","value":` + v + `}}` }
+	for name, c := range map[string]struct{ do, want string }{
+		"the last set wins":              {set("x", "1") + "," + set("y", "2") + "," + set("x", "3"), `{"x":3,"y":2}`},
+		"below it":                       {set("x", `{"a":1}`) + "," + set("x.a", "2") + "," + set("x", `{"b":3}`), `{"x":{"b":3}}`},
+		"above it":                       {set("x.a", "1") + "," + set("x", `{"b":2}`) + "," + set("x.a", "3"), `{"x":{"b":2,"a":3}}`},
+		"pushes":                         {set("l[]", "1") + "," + set("l[]", "2") + "," + set("l[]", "2"), `{"l":[1,2,2]}`},
+		"an item, a deletion, the item":  {set("l", "[0,1,2]") + "," + set("l[1]", `"a"`) + `,{"delete":{"name":"global.l[0]"}},` + set("l[1]", `"b"`), `{"l":["a","b"]}`},
+		"a deletion, and set again":      {set("x", "1") + `,{"delete":{"name":"global.x"}},` + set("y", "1") + "," + set("x", "2"), `{"y":1,"x":2}`},
+		"a merge in between":             {set("x", `{"a":1}`) + `,{"set":{"name":"global.x","value":{"b":2},"type":"merge"}},` + set("x.a", "3"), `{"x":{"a":3,"b":2}}`},
+		"a list that an object was made": {set("x[0]", "1") + "," + set("x", `{"0":2}`) + "," + set("x[0]", "3"), `{"x":{"0":3}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t, documents{"a": "[" + c.do + "]"})
+			h.runs(h.start())
+			require.JSONEq(t, c.want, h.holds("global"))
+		})
+	}
+}
+
+func TestMuchThatIsWrittenIsKeptAtOnce(t *testing.T) {
+	t.Parallel()
+	var k kept
+	h := open(t, documents{"a": `[{"repeat":{"until":20,"do":[{"set":{"name":"global.l[]","value":"{{big}}"}},{"delete":{"name":"global.l"}}]}}]`}, k.notes)
+	s := h.start()
+	s.Input.Set("big", strings.Repeat("x", 300_000))
+	h.runs(s)
+	require.Greater(t, len(k.of("global")), 4, "6 MB, not more than 1 MB at a time")
+	require.Contains(t, h.types(), activity.TreeStarted{}.EventType(), "and that it began is told before")
+}
+
+func TestTheContextOfTheRunOutlivesAWait(t *testing.T) {
+	t.Parallel()
+	var k kept
+	h := open(t, documents{"a": `[{"set":{"name":"run.x","value":1}},{"wait":{"timeout":600}}]`}, k.notes)
+	run := h.Launch(h.evented())
+	<-run.Stands()
+	changes := k.of("run")
+	require.Len(t, changes, 1)
+	require.WithinRange(t, changes[0].Expires, time.Now().Add(10*time.Minute), time.Now().Add(11*time.Minute))
+	require.Equal(t, contexts.Extends, changes[0].Lifetime, "nor does a tree beside it shorten that")
+}
+
+func TestAWaitKeepsNoContextThatHoldsNothing(t *testing.T) {
+	t.Parallel()
+	var k kept
+	h := open(t, documents{"a": `[{"wait":{"timeout":600}}]`}, k.notes)
+	<-h.Launch(h.evented()).Stands()
+	require.Empty(t, k.of("run"))
+}
+
+func TestASessionLastsAsThatWhichIsWrittenTo(t *testing.T) {
+	t.Parallel()
+	signed, visitor := domain.Actor{UserID: "u1", SessionID: "s1"}, domain.Actor{UserID: "v1", SessionID: "v1"}
+	for name, c := range map[string]struct {
+		caller runtime.Caller
+		do     string
+		want   contexts.Lifetime
+	}{
+		"of who signed in":                {runtime.Caller{Actor: signed}, "", contexts.Stays},
+		"of a visitor":                    {runtime.Caller{Actor: visitor, Visitor: true}, "", contexts.Extends},
+		"of a visitor, by an event":       {runtime.Caller{Actor: visitor}, "", contexts.Extends},
+		"of nobody, by a schedule":        {runtime.Caller{}, "", contexts.Extends},
+		"a visitor switched to":           {runtime.Caller{Actor: visitor, Visitor: true}, `{"set":{"name":"session.id","value":"s1"}},`, contexts.Extends},
+		"who signed in switched to":       {runtime.Caller{Actor: signed}, `{"set":{"name":"session.id","value":"v1"}},`, contexts.Extends},
+		"of who switched there and back":  {runtime.Caller{Actor: signed}, `{"set":{"name":"session.id","value":"v1"}},{"set":{"name":"session.id","value":"s1"}},`, contexts.Stays},
+		"of a token without a session":    {runtime.Caller{Actor: domain.Actor{UserID: "u1"}}, "", contexts.Stays},
+		"that is made for a single call":  {runtime.Caller{Actor: signed, Visitor: true}, "", contexts.Extends},
+		"of a workspace that acts itself": {runtime.Caller{Actor: domain.Actor{WorkspaceID: "w2"}}, "", contexts.Extends},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var k kept
+			h := open(t, documents{"a": "[" + c.do + `{"set":{"name":"session.x","value":1}}]`}, k.notes)
+			s := h.evented()
+			s.Caller = c.caller
+			h.runs(s)
+			require.Equal(t, c.want, k.of("session")[0].Lifetime)
+			require.WithinRange(t, k.of("session")[0].Expires, time.Now().Add(59*time.Minute), time.Now().Add(time.Hour))
+		})
+	}
+}
+
+func TestTreesThatWriteAtOnceKeepAContextWithinItsSize(t *testing.T) {
+	t.Parallel()
+	var here atomic.Int64
+	both := make(chan struct{})
+	h := open(t, documents{"a": `[{"set":{"name":"global.l[]","value":"{{big}}"}}]`}, func(h *house, _ *runtime.Options) {
+		h.memory.write = func([]contexts.Change) {
+			if here.Add(1) == 2 {
+				close(both)
+			}
+			<-both
+		}
+	})
+	s := h.start()
+	s.Input.Set("big", strings.Repeat("x", 300_000))
+	one, other := h.Launch(s), h.Launch(s)
+	for _, run := range []*runtime.Running{one, other} {
+		_, err := h.ends(run)
+		require.NoError(t, err)
+	}
+	require.Less(t, len(h.holds("global")), 500_000)
+}
+
+func TestWhatATreeWroteIsThereWhenItIsToldThatItEnded(t *testing.T) {
+	t.Parallel()
+	var told []string
+	h := open(t, documents{"a": `[{"set":{"name":"global.x","value":1}}]`}, func(h *house, _ *runtime.Options) {
+		h.memory.write = func([]contexts.Change) { told = h.types() }
+	})
+	h.runs(h.evented())
+	require.Empty(t, told)
+}
+
+func TestATreeThatTakesLongIsToldToHaveBegun(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]string{
+		"it writes":                  `[{"set":{"name":"global.x","value":1}},{"repeat":{"until":100000000,"do":[{"set":{"name":"global.n","value":"{{$index}}"}}]}}]`,
+		"it does not reach anything": `[{"repeat":{"until":100000000,"do":[{"set":{"name":"n","value":"{{$index}}"}}]}}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t, documents{"a": do})
+			run := h.Launch(h.evented())
+			require.Eventually(t, func() bool { return strings.Contains(strings.Join(h.types(), " "), activity.TreeStarted{}.EventType()) }, patience, tick)
+			require.Equal(t, 1, h.Cancel("w1", "run1"))
+			_, err := h.ends(run)
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestOneContextThatTakesLongStopsNoOtherTree(t *testing.T) {
+	t.Parallel()
+	gate := make(chan struct{})
+	var stuck atomic.Int64
+	h := open(t, documents{"a": `[{"set":{"name":"y","value":"{{global.x}}"}}]`, "c": `[{"set":{"name":"y","value":1}}]`}, func(h *house, _ *runtime.Options) {
+		h.memory.load = func(_ context.Context, key contexts.Key) {
+			if key.Kind == "global" {
+				stuck.Add(1)
+				<-gate
+			}
+		}
+	})
+	many := int64(8 * goruntime.GOMAXPROCS(0)) // more than there are lanes
+	var runs []*runtime.Running
+	for range many {
+		runs = append(runs, h.Launch(h.evented()))
+	}
+	require.Eventually(t, func() bool { return stuck.Load() == many }, patience, tick)
+	s := h.evented()
+	s.Program, s.Input = h.house.Program("c"), &value.Object{}
+	h.runs(s)
+	close(gate)
+	for _, run := range runs {
+		_, err := h.ends(run)
+		require.NoError(t, err)
+	}
+}
+
+func TestATreeLooksAtNoMoreContextsThanItNeeds(t *testing.T) {
+	t.Parallel()
+	var loads atomic.Int64
+	h := open(t, documents{"a": `[{"repeat":{"until":200,"do":[{"set":{"name":"user.id","value":"u{{$index}}"}},{"set":{"name":"y","value":"{{user.x}}"}}]}},{"wait":{"timeout":0.01}},{"set":{"name":"user.id","value":"u1"}},{"set":{"name":"y","value":"{{user.x}}"}}]`}, func(h *house, _ *runtime.Options) {
+		h.memory.load = func(context.Context, contexts.Key) { loads.Add(1) }
+	})
+	h.runs(h.evented())
+	require.GreaterOrEqual(t, loads.Load(), int64(201), "what it looked at is forgotten, and read again")
+}
