@@ -22,7 +22,8 @@ import (
 //	o{workspace}\0{run}\0{seq}           the tree that began or ended
 //	u{workspace}\0{tree}                 nothing: it began and did not end
 //	w{workspace}\0{wait}                 waitRow, JSON
-//	v{workspace}\0{run}\0{execution}     the waits that the execution stands in, JSON
+//	v{workspace}\0{run}\0{execution}\0{wait} nothing: the execution stands in it
+//	h{workspace}\0{run}\0{execution}     in how many waits it stands
 //	p{workspace}\0{wait}                 nothing: events that it is for start nothing else
 //	q{workspace}\0{seq}{wait}            nothing: until this sequence they did not
 //	r{workspace}\0{run}                  runRow
@@ -36,7 +37,7 @@ import (
 type Runs struct{}
 
 // Name implements Projection.
-func (Runs) Name() string { return "runs.1" }
+func (Runs) Name() string { return "runs.2" }
 
 // Log implements Projection.
 func (Runs) Log() domain.Log { return domain.Activity }

@@ -150,9 +150,11 @@ func (b *runsBench) cancelling(since uint64) map[string]CancellingWait {
 	b.t.Helper()
 	found := map[string]CancellingWait{}
 	b.view(func(r Reader) error {
-		return Runs{}.Waits(r, "w1", since, func(w CancellingWait) bool {
+		return Runs{}.Waits(r, "w1", since, func(id string, end uint64) (bool, error) {
+			w, ok, err := Runs{}.Cancelling(r, "w1", id)
+			require.Equal(b.t, []any{true, end}, []any{ok, w.EndSeq})
 			found[w.ID] = w
-			return true
+			return true, err
 		})
 	})
 	return found

@@ -1,9 +1,10 @@
 package projections
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"slices"
+	"strings"
 	"time"
 
 	"svc/domain"
@@ -44,8 +45,15 @@ func cancelsTriggers(body json.RawMessage) bool {
 
 func waitKey(workspaceID, id string) []byte { return scoped('w', workspaceID, []byte(id)) }
 
-func standingKey(workspaceID, run, executionID string) []byte {
-	return listed('v', workspaceID, run, []byte(executionID))
+// standingKey names a wait that an execution stands in; without an id it is what the names
+// of all of them begin with.
+func standingKey(workspaceID, run, executionID, id string) []byte {
+	return listed('v', workspaceID, run, []byte(executionID+"\x00"+id))
+}
+
+// standsKey is where it is kept in how many waits an execution stands.
+func standsKey(workspaceID, run, executionID string) []byte {
+	return listed('h', workspaceID, run, []byte(executionID))
 }
 
 func cancellingKey(workspaceID, id string) []byte { return scoped('p', workspaceID, []byte(id)) }
@@ -77,30 +85,39 @@ func (w runsTx) stand(ev domain.Recorded, e activity.WaitPending) error {
 			return err
 		}
 	}
-	return w.standing(row, func(ids []string) []string { return append(ids, e.ID) })
-}
-
-// standing changes the list of the waits that an execution stands in, and how many
-// executions of the run do.
-func (w runsTx) standing(row waitRow, change func(ids []string) []string) error {
-	key := standingKey(w.workspaceID, row.Run, row.ExecutionID)
-	var ids []string
-	if err := getJSON(w.tx, key, &ids); err != nil {
+	if err := w.tx.Set(standingKey(w.workspaceID, row.Run, row.ExecutionID, e.ID), nil); err != nil {
 		return err
 	}
-	before := len(ids)
-	ids = change(ids)
-	var err error
-	if len(ids) == 0 {
+	return w.standing(row, 1)
+}
+
+// standing changes in how many waits an execution stands, and how many executions of the
+// run stand in any.
+func (w runsTx) standing(row waitRow, by int) error {
+	key := standsKey(w.workspaceID, row.Run, row.ExecutionID)
+	var before int
+	err := getJSON(w.tx, key, &before)
+	if err != nil {
+		return err
+	}
+	now := before + by
+	if now == 0 {
 		err = w.tx.Delete(key)
 	} else {
-		err = setJSON(w.tx, key, ids)
+		err = setJSON(w.tx, key, now)
 	}
-	by := min(len(ids), 1) - min(before, 1)
-	if err != nil || by == 0 {
+	if by = min(now, 1) - min(before, 1); err != nil || by == 0 {
 		return err
 	}
 	return w.adjust(row.Run, func(r *runRow) { r.Standing += by })
+}
+
+// leave notes that an execution does not stand in a wait any more.
+func (w runsTx) leave(row waitRow, id string) error {
+	if err := w.tx.Delete(standingKey(w.workspaceID, row.Run, row.ExecutionID, id)); err != nil {
+		return err
+	}
+	return w.standing(row, -1)
 }
 
 // goOn notes that a wait is over.
@@ -112,7 +129,7 @@ func (w runsTx) goOn(ev domain.Recorded, id string) error {
 	if err != nil || !ok || row.EndSeq > 0 {
 		return err
 	}
-	if err := w.standing(row, func(ids []string) []string { return without(ids, id) }); err != nil {
+	if err := w.leave(row, id); err != nil {
 		return err
 	}
 	if !row.Cancels {
@@ -125,21 +142,26 @@ func (w runsTx) goOn(ev domain.Recorded, id string) error {
 		setJSON(w.tx, waitKey(w.workspaceID, id), row))
 }
 
-func without(ids []string, id string) []string {
-	return slices.DeleteFunc(ids, func(other string) bool { return other == id })
-}
-
 // endWaits notes that the waits are over that an execution stood in which ended: it was
 // stopped.
 func (w runsTx) endWaits(ev domain.Recorded, executionID string) error {
 	if !Indexed(executionID) {
 		return nil
 	}
-	var ids []string
-	if err := getJSON(w.tx, standingKey(w.workspaceID, ev.Meta.CorrelationID, executionID), &ids); err != nil {
+	var stands int
+	if err := getJSON(w.tx, standsKey(w.workspaceID, ev.Meta.CorrelationID, executionID), &stands); err != nil || stands == 0 {
 		return err
 	}
-	for _, id := range slices.Clone(ids) {
+	var ids []string
+	prefix := standingKey(w.workspaceID, ev.Meta.CorrelationID, executionID, "")
+	err := w.tx.Iterate(Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		ids = append(ids, string(key[len(prefix):]))
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
 		if err := w.goOn(ev, id); err != nil {
 			return err
 		}
@@ -154,7 +176,7 @@ func (w runsTx) forgetWait(id string) error {
 		return err
 	}
 	if row.EndSeq == 0 {
-		if err := w.standing(row, func(ids []string) []string { return without(ids, id) }); err != nil {
+		if err := w.leave(row, id); err != nil {
 			return err
 		}
 	}
@@ -183,33 +205,30 @@ type CancellingWait struct {
 }
 
 // Waits visits the waits of a workspace that keep events from starting anything else
-// and are not over, and those that ended at a sequence or after, until visit returns
-// false.
-func (p Runs) Waits(r Reader, workspaceID string, since uint64, visit func(CancellingWait) (more bool)) error {
-	var ids []string
+// and are not over, and those that ended at a sequence or after, with where they ended,
+// until visit returns false.
+func (p Runs) Waits(r Reader, workspaceID string, since uint64, visit func(id string, end uint64) (more bool, err error)) error {
+	more := true
 	prefix := scoped('p', workspaceID, nil)
-	err := r.Iterate(p, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
-		ids = append(ids, string(key[len(prefix):]))
-		return true, nil
+	err := r.Iterate(p, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (_ bool, err error) {
+		more, err = visit(string(key[len(prefix):]), 0)
+		return more, err
 	})
-	if err != nil {
+	if err != nil || !more {
 		return err
 	}
 	prefix = scoped('q', workspaceID, nil)
-	err = r.Iterate(p, Span{Prefix: prefix, From: scoped('q', workspaceID, seqKey(since)), KeysOnly: true}, func(key, _ []byte) (bool, error) {
-		ids = append(ids, string(key[len(prefix)+8:]))
-		return true, nil
+	return r.Iterate(p, Span{Prefix: prefix, From: scoped('q', workspaceID, seqKey(since)), KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		rest := key[len(prefix):]
+		return visit(string(rest[8:]), binary.BigEndian.Uint64(rest))
 	})
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		var row waitRow
-		if ok, err := p.read(r, waitKey(workspaceID, id), &row); err != nil || ok && !visit(row.cancelling(id)) {
-			return err
-		}
-	}
-	return nil
+}
+
+// Cancelling returns one of them; ok is false when there is none.
+func (p Runs) Cancelling(r Reader, workspaceID, id string) (w CancellingWait, ok bool, err error) {
+	var row waitRow
+	ok, err = p.read(r, waitKey(workspaceID, id), &row)
+	return row.cancelling(id), ok, err
 }
 
 func (row waitRow) cancelling(id string) CancellingWait {
@@ -221,25 +240,17 @@ func (row waitRow) cancelling(id string) CancellingWait {
 // pending lists the waits that the executions of a run stand in.
 func (p Runs) pending(r Reader, workspaceID, run string) (waits []PendingWait, err error) {
 	prefix := listed('v', workspaceID, run, nil)
-	type standing struct {
-		executionID string
-		ids         []string
-	}
-	var all []standing
-	err = r.Iterate(p, Span{Prefix: prefix}, func(key, value []byte) (bool, error) {
-		one := standing{executionID: string(key[len(prefix):])}
-		err := json.Unmarshal(value, &one.ids)
-		all = append(all, one)
-		return err == nil, err
+	err = r.Iterate(p, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		executionID, id, _ := strings.Cut(string(key[len(prefix):]), "\x00")
+		waits = append(waits, PendingWait{ID: id, ExecutionID: executionID})
+		return true, nil
 	})
-	for _, one := range all {
-		for _, id := range one.ids {
-			var row waitRow
-			if err == nil {
-				_, err = p.read(r, waitKey(workspaceID, id), &row)
-			}
-			waits = append(waits, PendingWait{id, one.executionID, time.UnixMilli(row.ExpiresAt).UTC()})
+	for i := range waits {
+		var row waitRow
+		if err == nil {
+			_, err = p.read(r, waitKey(workspaceID, waits[i].ID), &row)
 		}
+		waits[i].ExpiresAt = time.UnixMilli(row.ExpiresAt).UTC()
 	}
 	return waits, err
 }

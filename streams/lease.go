@@ -196,10 +196,11 @@ func (l Lease) renew(ctx context.Context, held *tenure) error {
 	return nil
 }
 
-// rewrite writes the lease anew. When it was changed meanwhile, that may have
-// been an earlier attempt whose answer was lost.
+// rewrite writes the lease anew, also while work that was told to stop comes to its end.
+// When it was changed meanwhile, that may have been an earlier attempt whose answer was
+// lost.
 func (l Lease) rewrite(ctx context.Context, held *tenure) error {
-	ctx, cancel := context.WithTimeout(ctx, l.TTL/6)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.TTL/6)
 	defer cancel()
 	revision, err := l.Bucket.Update(ctx, l.Name, l.value(), held.revision)
 	if errors.Is(err, eventstore.ErrConflict) {

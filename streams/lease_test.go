@@ -182,6 +182,43 @@ func TestAShortOutageAndALostAnswerCostNothing(t *testing.T) {
 	})
 }
 
+// strict is a memory that nobody can write to whose time is over.
+type strict struct{ *memory }
+
+func (s strict) Update(ctx context.Context, key string, text []byte, revision uint64) (uint64, error) {
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	return s.memory.Update(ctx, key, text, revision)
+}
+
+func TestWhoTakesLongToStopKeepsTheLeaseUntilThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c crew
+		b := strict{&memory{}}
+		slow := func(ctx context.Context) error {
+			return c.work("a")(afterwards(ctx, 10*time.Minute))
+		}
+		stopA := hold(t, streams.Lease{Bucket: b}, slow)
+		synctest.Wait()
+		stopB := hold(t, streams.Lease{Bucket: b}, c.work("b"))
+		go stopA() // ends in the bubble
+		pass(t, 9*time.Minute)
+		require.Equal(t, "a", c.now())
+		pass(t, 3*time.Minute)
+		require.Equal(t, "b", c.now())
+		stopB()
+		require.False(t, c.two)
+	})
+}
+
+// afterwards is a context that ends so much later than another one.
+func afterwards(ctx context.Context, d time.Duration) context.Context {
+	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(d, func() { cancel(context.Cause(ctx)) }) })
+	return late
+}
+
 func TestWorkThatEndsByItselfEndsTheHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &memory{}

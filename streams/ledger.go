@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"slices"
 	"time"
 
 	"svc/domain"
@@ -10,7 +11,7 @@ import (
 // not taken care of in order. It is guarded by whoever has it.
 type Ledger struct {
 	At    domain.Position
-	marks []*Mark // in the order of the feed
+	marks []*Mark // in the order of the feed; the first is not settled, and no two settled ones follow each other
 	saved time.Time
 	dirty bool // At was not saved
 	moved bool // because of something that counts
@@ -23,20 +24,38 @@ type Mark struct {
 	Counts  bool // something was done because of what is there
 }
 
-// Put adds a place behind all others.
+// Put adds a place behind all others. It is the ledger's from then on.
 func (l *Ledger) Put(m *Mark) {
+	if n := len(l.marks); m.Settled && n > 0 && l.marks[n-1].Settled {
+		l.marks[n-1] = both(l.marks[n-1], m)
+		return
+	}
 	l.marks = append(l.marks, m)
 	l.advance()
+}
+
+// both is one place for two settled ones that follow each other.
+func both(first, second *Mark) *Mark {
+	return &Mark{At: first.At.Max(second.At), Settled: true, Counts: first.Counts || second.Counts}
 }
 
 // Settle notes that what is at a place is taken care of.
 func (l *Ledger) Settle(m *Mark) {
 	m.Settled = true
+	i := slices.Index(l.marks, m)
+	if i < 0 {
+		return
+	}
+	if next := i + 1; next < len(l.marks) && l.marks[next].Settled {
+		l.marks[i] = both(l.marks[i], l.marks[next])
+		l.marks = slices.Delete(l.marks, next, next+1)
+	}
+	if i > 0 && l.marks[i-1].Settled {
+		l.marks[i-1] = both(l.marks[i-1], l.marks[i])
+		l.marks = slices.Delete(l.marks, i, i+1)
+	}
 	l.advance()
 }
-
-// Open is how many places are not behind At.
-func (l *Ledger) Open() int { return len(l.marks) }
 
 func (l *Ledger) advance() {
 	n := 0

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"svc/commands/recording"
 	"svc/commands/vault"
 	"svc/eventstore/jetstream"
 	"svc/streams"
@@ -27,8 +28,9 @@ func (n *Node) openCleanup(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	records := &recording.Store{Data: n.store, Vault: n.places.vault, Now: time.Now}
 	n.cleanup = &cleanup.Jobs{
-		Log: n.store, Apart: leftovers{n.store, n.places.vault}, Notes: memory, Models: n.models,
+		Log: n.store, Apart: erasing{leftovers{n.store, n.places.vault, records}, n}, Notes: memory, Models: n.models,
 		Lease:  streams.Lease{Bucket: running, Name: "cleanup", TTL: cleanupLease, Log: n.log},
 		Record: n.engine.Record, Terms: n.cleanupTerms, Logger: n.log,
 	}
@@ -54,8 +56,9 @@ func (n *Node) cleanupPlan() cleanup.Plan {
 
 // leftovers are what a workspace has besides its events. They implement cleanup.Apart.
 type leftovers struct {
-	store *jetstream.Store
-	vault *vault.Vault
+	store   *jetstream.Store
+	vault   *vault.Vault
+	records *recording.Store
 }
 
 // Strip implements cleanup.Apart.
@@ -68,6 +71,12 @@ func (l leftovers) Strip(ctx context.Context, workspaceID string, before time.Ti
 		return 0, 0, err
 	}
 	return found.Count, found.Bytes, nil
+}
+
+// Expire implements cleanup.Apart.
+func (l leftovers) Expire(ctx context.Context, workspaceID string, dry bool) (bytes uint64, err error) {
+	_, bytes, err = l.records.Sweep(ctx, workspaceID, dry)
+	return bytes, err
 }
 
 // Holds implements cleanup.Apart.

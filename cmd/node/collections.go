@@ -29,6 +29,7 @@ func (n *Node) openCollections() (*collections.Collections, error) {
 		return nil, err
 	}
 	n.work("rows of collections", model.Run)
+	n.remembers("collections", model.Forget)
 	made, err := collections.New(collections.Options{
 		Log: n.store, Rows: model, Vault: n.places.vault, Logger: n.log,
 		Limits: func() collection.Limits {

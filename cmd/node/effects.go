@@ -49,8 +49,9 @@ func (n *Node) effects() (runtime.Effects, error) {
 	if err != nil {
 		return runtime.Effects{}, err
 	}
+	n.repeat("limits", time.Hour, "counters whose windows are over are not all erased yet", n.sweepCounters)
 	return runtime.Effects{
-		Live: n.emitter().Live, Position: n.feed.Position, Await: n.awaitEvent, Configure: n.configure,
+		Live: n.emitter().Live, Position: n.feed.Position, Await: n.awaitEvent, Cancelling: n.cancellingWaits, Configure: n.configure,
 		Fetch: fetcher, Code: n.running.sandbox, Rows: rows, Topics: commands.Topics{Engine: n.engine}, Tokens: runTokens{n.people.keys, n.people.identity.HasKeyRole},
 		RateLimits: &ratelimit.Limiter{Counter: n.store, Now: time.Now, Log: n.log},
 		References: &references.References{
@@ -59,12 +60,18 @@ func (n *Node) effects() (runtime.Effects, error) {
 	}, nil
 }
 
+// sweepCounters erases what is left of the limits of automations whose windows are over.
+func (n *Node) sweepCounters(ctx context.Context) error {
+	return n.store.SweepCounters(ctx, time.Now())
+}
+
 // fetchOptions are the rules of the requests that automations send.
 func (n *Node) fetchOptions() egress.Options {
 	c := n.config()
 	o := egressOptions(c.Egress)
 	o.Rules = fetchRules(n)
 	o.Own = []string{c.HTTP.APIURL, c.HTTP.InternalAPIURL}
+	o.Names = ownNames(c.HTTP)
 	return o
 }
 
@@ -87,6 +94,9 @@ func (n *Node) openSandbox() error {
 		command = []string{self, "sandbox"}
 	}
 	c := n.config().Runtime
+	if err := sandbox.Unconfined(); err != nil {
+		n.log.Warn("the kernel cannot confine custom code: none is run", "err", err)
+	}
 	var err error
 	n.running.sandbox, err = sandbox.New(sandbox.Options{
 		Executable: command[0], Args: command[1:], Timeout: c.CodeTimeout, MemoryMB: int(c.CodeMemory >> 20), MaxOutput: int(c.CodeMaxOutput),
@@ -111,7 +121,7 @@ func (n *Node) configure(ctx context.Context, place *programs.Place, op variable
 	id := place.House.Workspace.ID
 	if place.Parent == nil {
 		return n.places.workspaces.ChangeConfig(ctx, id, "", func(config *document.Map) (*document.Map, error) {
-			next, err := changedConfig(mapOf(config, "value"), op)
+			next, err := n.changedConfig(mapOf(config, "value"), op)
 			if err != nil {
 				return nil, err
 			}
@@ -124,7 +134,7 @@ func (n *Node) configure(ctx context.Context, place *programs.Place, op variable
 		return errNested
 	}
 	_, err := n.places.content.Amend(ctx, id, place.Slug, content.Amendment{Change: func(doc *document.Map) (*document.Map, error) {
-		config, err := changedConfig(mapOf(doc, "config"), op)
+		config, err := n.changedConfig(mapOf(doc, "config"), op)
 		if err != nil {
 			return nil, err
 		}
@@ -141,11 +151,15 @@ func mapOf(doc *document.Map, key string) *document.Map {
 	return m
 }
 
-// changedConfig applies an operation to a config.
-func changedConfig(config *document.Map, op variable.Op) (*document.Map, error) {
-	next, err := variable.Apply(value.From(config), op)
+// changedConfig applies an operation to a config, unless that makes it too large.
+func (n *Node) changedConfig(config *document.Map, op variable.Op) (*document.Map, error) {
+	next, grown, err := variable.Change(value.From(config), op)
 	if err != nil {
 		return nil, err
+	}
+	if size, limit := variable.Size(next), int(n.config().Runtime.ContextConfigSize); grown > 0 && size > limit {
+		return nil, automation.Raise(automation.ContextTooLarge, "the config is larger than it may be",
+			"context", "config", "size", float64(size), "limit", float64(limit))
 	}
 	o, ok := next.(*value.Object)
 	if !ok {

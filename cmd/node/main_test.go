@@ -64,6 +64,8 @@ type service struct {
 	env   []string
 
 	known gateway.Authenticator // nil: the platform's own
+	lease time.Duration         // 0: as long as usual
+	clock func() time.Time      // of schedules; nil: the usual one
 
 	client  *http.Client
 	end     context.CancelFunc
@@ -148,7 +150,7 @@ func (s *service) tryOpen(t *testing.T) error {
 	s.level.Set(slog.LevelDebug)
 	s.node, err = node.Open(t.Context(), node.Options{
 		Settings: s.live, Log: node.NewLog(s.log, "json", s.level), Level: s.level, Version: "1.2.3",
-		Authenticator: s.known, Hashing: accounts.Hashing{Memory: 64, Iterations: 1},
+		Authenticator: s.known, Hashing: accounts.Hashing{Memory: 64, Iterations: 1}, Lease: s.lease, Clock: s.clock,
 	})
 	return err
 }

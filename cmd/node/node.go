@@ -49,6 +49,11 @@ type Options struct {
 	Authenticator gateway.Authenticator
 	// Hashing is what a password costs; zero: what OWASP recommends. Tests spare it.
 	Hashing accounts.Hashing
+	// Lease is for how long what this node does for all stays its own without a word of
+	// it; default 15 seconds. Tests spare it.
+	Lease time.Duration
+	// Clock is what schedules are fired by; default time.Now. Tests set it.
+	Clock func() time.Time
 	// Sandbox is the command that runs the code of authors; default this program with
 	// the argument sandbox.
 	Sandbox []string
@@ -88,6 +93,7 @@ type Node struct {
 	stopModels context.CancelFunc
 	closers    []closer // in the order of opening
 	shared     []func() // stop what is done in shares
+	memories   []memory // of workspaces, that erasing one is told to
 }
 
 // closer is one step of a shutdown.
@@ -120,7 +126,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 func (n *Node) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		n.listen, n.lockData, n.ensureKeys, n.startTracing,
-		n.openLog, n.openReadModels, n.openFeed, n.openCommands, n.openIdentity, n.openCleanup, n.openRuntime, n.openTriggers, n.openSchedules, n.openGateway, n.openMonitor,
+		n.openLog, n.openReadModels, n.openFeed, n.openCommands, n.openIdentity, n.openCleanup, n.openRuntime, n.openEviction, n.openTriggers, n.openSchedules, n.openGateway, n.openMonitor,
 	} {
 		if err := step(ctx); err != nil {
 			return err

@@ -2,14 +2,11 @@ package node
 
 import (
 	"context"
-	"encoding/json"
+	"time"
 
 	"svc/commands/runtime"
-	"svc/domain/automation"
-	"svc/domain/automation/expr"
-	"svc/domain/automation/value"
-	"svc/domain/feed"
 	"svc/projections"
+	"svc/streams"
 	"svc/streams/triggers"
 )
 
@@ -17,100 +14,126 @@ import (
 type runHistory struct {
 	models *projections.Models
 	parked runtime.Parked
-	// gone reports whether the process that runs a tree is gone.
-	gone func(ctx context.Context, process string) (bool, error)
+	// process is the one that a tree is begun in now; gone reports whether another one is
+	// not there any more, and holds whether a tree runs in this one.
+	process func() string
+	gone    func(ctx context.Context, process string) (bool, error)
+	holds   func(workspaceID, correlationID, executionID string) bool
+	// fresh waits until the read models have what any node has written.
+	fresh func(context.Context) error
+	// longest is how long a tree can run that never stood in a wait.
+	longest func() time.Duration
+
+	*suppression
 }
 
 // mostTrees bounds how many trees of a run are looked at for one.
 const mostTrees = 10_000
 
 // Begun implements triggers.History.
-func (h runHistory) Begun(ctx context.Context, e *feed.Event, slug string) (attempts int, over bool, err error) {
+func (h runHistory) Begun(ctx context.Context, workspaceID, correlationID, eventID, slug string) (past streams.Past, err error) {
 	var open []projections.UnfinishedTree
 	err = h.models.View(func(r projections.Reader) error {
-		attempts, over, err = projections.Runs{}.Ended(r, e.Source.WorkspaceID, e.ID, slug)
-		if err == nil && attempts > 0 && !over {
-			open, err = projections.Runs{}.Open(r, e.Source.WorkspaceID, e.Source.CorrelationID, mostTrees)
+		past.Attempts, past.Over, err = projections.Runs{}.Ended(r, workspaceID, eventID, slug)
+		if err == nil && past.Attempts > 0 && !past.Over {
+			open, err = projections.Runs{}.Open(r, workspaceID, correlationID, mostTrees)
 		}
 		return err
 	})
 	for _, t := range open {
-		if err == nil && t.Trigger.ID == e.ID && t.Automation == slug {
-			_, over, err = h.parked.Get(ctx, t.WorkspaceID, t.ExecutionID)
+		if err != nil || t.Trigger.ID != eventID || t.Automation != slug {
+			continue
+		}
+		if _, past.Over, err = h.parked.Get(ctx, t.WorkspaceID, t.ExecutionID); err == nil && !past.Over {
+			past.Running, err = h.running(ctx, t)
 		}
 	}
-	return attempts, over, err
+	return past, err
+}
+
+// running reports whether a tree that never stood in a wait may still be run by a node that
+// is there.
+func (h runHistory) running(ctx context.Context, t projections.UnfinishedTree) (bool, error) {
+	if t.Replica == h.process() {
+		return h.holds(t.WorkspaceID, t.CorrelationID, t.ExecutionID), nil
+	}
+	if time.Since(t.StartedAt) > h.longest() {
+		return false, nil
+	}
+	gone, err := h.gone(ctx, t.Replica)
+	return !gone, err
 }
 
 // Orphans implements triggers.History.
-func (h runHistory) Orphans(ctx context.Context, visit func(triggers.Orphan)) error {
-	var open []projections.UnfinishedTree
-	err := h.models.View(func(r projections.Reader) error {
-		return projections.Runs{}.Unfinished(r, func(t projections.UnfinishedTree) bool {
-			open = append(open, t)
-			return true
-		})
+func (h runHistory) Orphans(ctx context.Context, wanted triggers.Wanted, visit func(triggers.Orphan)) error {
+	known := map[string]bool{} // whether processes are gone
+	return h.lost(ctx, func(t projections.UnfinishedTree) (lost bool, err error) {
+		if t.Replica == h.process() || !wanted(t.WorkspaceID, t.ExecutionID) {
+			return false, nil
+		}
+		lost, asked := known[t.Replica]
+		if !asked {
+			lost, err = h.gone(ctx, t.Replica)
+			known[t.Replica] = lost
+		}
+		return lost, err
+	}, visit)
+}
+
+// Strays implements triggers.History.
+func (h runHistory) Strays(ctx context.Context, wanted triggers.Wanted, visit func(triggers.Orphan)) error {
+	return h.lost(ctx, func(t projections.UnfinishedTree) (bool, error) {
+		return t.Replica == h.process() && !h.holds(t.WorkspaceID, t.CorrelationID, t.ExecutionID) && wanted(t.WorkspaceID, t.ExecutionID), nil
+	}, visit)
+}
+
+// lost visits the trees that began and did not end of those that are lost. One whose node
+// ended it just before it went is none of them: what that has written is waited for.
+func (h runHistory) lost(ctx context.Context, lost func(projections.UnfinishedTree) (bool, error), visit func(triggers.Orphan)) error {
+	found, err := h.open(lost)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	if err := h.fresh(ctx); err != nil {
+		return err
+	}
+	still, err := h.open(func(t projections.UnfinishedTree) (bool, error) {
+		return found[t.ExecutionID].Replica == t.Replica, nil
 	})
-	for _, t := range open {
-		if err != nil {
-			return err
-		}
-		gone, unknown := h.gone(ctx, t.Replica)
-		if unknown != nil {
-			return unknown
-		}
-		if !gone {
-			continue
-		}
-		o := triggers.Orphan{Attempt: t.Attempt, Broken: runtime.Broken{
+	if err != nil {
+		return err
+	}
+	for _, t := range still {
+		o := triggers.Orphan{Attempt: t.Attempt, Waits: len(t.Waits) > 0, Broken: runtime.Broken{
 			WorkspaceID: t.WorkspaceID, CorrelationID: t.CorrelationID, ExecutionID: t.ExecutionID, Automation: t.Automation, Trigger: t.Trigger, StartedAt: t.StartedAt,
 		}}
-		if _, o.Stands, err = h.parked.Get(ctx, t.WorkspaceID, t.ExecutionID); err == nil {
-			visit(o)
+		if _, o.Stands, err = h.parked.Get(ctx, t.WorkspaceID, t.ExecutionID); err != nil {
+			return err
 		}
+		visit(o)
 	}
-	return err
+	return nil
 }
 
-// Suppressed implements triggers.History.
-func (h runHistory) Suppressed(e *feed.Event) (suppressed bool, err error) {
-	at := e.Seq.Activity
-	err = h.models.View(func(r projections.Reader) error {
-		return projections.Runs{}.Waits(r, e.Source.WorkspaceID, at, func(w projections.CancellingWait) bool {
-			pending := w.Seq < at && (w.EndSeq == 0 || w.EndSeq > at) && e.At.Before(w.ExpiresAt)
-			suppressed = pending && cancels(w.Wait, e)
-			return !suppressed
+// open returns the trees that began and did not end, by their first execution, of those
+// that are wanted.
+func (h runHistory) open(wanted func(projections.UnfinishedTree) (bool, error)) (map[string]projections.UnfinishedTree, error) {
+	var all []projections.UnfinishedTree
+	err := h.models.View(func(r projections.Reader) error {
+		return projections.Runs{}.Unfinished(r, func(t projections.UnfinishedTree) bool {
+			all = append(all, t)
+			return true
 		})
 	})
-	return suppressed, err
-}
-
-// cancels reports whether a wait is for an event that is to start nothing else.
-func cancels(wait json.RawMessage, e *feed.Event) bool {
-	params, err := value.ParseJSON(string(wait))
-	if err != nil {
-		return false
-	}
-	list, _ := value.At(params, "oneOf").([]any)
-	for _, option := range list {
-		if value.At(option, "cancelTriggers") != true || !automation.MatchEvent(value.Text(value.At(option, "event")), e.Type) {
-			continue
-		}
-		filters, ok := value.At(option, "filters").(*value.Object)
-		if !ok {
-			return true
-		}
-		m, err := expr.CompileMatcher(filters, true)
+	found := map[string]projections.UnfinishedTree{}
+	for _, t := range all {
 		if err != nil {
-			continue
+			return nil, err
 		}
-		whole, err := value.ParseJSON(string(e.JSON()))
-		if err != nil {
-			continue
-		}
-		if fits, err := m.Match(whole); err == nil && fits {
-			return true
+		var is bool
+		if is, err = wanted(t); is {
+			found[t.ExecutionID] = t
 		}
 	}
-	return false
+	return found, err
 }

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -16,11 +15,8 @@ import (
 	"svc/commands/runtime"
 	"svc/commands/sandbox"
 	"svc/commands/throttle"
-	"svc/domain"
-	"svc/domain/feed"
 	"svc/eventstore/jetstream"
 	"svc/projections"
-	live "svc/streams/feed"
 )
 
 // running are the parts that automations take.
@@ -36,17 +32,19 @@ type running struct {
 	replays  *recording.Replayer
 	process  string            // this node since its start, as the others know it
 	alive    *jetstream.Bucket // which of them are there; nil: there are no others
+
+	cancelled *jetstream.Bucket // which runs were cancelled, for trees that are nobody's at that moment
 }
 
 // openRuntime opens what runs automations.
-func (n *Node) openRuntime(context.Context) error {
+func (n *Node) openRuntime(ctx context.Context) error {
 	a := &n.running
 	a.secrets = newSecretValues(n.models, n.places.vault, func() map[string]map[string]string {
 		return revealed(n.config().Runtime.WorkspaceSecrets)
 	})
 	a.parked = &parked.Parked{Store: n.store, Vault: n.places.vault}
 	a.records = &recording.Store{Data: n.store, Vault: n.places.vault, Now: time.Now}
-	a.process = n.config().Core.NodeName + "/" + newID()
+	a.process = n.processID()
 	a.contexts = contexts.New(contexts.Options{Store: n.store, Vault: n.places.vault, Log: n.log})
 	var err error
 	a.programs, err = programs.New(programs.Options{
@@ -65,14 +63,18 @@ func (n *Node) openRuntime(context.Context) error {
 	}
 	a.runtime, err = runtime.New(runtime.Options{
 		Store: n.store, Contexts: a.contexts, Parked: a.parked, Recordings: a.records, Secrets: a.secrets, Process: a.process,
-		Throttles: &throttle.Throttle{Rate: n.pace}, Settings: n.runtimeSettings, Registry: registry{n}, Effects: effects,
+		Throttles: &throttle.Throttle{Rate: n.pace}, Settings: n.runtimeSettings, Registry: registry{n}, Effects: effects, Cancelled: n.wasCancelled,
 		Host: n.host("runtime"), Now: time.Now, NewID: newID, Log: n.log,
 	})
 	if err != nil {
 		return err
 	}
 	a.replays = &recording.Replayer{Store: a.records, Log: n.store, Secrets: a.secrets, Code: a.sandbox, NewID: newID, Logger: n.log}
+	if err := n.appear(ctx); err != nil {
+		return err
+	}
 	n.closeWith("runtime", a.runtime.Close)
+	n.repeat("parked trees", parkedEvery, "where trees stood that are over is not all forgotten yet", n.sweepParked)
 	n.repeat("contexts", time.Minute, "contexts whose time is over are not all erased yet", n.sweepContexts)
 	return n.hearCancels()
 }
@@ -104,6 +106,9 @@ func (n *Node) hearCancels() error {
 
 // cancelRun ends a run, on whichever nodes it is.
 func (n *Node) cancelRun(workspaceID, correlationID string) error {
+	if err := n.noteCancel(workspaceID, correlationID); err != nil {
+		return err
+	}
 	return n.store.Air(cancelAir).Broadcast([]byte(workspaceID + "\x00" + correlationID))
 }
 
@@ -144,31 +149,6 @@ func (n *Node) runtimeSettings() runtime.Settings {
 	}
 }
 
-// errCame ends the reading of somebody who waits for one event.
-var errCame = errors.New("the event came")
-
-// awaitEvent returns the first event of a workspace after a position that fits.
-func (n *Node) awaitEvent(ctx context.Context, workspaceID string, after domain.Position, fits func(*feed.Event) bool) (*feed.Event, error) {
-	after, err := n.feed.Resolve(ctx, workspaceID, after)
-	if err != nil {
-		return nil, err
-	}
-	var came *feed.Event
-	err = n.feed.Follow(ctx, live.Following{WorkspaceID: workspaceID, After: after}, func(d live.Delivery) error {
-		for _, e := range d.Events {
-			if fits(e) {
-				came = e
-				return errCame
-			}
-		}
-		return nil
-	})
-	if errors.Is(err, errCame) {
-		return came, nil
-	}
-	return nil, err
-}
-
 // contents finds what can run. It implements programs.Contents.
 type contents struct{ *library }
 
@@ -180,7 +160,11 @@ func (c *contents) Workspace(id string) (w programs.Workspace, ok bool, err erro
 	err = c.models.View(func(r projections.Reader) error {
 		rec, found, err := projections.Workspaces{}.Record(r, id)
 		ok = found && rec.Deleted == nil
+		if err != nil || !ok {
+			return err
+		}
 		w = programs.Workspace{ID: id, Slug: rec.Meta.Slug, Name: rec.Meta.Name, Revision: rec.Dynamic.ContentRevision}
+		w.Kept, err = projections.Instances{}.Kept(r, id)
 		return err
 	})
 	return w, ok, err

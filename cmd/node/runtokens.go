@@ -31,17 +31,17 @@ func (t runTokens) Token(ctx context.Context, kind fetch.TokenKind, of runtime.A
 		ttl = askedFor
 	}
 	c := of.Caller
+	a := signing.Acting{
+		UserID: c.UserID, SessionID: c.SessionID, Visitor: c.Visitor, Scopes: c.Scopes,
+		WorkspaceID: of.WorkspaceID, CorrelationID: of.CorrelationID, Depth: of.Depth, Narrow: of.Narrow(kind),
+	}
+	if c.Rights == nil || c.WorkspaceID != "" { // a workspace acts by itself, whoever caused it
+		a.UserID = ""
+	}
 	if kind == fetch.WorkspaceToken {
-		return t.keys.WorkspaceToken(ctx, of.WorkspaceID, of.CorrelationID, of.Depth, ttl)
+		return t.keys.WorkspaceToken(ctx, a, ttl)
 	}
-	userID := c.UserID
-	if c.Rights == nil { // the workspace acts by itself, whoever caused it
-		userID = ""
-	}
-	return t.keys.SessionToken(ctx, signing.Acting{
-		UserID: userID, SessionID: c.SessionID, Visitor: c.Visitor, Scopes: c.Scopes,
-		WorkspaceID: of.WorkspaceID, CorrelationID: of.CorrelationID, Depth: of.Depth,
-	}, ttl)
+	return t.keys.SessionToken(ctx, a, ttl)
 }
 
 // RoleKey implements runtime.Tokens.

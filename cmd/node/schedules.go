@@ -10,10 +10,6 @@ import (
 	"svc/streams/schedules"
 )
 
-// schedulesLease is for how long a share of the schedules stays its node's without a
-// word of it.
-const schedulesLease = 15 * time.Second
-
 // openSchedules fires automations when their time comes, on a node that has this role.
 func (n *Node) openSchedules(ctx context.Context) error {
 	if !slices.Contains(n.config().Core.Roles, "runtime") {
@@ -25,9 +21,12 @@ func (n *Node) openSchedules(ctx context.Context) error {
 	}
 	o := schedules.Options{
 		Store: n.store, Memory: memory, Models: n.models, Programs: n.running.programs, Runtime: n.running.runtime,
-		Document: n.places.library.Document, Rules: n.places.content.Rules, Fresh: n.everything, Host: n.host("runtime"), Log: n.log,
+		Document: n.places.library.Document, Rules: n.places.content.Rules, Begun: n.runHistory().Begun, Fresh: n.everything, Host: n.host("runtime"), Log: n.log,
 		Zone:        func() *time.Location { return n.config().Runtime.SchedulesTimezone },
 		MaxAttempts: func() int { return n.config().Runtime.ExecutionMaxAttempts },
+	}
+	if n.opts.Clock != nil {
+		o.Now = n.opts.Clock
 	}
 	if !n.store.Alone() {
 		leases, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "SCHEDULES_LEASES"})
@@ -35,7 +34,7 @@ func (n *Node) openSchedules(ctx context.Context) error {
 			return err
 		}
 		o.Hold = func(ctx context.Context, name string, work func(context.Context) error) error {
-			return streams.Lease{Bucket: leases, Name: name, TTL: schedulesLease, Log: n.log}.Hold(ctx, work)
+			return streams.Lease{Bucket: leases, Name: name, TTL: n.lease(), Log: n.log}.Hold(ctx, work)
 		}
 	}
 	s, err := schedules.New(o)

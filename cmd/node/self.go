@@ -5,8 +5,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"svc/cmd/settings"
@@ -62,4 +66,30 @@ func leafOf(file string) []byte {
 		}
 	}
 	return nil
+}
+
+// ownNames are the addresses that this service answers at besides those of its API: what
+// an automation sends to itself under one of them carries the same token, so that
+// circles end. Hosts that workspaces name as theirs are not among them: where those lead
+// is not for the operator to say.
+func ownNames(h settings.HTTP) []string {
+	names := slices.Clone(h.ConsoleURLs)
+	for _, text := range []string{h.APIURL, h.InternalAPIURL} {
+		u, err := url.Parse(text)
+		if err != nil || u.Hostname() != "localhost" {
+			continue
+		}
+		for _, host := range []string{"127.0.0.1", "[::1]"} {
+			names = append(names, u.Scheme+"://"+strings.Replace(u.Host, "localhost", host, 1))
+		}
+	}
+	if h.PagesHost == "" {
+		return names
+	}
+	scheme, host, _ := strings.Cut(h.Origin(), "://")
+	names = append(names, scheme+"://*"+h.PagesHost)
+	if _, port, err := net.SplitHostPort(host); err == nil && !strings.Contains(h.PagesHost, ":") {
+		names = append(names, scheme+"://*"+h.PagesHost+":"+port)
+	}
+	return names
 }

@@ -30,6 +30,7 @@ import (
 	"svc/eventstore/jetstream"
 	"svc/projections"
 	"svc/projections/livetest"
+	"svc/streams"
 	"svc/streams/schedules"
 )
 
@@ -228,7 +229,7 @@ func (n *node) fire() {
 	s, err := schedules.New(schedules.Options{
 		Store: n.log, Memory: n.memory, Models: n.models, Programs: n.library, Runtime: n.runtime,
 		Document: contents{n.models}.Document, Rules: func() automation.Rules { return automation.Rules{} },
-		Zone: n.zone.Load, MaxAttempts: func() int { return 3 }, Fresh: n.models.Fresh,
+		Zone: n.zone.Load, MaxAttempts: func() int { return 3 }, Begun: n.past, Fresh: n.models.Fresh,
 		Hold: n.hold, Now: n.clock.now, Log: quiet,
 	})
 	require.NoError(n.t, err)
@@ -236,6 +237,24 @@ func (n *node) fire() {
 	var running sync.WaitGroup
 	running.Go(func() { _ = s.Run(ctx) })
 	n.stop = func() { cancel(); running.Wait() }
+}
+
+// past tells what became of a tree, of which no node that is gone runs any.
+func (n *node) past(ctx context.Context, workspaceID, correlationID, firingID, automation string) (past streams.Past, err error) {
+	var open []projections.UnfinishedTree
+	err = n.models.View(func(r projections.Reader) error {
+		past.Attempts, past.Over, err = projections.Runs{}.Ended(r, workspaceID, firingID, automation)
+		if err == nil {
+			open, err = projections.Runs{}.Open(r, workspaceID, correlationID, 10)
+		}
+		return err
+	})
+	for _, t := range open {
+		if _, ok, failed := (&parked.Parked{Store: n.store, Vault: n.vault}).Get(ctx, workspaceID, t.ExecutionID); ok || failed != nil {
+			past.Over, err = ok, failed
+		}
+	}
+	return past, err
 }
 
 // shut stops the node as an orderly stop does, without waiting for what runs.

@@ -71,6 +71,24 @@ func TestWhatFiredAndDidNotEndIsBegunAgain(t *testing.T) {
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 2 }, patience, tick)
 }
 
+// Whoever looks after waits goes on with it, from there.
+func TestWhatOnceStoodInAWaitIsNotBegunAgain(t *testing.T) {
+	t.Parallel()
+	h, at := clocked(t, 1, doc("tick", `"when":{"schedules":["*/5 * * * *"]},"do":[{"wait":{"timeout":0.01}},{"emit":{"event":"one"}},{"emit":{"event":"two"}}]`))
+	n := h.first
+	n.paces.set(true)
+	n.fire()
+	h.registers("w1", 1)
+	h.clock.set(at(5, 0))
+	require.Eventually(t, func() bool { return len(h.events("w1", "one")) == 1 }, patience, tick)
+	n.shut()
+	n.restart()
+	n.fire()
+	h.clock.set(at(10, 0))
+	require.Eventually(t, func() bool { return len(h.events("w1", "one")) == 2 }, patience, tick)
+	require.Equal(t, []int{1, 1}, h.begun())
+}
+
 func TestWhatIsInterruptedTooOftenIsToldAndLeft(t *testing.T) {
 	t.Parallel()
 	h, at := clocked(t, 1, stuck("tick"))

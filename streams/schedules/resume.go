@@ -1,12 +1,14 @@
 package schedules
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/projections"
+	"svc/streams"
 )
 
 // resume begins again what fired behind a sequence of the activity log and did not
@@ -25,11 +27,11 @@ func (s *share) resume(ctx context.Context, after uint64) error {
 		if !ok {
 			continue
 		}
-		attempts, over, err := s.over(ev, fired)
+		past, err := s.Begun(ctx, ev.Stream.Scope, ev.Meta.CorrelationID, ev.ID, fired.Automation)
 		if err != nil {
 			return err
 		}
-		if over {
+		if past.Over {
 			continue
 		}
 		at, _ := time.Parse(time.RFC3339, fired.ScheduledAt) // for the log alone
@@ -40,7 +42,7 @@ func (s *share) resume(ctx context.Context, after uint64) error {
 		s.mu.Lock()
 		s.open[f] = true
 		s.mu.Unlock()
-		s.under.Go(func() { s.settle(f, s.again(ctx, f, attempts+1)) })
+		s.under.Go(func() { s.settle(f, s.again(ctx, f)) })
 	}
 	return nil
 }
@@ -65,38 +67,36 @@ func (s *share) firedAfter(after uint64) (seqs []uint64, err error) {
 	return seqs, err
 }
 
-// over tells how often the tree of a firing was begun, and whether nothing is to be
-// done about it: it ended, or stands where any node goes on with it.
-func (s *share) over(ev domain.Recorded, fired activity.ScheduleFired) (attempts int, over bool, err error) {
-	err = s.Models.View(func(r projections.Reader) error {
-		attempts, over, err = projections.Runs{}.Ended(r, ev.Stream.Scope, ev.ID, fired.Automation)
-		if err != nil || over || attempts == 0 {
-			return err
-		}
-		const many = 100 // trees of one run
-		trees, err := projections.Runs{}.Open(r, ev.Stream.Scope, ev.Meta.CorrelationID, many)
-		for _, t := range trees {
-			over = over || t.Trigger.ID == ev.ID && len(t.Waits) > 0
-		}
-		return err
-	})
-	return attempts, over, err
-}
-
-// again begins a tree that was interrupted. It is over at once when its automation is
-// not there any more.
-func (s *share) again(ctx context.Context, f *firing, attempt int) (over bool) {
+// again begins a tree that was interrupted, as soon as no node that is there runs it. It is
+// over at once when its automation is not there any more.
+func (s *share) again(ctx context.Context, f *firing) (over bool) {
 	for ctx.Err() == nil {
-		house, program, err := s.find(ctx, f.workspaceID, f.automation)
-		switch {
+		past, err := s.past(ctx, f)
+		house, program, missing := s.find(ctx, f.workspaceID, f.automation)
+		switch err = cmp.Or(err, missing); {
 		case err != nil:
 			s.Log.WarnContext(ctx, "a schedule could not be begun again", "workspace", f.workspaceID, "automation", f.automation, "err", err)
 			rest(ctx)
-		case program == nil:
+		case past.Over || program == nil:
 			return true
+		case past.Running:
+			rest(ctx)
 		default:
-			return s.follow(ctx, s.startOf(f, house, program, attempt))
+			return s.follow(ctx, s.startOf(f, house, program, past.Attempts+1))
 		}
 	}
 	return false
+}
+
+// past finds out what became of the tree of a firing. A node that is not there any more may
+// have ended it before it went.
+func (s *share) past(ctx context.Context, f *firing) (streams.Past, error) {
+	past, err := s.Begun(ctx, f.workspaceID, f.correlationID, f.id, f.automation)
+	if err != nil || past.Over || past.Running {
+		return past, err
+	}
+	if err := s.Fresh(ctx); err != nil {
+		return past, err
+	}
+	return s.Begun(ctx, f.workspaceID, f.correlationID, f.id, f.automation)
 }

@@ -49,6 +49,8 @@ type Options struct {
 	Zone func() *time.Location
 	// MaxAttempts is how often a tree is begun that is interrupted.
 	MaxAttempts func() int
+	// Begun tells what became of the tree that a firing starts for an automation.
+	Begun func(ctx context.Context, workspaceID, correlationID, firingID, automation string) (streams.Past, error)
 	// Fresh waits until the read models have what any node has written.
 	Fresh func(context.Context) error
 	// Hold does work while this node is the one to do it; nil: there is no other.
@@ -69,7 +71,7 @@ type Schedules struct {
 // New returns Schedules. They fire nothing before Run.
 func New(o Options) (*Schedules, error) {
 	if o.Store == nil || o.Memory == nil || o.Models == nil || o.Programs == nil || o.Runtime == nil || o.Document == nil ||
-		o.Rules == nil || o.Zone == nil || o.MaxAttempts == nil || o.Fresh == nil {
+		o.Rules == nil || o.Zone == nil || o.MaxAttempts == nil || o.Begun == nil || o.Fresh == nil {
 		return nil, errors.New("schedules: an option is missing")
 	}
 	now := o.Now

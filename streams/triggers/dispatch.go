@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
+	"svc/commands"
 	"svc/commands/programs"
 	"svc/commands/runtime"
 	"svc/domain"
@@ -17,25 +17,46 @@ import (
 
 // begun is a tree that an event started.
 type begun struct {
+	event *feed.Event
 	start runtime.Start
-	run   *runtime.Running
+	run   *runtime.Running // nil: it was begun before, and what became of it is not known yet
+	broke error            // why it broke off here
 }
 
-// dispatch starts what listens to an event. What cannot be found out is tried again
-// until it can, or ctx ends: no event is passed over.
-func (s *share) dispatch(ctx context.Context, e *feed.Event) []*begun {
-	if !automation.Triggering(e.Type) {
-		return nil
-	}
-	for ctx.Err() == nil {
+// dispatch starts what listens to an event. What cannot be found out is tried again until
+// it can: no event is passed over. It fails only when ctx ends.
+func (s *share) dispatch(ctx context.Context, e *feed.Event) ([]*begun, error) {
+	for try := 0; ; try++ {
 		list, err := s.begin(ctx, e)
-		if err == nil {
-			return list
+		if bad, ok := errors.AsType[*unreadable](err); ok {
+			err = s.Runtime.Unstarted(ctx, e, automation.Raise(automation.InvalidEvent, "the event started nothing: "+bad.why.Error()))
 		}
-		s.Log.WarnContext(ctx, "an event could not be looked at for what listens to it", "event", e.ID, "type", e.Type, "err", err)
-		rest(ctx)
+		if err == nil {
+			return list, nil
+		}
+		if err := s.linger(ctx, try, e, err); err != nil {
+			return nil, err
+		}
 	}
-	return nil
+}
+
+// manyTries is after how many of them the workspace is told that it has to wait.
+const manyTries = 5
+
+// linger waits before what an event starts is tried again, the longer the more often that
+// was. It fails when ctx ends.
+func (s *share) linger(ctx context.Context, try int, e *feed.Event, why error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.Log.WarnContext(ctx, "what an event starts could not be started, and is tried again", "workspace", e.Source.WorkspaceID, "event", e.ID, "type", e.Type, "try", try+1, "err", why)
+	if try == manyTries {
+		told := automation.Raise(automation.InternalFault, "what listens to the event could not be started yet; it is tried again")
+		if err := s.Runtime.Unstarted(ctx, e, told); err != nil {
+			s.Log.WarnContext(ctx, "a workspace could not be told that its automations do not start", "workspace", e.Source.WorkspaceID, "err", err)
+		}
+	}
+	return commands.Sleep(ctx, min(pause<<min(try, manyTries), longPause))
 }
 
 // begin starts what listens to an event.
@@ -62,22 +83,31 @@ func (s *share) begin(ctx context.Context, e *feed.Event) ([]*begun, error) {
 	}
 	var list []*begun
 	for _, p := range listeners {
-		start := s.startOf(house, p, e, caller)
-		start.Input = in
-		wanted, err := s.due(ctx, e, &start)
+		b := &begun{event: e, start: s.startOf(house, p, e, caller)}
+		b.start.Input = in
+		wanted, err := s.due(ctx, b)
 		if err != nil {
-			return nil, err
+			return nil, err // before anything is started: all of it is tried again
 		}
 		if wanted {
-			list = append(list, &begun{start, s.Runtime.Launch(start)})
+			list = append(list, b)
+		}
+	}
+	for _, b := range list {
+		if b.start.Attempt == 1 {
+			b.run = s.Runtime.Launch(b.start)
 		}
 	}
 	return list, nil
 }
 
+// aboutInstances is what the types of native events begin with that are about an app
+// instance.
+const aboutInstances = "workspaces.apps."
+
 // instanceOf is the app instance that a native event is about.
 func instanceOf(e *feed.Event) string {
-	if !strings.HasPrefix(e.Type, "workspaces.apps.") {
+	if !strings.HasPrefix(e.Type, aboutInstances) {
 		return ""
 	}
 	for _, v := range e.Values("payload.slug") {
@@ -90,7 +120,7 @@ func instanceOf(e *feed.Event) string {
 
 // emittedByRun reports whether an automation emitted the event.
 func emittedByRun(e *feed.Event) bool {
-	return e.Source.ServiceTopic == feed.Emitted && e.Actor != nil
+	return e.Source.ServiceTopic == feed.Emitted && e.Source.AutomationSlug != ""
 }
 
 // startOf is the tree that an event starts for a listener.
@@ -98,7 +128,7 @@ func (s *share) startOf(house *programs.House, p *programs.Program, e *feed.Even
 	start := runtime.Start{
 		House: house, Program: p, Caller: caller, CorrelationID: e.Source.CorrelationID, Depth: e.Source.AutomationDepth + 1, Attempt: 1,
 		Trigger: activity.Trigger{Type: activity.ByEvent, Value: e.Type, ID: e.ID, AppInstanceSlug: p.Place.Instance},
-		Meta:    domain.Meta{TraceID: e.Source.TraceID, IP: e.Source.IP, SocketID: e.Source.SocketID},
+		Meta:    domain.Meta{TraceID: e.Source.TraceID, IP: e.Source.IP, SocketID: e.Source.SocketID, Hides: e.Hides},
 	}
 	if !emittedByRun(e) {
 		start.Facts = []domain.Event{activity.Interaction{
@@ -109,78 +139,38 @@ func (s *share) startOf(house *programs.House, p *programs.Program, e *feed.Even
 	return start
 }
 
-// due reports whether a tree is to be started: not when it was before, too often, or
-// when an error that tells of too many calls would make another one.
-func (s *share) due(ctx context.Context, e *feed.Event, start *runtime.Start) (bool, error) {
-	if start.Depth > s.MaxDepth()+2 && (e.Type == "error" || strings.HasSuffix(e.Type, ".error")) {
+// due reports whether a tree is to be started: not when it is over, or when an error that
+// tells of too many calls would make another one.
+func (s *share) due(ctx context.Context, b *begun) (bool, error) {
+	if b.start.Depth > s.MaxDepth()+2 && (b.event.Type == "error" || strings.HasSuffix(b.event.Type, ".error")) {
 		return false, nil
 	}
-	if !e.Options.Persisted() || !behind(e, s.start) {
+	if !b.event.Options.Persisted() || !behind(b.event, s.start) {
 		return true, nil
 	}
-	attempts, over, err := s.History.Begun(ctx, e, start.Program.Name)
-	if err != nil || over {
+	past, err := s.become(ctx, b)
+	if err != nil || past.Over {
 		return false, err
 	}
-	start.Attempt = attempts + 1
-	if start.Attempt > s.MaxAttempts() {
-		start.Interrupted = true
-	}
+	b.prepare(past.Attempts, s.MaxAttempts())
 	return true, nil
 }
+
+// unreadable says that an event cannot be given to any automation.
+type unreadable struct{ why error }
+
+// Error implements error.
+func (u *unreadable) Error() string { return "the event cannot be read: " + u.why.Error() }
 
 // inputOf is what an automation is given that an event started.
 func inputOf(e *feed.Event) (*value.Object, error) {
 	whole, err := value.ParseJSON(string(e.JSON()))
 	if err != nil {
-		return nil, err
+		return nil, &unreadable{err}
 	}
 	in := &value.Object{}
 	for _, key := range []string{"id", "type", "source", "payload", "createdAt"} {
 		in.Set(key, value.At(whole, key))
 	}
 	return in, nil
-}
-
-// see waits until trees have ended, or stand where they go on after a restart. One that
-// broke off because of the platform is begun again. It reports whether all are over.
-func (s *share) see(ctx context.Context, list []*begun) bool {
-	for _, b := range list {
-		for {
-			select {
-			case <-b.run.Done():
-			case <-b.run.Stands():
-			case <-ctx.Done():
-				return false
-			}
-			if !isClosed(b.run.Done()) {
-				break // any node goes on with it
-			}
-			_, err := b.run.Outcome()
-			if err == nil {
-				break
-			}
-			if ctx.Err() != nil || errors.Is(err, runtime.ErrClosing) {
-				return false
-			}
-			select {
-			case <-ctx.Done():
-				return false
-			case <-time.After(pause):
-			}
-			b.start.Attempt++
-			b.start.Interrupted = b.start.Attempt > s.MaxAttempts()
-			b.run = s.Runtime.Launch(b.start)
-		}
-	}
-	return true
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

@@ -3,81 +3,181 @@ package triggers
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
+	"svc/commands/programs"
 	"svc/commands/runtime"
 	"svc/domain"
 	"svc/domain/activity"
+	"svc/domain/automation/cron"
+	"svc/eventstore"
 )
 
-// Orphan is a tree that began and did not end, on a node that is gone.
+// Orphan is a tree that began and did not end, and that nobody runs any more.
 type Orphan struct {
 	runtime.Broken
 
 	Attempt int  // how often it was begun
 	Stands  bool // where it stood in a wait is kept: any node can go on with it
+	Waits   bool // it stands there still
 }
 
-// lookEvery is how often trees are looked for whose node is gone.
+// lookEvery is how often trees are looked for that nobody runs any more.
 const lookEvery = 15 * time.Second
 
-// adopt takes care of trees whose node is gone, until ctx ends: what stood in a wait goes
-// on here; what an event or a schedule started is begun again by who reads those; what
-// somebody else started, who has gone with the node, is recorded as interrupted.
-func (s *share) adopt(ctx context.Context) {
-	taken := map[string]bool{}
-	for ctx.Err() == nil {
-		err := s.History.Orphans(ctx, func(o Orphan) {
-			if s.mine(s.number, o.WorkspaceID) && !taken[o.ExecutionID] {
-				taken[o.ExecutionID] = s.care(ctx, o)
-			}
-		})
-		if err != nil && ctx.Err() == nil {
-			s.Log.WarnContext(ctx, "trees whose node is gone could not be looked for", "err", err)
+// mostResuming is how many trees are made ready to go on at once.
+const mostResuming = 32
+
+// orphans visits the trees of the share whose node is gone.
+func (s *share) orphans(ctx context.Context, wanted Wanted, visit func(Orphan)) error {
+	return s.History.Orphans(ctx, func(workspaceID, executionID string) bool {
+		return s.mine(s.number, workspaceID) && wanted(workspaceID, executionID)
+	}, visit)
+}
+
+// care takes care of a tree that nobody runs any more: what stood in a wait goes on here;
+// what an event or a schedule started is begun again by who reads those, if it still can
+// be; of everything else who started it has gone with the node, and it is recorded as
+// interrupted. To go on with one that does nothing but wait is no attempt, however often
+// nodes come and go meanwhile.
+func (a *adopter) care(ctx context.Context, o Orphan) {
+	var err error
+	switch {
+	case o.Stands && (o.Waits || o.Attempt < a.MaxAttempts()):
+		err = a.resume(ctx, o)
+	case !o.Stands && (o.Trigger.Type == activity.ByEvent || o.Trigger.Type == activity.BySchedule):
+		var remains bool
+		if remains, err = a.remains(ctx, o); err == nil && !remains {
+			err = a.interrupt(ctx, o)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(lookEvery):
-		}
+	default:
+		err = a.interrupt(ctx, o)
+	}
+	if err != nil && ctx.Err() == nil {
+		a.warn(ctx, o, err)
 	}
 }
 
-// care takes care of one, and reports whether that is done.
-func (s *share) care(ctx context.Context, o Orphan) bool {
-	var err error
-	switch {
-	case o.Stands && o.Attempt <= s.MaxAttempts():
-		err = s.resume(ctx, o)
-	case !o.Stands && (o.Trigger.Type == activity.ByEvent || o.Trigger.Type == activity.BySchedule):
-		return true
-	default:
-		err = s.Runtime.Interrupted(ctx, o.Broken)
+// interrupt records that a tree was interrupted.
+func (a *adopter) interrupt(ctx context.Context, o Orphan) error {
+	err := a.Runtime.Interrupted(ctx, o.Broken)
+	if err == nil {
+		a.note(o, func(c *ward) { c.over = true })
 	}
-	if err != nil && ctx.Err() == nil {
-		s.Log.WarnContext(ctx, "a tree whose node is gone could not be taken care of", "workspace", o.WorkspaceID, "executionId", o.ExecutionID, "err", err)
+	return err
+}
+
+// remains reports whether the automation of a tree is still started by what started it.
+func (a *adopter) remains(ctx context.Context, o Orphan) (bool, error) {
+	if err := a.Saved(ctx); err != nil {
+		return true, err
 	}
-	return err == nil
+	house, err := a.Programs.House(ctx, o.WorkspaceID)
+	if err != nil || house == nil {
+		return false, err
+	}
+	if o.Trigger.Type == activity.ByEvent { // one that is not kept comes to nobody again
+		if _, kept, err := a.Feed.Get(ctx, o.WorkspaceID, o.Trigger.ID); err != nil || !kept {
+			return false, err
+		}
+	}
+	return started(house, o.Automation, o.Trigger), nil
+}
+
+// started reports whether a trigger starts an automation of a house.
+func started(house *programs.House, name string, by activity.Trigger) bool {
+	if by.Type == activity.BySchedule {
+		return slices.ContainsFunc(house.Scheduled(), func(p *programs.Program) bool {
+			return p.Name == name && slices.ContainsFunc(p.When.Schedules, func(c *cron.Schedule) bool { return c.String() == by.Value })
+		})
+	}
+	if strings.HasPrefix(by.Value, aboutInstances) {
+		return true // of which instance it tells is not known here
+	}
+	return slices.ContainsFunc(house.Listeners(programs.Event{Type: by.Value}), func(p *programs.Program) bool { return p.Name == name })
 }
 
 // resume goes on with a tree, for as long as it takes.
-func (s *share) resume(ctx context.Context, o Orphan) error {
-	house, err := s.Programs.House(ctx, o.WorkspaceID)
+func (a *adopter) resume(ctx context.Context, o Orphan) error {
+	house, err := a.Programs.House(ctx, o.WorkspaceID)
 	if err != nil {
 		return err
 	}
 	if house == nil {
-		return s.Runtime.Interrupted(ctx, o.Broken)
+		return a.interrupt(ctx, o)
 	}
-	run := s.Runtime.Resume(o.WorkspaceID, o.ExecutionID, house, func(ctx context.Context, a domain.Actor) (runtime.Caller, error) {
-		return s.Identify(ctx, o.WorkspaceID, a)
+	select {
+	case a.resuming <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	attempt := o.Attempt
+	if !o.Waits {
+		attempt++
+	}
+	run := a.Runtime.Resume(o.WorkspaceID, o.ExecutionID, attempt, house, func(ctx context.Context, actor domain.Actor) (runtime.Caller, error) {
+		return a.Identify(ctx, o.WorkspaceID, actor)
 	})
-	s.under.Go(func() {
-		<-run.Done()
-		if _, err := run.Outcome(); errors.Is(err, runtime.ErrGone) {
-			if err := s.Runtime.Interrupted(ctx, o.Broken); err != nil {
-				s.Log.WarnContext(ctx, "that a tree was interrupted could not be recorded", "err", err)
-			}
-		}
+	a.note(o, func(c *ward) { c.under = true })
+	a.under.Go(func() {
+		a.ready(ctx, run)
+		a.watch(ctx, o, run)
 	})
 	return nil
+}
+
+// readyWithin is for how long a tree that is made ready to go on counts as that at most.
+const readyWithin = 5 * time.Second
+
+// ready waits until a tree goes on.
+func (a *adopter) ready(ctx context.Context, run *runtime.Running) {
+	defer func() { <-a.resuming }()
+	patience := time.NewTimer(readyWithin)
+	defer patience.Stop()
+	select {
+	case <-run.Stands():
+	case <-run.Done():
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+}
+
+// watch sees to it that a tree ends that was cancelled while nobody ran it, and that one
+// which cannot go on is tried again, or recorded as interrupted.
+func (a *adopter) watch(ctx context.Context, o Orphan, run *runtime.Running) {
+	a.heed(ctx, run, o.WorkspaceID, o.CorrelationID, o.StartedAt)
+	select {
+	case <-run.Done():
+	case <-ctx.Done():
+		return // it goes on, here or elsewhere
+	}
+	_, err := run.Outcome()
+	failures := 0
+	a.note(o, func(c *ward) {
+		c.under, c.over = false, err == nil
+		if err != nil && !passing(err) {
+			c.failures++
+		}
+		failures, c.again = c.failures, a.Now().Add(a.LookEvery)
+	})
+	if err == nil {
+		return
+	}
+	if failures >= a.MaxAttempts() || errors.Is(err, runtime.ErrGone) {
+		err = errors.Join(err, a.interrupt(ctx, o))
+	}
+	a.warn(ctx, o, err)
+}
+
+// passing reports whether something failed because of the state of this node or of the
+// log: that is no fault of the tree, and it is tried again however often it takes.
+func passing(err error) bool {
+	return errors.Is(err, runtime.ErrClosing) || errors.Is(err, eventstore.ErrUnavailable) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func (a *adopter) warn(ctx context.Context, o Orphan, err error) {
+	a.Log.WarnContext(ctx, "a tree that nobody runs could not go on", "workspace", o.WorkspaceID, "executionId", o.ExecutionID, "err", err)
 }

@@ -2,15 +2,15 @@ package triggers
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"svc/domain"
+	"svc/domain/automation"
 	"svc/domain/feed"
-	"svc/eventstore"
 	"svc/streams"
 	live "svc/streams/feed"
 )
@@ -25,29 +25,19 @@ type share struct {
 	ledger streams.Ledger
 	start  domain.Position // what is up to it may have been started before
 	places map[string]*place
+	open   int            // of all places
 	under  sync.WaitGroup // what was started
 }
 
 func newShare(t *Triggers, number int) *share { return &share{Triggers: t, number: number} }
 
-// place is a workspace that has something under way.
-type place struct {
-	running int
-	lagging bool            // it is read by itself
-	passed  domain.Position // up to which the share has passed over its events
-	done    domain.Position // up to which it was read by itself
-}
-
 // behind reports whether an event is at or before a position.
 func behind(e *feed.Event, at domain.Position) bool { return e.Number() <= at.Of(e.Log) }
 
-// Bounds of what may be under way: in one workspace, and events that are not over in a
-// whole share before reading waits.
+// How often it is saved how far a share is, and for how long that is tried.
 const (
-	mostOfOne   = 200
-	mostOfShare = 5_000
-	saveEvery   = 250 * time.Millisecond
-	saveWait    = 2 * time.Second
+	saveEvery = 250 * time.Millisecond
+	saveWait  = 2 * time.Second
 )
 
 // serve looks after the share whenever it is this node's, until ctx ends.
@@ -72,8 +62,8 @@ func (s *share) run(ctx context.Context) error {
 	}
 	var parts sync.WaitGroup
 	parts.Go(func() { s.save(ctx) })
-	parts.Go(func() { s.adopt(ctx) })
-	err = s.Feed.Follow(ctx, live.Following{After: after}, func(d live.Delivery) error { return s.receive(ctx, d) })
+	parts.Go(func() { newAdopter(s, s.orphans).adopt(ctx) })
+	err = s.Feed.Follow(ctx, live.Following{After: after, Need: live.Logged}, func(d live.Delivery) error { return s.receive(ctx, d) })
 	cancel(err)
 	parts.Wait()
 	s.under.Wait()
@@ -81,114 +71,61 @@ func (s *share) run(ctx context.Context) error {
 	return err
 }
 
-// load finds out where the share was left. A share that was never looked after begins
-// now.
+// load finds out where the share was left.
 func (s *share) load(ctx context.Context) (domain.Position, error) {
 	if err := s.Fresh(ctx); err != nil {
 		return domain.Position{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.start, s.places, s.ledger = s.Position(), map[string]*place{}, streams.Ledger{}
-	value, _, err := s.Cursors.Get(ctx, s.key())
-	switch {
-	case errors.Is(err, eventstore.ErrNoKey):
-		s.ledger.At = s.Feed.Position()
-		_, err = s.Cursors.Put(ctx, s.key(), []byte(s.ledger.At.Token()))
-	case err == nil:
-		err = s.ledger.At.UnmarshalText(value)
-	}
-	if err != nil {
-		return domain.Position{}, fmt.Errorf("read where triggers were left: %w", err)
-	}
-	return s.ledger.At, nil
+	s.start, s.places, s.open, s.ledger = s.Position(), map[string]*place{}, 0, streams.Ledger{}
+	var err error
+	s.ledger.At, err = s.cursor(ctx, s.key())
+	return s.ledger.At, err
 }
 
 func (s *share) key() string { return fmt.Sprintf("share/%d/%d", s.shares, s.number) }
 
-// receive takes events over from the feed.
+// receive takes events over from the feed. It waits for no workspace: what one has to do
+// is done beside it.
 func (s *share) receive(ctx context.Context, d live.Delivery) error {
-	for i, e := range d.Events {
-		if err := s.room(ctx); err != nil {
-			return err
-		}
-		s.take(ctx, e, d.Places[i])
+	if err := s.prepare(ctx, d.Events); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // who comes next looks at them again
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for i, e := range d.Events {
+		if s.starts(e) {
+			s.take(ctx, e, d.Places[i])
+		}
+	}
 	s.ledger.Put(&streams.Mark{At: d.At, Settled: true})
 	return nil
 }
 
-// room waits while too much is under way.
-func (s *share) room(ctx context.Context) error {
-	for {
-		s.mu.Lock()
-		full := s.ledger.Open() >= mostOfShare
-		s.mu.Unlock()
-		if !full {
-			return nil
+// starts reports whether an event may start something in a workspace of the share.
+func (s *share) starts(e *feed.Event) bool {
+	return automation.Triggering(e.Type) && s.mine(s.number, e.Source.WorkspaceID)
+}
+
+// prepare waits until everything is known that was saved before events that may start
+// something: what listens to them may have been saved on another node just before.
+func (s *share) prepare(ctx context.Context, events []*feed.Event) error {
+	for slices.ContainsFunc(events, s.starts) {
+		err := s.Saved(ctx)
+		if err == nil {
+			break
 		}
-		select {
-		case <-ctx.Done():
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
-		case <-time.After(10 * time.Millisecond):
 		}
+		s.Log.WarnContext(ctx, "what is saved in workspaces is not known yet", "share", s.number, "err", err)
+		rest(ctx)
 	}
-}
-
-// take starts what listens to an event, unless its workspace is read by itself.
-func (s *share) take(ctx context.Context, e *feed.Event, at domain.Position) {
-	id := e.Source.WorkspaceID
-	if !s.mine(s.number, id) {
-		return
-	}
-	s.mu.Lock()
-	p := s.places[id]
-	if p != nil && (p.lagging || e.Options.Persisted() && behind(e, p.done)) {
-		p.passed = p.passed.Max(domain.At(e.Log, e.Number()))
-		s.mu.Unlock()
-		return
-	}
-	if p != nil && p.running >= mostOfOne && e.Options.Persisted() {
-		p.lagging = true
-		m := &streams.Mark{At: at, Counts: true}
-		s.ledger.Put(m)
-		s.mu.Unlock()
-		s.under.Go(func() { s.catchUp(ctx, id, live.Behind(e), m) })
-		return
-	}
-	s.mu.Unlock()
-	begun := s.dispatch(ctx, e)
-	if len(begun) == 0 {
-		return
-	}
-	m := &streams.Mark{At: at, Counts: true}
-	s.mu.Lock()
-	s.ledger.Put(m)
-	s.count(id, len(begun))
-	s.mu.Unlock()
-	s.under.Go(func() {
-		over := s.see(ctx, begun)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.count(id, -len(begun))
-		if over {
-			s.ledger.Settle(m)
-		}
-	})
-}
-
-// count notes how much of a workspace is under way. The caller holds the lock.
-func (s *share) count(id string, n int) {
-	p := s.places[id]
-	if p == nil {
-		p = &place{}
-		s.places[id] = p
-	}
-	if p.running += n; p.running == 0 && !p.lagging && p.done.IsZero() {
-		delete(s.places, id)
-	}
+	return nil
 }
 
 // save saves where the share is while it moves.

@@ -3,6 +3,7 @@ package triggers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"svc/commands/runtime"
 	"svc/domain"
 	"svc/domain/feed"
+	"svc/eventstore"
 	"svc/streams"
 	live "svc/streams/feed"
 )
@@ -19,21 +21,28 @@ import (
 // Cursors keeps places in the feed. It is a *jetstream.Bucket.
 type Cursors interface {
 	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
+	Create(ctx context.Context, key string, value []byte) (revision uint64, err error)
 	Put(ctx context.Context, key string, value []byte) (revision uint64, err error)
 }
 
 // History knows what was started before. It is filled by the read models.
 type History interface {
-	// Begun tells how often the tree that an event starts for an automation was begun,
-	// and whether that is no business of who reads events any more: it is over, or
-	// stands in a wait.
-	Begun(ctx context.Context, e *feed.Event, automation string) (attempts int, over bool, err error)
+	// Begun tells what became of the tree that an event starts for an automation.
+	Begun(ctx context.Context, workspaceID, correlationID, eventID, automation string) (streams.Past, error)
 	// Suppressed reports whether a wait was for an event and keeps it from starting
 	// anything else.
 	Suppressed(e *feed.Event) (bool, error)
-	// Orphans visits the trees that began and did not end on nodes that are gone.
-	Orphans(ctx context.Context, visit func(Orphan)) error
+	// Orphans visits the trees that began and did not end on nodes that are gone, of those
+	// that are wanted.
+	Orphans(ctx context.Context, wanted Wanted, visit func(Orphan)) error
+	// Strays visits those that began on this node since it was started, and that it does
+	// not run: they broke off because of the platform.
+	Strays(ctx context.Context, wanted Wanted, visit func(Orphan)) error
 }
+
+// Wanted reports whether somebody takes care of a tree, by its workspace and its first
+// execution, if nobody runs it.
+type Wanted func(workspaceID, executionID string) bool
 
 // Options configure Triggers. All are required but those with a default.
 type Options struct {
@@ -48,28 +57,39 @@ type Options struct {
 	Identify func(ctx context.Context, workspaceID string, actor domain.Actor) (runtime.Caller, error)
 	// Fresh waits until the read models have what any node has written.
 	Fresh func(context.Context) error
+	// Saved waits until the read models have what any node has saved in workspaces.
+	Saved func(context.Context) error
 	// Position is how far the read models are.
 	Position func() domain.Position
+	// Cancelled reports whether a run was cancelled after a time.
+	Cancelled func(ctx context.Context, workspaceID, correlationID string, after time.Time) (bool, error)
 	// Hold does work while this node is the one to do it; nil: there is no other.
 	Hold func(ctx context.Context, name string, work func(context.Context) error) error
 	// MaxDepth and MaxAttempts are those of the settings.
 	MaxDepth, MaxAttempts func() int
 
-	Now func() time.Time // default time.Now
-	Log *slog.Logger     // default slog.Default
+	LookEvery time.Duration    // how often trees are looked for whose node is gone; default 15 seconds
+	Now       func() time.Time // default time.Now
+	Log       *slog.Logger     // default slog.Default
 }
 
 // Triggers starts automations.
 type Triggers struct {
 	Options
 
-	shares int
+	shares   int
+	first    domain.Position // where the feed was when the process began
+	resuming chan struct{}   // bounds how many trees are made ready to go on at once
 }
 
 // New returns Triggers. They start nothing before Run.
 func New(o Options) (*Triggers, error) {
-	if o.Feed == nil || o.Programs == nil || o.Runtime == nil || o.History == nil || o.Cursors == nil || o.Caller == nil || o.Identify == nil || o.Fresh == nil || o.Position == nil {
+	if o.Feed == nil || o.Programs == nil || o.Runtime == nil || o.History == nil || o.Cursors == nil || o.Caller == nil || o.Identify == nil || o.Fresh == nil || o.Saved == nil || o.Position == nil ||
+		o.Cancelled == nil {
 		return nil, errors.New("triggers: an option is missing")
+	}
+	if o.LookEvery == 0 {
+		o.LookEvery = lookEvery
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -77,7 +97,7 @@ func New(o Options) (*Triggers, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	t := &Triggers{Options: o, shares: sharesOfMany}
+	t := &Triggers{Options: o, shares: sharesOfMany, resuming: make(chan struct{}, mostResuming)}
 	if o.Hold == nil {
 		t.shares = 1
 		t.Hold = func(ctx context.Context, _ string, work func(context.Context) error) error { return work(ctx) }
@@ -89,6 +109,42 @@ func New(o Options) (*Triggers, error) {
 // nodes.
 const sharesOfMany = 16
 
+// Begin notes for shares that were never looked after that they begin now. It comes before
+// anything can happen that is to start something. Where nothing can be written now, nothing
+// happens either: it is noted as soon as that is possible.
+func (t *Triggers) Begin(ctx context.Context) error {
+	t.first = t.Position()
+	for number := range t.shares {
+		_, err := t.cursor(ctx, newShare(t, number).key())
+		if errors.Is(err, eventstore.ErrUnavailable) {
+			t.Log.WarnContext(ctx, "where triggers begin could not be noted yet", "err", err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cursor returns where a share was left, which is where it begins when it never was.
+func (t *Triggers) cursor(ctx context.Context, key string) (at domain.Position, err error) {
+	value, _, err := t.Cursors.Get(ctx, key)
+	if errors.Is(err, eventstore.ErrNoKey) {
+		_, err = t.Cursors.Create(ctx, key, []byte(t.first.Token()))
+		if err == nil || errors.Is(err, eventstore.ErrConflict) { // another node was faster
+			value, _, err = t.Cursors.Get(ctx, key)
+		}
+	}
+	if err == nil {
+		err = at.UnmarshalText(value)
+	}
+	if err != nil {
+		return at, fmt.Errorf("read where triggers were left: %w", err)
+	}
+	return at, nil
+}
+
 // Run starts what is to be started until ctx ends.
 func (t *Triggers) Run(ctx context.Context) error {
 	var all sync.WaitGroup
@@ -96,6 +152,11 @@ func (t *Triggers) Run(ctx context.Context) error {
 		s := newShare(t, number)
 		all.Go(func() { s.serve(ctx) })
 	}
+	all.Go(func() {
+		own := newShare(t, t.shares) // of none: it reads nothing
+		newAdopter(own, t.History.Strays).adopt(ctx)
+		own.under.Wait()
+	})
 	all.Wait()
 	return nil
 }
@@ -105,8 +166,12 @@ func (t *Triggers) mine(number int, workspaceID string) bool {
 	return streams.Share(workspaceID, t.shares) == number
 }
 
-// pause is the wait before something is begun again after a fault of ours.
-const pause = time.Second
+// pause is the wait before something is begun again after a fault of ours, and longPause
+// the longest one when that happens over and over.
+const (
+	pause     = time.Second
+	longPause = 30 * time.Second
+)
 
 // rest waits that long, or until ctx ends.
 func rest(ctx context.Context) { _ = commands.Sleep(ctx, pause) }
