@@ -3,13 +3,11 @@
 package fault
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,8 +17,6 @@ import (
 	"svc/cmd/node/nodetest"
 	"svc/domain"
 	"svc/domain/activity"
-	"svc/eventstore"
-	"svc/eventstore/jetstream"
 )
 
 const platformKey = "q8Zt2vKx0mR7pLw4YbN1cHs9dGf5jUa3"
@@ -122,24 +118,11 @@ func TestKilledCleanupsAreFinished(t *testing.T) {
 // states must have no gap.
 func emittedEvents(t *testing.T, s *service) map[string]int {
 	t.Helper()
-	store, err := jetstream.Open(t.Context(), storeOptions(filepath.Join(s.dir, "log"), jetstream.SyncGroup))
-	require.NoError(t, err)
-	defer func() { require.NoError(t, store.Close(context.Background())) }()
-	info, err := store.Info(t.Context(), domain.State)
-	require.NoError(t, err)
-	require.True(t, info.Contiguous())
 	found := map[string]int{}
-	err = store.Subscribe(t.Context(), domain.Activity, 1, func(b eventstore.Batch) error {
-		for _, ev := range b.Events {
-			if ev.Data.EventType() == "my.event" {
-				found[ev.Stream.Scope]++
-			}
+	eachEvent(t, s.openLog(t), domain.Activity, func(ev domain.Recorded) {
+		if ev.Data.EventType() == "my.event" {
+			found[ev.Stream.Scope]++
 		}
-		if b.Pending == 0 {
-			return errCaughtUp
-		}
-		return nil
 	})
-	require.ErrorIs(t, err, errCaughtUp)
 	return found
 }

@@ -3,10 +3,8 @@
 package fault
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -16,8 +14,6 @@ import (
 	"svc/cmd/node/nodetest"
 	"svc/domain"
 	"svc/domain/workspace"
-	"svc/eventstore"
-	"svc/eventstore/jetstream"
 )
 
 // client of the kill test: it creates workspaces and describes them, and knows
@@ -121,31 +117,18 @@ func checkReads(t *testing.T, s *service, writers []*writer) {
 // checkLog reads the log itself: each create once, under the id that was told.
 func checkLog(t *testing.T, s *service, writers []*writer) (acked int) {
 	t.Helper()
-	store, err := jetstream.Open(t.Context(), storeOptions(filepath.Join(s.dir, "log"), jetstream.SyncGroup))
-	require.NoError(t, err)
-	defer func() { require.NoError(t, store.Close(context.Background())) }()
 	created := map[string][]string{}
-	err = store.Subscribe(t.Context(), domain.State, 1, func(b eventstore.Batch) error {
-		for _, ev := range b.Events {
-			if c, ok := ev.Data.(workspace.Created); ok {
-				created[c.Workspace.Settings.Name] = append(created[c.Workspace.Settings.Name], c.Workspace.ID)
-			}
+	eachEvent(t, s.openLog(t), domain.State, func(ev domain.Recorded) {
+		if c, ok := ev.Data.(workspace.Created); ok {
+			created[c.Workspace.Settings.Name] = append(created[c.Workspace.Settings.Name], c.Workspace.ID)
 		}
-		if b.Pending == 0 {
-			return errCaughtUp
-		}
-		return nil
 	})
-	require.ErrorIs(t, err, errCaughtUp)
 	for _, w := range writers {
 		for name, id := range w.acked {
 			require.Equal(t, []string{id}, created[name], "created once")
 			acked++
 		}
 	}
-	info, err := store.Info(t.Context(), domain.State)
-	require.NoError(t, err)
-	require.True(t, info.Contiguous())
 	require.Len(t, created, acked+1, "nothing but what was asked for, and the platform workspace")
 	return acked
 }

@@ -4,6 +4,7 @@ package fault
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,11 +13,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"svc/domain"
+	"svc/eventstore"
+	"svc/eventstore/jetstream"
 )
 
 // service is a child process that serves, and its data.
@@ -95,19 +101,19 @@ func (s *service) stop(t *testing.T) {
 // client has no memory of connections to a process that was killed.
 var client = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Second}}
 
-// call sends a request as the user tester and decodes nothing.
-func (s *service) call(method, path, key string, body any) (status int, answer []byte, err error) {
+// ask sends a request as the user tester. Whoever asks closes the answer.
+func (s *service) ask(method, path, key string, body any) (*http.Response, error) {
 	var r io.Reader = http.NoBody
 	if body != nil {
 		b, err := json.Marshal(body)
 		if err != nil {
-			return 0, nil, err
+			return nil, err
 		}
 		r = bytes.NewReader(b)
 	}
 	req, err := http.NewRequest(method, fmt.Sprintf("http://127.0.0.1:%d%s", s.port, path), r)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	req.Header.Set("Authorization", "Bearer tester")
 	if body != nil {
@@ -116,13 +122,60 @@ func (s *service) call(method, path, key string, body any) (status int, answer [
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
 	}
-	resp, err := client.Do(req)
+	return client.Do(req)
+}
+
+// call is ask for the whole of the answer, and decodes nothing.
+func (s *service) call(method, path, key string, body any) (status int, answer []byte, err error) {
+	resp, err := s.ask(method, path, key, body)
 	if err != nil {
 		return 0, nil, err
 	}
 	defer resp.Body.Close()
 	answer, err = io.ReadAll(resp.Body)
 	return resp.StatusCode, answer, err
+}
+
+// total is how many there are of a list; -1 when that is not told.
+func (s *service) total(path string) int {
+	resp, err := s.ask(http.MethodGet, path, "", nil)
+	if err != nil {
+		return -1
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	n, err := strconv.Atoi(resp.Header.Get("X-Total-Count"))
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// openLog opens the log of a service that is stopped, which must have every state.
+func (s *service) openLog(t *testing.T) *jetstream.Store {
+	t.Helper()
+	store, err := jetstream.Open(t.Context(), storeOptions(filepath.Join(s.dir, "log"), jetstream.SyncGroup))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close(context.Background())) })
+	info, err := store.Info(t.Context(), domain.State)
+	require.NoError(t, err)
+	require.True(t, info.Contiguous())
+	return store
+}
+
+// eachEvent visits every event of a log.
+func eachEvent(t *testing.T, store eventstore.Store, log domain.Log, visit func(domain.Recorded)) {
+	t.Helper()
+	err := store.Subscribe(t.Context(), log, 1, func(b eventstore.Batch) error {
+		for _, ev := range b.Events {
+			visit(ev)
+		}
+		if b.Pending == 0 {
+			return errCaughtUp
+		}
+		return nil
+	})
+	require.ErrorIs(t, err, errCaughtUp)
 }
 
 // verify asks the service to compare its read models with a fresh fold.

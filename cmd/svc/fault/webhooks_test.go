@@ -180,23 +180,3 @@ func TestKilledServicesDeliverEverythingInOrder(t *testing.T) {
 		"out_of_order": len(to.early), "bad_signatures": to.unsigned, "seed": seed, "seconds": int(took.Seconds()),
 	})
 }
-
-// total is how many there are of a list; -1 when that is not told.
-func (s *service) total(path string) int {
-	req, err := http.NewRequest(http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", s.port, path), http.NoBody)
-	if err != nil {
-		return -1
-	}
-	req.Header.Set("Authorization", "Bearer tester")
-	resp, err := client.Do(req)
-	if err != nil {
-		return -1
-	}
-	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, resp.Body)
-	n, err := strconv.Atoi(resp.Header.Get("X-Total-Count"))
-	if err != nil {
-		return -1
-	}
-	return n
-}

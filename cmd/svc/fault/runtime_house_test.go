@@ -1,0 +1,181 @@
+//go:build fault
+
+package fault
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/domain/automation/value"
+	"svc/domain/domaintest"
+)
+
+// house is a workspace of a service in which automations run.
+type house struct {
+	*service
+	id, path string
+}
+
+// newHouse makes a workspace with automations: YAML by slug, as domaintest abbreviates
+// it.
+func newHouse(t *testing.T, s *service, automations string) *house {
+	t.Helper()
+	id, err := s.create("House")
+	require.NoError(t, err)
+	h := &house{s, id, "/v2/workspaces/" + id}
+	all, ok := domaintest.ParseYAML(t, automations).(*value.Object)
+	require.True(t, ok)
+	for _, slug := range all.Keys() {
+		doc := json.RawMessage(value.JSON(domaintest.AutomationOf(slug, all.At(slug)), ""))
+		h.does(t, http.StatusCreated, http.MethodPost, "/automations", doc)
+	}
+	return h
+}
+
+// does asks for something in the workspace, and requires how it is answered.
+func (h *house) does(t *testing.T, status int, method, path string, body any) []byte {
+	t.Helper()
+	got, answer, err := h.call(method, h.path+path, "", body)
+	require.NoError(t, err)
+	require.Equal(t, status, got, "%s", answer)
+	return answer
+}
+
+// emits records one event.
+func (h *house) emits(t *testing.T, name string, payload map[string]any) {
+	t.Helper()
+	h.does(t, http.StatusCreated, http.MethodPost, "/events", batchOf(name, payload))
+}
+
+func batchOf(name string, payload map[string]any) any {
+	return map[string]any{"events": []any{map[string]any{"type": name, "payload": payload}}}
+}
+
+// begins calls an endpoint whose answer nobody waits for: it is cut off with the
+// service.
+func (h *house) begins(t *testing.T, endpoint string, body map[string]any) {
+	t.Helper()
+	var asking sync.WaitGroup
+	asking.Go(func() { _, _, _ = h.call(http.MethodPost, h.path+"/webhooks/"+endpoint, "", body) })
+	t.Cleanup(asking.Wait)
+}
+
+// again kills the service and starts it anew.
+func (h *house) again(t *testing.T) {
+	t.Helper()
+	h.kill()
+	h.start(t)
+}
+
+// seen is an event as its readers see it.
+type seen struct {
+	ID      string
+	Type    string
+	Payload map[string]any
+	Source  struct{ CorrelationID string }
+}
+
+const (
+	executed = "runtime.automations.executed"
+	waits    = "runtime.waits.pending"
+	patience = 30 * time.Second
+	moment   = 5 * time.Millisecond
+)
+
+// recorded are events of the workspace, oldest first; none when that is not told.
+func (h *house) recorded(types, query string) []seen {
+	status, body, err := h.call(http.MethodGet, h.path+"/events?sort=asc&limit=1000&types="+url.QueryEscape(types)+"&"+query, "", nil)
+	var page struct {
+		Result struct{ Events []seen }
+	}
+	if err != nil || status != http.StatusOK || json.Unmarshal(body, &page) != nil {
+		return nil
+	}
+	return page.Result.Events
+}
+
+// awaits waits until there are so many events, and returns them.
+func (h *house) awaits(t *testing.T, n int, types, query string) (found []seen) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		found = h.recorded(types, query)
+		return len(found) >= n
+	}, patience, moment, "%d of %s %s", n, types, query)
+	require.Len(t, found, n, "%s %s", types, query)
+	return found
+}
+
+// of is the query for events whose payload has a number.
+func of(n int) string { return fmt.Sprintf("payload.n=%d", n) }
+
+// settles waits until nothing runs in the workspace any more. What was recorded before
+// has been looked at by then: a last event of another type goes through behind it.
+func (h *house) settles(t *testing.T) {
+	t.Helper()
+	h.emits(t, "last", nil)
+	require.Eventually(t, func() bool { return len(h.recorded(executed, "payload.slug=last")) > 0 }, time.Minute, moment, "what was recorded is looked at")
+	h.rests(t)
+}
+
+// rests waits until every run has ended, or stands in a wait.
+func (h *house) rests(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool { return h.total(h.path+"/runs?limit=1&status=running") == 0 }, time.Minute, moment, "every run ends")
+}
+
+// desk is a server that automations send requests to. It counts them by path and query,
+// and lets those to /slow wait until it is cleared.
+type desk struct {
+	*httptest.Server
+	cleared chan struct{}
+
+	mu    sync.Mutex
+	asked map[string]int
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	d := &desk{cleared: make(chan struct{}), asked: map[string]int{}}
+	d.Server = httptest.NewServer(d)
+	t.Cleanup(func() {
+		d.CloseClientConnections()
+		d.Close()
+	})
+	return d
+}
+
+// ServeHTTP implements http.Handler.
+func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	d.asked[r.URL.RequestURI()]++
+	d.mu.Unlock()
+	if r.URL.Path == "/slow" {
+		select {
+		case <-d.cleared:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	_, _ = w.Write([]byte("ok"))
+}
+
+// count is how many requests there were for a path and query.
+func (d *desk) count(uri string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.asked[uri]
+}
+
+// sees waits until a request has come.
+func (d *desk) sees(t *testing.T, uri string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return d.count(uri) > 0 }, patience, moment, "%s is asked for", uri)
+}
