@@ -34,6 +34,14 @@ type attempt struct {
 func TestConformanceOverHTTP(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t, "RATE_LIMIT_DISABLED=yes")
+	for _, a := range w.carryOut(t) {
+		t.Run(a.Name(), a.check)
+	}
+}
+
+// carryOut runs all cases that need no script, many at a time: most of them wait.
+func (w *workshop) carryOut(t *testing.T) []*attempt {
+	t.Helper()
 	cases := slices.Concat(
 		domaintest.ReadCases(t, "../../domain/automation/machine/testdata/*.yaml"), domaintest.ReadCases(t, "testdata/automations/*.yaml"),
 	)
@@ -42,15 +50,6 @@ func TestConformanceOverHTTP(t *testing.T) {
 	for i, c := range cases {
 		attempts[i] = &attempt{Case: c, docs: c.Automations(t), refused: map[string]answer{}}
 	}
-	w.carryOut(t, attempts)
-	for _, a := range attempts {
-		t.Run(a.Name(), a.check)
-	}
-}
-
-// carryOut runs cases, many at a time: most of them wait.
-func (w *workshop) carryOut(t *testing.T, attempts []*attempt) {
-	t.Helper()
 	var once sync.Mutex // one import at a time: they make a file each
 	g, ctx := errgroup.WithContext(t.Context())
 	g.SetLimit(16)
@@ -77,6 +76,7 @@ func (w *workshop) carryOut(t *testing.T, attempts []*attempt) {
 		})
 	}
 	require.NoError(t, g.Wait())
+	return attempts
 }
 
 // save creates the documents.

@@ -196,23 +196,28 @@ func savedHereRunsThere(t *testing.T, c *cluster) {
 	}
 }
 
-func limitedTogether(t *testing.T, c *cluster) {
-	here, there := c.place(t)
-	here.has(t, `t: {when: {endpoint: true}, do: [{rateLimit: {name: l, limit: 10, window: 86400, output: r}}], output: '{{r.ok}}'}`)
-	answers := make([]string, 50)
+// together calls an endpoint so many times at once, in turn at one place and the other, and
+// returns the answers.
+func together(t *testing.T, here, there place, times int, endpoint, body string) []string {
+	t.Helper()
+	answers := make([]string, times)
 	var g errgroup.Group
 	for i := range answers {
-		p := here
-		if i%2 == 1 {
-			p = there
-		}
+		p := []place{here, there}[i%2]
 		g.Go(func() error {
-			got, err := p.posts(t.Context(), "t", "")
+			got, err := p.posts(t.Context(), endpoint, body)
 			answers[i] = string(got.body)
 			return err
 		})
 	}
 	require.NoError(t, g.Wait())
+	return answers
+}
+
+func limitedTogether(t *testing.T, c *cluster) {
+	here, there := c.place(t)
+	here.has(t, `t: {when: {endpoint: true}, do: [{rateLimit: {name: l, limit: 10, window: 86400, output: r}}], output: '{{r.ok}}'}`)
+	answers := together(t, here, there, 50, "t", "")
 	require.Equal(t, 10, count(answers, "true"), "%v", answers)
 	require.Equal(t, 40, count(answers, "{}"), "what is false is shown as nothing")
 }
@@ -225,20 +230,7 @@ make: {when: {endpoint: true}, do: [{run: {module: collections, function: create
 count: {when: {endpoint: true}, do: [{run: {module: collections, function: count, parameters: {collection: u}, output: n}}], output: {n: '{{n}}'}}`)
 	here.calls(t, 200, "POST", "declare", "")
 	for round := range 10 {
-		answers := make([]string, 4)
-		var g errgroup.Group
-		for i := range answers {
-			p := here
-			if i%2 == 1 {
-				p = there
-			}
-			g.Go(func() error {
-				got, err := p.posts(t.Context(), "make", fmt.Sprintf(`{"k":"k%d"}`, round))
-				answers[i] = string(got.body)
-				return err
-			})
-		}
-		require.NoError(t, g.Wait())
+		answers := together(t, here, there, 4, "make", fmt.Sprintf(`{"k":"k%d"}`, round))
 		require.ElementsMatch(t, []string{"true", "unique", "unique", "unique"}, answers)
 	}
 	for _, p := range []place{here, there} {

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain/automation/value"
-	"svc/domain/domaintest"
 )
 
 // replay is what replaying a run came to.
@@ -47,16 +46,7 @@ func (r run) ended(t *testing.T) {
 func TestRecordedRunsAreReplayedAsTheyWere(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t, "RATE_LIMIT_DISABLED=yes", "RUN_RECORDING=all")
-	cases := slices.Concat(
-		domaintest.ReadCases(t, "../../domain/automation/machine/testdata/*.yaml"), domaintest.ReadCases(t, "testdata/automations/*.yaml"),
-	)
-	cases = slices.DeleteFunc(cases, domaintest.Case.Scripted)
-	attempts := make([]*attempt, len(cases))
-	for i, c := range cases {
-		attempts[i] = &attempt{Case: c, docs: c.Automations(t), refused: map[string]answer{}}
-	}
-	w.carryOut(t, attempts)
-	for _, a := range attempts {
+	for _, a := range w.carryOut(t) {
 		t.Run(a.Name(), func(t *testing.T) {
 			i := slices.IndexFunc(a.events, func(e shownEvent) bool { return e.Type == "runtime.automations.executed" })
 			if i < 0 {

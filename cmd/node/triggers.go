@@ -27,7 +27,7 @@ func (n *Node) openTriggers(ctx context.Context) error {
 	}
 	o := triggers.Options{
 		Feed: n.feed, Programs: n.running.programs, Runtime: n.running.runtime, History: n.runHistory(), Cursors: cursors,
-		Caller: n.callerOf, Identify: n.identify, Fresh: n.everything, Saved: n.saved, Position: n.models.Position, Cancelled: n.wasCancelled,
+		Caller: n.callerOf, Identify: n.identify, Fresh: n.everything, Saved: n.saved, Position: n.models.Position,
 		MaxDepth:    func() int { return n.config().Runtime.MaxSuccessiveCalls },
 		MaxAttempts: func() int { return n.config().Runtime.ExecutionMaxAttempts },
 		LookEvery:   n.lease(), Log: n.log,

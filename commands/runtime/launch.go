@@ -37,6 +37,27 @@ func (r *Running) Break() {
 	}
 }
 
+// Settled waits until the tree has ended or stands. It is false when that takes longer than
+// a farewell after ctx ended.
+func (r *Running) Settled(ctx context.Context, farewell time.Duration) bool {
+	ended := ctx.Done()
+	var over <-chan time.Time
+	for {
+		select {
+		case <-r.done:
+			return true
+		case <-r.stands:
+			return true
+		case <-over:
+			return false
+		case <-ended:
+			patience := time.NewTimer(farewell)
+			defer patience.Stop()
+			ended, over = nil, patience.C
+		}
+	}
+}
+
 // Outcome returns what the tree came to. It may be called once Done is closed.
 func (r *Running) Outcome() (Outcome, error) { return r.outcome, r.err }
 

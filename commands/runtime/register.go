@@ -4,8 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/oklog/ulid/v2"
-
 	"svc/domain/automation"
 )
 
@@ -43,9 +41,9 @@ func cancelledError() *automation.Error {
 }
 
 // lookCancelled cancels a tree that was begun before, when its run was cancelled since
-// then: nobody could hear of that while no node ran it. Began is zero for one that begins.
+// then: nobody could hear of that while no node ran it.
 func (t *tree) lookCancelled(began time.Time) error {
-	if began.IsZero() || t.rt.Cancelled == nil {
+	if t.rt.Cancelled == nil {
 		return nil
 	}
 	cancelled, err := t.rt.Cancelled(t.ctx, t.workspaceID(), t.start.CorrelationID, began)
@@ -58,16 +56,6 @@ func (t *tree) lookCancelled(began time.Time) error {
 	}
 	t.interrupt(cancelledError())
 	return nil
-}
-
-// beganFirst is when the tree was begun first, not before which, if it was before: the
-// time in the id of what triggered it.
-func (t *tree) beganFirst() time.Time {
-	id, err := ulid.ParseStrict(t.start.Trigger.ID)
-	if err != nil || t.start.Attempt < 2 {
-		return time.Time{}
-	}
-	return ulid.Time(id.Time())
 }
 
 // Cancel ends the trees of a run that are on this node, and returns how many there

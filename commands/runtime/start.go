@@ -21,6 +21,9 @@ type Start struct {
 	CorrelationID string
 	Depth         int // of its first execution; a trigger starts at 1
 	Attempt       int // 1, or more when it was interrupted before
+	// TriggeredAt is when what triggered it happened: a run that was cancelled
+	// since then is not begun again. It counts from the second attempt on.
+	TriggeredAt time.Time
 	// Interrupted says that it was so too often: that is recorded, and nothing is run.
 	Interrupted bool
 	// Meta is of the request that caused it: trace, ip, socket and HTTP.

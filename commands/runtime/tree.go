@@ -102,8 +102,10 @@ func (r *Runtime) grow(ctx context.Context, s Start, run *Running) (Outcome, err
 	defer t.cease()
 	t.run = run
 	defer r.trees.add(t)() // before anybody can know of it, and cancel it
-	if err := t.lookCancelled(t.beganFirst()); err != nil {
-		return Outcome{}, err
+	if s.Attempt > 1 {
+		if err := t.lookCancelled(s.TriggeredAt); err != nil {
+			return Outcome{}, err
+		}
 	}
 	if refused := t.begin(); refused != nil {
 		return t.refuse(refused)

@@ -167,7 +167,7 @@ func has(list []*cron.Schedule, text string) bool {
 // startOf is the tree that a firing starts. The workspace itself acts.
 func (s *share) startOf(f *firing, house *programs.House, p *programs.Program, attempt int) runtime.Start {
 	start := runtime.Start{
-		House: house, Program: p, Input: &value.Object{}, CorrelationID: f.correlationID, Depth: 1, Attempt: attempt,
+		House: house, Program: p, Input: &value.Object{}, CorrelationID: f.correlationID, Depth: 1, Attempt: attempt, TriggeredAt: f.at,
 		Trigger:     activity.Trigger{Type: activity.BySchedule, Value: f.cron, ID: f.id, AppInstanceSlug: p.Place.Instance},
 		Caller:      runtime.Caller{Actor: domain.Actor{SessionID: f.correlationID, WorkspaceID: f.workspaceID}},
 		Meta:        domain.Meta{TraceID: f.trace},

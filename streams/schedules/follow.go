@@ -23,7 +23,7 @@ func (s *share) follow(ctx context.Context, start runtime.Start) (over bool) {
 	}
 	for {
 		run := s.Runtime.Launch(start)
-		if !stopped(ctx, run) {
+		if !run.Settled(ctx, farewell) {
 			return false
 		}
 		select {
@@ -42,27 +42,5 @@ func (s *share) follow(ctx context.Context, start runtime.Start) (over bool) {
 		}
 		start.Attempt++
 		start.Interrupted, start.Facts = start.Attempt > s.MaxAttempts(), nil
-	}
-}
-
-// stopped waits until a tree has ended or stands. It is false when that takes too long
-// after ctx ended.
-func stopped(ctx context.Context, run *runtime.Running) bool {
-	select {
-	case <-run.Done():
-		return true
-	case <-run.Stands():
-		return true
-	case <-ctx.Done():
-	}
-	patience := time.NewTimer(farewell)
-	defer patience.Stop()
-	select {
-	case <-run.Done():
-		return true
-	case <-run.Stands():
-		return true
-	case <-patience.C:
-		return false
 	}
 }

@@ -34,7 +34,7 @@ func (s *share) resume(ctx context.Context, after uint64) error {
 		if past.Over {
 			continue
 		}
-		at, _ := time.Parse(time.RFC3339, fired.ScheduledAt) // for the log alone
+		at, _ := time.Parse(time.RFC3339, fired.ScheduledAt)
 		f := &firing{
 			workspaceID: ev.Stream.Scope, automation: fired.Automation, cron: fired.Trigger.Value, at: at, late: fired.Late,
 			id: ev.ID, correlationID: ev.Meta.CorrelationID, trace: ev.Meta.TraceID, after: ev.Seq - 1, stored: true,
@@ -88,15 +88,9 @@ func (s *share) again(ctx context.Context, f *firing) (over bool) {
 	return false
 }
 
-// past finds out what became of the tree of a firing. A node that is not there any more may
-// have ended it before it went.
+// past finds out what became of the tree of a firing.
 func (s *share) past(ctx context.Context, f *firing) (streams.Past, error) {
-	past, err := s.Begun(ctx, f.workspaceID, f.correlationID, f.id, f.automation)
-	if err != nil || past.Over || past.Running {
-		return past, err
-	}
-	if err := s.Fresh(ctx); err != nil {
-		return past, err
-	}
-	return s.Begun(ctx, f.workspaceID, f.correlationID, f.id, f.automation)
+	return streams.Surely(ctx, s.Fresh, func() (streams.Past, error) {
+		return s.Begun(ctx, f.workspaceID, f.correlationID, f.id, f.automation)
+	})
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"svc/commands"
-	"svc/commands/runtime"
 )
 
 // adopter takes care of trees that nobody runs any more.
@@ -83,20 +82,5 @@ func (a *adopter) sweep() {
 			delete(a.wards, id)
 		}
 		c.seen = false
-	}
-}
-
-// soon is how long it takes for a tree to be there that was launched, at most.
-const soon = 20 * time.Millisecond
-
-// heed ends a tree whose run was cancelled after it began the first time, while nobody ran
-// it.
-func (s *share) heed(ctx context.Context, run *runtime.Running, workspaceID, correlationID string, began time.Time) {
-	for !isClosed(run.Done()) && ctx.Err() == nil {
-		cancelled, err := s.Cancelled(ctx, workspaceID, correlationID, began)
-		if err == nil && (!cancelled || s.Runtime.Cancel(workspaceID, correlationID) > 0) {
-			return
-		}
-		_ = commands.Sleep(ctx, soon) // it is not known, or the tree is not there yet
 	}
 }

@@ -126,7 +126,7 @@ func emittedByRun(e *feed.Event) bool {
 // startOf is the tree that an event starts for a listener.
 func (s *share) startOf(house *programs.House, p *programs.Program, e *feed.Event, caller runtime.Caller) runtime.Start {
 	start := runtime.Start{
-		House: house, Program: p, Caller: caller, CorrelationID: e.Source.CorrelationID, Depth: e.Source.AutomationDepth + 1, Attempt: 1,
+		House: house, Program: p, Caller: caller, CorrelationID: e.Source.CorrelationID, Depth: e.Source.AutomationDepth + 1, Attempt: 1, TriggeredAt: e.At,
 		Trigger: activity.Trigger{Type: activity.ByEvent, Value: e.Type, ID: e.ID, AppInstanceSlug: p.Place.Instance},
 		Meta:    domain.Meta{TraceID: e.Source.TraceID, IP: e.Source.IP, SocketID: e.Source.SocketID, Hides: e.Hides},
 	}

@@ -144,10 +144,9 @@ func (a *adopter) ready(ctx context.Context, run *runtime.Running) {
 	}
 }
 
-// watch sees to it that a tree ends that was cancelled while nobody ran it, and that one
-// which cannot go on is tried again, or recorded as interrupted.
+// watch sees to it that a tree which cannot go on is tried again, or recorded as
+// interrupted.
 func (a *adopter) watch(ctx context.Context, o Orphan, run *runtime.Running) {
-	a.heed(ctx, run, o.WorkspaceID, o.CorrelationID, o.StartedAt)
 	select {
 	case <-run.Done():
 	case <-ctx.Done():

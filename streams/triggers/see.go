@@ -18,7 +18,7 @@ func (s *share) see(ctx context.Context, b *begun) bool {
 		return false
 	}
 	for try := 0; b.run != nil; try++ {
-		if !stopped(ctx, b.run) {
+		if !b.run.Settled(ctx, farewell) {
 			s.giveUp(b)
 			return false
 		}
@@ -51,9 +51,6 @@ func (s *share) again(ctx context.Context, b *begun) bool {
 		case err == nil && !past.Running:
 			b.prepare(past.Attempts, s.MaxAttempts())
 			b.run = s.Runtime.Launch(b.start)
-			if past.Attempts > 0 {
-				s.heed(ctx, b.run, b.event.Source.WorkspaceID, b.start.CorrelationID, b.event.At)
-			}
 			return true
 		}
 		if commands.Sleep(ctx, pause) != nil {
@@ -62,25 +59,16 @@ func (s *share) again(ctx context.Context, b *begun) bool {
 	}
 }
 
-// past finds out what became of a tree. A node that is not there any more may have ended
-// it before it went.
+// past finds out what became of a tree. One that broke off here runs nowhere.
 func (s *share) past(ctx context.Context, b *begun) (streams.Past, error) {
 	if !b.event.Options.Persisted() {
 		return streams.Past{}, nil
 	}
-	past, err := s.become(ctx, b)
-	if b.broke != nil {
-		past.Running = false
-	}
-	if err != nil || past.Over || past.Running {
+	return streams.Surely(ctx, s.Fresh, func() (streams.Past, error) {
+		past, err := s.become(ctx, b)
+		past.Running = past.Running && b.broke == nil
 		return past, err
-	}
-	if err := s.Fresh(ctx); err != nil {
-		return past, err
-	}
-	again, err := s.become(ctx, b)
-	again.Running = again.Running && b.broke == nil
-	return again, err
+	})
 }
 
 // become asks what became of a tree.
@@ -103,27 +91,6 @@ func (b *begun) prepare(attempts, most int) {
 
 // farewell is how long a node that gives its share up lets trees come to their end first.
 const farewell = 2 * time.Second
-
-// stopped waits until a tree has ended or stands. It is false when that takes too long
-// after ctx ended.
-func stopped(ctx context.Context, run *runtime.Running) bool {
-	select {
-	case <-run.Done():
-		return true
-	case <-run.Stands():
-		return true
-	case <-ctx.Done():
-	}
-	patience := time.NewTimer(farewell)
-	defer patience.Stop()
-	select {
-	case <-run.Done():
-	case <-run.Stands():
-	case <-patience.C:
-		return false
-	}
-	return true
-}
 
 // giveUp breaks a tree off that the log knows nothing of yet: whoever takes the share over
 // begins it as if it never had been. For another one they wait, and one whose event is not

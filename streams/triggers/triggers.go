@@ -61,8 +61,6 @@ type Options struct {
 	Saved func(context.Context) error
 	// Position is how far the read models are.
 	Position func() domain.Position
-	// Cancelled reports whether a run was cancelled after a time.
-	Cancelled func(ctx context.Context, workspaceID, correlationID string, after time.Time) (bool, error)
 	// Hold does work while this node is the one to do it; nil: there is no other.
 	Hold func(ctx context.Context, name string, work func(context.Context) error) error
 	// MaxDepth and MaxAttempts are those of the settings.
@@ -84,8 +82,7 @@ type Triggers struct {
 
 // New returns Triggers. They start nothing before Run.
 func New(o Options) (*Triggers, error) {
-	if o.Feed == nil || o.Programs == nil || o.Runtime == nil || o.History == nil || o.Cursors == nil || o.Caller == nil || o.Identify == nil || o.Fresh == nil || o.Saved == nil || o.Position == nil ||
-		o.Cancelled == nil {
+	if o.Feed == nil || o.Programs == nil || o.Runtime == nil || o.History == nil || o.Cursors == nil || o.Caller == nil || o.Identify == nil || o.Fresh == nil || o.Saved == nil || o.Position == nil {
 		return nil, errors.New("triggers: an option is missing")
 	}
 	if o.LookEvery == 0 {
