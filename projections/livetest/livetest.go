@@ -3,6 +3,7 @@
 package livetest
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -29,6 +30,7 @@ func Store(tb testing.TB, o jetstream.Options) *jetstream.Store {
 		o.Dir = tb.TempDir()
 	}
 	o.Events, o.Log = catalog.Events(), quiet
+	o.MaxWait = cmp.Or(o.MaxWait, patience) // on a machine that does much else, too
 	store, err := jetstream.Open(tb.Context(), o)
 	require.NoError(tb, err)
 	tb.Cleanup(func() {
