@@ -17,6 +17,8 @@ type job struct {
 	event  *feed.Event // nil: it is to be read
 	well   bool        // its receiver was known to do well
 	ctx    context.Context
+
+	sending context.Context // of the request once it is on its way: it outlives ctx
 }
 
 // run makes the attempt. When it comes to nothing, because the subscription or the
@@ -42,13 +44,13 @@ func (j *job) run(ctx context.Context) {
 		w.gone(j.entry)
 	default:
 		over = false
-		attempt := w.p.sender.send(ctx, j.state, e)
+		attempt := w.p.sender.send(j.sending, j.state, e)
 		over = true
-		if ctx.Err() != nil && !attempt.OK() {
+		if j.sending.Err() != nil && !attempt.OK() {
 			w.postponed(j.entry, 0)
 			return
 		}
-		w.tried(ctx, j.entry, attempt)
+		w.tried(j.sending, j.entry, attempt)
 	}
 }
 

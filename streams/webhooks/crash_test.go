@@ -190,3 +190,39 @@ func TestOneNodeDeliversAndAnotherTakesOver(t *testing.T) {
 	require.Len(t, rc.seen(), subs*40)
 	h.start() // so that the house can be closed
 }
+
+// What a receiver has taken when a node stops is not sent again by the next one: the
+// node hears the answer out, but not for ever.
+func TestAttemptsUnderWayAreFinishedWhenANodeStops(t *testing.T) {
+	t.Parallel()
+	h := open(t, func(o *webhooks.Options) {
+		client := *o.Client
+		client.Timeout = time.Minute
+		o.Client = &client
+	})
+	answer := make(chan struct{})
+	rc := receive(t, func(got) int { <-answer; return http.StatusOK })
+	sub, _ := h.subscribe(rc.URL)
+	first := h.emit("k", 1)[0]
+	h.await("the attempt must be under way", func() bool { return len(rc.seen()) == 1 })
+	h.end()
+	close(answer)
+	h.running.Wait()
+	h.start()
+	h.awaitStatus(sub.ID, first, subscription.Succeeded)
+	require.Len(t, rc.seen(), 1)
+
+	hanging := make(chan struct{})
+	t.Cleanup(func() { close(hanging) })
+	rc.become(func(got) int { <-hanging; return http.StatusOK })
+	second := h.emit("k", 2)[0]
+	h.await("the attempt must be under way", func() bool { return len(rc.seen()) == 2 })
+	began := time.Now()
+	h.stop()
+	require.Less(t, time.Since(began), 20*time.Second, "a receiver that hangs holds no node up for long")
+	rc.become(nil)
+	h.start()
+	h.awaitStatus(sub.ID, second, subscription.Succeeded)
+	require.Equal(t, []int{1, 2}, rc.numbers("k"))
+	require.Len(t, rc.seen(), 3)
+}

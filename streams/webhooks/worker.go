@@ -85,16 +85,39 @@ func (w *worker) serve(ctx context.Context) error {
 	if err := w.load(ctx); err != nil {
 		return err
 	}
+	sending, cut := outlive(ctx, finishWait)
+	defer cut()
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		cancel(w.p.feed.Follow(ctx, live.Following{WorkspaceID: w.key.workspaceID, After: w.place()}, func(d live.Delivery) error {
 			return w.receive(ctx, d)
 		}))
 	})
-	w.dispatch(ctx)
+	w.dispatch(ctx, sending)
 	reading.Wait()
 	w.attempts.Wait()
 	return context.Cause(ctx)
+}
+
+// finishWait bounds how long attempts may go on after the work on a subscription has
+// ended: what its receiver may have taken already is better known than sent again.
+const finishWait = 5 * time.Second
+
+// outlive returns a context that goes on for a while after ctx has ended, unless that
+// was because another node may have taken over.
+func outlive(ctx context.Context, while time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	forget := context.AfterFunc(ctx, func() {
+		cause := context.Cause(ctx)
+		if !errors.Is(cause, streams.ErrLost) {
+			_ = commands.Sleep(longer, while) // it fails when everything is finished
+		}
+		cancel(cause)
+	})
+	return longer, func() {
+		forget()
+		cancel(nil)
+	}
 }
 
 // load finds out where the subscription stands.
@@ -180,12 +203,13 @@ func (w *worker) place() domain.Position {
 	return w.ledger.At
 }
 
-// dispatch begins what is due until ctx ends.
-func (w *worker) dispatch(ctx context.Context) {
+// dispatch begins what is due until ctx ends. What is sent by then may be finished until
+// sending ends.
+func (w *worker) dispatch(ctx, sending context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		jobs, wait := w.take(ctx)
+		jobs, wait := w.take(ctx, sending)
 		for _, j := range jobs {
 			select {
 			case w.p.jobs <- j:
@@ -206,7 +230,7 @@ func (w *worker) dispatch(ctx context.Context) {
 const longWait = time.Hour
 
 // take returns what may begin now, and when to look again unless something happens.
-func (w *worker) take(ctx context.Context) (jobs []*job, wait time.Duration) {
+func (w *worker) take(ctx, sending context.Context) (jobs []*job, wait time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.p.models.View(w.look); err != nil {
@@ -235,7 +259,7 @@ func (w *worker) take(ctx context.Context) (jobs []*job, wait time.Duration) {
 		w.running++
 		w.attempts.Add(1)
 		w.queue.begin()
-		jobs = append(jobs, &job{worker: w, entry: e, state: w.rec.State, event: e.event, well: well, ctx: ctx})
+		jobs = append(jobs, &job{worker: w, entry: e, state: w.rec.State, event: e.event, well: well, ctx: ctx, sending: sending})
 	}
 	return jobs, longWait
 }
