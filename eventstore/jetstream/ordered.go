@@ -59,6 +59,9 @@ func (s *Store) read(ctx context.Context, stream string, from uint64, filters ..
 // begin lets messages come, so many at once at most.
 func (r *reading) begin(consumer jetstream.Consumer, atOnce int) (err error) {
 	r.consume, err = consumer.Consume(func(m jetstream.Msg) {
+		if r.ctx.Err() != nil {
+			return // one before it may have been dropped: that would look like a gap
+		}
 		select {
 		case r.msgs <- m:
 		case <-r.ctx.Done():
