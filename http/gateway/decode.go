@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"mime"
@@ -54,17 +55,8 @@ func checkJSONType(h http.Header) error {
 
 // decodeJSON is Decode once the bytes are there.
 func decodeJSON(body []byte, v any) error {
-	if !utf8.Valid(body) {
-		return badBody("the body is not UTF-8")
-	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(body, &whole); err != nil && !tooDeep(body, err) {
-		return badBody("the body is not JSON: " + err.Error())
-	}
-	w := walker{data: body}
-	w.value(reflect.TypeOf(v), "", 0)
-	if len(w.faults) > 0 {
-		return badBody(w.faults[0].Field+": "+w.faults[0].Message, w.faults...)
+	if err := walkJSON(body, reflect.TypeOf(v)); err != nil {
+		return err
 	}
 	err := json.Unmarshal(body, v)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
@@ -75,6 +67,26 @@ func decodeJSON(body []byte, v any) error {
 	}
 	if err != nil {
 		return badBody("the body is not acceptable")
+	}
+	return nil
+}
+
+// walkJSON refuses a body that is no JSON, and one with what a walker finds that it should
+// not have for a type.
+func walkJSON(body []byte, t reflect.Type) error {
+	if !utf8.Valid(body) {
+		return badBody("the body is not UTF-8")
+	}
+	if !json.Valid(body) {
+		var whole json.RawMessage
+		if err := json.Unmarshal(body, &whole); err != nil && !tooDeep(body, err) {
+			return badBody("the body is not JSON: " + err.Error())
+		}
+	}
+	w := walker{data: body}
+	w.value(t, "", 0)
+	if len(w.faults) > 0 {
+		return badBody(w.faults[0].Field+": "+w.faults[0].Message, w.faults...)
 	}
 	return nil
 }
@@ -106,6 +118,10 @@ func tooDeep(body []byte, err error) bool {
 // half a surrogate pair or nested too deeply, as Decode does.
 func CheckJSON(body []byte) error {
 	var open map[string]json.RawMessage
+	err := walkJSON(body, reflect.TypeOf(&open))
+	if err != nil || bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
+		return err
+	}
 	return decodeJSON(body, &open)
 }
 

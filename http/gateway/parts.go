@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"mime"
 	"mime/multipart"
 	"net/http"
 )
@@ -22,6 +24,8 @@ type Part struct {
 // maxFile bytes each (zero: UPLOADS_MAX_SIZE), text fields 1 MB, and there may
 // be 50 parts.
 func Parts(r *http.Request, maxFile int64, take func(Part) error) error {
+	end := newClosing(r)
+	r.Body = end
 	reader, err := r.MultipartReader()
 	if err != nil {
 		return RefuseStatus(http.StatusUnsupportedMediaType, "the body must be multipart/form-data")
@@ -31,7 +35,7 @@ func Parts(r *http.Request, maxFile int64, take func(Part) error) error {
 	}
 	for n := 0; ; n++ {
 		raw, err := reader.NextPart()
-		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a body cut short
+		if err == io.EOF && end.seen { //nolint:errorlint // a wrapped EOF is a body cut short
 			return nil
 		}
 		if err != nil {
@@ -48,6 +52,31 @@ func Parts(r *http.Request, maxFile int64, take func(Part) error) error {
 			return err
 		}
 	}
+}
+
+// closing is a multipart body that notes whether its last boundary came: to who reads its
+// parts, one that ends within the headers of a part looks as if it had ended.
+type closing struct {
+	io.ReadCloser
+	mark []byte // the boundary at its end, at the beginning of a line
+	last []byte // of what was read, less than a mark
+	seen bool
+}
+
+func newClosing(r *http.Request) *closing {
+	_, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return &closing{ReadCloser: r.Body, mark: []byte("\n--" + params["boundary"] + "--"), last: []byte("\n")}
+}
+
+// Read implements io.Reader.
+func (c *closing) Read(b []byte) (int, error) {
+	n, err := c.ReadCloser.Read(b)
+	if !c.seen {
+		c.last = append(c.last, b[:n]...)
+		c.seen = bytes.Contains(c.last, c.mark)
+		c.last = append(c.last[:0], c.last[max(0, len(c.last)-len(c.mark)+1):]...)
+	}
+	return n, err
 }
 
 func readPart(raw *multipart.Part, maxFile int64) (Part, error) {

@@ -3,8 +3,6 @@ package value
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -157,92 +155,5 @@ func (w *writer) line(depth int) {
 	}
 }
 
-// maxDepth is how deep JSON may be nested.
-const maxDepth = 1000
-
-var (
-	errDeep = errors.New("nested too deeply")
-	errMore = errors.New("more than one value")
-)
-
 // MarshalJSON implements json.Marshaler.
 func (o *Object) MarshalJSON() ([]byte, error) { return []byte(JSON(o, "")), nil }
-
-// ParseJSON reads one JSON value and keeps the order of keys. Of a key that
-// stands twice the last value counts.
-func ParseJSON(text string) (any, error) {
-	v, used, err := FirstJSON(text)
-	if err == nil && strings.TrimLeft(text[used:], " \t\r\n") != "" {
-		return nil, errMore
-	}
-	return v, err
-}
-
-// FirstJSON reads the JSON value that text begins with, and returns where it
-// ends.
-func FirstJSON(text string) (v any, end int, err error) {
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	if v, err = read(dec, 0); err != nil {
-		return nil, 0, err
-	}
-	return v, int(dec.InputOffset()), nil
-}
-
-func read(dec *json.Decoder, depth int) (any, error) {
-	if depth > maxDepth {
-		return nil, errDeep
-	}
-	token, err := dec.Token()
-	if errors.Is(err, io.EOF) {
-		return nil, io.ErrUnexpectedEOF
-	}
-	if err != nil {
-		return nil, err
-	}
-	switch token {
-	case json.Delim('['):
-		return readList(dec, depth)
-	case json.Delim('{'):
-		return readObject(dec, depth)
-	}
-	return From(token), nil
-}
-
-func readList(dec *json.Decoder, depth int) (any, error) {
-	list := []any{}
-	for dec.More() {
-		item, err := read(dec, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, item)
-	}
-	_, err := dec.Token()
-	return list, ended(err)
-}
-
-func readObject(dec *json.Decoder, depth int) (any, error) {
-	o := &Object{}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		v, err := read(dec, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		name, _ := key.(string)
-		o.Set(name, v)
-	}
-	_, err := dec.Token()
-	return o, ended(err)
-}
-
-func ended(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
