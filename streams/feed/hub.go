@@ -21,6 +21,10 @@ type hub struct {
 	passed [2]uint64
 	moved  chan struct{} // closed and replaced when told moves
 	topics map[string]*topic
+	missed bool // events that did not pass: latest is not right any more
+
+	// latest are the last sequences of workspaces in each log. Only run uses them.
+	latest map[string][2]uint64
 }
 
 // The rhythm of the hub.
@@ -32,8 +36,11 @@ const (
 // hubQueue is how many events may wait to be passed on.
 const hubQueue = 50_000
 
+// hubPlaces is of how many workspaces the hub knows where they are.
+const hubPlaces = 10_000
+
 func newHub(f *Feed) *hub {
-	return &hub{feed: f, wake: make(chan struct{}, 1), moved: make(chan struct{}), topics: map[string]*topic{}}
+	return &hub{feed: f, wake: make(chan struct{}, 1), moved: make(chan struct{}), topics: map[string]*topic{}, latest: map[string][2]uint64{}}
 }
 
 func indexOf(log domain.Log) int {
@@ -75,7 +82,7 @@ func (h *hub) tell(log domain.Log, events []domain.Recorded) {
 	close(h.moved)
 	h.moved = make(chan struct{})
 	if len(h.topics) == 0 && len(h.queued[0])+len(h.queued[1]) == 0 {
-		h.passed[i] = h.told[i] // nobody listens
+		h.passed[i], h.missed = h.told[i], true // nobody listens
 		return
 	}
 	h.queued[i] = append(h.queued[i], events...)
@@ -91,7 +98,7 @@ func (h *hub) tell(log domain.Log, events []domain.Recorded) {
 // overflow gives up what is queued: whoever follows begins again, from the index.
 func (h *hub) overflow() {
 	h.queued = [2][]domain.Recorded{}
-	h.passed = h.told
+	h.passed, h.missed = h.told, true
 	for _, t := range h.topics {
 		t.breakOff()
 	}
@@ -131,6 +138,10 @@ func (h *hub) round(ctx context.Context) (more bool) {
 	}
 	h.mu.Lock()
 	events := h.take(ready)
+	if h.missed || len(h.latest) > hubPlaces {
+		clear(h.latest)
+		h.missed = false
+	}
 	h.mu.Unlock()
 	h.pass(ctx, events)
 	return true
@@ -198,6 +209,8 @@ func (h *hub) passOne(ctx context.Context, ev *domain.Recorded) {
 			h.passed[i] = max(h.passed[i], ev.Seq)
 			if e != nil {
 				h.put(to, item{e, h.at()})
+			} else if shown {
+				delete(h.latest, ev.Stream.Scope)
 			}
 			h.mu.Unlock()
 			return
@@ -205,9 +218,10 @@ func (h *hub) passOne(ctx context.Context, ev *domain.Recorded) {
 		h.mu.Unlock()
 		var err error
 		as = to.need()
-		if e, err = h.show(ctx, ev, to.own, as); err != nil {
+		if e, err = h.show(ctx, ev, as); err != nil {
 			h.feed.log.WarnContext(ctx, "a live event could not be shown; its readers begin again", "log", ev.Log, "seq", ev.Seq, "err", err)
 			h.breakOff(ev.Stream.Scope)
+			delete(h.latest, ev.Stream.Scope)
 			shown = false
 		}
 	}
@@ -224,23 +238,20 @@ func (h *hub) breakOff(workspaceID string) {
 }
 
 // show returns so much of an event as readers need, at its position in its workspace.
-func (h *hub) show(ctx context.Context, ev *domain.Recorded, own *topic, need Need) (*Event, error) {
+func (h *hub) show(ctx context.Context, ev *domain.Recorded, need Need) (*Event, error) {
 	other := otherOf(ev.Log)
 	i, o := indexOf(ev.Log), indexOf(other)
-	var beside uint64
-	if own != nil && own.known {
-		beside = own.latest[o]
-	} else {
+	latest, known := h.latest[ev.Stream.Scope]
+	if !known {
 		err := h.feed.models.View(func(r projections.Reader) (err error) {
-			beside, err = projections.FeedOf(other).Last(r, ev.Stream.Scope, h.position().Of(other))
+			latest[o], err = projections.FeedOf(other).Last(r, ev.Stream.Scope, h.position().Of(other))
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	if own != nil {
-		own.known, own.latest[i], own.latest[o] = true, ev.Seq, beside
-	}
-	return h.feed.show(ctx, *ev, need, domain.At(ev.Log, ev.Seq).Max(domain.At(other, beside)))
+	latest[i] = ev.Seq
+	h.latest[ev.Stream.Scope] = latest
+	return h.feed.show(ctx, *ev, need, domain.At(ev.Log, ev.Seq).Max(domain.At(other, latest[o])))
 }

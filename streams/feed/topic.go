@@ -23,11 +23,6 @@ type topic struct {
 	bytes   int
 	changed chan struct{} // closed and replaced when something was added
 	touched bool          // since the last flush
-
-	// latest are the last sequences of the workspace in each log, once known is set;
-	// of a topic of one workspace only. The hub's goroutine alone uses them.
-	latest [2]uint64
-	known  bool
 }
 
 func (t *topic) next() uint64 { return t.first + uint64(len(t.items)) }
