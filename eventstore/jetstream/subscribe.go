@@ -31,6 +31,8 @@ type reader struct {
 	handle func(eventstore.Batch) error
 	held   []held // of a batch whose commit has not come yet
 	least  uint64 // what the log held when the consumer began
+
+	delivered time.Time // when events were handed over last
 }
 
 // held is an event and the message it came in.
@@ -106,12 +108,9 @@ func (r *reader) batch(ctx context.Context, m jetstream.Msg, more <-chan jetstre
 		if size += n; len(b.Events) >= batchEvents || size >= batchBytes {
 			break
 		}
-		select {
-		case m = <-more:
-			continue
-		default:
+		if m = r.following(more); m == nil {
+			break
 		}
-		break
 	}
 	if b.Pending == 0 && len(r.held) > 0 {
 		if err := r.settleTail(ctx, &b); err != nil {
@@ -127,6 +126,33 @@ func (r *reader) batch(ctx context.Context, m jetstream.Msg, more <-chan jetstre
 	}
 	b.Pending = r.pending(b.Pending+uint64(len(r.held)), last)
 	return r.deliver(ctx, b)
+}
+
+// gatherTime is how far apart batches are handed over at least while much happens: what
+// comes together costs its readers less. It delays nothing that comes alone, and nothing
+// of STATE, which people wait for.
+const gatherTime = 4 * time.Millisecond
+
+// following returns the next message if it is there, or about to come; nil when the batch
+// is complete.
+func (r *reader) following(more <-chan jetstream.Msg) jetstream.Msg {
+	select {
+	case m := <-more:
+		return m
+	default:
+	}
+	wait := gatherTime - time.Since(r.delivered)
+	if wait <= 0 || r.log == domain.State {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case m := <-more:
+		return m
+	case <-timer.C:
+		return nil
+	}
 }
 
 // deliver hands over a batch once it is on disk: nobody sees an event that a
@@ -146,7 +172,7 @@ func (r *reader) deliver(ctx context.Context, b eventstore.Batch) error {
 	if err := r.handle(b); err != nil {
 		return err
 	}
-	r.next = last + 1
+	r.next, r.delivered = last+1, time.Now()
 	return nil
 }
 
