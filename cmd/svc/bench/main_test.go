@@ -88,7 +88,7 @@ func profile(name string) (stop func(), err error) {
 	if dir == "" {
 		return func() {}, nil
 	}
-	f, err := os.Create(filepath.Join(dir, name+".pprof"))
+	f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%s-%d.pprof", name, os.Getpid())))
 	if err != nil {
 		return nil, err
 	}
