@@ -15,11 +15,12 @@ import (
 	"svc/cmd/node/nodetest"
 )
 
-// counting are automations that write to a context before and after they emit an event,
-// so that all of what they do can be found again.
+// counting are automations that emit an event, so that what they do can be found again.
+// Some of them write to a context before and after that, too: all write to the same list,
+// which is not what hundreds a second do.
 const counting = `
-call: {when: {endpoint: true}, do: [{'set global.calls[]': '{{body.n}}'}, {emit: {event: called, payload: {n: '{{body.n}}'}}}, {'set global.called[]': '{{body.n}}'}], output: {n: '{{body.n}}'}}
-take: {when: {events: [order]}, do: [{'set global.takes[]': '{{payload.n}}'}, {emit: {event: taken, payload: {n: '{{payload.n}}'}}}, {'set global.taken[]': '{{payload.n}}'}]}
+call: {when: {endpoint: true}, do: [{conditions: {'{{body.n}} % 8 < 2': [{'set global.calls[]': '{{body.n}}'}]}}, {emit: {event: called, payload: {n: '{{body.n}}'}}}, {conditions: {'{{body.n}} % 8 < 2': [{'set global.called[]': '{{body.n}}'}]}}], output: {n: '{{body.n}}'}}
+take: {when: {events: [order]}, do: [{conditions: {'{{payload.n}} % 8 < 2': [{'set global.takes[]': '{{payload.n}}'}]}}, {emit: {event: taken, payload: {n: '{{payload.n}}'}}}, {conditions: {'{{payload.n}} % 8 < 2': [{'set global.taken[]': '{{payload.n}}'}]}}]}
 look: {when: {endpoint: true}, do: [], output: '{{global}}'}
 last: {when: {events: [last]}, do: []}`
 
@@ -33,6 +34,14 @@ type trigger struct {
 	call     bool
 	answered bool
 	run      string // the correlation id of the answer
+}
+
+// writes is how often what it triggers writes to each list.
+func (tr trigger) writes() int {
+	if tr.n%8 < 2 {
+		return 1
+	}
+	return 0
 }
 
 // crowd triggers automations, and knows what it was told.
@@ -163,7 +172,7 @@ func (c *crowd) checkCall(t *testing.T, tr trigger, l *ledger, written marks) {
 	t.Helper()
 	found := []int{l.emitted["called"][tr.n], written["calls"][float64(tr.n)], written["called"][float64(tr.n)]}
 	if tr.answered {
-		require.Equal(t, []int{1, 1, 1}, found, "call %d of %s was answered: its event and its writes", tr.n, tr.run)
+		require.Equal(t, []int{1, tr.writes(), tr.writes()}, found, "call %d of %s was answered: its event and its writes", tr.n, tr.run)
 		tree := l.calls[tr.run+" call"]
 		require.NotNil(t, tree, "call %d of %s was answered", tr.n, tr.run)
 		require.Empty(t, tree.fault(), "call %d of %s was answered", tr.n, tr.run)
@@ -194,7 +203,11 @@ func (c *crowd) checkOrder(t *testing.T, tr trigger, l *ledger, written marks) {
 	for what, n := range map[string]int{
 		"emitted": l.emitted["taken"][tr.n], "written before": written["takes"][float64(tr.n)], "written last": written["taken"][float64(tr.n)],
 	} {
-		require.Positive(t, n, "event %d (%s), begun %v: %s", tr.n, ids[0], tree.attempts, what)
+		least := 1
+		if what != "emitted" {
+			least = tr.writes()
+		}
+		require.GreaterOrEqual(t, n, least, "event %d (%s), begun %v: %s", tr.n, ids[0], tree.attempts, what)
 	}
 }
 
