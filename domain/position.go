@@ -24,6 +24,11 @@ func (p Position) Max(q Position) Position {
 	return Position{State: max(p.State, q.State), Activity: max(p.Activity, q.Activity)}
 }
 
+// Min returns the last position that is behind neither p nor q.
+func (p Position) Min(q Position) Position {
+	return Position{State: min(p.State, q.State), Activity: min(p.Activity, q.Activity)}
+}
+
 // Of returns the sequence in log.
 func (p Position) Of(log Log) uint64 {
 	if log == State {

@@ -84,6 +84,10 @@ func TestAPositionHoldsTheLaterOfBoth(t *testing.T) {
 	require.True(t, domain.Position{}.IsZero())
 }
 
+func TestTheEarlierOfTwoPositionsIsThatInEachLog(t *testing.T) {
+	require.Equal(t, domain.Position{State: 3, Activity: 9}, domain.Position{State: 3, Activity: 10}.Min(domain.Position{State: 5, Activity: 9}))
+}
+
 // Whatever a client sends is refused or is a position that reads back as itself.
 func FuzzParsePosition(f *testing.F) {
 	f.Add("")

@@ -151,9 +151,6 @@ type UnfinishedTree struct {
 	Attempt       int    // how often it was begun
 	Replica       string // the node that began it last
 	StartedAt     time.Time
-	// Waits are those that executions of its run stand in. Those of executions that the
-	// first one called are of any tree of the run.
-	Waits []PendingWait
 
 	first runBegin
 }
@@ -164,15 +161,34 @@ func (t UnfinishedTree) Event() *feed.Event { return t.first.event(t.WorkspaceID
 // Unfinished visits the trees of all workspaces that began and did not end, until visit
 // returns false.
 func (p Runs) Unfinished(r Reader, visit func(UnfinishedTree) (more bool)) error {
-	return p.unfinished(r, Span{Prefix: []byte{'u'}, KeysOnly: true}, visit)
+	return p.UnfinishedIn(r, func(string) bool { return true }, visit)
 }
 
-func (p Runs) unfinished(r Reader, span Span, visit func(UnfinishedTree) (more bool)) error {
-	return r.Iterate(p, span, func(key, _ []byte) (bool, error) {
+// UnfinishedIn is Unfinished for the workspaces that are wanted. Of others nothing is read.
+func (p Runs) UnfinishedIn(r Reader, wanted func(workspaceID string) bool, visit func(UnfinishedTree) (more bool)) error {
+	return r.Iterate(p, Span{Prefix: []byte{'u'}, KeysOnly: true}, func(key, _ []byte) (bool, error) {
 		workspaceID, tree, _ := strings.Cut(string(key[1:]), "\x00")
+		if !wanted(workspaceID) {
+			return true, nil
+		}
 		t, ok, err := p.openTree(r, workspaceID, tree)
 		return err == nil && (!ok || visit(t)), err
 	})
+}
+
+// Again returns what became of a tree since it was read; open is false when it ended.
+func (p Runs) Again(r Reader, t UnfinishedTree) (now UnfinishedTree, open bool, err error) {
+	return p.openTree(r, t.WorkspaceID, treeFact{runBegin: t.first}.treeKey())
+}
+
+// Triggered returns the tree that an event or a schedule started for an automation; open
+// is false when there is none, or it ended.
+func (p Runs) Triggered(r Reader, workspaceID, triggerID, automationSlug string) (t UnfinishedTree, open bool, err error) {
+	key := triggeredKey(triggerID, automationSlug)
+	if !Indexed(key) {
+		return t, false, nil
+	}
+	return p.openTree(r, workspaceID, key)
 }
 
 // Open lists the trees of a run that began and did not end, in the order in which they
@@ -207,12 +223,10 @@ func (p Runs) openTree(r Reader, workspaceID, key string) (t UnfinishedTree, ok 
 		return t, false, err
 	}
 	f := row.Facts[len(row.Facts)-1]
-	t = UnfinishedTree{
+	return UnfinishedTree{
 		WorkspaceID: workspaceID, CorrelationID: f.Run, ExecutionID: f.ExecutionID, Automation: f.Automation, Trigger: f.Trigger,
 		Attempt: row.attempts(), Replica: f.Replica, StartedAt: time.UnixMilli(f.StartedAt).UTC(), first: f.runBegin,
-	}
-	t.Waits, err = p.pending(r, workspaceID, f.Run)
-	return t, err == nil, err
+	}, true, nil
 }
 
 // tree reads a tree; one that there is not has no facts.

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"svc/domain"
@@ -183,13 +182,6 @@ func (w runsTx) forgetWait(id string) error {
 	return deleteAll(w.tx, waitKey(w.workspaceID, id), cancellingKey(w.workspaceID, id), cancelledKey(w.workspaceID, id, row.EndSeq))
 }
 
-// PendingWait is a wait that an execution stands in.
-type PendingWait struct {
-	ID          string
-	ExecutionID string // perhaps of one that the first execution of its tree called
-	ExpiresAt   time.Time
-}
-
 // CancellingWait is a wait that keeps the events that it is for from starting anything
 // else: those that were recorded after it began, and not after it ended.
 type CancellingWait struct {
@@ -237,22 +229,14 @@ func (row waitRow) cancelling(id string) CancellingWait {
 	}
 }
 
-// pending lists the waits that the executions of a run stand in.
-func (p Runs) pending(r Reader, workspaceID, run string) (waits []PendingWait, err error) {
-	prefix := listed('v', workspaceID, run, nil)
-	err = r.Iterate(p, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
-		executionID, id, _ := strings.Cut(string(key[len(prefix):]), "\x00")
-		waits = append(waits, PendingWait{ID: id, ExecutionID: executionID})
-		return true, nil
-	})
-	for i := range waits {
-		var row waitRow
-		if err == nil {
-			_, err = p.read(r, waitKey(workspaceID, waits[i].ID), &row)
-		}
-		waits[i].ExpiresAt = time.UnixMilli(row.ExpiresAt).UTC()
+// Pending reports whether an execution stands in a wait.
+func (p Runs) Pending(r Reader, workspaceID, id string) (bool, error) {
+	if !Indexed(id) {
+		return false, nil
 	}
-	return waits, err
+	var row waitRow
+	ok, err := p.read(r, waitKey(workspaceID, id), &row)
+	return ok && row.EndSeq == 0, err
 }
 
 // read reads a row; ok is false when there is none.
