@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"svc/commands"
 	"svc/commands/programs"
 	"svc/commands/runtime"
 	"svc/domain"
@@ -12,6 +13,7 @@ import (
 	"svc/domain/automation/value"
 	"svc/eventstore"
 	"svc/projections"
+	"svc/streams"
 )
 
 // firing is a schedule whose time has come.
@@ -33,7 +35,13 @@ type firing struct {
 // somebody looked: the clock was put forward, or the machine slept.
 const lateAfter = time.Minute
 
-// begin fires a schedule for a time. The caller holds the lock.
+// handover is how long what another node recorded is left to that: it may not know yet that
+// it has lost the share, or this one may not. Whoever has lost it has broken off then what
+// nobody knows to have begun.
+const handover = 2*streams.Farewell + time.Second
+
+// begin fires a schedule for a time, unless that fired before and is not over. The caller
+// holds the lock.
 func (s *share) begin(ctx context.Context, e *entry, at, now time.Time) {
 	f := &firing{
 		workspaceID: e.workspaceID, automation: e.automation, cron: e.times.String(), at: at,
@@ -41,7 +49,10 @@ func (s *share) begin(ctx context.Context, e *entry, at, now time.Time) {
 	}
 	f.id = idOf(at, f.workspaceID, f.automation, f.cron)
 	f.correlationID = idOf(at, f.workspaceID, f.automation, f.cron, "run")
-	s.open[f] = true
+	if s.open[f.id] != nil {
+		return
+	}
+	s.open[f.id] = f
 	s.under.Go(func() { s.settle(f, s.fire(ctx, f)) })
 }
 
@@ -53,57 +64,67 @@ func (s *share) settle(f *firing, over bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.open, f)
+	delete(s.open, f.id)
 }
 
 // fire records a firing and runs its automation. It reports whether that is over, or
-// was none of this node's business.
+// there was nothing to fire. What another one recorded may have been left to this one.
 func (s *share) fire(ctx context.Context, f *firing) (over bool) {
-	start, ours, err := s.put(ctx, f)
+	start, due, err := s.put(ctx, f)
 	for err != nil && ctx.Err() == nil {
 		s.Log.WarnContext(ctx, "a schedule could not be fired", "workspace", f.workspaceID, "automation", f.automation, "err", err)
 		rest(ctx)
 		_ = s.Fresh(ctx) // it may be on the log all the same; whether it is is asked again
-		start, ours, err = s.put(ctx, f)
+		start, due, err = s.put(ctx, f)
 	}
 	switch {
 	case err != nil:
 		return false
-	case !ours:
+	case !due:
 		return true
+	case start == nil && commands.Sleep(ctx, handover) != nil:
+		return false
 	}
-	return s.follow(ctx, start)
+	return s.follow(ctx, f, start)
 }
 
-// put puts the event of a firing on the log. It is not ours when another one did, or
-// when the automation does not have the schedule any more.
-func (s *share) put(ctx context.Context, f *firing) (start runtime.Start, ours bool, err error) {
+// put puts the event of a firing on the log, and returns the tree that it starts: nil when
+// another one had put it there. It is not due when the automation does not have the
+// schedule any more.
+func (s *share) put(ctx context.Context, f *firing) (start *runtime.Start, due bool, err error) {
 	select {
 	case s.appending <- struct{}{}:
 		defer func() { <-s.appending }()
 	case <-ctx.Done():
-		return start, false, context.Cause(ctx)
+		return nil, false, context.Cause(ctx)
 	}
 	house, program, err := s.find(ctx, f.workspaceID, f.automation)
 	if err != nil || program == nil || !has(program.When.Schedules, f.cron) {
-		return start, false, err
+		return nil, false, err
 	}
-	start = s.startOf(f, house, program, 1)
+	first := s.startOf(f, house, program)
 	seq, known, err := s.known(f.workspaceID, f.id)
 	if err == nil && !known {
 		seq, err = s.append(ctx, f.workspaceID, s.metaOf(f, program), f.id, activity.ScheduleFired{
-			Interaction: s.interaction(f, start.Trigger), ScheduledAt: stamp(f.at), Late: f.late,
+			Interaction: s.interaction(f, first.Trigger), ScheduledAt: stamp(f.at), Late: f.late,
 		})
 	}
 	if err != nil {
-		return start, false, err
+		return nil, false, err
 	}
 	s.mu.Lock()
-	f.stored = true
+	f.stored, f.after = true, min(f.after, seq-1)
 	s.mu.Unlock()
 	// The log drops a second event with the same id: whose it kept tells the trace.
 	stored, ok, err := s.Store.Read(ctx, domain.Activity, seq)
-	return start, ok && stored.Meta.TraceID == f.trace, err
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	if stored.Meta.TraceID != f.trace {
+		f.trace = stored.Meta.TraceID
+		return nil, true, nil
+	}
+	return &first, true, nil
 }
 
 // append puts one event on the log, and returns where it is.
@@ -165,17 +186,14 @@ func has(list []*cron.Schedule, text string) bool {
 }
 
 // startOf is the tree that a firing starts. The workspace itself acts.
-func (s *share) startOf(f *firing, house *programs.House, p *programs.Program, attempt int) runtime.Start {
+func (s *share) startOf(f *firing, house *programs.House, p *programs.Program) runtime.Start {
 	start := runtime.Start{
-		House: house, Program: p, Input: &value.Object{}, CorrelationID: f.correlationID, Depth: 1, Attempt: attempt, TriggeredAt: f.at,
-		Trigger:     activity.Trigger{Type: activity.BySchedule, Value: f.cron, ID: f.id, AppInstanceSlug: p.Place.Instance},
-		Caller:      runtime.Caller{Actor: domain.Actor{SessionID: f.correlationID, WorkspaceID: f.workspaceID}},
-		Meta:        domain.Meta{TraceID: f.trace},
-		Interrupted: attempt > s.MaxAttempts(),
+		House: house, Program: p, Input: &value.Object{}, CorrelationID: f.correlationID, Depth: 1, Attempt: 1, TriggeredAt: f.at,
+		Trigger: activity.Trigger{Type: activity.BySchedule, Value: f.cron, ID: f.id, AppInstanceSlug: p.Place.Instance},
+		Caller:  runtime.Caller{Actor: domain.Actor{SessionID: f.correlationID, WorkspaceID: f.workspaceID}},
+		Meta:    domain.Meta{TraceID: f.trace},
 	}
-	if attempt == 1 {
-		start.Facts = []domain.Event{s.interaction(f, start.Trigger)}
-	}
+	start.Facts = []domain.Event{s.interaction(f, start.Trigger)}
 	return start
 }
 

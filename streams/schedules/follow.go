@@ -2,45 +2,51 @@ package schedules
 
 import (
 	"context"
-	"errors"
-	"time"
 
+	"svc/commands"
 	"svc/commands/runtime"
+	"svc/streams"
 )
 
-// farewell is how long a node that gives its share up lets trees come to their end
-// first: whoever takes it over begins those again that did not.
-const farewell = 5 * time.Second
-
-// follow runs a tree, and begins it again when it breaks off because of the platform.
-// It reports whether it is over, or stands where any node goes on with it.
-func (s *share) follow(ctx context.Context, start runtime.Start) (over bool) {
+// follow sees the tree of a firing to its end, and begins it again when it breaks off
+// because of the platform. Start is how it begins; nil: what became of it is to be found
+// out first. It reports whether it is over, or stands where any node goes on with it.
+func (s *share) follow(ctx context.Context, f *firing, start *runtime.Start) (over bool) {
 	select {
 	case s.running <- struct{}{}:
 		defer func() { <-s.running }()
 	case <-ctx.Done():
-		return false
 	}
-	for {
-		run := s.Runtime.Launch(start)
-		if !run.Settled(ctx, farewell) {
-			return false
-		}
-		select {
-		case <-run.Done():
-		default:
-			return true // any node goes on with it
-		}
-		if _, err := run.Outcome(); err == nil {
-			return true
-		} else if errors.Is(err, runtime.ErrClosing) {
-			return false
-		}
-		rest(ctx)
-		if ctx.Err() != nil {
-			return false
-		}
-		start.Attempt++
-		start.Interrupted, start.Facts = start.Attempt > s.MaxAttempts(), nil
+	if ctx.Err() != nil {
+		return false // whoever has the share next begins it
 	}
+	t := &streams.Tree{
+		WorkspaceID: f.workspaceID, CorrelationID: f.correlationID, EventID: f.id, Automation: f.automation,
+		Make:   func(ctx context.Context) (runtime.Start, bool, error) { return s.make(ctx, f) },
+		Linger: func(ctx context.Context, try int, why error) error { return s.linger(ctx, f, try, why) },
+	}
+	if start != nil {
+		t.Run, t.Attempt = s.Runtime.Launch(*start), start.Attempt
+	}
+	return s.trees.See(ctx, t)
+}
+
+// make returns the tree that a firing starts now; ok is false when its automation is not
+// there any more.
+func (s *share) make(ctx context.Context, f *firing) (start runtime.Start, ok bool, err error) {
+	house, program, err := s.find(ctx, f.workspaceID, f.automation)
+	if err != nil || program == nil {
+		return start, false, err
+	}
+	return s.startOf(f, house, program), true, nil
+}
+
+// linger waits before a tree is begun again, the longer the more often that was. It fails
+// when ctx ends.
+func (s *share) linger(ctx context.Context, f *firing, try int, why error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.Log.WarnContext(ctx, "what a schedule started broke off, and is begun again", "workspace", f.workspaceID, "automation", f.automation, "try", try+1, "err", why)
+	return commands.Sleep(ctx, streams.Pause(try))
 }

@@ -163,35 +163,46 @@ type node struct {
 	runtime *runtime.Runtime
 	paces   *paces
 	log     schedules.Log
+	keeps   schedules.Memory
+	journal runtime.Store // what its trees write to
+	most    int           // how often it begins a tree
 	hold    func(ctx context.Context, name string, work func(context.Context) error) error
+	asked   atomic.Int64 // how often what became of a tree
 	stop    func()
 }
 
 // paces are those of throttles.
 type paces struct {
-	mu   sync.Mutex
-	slow bool // all emits but the first take for ever
+	mu     sync.Mutex
+	slow   bool // all emits but the first take for ever
+	queue  bool // all executions but the first do
+	queued int  // how often it was asked how long one takes
 }
 
 func (p *paces) rate(_ string, what throttle.What) throttle.Rate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.slow && what == throttle.Emits {
+	if what == throttle.Executions {
+		p.queued++
+	}
+	if p.slow && what == throttle.Emits || p.queue && what == throttle.Executions {
 		return throttle.Rate{PerSecond: 1e-6, Burst: 1e-6}
 	}
 	return throttle.Rate{}
 }
 
-func (p *paces) set(slow bool) {
+func (p *paces) set(slow bool) { p.change(func() { p.slow = slow }) }
+
+func (p *paces) change(change func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.slow = slow
+	change()
 }
 
 // node makes a node that does not fire yet.
 func (h *house) node() *node {
 	h.t.Helper()
-	n := &node{house: h, models: livetest.Models(h.t, h.store), paces: &paces{}, log: h.store, stop: func() {}}
+	n := &node{house: h, models: livetest.Models(h.t, h.store), paces: &paces{}, log: h.store, keeps: h.memory, journal: h.store, most: 3, stop: func() {}}
 	var err error
 	n.library, err = programs.New(programs.Options{
 		Contents: contents{n.models}, Secrets: noSecrets{}, Vault: h.vault,
@@ -209,7 +220,7 @@ func (n *node) restart() {
 	n.t.Helper()
 	var err error
 	n.runtime, err = runtime.New(runtime.Options{
-		Store: n.store, Contexts: contexts.New(contexts.Options{Store: n.store, Vault: n.vault, Log: quiet}),
+		Store: n.journal, Contexts: contexts.New(contexts.Options{Store: n.store, Vault: n.vault, Log: quiet}),
 		Parked: &parked.Parked{Store: n.store, Vault: n.vault}, Secrets: noSecrets{}, Throttles: &throttle.Throttle{Rate: n.paces.rate},
 		Settings: func() runtime.Settings {
 			return runtime.Settings{
@@ -227,9 +238,9 @@ func (n *node) restart() {
 func (n *node) fire() {
 	n.t.Helper()
 	s, err := schedules.New(schedules.Options{
-		Store: n.log, Memory: n.memory, Models: n.models, Programs: n.library, Runtime: n.runtime,
+		Store: n.log, Memory: n.keeps, Models: n.models, Programs: n.library, Runtime: n.runtime,
 		Document: contents{n.models}.Document, Rules: func() automation.Rules { return automation.Rules{} },
-		Zone: n.zone.Load, MaxAttempts: func() int { return 3 }, Begun: n.past, Fresh: n.models.Fresh,
+		Zone: n.zone.Load, MaxAttempts: func() int { return n.most }, Begun: n.past, Fresh: n.models.Fresh,
 		Hold: n.hold, Now: n.clock.now, Log: quiet,
 	})
 	require.NoError(n.t, err)
@@ -241,6 +252,7 @@ func (n *node) fire() {
 
 // past tells what became of a tree, of which no node that is gone runs any.
 func (n *node) past(ctx context.Context, workspaceID, correlationID, firingID, automation string) (past streams.Past, err error) {
+	n.asked.Add(1)
 	var open []projections.UnfinishedTree
 	err = n.models.View(func(r projections.Reader) error {
 		past.Attempts, past.Over, err = projections.Runs{}.Ended(r, workspaceID, firingID, automation)

@@ -34,6 +34,21 @@ func (h *house) begun() (attempts []int) {
 	return attempts
 }
 
+// started is how often trees are on the log as begun.
+func (h *house) started() (n int) {
+	h.t.Helper()
+	info, err := h.store.Info(h.t.Context(), domain.Activity)
+	require.NoError(h.t, err)
+	for seq := info.First; seq <= info.Last; seq++ {
+		ev, ok, err := h.store.Read(h.t.Context(), domain.Activity, seq)
+		require.NoError(h.t, err)
+		if _, is := ev.Data.(activity.TreeStarted); ok && is {
+			n++
+		}
+	}
+	return n
+}
+
 func (h *house) begins(attempt int) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool {
@@ -173,6 +188,7 @@ func TestACrashBetweenAFiringAndItsTreeLosesNeither(t *testing.T) {
 	h.first.fire()
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 1 }, patience, tick)
 	require.Len(t, h.firings("w1"), 1)
+	require.Equal(t, 1, h.started(), "that it begins counts before it does: it may be what ended the node")
 }
 
 func TestALogThatTakesNothingDelaysAFiring(t *testing.T) {

@@ -1,14 +1,12 @@
 package schedules
 
 import (
-	"cmp"
 	"context"
 	"time"
 
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/projections"
-	"svc/streams"
 )
 
 // resume begins again what fired behind a sequence of the activity log and did not
@@ -40,9 +38,9 @@ func (s *share) resume(ctx context.Context, after uint64) error {
 			id: ev.ID, correlationID: ev.Meta.CorrelationID, trace: ev.Meta.TraceID, after: ev.Seq - 1, stored: true,
 		}
 		s.mu.Lock()
-		s.open[f] = true
+		s.open[f.id] = f
 		s.mu.Unlock()
-		s.under.Go(func() { s.settle(f, s.again(ctx, f)) })
+		s.under.Go(func() { s.settle(f, s.follow(ctx, f, nil)) })
 	}
 	return nil
 }
@@ -65,32 +63,4 @@ func (s *share) firedAfter(after uint64) (seqs []uint64, err error) {
 		return nil
 	})
 	return seqs, err
-}
-
-// again begins a tree that was interrupted, as soon as no node that is there runs it. It is
-// over at once when its automation is not there any more.
-func (s *share) again(ctx context.Context, f *firing) (over bool) {
-	for ctx.Err() == nil {
-		past, err := s.past(ctx, f)
-		house, program, missing := s.find(ctx, f.workspaceID, f.automation)
-		switch err = cmp.Or(err, missing); {
-		case err != nil:
-			s.Log.WarnContext(ctx, "a schedule could not be begun again", "workspace", f.workspaceID, "automation", f.automation, "err", err)
-			rest(ctx)
-		case past.Over || program == nil:
-			return true
-		case past.Running:
-			rest(ctx)
-		default:
-			return s.follow(ctx, s.startOf(f, house, program, past.Attempts+1))
-		}
-	}
-	return false
-}
-
-// past finds out what became of the tree of a firing.
-func (s *share) past(ctx context.Context, f *firing) (streams.Past, error) {
-	return streams.Surely(ctx, s.Fresh, func() (streams.Past, error) {
-		return s.Begun(ctx, f.workspaceID, f.correlationID, f.id, f.automation)
-	})
 }

@@ -65,6 +65,7 @@ type Options struct {
 type Schedules struct {
 	Options
 
+	trees  streams.Trees
 	shares int
 }
 
@@ -82,7 +83,10 @@ func New(o Options) (*Schedules, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	s := &Schedules{Options: o, shares: slots}
+	s := &Schedules{
+		Options: o, shares: slots,
+		trees: streams.Trees{Runtime: o.Runtime, Begun: o.Begun, Fresh: o.Fresh, MaxAttempts: o.MaxAttempts, Log: o.Log},
+	}
 	if o.Hold == nil {
 		s.shares = 1
 		s.Hold = func(ctx context.Context, _ string, work func(context.Context) error) error { return work(ctx) }
@@ -92,7 +96,7 @@ func New(o Options) (*Schedules, error) {
 
 // slots is into how many parts workspaces are divided. A node that is alone looks after
 // all of them at once.
-const slots = 16
+const slots = streams.Shares
 
 func slotOf(workspaceID string) int { return streams.Share(workspaceID, slots) }
 
@@ -106,8 +110,5 @@ func (s *Schedules) Run(ctx context.Context) error {
 	return nil
 }
 
-// pause is the wait before something is done again after a fault of ours.
-const pause = time.Second
-
-// rest waits that long, or until ctx ends.
-func rest(ctx context.Context) { _ = commands.Sleep(ctx, pause) }
+// rest waits before something is done again after a fault of ours, or until ctx ends.
+func rest(ctx context.Context) { _ = commands.Sleep(ctx, streams.Pause(0)) }

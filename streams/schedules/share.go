@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -12,7 +11,7 @@ import (
 
 	"svc/commands"
 	"svc/domain/automation/cron"
-	"svc/eventstore"
+	"svc/streams"
 )
 
 // share is a part of all workspaces, which one node looks after.
@@ -30,7 +29,7 @@ type share struct {
 	saved  uint64 // what was saved of that last
 	plans  map[string]*plan
 	due    agenda
-	open   map[*firing]bool // what fired and is not over
+	open   map[string]*firing // what fired and is not over, by id
 
 	under     sync.WaitGroup // what was begun
 	appending chan struct{}  // bounds how many firings are on their way to the log
@@ -109,7 +108,23 @@ type state struct {
 	Seen   uint64    `json:"seen"`  // changes up to this sequence of the state log are registered
 }
 
-func (s *share) key() string { return fmt.Sprintf("share/%d/%d", s.shares, s.number) }
+// Min is what both say.
+func (s state) Min(other state) state {
+	if other.Looked.Before(s.Looked) {
+		s.Looked = other.Looked
+	}
+	s.After, s.Seen = min(s.After, other.After), min(s.Seen, other.Seen)
+	return s
+}
+
+// Max is what either says.
+func (s state) Max(other state) state {
+	if other.Looked.After(s.Looked) {
+		s.Looked = other.Looked
+	}
+	s.After, s.Seen = max(s.After, other.After), max(s.Seen, other.Seen)
+	return s
+}
 
 // load finds out where the share was left. One that nobody ever looked after begins
 // now.
@@ -118,16 +133,15 @@ func (s *share) load(ctx context.Context) (after uint64, err error) {
 		return 0, err
 	}
 	now := s.Now()
-	was := state{Looked: now, After: s.Models.Position().Activity}
-	value, _, err := s.Memory.Get(ctx, s.key())
-	switch {
-	case errors.Is(err, eventstore.ErrNoKey):
-		err = nil
-	case err == nil:
-		err = json.Unmarshal(value, &was)
-	}
+	was, ever, _, err := streams.Left(ctx, s.Memory, s.shares, s.number, func(value []byte) (is state, err error) {
+		err = json.Unmarshal(value, &is)
+		return is, err
+	})
 	if err != nil {
 		return 0, fmt.Errorf("read where schedules were left: %w", err)
+	}
+	if !ever {
+		was = state{Looked: now, After: s.Models.Position().Activity}
 	}
 	if was.Looked.After(now) {
 		was.Looked = now // the clock was put back
@@ -135,7 +149,7 @@ func (s *share) load(ctx context.Context) (after uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.began, s.floor, s.looked, s.seen, s.zone = now, was.Looked, was.Looked, was.Seen, s.Zone()
-	s.plans, s.due, s.open, s.saved = map[string]*plan{}, nil, map[*firing]bool{}, was.Seen
+	s.plans, s.due, s.open, s.saved = map[string]*plan{}, nil, map[string]*firing{}, was.Seen
 	return was.After, s.recall(ctx)
 }
 
@@ -245,7 +259,7 @@ func (s *share) keep(ctx context.Context) {
 func (s *share) save() {
 	s.mu.Lock()
 	is := state{Looked: s.looked.UTC(), After: s.Models.Position().Activity, Seen: s.seen}
-	for f := range s.open {
+	for _, f := range s.open {
 		is.After = min(is.After, f.after)
 		if !f.stored && !f.at.After(is.Looked) {
 			is.Looked = f.at.Add(-time.Millisecond).UTC()
@@ -256,7 +270,7 @@ func (s *share) save() {
 	text, _ := json.Marshal(is) // a time and numbers
 	ctx, cancel := context.WithTimeout(context.Background(), saveWait)
 	defer cancel()
-	if _, err := s.Memory.Put(ctx, s.key(), text); err != nil {
+	if _, err := s.Memory.Put(ctx, streams.ShareKey(s.shares, s.number), text); err != nil {
 		s.Log.WarnContext(ctx, "how far schedules are could not be saved", "share", s.number, "err", err)
 	}
 }

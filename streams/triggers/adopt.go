@@ -42,15 +42,13 @@ func (a *adopter) adopt(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			a.Log.WarnContext(ctx, "trees that nobody runs any more could not be looked for", "err", err)
 		}
-		if err == nil {
-			a.sweep()
-		}
+		a.sweep()
 		_ = commands.Sleep(ctx, a.LookEvery)
 	}
 }
 
 // wants reports whether a tree is to be taken care of.
-func (a *adopter) wants(_, executionID string) bool {
+func (a *adopter) wants(executionID string) bool {
 	a.guard.Lock()
 	defer a.guard.Unlock()
 	c := a.wards[executionID]

@@ -13,6 +13,7 @@ import (
 	"svc/domain/automation"
 	"svc/domain/automation/value"
 	"svc/domain/feed"
+	"svc/streams"
 )
 
 // begun is a tree that an event started.
@@ -20,7 +21,6 @@ type begun struct {
 	event *feed.Event
 	start runtime.Start
 	run   *runtime.Running // nil: it was begun before, and what became of it is not known yet
-	broke error            // why it broke off here
 }
 
 // dispatch starts what listens to an event. What cannot be found out is tried again until
@@ -56,17 +56,17 @@ func (s *share) linger(ctx context.Context, try int, e *feed.Event, why error) e
 			s.Log.WarnContext(ctx, "a workspace could not be told that its automations do not start", "workspace", e.Source.WorkspaceID, "err", err)
 		}
 	}
-	return commands.Sleep(ctx, min(pause<<min(try, manyTries), longPause))
+	return commands.Sleep(ctx, streams.Pause(try))
 }
 
 // begin starts what listens to an event.
 func (s *share) begin(ctx context.Context, e *feed.Event) ([]*begun, error) {
-	house, err := s.Programs.House(ctx, e.Source.WorkspaceID)
+	house, err := s.house(ctx, e)
 	if err != nil || house == nil {
 		return nil, err
 	}
-	listeners := house.Listeners(programs.Event{Type: e.Type, Instance: instanceOf(e)})
-	if len(listeners) == 0 {
+	told := hearing(house, e)
+	if len(told) == 0 {
 		return nil, nil
 	}
 	suppressed, err := s.History.Suppressed(e)
@@ -77,25 +77,37 @@ func (s *share) begin(ctx context.Context, e *feed.Event) ([]*begun, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := inputOf(e)
-	if err != nil {
-		return nil, err
-	}
 	var list []*begun
-	for _, p := range listeners {
-		b := &begun{event: e, start: s.startOf(house, p, e, caller)}
-		b.start.Input = in
-		wanted, err := s.due(ctx, b)
+	for _, h := range told {
+		due, err := s.wanted(ctx, house, h, caller)
 		if err != nil {
 			return nil, err // before anything is started: all of it is tried again
 		}
-		if wanted {
-			list = append(list, b)
-		}
+		list = append(list, due...)
 	}
 	for _, b := range list {
 		if b.start.Attempt == 1 {
 			b.run = s.Runtime.Launch(b.start)
+		}
+	}
+	return list, nil
+}
+
+// wanted returns the trees that are to be started for those who hear of an event.
+func (s *share) wanted(ctx context.Context, house *programs.House, h heard, caller runtime.Caller) (list []*begun, err error) {
+	in, err := inputOf(h.event)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range h.by {
+		b := &begun{event: h.event, start: s.startOf(house, p, h.event, caller)}
+		b.start.Input = in
+		due, err := s.due(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		if due {
+			list = append(list, b)
 		}
 	}
 	return list, nil

@@ -21,7 +21,7 @@ type Orphan struct {
 
 	Attempt int  // how often it was begun
 	Stands  bool // where it stood in a wait is kept: any node can go on with it
-	Waits   bool // it stands there still
+	Waits   bool // it did nothing else, and none of its waits is over
 }
 
 // lookEvery is how often trees are looked for that nobody runs any more.
@@ -32,9 +32,7 @@ const mostResuming = 32
 
 // orphans visits the trees of the share whose node is gone.
 func (s *share) orphans(ctx context.Context, wanted Wanted, visit func(Orphan)) error {
-	return s.History.Orphans(ctx, func(workspaceID, executionID string) bool {
-		return s.mine(s.number, workspaceID) && wanted(workspaceID, executionID)
-	}, visit)
+	return s.History.Orphans(ctx, func(workspaceID string) bool { return s.mine(s.number, workspaceID) }, wanted, visit)
 }
 
 // care takes care of a tree that nobody runs any more: what stood in a wait goes on here;
@@ -74,7 +72,7 @@ func (a *adopter) remains(ctx context.Context, o Orphan) (bool, error) {
 	if err := a.Saved(ctx); err != nil {
 		return true, err
 	}
-	house, err := a.Programs.House(ctx, o.WorkspaceID)
+	house, err := a.houseOf(ctx, o.WorkspaceID, o.Trigger)
 	if err != nil || house == nil {
 		return false, err
 	}
@@ -101,7 +99,7 @@ func started(house *programs.House, name string, by activity.Trigger) bool {
 
 // resume goes on with a tree, for as long as it takes.
 func (a *adopter) resume(ctx context.Context, o Orphan) error {
-	house, err := a.Programs.House(ctx, o.WorkspaceID)
+	house, err := a.houseOf(ctx, o.WorkspaceID, o.Trigger)
 	if err != nil {
 		return err
 	}
@@ -144,12 +142,29 @@ func (a *adopter) ready(ctx context.Context, run *runtime.Running) {
 	}
 }
 
+// letGo breaks a tree off that the log does not tell to go on here: whoever takes the share
+// over goes on with it.
+func (a *adopter) letGo(o Orphan, run *runtime.Running) {
+	if isClosed(run.Began()) {
+		return
+	}
+	run.Break()
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	select {
+	case <-run.Done():
+	case <-ctx.Done():
+		a.Log.WarnContext(ctx, "a tree goes on although its share was given up", "workspace", o.WorkspaceID, "executionId", o.ExecutionID)
+	}
+}
+
 // watch sees to it that a tree which cannot go on is tried again, or recorded as
 // interrupted.
 func (a *adopter) watch(ctx context.Context, o Orphan, run *runtime.Running) {
 	select {
 	case <-run.Done():
 	case <-ctx.Done():
+		a.letGo(o, run)
 		return // it goes on, here or elsewhere
 	}
 	_, err := run.Outcome()

@@ -2,7 +2,6 @@ package triggers
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -80,11 +79,9 @@ func (s *share) load(ctx context.Context) (domain.Position, error) {
 	defer s.mu.Unlock()
 	s.start, s.places, s.open, s.ledger = s.Position(), map[string]*place{}, 0, streams.Ledger{}
 	var err error
-	s.ledger.At, err = s.cursor(ctx, s.key())
+	s.ledger.At, err = s.cursor(ctx, s.number)
 	return s.ledger.At, err
 }
-
-func (s *share) key() string { return fmt.Sprintf("share/%d/%d", s.shares, s.number) }
 
 // receive takes events over from the feed. It waits for no workspace: what one has to do
 // is done beside it.
@@ -151,7 +148,7 @@ func (s *share) saveNow(ending bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), saveWait)
 	defer cancel()
-	if _, err := s.Cursors.Put(ctx, s.key(), []byte(at.Token())); err != nil {
+	if _, err := s.Cursors.Put(ctx, streams.ShareKey(s.shares, s.number), []byte(at.Token())); err != nil {
 		s.Log.WarnContext(ctx, "the place of triggers could not be saved", "err", err)
 		s.mu.Lock()
 		s.ledger.Again()

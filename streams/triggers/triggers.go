@@ -32,17 +32,17 @@ type History interface {
 	// Suppressed reports whether a wait was for an event and keeps it from starting
 	// anything else.
 	Suppressed(e *feed.Event) (bool, error)
-	// Orphans visits the trees that began and did not end on nodes that are gone, of those
-	// that are wanted.
-	Orphans(ctx context.Context, wanted Wanted, visit func(Orphan)) error
-	// Strays visits those that began on this node since it was started, and that it does
-	// not run: they broke off because of the platform.
+	// Orphans visits the trees of some workspaces that began and did not end on nodes that
+	// are gone, of those that are wanted. One that cannot be read keeps it from no other.
+	Orphans(ctx context.Context, of func(workspaceID string) bool, wanted Wanted, visit func(Orphan)) error
+	// Strays visits those of all workspaces that began on this node since it was started,
+	// and that it does not run: they broke off because of the platform.
 	Strays(ctx context.Context, wanted Wanted, visit func(Orphan)) error
 }
 
-// Wanted reports whether somebody takes care of a tree, by its workspace and its first
-// execution, if nobody runs it.
-type Wanted func(workspaceID, executionID string) bool
+// Wanted reports whether somebody takes care of a tree, by its first execution, if nobody
+// runs it.
+type Wanted func(executionID string) bool
 
 // Options configure Triggers. All are required but those with a default.
 type Options struct {
@@ -75,6 +75,7 @@ type Options struct {
 type Triggers struct {
 	Options
 
+	trees    streams.Trees
 	shares   int
 	first    domain.Position // where the feed was when the process began
 	resuming chan struct{}   // bounds how many trees are made ready to go on at once
@@ -94,7 +95,10 @@ func New(o Options) (*Triggers, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	t := &Triggers{Options: o, shares: sharesOfMany, resuming: make(chan struct{}, mostResuming)}
+	t := &Triggers{
+		Options: o, shares: streams.Shares, resuming: make(chan struct{}, mostResuming),
+		trees: streams.Trees{Runtime: o.Runtime, Begun: o.History.Begun, Fresh: o.Fresh, MaxAttempts: o.MaxAttempts, Log: o.Log},
+	}
 	if o.Hold == nil {
 		t.shares = 1
 		t.Hold = func(ctx context.Context, _ string, work func(context.Context) error) error { return work(ctx) }
@@ -102,17 +106,13 @@ func New(o Options) (*Triggers, error) {
 	return t, nil
 }
 
-// sharesOfMany is into how many shares workspaces are divided when there are several
-// nodes.
-const sharesOfMany = 16
-
 // Begin notes for shares that were never looked after that they begin now. It comes before
 // anything can happen that is to start something. Where nothing can be written now, nothing
 // happens either: it is noted as soon as that is possible.
 func (t *Triggers) Begin(ctx context.Context) error {
 	t.first = t.Position()
 	for number := range t.shares {
-		_, err := t.cursor(ctx, newShare(t, number).key())
+		_, err := t.cursor(ctx, number)
 		if errors.Is(err, eventstore.ErrUnavailable) {
 			t.Log.WarnContext(ctx, "where triggers begin could not be noted yet", "err", err)
 			return nil
@@ -124,22 +124,31 @@ func (t *Triggers) Begin(ctx context.Context) error {
 	return nil
 }
 
-// cursor returns where a share was left, which is where it begins when it never was.
-func (t *Triggers) cursor(ctx context.Context, key string) (at domain.Position, err error) {
-	value, _, err := t.Cursors.Get(ctx, key)
-	if errors.Is(err, eventstore.ErrNoKey) {
-		_, err = t.Cursors.Create(ctx, key, []byte(t.first.Token()))
-		if err == nil || errors.Is(err, eventstore.ErrConflict) { // another node was faster
-			value, _, err = t.Cursors.Get(ctx, key)
+// cursor returns where a share was left, which is kept from then on: where it begins when
+// it never was.
+func (t *Triggers) cursor(ctx context.Context, number int) (at domain.Position, err error) {
+	at, kept, err := t.left(ctx, number)
+	if err == nil && !kept {
+		_, err = t.Cursors.Create(ctx, streams.ShareKey(t.shares, number), []byte(at.Token()))
+		if errors.Is(err, eventstore.ErrConflict) { // another node was faster
+			at, _, err = t.left(ctx, number)
 		}
-	}
-	if err == nil {
-		err = at.UnmarshalText(value)
 	}
 	if err != nil {
 		return at, fmt.Errorf("read where triggers were left: %w", err)
 	}
 	return at, nil
+}
+
+// left returns where a share was left, or begins, and whether that is kept.
+func (t *Triggers) left(ctx context.Context, number int) (at domain.Position, kept bool, err error) {
+	at, ever, kept, err := streams.Left(ctx, t.Cursors, t.shares, number, func(value []byte) (domain.Position, error) {
+		return domain.ParsePosition(string(value))
+	})
+	if err == nil && !ever {
+		at = t.first
+	}
+	return at, kept, err
 }
 
 // Run starts what is to be started until ctx ends.
@@ -163,12 +172,5 @@ func (t *Triggers) mine(number int, workspaceID string) bool {
 	return streams.Share(workspaceID, t.shares) == number
 }
 
-// pause is the wait before something is begun again after a fault of ours, and longPause
-// the longest one when that happens over and over.
-const (
-	pause     = time.Second
-	longPause = 30 * time.Second
-)
-
-// rest waits that long, or until ctx ends.
-func rest(ctx context.Context) { _ = commands.Sleep(ctx, pause) }
+// rest waits before something is begun again after a fault of ours, or until ctx ends.
+func rest(ctx context.Context) { _ = commands.Sleep(ctx, streams.Pause(0)) }

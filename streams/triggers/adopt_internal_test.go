@@ -1,0 +1,190 @@
+package triggers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/stretchr/testify/require"
+
+	"svc/commands/content"
+	"svc/commands/contexts"
+	"svc/commands/parked"
+	"svc/commands/programs"
+	"svc/commands/runtime"
+	"svc/commands/seal"
+	"svc/commands/throttle"
+	"svc/commands/vault"
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/automation"
+	"svc/domain/automation/redact"
+	"svc/domain/automation/value"
+	"svc/domain/document"
+	"svc/eventstore"
+	"svc/eventstore/jetstream"
+	"svc/projections/livetest"
+)
+
+const (
+	patience = 30 * time.Second
+	tick     = 5 * time.Millisecond
+)
+
+// slowLog is a real log that can take for ever.
+type slowLog struct {
+	*jetstream.Store
+	slow  atomic.Bool
+	asked atomic.Bool  // while it was slow
+	tree  atomic.Value // that began last
+}
+
+func (l *slowLog) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
+	if l.slow.Load() {
+		l.asked.Store(true)
+		<-ctx.Done()
+		return eventstore.Receipt{}, ctx.Err()
+	}
+	for _, c := range commits {
+		for _, f := range c.Facts {
+			if begun, is := f.Event.(activity.TreeStarted); is {
+				l.tree.Store(begun.ExecutionID)
+			}
+		}
+	}
+	return l.Store.Append(ctx, commits...)
+}
+
+// waits is a workspace with one automation, which waits.
+type waits struct{}
+
+func (waits) Moment() uint64 { return 1 }
+
+func (waits) Workspace(id string) (programs.Workspace, bool, error) {
+	return programs.Workspace{ID: id, Slug: id, Name: id, Revision: 1}, true, nil
+}
+
+func (waits) Edition(string, string) (string, uint64, error) { return "", 0, nil }
+
+func (waits) At(context.Context, string, uint64) (map[string]content.Ref, error) {
+	return map[string]content.Ref{"automations/a": {Hash: "a"}}, nil
+}
+
+func (waits) Document(context.Context, string, content.Ref) (*document.Map, error) {
+	doc := document.MapOf()
+	return doc, doc.UnmarshalJSON([]byte(`{"slug":"a","name":"a","do":[{"wait":{"timeout":600}}]}`))
+}
+
+func (waits) All(context.Context, string) (map[string]string, error) { return nil, nil }
+
+func (waits) Redactor(context.Context, string) (*redact.Set, error) { return redact.New(), nil }
+
+func (waits) Known(context.Context, string) ([]programs.Workspace, error) { return nil, nil }
+
+// adopting is an adopter of a real runtime, on a log of its own.
+func adopting(t *testing.T) (*adopter, *slowLog) {
+	t.Helper()
+	quiet, log := slog.New(slog.DiscardHandler), &slowLog{Store: livetest.Store(t, jetstream.Options{})}
+	bucket, err := log.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	require.NoError(t, err)
+	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
+	require.NoError(t, err)
+	keys := vault.New(box, bucket)
+	library, err := programs.New(programs.Options{
+		Contents: waits{}, Secrets: waits{}, Vault: keys, Rules: func() automation.Rules { return automation.Rules{} },
+		Defaults: func() programs.Defaults { return programs.Defaults{} },
+	})
+	require.NoError(t, err)
+	running, err := runtime.New(runtime.Options{
+		Store: log, Contexts: contexts.New(contexts.Options{Store: log.Store, Vault: keys, Log: quiet}), Parked: &parked.Parked{Store: log.Store, Vault: keys},
+		Secrets: waits{}, Registry: waits{}, Throttles: &throttle.Throttle{Rate: func(string, throttle.What) throttle.Rate { return throttle.Rate{} }},
+		Settings: func() runtime.Settings {
+			return runtime.Settings{
+				MaxDepth: 20, MaxActive: time.Minute, MaxAttempts: 3, MaxEvent: 100_000, MaxExecuted: 10_000, Zone: time.UTC, Locale: "en",
+				Wait: time.Minute, MaxWait: time.Hour, Sizes: map[string]int{"local": 1 << 20, "run": 1 << 20},
+			}
+		},
+		Process: "p1", Now: time.Now, NewID: func() string { return ulid.Make().String() }, Log: quiet,
+		Effects: runtime.Effects{Position: func() domain.Position { return domain.Position{} }},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		gone, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.NoError(t, running.Close(gone))
+	})
+	s := newShare(&Triggers{
+		Options: Options{
+			Programs: library, Runtime: running, LookEvery: tick, Now: time.Now, Log: quiet, MaxAttempts: func() int { return 3 },
+			Identify: func(context.Context, string, domain.Actor) (runtime.Caller, error) { return runtime.Caller{}, nil },
+		},
+		shares: 1, resuming: make(chan struct{}, mostResuming),
+	}, 0)
+	return newAdopter(s, nil), log
+}
+
+// stood is a tree that stands in a wait and that nobody runs.
+func (a *adopter) stood(t *testing.T, log *slowLog) (o Orphan) {
+	t.Helper()
+	house, err := a.Programs.House(t.Context(), "w1")
+	require.NoError(t, err)
+	o = Orphan{Attempt: 1, Stands: true, Waits: true}
+	o.WorkspaceID, o.CorrelationID, o.Automation = "w1", "r1", "a"
+	o.Trigger = activity.Trigger{Type: activity.ByEvent, Value: "go", ID: "e1"}
+	run := a.Runtime.Launch(runtime.Start{
+		House: house, Program: house.Program("a"), Input: &value.Object{}, CorrelationID: "r1", Depth: 1, Attempt: 1, Trigger: o.Trigger,
+	})
+	<-run.Stands()
+	a.Runtime.Leave()
+	<-run.Done()
+	a.Runtime.Return("p2")
+	o.ExecutionID = log.tree.Load().(string)
+	return o
+}
+
+// Who takes the share over goes on with it: two nodes would otherwise.
+func TestATreeThatIsNotToldToGoOnHereIsLetGoWithTheShare(t *testing.T) {
+	t.Parallel()
+	for name, slow := range map[string]bool{"it is not on the log": true, "it is": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, log := adopting(t)
+			o := a.stood(t, log)
+			log.slow.Store(slow)
+			mine, lose := context.WithCancel(t.Context())
+			a.care(mine, o)
+			holds := func() bool { return a.Runtime.Holds("w1", "r1", o.ExecutionID) }
+			require.Eventually(t, func() bool { return holds() && (log.asked.Load() || len(a.resuming) == 0) }, patience, tick)
+			lose()
+			a.under.Wait()
+			require.Equal(t, !slow, holds())
+		})
+	}
+}
+
+func TestTreesThatAreOverAreForgottenAlthoughOthersCouldNotBeLookedFor(t *testing.T) {
+	t.Parallel()
+	s := quietShare(0)
+	s.LookEvery, s.Now = tick, time.Now
+	ctx, cancel := context.WithCancel(t.Context())
+	looks := 0
+	a := newAdopter(s, func(_ context.Context, wanted Wanted, _ func(Orphan)) error {
+		if looks++; looks == 3 {
+			cancel()
+		}
+		wanted("open")
+		return errors.New("one cannot be read")
+	})
+	for id, c := range map[string]*ward{"open": {failures: 2}, "over": {over: true}, "under": {under: true}} {
+		a.wards[id] = c
+	}
+	a.adopt(ctx)
+	require.NotContains(t, a.wards, "over")
+	require.Contains(t, a.wards, "under")
+	require.Equal(t, 2, a.wards["open"].failures)
+}

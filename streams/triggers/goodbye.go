@@ -1,0 +1,67 @@
+package triggers
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"svc/commands/programs"
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/feed"
+)
+
+// endings are the native events that what they tell the end of hears of.
+var endings = []string{"workspaces.deleted", "workspaces.apps.uninstalled"}
+
+// house returns what can run because of an event: what is now, or what was before the
+// event when that tells of an end.
+func (s *share) house(ctx context.Context, e *feed.Event) (*programs.House, error) {
+	if e.Log == domain.State && slices.Contains(endings, e.Type) {
+		return s.Programs.Before(ctx, e.Source.WorkspaceID, e.Number())
+	}
+	return s.Programs.House(ctx, e.Source.WorkspaceID)
+}
+
+// houseOf is house for a tree that was begun before. Of a workspace that was deleted only
+// what its end started goes on.
+func (s *share) houseOf(ctx context.Context, workspaceID string, by activity.Trigger) (*programs.House, error) {
+	house, err := s.Programs.House(ctx, workspaceID)
+	if err == nil && house == nil && by.Type == activity.ByEvent && slices.Contains(endings, by.Value) {
+		return s.Programs.Before(ctx, workspaceID, 0)
+	}
+	return house, err
+}
+
+// heard is an event, as those who listen to it are told.
+type heard struct {
+	event *feed.Event
+	by    []*programs.Program
+}
+
+// hearing returns who hears of an event, and what: app instances hear that they come or go
+// with their workspace.
+func hearing(house *programs.House, e *feed.Event) (all []heard) {
+	if by := house.Listeners(programs.Event{Type: e.Type, Instance: instanceOf(e)}); len(by) > 0 {
+		all = append(all, heard{e, by})
+	}
+	for _, about := range house.Brings(e.Type) {
+		if by := house.Listeners(about); len(by) > 0 {
+			all = append(all, heard{inInstance(e, about), by})
+		}
+	}
+	return all
+}
+
+// inInstance is what an app instance is told of an event about the whole workspace: the
+// one that is recorded when it comes or goes by itself.
+func inInstance(e *feed.Event, about programs.Event) *feed.Event {
+	payload := map[string]any{"slug": about.Instance}
+	if about.Type == "workspaces.apps.installed" {
+		payload["appInstance"] = map[string]any{"slug": about.Instance, "appSlug": about.App}
+	}
+	body, _ := json.Marshal(payload) // texts
+	return &feed.Event{
+		ID: e.ID, Type: about.Type, At: e.At, Seq: e.Seq, Log: e.Log, Payload: body, Source: e.Source, Options: e.Options, Actor: e.Actor, Hides: e.Hides,
+	}
+}
