@@ -39,10 +39,14 @@ func (r reader) scalar(key string) string { return value.Text(r.At(key)) }
 func (x *exchange) grant(ctx context.Context, r *http.Request, g reader) error {
 	x.granted = credentials{x.call.WorkspaceID, g.scalar("tokenUrl"), g.scalar("clientId"), g.scalar("clientSecret"), g.scalar("scope")}
 	token, err := x.clientToken(ctx, x.granted)
-	if err == nil {
-		r.Header.Set(headerAuthorization, "Bearer "+token)
+	if err != nil {
+		return err
 	}
-	return err
+	if x.call.Granted != nil {
+		x.call.Granted(token)
+	}
+	r.Header.Set(headerAuthorization, "Bearer "+token)
+	return nil
 }
 
 // identify adds the credentials of a request to the platform itself: what was

@@ -187,9 +187,11 @@ func TestATokenOfAnOAuthServerIsKeptUntilItExpires(t *testing.T) {
 	text := `{"url":"URL","auth":{"oauth2":{"tokenUrl":"` + server + `","clientId":"me","clientSecret":"hunter2","scope":"a b"}}}`
 	ask := func(want string, workspace string) {
 		t.Helper()
-		_, err := c.Do(t.Context(), fetch.Call{Params: params(t, text, at), WorkspaceID: workspace})
+		var granted string
+		_, err := c.Do(t.Context(), fetch.Call{Params: params(t, text, at), WorkspaceID: workspace, Granted: func(token string) { granted = token }})
 		require.NoError(t, err)
 		require.Equal(t, want, got().Get("Authorization"))
+		require.Equal(t, want, "Bearer "+granted, "also of one that was kept")
 	}
 	ask("Bearer a b1", "w1")
 	ask("Bearer a b1", "w1")

@@ -9,9 +9,11 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -40,6 +42,9 @@ type Limiter struct {
 	Counter Counter          // required
 	Now     func() time.Time // required
 	Log     *slog.Logger     // required
+	Most    int              // counters of a workspace whose windows are not over, of this node; default 100,000
+
+	live live
 }
 
 // Scope is whose limits they are.
@@ -48,9 +53,12 @@ type Scope struct{ WorkspaceID, Instance string }
 // Take uses a limit and returns the result of the instruction. A use that is too
 // much consumes nothing; with Break it is a RateLimitExceededError. When the
 // counter does not answer, the use is admitted: what it protects must not depend
-// on it.
+// on it. One more counter than a workspace may have is refused.
 func (l *Limiter) Take(ctx context.Context, scope Scope, use Use) (*value.Object, error) {
-	used, ok, err := l.count(ctx, scope.key(use), use)
+	used, ok, err := l.count(ctx, scope, use)
+	if many, is := errors.AsType[*automation.Error](err); is {
+		return nil, many
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -68,10 +76,14 @@ func (l *Limiter) Take(ctx context.Context, scope Scope, use Use) (*value.Object
 }
 
 // count counts a use, and returns how much is used and whether it was admitted.
-func (l *Limiter) count(ctx context.Context, name string, use Use) (used int64, ok bool, err error) {
+func (l *Limiter) count(ctx context.Context, scope Scope, use Use) (used int64, ok bool, err error) {
 	for range attempts {
-		slot := use.slot(l.Now())
-		c := counting{l, name + "-" + strconv.FormatInt(slot, 36), use}
+		now := l.Now()
+		slot := use.slot(now)
+		c := counting{l, scope.key(use) + "-" + strconv.FormatInt(slot, 36), use}
+		if most := cmp.Or(l.Most, mostLive); !l.live.admit(scope.WorkspaceID, c.key, use, now, most) {
+			return 0, false, automation.Raise(automation.InvalidInstruction, "the workspace has too many limits and consumers in use at the same time", "limit", float64(most))
+		}
 		used, ok, err = c.try(ctx)
 		if err != nil {
 			return used, ok, err

@@ -38,6 +38,11 @@ func open(t *testing.T, c *clock) *ratelimit.Limiter {
 	return &ratelimit.Limiter{Counter: store, Now: c.now, Log: slog.New(slog.DiscardHandler)}
 }
 
+// beside is another limiter on the same counter.
+func beside(l *ratelimit.Limiter) *ratelimit.Limiter {
+	return &ratelimit.Limiter{Counter: l.Counter, Now: l.Now, Log: l.Log}
+}
+
 func use(name string, limit float64, consume int64) ratelimit.Use {
 	return ratelimit.Use{Name: name, Limit: limit, Window: time.Minute, Consume: consume, Consumer: value.Undefined}
 }
@@ -153,7 +158,7 @@ func (b between) AddKept(ctx context.Context, key string, window time.Duration, 
 func TestWhatIsCountedBackLateIsNotMissingInTheNextWindow(t *testing.T) {
 	c := newClock()
 	l := open(t, c)
-	late := *l
+	late := beside(l)
 	late.Counter = between{l.Counter, func(n int64) error {
 		if n < 0 {
 			c.advance(time.Minute)
@@ -175,7 +180,7 @@ func TestAUseThatCrossesIntoTheNextWindowCountsThere(t *testing.T) {
 	c := newClock()
 	l := open(t, c)
 	// A use that began a millisecond before the window ended, and was counted after.
-	crossing := *l
+	crossing := beside(l)
 	c.set(c.now().Truncate(time.Minute).Add(time.Minute - time.Millisecond))
 	_, err := l.Take(t.Context(), here, use("l", 1, 1))
 	require.NoError(t, err)
@@ -194,7 +199,7 @@ func TestAUseThatCrossesIntoTheNextWindowCountsThere(t *testing.T) {
 
 func TestACounterThatDoesNotAnswerAdmits(t *testing.T) {
 	l := open(t, newClock())
-	down := *l
+	down := beside(l)
 	down.Counter = between{l.Counter, func(int64) error { return errors.New("unreachable") }}
 	for range 3 {
 		got, err := down.Take(t.Context(), here, use("l", 1, 1))
@@ -210,7 +215,7 @@ func TestACounterThatDoesNotAnswerAdmits(t *testing.T) {
 
 func TestWhatIsNotCountedBackAdmitsLess(t *testing.T) {
 	l := open(t, newClock())
-	crashing := *l
+	crashing := beside(l)
 	crashing.Counter = between{l.Counter, func(n int64) error {
 		if n < 0 {
 			return errors.New("gone")
@@ -224,4 +229,35 @@ func TestWhatIsNotCountedBackAdmitsLess(t *testing.T) {
 	got, err := l.Take(t.Context(), here, use("l", 3, 1))
 	require.NoError(t, err)
 	require.Equal(t, false, got.At("ok"))
+}
+
+// A workspace cannot fill the log with counters: one more than it may have is refused, until
+// the windows of others are over.
+func TestAWorkspaceHasSoManyCountersAtOnce(t *testing.T) {
+	c := newClock()
+	l := open(t, c)
+	l.Most = 3
+	take := func(workspaceID string, consumer any, window time.Duration) error {
+		u := use("l", 5, 1)
+		u.Consumer, u.Window = consumer, window
+		_, err := l.Take(t.Context(), ratelimit.Scope{WorkspaceID: workspaceID}, u)
+		return err
+	}
+	require.NoError(t, take("w1", "long", time.Hour))
+	require.NoError(t, take("w1", "a", time.Minute))
+	require.NoError(t, take("w1", "b", time.Minute))
+	err := take("w1", "c", time.Minute)
+	many, ok := errors.AsType[*automation.Error](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, automation.InvalidInstruction, many.Name)
+	require.JSONEq(t, `{"limit":3}`, value.JSON(many.Details, ""))
+	require.NoError(t, take("w1", "a", time.Minute), "those that are there go on")
+	require.NoError(t, take("w2", "c", time.Minute), "and so do others")
+
+	c.advance(time.Minute)
+	require.NoError(t, take("w1", "c", time.Minute))
+	require.NoError(t, take("w1", "d", time.Minute))
+	require.Error(t, take("w1", "e", time.Minute), "the long one is not over")
+	c.advance(time.Hour)
+	require.NoError(t, take("w1", "e", time.Hour))
 }

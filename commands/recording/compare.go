@@ -52,6 +52,9 @@ func (p *player) note(d difference) {
 
 // told is a request as a difference tells it.
 func told(kind, slug string, request any) *value.Object {
+	if params, ok := request.(*value.Object); ok && kind == string(machine.Fetch) {
+		request = fetch.Shown(params)
+	}
 	return value.NewObject("kind", kind, "slug", textOf(slug), "request", request)
 }
 

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"svc/commands/fetch"
 	"svc/commands/sandbox"
+	"svc/domain/automation"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/redact"
 	"svc/domain/automation/value"
@@ -115,7 +117,8 @@ func (q *request) about() string {
 		if method == "" {
 			method = "GET"
 		}
-		return method + " " + at("url")
+		params, _ := q.asked.value.(*value.Object)
+		return method + " " + value.Text(fetch.Shown(params).At("url"))
 	case machine.Wait:
 		return q.awaited()
 	case machine.Module:
@@ -132,7 +135,7 @@ func (q *request) about() string {
 
 // awaited names what a wait is for.
 func (q *request) awaited() string {
-	list, _ := value.At(q.asked.value, "oneOf").([]any)
+	list := automation.OneOf(q.asked.value)
 	names := make([]string, len(list))
 	for i, item := range list {
 		names[i] = value.Text(value.At(item, "event"))

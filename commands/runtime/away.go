@@ -41,10 +41,5 @@ func (r *Runtime) Current() string {
 func (r *Runtime) Holds(workspaceID, correlationID, executionID string) bool {
 	r.trees.mu.Lock()
 	defer r.trees.mu.Unlock()
-	for t := range r.trees.runs[runKey(workspaceID, correlationID)] {
-		if t.id == executionID {
-			return true
-		}
-	}
-	return false
+	return r.trees.held[heldKey(workspaceID, correlationID, executionID)] > 0
 }

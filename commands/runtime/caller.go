@@ -35,6 +35,20 @@ func (c *Caller) acts(workspaceID string) domain.Actor {
 	return actor
 }
 
+// AuthDataOf is what providers know of a caller, as automations read it; nil when none
+// knows anything.
+func AuthDataOf(data map[string]map[string]any) *value.Object {
+	if len(data) == 0 {
+		return nil
+	}
+	all := make(map[string]any, len(data))
+	for provider, known := range data {
+		all[provider] = known
+	}
+	read, _ := value.From(all).(*value.Object)
+	return read
+}
+
 // Subject is an automation as rules see it.
 func Subject(p *programs.Program) access.Fields {
 	id := p.Place.House.Workspace.ID

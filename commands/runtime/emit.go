@@ -162,18 +162,19 @@ func (t *tree) publish(ctx context.Context, e *emission) (any, error) {
 		ID: t.rt.NewID(), Log: domain.Activity, Stream: domain.StreamID{Scope: t.workspaceID()}, At: t.rt.Now(), Meta: e.meta,
 		Data: domain.Unknown{Name: e.name, Body: e.body}, Target: e.target, Options: e.options, Body: e.body,
 	}
+	before := t.rt.Effects.Position() // of an answer to it nothing is earlier
 	if !e.options.Persisted() {
 		if err := t.keepLearned(ctx); err != nil {
 			return value.Undefined, err
 		}
 		t.rt.Effects.Live(t.workspaceID(), ev)
-		return shown(ev, domain.Position{})
+		return unplaced(ev, before)
 	}
 	commit := eventstore.Commit{Stream: ev.Stream, Meta: ev.Meta, Facts: []eventstore.Fact{{ID: ev.ID, Event: ev.Data, Target: ev.Target, Options: ev.Options}}}
 	if e.async {
 		t.journal.add(ev.Meta, commit.Facts...)
 		t.journal.appendEarly(t.ctx)
-		return shown(ev, domain.Position{})
+		return unplaced(ev, before)
 	}
 	receipt, err := t.journal.append(ctx, commit)
 	if err != nil {
@@ -181,6 +182,15 @@ func (t *tree) publish(ctx context.Context, e *emission) (any, error) {
 	}
 	ev.Seq = receipt.Position.Activity
 	return shown(ev, receipt.Position)
+}
+
+// unplaced is an event that has no place in the log, or none yet; after is one before it.
+func unplaced(ev domain.Recorded, after domain.Position) (any, error) {
+	v, err := shown(ev, domain.Position{})
+	if r, ok := v.(recorded); ok {
+		v = recorded{r.event, after}
+	}
+	return v, err
 }
 
 // shown is an event as its readers see it.

@@ -97,13 +97,16 @@ func (t *tree) failure(err *automation.Error) *activity.Failure {
 }
 
 // tell records an error event of an execution.
-func (t *tree) tell(x *machine.Execution, err *automation.Error) {
+func (t *tree) tell(x *machine.Execution, err *automation.Error) { t.tellAs(t.rt.NewID(), x, err) }
+
+// tellAs is tell of an event with an id.
+func (t *tree) tellAs(id string, x *machine.Execution, err *automation.Error) {
 	ev := t.bounded(*t.failure(err))
 	if instance := x.Program.Instance; instance != "" {
 		body, _ := json.Marshal(ev) // what encodes it in the log
 		ev = domain.Unknown{Name: instance + "." + ev.EventType(), Body: body}
 	}
-	t.journal.record(t.meta(x), ev)
+	t.journal.add(t.meta(x), eventstore.Fact{ID: id, Event: ev})
 }
 
 // bounded cuts an event that is larger than events may be.

@@ -34,7 +34,8 @@ func (t *tree) fetch(r machine.Request) {
 		result, err := t.rt.Effects.Fetch.Do(ctx, fetch.Call{
 			Params: r.Params, WorkspaceID: t.workspaceID(), CorrelationID: t.start.CorrelationID,
 			Resolve: t.resolver(x), Token: t.tokens(x), APIKey: t.keys(x), Chunk: chunk, Redact: t.shown,
-			Notice: func(err *automation.Error) { f.notices = append(f.notices, err) },
+			Granted: func(token string) { t.learn(token) },
+			Notice:  func(err *automation.Error) { f.notices = append(f.notices, err) },
 		})
 		f.result = result
 		return f, err

@@ -32,8 +32,9 @@ type learned struct {
 // hiddenKind is the kind of the contexts that hold what runs learned, by correlation id.
 const hiddenKind = "hidden"
 
-// hiddenFor is how long what a run learned is kept after it last learned something: longer
-// than an event of it may have to wait before it triggers anything.
+// hiddenFor is how long what a run learned is kept after it last learned something, or went
+// on after a wait, besides the longest wait: longer than an event of it may have to wait
+// before it triggers anything.
 const hiddenFor = 7 * 24 * time.Hour
 
 func (t *tree) hiddenKey() contexts.Key {
@@ -53,6 +54,13 @@ func (t *tree) learn(secrets ...string) {
 			t.learned.all = append(t.learned.all, secret)
 		}
 	}
+}
+
+// refresh lets everything be kept anew: what is kept goes in time.
+func (l *learned) refresh() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept = 0
 }
 
 // secrets returns what was learned.
@@ -92,7 +100,7 @@ func (t *tree) keepLearned(ctx context.Context) error {
 	if t.learned.kept == len(t.learned.all) {
 		return nil
 	}
-	change := contexts.Change{Key: t.hiddenKey(), Expires: t.rt.Now().Add(hiddenFor)}
+	change := contexts.Change{Key: t.hiddenKey(), Expires: t.rt.Now().Add(t.settings.MaxWait + hiddenFor)}
 	for _, secret := range t.learned.all[t.learned.kept:] {
 		op := variable.Op{Kind: variable.Replace, Path: []expr.Step{{Key: secret}}, Value: true}
 		change.Writes = append(change.Writes, contexts.Write{Op: op})

@@ -68,6 +68,9 @@ func (h *HTTP) begin() {
 
 // write sets status, headers or sseKeepAlive.
 func (h *HTTP) write(op variable.Op, leastKeepAlive time.Duration) error {
+	if h == nil {
+		return automation.Invalid("$http is that of another run, which this one goes on without")
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch op.Path[0].Key {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -24,7 +25,8 @@ type journal struct {
 	early sync.WaitGroup // appends that nobody waits for yet
 
 	mu       sync.Mutex
-	stuck    []batch // that could not be appended, or perhaps were
+	stuck    []batch   // that could not be appended, or perhaps were
+	since    time.Time // when the first of them was appended first
 	commits  []eventstore.Commit
 	payloads []payload
 }
@@ -86,7 +88,14 @@ func (j *journal) append(ctx context.Context, more ...eventstore.Commit) (receip
 		return receipt, err
 	}
 	j.mu.Lock()
-	batches, payloads := append(j.stuck, split(append(j.commits, more...))...), j.payloads
+	if len(j.stuck) > 0 && j.rt.Now().Sub(j.since) > longestDoubt {
+		j.mu.Unlock()
+		return receipt, errDoubt
+	}
+	batches, payloads, since := append(j.stuck, split(append(j.commits, more...))...), j.payloads, j.rt.Now()
+	if len(j.stuck) > 0 {
+		since = j.since
+	}
 	j.stuck, j.commits, j.payloads = nil, nil, nil
 	j.mu.Unlock()
 	var beside sync.WaitGroup
@@ -103,13 +112,21 @@ func (j *journal) append(ctx context.Context, more ...eventstore.Commit) (receip
 				batches[i] = b[:len(b)-len(more)] // it is refused for good: who wanted more is told
 			}
 			j.mu.Lock()
-			j.stuck = batches[i:]
+			j.stuck, j.since = batches[i:], since
 			j.mu.Unlock()
 			return receipt, err
 		}
+		since = j.rt.Now() // of those that follow
 	}
 	return receipt, nil
 }
+
+// longestDoubt is for how long it may be unknown whether something was appended. The log
+// knows ids again for two minutes; appended after that it could be there twice. The tree
+// breaks off instead: who finds out what became of it reads the log.
+const longestDoubt = 90 * time.Second
+
+var errDoubt = fmt.Errorf("%w: for too long it is unknown whether what happened was recorded", eventstore.ErrUnavailable)
 
 // maxFacts is how many events the log takes at once.
 const maxFacts = 1000

@@ -107,8 +107,9 @@ type Effects struct {
 	// Cancelling is how many waits of a workspace keep events from starting anything else;
 	// nil: nobody counts them.
 	Cancelling func(workspaceID string) (int, error)
-	// Configure changes the stored config of a workspace or an app instance.
-	Configure func(ctx context.Context, place *programs.Place, op variable.Op) error
+	// Configure changes the stored config of a workspace or an app instance. What is
+	// recorded of that tells none of the secrets.
+	Configure func(ctx context.Context, place *programs.Place, op variable.Op, secrets *redact.Set) error
 
 	Fetch      Fetcher
 	Topics     Topics

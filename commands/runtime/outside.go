@@ -181,7 +181,7 @@ func (t *tree) configure(r machine.Request) {
 		return
 	}
 	t.laterThen(r, func(ctx context.Context) (any, error) {
-		return value.Undefined, raisedOf(t.rt.Effects.Configure(ctx, place, r.Write.Op))
+		return value.Undefined, raisedOf(t.rt.Effects.Configure(ctx, place, r.Write.Op, t.redact))
 	}, func(a machine.Answer) machine.Answer {
 		if a.Err == nil {
 			a.Err = t.world.configured(place, r.Write.Op)

@@ -41,6 +41,7 @@ type standing struct {
 	Meta     domain.Meta   `json:"meta"`
 	Running  []executing   `json:"executions"`
 	Waits    []waited      `json:"waits"`
+	Busy     bool          `json:"busy,omitempty"` // it does more than wait
 	Recorded bool          `json:"record,omitempty"`
 	Record   []byte        `json:"recording,omitempty"` // so far
 }
@@ -59,12 +60,17 @@ type waited struct {
 	pending
 }
 
-// keep writes down where the tree stands, so that any node can go on with it.
+// keep writes down where the tree stands, so that any node can go on with it: with each
+// wait that begins, and again when what it did beside its waits is done.
 func (t *tree) keep() error {
-	if !t.park {
+	done := t.parked && t.moved && t.stopped == nil && t.standing()
+	if !t.park && !done {
 		return nil
 	}
-	t.park = false
+	if err := t.flush(); err != nil { // what was done is not done again
+		return err
+	}
+	t.park, t.moved = false, !t.standing()
 	state, err := t.machine.Save()
 	if err != nil {
 		return err
@@ -73,7 +79,7 @@ func (t *tree) keep() error {
 		Machine: state, Ref: t.machine.Root().Program.Ref, Trigger: t.start.Trigger, Actor: t.start.Caller.Actor, Itself: t.start.Caller.Rights == nil, Visitor: t.start.Caller.Visitor,
 		UserID: t.world.userID, Session: t.world.sessionID, Secrets: t.redact.Secrets(), Learned: t.learned.secrets(), Active: t.active,
 		Emitted: t.emitted.Token(), Attempt: t.start.Attempt, Depth: t.start.Depth, Source: t.start.SourceWorkspaceID, Run: t.start.CorrelationID,
-		Meta: t.start.Meta, Recorded: t.start.Record, Record: t.recorder.Save(),
+		Meta: t.start.Meta, Recorded: t.start.Record, Record: t.recorder.Save(), Busy: t.moved,
 	}
 	for id, e := range t.executions {
 		s.Running = append(s.Running, executing{id, e.trigger, e.startedAt, e.throttled})
@@ -96,11 +102,30 @@ func (t *tree) keep() error {
 	return nil
 }
 
+// Waiting tells of a state that is kept in which waits its tree stood, and whether it did
+// nothing else. Of one that nobody can read it is not known.
+func Waiting(state []byte) (waits []string, only bool) {
+	var s struct {
+		Busy  bool `json:"busy"`
+		Waits []struct {
+			ID string `json:"id"`
+		} `json:"waits"`
+	}
+	if json.Unmarshal(state, &s) != nil {
+		return nil, false
+	}
+	for _, w := range s.Waits {
+		waits = append(waits, w.ID)
+	}
+	return waits, !s.Busy && len(waits) > 0
+}
+
 // ErrGone says that a tree does not stand anywhere any more.
 var ErrGone = errors.New("runtime: the tree does not stand in a wait")
 
 // Resume goes on with a tree that stands in a wait, or once stood there and was interrupted:
-// that makes attempt one more. Identify returns whom it acts for.
+// that makes attempt one more. It has begun once it is on the log that it goes on here, and
+// does nothing before. Identify returns whom it acts for.
 func (r *Runtime) Resume(workspaceID, treeID string, attempt int, house *programs.House, identify func(context.Context, domain.Actor) (Caller, error)) *Running {
 	return r.launch(func(ctx context.Context, run *Running) (Outcome, error) {
 		body, ok, err := r.Parked.Get(ctx, workspaceID, treeID)
@@ -152,8 +177,10 @@ func (r *Runtime) again(ctx context.Context, run *Running, house *programs.House
 	if err := t.lookCancelled(t.executions[t.id].startedAt); err != nil {
 		return Outcome{}, err
 	}
-	t.parked = true
-	t.announce() // it goes on here
+	t.parked, t.moved = true, s.Busy
+	if err := t.announceNow(); err != nil { // it goes on here
+		return Outcome{}, err
+	}
 	for _, q := range requests {
 		if err := t.askAgain(q); err != nil {
 			return Outcome{}, err

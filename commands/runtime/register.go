@@ -11,27 +11,37 @@ import (
 type register struct {
 	mu   sync.Mutex
 	runs map[string]map[*tree]bool // by workspace and correlation id
+	held map[string]int            // how many there are, by that and first execution
 }
 
 func runKey(workspaceID, correlationID string) string { return workspaceID + "\x00" + correlationID }
 
+func heldKey(workspaceID, correlationID, executionID string) string {
+	return runKey(workspaceID, correlationID) + "\x00" + executionID
+}
+
 // add notes a tree, and returns what forgets it.
 func (g *register) add(t *tree) (remove func()) {
 	key := runKey(t.workspaceID(), t.start.CorrelationID)
+	first := heldKey(t.workspaceID(), t.start.CorrelationID, t.id)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.runs == nil {
-		g.runs = map[string]map[*tree]bool{}
+		g.runs, g.held = map[string]map[*tree]bool{}, map[string]int{}
 	}
 	if g.runs[key] == nil {
 		g.runs[key] = map[*tree]bool{}
 	}
 	g.runs[key][t] = true
+	g.held[first]++
 	return func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if delete(g.runs[key], t); len(g.runs[key]) == 0 {
 			delete(g.runs, key)
+		}
+		if g.held[first]--; g.held[first] == 0 {
+			delete(g.held, first)
 		}
 	}
 }
@@ -61,9 +71,17 @@ func (t *tree) lookCancelled(began time.Time) error {
 // Cancel ends the trees of a run that are on this node, and returns how many there
 // were.
 func (r *Runtime) Cancel(workspaceID, correlationID string) (cancelled int) {
-	r.trees.mu.Lock()
-	defer r.trees.mu.Unlock()
-	for t := range r.trees.runs[runKey(workspaceID, correlationID)] {
+	return r.trees.cancel(workspaceID, correlationID, func(*tree) bool { return true })
+}
+
+// cancel ends those trees of a run that are meant.
+func (g *register) cancel(workspaceID, correlationID string, meant func(*tree) bool) (cancelled int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for t := range g.runs[runKey(workspaceID, correlationID)] {
+		if !meant(t) {
+			continue
+		}
 		err := cancelledError()
 		select {
 		case t.cancelled <- err:

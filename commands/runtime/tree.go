@@ -37,6 +37,7 @@ type tree struct {
 	executions map[string]*execution // those that have not ended, by id
 	origin     *machine.Execution    // of the last error that was raised
 	announced  bool                  // that the tree has begun is on its way to the log
+	fault      error                 // of the platform, which the automation is not told of: the tree breaks off
 
 	effects context.Context // of what the machine asked for; ends with the tree
 	cease   context.CancelFunc
@@ -48,6 +49,7 @@ type tree struct {
 	waits   map[uint64]*pending
 	park    bool // where it stands is to be kept before it goes on waiting
 	parked  bool // where it stood once is kept
+	moved   bool // it did more than wait then, or since
 	ready   bool // the machine was given an answer since its last turn
 	run     *Running
 
@@ -218,6 +220,10 @@ func (t *tree) begin() *automation.Error {
 	return nil
 }
 
+// Refusal is the id of the event that tells that something did not start an automation:
+// whoever finds that out again tells the same.
+func Refusal(triggerID, automation string) string { return derived(triggerID, "refused "+automation) }
+
 // refuse records that the tree did not begin, and why. One that was interrupted too
 // often, or cancelled, is over with that: nobody begins it again.
 func (t *tree) refuse(err *automation.Error) (Outcome, error) {
@@ -229,7 +235,11 @@ func (t *tree) refuse(err *automation.Error) (Outcome, error) {
 	} else {
 		x.ID = ""
 	}
-	t.tell(x, err)
+	id := t.rt.NewID()
+	if event := t.start.Trigger.ID; event != "" {
+		id = Refusal(event, t.start.Program.Name)
+	}
+	t.tellAs(id, x, err)
 	return Outcome{Output: value.Undefined, Err: t.told(err)}, t.journal.close(t.ctx)
 }
 
@@ -273,7 +283,7 @@ func (t *tree) collapse(root *machine.Execution, fell *fallen) (Outcome, error) 
 // turns lets the machine take its turns.
 func (t *tree) turns() error {
 	for !t.machine.Done() {
-		if err := t.turn(); err != nil {
+		if err := errors.Join(t.turn(), t.fault); err != nil {
 			return err
 		}
 	}

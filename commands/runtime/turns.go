@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"svc/domain/activity"
@@ -13,7 +14,7 @@ import (
 // there is something to go on with.
 func (t *tree) turn() error {
 	turn, err := t.advance()
-	if err != nil {
+	if err = errors.Join(err, t.fault); err != nil {
 		return err
 	}
 	if t.machine.Done() && !t.heard() {
@@ -57,6 +58,14 @@ func (t *tree) turn() error {
 		return err
 	}
 	return t.await()
+}
+
+// breakOff breaks the tree off at the end of its turn, because of a fault of the platform.
+// Nil is none.
+func (t *tree) breakOff(err error) {
+	if t.fault == nil {
+		t.fault = err
+	}
 }
 
 // heed stops a tree that was cancelled while it had no time to listen.
@@ -126,6 +135,7 @@ func (t *tree) due() error {
 // take hands an answer to the machine.
 func (t *tree) take(a answer) {
 	t.clock() // as it was until now
+	t.moved = true
 	t.asked--
 	if a.wait {
 		t.waiting--

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +35,10 @@ type pending struct {
 // wait waits for an event, or for time to pass.
 func (t *tree) wait(r machine.Request) {
 	options, err := t.awaited(r)
-	cancels := cancelsTriggers(r)
+	cancels := slices.ContainsFunc(options, func(o option) bool { return o.CancelsTriggers })
+	if err == nil && len(t.waits) >= mostWaiting {
+		err = automation.Raise(automation.InvalidInstruction, "too many branches of the automation wait at the same time", "limit", float64(mostWaiting))
+	}
 	if err == nil && cancels {
 		err = t.mayCancel()
 	}
@@ -67,30 +71,39 @@ func (t *tree) stand(r machine.Request, p *pending, options []option) {
 		}
 		came, ok := a.Value.(*feed.Event)
 		if !ok {
-			return machine.Answer{Value: value.Undefined, Err: t.over(r, p, activity.WaitExpired{ID: p.ID})}
+			t.breakOff(t.over(r, p, activity.WaitExpired{ID: p.ID}))
+			return machine.Answer{Value: value.Undefined}
 		}
 		t.emitted = t.emitted.Max(came.Seq)
-		if err := t.over(r, p, activity.WaitFulfilled{ID: p.ID, Event: activity.AwaitedName{ID: came.ID, Type: t.redact.Text(came.Type)}}); err != nil {
-			return machine.Answer{Value: value.Undefined, Err: err}
-		}
+		t.breakOff(t.over(r, p, activity.WaitFulfilled{ID: p.ID, Event: activity.AwaitedName{ID: came.ID, Type: t.redact.Text(came.Type)}}))
 		v, err := value.ParseJSON(string(came.JSON()))
 		return machine.Answer{Value: v, Err: err}
 	})
 }
 
 // over records that a wait ended. Whoever finds that out again, after a crash, records the
-// same, by itself: together with anything else the log would not know it again.
+// same, by itself: together with anything else the log would not know it again. A crash may
+// have left the id of that void: there is another one then.
 func (t *tree) over(r machine.Request, p *pending, ev domain.Event) error {
+	t.learned.refresh()
 	fact := eventstore.Fact{ID: derived(p.ID, "over"), Event: ev}
 	if !p.again {
 		t.journal.add(t.meta(r.Execution), fact)
 		return nil
 	}
-	_, err := t.rt.Store.Append(t.ctx, eventstore.Commit{
-		Stream: domain.StreamID{Scope: t.workspaceID()}, Meta: t.meta(r.Execution), Facts: []eventstore.Fact{fact},
-	})
-	return err
+	for attempt := 1; ; attempt++ {
+		_, err := t.rt.Store.Append(t.ctx, eventstore.Commit{
+			Stream: domain.StreamID{Scope: t.workspaceID()}, Meta: t.meta(r.Execution), Facts: []eventstore.Fact{fact},
+		})
+		if !errors.Is(err, eventstore.ErrBurned) || attempt == maxBurned {
+			return err
+		}
+		fact.ID = derived(fact.ID, "over")
+	}
 }
+
+// maxBurned is how many ids in a row may be void.
+const maxBurned = 5
 
 // derived is an id that is always the same for one purpose of another id.
 func derived(id, purpose string) string {
@@ -105,9 +118,8 @@ func derived(id, purpose string) string {
 
 // named is what a wait is for, as events are called in the workspace.
 func (t *tree) named(r machine.Request) *value.Object {
-	instance := r.Execution.Program.Instance
-	list, ok := r.Params.At("oneOf").([]any)
-	if instance == "" || !ok {
+	instance, list := r.Execution.Program.Instance, automation.OneOf(r.Params)
+	if instance == "" || list == nil {
 		return r.Params
 	}
 	all := make([]any, len(list))
@@ -125,15 +137,13 @@ func (t *tree) named(r machine.Request) *value.Object {
 	return named
 }
 
+// mostWaiting is in how many waits a tree may stand at the same time: all of them are kept
+// with everything that it knows, each time one more begins.
+const mostWaiting = 1000
+
 // mostCancelling is how many waits of a workspace may keep events from starting anything
 // else at the same time: all of them are asked about every event.
 const mostCancelling = 1000
-
-// cancelsTriggers reports whether a wait keeps events from starting anything else.
-func cancelsTriggers(r machine.Request) bool {
-	list, _ := r.Params.At("oneOf").([]any)
-	return slices.ContainsFunc(list, func(item any) bool { return value.Walk(item, "cancelTriggers") == true })
-}
 
 // mayCancel refuses a wait that cancels triggers when too many do: in the workspace, as far
 // as that is known, or in the tree alone.
@@ -175,10 +185,10 @@ func (t *tree) listen(ctx context.Context, p *pending, options []option) (any, e
 	}
 	w := Awaited{After: p.After, Before: p.Expires}
 	for _, o := range options {
-		w.Types = append(w.Types, o.pattern)
+		w.Types = append(w.Types, o.Event)
 	}
 	came, err := t.rt.Effects.Await(ctx, t.workspaceID(), w, func(e *feed.Event) bool {
-		return slices.ContainsFunc(options, func(o option) bool { return o.names(e) && (o.matcher == nil || t.fits(ctx, o.matcher, e)) })
+		return slices.ContainsFunc(options, func(o option) bool { return o.names(e) && (o.Matcher == nil || t.fits(ctx, o.Matcher, e)) })
 	})
 	if err != nil || came == nil {
 		return value.Undefined, err
@@ -186,33 +196,30 @@ func (t *tree) listen(ctx context.Context, p *pending, options []option) (any, e
 	return came, nil
 }
 
-// option is one of the events that a wait is for.
+// option is one of the events that a wait is for, as it is called in the workspace.
 type option struct {
-	pattern string
-	matcher *expr.Matcher // nil: whatever it holds
-	run     string        // of this correlation id only; "": of any
+	automation.Awaited
+	run string // of this correlation id only; "": of any
 }
 
 // awaited reads what a wait is for. Within an app instance events have its name in
 // front, and of executions it hears those of its own run.
 func (t *tree) awaited(r machine.Request) ([]option, error) {
-	list, _ := r.Params.At("oneOf").([]any)
+	list := automation.OneOf(r.Params)
 	options := make([]option, len(list))
 	for i, item := range list {
-		o := option{pattern: t.redact.Text(value.Text(value.Walk(item, "event")))} // as emit tells the name
+		one, err := automation.ReadAwaited(item)
+		if err != nil {
+			return nil, automation.Invalid("wait.oneOf[%d].filters: %s", i, err.Error())
+		}
+		o := option{Awaited: one}
+		o.Event = t.redact.Text(o.Event) // as emit tells the name
 		if instance := r.Execution.Program.Instance; instance != "" {
-			if o.pattern == (activity.Executed{}).EventType() {
+			if o.Event == (activity.Executed{}).EventType() {
 				o.run = t.start.CorrelationID
 			} else {
-				o.pattern = prefixed(instance, o.pattern)
+				o.Event = prefixed(instance, o.Event)
 			}
-		}
-		if filters, ok := value.Walk(item, "filters").(*value.Object); ok && filters.Len() > 0 {
-			m, err := expr.CompileMatcher(filters, true)
-			if err != nil {
-				return nil, automation.Invalid("wait.oneOf[%d].filters: %s", i, err.Error())
-			}
-			o.matcher = m
 		}
 		options[i] = o
 	}
@@ -221,7 +228,7 @@ func (t *tree) awaited(r machine.Request) ([]option, error) {
 
 // names reports whether an event is of a name that is waited for.
 func (o option) names(e *feed.Event) bool {
-	if !automation.MatchEvent(o.pattern, e.Type) || o.run != "" && e.Source.CorrelationID != o.run {
+	if !automation.MatchEvent(o.Event, e.Type) || o.run != "" && e.Source.CorrelationID != o.run {
 		return false
 	}
 	return !strings.HasPrefix(e.Type, "runtime.waits.") // waits that wait for waits would never end

@@ -233,3 +233,11 @@ func BenchmarkNew(b *testing.B) {
 		}
 	})
 }
+
+func TestPathsLeadToSecrets(t *testing.T) {
+	v, err := value.ParseJSON(`{"a":"Bearer abcdef","b":[1,"x",{"c":"abcdef"}],"d":{"e abcdef":1,"f":"abcdef"},"g":"none"}`)
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"a"}, {"b", "2", "c"}, {"d"}}, redact.New("abcdef").Paths(v))
+	require.Empty(t, redact.New("other").Paths(v))
+	require.Empty(t, redact.New().Paths(v))
+}

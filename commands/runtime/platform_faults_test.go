@@ -1,0 +1,131 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/commands/contexts"
+	"svc/commands/runtime"
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/domain/feed"
+	"svc/eventstore"
+)
+
+// forgetful is a memory that cannot be written to, once.
+type forgetful struct {
+	runtime.Contexts
+	failed atomic.Bool
+}
+
+// Append implements runtime.Contexts.
+func (f *forgetful) Append(ctx context.Context, id string, changes []contexts.Change) error {
+	if f.failed.CompareAndSwap(false, true) {
+		return fmt.Errorf("%w: a hiccup", eventstore.ErrUnavailable)
+	}
+	return f.Contexts.Append(ctx, id, changes)
+}
+
+// What was written before is in what could not be kept: no try of the automation makes
+// good for that.
+func TestATreeWhoseWritesAreNotKeptBreaksOff(t *testing.T) {
+	t.Parallel()
+	var f *forgetful
+	h := open(t, documents{"a": `[
+		{"set":{"name":"user.paid","value":true}},
+		{"try":{"do":[{"set":{"name":"global.a","value":"{{big}}"}},{"set":{"name":"session.b","value":"{{big}}"}},{"set":{"name":"run.c","value":"{{big}}"}}]}}
+	]`}, func(_ *house, o *runtime.Options) {
+		f = &forgetful{Contexts: o.Contexts}
+		o.Contexts = f
+	})
+	s := h.start()
+	s.Input.Set("big", strings.Repeat("x", 450_000))
+	_, err := h.ends(h.Launch(s))
+	require.ErrorIs(t, err, eventstore.ErrUnavailable)
+	require.True(t, f.failed.Load())
+	require.NotContains(t, h.types(), activity.Executed{}.EventType(), "it is not over")
+}
+
+// A tree that goes on after a restart and cannot record that its wait is over breaks off,
+// and goes on later. It has not failed.
+func TestAHiccupAtTheEndOfAWaitIsNoFailure(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[{"wait":{"timeout":0.5}},{"set":{"name":"global.x","value":1}}]`})
+	id := stood(t, h, h.evented())
+	goesOn := func() (runtime.Outcome, error) {
+		return h.ends(h.Resume("w1", id, 1, h.house, func(context.Context, domain.Actor) (runtime.Caller, error) {
+			return runtime.Caller{}, nil
+		}))
+	}
+	once := first()
+	h.store.refuse(func(c []eventstore.Commit) bool { return tells(c, activity.WaitExpired{}.EventType()) && once() })
+	_, err := goesOn()
+	require.ErrorIs(t, err, eventstore.ErrUnavailable)
+	require.NotContains(t, h.types(), activity.Executed{}.EventType())
+	out, err := goesOn()
+	require.NoError(t, err)
+	require.Nil(t, out.Err)
+}
+
+// What answers an event that nobody waited to be recorded may come before the wait begins.
+func TestTheAnswerToAnEventCountsWhereverTheEventIs(t *testing.T) {
+	t.Parallel()
+	for _, options := range []string{`{"async":true}`, `{"persist":false}`, `{}`} {
+		t.Run(options, func(t *testing.T) {
+			t.Parallel()
+			var after domain.Position
+			h := open(t, documents{"a": `[{"emit":{"event":"e","options":` + options + `}},{"wait":{"timeout":0.3}},{"wait":{"oneOf":[{"event":"x"}],"timeout":0.1}}]`}, func(_ *house, o *runtime.Options) {
+				began := time.Now()
+				o.Effects.Position = func() domain.Position { // the log grows by an event a millisecond
+					return domain.At(domain.Activity, 1000+uint64(time.Since(began).Milliseconds()))
+				}
+				o.Effects.Live = func(string, domain.Recorded) {}
+				o.Effects.Await = func(_ context.Context, _ string, w runtime.Awaited, _ func(*feed.Event) bool) (*feed.Event, error) {
+					after = w.After
+					return nil, nil
+				}
+			})
+			h.runs(h.evented())
+			require.Less(t, after.Activity, uint64(1280), "what was recorded since the emit counts")
+		})
+	}
+}
+
+func TestATreeOfItsOwnHasNobodyToAnswer(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{
+		"a": `[{"runWorkflow":{"workflow":"c","wait":false,"parameters":{"$http":"{{$http}}"}}},{"wait":{"timeout":0.2}}]`,
+		"c": `[{"set":{"name":"$http.status","value":201}}]`,
+	})
+	h.runs(h.start())
+	told, err := h.failureOf()
+	require.NoError(t, err)
+	require.Contains(t, told, "InvalidInstructionError")
+}
+
+// What may be on the log already is appended again only as long as the log would know it.
+func TestATreeInDoubtForTooLongBreaksOff(t *testing.T) {
+	t.Parallel()
+	var ahead, tried atomic.Int64
+	h := open(t, documents{"a": `[{"emit":{"event":"e","options":{"async":true}}},{"wait":{"timeout":0.1}}]`}, func(_ *house, o *runtime.Options) {
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	})
+	h.store.refuse(func(c []eventstore.Commit) bool {
+		doubtful := tells(c, "e")
+		if doubtful {
+			tried.Add(1)
+			ahead.Store(int64(2 * time.Minute)) // until anybody tries again
+		}
+		return doubtful
+	})
+	_, err := h.ends(h.Launch(h.evented()))
+	require.ErrorIs(t, err, eventstore.ErrUnavailable)
+	require.EqualValues(t, 1, tried.Load())
+	require.NotContains(t, h.types(), "e")
+}

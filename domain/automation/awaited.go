@@ -1,0 +1,31 @@
+package automation
+
+import (
+	"svc/domain/automation/expr"
+	"svc/domain/automation/value"
+)
+
+// Awaited is one of the events that a wait is for.
+type Awaited struct {
+	Event           string        // a type, or a pattern ending in .*
+	Matcher         *expr.Matcher // nil: whatever it holds
+	CancelsTriggers bool          // of the events that fit
+}
+
+// OneOf lists what a wait with these parameters is for, each item as it is written.
+func OneOf(params any) []any {
+	list, _ := value.At(params, "oneOf").([]any)
+	return list
+}
+
+// ReadAwaited reads one item of a wait. A filter that is none is an error.
+func ReadAwaited(item any) (Awaited, error) {
+	a := Awaited{Event: value.Text(value.At(item, "event")), CancelsTriggers: value.At(item, "cancelTriggers") == true}
+	filters, ok := value.At(item, "filters").(*value.Object)
+	if !ok || filters.Len() == 0 {
+		return a, nil
+	}
+	var err error
+	a.Matcher, err = expr.CompileMatcher(filters, true)
+	return a, err
+}
