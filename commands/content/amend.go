@@ -53,6 +53,9 @@ type Amendment struct {
 	Change  func(*document.Map) (*document.Map, error)
 	IfMatch string // the ETag the caller saw, if any
 	DryRun  bool   // refuse what would be refused, and change nothing
+	// Untold returns what of the config that it is to have is not to be told; nil: nothing
+	// but what was not before.
+	Untold func(config any) workspace.Untold
 }
 
 // Amend changes the app instance with this slug; with another slug it is renamed.
@@ -69,7 +72,7 @@ func (c *Content) Amend(ctx context.Context, workspaceID, slug string, a Amendme
 		if !exists {
 			return Saved{}, domain.Refuse(domain.CodeNotFound, "there is no such appInstance").With("resource", "appInstance").With("id", slug)
 		}
-		next, err := c.amended(ctx, now, workspaceID, path, a.Change)
+		next, untold, err := c.amended(ctx, now, workspaceID, path, a)
 		if errors.Is(err, errMoved) && attempt < attempts*10 {
 			continue
 		}
@@ -82,45 +85,53 @@ func (c *Content) Amend(ctx context.Context, workspaceID, slug string, a Amendme
 		if a.DryRun {
 			return Saved{}, c.checkInstance(ctx, now.State, next, workspace.Save{Entry: workspace.Entry{From: path}}, &item)
 		}
-		done, err := c.saveAmended(ctx, workspaceID, path, next, item, a.IfMatch)
+		done, err := c.saveAmended(ctx, workspaceID, path, next, untold, item, a.IfMatch)
 		if !errors.Is(err, errMoved) || attempt == attempts*10 {
 			return done, named(err, workspaceID)
 		}
 	}
 }
 
-// amended returns what a change makes of the instance at a path.
-func (c *Content) amended(ctx context.Context, now commands.Workspace, workspaceID, path string, change func(*document.Map) (*document.Map, error)) (*document.Map, error) {
+// amended returns what a change makes of the instance at a path, and what of its config is
+// not told.
+func (c *Content) amended(ctx context.Context, now commands.Workspace, workspaceID, path string, a Amendment) (*document.Map, workspace.Untold, error) {
 	refs, err := c.Library.At(ctx, workspaceID, now.Seq)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if refs[path].Hash != now.State.Items[path].Hash {
-		return nil, errMoved // the library lags behind the log
+		return nil, nil, errMoved // the library lags behind the log
 	}
 	before, err := c.Library.Document(ctx, workspaceID, refs[path])
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	next, err := change(Masked(before, refs[path].Sealed, nil))
+	next, err := a.Change(Masked(before, refs[path].Sealed, nil))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if version := next.Text("appVersion"); version != "" && version != before.Text("appVersion") {
 		_, found, err := c.Apps.App(ctx, next.Text("appSlug"), version)
 		if err != nil || !found {
-			return nil, cmp.Or(err, noApp(next.Text("appSlug")))
+			return nil, nil, cmp.Or(err, noApp(next.Text("appSlug")))
 		}
 	}
-	return unmasked(next, before, refs[path].Sealed), nil
+	next = unmasked(next, before, refs[path].Sealed)
+	was, _ := before.Get("config")
+	config, _ := next.Get("config")
+	var more workspace.Untold
+	if a.Untold != nil {
+		more = a.Untold(config)
+	}
+	return next, now.State.Items[path].Untold.Still(was, config, more), nil
 }
 
-func (c *Content) saveAmended(ctx context.Context, workspaceID, path string, next *document.Map, before workspace.Item, ifMatch string) (Saved, error) {
+func (c *Content) saveAmended(ctx context.Context, workspaceID, path string, next *document.Map, untold workspace.Untold, before workspace.Item, ifMatch string) (Saved, error) {
 	entry, err := c.prepare(ctx, workspaceID, document.Import, next, &before)
 	if err != nil {
 		return Saved{}, err
 	}
-	if entry.Path != path {
+	if entry.Untold = untold; entry.Path != path {
 		entry.From = path
 	}
 	unmoved := func(s workspace.State) error {

@@ -106,7 +106,7 @@ func copySettings(now workspace.Settings, o Copy) (workspace.Settings, error) {
 	next.Labels = slices.DeleteFunc(slices.Clone(next.Labels), func(l string) bool {
 		return l == "suggestions" || strings.HasPrefix(l, "production:")
 	})
-	return next, nil
+	return next.Follow(now, nil), nil
 }
 
 // maxName is how long the name of a workspace may be, in characters.

@@ -94,7 +94,7 @@ func (p *plan) drop(path string) {
 
 // settle changes the settings to next, if they differ.
 func (p *plan) settle(next workspace.Settings) {
-	if domain.Same(next, p.of.Settings) {
+	if next = next.Follow(p.of.Settings, nil); domain.Same(next, p.of.Settings) {
 		return
 	}
 	p.to.Settings = &next

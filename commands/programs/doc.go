@@ -20,7 +20,7 @@ type Contents interface {
 	// Moment is the same as long as no content and no app has changed.
 	Moment() uint64
 	// Workspace returns the facts of a workspace; ok is false when there is none, or
-	// it was deleted.
+	// it was deleted so long ago that nothing of it runs any more.
 	Workspace(workspaceID string) (w Workspace, ok bool, err error)
 	// Edition returns whose content an app is, and at which revision; 0 when there is
 	// no such app or version, nor ever was.
@@ -36,6 +36,8 @@ type Workspace struct {
 	// Kept tells by app and slug of an instance under which other slug its collections
 	// are kept: instances take them along when they are renamed. It is of Revision.
 	Kept map[string]map[string]string
+	// Gone says that it was deleted: nothing runs there any more but what its end started.
+	Gone bool
 }
 
 // same reports whether two are of one moment.

@@ -80,7 +80,7 @@ func (l *Library) look(ctx context.Context, workspaceID string) (*House, error) 
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
+	if !ok || w.Gone {
 		l.houses.Invalidate(workspaceID)
 		return nil, nil //nolint:nilnil // there is none, and that is no error
 	}
@@ -101,6 +101,21 @@ func (l *Library) look(ctx context.Context, workspaceID string) (*House, error) 
 	h.moment.Store(moment)
 	l.houses.Set(workspaceID, h)
 	return h, nil
+}
+
+// Before returns what could run in a workspace before a change, also when it was deleted
+// since then; 0: before it was. It is nil when that was too long ago.
+func (l *Library) Before(ctx context.Context, workspaceID string, change uint64) (*House, error) {
+	l.building.Lock()
+	defer l.building.Unlock()
+	w, ok, err := l.contents.Workspace(workspaceID)
+	if err != nil || !ok {
+		return nil, err
+	}
+	if change > 0 {
+		w.Revision = min(w.Revision, change-1)
+	}
+	return l.build(ctx, w)
 }
 
 // same reports whether the apps of a house are still what they were.

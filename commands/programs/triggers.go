@@ -3,6 +3,7 @@ package programs
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -76,6 +77,29 @@ func (h *House) Listens() bool { return len(h.exact) > 0 || len(h.patterns) > 0 
 type Event struct {
 	Type     string
 	Instance string // full slug of the app instance that a native event is about, "" for none
+	App      string // slug of its app, when it is Alone
+	Alone    bool   // nobody hears of it but the instance
+}
+
+// brings are the events about app instances that one about the whole workspace brings.
+var brings = map[string]string{
+	"workspaces.deleted":    "workspaces.apps.uninstalled",
+	"workspaces.duplicated": "workspaces.apps.installed",
+}
+
+// Brings returns what the app instances hear because of an event about the whole
+// workspace, each of itself, in the order of their slugs.
+func (h *House) Brings(eventType string) (events []Event) {
+	kind, ok := brings[eventType]
+	if !ok {
+		return nil
+	}
+	for _, instance := range slices.Sorted(maps.Keys(h.places)) {
+		if place := h.places[instance]; place.Parent != nil {
+			events = append(events, Event{Type: kind, Instance: instance, App: place.App, Alone: true})
+		}
+	}
+	return events
 }
 
 // Listeners returns the automations that an event starts, each once, in the order of
@@ -110,6 +134,9 @@ func (h *House) Listeners(e Event) []*Program {
 // that it is about.
 func (h *House) hearing(e Event) []*Place {
 	places := []*Place{h.Root}
+	if e.Alone {
+		return []*Place{h.places[e.Instance]}
+	}
 	if !automation.Native(e.Type) {
 		for i, r := range e.Type {
 			if r == '.' && h.places[e.Type[:i]] != nil && i > 0 {

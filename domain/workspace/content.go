@@ -32,6 +32,7 @@ type Entry struct {
 	App      string            `json:"app,omitempty"`      // of an app instance
 	Events   *document.Map     `json:"events,omitempty"`   // computed: emit, listen, autocomplete
 	Sealed   map[string][]byte `json:"sealed,omitempty"`   // settings that are secret, by name
+	Untold   Untold            `json:"untold,omitempty"`   // in the config of an app instance
 }
 
 // Item is what decisions know of a document.
@@ -43,6 +44,7 @@ type Item struct {
 	Endpoint string            `json:"endpoint,omitempty"`
 	App      string            `json:"app,omitempty"`
 	Sealed   map[string][]byte `json:"sealed,omitempty"`
+	Untold   Untold            `json:"untold,omitempty"`
 	Shares   []access.Share    `json:"shares,omitempty"` // of a page, but for the public one
 }
 
@@ -193,7 +195,7 @@ func (s State) apply(d Delta) State {
 		}
 		s.Items[e.Path] = Item{
 			Hash: e.Hash, Revision: s.Changes, ID: e.ID, Public: e.Public,
-			Endpoint: e.Endpoint, App: e.App, Sealed: e.Sealed, Shares: kept,
+			Endpoint: e.Endpoint, App: e.App, Sealed: e.Sealed, Untold: e.Untold, Shares: kept,
 		}
 	}
 	return s

@@ -77,16 +77,16 @@ type (
 )
 
 // Payload implements domain.Shown.
-func (e Created) Payload() any { return shownWorkspace{Workspace: fitting(e.Workspace.Document())} }
+func (e Created) Payload() any { return shownWorkspace{Workspace: fitting(e.Workspace.told())} }
 
 // Payload implements domain.Shown.
 func (e Updated) Payload() any {
-	return shownWorkspace{Workspace: fitting(e.Workspace.Document()), OldSlug: e.OldSlug}
+	return shownWorkspace{Workspace: fitting(e.Workspace.told()), OldSlug: e.OldSlug}
 }
 
 // Payload implements domain.Shown.
 func (e Configured) Payload() any {
-	payload := shownConfig{Config: fitting(HideSecrets(e.Workspace.Settings.Config))}
+	payload := shownConfig{Config: fitting(e.Workspace.Settings.told())}
 	if e.OldConfig != nil {
 		payload.OldConfig = fitting(HideSecrets(e.OldConfig))
 	}
@@ -102,7 +102,7 @@ func (e BlocksUpdated) Payload() any {
 func (e EventsUpdated) Payload() any { return shownTypes{fitting(e.Workspace.Settings.Events)} }
 
 // Payload implements domain.Shown.
-func (e Duplicated) Payload() any { return shownCopy{fitting(e.Workspace.Document()), e.From} }
+func (e Duplicated) Payload() any { return shownCopy{fitting(e.Workspace.told()), e.From} }
 
 // Payload implements domain.Shown.
 func (e Secured) Payload() any { return shownSecurity{e.Security} }
@@ -171,7 +171,7 @@ const maxShown = 100 << 10
 // shown is the payload of the catalogue: {slug, <kind>, events, oldSlug?}.
 func (e Entry) shown() shownDocument {
 	payload := shownDocument{Slug: slugOf(e.Path), Events: e.Events}
-	body := e.Body
+	body := e.told()
 	if len(body) == 0 || len(body) > maxShown {
 		body, _ = document.JSON(e.Describe()) // it was read from JSON
 		payload.Truncated = true

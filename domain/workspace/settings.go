@@ -19,6 +19,7 @@ type Settings struct {
 	RegisterWorkspace  bool               `json:"registerWorkspace,omitempty"`
 	AllowUnsecurePages bool               `json:"allowUnsecurePages,omitempty"`
 	Config             *document.Map      `json:"config,omitempty"`  // schema, block, value
+	Untold             Untold             `json:"untold,omitempty"`  // in the value of Config
 	Secrets            *document.Map      `json:"secrets,omitempty"` // schema
 	Blocks             *document.Map      `json:"blocks,omitempty"`  // by slug
 	Events             *document.Map      `json:"events,omitempty"`  // types, mapping

@@ -65,10 +65,12 @@ type (
 		Sync     *Integration // what it says about its repository
 	}
 	// Update replaces the settings that Patch names; null removes one. Credentials,
-	// when the patch has repositories, are theirs.
+	// when the patch has repositories, are theirs; Untold is what is not to be told of the
+	// value of the config that it has.
 	Update struct {
 		Patch       *document.Map
 		Credentials map[string][]byte
+		Untold      Untold
 	}
 	// PutBlock sets one block; nil removes it.
 	PutBlock struct {
@@ -203,6 +205,7 @@ func update(s State, c Update) ([]domain.Event, error) {
 		if next.Config, err = keepSecrets(s.Settings.Config, next.Config); err != nil {
 			return nil, err
 		}
+		next = next.Follow(s.Settings, c.Untold)
 	}
 	if _, given := c.Patch.Get("repositories"); given {
 		next.Credentials = c.Credentials
@@ -227,8 +230,8 @@ func settle(s State, next Settings) ([]domain.Event, error) {
 		return a.equal(b)
 	}
 	switch {
-	case but(func(x *Settings) { x.Config = nil }):
-		return []domain.Event{Configured{now, s.Settings.Config}}, nil
+	case but(func(x *Settings) { x.Config, x.Untold = nil, nil }):
+		return []domain.Event{Configured{now, s.Settings.told()}}, nil
 	case but(func(x *Settings) { x.Blocks = nil }):
 		return []domain.Event{BlocksUpdated{now}}, nil
 	case but(func(x *Settings) { x.Events = nil }):
