@@ -63,7 +63,7 @@ func (w *workshop) carryOut(t *testing.T) []*attempt {
 			if err := json.Unmarshal(made.body, &shown); err != nil {
 				return err
 			}
-			p := place{w.service, "/v2/workspaces/" + shown.ID, shown.ID, w.owner}
+			p := w.made(place{w.service, "/v2/workspaces/" + shown.ID, shown.ID, w.owner})
 			if err := a.save(ctx, p); err != nil {
 				return err
 			}

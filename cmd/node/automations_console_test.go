@@ -24,4 +24,5 @@ func TestConsoleLinesAreToldOfRecordedRuns(t *testing.T) {
 		require.Equal(t, []string{`it is REDACTED {"a":1}`}, shown.Tree[0].Effects[0].Logs)
 		require.Equal(t, "identical", r.replays(t, `{}`).Status)
 	}
+	requireHidden(t, p, "s3cret-value")
 }

@@ -50,6 +50,19 @@ who: {when: {endpoint: true}, do: [], output: ['{{user.id}}', '{{user.email}}', 
 		require.Contains(t, string(visitor.body), `["`+session+`",null,`, "a visitor is a session")
 		require.Contains(t, string(p.calls(t, 200, "GET", "who", "").body), `["`+p.userID(t)+`","owner@example.org","owner",`)
 	})
+	t.Run("what providers know of who calls", func(t *testing.T) {
+		t.Parallel()
+		p := w.place(t).has(t, `
+who: {when: {endpoint: true, events: [asked]}, do: [{emit: {event: then}}], output: '{{user.authData}}'}
+later: {when: {events: [then]}, do: [], output: '{{user.authData}}'}`)
+		known := `{"svc":{"email":"owner@example.org","id":"` + p.userID(t) + `"}}`
+		require.JSONEq(t, known, string(p.calls(t, 200, "GET", "who", "").body))
+		p.emits(t, `{"type":"asked"}`)
+		for _, e := range p.awaits(t, 4, executed, "") {
+			require.JSONEq(t, known, e.at("output"), "whatever started it")
+		}
+		require.JSONEq(t, `{}`, string(p.as(nil).calls(t, 200, "GET", "who", "").body), "nobody knows a visitor")
+	})
 	t.Run("what is too large is not kept", func(t *testing.T) {
 		t.Parallel()
 		p := w.place(t).has(t, `

@@ -160,7 +160,7 @@ func (w *workshop) deletesAndStops(t *testing.T, p place) {
 func TestADeletedWorkspaceEndsItsRunsOnEveryNode(t *testing.T) {
 	t.Parallel()
 	one, other := couple(t, "EVENTS_SCHEDULED_DELETION_DAYS=0")
-	at := (&workshop{one, bearer(one.admin(t))}).place(t).has(t, fullHouse+`
+	at := (&workshop{service: one, owner: bearer(one.admin(t))}).place(t).has(t, fullHouse+`
 slow: {when: {endpoint: true}, do: [{set global.g: kept}, {wait: {timeout: 600}}]}`)
 	there := place{other, at.path, at.id, at.me}
 	require.Eventually(t, func() bool { return there.ask(t, "GET", at.path+"/automations/slow", "").StatusCode == 200 }, 20*time.Second, 10*time.Millisecond)

@@ -172,6 +172,8 @@ func TestWhoMayCancelAndReplay(t *testing.T) {
 	p := w.place(t).has(t, `
 open: {labels: [okay], do: [{wait: {timeout: 300}}]}
 hidden: [{wait: {timeout: 300}}]
+mixed: {labels: [okay], do: [{emit: {event: more}}, {wait: {timeout: 300}}]}
+listens: {when: {events: [more]}, do: [{wait: {timeout: 300}}]}
 failed: [{nope: {}}]`)
 	tester := w.person(t, "tester")
 	me := w.must(t, "GET", "/v2/me", tester, "")["id"].(string)
@@ -190,6 +192,12 @@ failed: [{nope: {}}]`)
 	limited.refuses(t, 403, "permission_denied", "POST", hidden+"/cancel", "")
 	limited.refuses(t, 403, "permission_denied", "POST", hidden+"/replay", `{}`)
 	require.InDelta(t, 1, p.does(t, 200, "POST", hidden+"/cancel", "").json(t)["cancelled"], 0)
+
+	both := p.does(t, 202, "POST", p.path+"/test/mixed?async=true", `{}`).json(t)["correlationId"].(string)
+	p.awaits(t, 2, "runtime.waits.pending", "source.correlationId="+both)
+	mixed := p.path + "/runs/" + both
+	limited.refuses(t, 403, "permission_denied", "POST", mixed+"/cancel", "")
+	require.InDelta(t, 2, p.does(t, 200, "POST", mixed+"/cancel", "").json(t)["cancelled"], 0)
 
 	got := run{p.ask(t, "POST", p.path+"/test/failed", `{}`), p}
 	got.awaits(t, 1, executed)

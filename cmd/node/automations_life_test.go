@@ -93,3 +93,23 @@ child: [{T: old}]`
 		require.Equal(t, p.id, string(p.does(t, 200, "GET", "/v2/workspaces/slug:"+slug+"/webhooks/t", "").body))
 	})
 }
+
+// What was refused is not told again by who looks at the event again after a restart.
+func TestARefusedStartIsToldOnce(t *testing.T) {
+	t.Parallel()
+	g, w := newGate(t), newWorkshop(t)
+	p := w.place(t).has(t, `
+hold: {when: {events: [hold]}, do: [{fetch: {url: '`+g.URL+`/hold'}}]}
+strict: {when: {events: [go]}, validateArguments: true, arguments: {z: {type: string, required: true}}, do: []}
+last: {when: {events: [last]}, do: []}`)
+	p.emits(t, `{"type":"hold"}`)
+	g.awaits(t, 1, "/hold")
+	p.emits(t, `{"type":"go"}`)
+	p.awaits(t, 1, "error", "")
+	w.stop(t)
+	w.start(t)
+	g.awaits(t, 2, "/hold") // it is read from there again
+	p.emits(t, `{"type":"last"}`)
+	p.awaits(t, 1, executed, "payload.slug=last")
+	p.awaits(t, 1, "error", "")
+}

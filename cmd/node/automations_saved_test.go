@@ -94,6 +94,7 @@ fixed: {when: {endpoint: true}, do: [{fetch: {url: '$secret:eyJzIjoid29ya3NwYWNl
 	}
 	require.Equal(t, "InvalidInstructionError", p.calls(t, 400, "POST", "fixed", "").json(t)["details"].(map[string]any)["name"], "one that nobody made here stays text")
 	p.refuses(t, 422, "validation_failed", "POST", p.path+"/automations", `{"name":"bad","do":[{"fetch":{"url":"secret:k"}}]}`)
+	requireHidden(t, p, far.URL+"/hidden")
 }
 
 // A circle through the service ends under whatever name of it: the depth goes with the

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,13 +21,24 @@ import (
 type workshop struct {
 	*service
 	owner http.Header
+
+	mu     sync.Mutex
+	places []place // that were made
 }
 
 func newWorkshop(t *testing.T, env ...string) *workshop {
 	t.Helper()
-	w := &workshop{service: identified(t, append([]string{"EGRESS_ALLOW_PRIVATE=yes"}, env...)...)}
+	return openWorkshop(t, identified(t, append([]string{"EGRESS_ALLOW_PRIVATE=yes"}, env...)...))
+}
+
+// openWorkshop starts a service. When everything was tried, nothing may tell what its owner
+// showed.
+func openWorkshop(t *testing.T, s *service) *workshop {
+	t.Helper()
+	w := &workshop{service: s}
 	w.start(t)
 	w.owner = w.person(t, "owner")
+	t.Cleanup(func() { w.requireNoCredential(t) })
 	return w
 }
 
@@ -35,7 +47,15 @@ func (w *workshop) place(t *testing.T) place {
 	t.Helper()
 	made := w.must(t, "POST", "/v2/workspaces", w.owner, `{"name":"Workshop"}`)
 	id := made["id"].(string)
-	return place{w.service, "/v2/workspaces/" + id, id, w.owner}
+	return w.made(place{w.service, "/v2/workspaces/" + id, id, w.owner})
+}
+
+// made notes that a place was made.
+func (w *workshop) made(p place) place {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.places = append(w.places, p)
+	return p
 }
 
 // has saves automations: YAML by slug, as domaintest abbreviates it.

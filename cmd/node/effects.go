@@ -18,9 +18,11 @@ import (
 	"svc/commands/sandbox"
 	"svc/domain/access"
 	"svc/domain/automation"
+	"svc/domain/automation/redact"
 	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
 	"svc/domain/document"
+	"svc/domain/workspace"
 	"svc/projections"
 )
 
@@ -116,24 +118,25 @@ func (n *Node) openSandbox() error {
 var errNested = automation.Invalid("the config of an instance within an app cannot be written")
 
 // configure changes the stored config of a workspace or an app instance, for an
-// automation of it.
-func (n *Node) configure(ctx context.Context, place *programs.Place, op variable.Op) error {
+// automation of it. What it holds of secrets is not told.
+func (n *Node) configure(ctx context.Context, place *programs.Place, op variable.Op, secrets *redact.Set) error {
 	id := place.House.Workspace.ID
+	untold := func(config any) workspace.Untold { return secrets.Paths(value.From(config)) }
 	if place.Parent == nil {
-		return n.places.workspaces.ChangeConfig(ctx, id, "", func(config *document.Map) (*document.Map, error) {
+		return n.places.workspaces.Configure(ctx, id, "", func(config *document.Map) (*document.Map, workspace.Untold, error) {
 			next, err := n.changedConfig(mapOf(config, "value"), op)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			changed := config.Copy()
 			changed.Set("value", next)
-			return changed, nil
+			return changed, untold(next), nil
 		})
 	}
 	if place.Parent.Parent != nil {
 		return errNested
 	}
-	_, err := n.places.content.Amend(ctx, id, place.Slug, content.Amendment{Change: func(doc *document.Map) (*document.Map, error) {
+	_, err := n.places.content.Amend(ctx, id, place.Slug, content.Amendment{Untold: untold, Change: func(doc *document.Map) (*document.Map, error) {
 		config, err := n.changedConfig(mapOf(doc, "config"), op)
 		if err != nil {
 			return nil, err

@@ -57,6 +57,10 @@ func (n *Node) openEviction(context.Context) error {
 		n.running.contexts.Forget(workspaceID)
 		return nil
 	})
+	n.remembers("runs", func(workspaceID string) error {
+		n.running.runtime.Erased(workspaceID)
+		return nil
+	})
 	stop, err := n.store.Air(erasedAir).Listen(func(body []byte) { n.forget(string(body)) })
 	if err != nil {
 		return err

@@ -29,3 +29,9 @@ func (n *Node) SetRecordsClock(now func() time.Time) {
 		l.records.Now = now
 	}
 }
+
+// ForgetLife forgets the last sign of life of this node, as happens to one that was
+// suspended.
+func (n *Node) ForgetLife(ctx context.Context) error {
+	return n.running.alive.Delete(ctx, n.running.runtime.Current())
+}

@@ -179,7 +179,7 @@ func (n *Node) openAccounts(ctx context.Context) error {
 	}
 	o := accounts.Options{
 		Engine: n.engine, Sessions: n.people.sessions, Signer: n.people.keys, Box: n.people.box, Links: links, Log: n.log, Hashing: n.opts.Hashing,
-		Settings: func() accounts.Settings { return accountSettings(n.config()) },
+		Settings: func() accounts.Settings { return accountSettings(*n.config()) },
 	}
 	if m := n.config().Mail; m.Host != "" {
 		o.Mailer, err = mail.New(mail.Options{Host: m.Host, Port: m.Port, Secure: m.Secure, User: m.User, Pass: m.Pass.Reveal(), From: m.From})

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -81,6 +82,7 @@ type Node struct {
 	webhooks      *webhooks.Webhooks
 	cleanup       *cleanup.Jobs
 	running       running
+	runtimeForm   atomic.Pointer[runtimeForm]
 
 	keysInDir bool // the master keys lie in the data directory
 	gateway   *gateway.Gateway
@@ -140,7 +142,7 @@ func (n *Node) closeWith(name string, do func(context.Context) error) {
 }
 
 // config returns the settings as they are now.
-func (n *Node) config() settings.Config { return n.opts.Settings.Get().Config }
+func (n *Node) config() *settings.Config { return &n.opts.Settings.Get().Config }
 
 func (n *Node) lockData(context.Context) error {
 	lock, err := lockDir(n.config().Core.DataDir)
@@ -182,7 +184,7 @@ func (n *Node) listen(context.Context) error {
 }
 
 func (n *Node) openLog(ctx context.Context) error {
-	o, err := storeOptions(n.config(), n.log)
+	o, err := storeOptions(*n.config(), n.log)
 	if err != nil {
 		return err
 	}
@@ -202,7 +204,7 @@ func (n *Node) openLog(ctx context.Context) error {
 }
 
 func (n *Node) openReadModels(ctx context.Context) error {
-	db, models, err := openModels(n.config(), n.store, n.log, n.registerer())
+	db, models, err := openModels(*n.config(), n.store, n.log, n.registerer())
 	if err != nil {
 		return err
 	}

@@ -76,6 +76,25 @@ well: {when: {endpoint: true}, do: [{emit: {event: well}}], output: '{{global.ca
 	}
 }
 
+// A node that was suspended is gone for the others, however well it is when it wakes up:
+// what it ran goes on there, and not here, too.
+func TestTreesOfANodeThatWasSuspendedGoOnOnce(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	c, _, _ := newUneasy(t)
+	here, there := c.ours(t)
+	here.has(t, `works: {when: {events: [works]}, do: [{fetch: {url: '`+g.URL+`/event'}}, {emit: {event: worked}}], output: '{{run.attempt}}'}`)
+	there.emits(t, `{"type":"works"}`)
+	g.awaits(t, 1, "/event")
+	require.NoError(t, c.one.node.ForgetLife(t.Context()))
+	g.awaits(t, 2, "/event")
+	g.open()
+	require.Equal(t, "2", there.awaits(t, 1, executed, "payload.slug=works")[0].at("output"))
+	for _, p := range []place{here, there} {
+		p.awaits(t, 1, "worked", "")
+	}
+}
+
 // A wait goes on wherever there is a node, however often they come and go: that is no
 // attempt.
 func TestAWaitGoesOnWhereverThereIsANode(t *testing.T) {

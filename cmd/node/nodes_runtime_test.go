@@ -29,7 +29,12 @@ func newCluster(t *testing.T, env ...string) *cluster {
 // place makes a workspace of the owner, as each of the nodes shows it.
 func (c *cluster) place(t *testing.T) (here, there place) {
 	t.Helper()
-	here = (&workshop{c.one, c.owner}).place(t)
+	here = (&workshop{service: c.one, owner: c.owner}).place(t)
+	t.Cleanup(func() {
+		for _, node := range []*service{c.one, c.other} {
+			requireUntold(t, "the log of a node", node.log.String(), masterKey, internalKey, shownBy(c.owner))
+		}
+	})
 	return here, here.at(c.other)
 }
 

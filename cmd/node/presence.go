@@ -31,10 +31,11 @@ func (n *Node) appear(ctx context.Context) (err error) {
 	if n.running.alive, err = n.store.Bucket(ctx, jetstream.BucketConfig{Name: "PROCESSES", TTL: n.lease()}); err != nil {
 		return err
 	}
-	if err := n.sign(ctx, n.running.process); err != nil {
+	signed, err := n.sign(ctx, n.running.process, 0)
+	if err != nil {
 		return err
 	}
-	stop, wait := n.begin("signs of life", n.live)
+	stop, wait := n.begin("signs of life", func(ctx context.Context) error { return n.live(ctx, signed) })
 	n.closeWith("signs of life", func(ctx context.Context) error {
 		stop()
 		wait()
@@ -48,26 +49,46 @@ func (n *Node) appear(ctx context.Context) (err error) {
 	return nil
 }
 
-// sign gives a sign of life.
-func (n *Node) sign(ctx context.Context, process string) error {
-	_, err := n.running.alive.Put(ctx, process, []byte(time.Now().UTC().Format(time.RFC3339)))
-	return err
+// errForgotten says that the last sign of life is gone: the other nodes take this one for
+// lost.
+var errForgotten = errors.New("the last sign of life was forgotten")
+
+// sign gives a sign of life that follows the one of a revision, 0: the first of a process.
+// It fails with errForgotten when that is gone, as that of a node that was suspended: what
+// runs here may go on elsewhere since.
+func (n *Node) sign(ctx context.Context, process string, after uint64) (revision uint64, err error) {
+	now := []byte(time.Now().UTC().Format(time.RFC3339Nano))
+	if after == 0 {
+		return n.running.alive.Put(ctx, process, now)
+	}
+	revision, err = n.running.alive.Update(ctx, process, now, after)
+	if !errors.Is(err, eventstore.ErrConflict) && !errors.Is(err, eventstore.ErrNoKey) {
+		return revision, err
+	}
+	_, latest, err := n.running.alive.Get(ctx, process) // an attempt whose answer was lost
+	if errors.Is(err, eventstore.ErrNoKey) {
+		return 0, errForgotten
+	}
+	if err != nil {
+		return 0, err
+	}
+	return n.running.alive.Update(ctx, process, now, latest)
 }
 
 // live tells the other nodes that this one is there, until ctx ends. When they cannot have
-// heard of it for so long that they are about to go on with what runs here, that is broken
-// off, and this is another process from then on.
-func (n *Node) live(ctx context.Context) error {
+// heard of it for so long that they are about to go on with what runs here, or do so
+// already, that is broken off, and this is another process from then on.
+func (n *Node) live(ctx context.Context, signed uint64) error {
 	process, told := n.running.process, time.Now()
 	for {
 		wait := n.lease() / 3
 		now := time.Now()
 		trying, cancel := context.WithTimeout(ctx, n.lease()/6)
-		err := n.sign(trying, process)
+		revision, err := n.sign(trying, process, signed)
 		cancel()
 		switch {
 		case err == nil:
-			told = now
+			told, signed = now, revision
 			if n.running.runtime.Current() == "" {
 				n.running.runtime.Return(process)
 				n.log.InfoContext(ctx, "the other nodes know of this one again")
@@ -76,10 +97,10 @@ func (n *Node) live(ctx context.Context) error {
 			n.log.WarnContext(ctx, "the other nodes could not be told that this one is there", "err", err)
 			wait = n.lease() / 12
 		}
-		if time.Since(told) >= n.lease()*2/3 && n.running.runtime.Current() != "" {
+		if (errors.Is(err, errForgotten) || time.Since(told) >= n.lease()*2/3) && n.running.runtime.Current() != "" {
 			n.log.ErrorContext(ctx, "the other nodes take this one for lost: what runs here is broken off, and goes on there")
 			n.running.runtime.Leave()
-			process = n.processID()
+			process, signed = n.processID(), 0
 		}
 		if err := commands.Sleep(ctx, wait); err != nil {
 			return nil //nolint:nilerr // the node stops

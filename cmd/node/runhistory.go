@@ -2,9 +2,13 @@ package node
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"svc/commands/runtime"
+	"svc/domain"
+	"svc/eventstore"
 	"svc/projections"
 	"svc/streams"
 	"svc/streams/triggers"
@@ -27,26 +31,25 @@ type runHistory struct {
 	*suppression
 }
 
-// mostTrees bounds how many trees of a run are looked at for one.
-const mostTrees = 10_000
-
 // Begun implements triggers.History.
-func (h runHistory) Begun(ctx context.Context, workspaceID, correlationID, eventID, slug string) (past streams.Past, err error) {
-	var open []projections.UnfinishedTree
+func (h runHistory) Begun(ctx context.Context, workspaceID, _, eventID, slug string) (past streams.Past, err error) {
+	var tree projections.UnfinishedTree
+	var open bool
 	err = h.models.View(func(r projections.Reader) error {
 		past.Attempts, past.Over, err = projections.Runs{}.Ended(r, workspaceID, eventID, slug)
+		if err == nil && past.Attempts == 0 && !past.Over { // what was refused began nothing
+			_, past.Over, err = projections.FeedOf(domain.Activity).ByID(r, workspaceID, runtime.Refusal(eventID, slug))
+		}
 		if err == nil && past.Attempts > 0 && !past.Over {
-			open, err = projections.Runs{}.Open(r, workspaceID, correlationID, mostTrees)
+			tree, open, err = projections.Runs{}.Triggered(r, workspaceID, eventID, slug)
 		}
 		return err
 	})
-	for _, t := range open {
-		if err != nil || t.Trigger.ID != eventID || t.Automation != slug {
-			continue
-		}
-		if _, past.Over, err = h.parked.Get(ctx, t.WorkspaceID, t.ExecutionID); err == nil && !past.Over {
-			past.Running, err = h.running(ctx, t)
-		}
+	if err != nil || !open {
+		return past, err
+	}
+	if _, past.Over, err = h.parked.Get(ctx, workspaceID, tree.ExecutionID); err == nil && !past.Over {
+		past.Running, err = h.running(ctx, tree)
 	}
 	return past, err
 }
@@ -65,75 +68,102 @@ func (h runHistory) running(ctx context.Context, t projections.UnfinishedTree) (
 }
 
 // Orphans implements triggers.History.
-func (h runHistory) Orphans(ctx context.Context, wanted triggers.Wanted, visit func(triggers.Orphan)) error {
-	known := map[string]bool{} // whether processes are gone
-	return h.lost(ctx, func(t projections.UnfinishedTree) (lost bool, err error) {
-		if t.Replica == h.process() || !wanted(t.WorkspaceID, t.ExecutionID) {
-			return false, nil
+func (h runHistory) Orphans(ctx context.Context, of func(workspaceID string) bool, wanted triggers.Wanted, visit func(triggers.Orphan)) error {
+	found, err := h.open(of, func(t projections.UnfinishedTree) bool { return t.Replica != h.process() && wanted(t.ExecutionID) })
+	gone := map[string]bool{} // processes
+	for _, t := range found {
+		if _, asked := gone[t.Replica]; !asked {
+			is, failed := h.gone(ctx, t.Replica)
+			gone[t.Replica], err = is && failed == nil, errors.Join(err, failed)
 		}
-		lost, asked := known[t.Replica]
-		if !asked {
-			lost, err = h.gone(ctx, t.Replica)
-			known[t.Replica] = lost
-		}
-		return lost, err
-	}, visit)
+	}
+	found = slices.DeleteFunc(found, func(t projections.UnfinishedTree) bool { return !gone[t.Replica] || h.held(t) })
+	return errors.Join(err, h.lost(ctx, found, visit))
 }
 
 // Strays implements triggers.History.
 func (h runHistory) Strays(ctx context.Context, wanted triggers.Wanted, visit func(triggers.Orphan)) error {
-	return h.lost(ctx, func(t projections.UnfinishedTree) (bool, error) {
-		return t.Replica == h.process() && !h.holds(t.WorkspaceID, t.CorrelationID, t.ExecutionID) && wanted(t.WorkspaceID, t.ExecutionID), nil
-	}, visit)
+	found, err := h.open(func(string) bool { return true }, func(t projections.UnfinishedTree) bool {
+		return t.Replica == h.process() && !h.held(t) && wanted(t.ExecutionID)
+	})
+	return errors.Join(err, h.lost(ctx, found, visit))
 }
 
-// lost visits the trees that began and did not end of those that are lost. One whose node
-// ended it just before it went is none of them: what that has written is waited for.
-func (h runHistory) lost(ctx context.Context, lost func(projections.UnfinishedTree) (bool, error), visit func(triggers.Orphan)) error {
-	found, err := h.open(lost)
-	if err != nil || len(found) == 0 {
-		return err
+func (h runHistory) held(t projections.UnfinishedTree) bool {
+	return h.holds(t.WorkspaceID, t.CorrelationID, t.ExecutionID)
+}
+
+// open returns the trees of some workspaces that began and did not end, of those that are
+// wanted.
+func (h runHistory) open(of func(workspaceID string) bool, wanted func(projections.UnfinishedTree) bool) (found []projections.UnfinishedTree, err error) {
+	err = h.models.View(func(r projections.Reader) error {
+		return projections.Runs{}.UnfinishedIn(r, of, func(t projections.UnfinishedTree) bool {
+			if wanted(t) {
+				found = append(found, t)
+			}
+			return true
+		})
+	})
+	return found, err
+}
+
+// lost visits trees that nobody runs. One whose node ended it just before it went is none
+// of them: what that has written is waited for.
+func (h runHistory) lost(ctx context.Context, found []projections.UnfinishedTree, visit func(triggers.Orphan)) error {
+	if len(found) == 0 {
+		return nil
 	}
 	if err := h.fresh(ctx); err != nil {
 		return err
 	}
-	still, err := h.open(func(t projections.UnfinishedTree) (bool, error) {
-		return found[t.ExecutionID].Replica == t.Replica, nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, t := range still {
-		o := triggers.Orphan{Attempt: t.Attempt, Waits: len(t.Waits) > 0, Broken: runtime.Broken{
-			WorkspaceID: t.WorkspaceID, CorrelationID: t.CorrelationID, ExecutionID: t.ExecutionID, Automation: t.Automation, Trigger: t.Trigger, StartedAt: t.StartedAt,
-		}}
-		if _, o.Stands, err = h.parked.Get(ctx, t.WorkspaceID, t.ExecutionID); err != nil {
-			return err
+	var faults []error
+	for _, t := range found {
+		switch o, still, err := h.orphan(ctx, t); {
+		case errors.Is(err, eventstore.ErrUnavailable), err != nil && ctx.Err() != nil:
+			return err // so it is with all of them
+		case err != nil:
+			faults = append(faults, err)
+		case still:
+			visit(o)
 		}
-		visit(o)
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
-// open returns the trees that began and did not end, by their first execution, of those
-// that are wanted.
-func (h runHistory) open(wanted func(projections.UnfinishedTree) (bool, error)) (map[string]projections.UnfinishedTree, error) {
-	var all []projections.UnfinishedTree
-	err := h.models.View(func(r projections.Reader) error {
-		return projections.Runs{}.Unfinished(r, func(t projections.UnfinishedTree) bool {
-			all = append(all, t)
-			return true
-		})
+// orphan reads what is to be known of a tree to take care of it; still is false when it
+// ended since it was found, or goes on elsewhere.
+func (h runHistory) orphan(ctx context.Context, t projections.UnfinishedTree) (o triggers.Orphan, still bool, err error) {
+	err = h.models.View(func(r projections.Reader) error {
+		now, open, err := projections.Runs{}.Again(r, t)
+		still, t = open && now.ExecutionID == t.ExecutionID && now.Replica == t.Replica, now
+		return err
 	})
-	found := map[string]projections.UnfinishedTree{}
-	for _, t := range all {
-		if err != nil {
-			return nil, err
-		}
-		var is bool
-		if is, err = wanted(t); is {
-			found[t.ExecutionID] = t
-		}
+	if err != nil || !still {
+		return o, false, err
 	}
-	return found, err
+	state, stands, err := h.parked.Get(ctx, t.WorkspaceID, t.ExecutionID)
+	if err != nil {
+		return o, false, err
+	}
+	o = triggers.Orphan{Attempt: t.Attempt, Stands: stands, Broken: runtime.Broken{
+		WorkspaceID: t.WorkspaceID, CorrelationID: t.CorrelationID, ExecutionID: t.ExecutionID, Automation: t.Automation, Trigger: t.Trigger, StartedAt: t.StartedAt,
+		Depth: t.Event().Source.AutomationDepth,
+	}}
+	if stands {
+		o.Waits, err = h.waits(t.WorkspaceID, state)
+	}
+	return o, err == nil, err
+}
+
+// waits reports whether a tree did nothing but wait when its state was kept, and nothing
+// since: none of its waits is over.
+func (h runHistory) waits(workspaceID string, state []byte) (bool, error) {
+	ids, only := runtime.Waiting(state)
+	err := h.models.View(func(r projections.Reader) (err error) {
+		for i := 0; i < len(ids) && only && err == nil; i++ {
+			only, err = projections.Runs{}.Pending(r, workspaceID, ids[i])
+		}
+		return err
+	})
+	return only, err
 }

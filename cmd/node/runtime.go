@@ -7,6 +7,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"svc/cmd/settings"
 	"svc/commands/contexts"
 	"svc/commands/egress"
 	"svc/commands/parked"
@@ -15,6 +16,7 @@ import (
 	"svc/commands/runtime"
 	"svc/commands/sandbox"
 	"svc/commands/throttle"
+	"svc/domain/workspace"
 	"svc/eventstore/jetstream"
 	"svc/projections"
 )
@@ -130,10 +132,25 @@ func (n *Node) pace(workspaceID string, what throttle.What) throttle.Rate {
 	return rates.Of(what)
 }
 
+// runtimeForm gives the live settings in the runtime's form. It is made once: every tree
+// asks for it.
+type runtimeForm struct {
+	of       *settings.Config
+	settings runtime.Settings
+}
+
 // runtimeSettings returns the live settings in the runtime's form.
 func (n *Node) runtimeSettings() runtime.Settings {
-	c := n.config()
-	r := c.Runtime
+	c, made := n.config(), n.runtimeForm.Load()
+	if made == nil || made.of != c {
+		made = &runtimeForm{of: c, settings: runtimeSettings(c)}
+		n.runtimeForm.Store(made)
+	}
+	return made.settings
+}
+
+func runtimeSettings(c *settings.Config) runtime.Settings {
+	r := &c.Runtime
 	return runtime.Settings{
 		MaxDepth: r.MaxSuccessiveCalls, MaxActive: r.ExecutionMaxActive, MaxAttempts: r.ExecutionMaxAttempts,
 		Wait: r.WaitDefaultTimeout, MaxWait: r.WaitMaxTimeout,
@@ -159,15 +176,27 @@ func (c *contents) Moment() uint64 { return c.models.Position().State }
 func (c *contents) Workspace(id string) (w programs.Workspace, ok bool, err error) {
 	err = c.models.View(func(r projections.Reader) error {
 		rec, found, err := projections.Workspaces{}.Record(r, id)
-		ok = found && rec.Deleted == nil
+		ok = found && (rec.Deleted == nil || time.Now().Before(lastWords(rec.Deleted)))
 		if err != nil || !ok {
 			return err
 		}
-		w = programs.Workspace{ID: id, Slug: rec.Meta.Slug, Name: rec.Meta.Name, Revision: rec.Dynamic.ContentRevision}
+		w = programs.Workspace{ID: id, Slug: rec.Meta.Slug, Name: rec.Meta.Name, Revision: rec.Dynamic.ContentRevision, Gone: rec.Deleted != nil}
 		w.Kept, err = projections.Instances{}.Kept(r, id)
 		return err
 	})
 	return w, ok, err
+}
+
+// goodbye is how long the end of a workspace can start something at least, however soon it
+// may be erased.
+const goodbye = time.Hour
+
+// lastWords is until when what the end of a workspace starts can be begun.
+func lastWords(d *workspace.Gone) time.Time {
+	if least := d.At.Add(goodbye); least.After(d.Until) {
+		return least
+	}
+	return d.Until
 }
 
 // Edition implements programs.Contents.

@@ -27,13 +27,7 @@ type waitName struct{ workspaceID, id string }
 // as it is asked. It never changes.
 type cancelling struct {
 	projections.CancellingWait
-	options []awaitedEvent
-}
-
-// awaitedEvent is one of the events that a wait is for.
-type awaitedEvent struct {
-	pattern string
-	matcher *expr.Matcher // nil: whatever it holds
+	options []automation.Awaited
 }
 
 // keptWaits is how many waits are kept ready to be asked.
@@ -82,23 +76,15 @@ func (s *suppression) wait(r projections.Reader, name waitName) (*cancelling, er
 }
 
 // cancellingOptions reads which events a wait keeps from starting anything else.
-func cancellingOptions(wait json.RawMessage) (options []awaitedEvent) {
+func cancellingOptions(wait json.RawMessage) (options []automation.Awaited) {
 	params, err := value.ParseJSON(string(wait))
 	if err != nil {
 		return nil
 	}
-	list, _ := value.At(params, "oneOf").([]any)
-	for _, item := range list {
-		if value.At(item, "cancelTriggers") != true {
-			continue
+	for _, item := range automation.OneOf(params) {
+		if o, err := automation.ReadAwaited(item); err == nil && o.CancelsTriggers {
+			options = append(options, o)
 		}
-		o := awaitedEvent{pattern: value.Text(value.At(item, "event"))}
-		if filters, ok := value.At(item, "filters").(*value.Object); ok && filters.Len() > 0 {
-			if o.matcher, err = expr.CompileMatcher(filters, true); err != nil {
-				continue
-			}
-		}
-		options = append(options, o)
 	}
 	return options
 }
@@ -121,7 +107,7 @@ type question struct {
 // of reports whether a wait is for the event.
 func (q *question) of(w *cancelling) bool {
 	for _, o := range w.options {
-		if automation.MatchEvent(o.pattern, q.event.Type) && (o.matcher == nil || q.fits(o.matcher)) {
+		if automation.MatchEvent(o.Event, q.event.Type) && (o.Matcher == nil || q.fits(o.Matcher)) {
 			return true
 		}
 	}

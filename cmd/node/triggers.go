@@ -8,7 +8,6 @@ import (
 	"svc/commands/runtime"
 	"svc/domain"
 	"svc/domain/access"
-	"svc/domain/automation/value"
 	"svc/domain/feed"
 	"svc/eventstore/jetstream"
 	"svc/streams"
@@ -90,14 +89,7 @@ func (n *Node) identify(_ context.Context, workspaceID string, actor domain.Acto
 	if err != nil {
 		return caller, err
 	}
-	caller.Email = who.Email
-	if len(who.AuthData) > 0 {
-		data := map[string]any{}
-		for key, v := range who.AuthData {
-			data[key] = v
-		}
-		caller.AuthData, _ = value.From(data).(*value.Object)
-	}
+	caller.Email, caller.AuthData = who.Email, runtime.AuthDataOf(who.AuthData)
 	rights, found, err := n.people.identity.RightsOf(who, workspaceID)
 	if err != nil {
 		return caller, err

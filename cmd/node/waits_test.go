@@ -50,4 +50,5 @@ func TestAWaitSurvivesARestart(t *testing.T) {
 			require.JSONEq(t, `{"n":7,"x":7}`, string(ev.Body))
 		}
 	}
+	requireHidden(t, p, shownBy(p.me))
 }

@@ -31,8 +31,14 @@ func cancelRun(d Deps) gateway.HandlerFunc {
 		if !known {
 			return nil, noRun(id)
 		}
-		if err := mayTestRun(house, run, gateway.GrantFrom(r.Context()).Rights); err != nil {
+		rights := gateway.GrantFrom(r.Context()).Rights
+		if err := mayTestRun(house, run.Automation, rights); err != nil {
 			return nil, err
+		}
+		for _, t := range open { // what it triggered ends with it
+			if err := mayTestRun(house, t.Automation, rights); err != nil {
+				return nil, err
+			}
 		}
 		if len(open) > 0 {
 			if err := d.CancelRun(workspace, id); err != nil {

@@ -81,7 +81,7 @@ func (d Deps) replayable(house *programs.House, id string, rights *access.Rights
 	if !known {
 		return run, noRun(id)
 	}
-	if err := mayTestRun(house, run, rights); err != nil {
+	if err := mayTestRun(house, run.Automation, rights); err != nil {
 		return run, err
 	}
 	switch {
@@ -95,10 +95,10 @@ func (d Deps) replayable(house *programs.House, id string, rights *access.Rights
 	return run, nil
 }
 
-// mayTestRun refuses what needs the right to test the automation of a run. Of one that is
+// mayTestRun refuses what needs the right to test an automation of a run. Of one that is
 // not there any more nobody knows what rules said of it: all must be theirs to test.
-func mayTestRun(house *programs.House, run projections.Run, rights *access.Rights) error {
-	if program := house.Program(run.Automation); program != nil {
+func mayTestRun(house *programs.House, automation string, rights *access.Rights) error {
+	if program := house.Program(automation); program != nil {
 		return rights.Check(mayTest.Action, mayTest.Subject, runtime.Subject(program))
 	}
 	if rights.Always(mayTest.Action, mayTest.Subject) {

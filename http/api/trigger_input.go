@@ -77,7 +77,7 @@ func parsedForm(raw string) (*value.Object, error) {
 func triggerBody(r *http.Request) (body, raw any, err error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if strings.HasPrefix(kind, "multipart/") {
-		body, err = triggerParts(r, 0)
+		body, err = triggerParts(r, partLimits{})
 		return body, value.Undefined, err
 	}
 	content, err := gateway.ReadBody(r)
@@ -109,14 +109,23 @@ func triggerBody(r *http.Request) (body, raw any, err error) {
 	return value.Bytes(content), text, nil
 }
 
+// partLimits bound the files of a multipart body.
+type partLimits struct {
+	size  int64 // of each; 0: as settings say
+	files int   // 0: as many as there may be parts
+}
+
 // triggerParts reads a multipart body: fields, and files under their field. A field
-// that is repeated is a list. Files have at most maxFile bytes each, 0: as settings say.
-func triggerParts(r *http.Request, maxFile int64) (*value.Object, error) {
-	o := &value.Object{}
-	err := gateway.Parts(r, maxFile, func(p gateway.Part) error {
-		var v any = p.Text
+// that is repeated is a list.
+func triggerParts(r *http.Request, most partLimits) (*value.Object, error) {
+	o, files := &value.Object{}, 0
+	err := gateway.Parts(r, most.size, func(p gateway.Part) error {
+		var v any = strings.ToValidUTF8(p.Text, "\uFFFD")
 		name := p.Name
 		if p.File != nil {
+			if files++; most.files > 0 && files > most.files {
+				return domain.Refuse(domain.CodeInvalidRequest, "there are more files than one").With("field", name)
+			}
 			file, err := triggerFile(p)
 			if err != nil {
 				return err

@@ -152,13 +152,13 @@ func (d Deps) begun(r *http.Request, s runtime.Start) (any, error) {
 	return gateway.Accepted(map[string]string{"correlationId": s.CorrelationID}), nil
 }
 
-// maxTestFile bounds the file that a test may be given.
-const maxTestFile = 500_000
+// maxTestFile bounds the one file that a test may be given.
+const maxTestFile = 500 << 10
 
 // testInput is what a test gives to an automation.
 func testInput(r *http.Request) (*value.Object, error) {
 	if strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "multipart/") {
-		return triggerParts(r, maxTestFile)
+		return triggerParts(r, partLimits{size: maxTestFile, files: 1})
 	}
 	content, err := gateway.ReadBody(r)
 	if err != nil || len(content) == 0 {
@@ -196,13 +196,10 @@ func (d Deps) start(r *http.Request, house *programs.House, p *programs.Program,
 	who := c.Identity()
 	caller := runtime.Caller{
 		Actor: actorOf(c), Email: who.Email, Role: c.Role, Rights: gateway.GrantFrom(r.Context()).Rights,
-		Credential: c.UserID != "" || c.KeyID != "" || c.WorkspaceID != "",
+		Credential: c.UserID != "" || c.KeyID != "" || c.WorkspaceID != "", AuthData: runtime.AuthDataOf(who.AuthData),
 	}
 	if caller.Role == "" && caller.Rights != nil {
 		caller.Role = caller.Rights.Role()
-	}
-	if len(who.AuthData) > 0 {
-		caller.AuthData, _ = value.From(plainData(who.AuthData)).(*value.Object)
 	}
 	if caller.Visitor = c.Kind == gateway.KindNone || caller.SessionID == ""; caller.Visitor { // nobody signed in
 		caller.SessionID = cmp.Or(caller.SessionID, uuid.NewString()) // made for this call, unless an automation passed its own on
@@ -237,12 +234,4 @@ func actorOf(c gateway.Caller) domain.Actor {
 		a.KeyID = c.KeyID
 	}
 	return a
-}
-
-func plainData(data map[string]map[string]any) map[string]any {
-	all := make(map[string]any, len(data))
-	for key, v := range data {
-		all[key] = v
-	}
-	return all
 }
