@@ -12,6 +12,8 @@ import (
 type Request struct {
 	// Meta becomes the source of every event the request causes.
 	Meta domain.Meta
+	// Address is the caller's, also one that events do not tell.
+	Address string
 	// Seed, when set, makes every id drawn for the request a function of it, so
 	// that a repeated request meets its own earlier events instead of doubling
 	// them. The gateway derives it from the caller and the Idempotency-Key.

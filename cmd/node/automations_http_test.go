@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,6 +45,19 @@ list: {when: {endpoint: true}, do: [], output: [1, '{{x}}']}`)
 		details := p.refuses(t, 404, "resource_not_found", "GET", p.path+"/webhooks/T", "")
 		require.Equal(t, map[string]any{"workspaceId": p.id, "endpoint": "T"}, details)
 		require.Equal(t, "missing_token", p.s.call(t, "GET", "/v2/workspaces/nowhere/webhooks/t", nil, "").code(t), "nobody learns what there is")
+	})
+	t.Run("who calls, how and how often", func(t *testing.T) {
+		t.Parallel()
+		p := w.place(t).has(t, `
+who: {when: {endpoint: true}, do: [], output: {ip: '{{run.ip}}'}}
+limited: {when: {endpoint: true}, do: [{rateLimit: {name: l, limit: 1, window: 2592000, break: true}}]}`)
+		require.JSONEq(t, `{"ip":"127.0.0.1"}`, string(p.calls(t, 200, "GET", "who", "").body))
+		p.calls(t, 405, "HEAD", "who", "")
+		p.awaits(t, 1, executed, "payload.slug=who")
+		p.calls(t, 200, "GET", "limited", "")
+		wait, err := strconv.Atoi(p.calls(t, 429, "GET", "limited", "").Header.Get("Retry-After"))
+		require.NoError(t, err)
+		require.Greater(t, wait, 1)
 	})
 	t.Run("path parameters", func(t *testing.T) {
 		t.Parallel()

@@ -18,6 +18,8 @@ type Caller struct {
 	AuthData *value.Object // nil: none
 	// Visitor says that nobody signed in: the session was made for this call.
 	Visitor bool
+	// Address is where they called from; "": they did not, or nobody may know.
+	Address string
 	// Credential says that the caller showed one, of whatever kind.
 	Credential bool
 	// Rights are what the caller may do in the workspace; nil: the workspace itself

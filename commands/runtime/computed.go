@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"time"
 
 	"svc/commands/programs"
@@ -76,7 +77,7 @@ func (w *world) ofRun(x *machine.Execution, key string) (any, bool) {
 		t := w.t.executions[x.ID].trigger
 		return value.NewObject("type", t.Type, "value", t.Value, "id", optional(t.ID)), true
 	case "ip":
-		return optional(s.Meta.IP), true
+		return optional(cmp.Or(s.Caller.Address, s.Meta.IP)), true
 	case "sourceWorkspaceId":
 		return optional(s.SourceWorkspaceID), true
 	case "authenticatedWorkspaceId":

@@ -111,7 +111,7 @@ func (h *HTTP) set(name string, v any) error {
 	text := value.Text(v)
 	canonical := textproto.CanonicalMIMEHeaderKey(name)
 	if !validHeader(name, text) {
-		return automation.Invalid("$http.headers: %q is no header", name)
+		return automation.Invalid("$http.headers: %q has a name or a value that no header can have", name)
 	}
 	if dropped[canonical] || strings.HasPrefix(canonical, "X-Svc-") {
 		return nil

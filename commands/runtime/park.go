@@ -37,6 +37,7 @@ type standing struct {
 	Attempt  int           `json:"attempt"`
 	Depth    int           `json:"depth"`
 	Source   string        `json:"source,omitempty"`
+	Address  string        `json:"address,omitempty"`
 	Run      string        `json:"correlationId"`
 	Meta     domain.Meta   `json:"meta"`
 	Running  []executing   `json:"executions"`
@@ -78,7 +79,7 @@ func (t *tree) keep() error {
 	s := standing{
 		Machine: state, Ref: t.machine.Root().Program.Ref, Trigger: t.start.Trigger, Actor: t.start.Caller.Actor, Itself: t.start.Caller.Rights == nil, Visitor: t.start.Caller.Visitor,
 		UserID: t.world.userID, Session: t.world.sessionID, Secrets: t.redact.Secrets(), Learned: t.learned.secrets(), Active: t.active,
-		Emitted: t.emitted.Token(), Attempt: t.start.Attempt, Depth: t.start.Depth, Source: t.start.SourceWorkspaceID, Run: t.start.CorrelationID,
+		Emitted: t.emitted.Token(), Attempt: t.start.Attempt, Depth: t.start.Depth, Source: t.start.SourceWorkspaceID, Address: t.start.Caller.Address, Run: t.start.CorrelationID,
 		Meta: t.start.Meta, Recorded: t.start.Record, Record: t.recorder.Save(), Busy: t.moved,
 	}
 	for id, e := range t.executions {
@@ -156,7 +157,7 @@ func (r *Runtime) again(ctx context.Context, run *Running, house *programs.House
 	if err != nil {
 		return Outcome{}, err
 	}
-	caller.Actor, caller.Visitor = s.Actor, s.Visitor
+	caller.Actor, caller.Visitor, caller.Address = s.Actor, s.Visitor, s.Address
 	t, err := r.newTree(ctx, Start{
 		House: house, Program: root, Trigger: s.Trigger, Caller: caller, CorrelationID: s.Run, Depth: s.Depth, Attempt: s.Attempt,
 		Meta: s.Meta, SourceWorkspaceID: s.Source, HTTP: &HTTP{Send: func(context.Context, []byte) {}}, Record: s.Recorded,

@@ -26,7 +26,7 @@ func (c *checker) special(in *Instruction, o *value.Object, at place) {
 		}
 	case "wait":
 		if n, ok := o.At("timeout").(float64); ok && n > c.MaxWait.Seconds() {
-			in.Fault = or(in.Fault, c.fault(InvalidInstruction, expr.Member(in.Path, "timeout"), "at most %s", c.MaxWait))
+			in.Fault = or(in.Fault, c.fault(InvalidInstruction, expr.Member(in.Path, "timeout"), "at most %d seconds", int(c.MaxWait.Seconds())))
 		}
 	case "run":
 		c.module(in, o)

@@ -11,7 +11,7 @@ import (
 func compileExact(cond *value.Object) (*query, error) {
 	m, err := expr.CompileMatcher(cond, false)
 	if err != nil {
-		return nil, Refuse(BadQuery, "the query is none: %s", err)
+		return nil, Refuse(BadQuery, "the query is not understood: %s", err)
 	}
 	return newQuery(cond, m), nil
 }

@@ -27,7 +27,7 @@ func compileQuery(v any) (*query, error) {
 	cond = aliased(cond, 0)
 	matcher, err := expr.CompileMatcher(cond, false)
 	if err != nil {
-		return nil, Refuse(BadQuery, "the query is none: %s", err)
+		return nil, Refuse(BadQuery, "the query is not understood: %s", err)
 	}
 	return newQuery(cond, matcher), nil
 }

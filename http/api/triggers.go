@@ -192,10 +192,11 @@ func testInput(r *http.Request) (*value.Object, error) {
 
 // start is a tree that the caller of a request starts.
 func (d Deps) start(r *http.Request, house *programs.House, p *programs.Program, kind, named string) runtime.Start {
-	c, meta := gateway.CallerFrom(r.Context()), commands.RequestFrom(r.Context()).Meta
+	request := commands.RequestFrom(r.Context())
+	c, meta := gateway.CallerFrom(r.Context()), request.Meta
 	who := c.Identity()
 	caller := runtime.Caller{
-		Actor: actorOf(c), Email: who.Email, Role: c.Role, Rights: gateway.GrantFrom(r.Context()).Rights,
+		Actor: actorOf(c), Address: request.Address, Email: who.Email, Role: c.Role, Rights: gateway.GrantFrom(r.Context()).Rights,
 		Credential: c.UserID != "" || c.KeyID != "" || c.WorkspaceID != "", AuthData: runtime.AuthDataOf(who.AuthData),
 	}
 	if caller.Role == "" && caller.Rights != nil {

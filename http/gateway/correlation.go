@@ -26,7 +26,7 @@ func (g *Gateway) begin(next http.Handler) http.Handler {
 
 		ctx, span := g.startSpan(r, ex)
 		defer span.End()
-		ex.command = &commands.Request{Meta: g.cause(ex, r, trace.SpanContextFromContext(ctx))}
+		ex.command = &commands.Request{Meta: g.cause(ex, r, trace.SpanContextFromContext(ctx)), Address: shownAddress(ex.ip)}
 		ctx = commands.WithRequest(withExchange(ctx, ex), ex.command)
 
 		h := w.Header()

@@ -190,7 +190,7 @@ func failure(ex *exchange, err error) *reply {
 	if e, ok := errors.AsType[*Refusal](err); ok {
 		maps.Copy(rp.header, e.Header)
 	}
-	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+	if (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) && rp.header.Get("Retry-After") == "" {
 		rp.header.Set("Retry-After", retryAfter(refusal))
 	}
 	if status == http.StatusUnauthorized {

@@ -83,6 +83,6 @@ func (ex *exchange) anew(shown Credentials) *exchange {
 		gateway: ex.gateway, settings: ex.settings, start: ex.start,
 		id: ex.id, parent: ex.parent, ip: ex.ip, secure: ex.secure,
 		version: ex.version, revision: ex.revision, route: ex.route, template: ex.template, vars: ex.vars,
-		shown: shown, command: &commands.Request{Meta: ex.command.Meta}, slot: ex.slot,
+		shown: shown, command: &commands.Request{Meta: ex.command.Meta, Address: ex.command.Address}, slot: ex.slot,
 	}
 }

@@ -77,7 +77,11 @@ func (rt *router) add(part *mux.Router, route *Route) error {
 	switch route.Method {
 	case AnyMethod:
 	case http.MethodGet:
-		mr.Methods(http.MethodGet, http.MethodHead)
+		methods := []string{http.MethodGet}
+		if !route.writes(http.MethodGet) { // a look at the headers changes nothing
+			methods = append(methods, http.MethodHead)
+		}
+		mr.Methods(methods...)
 	default:
 		mr.Methods(route.Method)
 	}

@@ -10,7 +10,8 @@ import (
 
 // Route is one row of the API: a method, a path and how they are served.
 type Route struct {
-	// Method is an HTTP method, or AnyMethod. GET answers HEAD as well.
+	// Method is an HTTP method, or AnyMethod. GET answers HEAD as well, unless it
+	// writes.
 	Method string
 	// Path is a gorilla/mux template without the version prefix, such as
 	// /workspaces/{workspaceId}/pages/{slug:.+}. The order of rows does not
