@@ -47,16 +47,17 @@ run: build ## build and start the service on its embedded default
 test: ## run all tests
 	$(GO) test -p $(PARALLEL) -timeout 10m ./...
 
-# Packages without goroutines of their own, and those that put a whole service together
-# of parts that are raced by themselves. make race-all races them too, which takes long.
-RACELESS = ^svc/(domain(/.*)?|cmd/svc|cmd/node|cmd/settings|http/api|commands/(accounts|archive|bulk|content|filesync|gitsync|merge|recording|repositories|sandbox|versioning|yamltext))$$
-# Of those, the tests of what has goroutines nowhere else: streams to clients, and runs.
-RACED = Socket|Follow|Stream|Watch|Trees|Contexts|AWait
+# Packages without goroutines of their own, or with few, and those that put a whole service
+# together of parts that are raced by themselves. make race-all races them too, which takes long.
+RACELESS = ^svc/(domain(/.*)?|projections|cmd/svc|cmd/node|cmd/settings|http/api|commands/(accounts|archive|bulk|content|filesync|gitsync|merge|recording|repositories|sandbox|versioning|yamltext))$$
+# Of those, the tests of what has goroutines nowhere else: streams to clients, runs, and
+# who follows the log.
+RACED = Socket|Follow|Stream|Watch|Trees|Contexts|AWait|Rebuild|TriedAgain
 
 .PHONY: race
 race: ## run all tests, with the race detector where anything could race
 	CGO_ENABLED=1 $(GO) test -race -vet=off -p $(PARALLEL) -timeout 10m $$($(GO) list ./... | grep -vE '$(RACELESS)')
-	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 10m -run '$(RACED)' ./cmd/node
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 10m -run '$(RACED)' ./cmd/node ./projections
 	$(GO) test -vet=off -p $(PARALLEL) -parallel 6 -timeout 10m $$($(GO) list ./... | grep -E '$(RACELESS)') # they wait more than they work
 
 .PHONY: race-all
@@ -126,17 +127,21 @@ cover: ## write coverage.out and print the total
 	$(GO) test -p $(PARALLEL) -timeout 15m -coverprofile=coverage.out -coverpkg=./... ./...
 	@$(GO) tool cover -func=coverage.out | tail -1
 
-# What CI runs, with the time of each step. lint runs the analyzers of vet too. Generated files (docs/events.md,
+# What CI runs, with the time of each step. lint, which runs the analyzers of vet too, takes what the tests leave of the
+# machine while they wait, and is waited for at the end. Generated files (docs/events.md,
 # docs/config.md, golden lists) and the guard of the OpenAPI document are compared
 # by tests, which race runs.
-CHECKS := build lint arch race browser fault
+CHECKS := build arch race browser fault
 
 .PHONY: check
-check: ## everything that must hold before a change lands: build lint (with vet) arch race browser fault
+check: ## everything that must hold before a change lands: build arch race browser fault, and lint (with vet) beside them
 	@mkdir -p $(CACHE); : > $(CACHE)/check.txt; \
-	for step in $(CHECKS); do \
+	setsid nice -n 19 $(MAKE) --no-print-directory lint > $(CACHE)/lint.log 2>&1 & lint=$$!; \
+	trap 'kill -- -$$lint 2> /dev/null || true' EXIT; \
+	for step in $(CHECKS) linted; do \
 		echo "-- $$step"; from=$$SECONDS; status=ok; \
-		$(MAKE) --no-print-directory $$step || status=FAIL; \
+		if [ $$step = linted ]; then wait $$lint || status=FAIL; cat $(CACHE)/lint.log; \
+		else $(MAKE) --no-print-directory $$step || status=FAIL; fi; \
 		printf '   %-4s %-6s %4d s\n' $$status $$step $$((SECONDS - from)) >> $(CACHE)/check.txt; \
 		[ $$status = ok ] || exit 1; \
 	done; \
