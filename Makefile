@@ -136,8 +136,8 @@ CHECKS := build arch race browser fault
 .PHONY: check
 check: ## everything that must hold before a change lands: build arch race browser fault, and lint (with vet) beside them
 	@mkdir -p $(CACHE); : > $(CACHE)/check.txt; \
-	setsid nice -n 19 $(MAKE) --no-print-directory lint > $(CACHE)/lint.log 2>&1 & lint=$$!; \
-	trap 'kill -- -$$lint 2> /dev/null || true' EXIT; \
+	nice -n 19 $(MAKE) --no-print-directory lint > $(CACHE)/lint.log 2>&1 & lint=$$!; \
+	trap 'kill $$lint 2> /dev/null || true' EXIT; \
 	for step in $(CHECKS) linted; do \
 		echo "-- $$step"; from=$$SECONDS; status=ok; \
 		if [ $$step = linted ]; then wait $$lint || status=FAIL; cat $(CACHE)/lint.log; \
