@@ -92,11 +92,10 @@ func (t *tree) keep() error {
 	if err != nil {
 		return err
 	}
-	// First what happened: where it stands tells that this is over.
-	if _, err := t.journal.append(t.ctx); err != nil {
-		return err
-	}
-	if err := t.rt.Parked.Put(t.ctx, t.workspaceID(), t.id, body); err != nil {
+	put := make(chan error, 1)
+	go func() { put <- t.rt.Parked.Put(t.ctx, t.workspaceID(), t.id, body) }() // waited for below
+	_, err = t.journal.append(t.ctx)
+	if err := errors.Join(err, <-put); err != nil {
 		return err
 	}
 	t.parked = true

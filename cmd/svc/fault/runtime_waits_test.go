@@ -37,7 +37,7 @@ last: {when: {events: [last]}, do: []}`
 // is.
 func TestWaitsGoOnAfterAKill(t *testing.T) {
 	t.Parallel()
-	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1", "RATE_LIMIT_DISABLED=true"), newDesk(t)
+	s, d := newService(t, "FETCH_ALLOWED_HOSTS=127.0.0.1", "RATE_LIMIT_DISABLED=true", "EXECUTION_MAX_ATTEMPTS=100"), newDesk(t) // who does more than wait is interrupted
 	s.start(t)
 	h := newHouse(t, s, waiting)
 	waitsEach, start := nodetest.Cycles(5, 20), time.Now()
