@@ -54,7 +54,7 @@ func (t Trees) See(ctx context.Context, b *Tree) (over bool) {
 			t.giveUp(b)
 			return false
 		}
-		if !isClosed(b.Run.Done()) {
+		if !b.Run.Ended() {
 			return true // any node goes on with it
 		}
 		_, err := b.Run.Outcome()
@@ -103,18 +103,18 @@ func (t Trees) begin(b *Tree, start runtime.Start, attempts int) {
 	if b.broke != nil && !errors.Is(b.broke, eventstore.ErrUnavailable) {
 		next = max(next, b.Attempt+1)
 	}
-	Prepare(&start, next, t.MaxAttempts())
-	if attempts > 0 {
-		start.Facts = nil // they are on the log
-	}
+	Prepare(&start, attempts, next, t.MaxAttempts())
 	b.Attempt, b.Run = next, t.Runtime.Launch(start)
 }
 
-// Prepare makes a tree ready for an attempt, of so many that there may be. That it begins
-// is on disk before it does: one that ends the process at once is begun so often too, and
-// not for ever.
-func Prepare(s *runtime.Start, attempt, most int) {
+// Prepare makes a tree ready for an attempt, of so many that there may be, that is known to
+// have begun so often. That it begins is on disk before it does: one that ends the process
+// at once is begun so often too, and not for ever.
+func Prepare(s *runtime.Start, begun, attempt, most int) {
 	s.Attempt, s.Interrupted, s.Announce = attempt, attempt > most, true
+	if begun > 0 {
+		s.Facts = nil // they are on the log
+	}
 }
 
 // past finds out what became of a tree. One that broke off here runs nowhere.
@@ -155,10 +155,7 @@ func (t Trees) giveUp(b *Tree) {
 			return
 		}
 	}
-	b.Run.Break()
-	select {
-	case <-b.Run.Done():
-	case <-ctx.Done():
+	if !b.Run.Break(ctx) {
 		t.Log.WarnContext(ctx, "a tree goes on although its share was given up", "workspace", b.WorkspaceID, "event", b.EventID, "automation", b.Automation, "err", err)
 	}
 }
@@ -173,12 +170,3 @@ const (
 // Pause is how long to wait before something is tried again that was tried so often
 // before.
 func Pause(try int) time.Duration { return min(pause<<min(try, 5), longPause) }
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}

@@ -30,10 +30,33 @@ func (r *Running) Began() <-chan struct{} { return r.began }
 // becomes of this one.
 func (r *Running) Stands() <-chan struct{} { return r.stands }
 
-// Break breaks the tree off: who launched it gives it up for another node to begin.
-func (r *Running) Break() {
+// Ended reports whether the tree has ended.
+func (r *Running) Ended() bool { return isClosed(r.done) }
+
+// HasBegun reports whether what triggered the tree is on disk, as far as its Start asks for
+// that.
+func (r *Running) HasBegun() bool { return isClosed(r.began) }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Break breaks the tree off: who launched it gives it up for another node to begin. It is
+// false when that takes longer than ctx lasts.
+func (r *Running) Break(ctx context.Context) bool {
 	if r.give != nil {
 		r.give(ErrAway)
+	}
+	select {
+	case <-r.done:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

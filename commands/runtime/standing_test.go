@@ -130,7 +130,7 @@ func TestWhetherANodeHoldsATree(t *testing.T) {
 	treeID, _, _ := h.kept()
 	require.True(t, h.Holds("w1", "run1", treeID))
 	require.False(t, h.Holds("w1", "run2", treeID))
-	run.Break()
+	run.Break(t.Context())
 	_, err := h.ends(run)
 	require.ErrorIs(t, err, runtime.ErrAway)
 	require.False(t, h.Holds("w1", "run1", treeID))

@@ -283,7 +283,7 @@ func (t *tree) collapse(root *machine.Execution, fell *fallen) (Outcome, error) 
 // turns lets the machine take its turns.
 func (t *tree) turns() error {
 	for !t.machine.Done() {
-		if err := errors.Join(t.turn(), t.fault); err != nil {
+		if err := t.turn(); err != nil {
 			return err
 		}
 	}

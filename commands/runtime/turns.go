@@ -13,6 +13,9 @@ import (
 // turn lets the machine run as far as it can, begins what it asks for, and waits until
 // there is something to go on with.
 func (t *tree) turn() error {
+	if t.fault != nil {
+		return t.fault
+	}
 	turn, err := t.advance()
 	if err = errors.Join(err, t.fault); err != nil {
 		return err

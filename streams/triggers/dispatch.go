@@ -164,7 +164,7 @@ func (s *share) due(ctx context.Context, b *begun) (bool, error) {
 	if err != nil || past.Over {
 		return false, err
 	}
-	b.prepare(past.Attempts, s.MaxAttempts())
+	streams.Prepare(&b.start, past.Attempts, past.Attempts+1, s.MaxAttempts())
 	return true, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"svc/domain/activity"
 	"svc/domain/automation/cron"
 	"svc/eventstore"
+	"svc/streams"
 )
 
 // Orphan is a tree that began and did not end, and that nobody runs any more.
@@ -145,15 +146,12 @@ func (a *adopter) ready(ctx context.Context, run *runtime.Running) {
 // letGo breaks a tree off that the log does not tell to go on here: whoever takes the share
 // over goes on with it.
 func (a *adopter) letGo(o Orphan, run *runtime.Running) {
-	if isClosed(run.Began()) {
+	if run.HasBegun() {
 		return
 	}
-	run.Break()
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	ctx, cancel := context.WithTimeout(context.Background(), streams.Farewell)
 	defer cancel()
-	select {
-	case <-run.Done():
-	case <-ctx.Done():
+	if !run.Break(ctx) {
 		a.Log.WarnContext(ctx, "a tree goes on although its share was given up", "workspace", o.WorkspaceID, "executionId", o.ExecutionID)
 	}
 }

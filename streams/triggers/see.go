@@ -22,23 +22,3 @@ func (s *share) see(ctx context.Context, b *begun) bool {
 func (s *share) become(ctx context.Context, b *begun) (streams.Past, error) {
 	return s.History.Begun(ctx, b.event.Source.WorkspaceID, b.start.CorrelationID, b.event.ID, b.start.Program.Name)
 }
-
-// prepare makes a tree ready that was begun so often, of so many times that it may be.
-func (b *begun) prepare(attempts, most int) {
-	streams.Prepare(&b.start, attempts+1, most)
-	if attempts > 0 {
-		b.start.Facts = nil // they are on the log
-	}
-}
-
-// farewell is how long a node that gives its share up lets trees come to their end first.
-const farewell = streams.Farewell
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
