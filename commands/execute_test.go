@@ -141,6 +141,28 @@ func TestARepeatedRequestMeetsItsOwnEvents(t *testing.T) {
 	require.Len(t, events, 42)
 }
 
+func TestARepeatedCreateWhoseFirstSlugWasTakenMeetsItsOwn(t *testing.T) {
+	store := openStore(t)
+	ctx := func() context.Context {
+		return commands.WithRequest(t.Context(), &commands.Request{Seed: "u1/key-1"})
+	}
+	elsewhere, err := newWorkspaces(t, openStore(t), nil).Create(ctx(), workspace.Settings{Name: "a"})
+	require.NoError(t, err)
+	taken := workspace.Settings{Name: "other", Slug: elsewhere.State.Settings.Slug}
+	other, err := newWorkspaces(t, store, nil).Create(t.Context(), taken)
+	require.NoError(t, err)
+
+	made, err := newWorkspaces(t, store, nil).Create(ctx(), workspace.Settings{Name: "a"})
+	require.NoError(t, err)
+	require.NotEqual(t, taken.Slug, made.State.Settings.Slug)
+	again, err := newWorkspaces(t, store, nil).Create(ctx(), workspace.Settings{Name: "a"})
+	require.NoError(t, err)
+	require.Equal(t, made.State, again.State)
+
+	_, err = newWorkspaces(t, store, nil).Make(t.Context(), workspace.Create{ID: other.State.ID, Settings: workspace.Settings{Name: "b"}})
+	require.Equal(t, domain.CodeAlreadyExists, domain.CodeOf(err), "an id of somebody else is never one's own")
+}
+
 func TestThePlatformWorkspaceIsMadeOnce(t *testing.T) {
 	store := openStore(t)
 	var wg sync.WaitGroup

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -76,10 +75,11 @@ func (w Workspaces) Make(ctx context.Context, create workspace.Create) (Workspac
 	for attempt := 1; ; attempt++ {
 		create.Settings.Slug = slug.Generate(randomFor(ctx))
 		made, err := w.Execute(ctx, create.ID, create)
-		refusal, ok := errors.AsType[*domain.Error](err)
-		if !ok || refusal.Code != domain.CodeAlreadyExists || refusal.Details["field"] != slugName || attempt == generated {
+		if domain.CodeOf(err) != domain.CodeAlreadyExists || attempt == generated {
 			return made, err
 		}
+		// The slug is taken; or the workspace exists because the request is a repeated
+		// one, and made it with a later slug: that attempt will know its own events.
 	}
 }
 

@@ -3,6 +3,7 @@
 package fault
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -28,14 +29,17 @@ type writer struct {
 	rng     *rand.Rand
 }
 
-// write goes on until the service is gone.
-func (w *writer) write(s *service) {
+// write goes on until the service is gone. It is refused nothing.
+func (w *writer) write(t *testing.T, s *service) {
 	for {
 		if w.pending == "" {
 			w.pending = fmt.Sprintf("%s-%d", w.name, w.next)
 			w.next++
 		}
 		id, err := s.create(w.pending)
+		if refused, ok := errors.AsType[answered](err); ok && refused.status < 500 {
+			t.Errorf("%s was refused: %s", w.pending, err)
+		}
 		if err != nil {
 			return
 		}
@@ -73,7 +77,7 @@ func TestKillLosesAndDoublesNothing(t *testing.T) {
 		s.start(t)
 		var running sync.WaitGroup
 		for _, w := range writers {
-			running.Go(func() { w.write(s) })
+			running.Go(func() { w.write(t, s) })
 		}
 		moment := time.NewTimer(time.Duration(20+rng.IntN(150)) * time.Millisecond)
 		<-moment.C

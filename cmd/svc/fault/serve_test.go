@@ -196,17 +196,26 @@ func (s *service) create(name string) (id string, err error) {
 		return "", err
 	}
 	if status != http.StatusCreated {
-		return "", fmt.Errorf("%d %s", status, body)
+		return "", answered{status, body}
 	}
 	var w struct{ ID string }
 	return w.ID, json.Unmarshal(body, &w)
 }
 
+// answered is an answer other than the one that was asked for.
+type answered struct {
+	status int
+	body   []byte
+}
+
+// Error implements error.
+func (a answered) Error() string { return fmt.Sprintf("%d %s", a.status, a.body) }
+
 // describe sets the description of a workspace.
 func (s *service) describe(id, text string) error {
 	status, body, err := s.call(http.MethodPatch, "/v2/workspaces/"+id, "", map[string]any{"description": text})
 	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("%d %s", status, body)
+		err = answered{status, body}
 	}
 	return err
 }
@@ -221,7 +230,7 @@ func (s *service) read(id string) (w workspaceView, err error) {
 		return w, err
 	}
 	if status != http.StatusOK {
-		return w, fmt.Errorf("%d %s", status, body)
+		return w, answered{status, body}
 	}
 	return w, json.Unmarshal(body, &w)
 }
