@@ -122,15 +122,18 @@ func (s *Store) belongs(ctx context.Context, log domain.Log, m stored, n uint64)
 	}
 	at := m.seq + n - seq
 	found, ok, err := s.at(ctx, log, at)
-	if err != nil {
-		return false, err
+	if err == nil && !ok {
+		var info eventstore.Info
+		if info, err = s.Info(ctx, log); err != nil || info.Last < at {
+			return false, err
+		}
+		found, ok, err = s.at(ctx, log, at) // another may have taken the place meanwhile
 	}
-	if ok {
-		foundID, foundSeq, _ := found.batch()
-		return foundID == id && foundSeq == n, nil
+	if err != nil || !ok {
+		return err == nil, err
 	}
-	info, err := s.Info(ctx, log)
-	return info.Last >= at, err
+	foundID, foundSeq, _ := found.batch()
+	return foundID == id && foundSeq == n, nil
 }
 
 // at returns the message at seq.
