@@ -63,7 +63,7 @@ func (d Deps) following(r *http.Request, workspaceID string) (feed.Following, er
 		return feed.Following{}, err
 	}
 	w := feed.Following{
-		WorkspaceID: workspaceID, After: d.Feed.Position(), Filter: &filter,
+		WorkspaceID: workspaceID, After: d.Feed.Now(), Filter: &filter,
 		MaxBehind: liveMaxBehind, MaxBytes: liveMaxBytes, Pace: livePace,
 	}
 	if from == "" {

@@ -30,6 +30,8 @@ type Store interface {
 	// GetPayload returns what an execution was given and gave, which is kept apart;
 	// ok is false when it was erased.
 	GetPayload(ctx context.Context, workspaceID, eventID string) (body []byte, ok bool, err error)
+	// Known is how far the logs reach as far as this node has seen.
+	Known() domain.Position
 }
 
 // Options configure a Feed. Models and Store are required.
@@ -80,8 +82,12 @@ func (f *Feed) Run(ctx context.Context) error {
 	return f.hub.run(ctx)
 }
 
-// Position returns where "now" is: everything up to it was passed on.
+// Position returns how far live events are: everything up to it was passed on.
 func (f *Feed) Position() domain.Position { return f.hub.position() }
+
+// Now returns where "now" is for a reader who comes: what this node has seen written
+// is before it, whether it was passed on yet or not.
+func (f *Feed) Now() domain.Position { return f.Position().Max(f.store.Known()) }
 
 // Get returns one event of a workspace.
 func (f *Feed) Get(ctx context.Context, workspaceID, eventID string) (*Event, bool, error) {

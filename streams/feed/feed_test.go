@@ -211,6 +211,32 @@ func (h *house) followInPieces(ctx context.Context, random *rand.Rand, total int
 	return ids
 }
 
+func TestWhoComesNowGetsNothingThatWasWrittenBefore(t *testing.T) {
+	h := open(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for range 50 {
+		h.emit("w1", "before", nil) // its readers may not have it yet
+		ready, got := make(chan domain.Position, 1), make(chan *feed.Event, 10)
+		round, leave := context.WithCancel(ctx)
+		go func() {
+			_ = h.feed.Follow(round, feed.Following{WorkspaceID: "w1", After: h.feed.Now(), Ready: func(p domain.Position) { ready <- p }}, func(d feed.Delivery) error {
+				got <- d.Events[0]
+				return nil
+			})
+		}()
+		<-ready
+		id := h.emit("w1", "after", nil)
+		select {
+		case e := <-got:
+			require.Equal(t, id, e.ID)
+		case <-ctx.Done():
+			t.Fatal("nothing came")
+		}
+		leave()
+	}
+}
+
 func TestWhatIsNotKeptReachesLiveReadersOnly(t *testing.T) {
 	h := open(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
