@@ -16,6 +16,7 @@ import (
 	"svc/commands/runtime"
 	"svc/commands/sandbox"
 	"svc/commands/throttle"
+	"svc/domain"
 	"svc/domain/workspace"
 	"svc/eventstore/jetstream"
 	"svc/projections"
@@ -65,7 +66,7 @@ func (n *Node) openRuntime(ctx context.Context) error {
 	}
 	a.runtime, err = runtime.New(runtime.Options{
 		Store: n.store, Contexts: a.contexts, Parked: a.parked, Recordings: a.records, Secrets: a.secrets, Process: a.process,
-		Throttles: &throttle.Throttle{Rate: n.pace}, Settings: n.runtimeSettings, Registry: registry{n}, Effects: effects, Cancelled: n.wasCancelled,
+		Throttles: &throttle.Throttle{Rate: n.pace}, Settings: n.runtimeSettings, Registry: registry{n}, Effects: effects, Cancelled: n.wasCancelled, Recorded: n.wasRecorded,
 		Host: n.host("runtime"), Now: time.Now, NewID: newID, Log: n.log,
 	})
 	if err != nil {
@@ -79,6 +80,24 @@ func (n *Node) openRuntime(ctx context.Context) error {
 	n.repeat("parked trees", parkedEvery, "where trees stood that are over is not all forgotten yet", n.sweepParked)
 	n.repeat("contexts", time.Minute, "contexts whose time is over are not all erased yet", n.sweepContexts)
 	return n.hearCancels()
+}
+
+// wasRecorded reports whether an event of a workspace is on the log, as any node wrote it.
+func (n *Node) wasRecorded(ctx context.Context, workspaceID, eventID string) (there bool, err error) {
+	look := func() error {
+		return n.models.View(func(r projections.Reader) (err error) {
+			_, there, err = projections.FeedOf(domain.Activity).ByID(r, workspaceID, eventID)
+			return err
+		})
+	}
+	if err := look(); err != nil || there {
+		return there, err
+	}
+	if err := n.everything(ctx); err != nil {
+		return false, err
+	}
+	err = look()
+	return there, err
 }
 
 // sweepContexts erases what is left of contexts whose time is over.

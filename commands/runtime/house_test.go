@@ -168,7 +168,7 @@ func open(t testing.TB, docs documents, more ...func(h *house, o *runtime.Option
 		Throttles: &throttle.Throttle{Rate: func(string, throttle.What) throttle.Rate { return h.rate }},
 		Settings:  func() runtime.Settings { return *h.settings },
 		Process:   ulid.Make().String(), Now: time.Now, NewID: func() string { return ulid.Make().String() }, Log: quiet,
-		Effects: runtime.Effects{Position: func() domain.Position { return domain.Position{} }},
+		Recorded: h.recorded, Effects: runtime.Effects{Position: func() domain.Position { return domain.Position{} }},
 	}
 	for _, change := range more {
 		change(h, &o)
@@ -233,12 +233,23 @@ func (h *house) events() []eventstore.Fact {
 	return slices.Clone(h.store.told)
 }
 
+// recorded reports whether an event is on the log.
+func (h *house) recorded(_ context.Context, _, id string) (bool, error) {
+	return slices.ContainsFunc(h.events(), func(f eventstore.Fact) bool { return f.ID == id }), nil
+}
+
 // types are the types of the events on the log, of executions with their automation.
 func (h *house) types() (types []string) {
 	for _, ev := range h.events() {
 		name := ev.Event.EventType()
-		if x, is := ev.Event.(activity.Executed); is {
+		switch x := ev.Event.(type) {
+		case activity.Executed:
 			name += " " + x.Slug
+		case domain.Unknown: // told again
+			var told struct{ Slug string }
+			if name == (activity.Executed{}).EventType() && json.Unmarshal(x.Body, &told) == nil {
+				name += " " + told.Slug
+			}
 		}
 		types = append(types, name)
 	}

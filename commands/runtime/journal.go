@@ -25,7 +25,7 @@ type journal struct {
 	early sync.WaitGroup // appends that nobody waits for yet
 
 	mu       sync.Mutex
-	stuck    []batch   // that could not be appended, or perhaps were
+	stuck    []batch   // that are being appended, could not be, or perhaps were
 	since    time.Time // when the first of them was appended first
 	commits  []eventstore.Commit
 	payloads []payload
@@ -92,33 +92,36 @@ func (j *journal) append(ctx context.Context, more ...eventstore.Commit) (receip
 		j.mu.Unlock()
 		return receipt, errDoubt
 	}
-	batches, payloads, since := append(j.stuck, split(append(j.commits, more...))...), j.payloads, j.rt.Now()
-	if len(j.stuck) > 0 {
-		since = j.since
+	batches, payloads := append(j.stuck, split(append(j.commits, more...))...), j.payloads
+	if len(j.stuck) == 0 {
+		j.since = j.rt.Now()
 	}
-	j.stuck, j.commits, j.payloads = nil, nil, nil
+	j.stuck, j.commits, j.payloads = batches, nil, nil
 	j.mu.Unlock()
 	var beside sync.WaitGroup
 	if len(payloads) > 0 {
 		beside.Go(func() { j.keepApart(ctx, payloads) })
 	}
 	defer beside.Wait()
-	for i, b := range batches {
-		if len(b) == 0 {
-			continue
-		}
-		if receipt, err = j.rt.Store.Append(ctx, b...); err != nil {
-			if i == len(batches)-1 && !errors.Is(err, eventstore.ErrUnavailable) && ctx.Err() == nil {
-				batches[i] = b[:len(b)-len(more)] // it is refused for good: who wanted more is told
+	for len(batches) > 0 {
+		last := batches[0]
+		if receipt, err = j.rt.Store.Append(ctx, last...); err != nil {
+			if len(batches) == 1 && !errors.Is(err, eventstore.ErrUnavailable) && ctx.Err() == nil {
+				j.remain(split(last[:len(last)-len(more)])) // it is refused for good: who wanted more is told
 			}
-			j.mu.Lock()
-			j.stuck, j.since = batches[i:], since
-			j.mu.Unlock()
 			return receipt, err
 		}
-		since = j.rt.Now() // of those that follow
+		batches = batches[1:]
+		j.remain(batches)
 	}
 	return receipt, nil
+}
+
+// remain notes what is still to be appended.
+func (j *journal) remain(batches []batch) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.stuck, j.since = batches, j.rt.Now()
 }
 
 // longestDoubt is for how long it may be unknown whether something was appended. The log

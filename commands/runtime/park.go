@@ -45,6 +45,8 @@ type standing struct {
 	Busy     bool          `json:"busy,omitempty"` // it does more than wait
 	Recorded bool          `json:"record,omitempty"`
 	Record   []byte        `json:"recording,omitempty"` // so far
+	Untold   []untold      `json:"untold,omitempty"`
+	KeptAt   time.Time     `json:"keptAt"`
 }
 
 // executing is an execution, as it is kept.
@@ -76,11 +78,15 @@ func (t *tree) keep() error {
 	if err != nil {
 		return err
 	}
+	rest, err := t.journal.untold()
+	if err != nil {
+		return err
+	}
 	s := standing{
 		Machine: state, Ref: t.machine.Root().Program.Ref, Trigger: t.start.Trigger, Actor: t.start.Caller.Actor, Itself: t.start.Caller.Rights == nil, Visitor: t.start.Caller.Visitor,
 		UserID: t.world.userID, Session: t.world.sessionID, Secrets: t.redact.Secrets(), Learned: t.learned.secrets(), Active: t.active,
 		Emitted: t.emitted.Token(), Attempt: t.start.Attempt, Depth: t.start.Depth, Source: t.start.SourceWorkspaceID, Address: t.start.Caller.Address, Run: t.start.CorrelationID,
-		Meta: t.start.Meta, Recorded: t.start.Record, Record: t.recorder.Save(), Busy: t.moved,
+		Meta: t.start.Meta, Recorded: t.start.Record, Record: t.recorder.Save(), Busy: t.moved, Untold: rest, KeptAt: t.rt.Now(),
 	}
 	for id, e := range t.executions {
 		s.Running = append(s.Running, executing{id, e.trigger, e.startedAt, e.throttled})
@@ -176,6 +182,9 @@ func (r *Runtime) again(ctx context.Context, run *Running, house *programs.House
 	}
 	defer r.trees.add(t)()
 	if err := t.lookCancelled(t.executions[t.id].startedAt); err != nil {
+		return Outcome{}, err
+	}
+	if err := t.tellRest(s); err != nil {
 		return Outcome{}, err
 	}
 	t.parked, t.moved = true, s.Busy

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -82,8 +81,7 @@ func (t *tree) stand(r machine.Request, p *pending, options []option) {
 }
 
 // over records that a wait ended. Whoever finds that out again, after a crash, records the
-// same, by itself: together with anything else the log would not know it again. A crash may
-// have left the id of that void: there is another one then.
+// same.
 func (t *tree) over(r machine.Request, p *pending, ev domain.Event) error {
 	t.learned.refresh()
 	fact := eventstore.Fact{ID: derived(p.ID, "over"), Event: ev}
@@ -91,19 +89,10 @@ func (t *tree) over(r machine.Request, p *pending, ev domain.Event) error {
 		t.journal.add(t.meta(r.Execution), fact)
 		return nil
 	}
-	for attempt := 1; ; attempt++ {
-		_, err := t.rt.Store.Append(t.ctx, eventstore.Commit{
-			Stream: domain.StreamID{Scope: t.workspaceID()}, Meta: t.meta(r.Execution), Facts: []eventstore.Fact{fact},
-		})
-		if !errors.Is(err, eventstore.ErrBurned) || attempt == maxBurned {
-			return err
-		}
-		fact.ID = derived(fact.ID, "over")
-	}
+	return t.appendAgain(eventstore.Commit{
+		Stream: domain.StreamID{Scope: t.workspaceID()}, Meta: t.meta(r.Execution), Facts: []eventstore.Fact{fact},
+	})
 }
-
-// maxBurned is how many ids in a row may be void.
-const maxBurned = 5
 
 // derived is an id that is always the same for one purpose of another id.
 func derived(id, purpose string) string {

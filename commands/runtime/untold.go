@@ -1,0 +1,99 @@
+package runtime
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"svc/domain"
+	"svc/domain/activity"
+	"svc/eventstore"
+)
+
+// untold is what was on its way to the log when a tree was written down, as it is kept with
+// the tree. A crash may have come first: whoever goes on with the tree tells it then.
+type untold struct {
+	Source domain.Meta   `json:"source"`
+	Events []untoldEvent `json:"events"`
+}
+
+type untoldEvent struct {
+	ID      string              `json:"id"`
+	Type    string              `json:"type"`
+	Body    json.RawMessage     `json:"body"`
+	Target  *domain.Target      `json:"target,omitempty"`
+	Options domain.EventOptions `json:"options"`
+}
+
+// untold is what is not known to be on the log, in order. That the tree has begun is known
+// to whoever goes on with it.
+func (j *journal) untold() (all []untold, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, b := range append(j.stuck[:len(j.stuck):len(j.stuck)], j.commits) {
+		for _, c := range b {
+			u := untold{Source: c.Meta}
+			for _, f := range c.Facts {
+				if _, begins := f.Event.(activity.TreeStarted); begins {
+					continue
+				}
+				body, err := json.Marshal(f.Event)
+				if err != nil {
+					return nil, err
+				}
+				u.Events = append(u.Events, untoldEvent{f.ID, f.Event.EventType(), body, f.Target, f.Options})
+			}
+			if len(u.Events) > 0 {
+				all = append(all, u)
+			}
+		}
+	}
+	return all, nil
+}
+
+// toldWithin is after which time nothing is told any more that a crash may have kept from
+// the log: what was told may be erased by then.
+const toldWithin = 24 * time.Hour
+
+// tellRest tells what was on its way to the log when the tree was written down, and did not
+// get there.
+func (t *tree) tellRest(s standing) error {
+	if t.rt.Recorded == nil || t.rt.Now().Sub(s.KeptAt) > toldWithin {
+		return nil
+	}
+	for _, u := range s.Untold {
+		there, err := t.rt.Recorded(t.ctx, t.workspaceID(), u.Events[0].ID)
+		if err != nil {
+			return err
+		}
+		if there {
+			continue
+		}
+		c := eventstore.Commit{Stream: domain.StreamID{Scope: t.workspaceID()}, Meta: u.Source}
+		for _, e := range u.Events {
+			c.Facts = append(c.Facts, eventstore.Fact{ID: e.ID, Event: domain.Unknown{Name: e.Type, Body: e.Body}, Target: e.Target, Options: e.Options})
+		}
+		if err := t.appendAgain(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxBurned is how many ids in a row may be void.
+const maxBurned = 5
+
+// appendAgain appends what may have been appended before a crash, by itself: together with
+// anything else the log would not know it again. The crash may have left its ids void: there
+// are others then, always the same.
+func (t *tree) appendAgain(c eventstore.Commit) error {
+	for attempt := 1; ; attempt++ {
+		_, err := t.rt.Store.Append(t.ctx, c)
+		if !errors.Is(err, eventstore.ErrBurned) || attempt == maxBurned {
+			return err
+		}
+		for i := range c.Facts {
+			c.Facts[i].ID = derived(c.Facts[i].ID, "over")
+		}
+	}
+}

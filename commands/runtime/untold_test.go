@@ -1,0 +1,63 @@
+package runtime_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/domain/activity"
+	"svc/eventstore"
+)
+
+// crashes runs a tree that ends with its node while what it did before its wait is on its
+// way to the log.
+func (h *house) crashes() (treeID string) {
+	h.t.Helper()
+	h.store.refuse(func(c []eventstore.Commit) bool { return tells(c, activity.Executed{}.EventType()) })
+	s := h.evented()
+	s.Announce = true
+	_, err := h.ends(h.Launch(s))
+	require.ErrorIs(h.t, err, eventstore.ErrUnavailable)
+	h.store.refuse(func([]eventstore.Commit) bool { return false })
+	require.Equal(h.t, []string{"runtime.trees.started"}, h.types())
+	treeID, waits, _ := h.kept()
+	require.Len(h.t, waits, 1)
+	return treeID
+}
+
+func TestWhatACrashKeptFromTheLogIsToldByWhoGoesOn(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[{"c":{}},{"wait":{"timeout":0.1}}]`, "c": `[]`})
+	treeID := h.crashes()
+	_, err := h.ends(h.again(treeID, 2))
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"runtime.trees.started", "runtime.automations.executed c", "runtime.waits.pending",
+		"runtime.trees.started", "runtime.waits.expired", "runtime.automations.executed a",
+	}, h.types())
+}
+
+func TestWhatIsOnTheLogIsNotToldAgain(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[{"c":{}},{"wait":{"timeout":0.3}}]`, "c": `[]`})
+	s := h.evented()
+	s.Announce = true
+	out, err := h.ends(h.again(stood(t, h, s), 1))
+	require.NoError(t, err)
+	require.Nil(t, out.Err)
+	require.Equal(t, []string{
+		"runtime.trees.started", "runtime.automations.executed c", "runtime.waits.pending",
+		"runtime.trees.started", "runtime.waits.expired", "runtime.automations.executed a",
+	}, h.types())
+}
+
+func TestWhatMayBeErasedMeanwhileIsNotToldAgain(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[{"c":{}},{"wait":{"timeout":0.1}}]`, "c": `[]`})
+	treeID := h.crashes()
+	h.Now = func() time.Time { return time.Now().Add(25 * time.Hour) }
+	_, err := h.ends(h.again(treeID, 2))
+	require.NoError(t, err)
+	require.NotContains(t, h.types(), "runtime.automations.executed c")
+}
