@@ -8,6 +8,7 @@ import (
 
 	"svc/domain"
 	"svc/domain/activity"
+	"svc/domain/automation"
 )
 
 // waitRow is what is known of a wait. Of one that is over only what is needed to tell
@@ -22,24 +23,6 @@ type waitRow struct {
 	ExpiresAt   int64           `json:"expiresAt"` // ms
 	Wait        json.RawMessage `json:"wait,omitempty"`
 	Cancels     bool            `json:"cancels,omitempty"`
-}
-
-// cancelsTriggers reports whether a wait keeps events from starting anything else.
-func cancelsTriggers(body json.RawMessage) bool {
-	var wait struct {
-		OneOf []struct {
-			CancelTriggers any `json:"cancelTriggers"`
-		} `json:"oneOf"`
-	}
-	if json.Unmarshal(body, &wait) != nil {
-		return false
-	}
-	for _, one := range wait.OneOf {
-		if one.CancelTriggers == true {
-			return true
-		}
-	}
-	return false
 }
 
 func waitKey(workspaceID, id string) []byte { return scoped('w', workspaceID, []byte(id)) }
@@ -74,7 +57,7 @@ func (w runsTx) stand(ev domain.Recorded, e activity.WaitPending) error {
 	}
 	row := waitRow{
 		Run: ev.Meta.CorrelationID, ExecutionID: e.ExecutionID, Seq: ev.Seq, At: ev.At.UTC(), ExpiresAt: millis(e.ExpiresAt),
-		Wait: e.Wait, Cancels: cancelsTriggers(e.Wait),
+		Wait: e.Wait, Cancels: automation.CancelsTriggers(e.Wait),
 	}
 	if err := errors.Join(w.note(ev.Seq, ofWait, e.ID), setJSON(w.tx, waitKey(w.workspaceID, e.ID), row)); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"svc/domain/automation"
+	"svc/domain/automation/redact"
 	"svc/domain/automation/value"
 )
 
@@ -28,11 +29,8 @@ type Failed struct {
 	Message string
 }
 
-const (
-	// shownBody is how many characters of a body are told.
-	shownBody = 10_000
-	redacted  = "REDACTED"
-)
+// shownBody is how many characters of a body are told.
+const shownBody = 10_000
 
 // unshown are the headers whose values are not told.
 var unshown = []string{"authorization", "cookie", "set-cookie", "proxy-authorization", "x-svc-api-key", "x-amz-security-token"}
@@ -93,7 +91,7 @@ func (x *exchange) shownHeaders() *value.Object {
 func hide(headers *value.Object) {
 	for _, name := range headers.Keys() {
 		if slices.Contains(unshown, name) {
-			headers.Set(name, redacted)
+			headers.Set(name, redact.Redacted)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"svc/domain/automation/redact"
 	"svc/domain/automation/value"
 )
 
@@ -20,7 +21,7 @@ func Shown(params *value.Object) *value.Object {
 		headers = headers.Copy()
 		for _, name := range headers.Keys() {
 			if slices.Contains(unshown, strings.ToLower(name)) {
-				headers.Set(name, redacted)
+				headers.Set(name, redact.Redacted)
 			}
 		}
 		o.Set("headers", headers)
@@ -30,7 +31,7 @@ func Shown(params *value.Object) *value.Object {
 		for kind, key := range map[string]string{"basic": "password", "awsv4": "secretAccessKey", "oauth2": "clientSecret"} {
 			if terms, ok := auth.At(kind).(*value.Object); ok {
 				terms = terms.Copy()
-				conceal(terms, key, func(any) any { return redacted })
+				conceal(terms, key, func(any) any { return redact.Redacted })
 				conceal(terms, "tokenUrl", withoutPassword)
 				auth.Set(kind, terms)
 			}

@@ -1,6 +1,8 @@
 package automation
 
 import (
+	"slices"
+
 	"svc/domain/automation/expr"
 	"svc/domain/automation/value"
 )
@@ -20,7 +22,7 @@ func OneOf(params any) []any {
 
 // ReadAwaited reads one item of a wait. A filter that is none is an error.
 func ReadAwaited(item any) (Awaited, error) {
-	a := Awaited{Event: value.Text(value.At(item, "event")), CancelsTriggers: value.At(item, "cancelTriggers") == true}
+	a := Awaited{Event: value.Text(value.At(item, "event")), CancelsTriggers: cancels(item)}
 	filters, ok := value.At(item, "filters").(*value.Object)
 	if !ok || filters.Len() == 0 {
 		return a, nil
@@ -29,3 +31,12 @@ func ReadAwaited(item any) (Awaited, error) {
 	a.Matcher, err = expr.CompileMatcher(filters, true)
 	return a, err
 }
+
+// CancelsTriggers reports whether one of the events that a wait is for starts nothing else
+// when it fits. The wait is as its event tells it.
+func CancelsTriggers(wait []byte) bool {
+	params, err := value.ParseJSON(string(wait))
+	return err == nil && slices.ContainsFunc(OneOf(params), cancels)
+}
+
+func cancels(item any) bool { return value.At(item, "cancelTriggers") == true }

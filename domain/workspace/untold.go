@@ -5,15 +5,13 @@ import (
 	"slices"
 	"strconv"
 
+	"svc/domain/automation/redact"
 	"svc/domain/document"
 )
 
 // Untold are the places in a config where an automation wrote a secret: the config holds
 // it, and events do not tell it. Each is the keys and indexes that lead there.
 type Untold [][]string
-
-// untoldMark stands for what is not told.
-const untoldMark = "REDACTED"
 
 // Still returns those that lead to the same in a config that followed another one,
 // together with more.
@@ -54,7 +52,7 @@ func masked(v any, path []string) any {
 		return v
 	}
 	if len(path) == 0 {
-		return untoldMark
+		return redact.Redacted
 	}
 	if list, ok := v.([]any); ok {
 		i, _ := strconv.Atoi(path[0]) // it leads somewhere

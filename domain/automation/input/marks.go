@@ -3,11 +3,9 @@ package input
 import (
 	"strings"
 
+	"svc/domain/automation/redact"
 	"svc/domain/automation/value"
 )
-
-// redacted stands for a value that is not told.
-const redacted = "REDACTED"
 
 // mark says which values below one are marked. A nil mark marks none.
 type mark struct {
@@ -182,7 +180,7 @@ func (m *mark) object(o *value.Object) *value.Object {
 	if m.self {
 		hidden := &value.Object{}
 		for _, key := range o.Keys() {
-			hidden.Set(key, redacted)
+			hidden.Set(key, redact.Redacted)
 		}
 		return hidden
 	}
@@ -195,7 +193,7 @@ func (m *mark) value(v any) any {
 		return v
 	}
 	if m.self {
-		return redacted
+		return redact.Redacted
 	}
 	switch v := v.(type) {
 	case *value.Object:
