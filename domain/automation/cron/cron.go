@@ -66,7 +66,21 @@ func Parse(src string) (*Schedule, error) {
 		s.weekday |= 1 // 7 is Sunday too
 	}
 	s.anyDay, s.anyWeekday = fields[2] == "*", fields[4] == "*"
+	if s.anyWeekday && !s.hasDay() {
+		return nil, fmt.Errorf("it never fires: no month %s has a day %s", fields[3], fields[2])
+	}
 	return s, nil
+}
+
+// hasDay reports whether one of its days is in one of its months, in a leap year.
+func (s *Schedule) hasDay() bool {
+	for month := time.January; month <= time.December; month++ {
+		last := time.Date(2000, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
+		if s.month&(1<<month) != 0 && s.day&(1<<(last+1)-1) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // String returns the schedule as written.
