@@ -222,7 +222,7 @@ func TestADeadReceiverDoesNotSlowAnother(t *testing.T) {
 	t.Cleanup(func() { close(hanging) })
 	h := open(t, func(o *webhooks.Options) {
 		client := *o.Client
-		client.Timeout = time.Minute
+		client.Timeout = time.Hour // one that had to wait for those who hang would wait for ever
 		o.Client = &client
 	})
 	none := func(t *subscription.Terms) { t.OrderKey = "payload.nothing" }
@@ -231,10 +231,8 @@ func TestADeadReceiverDoesNotSlowAnother(t *testing.T) {
 	}
 	rc := receive(t, nil)
 	h.subscribe(rc.URL, none)
-	began := time.Now()
 	h.emit("k", upTo(500)...)
 	h.await("all of the one that works", func() bool { return len(rc.seen()) == 500 })
-	require.Less(t, time.Since(began), 10*time.Second)
 }
 
 func TestADeletedSubscriptionStopsAtOnce(t *testing.T) {
