@@ -15,8 +15,7 @@ import (
 type Events struct {
 	Engine *Engine
 	Now    func() time.Time
-	Limit  func() int      // characters of a payload: BROKER_EMIT_MAXLEN
-	Known  domain.Registry // the types of the platform, which nobody else emits
+	Limit  func() int // characters of a payload: BROKER_EMIT_MAXLEN
 	// Live gets the events that are not kept, once those that came with them are; nil:
 	// nobody does. Their Seq is 0.
 	Live func(workspaceID string, ev domain.Recorded)
@@ -30,7 +29,7 @@ type Emission = activity.Emission
 // recorded, and refuses the whole batch with an error. An event with persist: false is
 // kept nowhere.
 func (e Events) Emit(ctx context.Context, workspaceID string, batch []Emission, may ...func(domain.Recorded) error) ([]domain.Recorded, error) {
-	batch, err := activity.Terms{Limit: e.Limit(), Known: e.Known}.Settle(batch)
+	batch, err := activity.Terms{Limit: e.Limit()}.Settle(batch)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,6 @@ import (
 	"svc/commands"
 	"svc/domain"
 	"svc/domain/activity"
-	"svc/domain/catalog"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
 )
@@ -26,7 +25,7 @@ func emitter(t *testing.T, store eventstore.Store, live *[]domain.Recorded) comm
 	e, err := commands.NewEngine(commands.EngineOptions{Store: store, Host: domain.Host{Service: "test", Replica: "n1"}})
 	require.NoError(t, err)
 	return commands.Events{
-		Engine: e, Now: time.Now, Limit: func() int { return 1000 }, Known: catalog.Events(),
+		Engine: e, Now: time.Now, Limit: func() int { return 1000 },
 		Live: func(workspaceID string, ev domain.Recorded) {
 			require.Equal(t, workspaceID, ev.Stream.Scope)
 			*live = append(*live, ev)

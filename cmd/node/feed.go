@@ -7,7 +7,6 @@ import (
 	"svc/commands"
 	"svc/domain"
 	"svc/domain/activity"
-	"svc/domain/catalog"
 	"svc/streams/feed"
 )
 
@@ -37,7 +36,7 @@ func (n *Node) recordLimit(eventType string) int {
 // emitter records what users emit.
 func (n *Node) emitter() commands.Events {
 	return commands.Events{
-		Engine: n.engine, Now: time.Now, Limit: n.emitLimit, Known: catalog.Events(),
+		Engine: n.engine, Now: time.Now, Limit: n.emitLimit,
 		Live: func(_ string, ev domain.Recorded) {
 			if err := n.feed.Pass(ev); err != nil {
 				n.log.Warn("an event that is not kept did not reach its readers", "type", ev.Data.EventType(), "err", err)

@@ -37,8 +37,7 @@ type Emission struct {
 
 // Terms are what emissions are held to.
 type Terms struct {
-	Limit int             // characters of the compact JSON of a payload
-	Known domain.Registry // the types that the platform itself writes
+	Limit int // characters of the compact JSON of a payload
 }
 
 var eventType = regexp.MustCompile(automation.EventName)
@@ -55,11 +54,11 @@ func (t Terms) Settle(batch []Emission) ([]Emission, error) {
 	for i, e := range batch {
 		e.Payload = compact(e.Payload)
 		settled[i] = e
-		for _, fault := range t.faults(e) {
+		for _, fault := range faultsOf(e) {
 			fault.Field = fmt.Sprintf("events[%d].%s", i, fault.Field)
 			faults = append(faults, fault)
 		}
-		forged = forged || t.native(e.Type)
+		forged = forged || automation.Native(e.Type)
 	}
 	if forged {
 		return nil, domain.Invalid(faults...).Reason("native_type")
@@ -98,27 +97,21 @@ func (t Terms) checkSize(e Emission) error {
 		Reason("event_too_large").With("eventType", e.Type).With("length", size).With("limit", t.Limit)
 }
 
-// native reports whether a type is the platform's own.
-func (t Terms) native(eventType string) bool {
-	_, known := t.Known[eventType]
-	return automation.Native(eventType) || known && eventType != failure && eventType != usage
-}
-
-// faults lists what is wrong with an emission.
-func (t Terms) faults(e Emission) (all []domain.FieldError) {
+// faultsOf lists what is wrong with an emission.
+func faultsOf(e Emission) (all []domain.FieldError) {
 	fault := func(field, message string) {
 		all = append(all, domain.FieldError{Field: field, Message: message})
 	}
 	switch {
 	case !eventType.MatchString(e.Type):
 		fault("type", "must be 1 to 200 letters, digits, blanks, dots, - and _")
-	case t.native(e.Type):
+	case automation.Native(e.Type):
 		fault("type", fmt.Sprintf("%q is an event of the platform itself", e.Type))
 	}
 	var payload map[string]any
 	if err := json.Unmarshal(e.Payload, &payload); err != nil {
 		fault("payload", "must be an object whose numbers are in range")
-	} else if field, message := t.misshapen(e, payload); message != "" {
+	} else if field, message := misshapen(e, payload); message != "" {
 		fault(field, message)
 	}
 	if e.Target == nil {
@@ -136,7 +129,7 @@ func (t Terms) faults(e Emission) (all []domain.FieldError) {
 
 // misshapen says what is wrong with the payload of a type that the platform reads
 // itself: sums are made of usage, and a failure must open again as one.
-func (t Terms) misshapen(e Emission, payload map[string]any) (field, message string) {
+func misshapen(e Emission, payload map[string]any) (field, message string) {
 	switch {
 	case e.Type == usage || strings.HasSuffix(e.Type, "."+usage):
 		return misshapenUsage(payload)
@@ -148,7 +141,7 @@ func (t Terms) misshapen(e Emission, payload map[string]any) (field, message str
 			return "payload." + name, "must be a text"
 		}
 	}
-	if _, err := t.Known.Decode(e.Type, e.Payload); err != nil {
+	if json.Unmarshal(e.Payload, &Failure{}) != nil {
 		return "payload", "must be {error, message, details}, details an object"
 	}
 	return "", ""

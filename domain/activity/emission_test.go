@@ -12,7 +12,7 @@ import (
 	"svc/domain/catalog"
 )
 
-func terms() activity.Terms { return activity.Terms{Limit: 100, Known: catalog.Events()} }
+func terms() activity.Terms { return activity.Terms{Limit: 100} }
 
 // emit is an emission that comes as JSON does.
 func emit(eventType, payload string) activity.Emission {

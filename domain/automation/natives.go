@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// natives are the event types of the platform that automations do not emit: a
-// prefix and what may follow it.
+// natives are the event types of the platform, all but error and usage, that nobody
+// else emits: a prefix and what may follow it.
 var natives = map[string]string{
-	"webhooks.":                 "test",
+	"webhooks.":                 "test deliveries.attempted",
 	"gateway.login.":            "succeeded failed",
-	"gateway.mfa.":              "failed",
+	"gateway.mfa.":              "succeeded failed",
 	"gateway.passwordReset.":    "requested succeeded",
 	"gateway.signup.":           "succeeded",
-	"gateway.users.":            "updated deleted",
+	"gateway.users.":            "created updated deleted",
 	"gateway.sessions.":         "ended",
 	"gateway.accessTokens.":     "created deleted",
 	"gateway.jwks.":             "updated",
 	"apikeys.":                  "created updated deleted",
-	"workspaces.":               "created updated deleted undeleted configured restored duplicated locked unlocked imported",
+	"workspaces.":               "created updated deleted undeleted configured restored duplicated locked unlocked imported staged",
 	"workspaces.security.":      "updated",
 	"workspaces.secrets.":       "updated",
 	"workspaces.events.":        "updated",
@@ -31,7 +31,7 @@ var natives = map[string]string{
 	"workspaces.files.":         "uploaded updated deleted",
 	"workspaces.subscriptions.": "created updated deleted disabled",
 	"workspaces.collections.":   "updated",
-	"workspaces.versions.":      "published deleted progress",
+	"workspaces.versions.":      "published deleted progress marked intended",
 	"workspaces.bulkImport.":    "started progress completed",
 	"workspaces.bulkPush.":      "started progress completed",
 	"apps.":                     "published deleted",
@@ -45,7 +45,12 @@ var natives = map[string]string{
 	"runtime.runs.":             "replayed",
 	"runtime.contexts.":         "updated",
 	"events.userTopics.":        "created joined",
-	"events.":                   "cleaned",
+	"events.":                   "cleaned dropped deliveries.dropped",
+	"workspaces.operations.":    "started cancelRequested resumed advanced ended",
+	"runtime.trees.":            "started",
+	"log.":                      "sealed",
+	"names.":                    "taken released",
+	"nats.users.":               "created deleted",
 }
 
 // Native reports whether an event type is one of the platform that nobody else

@@ -44,13 +44,19 @@ func MatchEvent(pattern, eventType string) bool {
 	return pattern == eventType
 }
 
-// silent are the events that never start an automation.
-var silent = []string{
-	"runtime.automations.executed", "runtime.waits.pending", "runtime.waits.fulfilled", "runtime.waits.expired", "runtime.contexts.updated",
+// triggering are the events of the platform that start automations.
+var triggering = []string{
+	"workspaces.configured", "workspaces.imported", "workspaces.duplicated", "workspaces.deleted",
+	"workspaces.automations.*", "workspaces.pages.*", "workspaces.apps.*", "workspaces.versions.*",
+	"workspaces.bulkImport.*", "workspaces.bulkPush.*", "workspaces.secrets.updated", "workspaces.security.updated",
+	"apps.published", "apps.deleted", "events.userTopics.*",
+	"runtime.fetch.failed", "runtime.interactions.triggered", "runtime.webhooks.triggered", "runtime.schedules.triggered",
 }
 
 // Triggering reports whether events of a type start automations at all.
-func Triggering(eventType string) bool { return !slices.Contains(silent, eventType) }
+func Triggering(eventType string) bool {
+	return !Native(eventType) || slices.ContainsFunc(triggering, func(p string) bool { return MatchEvent(p, eventType) })
+}
 
 func schedule(v any) string {
 	s, _ := v.(string)
@@ -98,9 +104,6 @@ func (c *checker) schedules(list []any) []*cron.Schedule {
 			continue // reported by its rule
 		}
 		path := fmt.Sprintf("when.schedules[%d]", i)
-		if _, fires := s.Next(time.Unix(0, 0), time.UTC); !fires {
-			c.warn("", path, "this never fires")
-		}
 		if c.MinPeriod > time.Minute { // no schedule fires more often than that
 			if period, ok := s.Period(); ok && period < c.MinPeriod {
 				c.fault(InvalidSchedule, path, "fires every %s; at least %s must lie between", period, c.MinPeriod)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"svc/domain"
 )
@@ -47,7 +48,10 @@ func (s *Store) decode(log domain.Log, m stored) (domain.Recorded, error) {
 	if err != nil {
 		return domain.Recorded{}, fmt.Errorf("%s %d: %w", log, m.seq, errors.Join(errDamaged, err))
 	}
-	if ev.Data, err = s.opts.Events.Decode(name, body); err != nil {
+	if ev.Data, err = s.opts.Events.Decode(name, body); err != nil && log == domain.Activity {
+		ev.Data, err = domain.Unknown{Name: name, Body: slices.Clone(body)}, nil // somebody's own, of one of our names
+	}
+	if err != nil {
 		return domain.Recorded{}, fmt.Errorf("%s %d: %w", log, m.seq, err)
 	}
 	return ev, nil

@@ -96,3 +96,16 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	}
 }
+
+// What people record under one of our names is theirs, whatever it holds: nobody stops at it.
+func TestActivityOfAnotherShapeIsSomebodysOwn(t *testing.T) {
+	s := &Store{opts: Options{Events: catalog.Events()}}
+	body := `{"type":"error","payload":{"error":5,"details":"text"}}`
+	got, err := s.decode(domain.Activity, stored{data: []byte(body)})
+	require.NoError(t, err)
+	require.Equal(t, "error", got.Data.EventType())
+	require.JSONEq(t, `{"error":5,"details":"text"}`, string(got.Data.(domain.Unknown).Body))
+
+	_, err = s.decode(domain.State, stored{data: []byte(`{"type":"workspaces.created","payload":{"workspace":5}}`)})
+	require.Error(t, err, "a fact that does not open is a fault")
+}
