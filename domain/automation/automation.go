@@ -130,7 +130,7 @@ func (c *checker) template(path string, err error) *Fault {
 		return c.fault(InvalidExpression, path, "%s", err.Error())
 	}
 	f := c.fault(fault.Name, path, "%s (at character %d)", fault.Message, fault.Offset+1)
-	f.Offset = fault.Offset
+	f.Offset, f.cause = fault.Offset, fault
 	c.faults[len(c.faults)-1].Offset = fault.Offset
 	return f
 }

@@ -49,6 +49,8 @@ type Fault struct {
 	Offset int
 	// Warning marks a fault that a document is saved with.
 	Warning bool
+
+	cause *expr.Error // of an expression or a path that cannot be parsed
 }
 
 // String returns the fault as one line.

@@ -95,5 +95,12 @@ func (f *Fault) Raised() *Error {
 	if name == "" {
 		name = InvalidInstruction
 	}
-	return Raise(name, f.Message, "field", f.Field)
+	raised := Raise(name, f.Message, "field", f.Field)
+	if f.cause != nil {
+		why := f.cause.Details()
+		for _, key := range why.Keys() {
+			raised.Details.Set(key, why.At(key))
+		}
+	}
+	return raised
 }

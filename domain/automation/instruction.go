@@ -51,10 +51,6 @@ type place struct {
 // body reads a list of instructions. Null is empty; empty items are skipped.
 func (c *checker) body(v any, path string, at place) []*Instruction {
 	at.depth++
-	if at.depth > MaxNesting {
-		c.fault(InvalidInstruction, path, "instructions are nested more than %d deep", MaxNesting)
-		return nil
-	}
 	list, ok := v.([]any)
 	if !ok {
 		if !value.IsNothing(v) && path != "do" {
@@ -67,6 +63,10 @@ func (c *checker) body(v any, path string, at place) []*Instruction {
 	for i, item := range list {
 		if o, ok := item.(*value.Object); item == nil || ok && o.Len() == 0 {
 			continue
+		}
+		if at.depth > MaxNesting {
+			f := c.fault(InvalidInstruction, path, "instructions are nested more than %d deep", MaxNesting)
+			return []*Instruction{{Path: path, Fault: f}}
 		}
 		all = append(all, c.instruction(item, fmt.Sprintf("%s[%d]", path, i), at))
 	}

@@ -115,8 +115,8 @@ do:
 }
 
 // nested returns a document whose deepest instruction is n deep.
-func nested(n int) any {
-	do := []any{value.NewObject("break", &value.Object{})}
+func nested(n int, deepest any) any {
+	do := []any{deepest}
 	for range n - 1 {
 		do = []any{value.NewObject("all", do)}
 	}
@@ -125,11 +125,14 @@ func nested(n int) any {
 
 func TestLimitsOfADocument(t *testing.T) {
 	t.Parallel()
-	_, faults := automation.Parse(nested(automation.MaxNesting), automation.Rules{})
+	leaf := value.NewObject("break", &value.Object{})
+	_, faults := automation.Parse(nested(automation.MaxNesting, leaf), automation.Rules{})
 	require.Empty(t, faults)
-	_, faults = automation.Parse(nested(automation.MaxNesting+1), automation.Rules{})
+	_, faults = automation.Parse(nested(automation.MaxNesting+1, leaf), automation.Rules{})
 	require.Len(t, faults, 1)
 	require.Contains(t, faults[0].Message, "nested more than 50 deep")
+	_, faults = automation.Parse(nested(automation.MaxNesting, value.NewObject("try", value.NewObject("do", []any{}))), automation.Rules{})
+	require.Empty(t, faults, "there is no instruction in it")
 	big := value.NewObject("name", "t", "do", []any{value.NewObject("comment", strings.Repeat("x", automation.MaxSize))})
 	a, faults := automation.Parse(big, automation.Rules{})
 	require.Nil(t, a)

@@ -75,8 +75,8 @@ func plainObject(o *value.Object, depth int) (any, bool) {
 	return made, true
 }
 
-// fit returns a value as a declared field keeps it, without losing anything of it;
-// false when it does not fit. Null always does.
+// fit returns a value as a declared field keeps it: numbers as doubles, points in time
+// to the millisecond. It is false when the value does not fit. Null always does.
 func (p *Property) fit(v any) (any, bool) {
 	if value.IsNothing(v) || p.Type == "json" {
 		return v, true
@@ -111,21 +111,6 @@ func (p *Property) fit(v any) (any, bool) {
 	}
 	items, ok := v.([]any) // enumArray
 	return v, ok && !slices.ContainsFunc(items, func(item any) bool { return !p.lists(item) })
-}
-
-// convert is fit for a row that was kept under another type: its text says the same as
-// a number or a boolean, and the other way round.
-func (p *Property) convert(v any) (any, bool) {
-	if kept, ok := p.fit(v); ok {
-		return kept, true
-	}
-	switch v := v.(type) {
-	case float64, bool:
-		return value.Text(v), p.Type == "string" || p.Type == "text"
-	case string:
-		return v == "true", p.Type == "boolean" && (v == "true" || v == "false")
-	}
-	return nil, false
 }
 
 // lists reports whether v is one of the values of an enum.

@@ -137,6 +137,16 @@ func TestDeclarationsChange(t *testing.T) {
 			`updateSchema {"collection":"c","properties":{"n":"number","b":"boolean"}}`, `{"collection":"c","properties":{"n":{"type":"number"},"b":{"type":"boolean"}},` + shown,
 			`findMany {"collection":"c"}`, `[{"id":"a","n":1.5,"b":true},{"id":"b","n":-2,"b":false},{"id":"d","n":null}]`,
 		},
+		"a text becomes a number when it says the same": {
+			`bulkCreate {"collection":"c","data":[{"id":"a","n":"007"},{"id":"b","n":" -1.50e3 "},{"id":"d","n":"0.1"},{"id":"e","n":"-0.00"},{"id":"f","n":"123456789012345E-3"},{"id":"g","n":"1e-320"}]}`, `{"acknowledged":true,"insertedCount":6,"insertedIds":["a","b","d","e","f","g"]}`,
+			`updateSchema {"collection":"c","properties":{"n":"number"}}`, `{"collection":"c","properties":{"n":{"type":"number"}},` + shown,
+			`findMany {"collection":"c","query":{"id":{"$ne":"g"}}}`, `[{"id":"a","n":7},{"id":"b","n":-1500},{"id":"d","n":0.1},{"id":"e","n":0},{"id":"f","n":123456789012.345}]`,
+		},
+		"a text becomes a point in time when it says the same": {
+			`bulkCreate {"collection":"c","data":[{"id":"a","w":"2024-01-31T12:00:00.1200000000000+02:00"},{"id":"b","w":"2024-01-31"},{"id":"d","w":1706695200123}]}`, `{"acknowledged":true,"insertedCount":3,"insertedIds":["a","b","d"]}`,
+			`updateSchema {"collection":"c","properties":{"w":"datetime"}}`, `{"collection":"c","properties":{"w":{"type":"datetime"}},` + shown,
+			`findMany {"collection":"c"}`, `[{"id":"a","w":"2024-01-31T10:00:00.120Z"},{"id":"b","w":"2024-01-31T00:00:00.000Z"},{"id":"d","w":"2024-01-31T10:00:00.123Z"}]`,
+		},
 		"a unique that rows break is refused": {
 			`bulkCreate {"collection":"c","data":[{"n":1,"m":1},{"n":1,"m":2},{"m":3}]}`, `{"acknowledged":true,"insertedCount":3,"insertedIds":["new1","new2","new3"]}`,
 			`updateSchema {"collection":"c","properties":{"n":"integer","m":"integer"},"uniques":[["n"]]}`, `CollectionError unique`,
@@ -169,6 +179,39 @@ func TestDeclarationsChange(t *testing.T) {
 	for name, told := range tests {
 		t.Run(name, func(t *testing.T) { told.run(t, newMemory()) })
 	}
+}
+
+func TestATypeChangeThatWouldLoseSomethingIsRefused(t *testing.T) {
+	tests := []struct{ before, after, kept string }{
+		{"decimal", "number", "12345678901234567.89"},
+		{"decimal", "double", "0.1000000000000000055511151231257827"},
+		{"decimal", "integer", "9007199254740990.9"},
+		{"decimal", "float", "1e-400"},
+		{"decimal", "number", "1e-99999999999999999999"},
+		{"decimal", "number", "1e400"},
+		{"string", "number", "9007199254740993"},
+		{"string", "number", "9007199254740993e-3"},
+		{"string", "datetime", "2024-01-31T10:00:00.1234Z"},
+		{"string", "datetime", "2024-01-31T10:00:00.0000000000001Z"},
+		{"string", "datetime", "2024-01-31 10:00:00.123000001+02:00"},
+		{"string", "date", "2024-01-31T00:00:00.0000000000001Z"},
+	}
+	for _, test := range tests {
+		m := newMemory()
+		m.line(t, `updateSchema {"collection":"c","properties":{"v":"`+test.before+`"}}`)
+		require.Contains(t, m.line(t, `create {"collection":"c","data":{"id":"a","v":"`+test.kept+`"}}`), "insertedId")
+		before := fmt.Sprint(m.infos, m.rows)
+		require.Equal(t, `CollectionError validation`, m.line(t, `updateSchema {"collection":"c","properties":{"v":"`+test.after+`"}}`), "%v", test)
+		require.Equal(t, before, fmt.Sprint(m.infos, m.rows), "%v changed something", test)
+	}
+}
+
+func TestWritesMayRound(t *testing.T) {
+	story{
+		`updateSchema {"collection":"c","properties":{"n":"number","w":"datetime"}}`, `{"collection":"c","properties":{"n":{"type":"number"},"w":{"type":"datetime"}},"indexes":[],"uniques":[]}`,
+		`create {"collection":"c","data":{"id":"a","n":"12345678901234567.89","w":"2024-01-31T10:00:00.1239Z"}}`, `{"acknowledged":true,"insertedId":"a"}`,
+		`findMany {"collection":"c"}`, `[{"id":"a","n":12345678901234568,"w":"2024-01-31T10:00:00.123Z"}]`,
+	}.run(t, newMemory())
 }
 
 func TestValuesFitTheirTypes(t *testing.T) {

@@ -177,33 +177,43 @@ type field struct {
 	keys []string
 }
 
-// values returns what stands at the path: several values when it crosses
-// arrays, none when it is absent.
-func (f field) values(e *evaluation) []any {
+// values returns what stands at the path, several values when it crosses arrays; and
+// whether it is absent, be it in one element of an array only.
+func (f field) values(e *evaluation) (found []any, absent bool) {
 	if !e.works(1) {
-		return nil
+		return nil, false
 	}
 	if len(f.keys) == 0 {
-		return []any{f.v}
+		return []any{f.v}, false
 	}
 	if list, ok := f.v.([]any); ok {
-		var all []any
-		if i, ok := value.Index(f.keys[0]); ok && i < len(list) {
-			all = field{list[i], f.keys[1:]}.values(e)
-		}
-		for _, item := range list {
-			if _, ok := item.(*value.Object); ok {
-				all = append(all, field{item, f.keys}.values(e)...)
-			}
-		}
-		return all
+		return f.across(e, list)
 	}
 	v, ok := value.Undefined, false
 	if o, is := f.v.(*value.Object); is {
 		v, ok = o.Get(f.keys[0])
 	}
 	if !ok {
-		return nil
+		return nil, true
 	}
 	return field{v, f.keys[1:]}.values(e)
+}
+
+// across is values of an array: of the item that the path names by its index, and of
+// each element. An item that is named so is there, whatever the elements lack.
+func (f field) across(e *evaluation, list []any) (found []any, absent bool) {
+	i, named := value.Index(f.keys[0])
+	if named = named && i < len(list); named {
+		found, absent = field{list[i], f.keys[1:]}.values(e)
+	}
+	lacking := len(list) == 0
+	for _, item := range list {
+		if _, ok := item.(*value.Object); !ok {
+			lacking = true
+			continue
+		}
+		more, none := field{item, f.keys}.values(e)
+		found, lacking = append(found, more...), lacking || none
+	}
+	return found, absent || lacking && !named
 }

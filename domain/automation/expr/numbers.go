@@ -3,6 +3,7 @@ package expr
 import (
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -108,7 +109,7 @@ func rand(c *calling) any {
 		return c.draw()
 	}
 	a, b := c.whole(0, 0), c.whole(1, 0)
-	if c.err == nil && (len(c.args) != 2 || b <= a) {
+	if c.err == nil && (len(c.args) != 2 || slices.ContainsFunc(c.args, value.IsUndefined) || b <= a) {
 		return c.refuse("two integers are expected, the second larger")
 	}
 	if c.err != nil {

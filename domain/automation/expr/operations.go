@@ -21,8 +21,7 @@ func (m *Matcher) operator(op string, operand any, o *value.Object, depth int) (
 	case "$gt", "$gte", "$lt", "$lte":
 		return ordered(op, operand), nil
 	case "$exists":
-		wanted := value.Truth(operand)
-		return func(e *evaluation, f field) bool { return (len(f.values(e)) > 0) == wanted }, nil
+		return thereIs(value.Truth(operand)), nil
 	case "$size":
 		return some(func(_ *evaluation, v any) bool {
 			list, ok := v.([]any)
@@ -45,7 +44,8 @@ func negated(t fieldTest) fieldTest {
 // some makes a test that one value at the path must pass.
 func some(is func(e *evaluation, v any) bool) fieldTest {
 	return func(e *evaluation, f field) bool {
-		return slices.ContainsFunc(f.values(e), func(v any) bool { return is(e, v) })
+		found, _ := f.values(e)
+		return slices.ContainsFunc(found, func(v any) bool { return is(e, v) })
 	}
 }
 
@@ -70,7 +70,19 @@ func (m *Matcher) equals(operand any) fieldTest {
 	if !value.IsNothing(operand) {
 		return present
 	}
-	return func(e *evaluation, f field) bool { return len(f.values(e)) == 0 || present(e, f) }
+	absent := thereIs(false)
+	return func(e *evaluation, f field) bool { return absent(e, f) || present(e, f) }
+}
+
+// thereIs makes a test that there is a value at the path, or that there is none.
+func thereIs(wanted bool) fieldTest {
+	return func(e *evaluation, f field) bool {
+		found, absent := f.values(e)
+		if wanted {
+			return len(found) > 0
+		}
+		return absent
+	}
 }
 
 // ordered compares numbers with numbers and strings with strings only.

@@ -46,3 +46,14 @@ func (m *Machine) openBatch(b *branch) {
 	}
 	l.batch = nil
 }
+
+// ofBatch returns what a batch ends its loop with: the lowest error, or else the lowest
+// break.
+func ofBatch(results []*outcome) *outcome {
+	for _, out := range results {
+		if out != nil && out.err != nil {
+			return out
+		}
+	}
+	return first(results)
+}

@@ -83,3 +83,29 @@ func TestATreeHasOnlySoManyBranches(t *testing.T) {
 	require.Len(t, m.Pending(), waits)
 	require.True(t, strings.HasPrefix(fmt.Sprint(m.Pending()[0].Iteration), "[0 "))
 }
+
+func TestInstructionsThatAreNestedTooDeeplyRaiseTheirFault(t *testing.T) {
+	t.Parallel()
+	for name, around := range map[string][2]string{
+		"all":        {`[{all: `, `}]`},
+		"conditions": {`[{conditions: {'true': `, `}}]`},
+		"default":    {`[{conditions: {default: `, `}}]`},
+		"repeat":     {`[{repeat: {until: 1, do: `, `}}]`},
+		"finally":    {`[{try: {do: [], finally: `, `}}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			deep := func(levels int) string {
+				return strings.Repeat(around[0], levels-1) + `[{T: reached}]` + strings.Repeat(around[1], levels-1)
+			}
+			for levels, want := range map[int]string{automation.MaxNesting: "", automation.MaxNesting + 1: automation.InvalidInstruction} {
+				programs := map[string]*machine.Program{"t": program(t, "t", parseYAML(t, deep(levels)))}
+				got := run(t, programs, nil, nil, manner{budget: 1 << 20})
+				require.Equal(t, want, got.Error, "%d levels", levels)
+				if want != "" {
+					require.Contains(t, got.Root.Err.Message, "nested more than 50 deep")
+				}
+			}
+		})
+	}
+}

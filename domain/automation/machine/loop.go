@@ -99,7 +99,7 @@ func (m *Machine) advance(b *branch) *outcome {
 	l := f.loop
 	b.in, b.ordinal = f.in, l.ordinal
 	defer func() { l.ordinal = b.ordinal }()
-	if out := first(f.results); out != nil {
+	if out := ofBatch(f.results); out != nil {
 		return m.leaveLoop(b, out)
 	}
 	if len(f.results) > 0 && !l.exhausted() && l.interval > 0 && !l.slept {

@@ -53,10 +53,11 @@ func (m *Machine) assignmentOf(in *automation.Instruction) (a assignment, err er
 			a.steps, push, err = nameIn(options)
 		}
 	}
+	if options.Len() > 1 {
+		a.kind, a.ttl = join(options)
+	}
 	if push {
 		a.kind = variable.Push
-	} else if options.Len() > 1 {
-		a.kind, a.ttl = join(options)
 	}
 	return a, err
 }
