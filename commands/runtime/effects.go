@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"svc/commands"
 	"svc/commands/throttle"
 	"svc/domain/activity"
 	"svc/domain/automation"
@@ -23,15 +24,15 @@ func (t *tree) perform(r machine.Request) error {
 		t.call(r)
 		return nil
 	case machine.Throttle:
+		e := t.executions[r.Execution.ID]
 		t.later(r, func(ctx context.Context) (any, error) {
-			_, err := t.throttle(ctx, throttle.Repeats, r.N)
-			return value.Undefined, err
+			return value.Undefined, t.throttle(ctx, e, throttle.Repeats, r.N)
 		})
 		return nil
 	case machine.Sleep:
 		t.later(r, func(ctx context.Context) (any, error) { return value.Undefined, sleep(ctx, r.Duration) })
 		return nil
-	case machine.Emit, machine.Wait, machine.Chunk, machine.Spawn: // what others see comes after what was written
+	case machine.Emit, machine.Wait, machine.Chunk, machine.Spawn, machine.Fetch, machine.Topic, machine.Config: // what others see comes after what was written
 		if err := t.linger(r); err != nil {
 			return err
 		}
@@ -97,8 +98,9 @@ func (t *tree) later(r machine.Request, work func(context.Context) (any, error))
 // laterThen is later, with something to be done in the goroutine of the tree before
 // the answer is handed over.
 func (t *tree) laterThen(r machine.Request, work func(context.Context) (any, error), then func(machine.Answer) machine.Answer) {
+	ctx := commands.WithRequest(t.effects, &commands.Request{Meta: t.meta(r.Execution)}) // of what the platform records
 	t.working.Go(func() {
-		v, err := caught(func() (any, error) { return work(t.effects) })
+		v, err := caught(func() (any, error) { return work(ctx) })
 		if fell, ok := errors.AsType[*fallen](err); ok {
 			v = value.Undefined
 			t.rt.Log.ErrorContext(t.effects, "an instruction fell over", "workspace", t.workspaceID(), "instruction", r.Name, "err", fell)
@@ -128,9 +130,8 @@ func (t *tree) call(r machine.Request) {
 		}
 		return a
 	}
-	t.laterThen(r, func(ctx context.Context) (v any, err error) {
-		e.throttled, err = t.throttle(ctx, throttle.Executions, 1)
-		return value.Undefined, err
+	t.laterThen(r, func(ctx context.Context) (any, error) {
+		return value.Undefined, t.throttle(ctx, e, throttle.Executions, 1)
 	}, enter)
 }
 
@@ -149,7 +150,7 @@ func (t *tree) spawn(r machine.Request) {
 	s.Announce, s.paid, s.Hidden = true, true, t.learned.secrets()
 	t.later(r, func(ctx context.Context) (any, error) {
 		var err error
-		if s.throttled, err = t.throttle(ctx, throttle.Executions, 1); err != nil {
+		if s.throttled, err = t.rt.Throttles.Wait(ctx, t.workspaceID(), throttle.Executions, 1); err != nil {
 			return value.Undefined, err
 		}
 		select {
@@ -180,6 +181,10 @@ func (t *tree) begun(ctx context.Context, s Start) error {
 // chunk sends something to who called the endpoint. Everything that the tree did so
 // far is on disk before.
 func (t *tree) chunk(r machine.Request) {
+	if t.start.HTTP == nil {
+		t.now(r, machine.Answer{Value: value.Undefined, Err: errForeignHTTP})
+		return
+	}
 	content := []byte(value.JSON(r.Value, ""))
 	t.start.HTTP.begin()
 	t.later(r, func(ctx context.Context) (any, error) {

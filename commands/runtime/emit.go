@@ -40,8 +40,9 @@ func (t *tree) emit(r machine.Request) {
 		t.now(r, machine.Answer{Value: value.Undefined})
 		return
 	}
+	x := t.executions[r.Execution.ID]
 	t.laterThen(r, func(ctx context.Context) (any, error) {
-		if _, err := t.throttle(ctx, throttle.Emits, 1); err != nil {
+		if err := t.throttle(ctx, x, throttle.Emits, 1); err != nil {
 			return value.Undefined, err
 		}
 		return t.publish(ctx, e)
@@ -74,8 +75,9 @@ func (m *misfit) Error() string { return "the payload of " + m.event + " is " + 
 
 // emissionOf reads the parameters of emit, of an automation in an instance.
 func (t *tree) emissionOf(instance string, meta domain.Meta, params *value.Object) (*emission, error) {
-	e := &emission{name: prefixed(instance, t.redact.Text(value.Text(params.At("event")))), payload: &value.Object{}, meta: meta}
-	if !eventName.MatchString(e.name) || automation.Native(e.name) {
+	name := t.redact.Text(value.Text(params.At("event")))
+	e := &emission{name: prefixed(instance, name), payload: &value.Object{}, meta: meta}
+	if !eventName.MatchString(name) || automation.Native(e.name) {
 		return nil, automation.Raise(automation.InvalidEvent, "an event of this name cannot be emitted", "event", e.name)
 	}
 	if given := params.At("payload"); !value.IsNothing(given) {

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"encoding/json"
+	"time"
 	"unicode/utf8"
 
 	"svc/domain"
@@ -53,7 +54,7 @@ func (t *tree) ended(x *machine.Execution) {
 	trigger, _ := json.Marshal(t.shownTrigger(e.trigger)) // strings only
 	done := activity.Executed{
 		Slug: x.Program.Slug, ExecutionID: x.ID, Trigger: trigger, StartedAt: stamp(e.startedAt),
-		Duration: now.Sub(e.startedAt).Milliseconds(), Throttled: e.throttled.Milliseconds(), Break: x.Broke,
+		Duration: now.Sub(e.startedAt).Milliseconds(), Throttled: time.Duration(e.throttled.Load()).Milliseconds(), Break: x.Broke,
 	}
 	if x.Parent != nil {
 		done.ParentExecutionID = x.Parent.ID
@@ -102,11 +103,16 @@ func (t *tree) tell(x *machine.Execution, err *automation.Error) { t.tellAs(t.rt
 // tellAs is tell of an event with an id.
 func (t *tree) tellAs(id string, x *machine.Execution, err *automation.Error) {
 	ev := t.bounded(*t.failure(err))
-	if instance := x.Program.Instance; instance != "" {
-		body, _ := json.Marshal(ev) // what encodes it in the log
-		ev = domain.Unknown{Name: instance + "." + ev.EventType(), Body: body}
+	t.journal.add(t.meta(x), eventstore.Fact{ID: id, Event: ofInstance(x.Program.Instance, ev)})
+}
+
+// ofInstance is an event of an app instance under its name in the workspace.
+func ofInstance(instance string, ev domain.Event) domain.Event {
+	if instance == "" {
+		return ev
 	}
-	t.journal.add(t.meta(x), eventstore.Fact{ID: id, Event: ev})
+	body, _ := json.Marshal(ev) // what encodes it in the log
+	return domain.Unknown{Name: prefixed(instance, ev.EventType()), Body: body}
 }
 
 // bounded cuts an event that is larger than events may be.

@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -62,4 +63,14 @@ func TestAnInstructionThatFallsOverRaises(t *testing.T) {
 	out, err := h.ends(h.Launch(h.evented()))
 	require.NoError(t, err)
 	require.Nil(t, out.Err)
+}
+
+func TestAnInterruptedTreeOfAnInstanceIsToldUnderItsName(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[]`})
+	require.NoError(t, h.Interrupted(t.Context(), runtime.Broken{
+		WorkspaceID: "w1", CorrelationID: "run1", ExecutionID: "01HZZZZZZZZZZZZZZZZZZZZZZZ", Automation: "shop.a", StartedAt: time.Now(),
+		Trigger: activity.Trigger{Type: activity.ByEndpoint, Value: "shop.a", AppInstanceSlug: "shop"},
+	}))
+	require.Equal(t, []string{"runtime.automations.executed shop.a", "shop.error"}, h.types())
 }

@@ -24,10 +24,10 @@ type fetched struct {
 
 // fetch sends a request.
 func (t *tree) fetch(r machine.Request) {
-	x := r.Execution
+	x, e := r.Execution, t.executions[r.Execution.ID]
 	chunk := t.chunks(r)
 	t.laterThen(r, func(ctx context.Context) (any, error) {
-		if _, err := t.throttle(ctx, throttle.Fetches, 1); err != nil {
+		if err := t.throttle(ctx, e, throttle.Fetches, 1); err != nil {
 			return fetched{}, err
 		}
 		f := fetched{}
@@ -78,14 +78,14 @@ func (t *tree) chunks(r machine.Request) func(context.Context, *value.Object) er
 	if !ok {
 		return nil
 	}
-	meta := t.meta(r.Execution)
+	meta, x := t.meta(r.Execution), t.executions[r.Execution.ID]
 	return func(ctx context.Context, payload *value.Object) error {
 		params := value.NewObject("event", stream.At("event"), "payload", payload, "target", stream.At("target"), "options", stream.At("options"))
 		e, err := t.emissionOf(r.Execution.Program.Instance, meta, params)
 		if err != nil {
 			return err
 		}
-		if _, err := t.throttle(ctx, throttle.Emits, 1); err != nil {
+		if err := t.throttle(ctx, x, throttle.Emits, 1); err != nil {
 			return err
 		}
 		_, err = t.publish(ctx, e)

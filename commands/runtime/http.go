@@ -66,10 +66,12 @@ func (h *HTTP) begin() {
 	h.begun = true
 }
 
+var errForeignHTTP = automation.Invalid("$http is that of another run, which this one goes on without")
+
 // write sets status, headers or sseKeepAlive.
 func (h *HTTP) write(op variable.Op, leastKeepAlive time.Duration) error {
 	if h == nil {
-		return automation.Invalid("$http is that of another run, which this one goes on without")
+		return errForeignHTTP
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -44,7 +44,7 @@ func (r *Runtime) broke(ctx context.Context, b Broken, failure activity.Failure)
 				Slug: b.Automation, ExecutionID: b.ExecutionID, Trigger: trigger, StartedAt: stamp(b.StartedAt),
 				Duration: r.Now().Sub(b.StartedAt).Milliseconds(), Error: &failure,
 			}},
-			{ID: derived(b.ExecutionID, "error"), Event: failure},
+			{ID: derived(b.ExecutionID, "error"), Event: ofInstance(b.Trigger.AppInstanceSlug, failure)},
 		},
 	})
 	if err != nil {

@@ -89,7 +89,7 @@ func (t *tree) keep() error {
 		Meta: t.start.Meta, Recorded: t.start.Record, Record: t.recorder.Save(), Busy: t.moved, Untold: rest, KeptAt: t.rt.Now(),
 	}
 	for id, e := range t.executions {
-		s.Running = append(s.Running, executing{id, e.trigger, e.startedAt, e.throttled})
+		s.Running = append(s.Running, executing{id, e.trigger, e.startedAt, time.Duration(e.throttled.Load())})
 	}
 	for request, p := range t.waits {
 		s.Waits = append(s.Waits, waited{request, *p})
@@ -209,7 +209,8 @@ func (t *tree) restore(ctx context.Context, s standing) ([]machine.Request, erro
 		return nil, err
 	}
 	for _, e := range s.Running {
-		t.executions[e.ID] = &execution{e.Trigger, e.StartedAt, e.Throttled}
+		t.executions[e.ID] = &execution{trigger: e.Trigger, startedAt: e.StartedAt}
+		t.executions[e.ID].throttled.Store(int64(e.Throttled))
 	}
 	for _, w := range s.Waits {
 		w.again = true

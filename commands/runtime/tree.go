@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"svc/commands/contexts"
@@ -34,10 +35,10 @@ type tree struct {
 	recorder *recording.Recorder // nil: nothing is recorded
 
 	programs   map[*machine.Program]*programs.Program
-	executions map[string]*execution // those that have not ended, by id
-	origin     *machine.Execution    // of the last error that was raised
-	announced  bool                  // that the tree has begun is on its way to the log
-	fault      error                 // of the platform, which the automation is not told of: the tree breaks off
+	executions map[string]*execution         // those that have not ended, by id
+	raised     map[string]*machine.Execution // those that ended with an error of their own, by id
+	announced  bool                          // that the tree has begun is on its way to the log
+	fault      error                         // of the platform, which the automation is not told of: the tree breaks off
 
 	effects context.Context // of what the machine asked for; ends with the tree
 	cease   context.CancelFunc
@@ -70,7 +71,7 @@ type tree struct {
 type execution struct {
 	trigger   activity.Trigger
 	startedAt time.Time
-	throttled time.Duration
+	throttled atomic.Int64 // nanoseconds
 }
 
 // answer is what came of a request.
@@ -184,9 +185,11 @@ func (t *tree) enter(id string, p *programs.Program, e *execution) *machine.Prog
 	return runs
 }
 
-// throttle waits until another one may begin.
-func (t *tree) throttle(ctx context.Context, what throttle.What, n int) (time.Duration, error) {
-	return t.rt.Throttles.Wait(ctx, t.workspaceID(), what, n)
+// throttle waits until an execution may do something.
+func (t *tree) throttle(ctx context.Context, e *execution, what throttle.What, n int) error {
+	waited, err := t.rt.Throttles.Wait(ctx, t.workspaceID(), what, n)
+	e.throttled.Add(int64(waited))
+	return err
 }
 
 // begin starts the first execution of the tree. It returns why that is refused, nil
@@ -205,10 +208,10 @@ func (t *tree) begin() *automation.Error {
 	if err := t.admit(s.Program, s.Input); err != nil {
 		return automation.ErrorOf(err)
 	}
-	e := &execution{trigger: s.Trigger, startedAt: t.rt.Now(), throttled: s.throttled}
+	e := &execution{trigger: s.Trigger, startedAt: t.rt.Now().Add(-s.throttled)}
+	e.throttled.Store(int64(s.throttled))
 	if !s.paid {
-		var err error
-		if e.throttled, err = t.throttle(t.starting, throttle.Executions, 1); err != nil {
+		if err := t.throttle(t.starting, e, throttle.Executions, 1); err != nil {
 			return automation.ErrorOf(err)
 		}
 	}

@@ -27,7 +27,7 @@ func (t *tree) turn() error {
 	}
 	for _, x := range turn.Ended {
 		if x.Err != nil && x.Origin == x.ID {
-			t.origin = x
+			t.raise(x)
 		}
 		t.ended(x)
 	}
@@ -253,11 +253,23 @@ func (t *tree) started() {
 
 // fail records the error that nobody caught, with the source of what raised it.
 func (t *tree) fail(root *machine.Execution) {
-	x := t.origin
+	x := t.raised[root.Origin]
 	if x == nil {
 		x = root
 	}
 	t.tell(x, root.Err)
+}
+
+// mostRaised is of how many executions it is known that they raised an error: whoever calls
+// one learns of it at once, or when what goes on beside it has ended.
+const mostRaised = 1000
+
+// raise notes that an execution raised an error.
+func (t *tree) raise(x *machine.Execution) {
+	if t.raised == nil || len(t.raised) >= mostRaised {
+		t.raised = map[string]*machine.Execution{}
+	}
+	t.raised[x.ID] = &machine.Execution{ID: x.ID, Program: x.Program, Depth: x.Depth}
 }
 
 // close keeps everything that is left, and forgets where the tree once stood.

@@ -177,7 +177,7 @@ func (t *tree) listen(ctx context.Context, p *pending, options []option) (any, e
 		w.Types = append(w.Types, o.Event)
 	}
 	came, err := t.rt.Effects.Await(ctx, t.workspaceID(), w, func(e *feed.Event) bool {
-		return slices.ContainsFunc(options, func(o option) bool { return o.names(e) && (o.Matcher == nil || t.fits(ctx, o.Matcher, e)) })
+		return !p.tellsOf(e) && slices.ContainsFunc(options, func(o option) bool { return o.names(e) && (o.Matcher == nil || t.fits(ctx, o.Matcher, e)) })
 	})
 	if err != nil || came == nil {
 		return value.Undefined, err
@@ -217,10 +217,15 @@ func (t *tree) awaited(r machine.Request) ([]option, error) {
 
 // names reports whether an event is of a name that is waited for.
 func (o option) names(e *feed.Event) bool {
-	if !automation.MatchEvent(o.Event, e.Type) || o.run != "" && e.Source.CorrelationID != o.run {
-		return false
+	return automation.MatchEvent(o.Event, e.Type) && (o.run == "" || e.Source.CorrelationID == o.run)
+}
+
+// tellsOf reports whether an event is about the wait itself.
+func (p *pending) tellsOf(e *feed.Event) bool {
+	var told struct {
+		ID string `json:"id"`
 	}
-	return !strings.HasPrefix(e.Type, "runtime.waits.") // waits that wait for waits would never end
+	return strings.HasPrefix(e.Type, "runtime.waits.") && json.Unmarshal(e.Payload, &told) == nil && told.ID == p.ID
 }
 
 // fits reports whether an event fits a filter. That is work, which takes its turn with that

@@ -1,0 +1,116 @@
+package node_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/domain/catalog"
+)
+
+// What the platform records nobody records in its place, and what it cannot open stops
+// nobody.
+func TestAutomationsForgeNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	p := w.place(t).has(t, `t: [{emit: {event: '{{n}}', payload: '{{p}}'}}]`)
+	for _, fact := range catalog.Table() {
+		if fact.Name == "error" || fact.Name == "usage" {
+			continue
+		}
+		got := p.tries(t, 400, fmt.Sprintf(`{"n":%q,"p":{"workspaceId":%q,"from":0,"to":9007199254740991}}`, fact.Name, p.id))
+		require.Equal(t, "InvalidEventError", got.json(t)["details"].(map[string]any)["name"], fact.Name)
+	}
+	for _, odd := range []string{`{"error":5}`, `{"error":"Oops","message":"bad","details":"a text"}`, `{"message":{}}`} {
+		got := p.tries(t, 200, `{"n":"error","p":`+odd+`}`)
+		told := got.awaits(t, 1, "error")[0]
+		require.JSONEq(t, odd, told.at())
+		got.awaits(t, 1, "runtime.automations.executed")
+	}
+}
+
+// Whatever a run causes belongs to it, and what that starts is one step deeper.
+func TestWhatARunCausesBelongsToIt(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	p := w.place(t).has(t, `
+t: [{set global.x: '{{n}}'}, {set config.n: '{{n}}'}, {createUserTopic: {topic: 'topic {{n}}', userIds: [u1]}}]
+hears: {when: {events: [workspaces.configured, events.userTopics.created]}, do: [{emit: {event: heard, payload: {type: '{{type}}', x: '{{global.x}}', run: '{{run.correlationId}}', depth: '{{run.depth}}'}}}]}`)
+	got := p.tries(t, 200, `{"n":7}`)
+	for _, of := range []string{"workspaces.configured", "events.userTopics.created"} {
+		caused := got.awaits(t, 1, of)[0]
+		require.Equal(t, "t", caused.Source["automationSlug"], of)
+		require.InDelta(t, 1, caused.Source["automationDepth"], 0, of)
+	}
+	for _, heard := range got.awaits(t, 2, "heard") {
+		require.Equal(t, got.correlation(), heard.Payload["run"])
+		require.InDelta(t, 2, heard.Payload["depth"], 0)
+		require.InDelta(t, 7, heard.Payload["x"], 0, "what was written before is seen")
+	}
+	ids, _ := p.runs(t, "")
+	require.Equal(t, []string{got.correlation()}, ids)
+
+	loop := w.place(t).has(t, `
+t: [{set config.n: 0}]
+loop: {when: {events: [workspaces.configured]}, do: [{set config.n: '{% rand() %}'}]}`)
+	again := loop.tries(t, 200, `{}`)
+	require.Equal(t, "TooManyCallError", again.awaits(t, 1, "error")[0].Payload["error"], "it does not go on for ever")
+}
+
+// Only those events of the platform start automations that the contract names.
+func TestEventsOfThePlatformThatStartNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	p := w.place(t)
+	p.does(t, 201, "POST", p.path+"/automations", `{"slug":"hears","name":"hears","when":{"events":["workspaces.updated","workspaces.*","runtime.runs.*","runtime.schedules.*"]},"do":[{"emit":{"event":"heard","payload":{"type":"{{type}}"}}}]}`)
+	p.does(t, 200, "PATCH", p.path, `{"name":"Renamed"}`)
+	p.does(t, 200, "PATCH", p.path, `{"config":{"value":{"k":1}}}`)
+	heard := p.awaits(t, 2, "heard", "") // that it was saved itself, and the config
+	require.Equal(t, "workspaces.automations.created", heard[0].Payload["type"])
+	require.Equal(t, "workspaces.configured", heard[1].Payload["type"])
+}
+
+func TestTheTimeOfAllThrottlesIsTold(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t, "RATE_LIMIT_EMITS=10", "RATE_LIMIT_EMITS_BURST=1")
+	p := w.place(t).has(t, `t: [{repeat: {until: 4, do: [{emit: {event: e}}]}}]`)
+	done := p.tries(t, 200, `{}`).awaits(t, 1, "runtime.automations.executed")[0]
+	require.Greater(t, done.Payload["throttled"], 200.0)
+	require.GreaterOrEqual(t, done.Payload["duration"], done.Payload["throttled"])
+}
+
+func TestAnErrorHasTheSourceOfWhoRaisedIt(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	p := w.place(t).has(t, `
+t: [{all: [{a: {}}, {b: {}}]}]
+a: [{run: {module: crypto, function: none}}]
+b: [{wait: {timeout: 0.1}}, {run: {module: text, function: none}}]`)
+	got := p.tries(t, 400, `{}`)
+	told := got.awaits(t, 1, "error")[0]
+	require.Equal(t, "a", told.Source["automationSlug"])
+	require.Contains(t, told.Payload["message"], "crypto")
+}
+
+func TestWaitsHearOfOtherWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	p := w.place(t).has(t, `
+t: [{runWorkflow: {workflow: other, wait: false}}, {wait: {oneOf: [{event: runtime.waits.*}], timeout: 20, output: w}}, {T: '{{w.type}}'}]
+other: [{wait: {timeout: 1}}]`)
+	require.Contains(t, []string{`"runtime.waits.pending"`, `"runtime.waits.expired"`}, p.tries(t, 200, `{}`).r(t))
+	alone := w.place(t).has(t, `t: [{wait: {oneOf: [{event: runtime.waits.*}], timeout: 0.5, output: w}}, {T: '{{w.type}}'}]`)
+	require.Equal(t, "absent", alone.tries(t, 200, `{}`).r(t), "it does not hear of itself")
+}
+
+// A tree of its own has nobody who waits for an answer.
+func TestAChunkOfAnotherRunRaises(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	p := w.place(t).has(t, `
+e: {when: {endpoint: true}, do: [{runWorkflow: {workflow: c, wait: false, parameters: {$http: '{{$http}}'}}}]}
+c: [{try: {do: [{set: {name: $http.chunk, value: 1}}], catch: [{emit: {event: caught, payload: {name: '{{$error.error}}'}}}]}}]`)
+	caught := p.calls(t, 200, "POST", "e", "{}").awaits(t, 1, "caught")[0]
+	require.Equal(t, "InvalidInstructionError", caught.Payload["name"])
+}
