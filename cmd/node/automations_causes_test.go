@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/oklog/ulid/v2"
 	"github.com/stretchr/testify/require"
 
+	"svc/domain"
 	"svc/domain/catalog"
+	"svc/eventstore"
 )
 
 // What the platform records nobody records in its place, and what it cannot open stops
@@ -56,6 +59,24 @@ t: [{set config.n: 0}]
 loop: {when: {events: [workspaces.configured]}, do: [{set config.n: '{% rand() %}'}]}`)
 	again := loop.tries(t, 200, `{}`)
 	require.Equal(t, "TooManyCallError", again.awaits(t, 1, "error")[0].Payload["error"], "it does not go on for ever")
+}
+
+// What nobody asked for begins a run of its own, that can be found.
+func TestAnEventWithoutARunBeginsOne(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	p := w.place(t).has(t, `hears: {when: {events: [bare]}, do: [{wait: {oneOf: [{event: go}], timeout: 60}}, {emit: {event: heard}}]}`)
+	id := ulid.Make().String()
+	_, err := w.node.Store().Append(t.Context(), eventstore.Commit{
+		Stream: domain.StreamID{Scope: p.id}, Facts: []eventstore.Fact{{ID: id, Event: domain.Unknown{Name: "bare", Body: []byte(`{}`)}}},
+	})
+	require.NoError(t, err)
+	p.awaits(t, 1, "runtime.waits.pending", "")
+	ids, _ := p.runs(t, "")
+	require.Equal(t, []string{id}, ids)
+	w.restarts(t, nil)
+	p.emits(t, `{"type":"go"}`)
+	require.Equal(t, id, p.awaits(t, 1, "heard", "")[0].Source["correlationId"])
 }
 
 // Only those events of the platform start automations that the contract names.

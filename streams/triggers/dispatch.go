@@ -1,6 +1,7 @@
 package triggers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -135,10 +136,11 @@ func emittedByRun(e *feed.Event) bool {
 	return e.Source.ServiceTopic == feed.Emitted && e.Source.AutomationSlug != ""
 }
 
-// startOf is the tree that an event starts for a listener.
+// startOf is the tree that an event starts for a listener. What nobody asked for begins a
+// run of its own.
 func (s *share) startOf(house *programs.House, p *programs.Program, e *feed.Event, caller runtime.Caller) runtime.Start {
 	start := runtime.Start{
-		House: house, Program: p, Caller: caller, CorrelationID: e.Source.CorrelationID, Depth: e.Source.AutomationDepth + 1, Attempt: 1, TriggeredAt: e.At,
+		House: house, Program: p, Caller: caller, CorrelationID: cmp.Or(e.Source.CorrelationID, e.ID), Depth: e.Source.AutomationDepth + 1, Attempt: 1, TriggeredAt: e.At,
 		Trigger: activity.Trigger{Type: activity.ByEvent, Value: e.Type, ID: e.ID, AppInstanceSlug: p.Place.Instance},
 		Meta:    domain.Meta{TraceID: e.Source.TraceID, IP: e.Source.IP, SocketID: e.Source.SocketID, Hides: e.Hides},
 	}
