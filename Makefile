@@ -1,5 +1,6 @@
-# svc: `make` lists the targets. Nothing but Go (and gcc for the race detector)
-# is expected on the machine; what else is needed is built into .cache.
+# svc: `make` lists the targets. Go builds and runs it. The tests want git, race wants
+# gcc, browser wants chromium, fault and bench want root; what else is needed is built
+# into .cache.
 
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c

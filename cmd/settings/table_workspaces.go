@@ -53,7 +53,7 @@ func bulkTable(c *Bulk) []Setting {
 		{Name: "STARTUP_IMPORT_REPOSITORY", Default: "-", Unit: "id", Meaning: "import at start; both or none", value: matching(&c.StartupRepo, repositoryID, "the id of a platform repository")},
 		{Name: "STARTUP_IMPORT_WAIT_SECONDS", Default: "300", Unit: "s", Meaning: "readiness wait", value: seconds(&c.StartupWait, 0, day)},
 		{Name: "STARTUP_IMPORT_PAUSE_SECONDS", Default: "30", Unit: "s", Meaning: "pause between groups", value: seconds(&c.StartupPause, 0, day)},
-		{Name: "BULK_CONCURRENCY", Default: "1", Unit: "workspaces", Meaning: "1 = one after another (spec 4.2, 4.3); more: independent workspaces at once", value: number(&c.Concurrency, 1, 256)},
+		{Name: "BULK_CONCURRENCY", Default: "1", Unit: "workspaces", Meaning: "1 = one after another; more: independent workspaces at once", value: number(&c.Concurrency, 1, 256)},
 	}
 }
 

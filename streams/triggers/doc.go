@@ -1,5 +1,6 @@
-// Package triggers starts automations because something happened: an event was
-// recorded, or the time of a schedule came.
+// Package triggers starts automations because an event was recorded, and takes care of
+// trees whose node is gone: those that stood in a wait go on, others are begun again or
+// recorded as interrupted.
 //
 // Workspaces are divided into shares, each looked after by one node. It reads the
 // events of all workspaces in their order, and starts what listens. Where it is in the
