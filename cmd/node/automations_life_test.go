@@ -22,6 +22,20 @@ func (p place) background(t *testing.T, ctx context.Context, path string) <-chan
 	return answered
 }
 
+// A caller who waits longer than a stop may take is cut off; the run is not, and nothing
+// else is kept from closing.
+func TestAStopCutsCallersOffAndNothingElse(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t, "SHUTDOWN_GRACE_SECONDS=1")
+	p := w.place(t).has(t, `t: {when: {endpoint: true}, do: [{wait: {oneOf: [{event: go}], timeout: 60}}, {emit: {event: done}}]}`)
+	answered := p.background(t, t.Context(), "t")
+	p.awaits(t, 1, "runtime.waits.pending", "")
+	w.restarts(t, nil)
+	<-answered
+	p.emits(t, `{"type":"go"}`)
+	p.awaits(t, 1, "done", "")
+}
+
 func TestHowTreesEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t, "GATEWAY_REQUEST_TIMEOUT_SECONDS=2", "EXECUTION_MAX_ACTIVE_SECONDS=1")

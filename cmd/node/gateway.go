@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -42,7 +43,7 @@ func (n *Node) openGateway(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.closeWith("gateway", n.gateway.Close)
+	n.closeWith("gateway", n.closeGateway)
 	n.closeWith("own connections", func(context.Context) error {
 		n.self.CloseIdleConnections()
 		return nil
@@ -53,6 +54,21 @@ func (n *Node) openGateway(ctx context.Context) error {
 	}
 	n.server.RegisterOnShutdown(n.gateway.EndStreams)
 	return nil
+}
+
+// lastRequests is how long handlers have after the grace period whose callers are cut off
+// already: others must be closed after them.
+const lastRequests = 2 * time.Second
+
+// closeGateway lets handlers come to their end, for a moment.
+func (n *Node) closeGateway(ctx context.Context) error {
+	moment, cancel := context.WithTimeout(ctx, lastRequests)
+	defer cancel()
+	err := n.gateway.Close(moment)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil // that they were cut off is told already
+	}
+	return err
 }
 
 // deps fills in what the handlers ask for.
