@@ -53,7 +53,7 @@ func (n *Node) effects() (runtime.Effects, error) {
 	}
 	n.repeat("limits", time.Hour, "counters whose windows are over are not all erased yet", n.sweepCounters)
 	return runtime.Effects{
-		Live: n.emitter().Live, Position: n.feed.Position, Await: n.awaitEvent, Cancelling: n.cancellingWaits, Configure: n.configure,
+		Live: n.emitter().Live, Position: n.feed.Now, Await: n.awaitEvent, Cancelling: n.cancellingWaits, Configure: n.configure,
 		Fetch: fetcher, Code: n.running.sandbox, Rows: rows, Topics: commands.Topics{Engine: n.engine}, Tokens: runTokens{n.people.keys, n.people.identity.HasKeyRole},
 		RateLimits: &ratelimit.Limiter{Counter: n.store, Now: time.Now, Log: n.log},
 		References: &references.References{
@@ -71,13 +71,14 @@ func (n *Node) sweepCounters(ctx context.Context) error {
 func (n *Node) fetchOptions() egress.Options {
 	c := n.config()
 	o := egressOptions(c.Egress)
-	o.Rules = fetchRules(n)
+	o.Rules = n.fetchRules()
 	o.Own = []string{c.HTTP.APIURL, c.HTTP.InternalAPIURL}
 	o.Names = ownNames(c.HTTP)
 	return o
 }
 
-func fetchRules(n *Node) egress.Rules {
+// fetchRules say which hosts automations reach, as the live settings are now.
+func (n *Node) fetchRules() egress.Rules {
 	c := n.config()
 	rules := egressRules(c.Egress)
 	rules.AllowHosts = slices.Concat(rules.AllowHosts, c.Runtime.FetchAllowedHosts)
@@ -117,6 +118,10 @@ func (n *Node) openSandbox() error {
 // has the instance.
 var errNested = automation.Invalid("the config of an instance within an app cannot be written")
 
+// errPassedOn says that an instance has no config of its own: what it is given is the
+// config of whoever has the instance, and a write would take the place of all that.
+var errPassedOn = automation.Invalid("the config of this instance is a template and cannot be written by automations")
+
 // configure changes the stored config of a workspace or an app instance, for an
 // automation of it. What it holds of secrets is not told.
 func (n *Node) configure(ctx context.Context, place *programs.Place, op variable.Op, secrets *redact.Set) error {
@@ -137,6 +142,9 @@ func (n *Node) configure(ctx context.Context, place *programs.Place, op variable
 		return errNested
 	}
 	_, err := n.places.content.Amend(ctx, id, place.Slug, content.Amendment{Untold: untold, Change: func(doc *document.Map) (*document.Map, error) {
+		if given, _ := doc.Get("config"); isText(given) {
+			return nil, errPassedOn
+		}
 		config, err := n.changedConfig(mapOf(doc, "config"), op)
 		if err != nil {
 			return nil, err
@@ -146,6 +154,11 @@ func (n *Node) configure(ctx context.Context, place *programs.Place, op variable
 		return changed, nil
 	}})
 	return err
+}
+
+func isText(v any) bool {
+	_, ok := v.(string)
+	return ok
 }
 
 func mapOf(doc *document.Map, key string) *document.Map {

@@ -34,8 +34,8 @@ type openSecrets struct {
 	mu     sync.Mutex
 	moment uint64
 	sealed map[string][]byte
-	// values are what automations read, platform what a super admin set for the
-	// workspace. Neither is ever changed.
+	// values are what automations read, platform what a super admin or the operator set
+	// for the workspace. Neither is ever changed.
 	values, platform map[string]string
 	redact           *redact.Set // of values
 }
@@ -96,26 +96,34 @@ func (s *secretValues) of(ctx context.Context, workspaceID string) (*openSecrets
 	if err != nil {
 		return nil, err
 	}
-	values, platform := maps.Clone(s.defaults()[slug]), map[string]string{}
-	if values == nil {
-		values = map[string]string{}
+	known := maps.Clone(s.defaults()[slug])
+	if known == nil {
+		known = map[string]string{}
 	}
 	for name, text := range sealed {
-		plain, err := s.plain(ctx, workspaceID, open, name, text)
-		if err != nil {
+		if known[name], err = s.plain(ctx, workspaceID, open, name, text); err != nil {
 			return nil, err
 		}
+	}
+	values, platform := divided(known)
+	if open.redact == nil || !maps.Equal(values, open.values) {
+		open.redact = redact.New(slices.Collect(maps.Values(values))...)
+	}
+	open.moment, open.sealed, open.values, open.platform = moment, sealed, values, platform
+	return open, nil
+}
+
+// divided parts secrets into those that automations read and those of the platform.
+func divided(known map[string]string) (values, platform map[string]string) {
+	values, platform = map[string]string{}, map[string]string{}
+	for name, plain := range known {
 		if strings.HasPrefix(name, workspace.SecretPrefix) {
 			platform[name] = plain
 		} else {
 			values[name] = plain
 		}
 	}
-	if open.redact == nil || !maps.Equal(values, open.values) {
-		open.redact = redact.New(slices.Collect(maps.Values(values))...)
-	}
-	open.moment, open.sealed, open.values, open.platform = moment, sealed, values, platform
-	return open, nil
+	return values, platform
 }
 
 // plain opens a secret, unless it is the one that was opened before.

@@ -51,6 +51,9 @@ func (n *Node) Apply() {
 	if err := n.egress.SetRules(egressRules(n.config().Egress)); err != nil {
 		n.log.Error("EGRESS_ALLOW_HOSTS, EGRESS_DENY_HOSTS: the old rules stay in force", "err", err)
 	}
+	if err := n.running.out.SetRules(n.fetchRules()); err != nil {
+		n.log.Error("FETCH_ALLOWED_HOSTS, FETCH_FORBIDDEN_HOSTS, or those of EGRESS: the old rules stay in force for fetch", "err", err)
+	}
 }
 
 func egressOptions(e settings.Egress) egress.Options {

@@ -39,7 +39,7 @@ type Runtime struct {
 	FetchMaxRetries      int
 	FetchRetryStatus     []int
 	FetchForbiddenHosts  []string
-	FetchAllowedHosts    []string // empty allows every host
+	FetchAllowedHosts    []string // reachable although not public
 
 	CodeTimeout   time.Duration
 	CodeMemory    int64
@@ -70,25 +70,25 @@ type Runtime struct {
 func runtimeTable(c *Runtime) []Setting {
 	return []Setting{
 		{Name: "RATE_LIMIT_AUTOMATIONS", Default: "100", Unit: "/s/workspace", Meaning: "exceeding delays, never rejects", marks: live, value: rate(&c.RateAutomations)},
-		{Name: "RATE_LIMIT_AUTOMATIONS_BURST", Default: "400", Unit: "/s/workspace", Meaning: "exceeding delays, never rejects", marks: live, value: rate(&c.BurstAutomations)},
+		{Name: "RATE_LIMIT_AUTOMATIONS_BURST", Default: "400", Unit: "count/workspace", Meaning: "how many at once after a rest", marks: live, value: rate(&c.BurstAutomations)},
 		{Name: "RATE_LIMIT_EMITS", Default: "30", Unit: "/s/workspace", Meaning: "emitted events", marks: live, value: rate(&c.RateEmits)},
-		{Name: "RATE_LIMIT_EMITS_BURST", Default: "100", Unit: "/s/workspace", Meaning: "emitted events", marks: live, value: rate(&c.BurstEmits)},
+		{Name: "RATE_LIMIT_EMITS_BURST", Default: "100", Unit: "count/workspace", Meaning: "how many at once after a rest", marks: live, value: rate(&c.BurstEmits)},
 		{Name: "RATE_LIMIT_FETCHS", Default: "50", Unit: "/s/workspace", Meaning: "outgoing requests", marks: live, value: rate(&c.RateFetchs)},
-		{Name: "RATE_LIMIT_FETCHS_BURST", Default: "200", Unit: "/s/workspace", Meaning: "outgoing requests", marks: live, value: rate(&c.BurstFetchs)},
+		{Name: "RATE_LIMIT_FETCHS_BURST", Default: "200", Unit: "count/workspace", Meaning: "how many at once after a rest", marks: live, value: rate(&c.BurstFetchs)},
 		{Name: "RATE_LIMIT_REPEATS", Default: "1000", Unit: "/s/workspace", Meaning: "turns of a loop", marks: live, value: rate(&c.RateRepeats)},
-		{Name: "RATE_LIMIT_REPEATS_BURST", Default: "4000", Unit: "/s/workspace", Meaning: "turns of a loop", marks: live, value: rate(&c.BurstRepeats)},
-		{Name: "RATE_LIMIT_DISABLED", Default: "no", Unit: "bool", Meaning: "the four above off", marks: live, value: boolean(&c.RateLimitDisabled)},
+		{Name: "RATE_LIMIT_REPEATS_BURST", Default: "4000", Unit: "count/workspace", Meaning: "how many at once after a rest", marks: live, value: rate(&c.BurstRepeats)},
+		{Name: "RATE_LIMIT_DISABLED", Default: "no", Unit: "bool", Meaning: "the eight above off", marks: live, value: boolean(&c.RateLimitDisabled)},
 		{Name: "MAXIMUM_SUCCESSIVE_CALLS", Default: "20", Unit: "calls", Meaning: "nesting depth", value: number(&c.MaxSuccessiveCalls, 1, 1000)},
 		{Name: "EXECUTION_MAX_ACTIVE_SECONDS", Default: "900", Unit: "s", Meaning: "active time of a run", value: seconds(&c.ExecutionMaxActive, time.Second, 30*day)},
-		{Name: "EXECUTION_MAX_ATTEMPTS", Default: "3", Unit: "count", Meaning: "starts of an interrupted run", value: number(&c.ExecutionMaxAttempts, 1, 100)},
+		{Name: "EXECUTION_MAX_ATTEMPTS", Default: "3", Unit: "count", Meaning: "starts of a run that is interrupted, the first included", value: number(&c.ExecutionMaxAttempts, 1, 100)},
 		{Name: "WAIT_DEFAULT_TIMEOUT", Default: "20", Unit: "s", Meaning: "`wait` without a timeout of its own", value: seconds(&c.WaitDefaultTimeout, time.Millisecond, 365*day)},
 		{Name: "WAIT_MAX_TIMEOUT", Default: "2592000", Unit: "s", Meaning: "longest `wait`", value: seconds(&c.WaitMaxTimeout, time.Second, 365*day)},
 		{Name: "FETCH_TIMEOUT", Default: "60", Unit: "s", Meaning: "one outgoing request", value: seconds(&c.FetchTimeout, time.Second, day)},
 		{Name: "FETCH_MAX_RESPONSE_SIZE", Default: "50mb", Unit: "size", Meaning: "answer to an outgoing request", value: byteSize(&c.FetchMaxResponseSize)},
 		{Name: "FETCH_MAX_RETRIES", Default: "3", Unit: "count", Meaning: "repeats of a failed request", value: number(&c.FetchMaxRetries, 0, 20)},
 		{Name: "FETCH_RETRY_STATUS", Default: "429,502,503", Unit: "list", Meaning: "answers that are tried again", value: numbers(&c.FetchRetryStatus, 400, 599)},
-		{Name: "FETCH_FORBIDDEN_HOSTS", Default: "-", Unit: "list", Meaning: "for fetch, besides the EGRESS rules", marks: live, value: listOf(&c.FetchForbiddenHosts, "hosts or CIDR ranges", isHostOrPrefix)},
-		{Name: "FETCH_ALLOWED_HOSTS", Default: "-", Unit: "list", Meaning: "for fetch, besides the EGRESS rules", marks: live, value: listOf(&c.FetchAllowedHosts, "hosts or CIDR ranges", isHostOrPrefix)},
+		{Name: "FETCH_FORBIDDEN_HOSTS", Default: "-", Unit: "list", Meaning: "are never fetched; besides EGRESS_DENY_HOSTS", marks: live, value: listOf(&c.FetchForbiddenHosts, "hosts or CIDR ranges", isHostOrPrefix)},
+		{Name: "FETCH_ALLOWED_HOSTS", Default: "-", Unit: "list", Meaning: "may be fetched although not public; besides EGRESS_ALLOW_HOSTS", marks: live, value: listOf(&c.FetchAllowedHosts, "hosts or CIDR ranges", isHostOrPrefix)},
 		{Name: "CUSTOM_CODE_TIMEOUT", Default: "20000", Unit: "ms", Meaning: "script time", value: millis(&c.CodeTimeout, time.Millisecond, time.Hour)},
 		{Name: "CUSTOM_CODE_MEMORY_MB", Default: "128", Unit: "MB", Meaning: "script memory", value: size(&c.CodeMemory, mb, 16*mb, 64*gb)},
 		{Name: "CUSTOM_CODE_MAX_OUTPUT", Default: "10mb", Unit: "size", Meaning: "script result", value: byteSize(&c.CodeMaxOutput)},
@@ -105,7 +105,7 @@ func runtimeTable(c *Runtime) []Setting {
 
 func contextTable(c *Runtime) []Setting {
 	return []Setting{
-		{Name: "CONTEXT_RUN_EXPIRE_TIME", Default: "60", Unit: "s", Meaning: "life of context `run` after its last use", value: seconds(&c.ContextRunExpire, time.Second, 365*day)},
+		{Name: "CONTEXT_RUN_EXPIRE_TIME", Default: "60", Unit: "s", Meaning: "life of context `run` after its last write", value: seconds(&c.ContextRunExpire, time.Second, 365*day)},
 		{Name: "CONTEXT_UNAUTHENTICATED_SESSION_EXPIRE_TIME", Default: "3600", Unit: "s", Meaning: "life of context `session` without a user", value: seconds(&c.ContextSessionExpire, time.Second, 365*day)},
 		{Name: "CONTEXT_SOCKET_EXPIRE_TIME", Default: "21600", Unit: "s", Meaning: "life of context `socket`", value: seconds(&c.ContextSocketExpire, time.Second, 365*day)},
 		{Name: "CONTEXT_SOCKET_MAX_SIZE", Default: "100kb", Unit: "size", Meaning: "context `socket`", value: byteSize(&c.ContextSocketSize)},

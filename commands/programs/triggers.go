@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -35,8 +36,13 @@ func (h *House) register(p *Program) {
 func (h *House) Endpoint(escaped string) (*Program, map[string]string) {
 	var best *Program
 	var params map[string]string
+	first, rest := firstSegment(escaped)
 	for _, p := range h.endpoints {
-		within, ok := strings.CutPrefix(escaped, p.Place.prefix())
+		within, ok := escaped, true
+		if prefix := p.Place.prefix(); prefix != "" {
+			within, ok = strings.CutPrefix(first, prefix)
+			within = url.PathEscape(within) + rest
+		}
 		if !ok {
 			continue
 		}
@@ -48,21 +54,42 @@ func (h *House) Endpoint(escaped string) (*Program, map[string]string) {
 	return best, params
 }
 
+// firstSegment returns the first segment of an escaped path, decoded, and the rest as it
+// is. Instances are named in the first: their slugs have no slash.
+func firstSegment(escaped string) (first, rest string) {
+	end := strings.IndexByte(escaped, '/')
+	if end < 0 {
+		end = len(escaped)
+	}
+	first, err := url.PathUnescape(escaped[:end])
+	if err != nil {
+		return "", escaped // it names no instance
+	}
+	return first, escaped[end:]
+}
+
 // better reports whether a answers rather than b, which comes first by its name.
 func better(a, b *Program) bool {
 	return a.When.Endpoint.Compare(b.When.Endpoint) < 0
 }
 
-// Endpoints returns the paths that are answered, with the automations that answer
-// them, in the order of their names.
+// Endpoints returns the paths that are answered, escaped, with the automations that
+// answer them, in the order of their names.
 func (h *House) Endpoints() iter.Seq2[string, *Program] {
 	return func(yield func(string, *Program) bool) {
 		for _, p := range h.endpoints {
-			if !yield(p.Place.prefix()+p.When.Endpoint.String(), p) {
+			if !yield(escapedPath(p.Place.prefix()+p.When.Endpoint.String()), p) {
 				return
 			}
 		}
 	}
+}
+
+// escapedPath escapes a path, but for the stars that URLs may have: parameters begin
+// with them.
+func escapedPath(path string) string {
+	u := url.URL{Path: path}
+	return strings.ReplaceAll(u.EscapedPath(), "%2A", "*")
 }
 
 // Scheduled returns the automations that have schedules, in the order of their names.

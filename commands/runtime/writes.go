@@ -28,6 +28,8 @@ func (w *world) Write(_ *machine.Execution, wr machine.Write) error {
 		return w.t.start.HTTP.write(wr.Op, w.t.settings.KeepAlive)
 	case wr.Switch:
 		return w.become(wr.Context, wr.Op.Value)
+	case w.ofOperator(wr):
+		return automation.Invalid("%s cannot be written", expr.Member(wr.Context, wr.Op.Path[0].Key))
 	}
 	v, err := w.view(wr.Context)
 	if err != nil {
@@ -59,6 +61,16 @@ func (w *world) Write(_ *machine.Execution, wr machine.Write) error {
 	}
 	w.t.soon()
 	return nil
+}
+
+// ofOperator reports whether a write is to a variable that the operator gives, or below
+// one.
+func (w *world) ofOperator(wr machine.Write) bool {
+	if wr.Context != "global" || len(wr.Op.Path) == 0 {
+		return false
+	}
+	_, given := w.t.settings.GlobalVars[wr.Op.Path[0].Key]
+	return given
 }
 
 // hold notes a write that is to be kept.
