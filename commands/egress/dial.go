@@ -45,7 +45,7 @@ func (e *Egress) Dial(ctx context.Context, scheme, address string, exempt bool) 
 
 // Roots returns the authorities that are trusted: the system's with those of the
 // settings. Nil stands for the system's alone.
-func (e *Egress) Roots() *x509.CertPool { return e.direct.TLSClientConfig.RootCAs }
+func (e *Egress) Roots() *x509.CertPool { return e.roots }
 
 // tunnel asks a proxy for a connection to a target.
 func (e *Egress) tunnel(ctx context.Context, proxy *url.URL, target string) (net.Conn, error) {

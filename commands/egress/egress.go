@@ -9,7 +9,6 @@ package egress
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -54,9 +53,8 @@ type Egress struct {
 	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	proxy   func(*url.URL) (*url.URL, error)
 	own     own
-	direct  *http.Transport // connects to targets
-	proxied *http.Transport // connects to the proxies of the settings only
-	trusting
+	roots   *x509.CertPool // nil: the system's
+	ways    atomic.Pointer[ways]
 }
 
 // The bounds of a request that its caller does not set.
@@ -76,7 +74,7 @@ func New(o Options) (*Egress, error) {
 	if errs != nil {
 		return nil, fmt.Errorf("egress: %w", errs)
 	}
-	e := &Egress{resolve: o.Resolve, own: own}
+	e := &Egress{resolve: o.Resolve, own: own, roots: roots}
 	if e.resolve == nil {
 		e.resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
@@ -85,25 +83,8 @@ func New(o Options) (*Egress, error) {
 	e.rules.Store(rules)
 	settings := httpproxy.Config{HTTPProxy: o.HTTPProxy, HTTPSProxy: o.HTTPSProxy, NoProxy: strings.Join(o.NoProxy, ",")}
 	e.proxy = settings.ProxyFunc()
-	e.direct = newTransport(roots, e.dial)
-	e.proxied = newTransport(roots, (&net.Dialer{Timeout: connectLimit}).DialContext)
-	e.proxied.Proxy = func(r *http.Request) (*url.URL, error) { return e.proxy(r.URL) }
-	e.trusting = newTrusting(e.direct, e.proxied)
+	e.ways.Store(e.newWays())
 	return e, nil
-}
-
-func newTransport(roots *x509.CertPool, dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
-	return &http.Transport{
-		DialContext:            dial,
-		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:    connectLimit,
-		ForceAttemptHTTP2:      true,
-		MaxIdleConns:           200,
-		MaxIdleConnsPerHost:    16, // as many as one webhook has under way
-		IdleConnTimeout:        90 * time.Second,
-		ExpectContinueTimeout:  time.Second,
-		MaxResponseHeaderBytes: maxHeaders,
-	}
 }
 
 // readRoots returns the system's roots with those of a file; nil stands for the
@@ -146,22 +127,18 @@ func (e *Egress) SetRules(r Rules) error {
 		return fmt.Errorf("egress: %w", err)
 	}
 	e.rules.Store(rules)
-	e.Close()
+	e.ways.Swap(e.newWays()).leave()
 	return nil
 }
 
 // Close closes the connections that nobody uses.
-func (e *Egress) Close() {
-	for _, t := range []*http.Transport{e.direct, e.proxied, e.anyDirect, e.anyProxied} {
-		t.CloseIdleConnections()
-	}
-}
+func (e *Egress) Close() { e.ways.Load().leave() }
 
 // Client returns a client whose requests end after timeout, body included; zero
 // leaves that to their context. It follows five redirects, each checked like
 // the first request, and never from https to http.
 func (e *Egress) Client(timeout time.Duration) *http.Client {
-	return &http.Client{Transport: transport{e, e.direct, e.proxied}, Timeout: timeout, CheckRedirect: checkRedirect}
+	return &http.Client{Transport: transport{e, false}, Timeout: timeout, CheckRedirect: checkRedirect}
 }
 
 // ErrRedirects is why a request that was redirected too often failed.
@@ -180,7 +157,7 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 // transport checks a hop before it is sent.
 type transport struct {
 	*Egress
-	direct, proxied *http.Transport
+	trusting bool
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -210,14 +187,15 @@ func (t transport) route(r *http.Request) (http.RoundTripper, error) {
 	if err != nil && !own {
 		return nil, err
 	}
+	direct, proxied := t.ways.Load().of(t.trusting)
 	proxy, err := t.proxy(r.URL)
 	if err != nil || proxy == nil {
-		return t.direct, err
+		return direct, err
 	}
 	if own {
-		return t.proxied, nil
+		return proxied, nil
 	}
-	return t.proxied, t.checkTarget(r.Context(), host, named)
+	return proxied, t.checkTarget(r.Context(), host, named)
 }
 
 func (e *Egress) checkTarget(ctx context.Context, host string, named bool) error {

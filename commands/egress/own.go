@@ -2,7 +2,6 @@ package egress
 
 import (
 	"cmp"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -74,21 +73,8 @@ func portOf(u *url.URL) string { return cmp.Or(u.Port(), usualPort[u.Scheme]) }
 // included: what only the platform may see is not sent to another.
 func (e *Egress) Own(u *url.URL) bool { return e.own.has(u) }
 
-// trusting are the transports of requests that ask for no proof of who answers.
-type trusting struct {
-	anyDirect, anyProxied *http.Transport
-}
-
-func newTrusting(direct, proxied *http.Transport) trusting {
-	t := trusting{direct.Clone(), proxied.Clone()}
-	for _, each := range []*http.Transport{t.anyDirect, t.anyProxied} {
-		each.TLSClientConfig = &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12} // what allowSelfSignedCert asks for
-	}
-	return t
-}
-
 // TrustingClient returns a client like Client's that does not verify
 // certificates. Its connections are its own: no other request uses them.
 func (e *Egress) TrustingClient(timeout time.Duration) *http.Client {
-	return &http.Client{Transport: transport{e, e.anyDirect, e.anyProxied}, Timeout: timeout, CheckRedirect: checkRedirect}
+	return &http.Client{Transport: transport{e, true}, Timeout: timeout, CheckRedirect: checkRedirect}
 }
