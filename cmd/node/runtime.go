@@ -173,7 +173,7 @@ func runtimeSettings(c *settings.Config) runtime.Settings {
 	return runtime.Settings{
 		MaxDepth: r.MaxSuccessiveCalls, MaxActive: r.ExecutionMaxActive, MaxAttempts: r.ExecutionMaxAttempts,
 		Wait: r.WaitDefaultTimeout, MaxWait: r.WaitMaxTimeout,
-		RunExpires: r.ContextRunExpire, VisitorExpires: r.ContextSessionExpire, SocketExpires: r.ContextSocketExpire,
+		RunExpires: r.ContextRunExpire, VisitorExpires: r.ContextSessionExpire, SocketExpires: r.ContextSocketExpire, SessionExpires: c.Auth.SessionCookieMaxAge,
 		Sizes: map[string]int{
 			"run": int(r.ContextRunSize), "session": int(r.ContextSessionSize), "user": int(r.ContextUserSize), "global": int(r.ContextGlobalSize),
 			"socket": int(r.ContextSocketSize), "config": int(r.ContextConfigSize), "local": int(r.ContextLocalSize),

@@ -88,7 +88,6 @@ type Lifetime uint8
 const (
 	Moves   Lifetime = iota // it expires then
 	Extends                 // not before then; one that never expires still never does
-	Stays                   // as Extends, and one that is new never expires
 )
 
 const defaultMemory = 64 << 20

@@ -21,7 +21,7 @@ func TestOperationsAreStoredWhole(t *testing.T) {
 			{Op: variable.Op{Kind: variable.Push, Path: []expr.Step{{Key: "l"}, {Key: "0", Index: true}}, Value: value.Bytes{1}}, Until: noon},
 			{Op: variable.Op{Kind: variable.Delete, Value: value.Undefined}},
 		}},
-		"a limit and a lifetime": {mark: mark("c"), at: noon, expires: noon.Add(time.Minute), limit: 500_000, lifetime: Stays},
+		"a limit and a lifetime": {mark: mark("c"), at: noon, expires: noon.Add(time.Minute), limit: 500_000, lifetime: Extends},
 	} {
 		got, err := decodeRecord(r.encode())
 		require.NoError(t, err, name)
@@ -49,10 +49,7 @@ func TestAStateLastsAsLongAsItsOperationsSay(t *testing.T) {
 		"extends":                        {record{expires: soon}, record{expires: later, lifetime: Extends}, later},
 		"does not extend backwards":      {record{expires: later}, record{expires: soon, lifetime: Extends}, later},
 		"extends what never expires":     {record{}, record{expires: soon, lifetime: Extends}, time.Time{}},
-		"stays what is to expire":        {record{expires: soon}, record{expires: later, lifetime: Stays}, later},
-		"stays what never expires":       {record{expires: soon, lifetime: Stays}, record{expires: later, lifetime: Extends}, time.Time{}},
 		"begins anew after it expired":   {record{expires: noon}, record{expires: soon, lifetime: Extends}, soon},
-		"stays, anew after it expired":   {record{expires: noon}, record{expires: soon, lifetime: Stays}, time.Time{}},
 		"a change without writes counts": {record{expires: soon}, record{expires: later, lifetime: Extends, writes: []Write{}}, later},
 	} {
 		c.first.mark, c.first.at, c.first.writes = mark("a"), noon.Add(-time.Second), set

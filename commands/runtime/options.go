@@ -55,6 +55,7 @@ type Settings struct {
 	MaxWait     time.Duration // WAIT_MAX_TIMEOUT
 
 	RunExpires, VisitorExpires, SocketExpires time.Duration // CONTEXT_*_EXPIRE_TIME
+	SessionExpires                            time.Duration // SESSION_COOKIES_MAX_AGE
 
 	Sizes         map[string]int // of contexts by name, and of local
 	MaxEvent      int            // BROKER_EMIT_MAXLEN

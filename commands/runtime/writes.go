@@ -169,7 +169,7 @@ func (w *world) lifetime(key contexts.Key, now time.Time) (time.Time, contexts.L
 		return now.Add(s.SocketExpires), contexts.Moves
 	case "session":
 		if w.signedIn(key.ID) {
-			return now.Add(s.VisitorExpires), contexts.Stays
+			return now.Add(s.SessionExpires), contexts.Extends // it is over by then
 		}
 		return now.Add(s.VisitorExpires), contexts.Extends
 	}
