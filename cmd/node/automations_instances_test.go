@@ -14,6 +14,8 @@ func TestATemplateOfAConfigIsNotOverwritten(t *testing.T) {
 sets: {when: {endpoint: true}, do: [{set config.seen: 1}]}
 merges: {when: {endpoint: true}, do: [{set: {name: config, value: {seen: 1}, type: merge}}]}
 replaces: {when: {endpoint: true}, do: [{set config: {seen: 1}}]}
+below: {when: {endpoint: true}, do: [{set config.k.x: 1}]}
+joins: {when: {endpoint: true}, do: [{set: {name: config.k, value: {x: 1}, type: merge}}]}
 deletes: {when: {endpoint: true}, do: [{delete: {name: config.k}}]}
 catches: {when: {endpoint: true}, do: [{try: {do: [{set config.seen: 1}], catch: [{set e: '{{$error.error}}'}]}}], output: ['{{e}}', '{{config.k}}', '{{config.seen}}']}
 shows: {when: {endpoint: true}, do: [], output: '{{config}}'}`).publishes(t, "passed")
@@ -37,6 +39,15 @@ shows: {when: {endpoint: true}, do: [], output: '{{config}}'}`).publishes(t, "pa
 	p.installs(t, "passed", "b", `,"config":{"k":"{{config.k}}"}`)
 	p.calls(t, 200, "POST", "b.sets", "")
 	require.JSONEq(t, `{"k":2,"seen":1}`, string(p.calls(t, 200, "GET", "b.shows", "").body), "templates within a config do not stand in the way")
+
+	p.does(t, 200, "PATCH", p.path, `{"config":{"value":{"o":{"a":1}}}}`)
+	p.installs(t, "passed", "c", `,"config":{"k":"{{config.o}}"}`)
+	for _, below := range []string{"below", "joins"} {
+		p.calls(t, 400, "POST", "c."+below, "")
+		require.JSONEq(t, `{"k":{"a":1}}`, string(p.calls(t, 200, "GET", "c.shows", "").body), "what is below one is not written")
+	}
+	p.calls(t, 200, "POST", "c.deletes", "")
+	require.JSONEq(t, `{}`, string(p.calls(t, 200, "GET", "c.shows", "").body), "the whole of it is")
 }
 
 // Endpoints are reached wherever blanks are in their paths, and where they are said to be.

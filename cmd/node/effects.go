@@ -167,8 +167,23 @@ func mapOf(doc *document.Map, key string) *document.Map {
 	return m
 }
 
+// hitsTemplate reports whether an operation would take the place of a text that stands for
+// more than itself: by writing below it, or merging with it.
+func hitsTemplate(config any, op variable.Op) bool {
+	for i, step := range op.Path {
+		config = value.At(config, step.Key)
+		if isText(config) && programs.Refers(config) {
+			return i < len(op.Path)-1 || op.Kind == variable.Merge
+		}
+	}
+	return false
+}
+
 // changedConfig applies an operation to a config, unless that makes it too large.
 func (n *Node) changedConfig(config *document.Map, op variable.Op) (*document.Map, error) {
+	if hitsTemplate(value.From(config), op) {
+		return nil, automation.Invalid("what stands there in the config is a template, and only the whole of it can be replaced")
+	}
 	next, grown, err := variable.Change(value.From(config), op)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package automation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ type Automation struct {
 	Name, Description any    // a string, or an object by locale; Undefined when absent
 	Do                []*Instruction
 	Output            *expr.Tree // nil when absent: {}
+	OutputFault       *Fault     // is raised in place of the output; nil: none
 	When              Triggers
 	Arguments         *value.Object // typed fields by name; nil when absent
 	Schemas           []Schema
@@ -59,7 +61,7 @@ func Parse(doc any, rules Rules) (*Automation, []Fault) {
 	}
 	a.Do = c.body(o.At("do"), "do", place{})
 	if out, ok := o.Get("output"); ok {
-		a.Output = expr.ParseTree(out, "output", func(path string, err error) { c.template(path, err) })
+		a.Output = expr.ParseTree(out, "output", func(path string, err error) { a.OutputFault = cmp.Or(a.OutputFault, c.template(path, err)) })
 	}
 	a.When = c.when(o.At("when"), a.Slug)
 	a.Arguments = c.arguments(o.At("arguments"))

@@ -101,6 +101,9 @@ func (m *Machine) output(b *branch, out *outcome) (any, error) {
 		return &value.Object{}, nil
 	}
 	b.in, b.ordinal = nil, 0
+	if fault := b.x.Program.OutputFault; fault != nil {
+		return value.Undefined, fault.Raised()
+	}
 	v, err := output.Eval(&m.env)
 	if err == nil {
 		err = m.sized(v)
