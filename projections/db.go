@@ -146,7 +146,7 @@ func (o DBOptions) badger() badger.Options {
 		WithNumCompactors(2).
 		WithNumLevelZeroTables(3).
 		WithNumLevelZeroTablesStall(8).
-		WithValueThreshold(min(1<<20, o.memtable/8)). // Badger's most: a new value log file is made within a commit, for which all readers wait
+		WithValueThreshold(min(1<<20, o.memtable/32)). // large, because a new value log file is made within a commit, for which all readers wait; but a fraction of what a commit may hold
 		WithValueLogFileSize(o.valueLog).
 		WithChecksumVerificationMode(options.OnBlockRead).
 		WithVerifyValueChecksum(true).

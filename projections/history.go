@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"svc/domain"
@@ -37,6 +38,7 @@ type Change struct {
 	CorrelationID string   `json:"correlationId,omitempty"`
 	Content       bool     `json:"content,omitempty"`
 	Parts         []string `json:"parts,omitempty"` // what it touched: paths, index#name
+	Many          bool     `json:"many,omitempty"`  // as it is kept: paths are those of the manifest's change
 }
 
 // Ref names a document at a past moment.
@@ -53,6 +55,10 @@ type Manifest map[string]Ref
 
 // wholeEvery is after how many changes the manifest is written out.
 const wholeEvery = 64
+
+// manyParts is how much a change may touch that is kept with everything else of it: what
+// one event writes must fit into one transaction.
+const manyParts = 500
 
 // Name implements Projection.
 func (History) Name() string { return "history.2" }
@@ -88,6 +94,9 @@ func (h History) Apply(tx Tx, ev domain.Recorded) error {
 		var err error
 		if change.Parts, err = h.content(tx, ev, d); err != nil {
 			return err
+		}
+		if change.Many = len(change.Parts) > manyParts; change.Many {
+			change.Parts = slices.DeleteFunc(change.Parts, func(part string) bool { return !strings.HasPrefix(part, workspace.IndexPart) })
 		}
 	}
 	body, err := json.Marshal(change)
@@ -165,7 +174,7 @@ func (h History) remember(tx Tx, id string, seq uint64, refs Manifest) error {
 	if err := getJSON(tx, scoped('n', id, nil), &since); err != nil {
 		return err
 	}
-	if since++; since >= wholeEvery {
+	if since++; since >= wholeEvery && len(refs) <= manyParts {
 		whole, err := manifestAt(txSource{tx}, id, seq)
 		if err != nil {
 			return err

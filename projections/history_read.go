@@ -69,7 +69,24 @@ func (h History) Get(r Reader, scope string, seq uint64) (c Change, ok bool, err
 	if err != nil || !ok {
 		return c, false, err
 	}
-	return c, true, json.Unmarshal(value, &c)
+	c, err = h.change(r, value)
+	return c, err == nil, err
+}
+
+// change reads a change, with all that it touched.
+func (h History) change(r Reader, value []byte) (c Change, err error) {
+	if err = json.Unmarshal(value, &c); err != nil || !c.Many {
+		return c, err
+	}
+	delta, ok, err := r.Get(h, scoped('d', c.Workspace, binary.BigEndian.AppendUint64(nil, c.Seq)))
+	if err != nil || !ok {
+		return c, err
+	}
+	var refs Manifest
+	err = json.Unmarshal(delta, &refs)
+	delete(refs, "index")
+	c.Parts, c.Many = append(refs.Paths(), c.Parts...), false
+	return c, err
 }
 
 // List visits the changes of a scope before a sequence, the last first, until
@@ -80,8 +97,8 @@ func (h History) List(r Reader, scope string, before uint64, visit func(Change) 
 		span.From = scoped('h', scope, binary.BigEndian.AppendUint64(nil, before-1))
 	}
 	return r.Iterate(h, span, func(_, value []byte) (bool, error) {
-		var c Change
-		if err := json.Unmarshal(value, &c); err != nil {
+		c, err := h.change(r, value)
+		if err != nil {
 			return false, err
 		}
 		return visit(c), nil

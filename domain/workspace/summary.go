@@ -83,6 +83,9 @@ func summariseDocument(ev domain.Event) string {
 	return fmt.Sprintf("%s %s changed", nouns[folder], slug)
 }
 
+// IndexPart is what the names of parts begin with that are in the index.
+const IndexPart = "index#"
+
 // Parts names what a new index changes of the one before: index#name, and
 // index#blocks/hero for a single block.
 func Parts(before, after *document.Map) []string {
@@ -95,14 +98,14 @@ func Parts(before, after *document.Map) []string {
 		}
 		was, is := asMap(a), asMap(b)
 		if key != "blocks" {
-			parts = append(parts, "index#"+key)
+			parts = append(parts, IndexPart+key)
 			continue
 		}
 		for _, slug := range keysOf(was, is) {
 			x, inX := was.Get(slug)
 			y, inY := is.Get(slug)
 			if inX != inY || !document.Equal(x, y) {
-				parts = append(parts, "index#blocks/"+slug)
+				parts = append(parts, IndexPart+"blocks/"+slug)
 			}
 		}
 	}
