@@ -22,6 +22,7 @@ import (
 //	o{workspace}\0{run}\0{seq}           the tree that began or ended
 //	u{workspace}\0{tree}                 nothing: it began and did not end
 //	w{workspace}\0{wait}                 waitRow, JSON
+//	x{workspace}\0{wait}                 what it is for, JSON, of one that keeps events from starting anything else
 //	v{workspace}\0{run}\0{execution}\0{wait} nothing: the execution stands in it
 //	h{workspace}\0{run}\0{execution}     in how many waits it stands
 //	p{workspace}\0{wait}                 nothing: events that it is for start nothing else
@@ -37,7 +38,7 @@ import (
 type Runs struct{}
 
 // Name implements Projection.
-func (Runs) Name() string { return "runs.2" }
+func (Runs) Name() string { return "runs.3" }
 
 // Log implements Projection.
 func (Runs) Log() domain.Log { return domain.Activity }

@@ -3,6 +3,8 @@ package projections_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/oklog/ulid/v2"
@@ -68,4 +70,30 @@ func TestARebuiltModelOfRunsIsByteEqual(t *testing.T) {
 		})
 	}))
 	require.Equal(t, []string{"r3 succeeded", "r2 waiting"}, listed)
+}
+
+// One event may end as many waits as a tree can stand in: that must fit into one
+// transaction, whatever they are for.
+func TestManyWaitsEndAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, projections.Runs{})
+	var events []domain.Event
+	for i := range 1000 {
+		events = append(events, activity.WaitPending{
+			ID: fmt.Sprintf("p%d", i), ExecutionID: "x1",
+			Wait: json.RawMessage(`{"oneOf":[{"event":"a","cancelTriggers":true,"filters":{"x":"` + strings.Repeat("x", 5000) + `"}}]}`),
+		})
+	}
+	for chunk := range slices.Chunk(events, 100) {
+		runs(t, h, "r1", chunk...)
+	}
+	at := runs(t, h, "r1", activity.Executed{Slug: "a", ExecutionID: "x1"})
+	require.NoError(t, h.Reach(bounded(t), at))
+	require.NoError(t, h.View(func(r projections.Reader) error {
+		wait, ok, err := projections.Runs{}.Cancelling(r, "w1", "p999")
+		require.True(t, ok)
+		require.NotZero(t, wait.EndSeq)
+		require.Contains(t, string(wait.Wait), "cancelTriggers", "what it was for is still known")
+		return err
+	}))
 }

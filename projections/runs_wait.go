@@ -14,16 +14,19 @@ import (
 // waitRow is what is known of a wait. Of one that is over only what is needed to tell
 // which events started nothing else meanwhile is kept.
 type waitRow struct {
-	Run         string          `json:"run"`
-	ExecutionID string          `json:"executionId"`
-	Seq         uint64          `json:"seq"` // of its beginning
-	At          time.Time       `json:"at"`
-	EndSeq      uint64          `json:"endSeq,omitempty"`
-	EndAt       time.Time       `json:"endAt,omitzero"`
-	ExpiresAt   int64           `json:"expiresAt"` // ms
-	Wait        json.RawMessage `json:"wait,omitempty"`
-	Cancels     bool            `json:"cancels,omitempty"`
+	Run         string    `json:"run"`
+	ExecutionID string    `json:"executionId"`
+	Seq         uint64    `json:"seq"` // of its beginning
+	At          time.Time `json:"at"`
+	EndSeq      uint64    `json:"endSeq,omitempty"`
+	EndAt       time.Time `json:"endAt,omitzero"`
+	ExpiresAt   int64     `json:"expiresAt"`         // ms
+	Cancels     bool      `json:"cancels,omitempty"` // what it is for is kept apart
 }
+
+// awaitedKey is where it is kept what a wait is for that keeps events from starting
+// anything else. It is never written again: one event may end many waits.
+func awaitedKey(workspaceID, id string) []byte { return scoped('x', workspaceID, []byte(id)) }
 
 func waitKey(workspaceID, id string) []byte { return scoped('w', workspaceID, []byte(id)) }
 
@@ -57,13 +60,13 @@ func (w runsTx) stand(ev domain.Recorded, e activity.WaitPending) error {
 	}
 	row := waitRow{
 		Run: ev.Meta.CorrelationID, ExecutionID: e.ExecutionID, Seq: ev.Seq, At: ev.At.UTC(), ExpiresAt: millis(e.ExpiresAt),
-		Wait: e.Wait, Cancels: automation.CancelsTriggers(e.Wait),
+		Cancels: automation.CancelsTriggers(e.Wait),
 	}
 	if err := errors.Join(w.note(ev.Seq, ofWait, e.ID), setJSON(w.tx, waitKey(w.workspaceID, e.ID), row)); err != nil {
 		return err
 	}
 	if row.Cancels {
-		if err := w.tx.Set(cancellingKey(w.workspaceID, e.ID), nil); err != nil {
+		if err := errors.Join(w.tx.Set(cancellingKey(w.workspaceID, e.ID), nil), w.tx.Set(awaitedKey(w.workspaceID, e.ID), e.Wait)); err != nil {
 			return err
 		}
 	}
@@ -162,7 +165,7 @@ func (w runsTx) forgetWait(id string) error {
 			return err
 		}
 	}
-	return deleteAll(w.tx, waitKey(w.workspaceID, id), cancellingKey(w.workspaceID, id), cancelledKey(w.workspaceID, id, row.EndSeq))
+	return deleteAll(w.tx, waitKey(w.workspaceID, id), awaitedKey(w.workspaceID, id), cancellingKey(w.workspaceID, id), cancelledKey(w.workspaceID, id, row.EndSeq))
 }
 
 // CancellingWait is a wait that keeps the events that it is for from starting anything
@@ -202,14 +205,13 @@ func (p Runs) Waits(r Reader, workspaceID string, since uint64, visit func(id st
 // Cancelling returns one of them; ok is false when there is none.
 func (p Runs) Cancelling(r Reader, workspaceID, id string) (w CancellingWait, ok bool, err error) {
 	var row waitRow
-	ok, err = p.read(r, waitKey(workspaceID, id), &row)
-	return row.cancelling(id), ok, err
-}
-
-func (row waitRow) cancelling(id string) CancellingWait {
-	return CancellingWait{
-		id, row.Run, row.ExecutionID, row.Seq, row.At, row.EndSeq, row.EndAt, time.UnixMilli(row.ExpiresAt).UTC(), row.Wait,
+	if ok, err = p.read(r, waitKey(workspaceID, id), &row); err != nil || !ok {
+		return w, false, err
 	}
+	wait, _, err := r.Get(p, awaitedKey(workspaceID, id))
+	return CancellingWait{
+		id, row.Run, row.ExecutionID, row.Seq, row.At, row.EndSeq, row.EndAt, time.UnixMilli(row.ExpiresAt).UTC(), wait,
+	}, err == nil, err
 }
 
 // Pending reports whether an execution stands in a wait.
