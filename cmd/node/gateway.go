@@ -66,7 +66,8 @@ func (n *Node) closeGateway(ctx context.Context) error {
 	defer cancel()
 	err := n.gateway.Close(moment)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil // that they were cut off is told already
+		n.log.Warn("handlers were still at work when everything else had to close, and are cut off")
+		return nil
 	}
 	return err
 }

@@ -147,7 +147,7 @@ func (h runHistory) orphan(ctx context.Context, t projections.UnfinishedTree) (o
 	}
 	o = triggers.Orphan{Attempt: t.Attempt, Stands: stands, Broken: runtime.Broken{
 		WorkspaceID: t.WorkspaceID, CorrelationID: t.CorrelationID, ExecutionID: t.ExecutionID, Automation: t.Automation, Trigger: t.Trigger, StartedAt: t.StartedAt,
-		Depth: t.Event().Source.AutomationDepth,
+		Depth: t.Event().Source.AutomationDepth, Instance: t.Event().Source.AppInstance,
 	}}
 	if stands {
 		o.Waits, err = h.waits(t.WorkspaceID, state)

@@ -82,11 +82,14 @@ func (n *Node) openRuntime(ctx context.Context) error {
 	return n.hearCancels()
 }
 
-// wasRecorded reports whether an event of a workspace is on the log, as any node wrote it.
-func (n *Node) wasRecorded(ctx context.Context, workspaceID, eventID string) (there bool, err error) {
+// wasRecorded reports whether one of several events of a workspace is on the log, as any node
+// wrote it.
+func (n *Node) wasRecorded(ctx context.Context, workspaceID string, eventIDs ...string) (there bool, err error) {
 	look := func() error {
 		return n.models.View(func(r projections.Reader) (err error) {
-			_, there, err = projections.FeedOf(domain.Activity).ByID(r, workspaceID, eventID)
+			for i := 0; i < len(eventIDs) && !there && err == nil; i++ {
+				_, there, err = projections.FeedOf(domain.Activity).ByID(r, workspaceID, eventIDs[i])
+			}
 			return err
 		})
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 	_ "time/tzdata" // a zone must not depend on the host
 
-	"github.com/netresearch/go-cron"
+	"svc/domain/automation/cron"
 )
 
 // regexpOf is a regular expression, matched from end to end when whole is set.
@@ -34,13 +34,12 @@ func regexpOf(p **regexp.Regexp, whole bool) value {
 
 // cronOf is a schedule of five fields, without seconds and without @words.
 func cronOf(p *string) value {
-	parser := cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 	return bind(p, "cron", "a cron schedule of five fields: minute, hour, day, month, weekday", func(text string) (string, error) {
 		fields := strings.Fields(text)
 		if len(fields) != 5 || strings.ContainsAny(text, "@=") {
 			return "", errBad
 		}
-		if _, err := parser.Parse(text); err != nil {
+		if _, err := cron.Parse(text); err != nil {
 			return "", errBad
 		}
 		return strings.Join(fields, " "), nil

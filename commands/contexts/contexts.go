@@ -88,6 +88,7 @@ type Lifetime uint8
 const (
 	Moves   Lifetime = iota // it expires then
 	Extends                 // not before then; one that never expires still never does
+	stayed                  // as Extends, and one that is new never expires: written by earlier versions
 )
 
 const defaultMemory = 64 << 20

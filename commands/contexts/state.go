@@ -60,7 +60,7 @@ func (s state) lasting(r record) time.Time {
 	switch there := s.object.Len() > 0; {
 	case r.lifetime == Moves:
 		return r.expires
-	case there && s.expires.IsZero():
+	case there && s.expires.IsZero(), !there && r.lifetime == stayed:
 		return time.Time{}
 	case there && s.expires.After(r.expires):
 		return s.expires

@@ -40,6 +40,11 @@ func (t *tree) perform(r machine.Request) error {
 			return err
 		}
 	}
+	if r.Kind == machine.Config || r.Kind == machine.Topic { // what tells of them does not pass the journal
+		if err := t.keepLearned(t.ctx); err != nil {
+			return err
+		}
+	}
 	t.announce()
 	t.effect(r)
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"svc/commands/throttle"
 	"svc/domain"
+	"svc/domain/activity"
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/value"
@@ -96,6 +97,9 @@ func (t *tree) emissionOf(instance string, meta domain.Meta, params *value.Objec
 		return nil, automation.Raise(automation.InvalidEvent, "the payload of an event is nested too deeply", "event", e.name, "limit", float64(mostNested))
 	}
 	t.address(e, params)
+	if wrong := activity.Misdirected(e.target); len(wrong) > 0 {
+		return nil, automation.Raise(automation.InvalidEvent, "target."+wrong[0]+" is one line", "event", e.name, "limit", float64(activity.MaxTarget))
+	}
 	return e, nil
 }
 
@@ -178,6 +182,8 @@ func (t *tree) publish(ctx context.Context, e *emission) (any, error) {
 		t.journal.appendEarly(t.ctx)
 		return unplaced(ev, before)
 	}
+	t.journal.ask(ev.ID, true)
+	defer t.journal.ask(ev.ID, false)
 	receipt, err := t.journal.append(ctx, commit)
 	if err != nil {
 		return value.Undefined, err

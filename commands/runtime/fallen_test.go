@@ -69,8 +69,8 @@ func TestAnInterruptedTreeOfAnInstanceIsToldUnderItsName(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[]`})
 	require.NoError(t, h.Interrupted(t.Context(), runtime.Broken{
-		WorkspaceID: "w1", CorrelationID: "run1", ExecutionID: "01HZZZZZZZZZZZZZZZZZZZZZZZ", Automation: "shop.a", StartedAt: time.Now(),
-		Trigger: activity.Trigger{Type: activity.ByEndpoint, Value: "shop.a", AppInstanceSlug: "shop"},
+		WorkspaceID: "w1", CorrelationID: "run1", ExecutionID: "01HZZZZZZZZZZZZZZZZZZZZZZZ", Automation: "shop.a", Instance: "shop", StartedAt: time.Now(),
+		Trigger: activity.Trigger{Type: activity.ByEndpoint, Value: "shop.a"},
 	}))
 	require.Equal(t, []string{"runtime.automations.executed shop.a", "shop.error"}, h.types())
 }

@@ -57,9 +57,9 @@ func (t *tree) fetch(r machine.Request) {
 // failed records that a request was answered with an error, or not at all.
 func (t *tree) failed(x *machine.Execution, f *fetch.Failed) {
 	told, _ := t.redact.Value(f.Value()).(*value.Object)
-	t.journal.record(t.meta(x), activity.FetchFailed{
+	t.journal.record(t.meta(x), t.bounded(activity.FetchFailed{
 		Request: part(told, "request"), Response: part(told, "response"), Error: part(told, "error"),
-	})
+	}))
 }
 
 // part is a member of an object as JSON, nil when there is none.

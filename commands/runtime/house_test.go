@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,41 +39,6 @@ const (
 	patience = 30 * time.Second
 	tick     = 5 * time.Millisecond
 )
-
-// store is a real one that can refuse.
-type store struct {
-	*jetstream.Store
-	refuses  atomic.Pointer[func(commits []eventstore.Commit) bool]
-	payloads atomic.Int64 // how many are still to be refused
-
-	mu   sync.Mutex
-	told []eventstore.Fact // what is on the log, in order
-}
-
-func (s *store) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
-	if refuses := s.refuses.Load(); refuses != nil && (*refuses)(commits) {
-		return eventstore.Receipt{}, fmt.Errorf("%w: a hiccup", eventstore.ErrUnavailable)
-	}
-	receipt, err := s.Store.Append(ctx, commits...)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range commits {
-		if err == nil {
-			s.told = append(s.told, c.Facts...)
-		}
-	}
-	return receipt, err
-}
-
-func (s *store) PutPayload(ctx context.Context, workspaceID, eventID string, body []byte) error {
-	if s.payloads.Add(-1) >= 0 {
-		return fmt.Errorf("%w: a hiccup", eventstore.ErrUnavailable)
-	}
-	return s.Store.PutPayload(ctx, workspaceID, eventID, body)
-}
-
-// refuse lets the store refuse what is asked for.
-func (s *store) refuse(what func(commits []eventstore.Commit) bool) { s.refuses.Store(&what) }
 
 // memory is what automations remember, really, with a look at who reads and writes.
 type memory struct {
@@ -233,9 +197,9 @@ func (h *house) events() []eventstore.Fact {
 	return slices.Clone(h.store.told)
 }
 
-// recorded reports whether an event is on the log.
-func (h *house) recorded(_ context.Context, _, id string) (bool, error) {
-	return slices.ContainsFunc(h.events(), func(f eventstore.Fact) bool { return f.ID == id }), nil
+// recorded reports whether one of several events is on the log.
+func (h *house) recorded(_ context.Context, _ string, ids ...string) (bool, error) {
+	return slices.ContainsFunc(h.events(), func(f eventstore.Fact) bool { return slices.Contains(ids, f.ID) }), nil
 }
 
 // types are the types of the events on the log, of executions with their automation.

@@ -19,7 +19,8 @@ type Broken struct {
 	Automation    string
 	Trigger       activity.Trigger
 	StartedAt     time.Time
-	Depth         int // of its first execution; 0: it is not known
+	Depth         int    // of its first execution; 0: it is not known
+	Instance      string // that its automation is of; "": of none
 }
 
 // Interrupted records that a tree was interrupted, and forgets where it stood, if it did.
@@ -36,7 +37,7 @@ func (r *Runtime) broke(ctx context.Context, b Broken, failure activity.Failure)
 		return err
 	}
 	meta := domain.Meta{
-		CorrelationID: b.CorrelationID, AutomationSlug: b.Automation, AutomationDepth: max(b.Depth, 1), ExecutionID: b.ExecutionID, AppInstance: b.Trigger.AppInstanceSlug, Host: r.Host,
+		CorrelationID: b.CorrelationID, AutomationSlug: b.Automation, AutomationDepth: max(b.Depth, 1), ExecutionID: b.ExecutionID, AppInstance: b.Instance, Host: r.Host,
 	}
 	_, err = r.Store.Append(ctx, eventstore.Commit{
 		Stream: domain.StreamID{Scope: b.WorkspaceID}, Meta: meta, Facts: []eventstore.Fact{
@@ -44,7 +45,7 @@ func (r *Runtime) broke(ctx context.Context, b Broken, failure activity.Failure)
 				Slug: b.Automation, ExecutionID: b.ExecutionID, Trigger: trigger, StartedAt: stamp(b.StartedAt),
 				Duration: r.Now().Sub(b.StartedAt).Milliseconds(), Error: &failure,
 			}},
-			{ID: derived(b.ExecutionID, "error"), Event: ofInstance(b.Trigger.AppInstanceSlug, failure)},
+			{ID: derived(b.ExecutionID, "error"), Event: ofInstance(b.Instance, failure)},
 		},
 	})
 	if err != nil {

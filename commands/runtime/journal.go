@@ -29,6 +29,7 @@ type journal struct {
 	since    time.Time // when the first of them was appended first
 	commits  []eventstore.Commit
 	payloads []payload
+	asked    map[string]bool // events of instructions that have no answer yet
 }
 
 // batch is what is appended at once. It is repeated as it is: whether it is on the log
@@ -104,17 +105,33 @@ func (j *journal) append(ctx context.Context, more ...eventstore.Commit) (receip
 	}
 	defer beside.Wait()
 	for len(batches) > 0 {
-		last := batches[0]
-		if receipt, err = j.rt.Store.Append(ctx, last...); err != nil {
-			if len(batches) == 1 && !errors.Is(err, eventstore.ErrUnavailable) && ctx.Err() == nil {
-				j.remain(split(last[:len(last)-len(more)])) // it is refused for good: who wanted more is told
-			}
+		b := batches[0]
+		receipt, err = j.rt.Store.Append(ctx, b...)
+		switch {
+		case err != nil && (errors.Is(err, eventstore.ErrUnavailable) || ctx.Err() != nil):
 			return receipt, err
+		case err != nil && len(b) > 1: // one of them is refused for good, and not the others
+			batches = append(apiece(b), batches[1:]...)
+			continue
 		}
 		batches = batches[1:]
 		j.remain(batches)
+		if err != nil && len(batches) == 0 && len(more) > 0 {
+			return receipt, err // who wanted more is told
+		}
+		if err != nil {
+			j.rt.Log.ErrorContext(ctx, "what happened in a run cannot be recorded", "workspace", j.workspaceID, "type", b[0].Facts[0].Event.EventType(), "err", err)
+		}
 	}
 	return receipt, nil
+}
+
+// apiece divides a batch into those of single commits.
+func apiece(b batch) (each []batch) {
+	for i := range b {
+		each = append(each, b[i:i+1:i+1])
+	}
+	return each
 }
 
 // remain notes what is still to be appended.
@@ -124,6 +141,18 @@ func (j *journal) remain(batches []batch) {
 	j.stuck, j.since = batches, j.rt.Now()
 }
 
+// ask notes that the instruction that emits an event has no answer yet, or that it has one.
+func (j *journal) ask(id string, open bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.asked == nil {
+		j.asked = map[string]bool{}
+	}
+	if j.asked[id] = true; !open {
+		delete(j.asked, id)
+	}
+}
+
 // longestDoubt is for how long it may be unknown whether something was appended. The log
 // knows ids again for two minutes; appended after that it could be there twice. The tree
 // breaks off instead: who finds out what became of it reads the log.
@@ -131,24 +160,43 @@ const longestDoubt = 90 * time.Second
 
 var errDoubt = fmt.Errorf("%w: for too long it is unknown whether what happened was recorded", eventstore.ErrUnavailable)
 
-// maxFacts is how many events the log takes at once.
-const maxFacts = 1000
+// maxFacts is how many events the log takes at once, and maxBytes about how large they are
+// together: nobody else appends meanwhile.
+const (
+	maxFacts = 1000
+	maxBytes = 4 << 20
+)
 
 // split divides commits into what is appended at once.
 func split(commits []eventstore.Commit) (batches []batch) {
-	first, facts := 0, 0
+	first, facts, bytes := 0, 0, 0
 	for i, c := range commits {
-		if facts+len(c.Facts) > maxFacts {
+		size := weigh(c)
+		if i > first && (facts+len(c.Facts) > maxFacts || bytes+size > maxBytes) {
 			batches = append(batches, commits[first:i:i])
-			first, facts = i, 0
+			first, facts, bytes = i, 0, 0
 		}
-		facts += len(c.Facts)
+		facts, bytes = facts+len(c.Facts), bytes+size
 	}
 	if facts > 0 {
 		batches = append(batches, commits[first:])
 	}
 	return batches
 }
+
+// weigh is how large a commit can be: of what has a text of any length it is about that.
+func weigh(c eventstore.Commit) (bytes int) {
+	for _, f := range c.Facts {
+		if u, ok := f.Event.(domain.Unknown); ok {
+			bytes += len(u.Body)
+		}
+		bytes += factWeight
+	}
+	return bytes
+}
+
+// factWeight is what an event weighs whose payload is not looked at.
+const factWeight = 2 << 10
 
 // How often what is kept apart is tried to be kept, and the pause in between.
 const (

@@ -114,3 +114,20 @@ func TestATreeIsNotTheWorseForAPayloadThatCannotBeKept(t *testing.T) {
 	h.runs(h.evented())
 	require.Contains(t, h.types(), "runtime.automations.executed a")
 }
+
+func TestAnEventThatIsRefusedForGoodKeepsNoOtherBack(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[{"c":{}},{"try":{"do":[{"emit":{"event":"e"}}],"catch":[{"set":{"name":"global.told","value":"{{$error.error}}"}}]}},{"emit":{"event":"f"}}]`, "c": `[]`})
+	h.store.deny(func(c []eventstore.Commit) bool { return tells(c, "e") })
+	h.runs(h.start())
+	require.Equal(t, 1, executed(h, "c"))
+	require.Contains(t, h.types(), "f")
+	require.NotContains(t, h.types(), "e")
+	require.NotEqual(t, `{}`, h.holds("global"), "who emitted it is told")
+
+	h = open(t, documents{"a": `[{"c":{}},{"wait":{"timeout":0.1}},{"emit":{"event":"f"}}]`, "c": `[]`})
+	h.store.deny(func(c []eventstore.Commit) bool { return tells(c, activity.WaitPending{}.EventType()) })
+	h.runs(h.start())
+	require.Equal(t, 1, executed(h, "c"), "what was gathered with it is there")
+	require.Contains(t, h.types(), "f")
+}

@@ -54,11 +54,11 @@ func (t *tree) collections(r machine.Request, function string, params *value.Obj
 	}, func(a machine.Answer) machine.Answer {
 		made, ok := a.Value.(*value.Object)
 		if a.Err == nil && ok && function == "updateSchema" {
-			t.journal.record(t.meta(r.Execution), activity.CollectionUpdated{
+			t.journal.record(t.meta(r.Execution), t.bounded(activity.CollectionUpdated{
 				Collection: t.redact.Text(value.Text(made.At("collection"))), OldCollection: t.redact.Text(value.Text(params.At("oldCollection"))),
 				Schema: cmp.Or(t.redact.Text(value.Text(params.At("schema"))), "default"), AppSlug: place.App,
 				Properties: t.body(made.At("properties")), Indexes: t.body(made.At("indexes")), Uniques: t.body(made.At("uniques")),
-			})
+			}))
 		}
 		return a
 	})

@@ -88,9 +88,9 @@ type Options struct {
 	// Cancelled reports whether a run was cancelled after a time; nil: none is but those
 	// that Cancel is told of.
 	Cancelled func(ctx context.Context, workspaceID, correlationID string, after time.Time) (bool, error)
-	// Recorded reports whether an event of a workspace is on the log, as any node wrote it;
-	// nil: nothing is missing there.
-	Recorded func(ctx context.Context, workspaceID, eventID string) (bool, error)
+	// Recorded reports whether one of several events of a workspace is on the log, as any
+	// node wrote it; nil: nothing is missing there.
+	Recorded func(ctx context.Context, workspaceID string, eventIDs ...string) (bool, error)
 	Effects  Effects
 	Host     domain.Host
 	Process  string // unlike that of any other node, and of this one before it was started

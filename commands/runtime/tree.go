@@ -279,7 +279,7 @@ func (t *tree) collapse(root *machine.Execution, fell *fallen) (Outcome, error) 
 	}
 	return out, t.rt.broke(t.ctx, Broken{
 		WorkspaceID: t.workspaceID(), CorrelationID: t.start.CorrelationID, ExecutionID: t.id, Automation: root.Program.Slug,
-		Trigger: e.trigger, StartedAt: e.startedAt, Depth: t.start.Depth,
+		Trigger: e.trigger, StartedAt: e.startedAt, Depth: t.start.Depth, Instance: root.Program.Instance,
 	}, activity.Failure{Error: failure.Name, Message: failure.Message})
 }
 

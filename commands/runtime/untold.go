@@ -26,7 +26,8 @@ type untoldEvent struct {
 }
 
 // untold is what is not known to be on the log, in order. That the tree has begun is known
-// to whoever goes on with it.
+// to whoever goes on with it, and what an instruction emits that has no answer yet is
+// emitted again. What executions were given and gave is kept beside, or is lost.
 func (j *journal) untold() (all []untold, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -34,7 +35,7 @@ func (j *journal) untold() (all []untold, err error) {
 		for _, c := range b {
 			u := untold{Source: c.Meta}
 			for _, f := range c.Facts {
-				if _, begins := f.Event.(activity.TreeStarted); begins {
+				if _, begins := f.Event.(activity.TreeStarted); begins || j.asked[f.ID] {
 					continue
 				}
 				body, err := json.Marshal(f.Event)
@@ -52,7 +53,8 @@ func (j *journal) untold() (all []untold, err error) {
 }
 
 // toldWithin is after which time nothing is told any more that a crash may have kept from
-// the log: what was told may be erased by then.
+// the log: what was told may be erased by then. What an operator has erased sooner is told
+// again.
 const toldWithin = 24 * time.Hour
 
 // tellRest tells what was on its way to the log when the tree was written down, and did not
@@ -61,8 +63,13 @@ func (t *tree) tellRest(s standing) error {
 	if t.rt.Recorded == nil || t.rt.Now().Sub(s.KeptAt) > toldWithin {
 		return nil
 	}
+	if len(s.Untold) > 0 {
+		if err := t.keepLearned(t.ctx); err != nil {
+			return err
+		}
+	}
 	for _, u := range s.Untold {
-		there, err := t.rt.Recorded(t.ctx, t.workspaceID(), u.Events[0].ID)
+		there, err := t.rt.Recorded(t.ctx, t.workspaceID(), substitutes(u.Events[0].ID)...)
 		if err != nil {
 			return err
 		}
@@ -82,6 +89,15 @@ func (t *tree) tellRest(s standing) error {
 
 // maxBurned is how many ids in a row may be void.
 const maxBurned = 5
+
+// substitutes are an id and those that take its place when it is void.
+func substitutes(id string) []string {
+	all := []string{id}
+	for len(all) < maxBurned {
+		all = append(all, derived(all[len(all)-1], "over"))
+	}
+	return all
+}
 
 // appendAgain appends what may have been appended before a crash, by itself: together with
 // anything else the log would not know it again. The crash may have left its ids void: there

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/oklog/ulid/v2"
 
@@ -45,8 +46,13 @@ func (t *tree) wait(r machine.Request) {
 		t.now(r, machine.Answer{Value: value.Undefined, Err: err})
 		return
 	}
+	params := t.body(t.named(r))
+	if size := utf8.RuneCount(params); size > t.settings.MaxEvent {
+		t.now(r, machine.Answer{Value: value.Undefined, Err: automation.Raise(automation.InvalidInstruction, "what a wait is for is longer than an event may be", "size", float64(size), "limit", float64(t.settings.MaxEvent))})
+		return
+	}
 	expires := t.rt.Now().Add(r.Duration).Truncate(time.Millisecond) // as it is told
-	p := &pending{ID: t.rt.NewID(), Expires: expires, After: t.emitted, Params: t.body(t.named(r)), Cancels: cancels}
+	p := &pending{ID: t.rt.NewID(), Expires: expires, After: t.emitted, Params: params, Cancels: cancels}
 	if p.After == (domain.Position{}) {
 		p.After = t.rt.Effects.Position()
 	}

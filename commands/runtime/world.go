@@ -8,6 +8,8 @@ import (
 
 	"svc/commands/contexts"
 	"svc/commands/programs"
+	"svc/domain"
+	"svc/domain/activity"
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/value"
@@ -205,8 +207,8 @@ func firstOf(texts ...string) string {
 // it is.
 func (w *world) become(root string, id any) error {
 	text, ok := id.(string)
-	if !ok || text == "" {
-		return automation.Invalid("%s.id is a text that is not empty", root)
+	if !ok || text == "" || !domain.IsLine(text, activity.MaxTarget) {
+		return automation.Invalid("%s.id is one line of 1 to %d characters", root, activity.MaxTarget)
 	}
 	if root == "user" {
 		w.userID, w.sessionID = text, text

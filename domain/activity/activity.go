@@ -5,6 +5,7 @@ package activity
 
 import (
 	"encoding/json"
+	"unicode/utf8"
 
 	"svc/domain"
 )
@@ -29,15 +30,21 @@ func (Failure) EventType() string { return failure }
 
 // Within implements Bounded.
 func (f Failure) Within(limit int) domain.Event {
-	whole, cut := Fit(map[string]any{"error": f.Error, "message": f.Message, "details": f.Details}, limit)
-	if !cut {
-		return f
+	return within(f, limit)
+}
+
+// within cuts the largest fields of an event that has more characters than it may have.
+func within[E domain.Event](e E, limit int) domain.Event {
+	body := encode(e)
+	if body == nil || utf8.RuneCount(body) <= limit {
+		return e // what no JSON can hold is refused by who records it
 	}
-	body, err := json.Marshal(whole)
-	if err != nil || json.Unmarshal(body, &f) != nil {
-		return f // what no JSON can hold is refused by who records it
+	fitting, _ := Fit(plain(body), limit)
+	var cut E
+	if json.Unmarshal(encode(fitting), &cut) != nil {
+		return e
 	}
-	return f
+	return cut
 }
 
 // Dropped says that the activity events of a workspace within a range of sequences

@@ -23,7 +23,7 @@ const (
 // Bounds of what is emitted.
 const (
 	MaxEmissions = 100 // at once
-	maxTarget    = 256 // characters of whom an event is for
+	MaxTarget    = 256 // characters of whom an event is for
 )
 
 // Emission is an event under a name of its sender's choice, before it is recorded.
@@ -114,17 +114,25 @@ func faultsOf(e Emission) (all []domain.FieldError) {
 	} else if field, message := misshapen(e, payload); message != "" {
 		fault(field, message)
 	}
-	if e.Target == nil {
-		return all
-	}
-	for _, of := range [...]struct{ field, value string }{
-		{"userId", e.Target.UserID}, {"sessionId", e.Target.SessionID}, {"userTopic", e.Target.UserTopic},
-	} {
-		if !domain.IsLine(of.value, maxTarget) {
-			fault("target."+of.field, fmt.Sprintf("must be one line of at most %d characters", maxTarget))
-		}
+	for _, field := range Misdirected(e.Target) {
+		fault("target."+field, fmt.Sprintf("must be one line of at most %d characters", MaxTarget))
 	}
 	return all
+}
+
+// Misdirected names the fields of a target that nobody can be called.
+func Misdirected(target *domain.Target) (fields []string) {
+	if target == nil {
+		return nil
+	}
+	for _, of := range [...]struct{ field, value string }{
+		{"userId", target.UserID}, {"sessionId", target.SessionID}, {"userTopic", target.UserTopic},
+	} {
+		if !domain.IsLine(of.value, MaxTarget) {
+			fields = append(fields, of.field)
+		}
+	}
+	return fields
 }
 
 // misshapen says what is wrong with the payload of a type that the platform reads

@@ -1,6 +1,10 @@
 package activity
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"svc/domain"
+)
 
 // TreeStarted says that a tree began, or begins again because the node that ran it is
 // gone. It is for the runtime alone: a tree ends with the event of its first execution,
@@ -63,6 +67,9 @@ type FetchFailed struct {
 // EventType implements domain.Event.
 func (FetchFailed) EventType() string { return "runtime.fetch.failed" }
 
+// Within implements Bounded.
+func (e FetchFailed) Within(limit int) domain.Event { return within(e, limit) }
+
 // Replayed says that a recorded run was executed again, with nothing leaving.
 type Replayed struct {
 	CorrelationID string `json:"correlationId"`
@@ -87,3 +94,6 @@ type CollectionUpdated struct {
 
 // EventType implements domain.Event.
 func (CollectionUpdated) EventType() string { return "workspaces.collections.updated" }
+
+// Within implements Bounded.
+func (e CollectionUpdated) Within(limit int) domain.Event { return within(e, limit) }

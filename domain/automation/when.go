@@ -95,8 +95,15 @@ func (c *checker) when(v any, slug string) Triggers {
 	return t
 }
 
+// MaxSchedules is how many schedules an automation has.
+const MaxSchedules = 100
+
 func (c *checker) schedules(list []any) []*cron.Schedule {
 	var all []*cron.Schedule
+	if len(list) > MaxSchedules {
+		c.fault(InvalidSchedule, "when.schedules", "an automation has at most %d schedules", MaxSchedules)
+		return nil
+	}
 	for i, item := range list {
 		src, _ := item.(string)
 		s, err := cron.Parse(src)

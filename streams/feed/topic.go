@@ -75,18 +75,29 @@ func (h *hub) put(to topics, it item) {
 
 func (t *topic) put(it item) {
 	t.items = append(t.items, it)
-	t.bytes += len(it.event.Payload) + itemOverhead
+	t.bytes += it.weight()
 	t.touched = true
 	drop := 0
 	for ; len(t.items)-drop > topicEvents || t.bytes > topicBytes && drop < len(t.items)-1; drop++ {
-		t.bytes -= len(t.items[drop].event.Payload) + itemOverhead
+		t.bytes -= t.items[drop].weight()
 	}
 	t.first += uint64(drop)
 	t.items = t.items[drop:] // what was dropped is let go when append makes room again
 }
 
-// itemOverhead is what an event weighs besides its payload, about.
+// itemOverhead is what an event weighs besides its texts, about.
 const itemOverhead = 512
+
+// weight is what an item weighs, about. Who caused an event, and whom it is for, are texts
+// of others' choice.
+func (it item) weight() int {
+	e := it.event
+	bytes := len(e.Payload) + len(e.Source.SessionID) + len(e.Source.UserID) + itemOverhead
+	if e.Target != nil {
+		bytes += len(e.Target.UserID) + len(e.Target.SessionID) + len(e.Target.UserTopic)
+	}
+	return bytes
+}
 
 // breakOff makes every reader of the topic begin again from the index.
 func (t *topic) breakOff() {

@@ -202,6 +202,9 @@ func (f field) values(e *evaluation) (found []any, absent bool) {
 // across is values of an array: of the item that the path names by its index, and of
 // each element. An item that is named so is there, whatever the elements lack.
 func (f field) across(e *evaluation, list []any) (found []any, absent bool) {
+	if !e.works(len(list)) {
+		return nil, false
+	}
 	i, named := value.Index(f.keys[0])
 	if named = named && i < len(list); named {
 		found, absent = field{list[i], f.keys[1:]}.values(e)
