@@ -17,7 +17,8 @@ const (
 	maxAttempts   = 50   // lost races before a command gives up
 	cachedStates  = 4096 // aggregates kept folded
 	snapshotEvery = 200  // events after which a state is snapshotted
-	recentIDs     = 32   // ids remembered per aggregate, to know one's own events
+	maxSnapshot   = 4 << 20
+	recentIDs     = 32 // ids remembered per aggregate, to know one's own events
 )
 
 // folded is an aggregate at a point of its history. It is never changed, only
@@ -217,7 +218,8 @@ func appendTo[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], 
 // keep remembers agg, and snapshots it when much was folded since the last time.
 func keep[S, C any](e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S]) {
 	if e.snapshots != nil && agg.length >= snapshotEvery {
-		if body, err := json.Marshal(snapshot[S]{agg.state, agg.recent, agg.voided}); err == nil && e.snapshots.Put(id, d.Version, agg.seq, body) == nil {
+		body, err := json.Marshal(snapshot[S]{agg.state, agg.recent, agg.voided})
+		if err == nil && (len(body) > maxSnapshot || e.snapshots.Put(id, d.Version, agg.seq, body) == nil) {
 			agg.length = 0
 		}
 	}

@@ -142,6 +142,9 @@ func (h History) content(tx Tx, ev domain.Recorded, d workspace.Delta) ([]string
 		if err != nil {
 			return nil, err
 		}
+		if len(touched) > manyParts { // of earlier versions, which took any number
+			touched = []string{workspace.IndexPart + "blocks"}
+		}
 		parts = append(parts, touched...)
 	}
 	if err := h.remember(tx, id, ev.Seq, refs); err != nil {

@@ -65,7 +65,7 @@ func newSpace(o *DBOptions) (*space, error) {
 	for _, file := range memtables(o.Dir) {
 		memtable = max(memtable, file.size/2)
 	}
-	o.memtable, o.valueLog = memtable, min(max(4<<20, total/128), 8<<20)
+	o.memtable, o.valueLog = memtable, min(max(4<<20, total/128), 64<<20) // which is also the largest value
 	// Badger changes memtables when one is full, and may be one transaction late:
 	// 15 % of it, and what its log adds to each entry.
 	return &space{dir: o.Dir, memtable: memtable + memtable/4, values: 2 * o.valueLog, log: o.Log}, nil

@@ -46,3 +46,28 @@ hears: {when: {events: [workspaces.configured]}, do: [{wait: {timeout: 0.1}}, {e
 	heard := p.tries(t, 200, `{"n":1}`).awaits(t, 1, "heard")[0]
 	require.Equal(t, "REDACTED", heard.Payload["t"])
 }
+
+// Apps in apps multiply: what is beyond a bound is not there, and everything else is.
+func TestAHouseIsOnlySoLarge(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	w.place(t).has(t, `a: {when: {endpoint: true}, do: [], output: '{{run.appInstanceFullSlug}}'}`).publishes(t, "one")
+	many := w.place(t)
+	for i := range 50 {
+		many.installs(t, "one", fmt.Sprintf("i%d", i), "")
+	}
+	many.publishes(t, "many")
+	p := w.place(t).has(t, `t: [{T: here}]`)
+	for i := range 50 {
+		p.installs(t, "many", fmt.Sprintf("m%d", i), "")
+	}
+	require.Equal(t, `"here"`, p.tries(t, 200, `{}`).r(t))
+	found := 0
+	for i := range 50 {
+		if got := p.ask(t, "GET", p.path+fmt.Sprintf("/webhooks/m%d.i49.a", i), ""); got.StatusCode == 200 {
+			found++
+		}
+	}
+	require.Less(t, found, 50, "2550 places are too many")
+	require.Greater(t, found, 30)
+}

@@ -227,7 +227,7 @@ func (c *Content) instance(ctx context.Context, p *plan, path string, doc *docum
 		if sealed == nil {
 			sealed = map[string][]byte{}
 		}
-		if sealed[key] == nil {
+		if sealed[key] == nil && len(sealed) < maxSecrets {
 			sealed[key] = value
 		}
 	}

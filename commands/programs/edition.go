@@ -110,13 +110,24 @@ func (l *Library) compile(ctx context.Context, home string, ref content.Ref) (*c
 	if err != nil {
 		return nil, err
 	}
-	parsed, _ := automation.Parse(doc, l.rules())
-	c := &compiled{Automation: parsed, ref: ref}
-	if parsed != nil {
-		c.shape = input.Compile(parsed)
-	}
+	c := l.parse(doc, ref)
 	l.documents.Set(key, c)
 	return c, nil
+}
+
+// parse reads a document. One that our own reader falls over is as if it were none: nobody
+// else is to be the worse for it.
+func (l *Library) parse(doc *document.Map, ref content.Ref) (c *compiled) {
+	c = &compiled{ref: ref}
+	defer func() {
+		if recover() != nil {
+			c = &compiled{ref: ref}
+		}
+	}()
+	if c.Automation, _ = automation.Parse(doc, l.rules()); c.Automation != nil {
+		c.shape = input.Compile(c.Automation)
+	}
+	return c
 }
 
 // Content returns what the place consists of, as $workspace shows it: the index, and

@@ -20,6 +20,7 @@ type House struct {
 	moment    atomic.Uint64 // when it was last known to be that of now
 	apps      map[appKey]editionKey
 	places    map[string]*Place // by the full slug of their instance
+	programs  int               // how many there are
 	endpoints []*Program        // that have one, in the order of their names
 	literal   map[string]*Program
 	exact     map[string][]*Program // listeners by type of event
@@ -79,6 +80,13 @@ type listener struct {
 // imports bring ends here.
 const maxNesting = 10
 
+// maxPlaces and maxPrograms bound what is in a house: instances of apps with instances
+// multiply. What comes beyond that is not there.
+const (
+	maxPlaces   = 2_000
+	maxPrograms = 50_000
+)
+
 // build makes a house.
 func (l *Library) build(ctx context.Context, w Workspace) (*House, error) {
 	h := &House{
@@ -104,6 +112,9 @@ func (h *House) furnish(ctx context.Context, p *Place, depth int) (*Place, error
 		h.guarded = append(h.guarded, p)
 	}
 	for slug, c := range p.edition.automations {
+		if h.programs++; h.programs > maxPrograms {
+			break
+		}
 		program := newProgram(p, slug, p.prefix()+slug, c, refOf(p, slug, c.ref))
 		p.programs[slug] = program
 		h.register(program)
@@ -112,6 +123,9 @@ func (h *House) furnish(ctx context.Context, p *Place, depth int) (*Place, error
 		return p, nil
 	}
 	for _, in := range p.edition.installs {
+		if len(h.places) >= maxPlaces || h.programs >= maxPrograms {
+			break
+		}
 		child, err := h.install(ctx, p, in)
 		if err != nil {
 			return nil, err

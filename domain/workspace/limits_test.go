@@ -96,3 +96,41 @@ func TestCredentialsOfRepositoriesAreReferencesOrSealed(t *testing.T) {
 		})
 	}
 }
+
+func TestSettingsHaveOnlySoManyOfAKind(t *testing.T) {
+	mapping := func(n int) *document.Map {
+		m := document.MapOf()
+		for i := range n {
+			m.Set(fmt.Sprintf("k%d", i), document.MapOf())
+		}
+		return m
+	}
+	words := func(n int, format string) (all []any) {
+		for i := range n {
+			all = append(all, fmt.Sprintf(format, i))
+		}
+		return all
+	}
+	for field, values := range map[string][2]any{
+		"blocks":        {mapping(1000), mapping(1001)},
+		"labels":        {words(100, "l%d"), words(101, "l%d")},
+		"customDomains": {words(100, "d%d.example.com"), words(101, "d%d.example.com")},
+	} {
+		state := fold(owned()...)
+		_, err := workspace.Decider.Decide(state, patch(document.Pair{Key: field, Value: values[0]}))
+		require.NoError(t, err, field)
+		_, err = workspace.Decider.Decide(state, patch(document.Pair{Key: field, Value: values[1]}))
+		require.Equal(t, domain.CodeValidation, domain.CodeOf(err), field)
+	}
+}
+
+func TestWhatAStepCannotTakeIsNotPutDown(t *testing.T) {
+	state := fold(owned()...)
+	_, err := workspace.Decider.Decide(state, workspace.Stage{Name: "s", Entries: many("imports", workspace.MaxInstances, 30)})
+	require.NoError(t, err)
+	state = fold(append(owned(), workspace.Staged{Name: "s", Entries: many("imports", workspace.MaxInstances, 30)})...)
+	_, err = workspace.Decider.Decide(state, workspace.Stage{Name: "s", More: true, Entries: many("imports", 1, 30)})
+	require.Equal(t, domain.CodeValidation, domain.CodeOf(err))
+	_, err = workspace.Decider.Decide(state, workspace.Stage{Name: "other", Entries: many("pages", workspace.MaxDocuments+2, 30)})
+	require.Equal(t, domain.CodeValidation, domain.CodeOf(err))
+}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"fmt"
 	"slices"
 	"unicode/utf8"
 
@@ -189,6 +190,15 @@ func (a Settings) equal(b Settings) bool { return domain.Same(a, b) }
 // sameContent reports whether two settings are the same to versions.
 func (a Settings) sameContent(b Settings) bool { return document.Equal(a.Index(), b.Index()) }
 
+// How many of each settings have. All of them are looked at with every change.
+const (
+	maxLabels       = 100
+	maxDomains      = 100
+	maxBlocks       = 1000
+	maxRepositories = 100
+	maxUnknown      = 200 // fields that mean nothing here
+)
+
 // maxDescription is the longest description, in characters.
 const maxDescription = 10000
 
@@ -212,6 +222,17 @@ func (a Settings) validate() error {
 	}
 	if i := slices.IndexFunc(a.CustomDomains, func(h string) bool { return !isHost(h) }); i >= 0 {
 		refuse("customDomains", "a domain is a lower-case host name with a dot, such as shop.example.com")
+	}
+	for _, of := range [...]struct {
+		field     string
+		have, may int
+	}{
+		{"labels", len(a.Labels), maxLabels}, {"customDomains", len(a.CustomDomains), maxDomains}, {"blocks", a.Blocks.Len(), maxBlocks},
+		{"repositories", a.Repositories.Len(), maxRepositories}, {"", a.Unknown.Len(), maxUnknown},
+	} {
+		if of.have > of.may {
+			refuse(of.field, fmt.Sprintf("at most %d are allowed, not %d", of.may, of.have))
+		}
 	}
 	for key := range a.Unknown.All() {
 		if len(key) > maxKey {

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"fmt"
-	"slices"
 
 	"svc/domain"
 	"svc/domain/document"
@@ -120,7 +119,7 @@ func asMap(v any) *document.Map {
 func keysOf(a, b *document.Map) []string {
 	keys := a.Keys()
 	for _, key := range b.Keys() {
-		if !slices.Contains(keys, key) {
+		if _, known := a.Get(key); !known {
 			keys = append(keys, key)
 		}
 	}

@@ -3,6 +3,7 @@ package workspace
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"svc/domain"
 	"svc/domain/access"
@@ -140,6 +141,24 @@ func (e Restored) Payload() any { return e.Restore }
 func stage(s State, c Stage) ([]domain.Event, error) {
 	if c.More && s.Stage != c.Name {
 		return nil, superseded()
+	}
+	instances, documents := 0, len(c.Entries)
+	count := func(entries []Entry) {
+		for _, e := range entries {
+			if strings.HasPrefix(e.Path, "imports/") {
+				instances++
+			}
+		}
+	}
+	if count(c.Entries); c.More {
+		count(s.Staged)
+		documents += len(s.Staged)
+	}
+	switch { // what a step cannot take is not put down either
+	case documents > MaxDocuments+1: // the index
+		return nil, exceeds("documents", MaxDocuments)
+	case instances > MaxInstances:
+		return nil, exceeds("app instances", MaxInstances)
 	}
 	return []domain.Event{Staged{c.Name, c.Entries}}, nil
 }
