@@ -109,6 +109,7 @@ func shownOf(ev domain.Event) any {
 }
 
 func TestAWorkspaceIsPublishedAndTakenBack(t *testing.T) {
+	t.Parallel()
 	m := newMarket(t)
 	id := m.workspace(m.ada, `{"name":"Mailer","slug":"mailer"}`)
 	body := func(more string) string { return fmt.Sprintf(`{"workspaceId":%q%s}`, id, more) }
@@ -164,6 +165,7 @@ func TestAWorkspaceIsPublishedAndTakenBack(t *testing.T) {
 }
 
 func TestAppsAreListedAndRead(t *testing.T) {
+	t.Parallel()
 	m := newMarket(t)
 	id := m.mailer()
 	m.publishes(m.ada, id, "mail")
@@ -218,6 +220,7 @@ func TestAppsAreListedAndRead(t *testing.T) {
 // Whoever comes first has the slug; there is never more than one app of it, and
 // never more than one of a workspace.
 func TestOneOfManyPublishesTheSlug(t *testing.T) {
+	t.Parallel()
 	m := newMarket(t)
 	var ids []string
 	for i := range 8 {

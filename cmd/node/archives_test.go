@@ -56,6 +56,7 @@ func (s *service) upload(t *testing.T, path string, caller http.Header, data str
 }
 
 func TestArchives(t *testing.T) {
+	t.Parallel()
 	s := identified(t).start(t)
 	who, ids := s.members(t, "root", "ed", "rita", "carl", "stranger")
 	id := s.must(t, http.MethodPost, "/v2/workspaces", who["root"], `{"name":"Shop"}`)["id"].(string)

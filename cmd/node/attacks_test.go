@@ -75,6 +75,7 @@ var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"
 // An application that was given little cannot take the place of the browser and
 // get more.
 func TestAnApplicationDoesNotBecomeTheUser(t *testing.T) {
+	t.Parallel()
 	const back = "https://app.example/cb"
 	port := freePorts(t, 1)[0]
 	base := fmt.Sprintf("http://127.0.0.1:%d", port)
@@ -121,6 +122,7 @@ func TestAnApplicationDoesNotBecomeTheUser(t *testing.T) {
 // Who may share gives away what they have and nothing else, and leaves owners
 // alone.
 func TestWhoMaySharesDoesNotBecomeTheOwner(t *testing.T) {
+	t.Parallel()
 	s := identified(t)
 	s.start(t)
 	people, ids := map[string]http.Header{}, map[string]string{}
@@ -160,6 +162,7 @@ func TestWhoMaySharesDoesNotBecomeTheOwner(t *testing.T) {
 }
 
 func TestWhatOnlyTheHostMayAsk(t *testing.T) {
+	t.Parallel()
 	s := identified(t, "TRUSTED_PROXIES=127.0.0.0/8,::1/128")
 	s.start(t)
 	body := `{"email":"admin@localhost"}`
@@ -174,6 +177,7 @@ func TestWhatOnlyTheHostMayAsk(t *testing.T) {
 
 // Another site cannot have a browser sign in, or out.
 func TestAnotherSiteDoesNotSignABrowserIn(t *testing.T) {
+	t.Parallel()
 	s := identified(t)
 	s.start(t)
 	foreign := http.Header{"Origin": {"https://evil.example"}, "Sec-Fetch-Site": {"cross-site"}}
@@ -193,6 +197,7 @@ func TestAnotherSiteDoesNotSignABrowserIn(t *testing.T) {
 
 // A query cannot make the service compile more than it should.
 func TestAQueryHasBounds(t *testing.T) {
+	t.Parallel()
 	s := identified(t)
 	s.start(t)
 	me := bearer(s.admin(t))

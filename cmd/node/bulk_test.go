@@ -12,6 +12,7 @@ import (
 
 // Row 66 of the versioning contract's conformance list, and who may start runs at all.
 func TestBulkRunsTakeRights(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := newPast(t, "WORKSPACES_STORAGE_GIT_PLATFORM_disk_TYPE=filesystem", "WORKSPACES_STORAGE_GIT_PLATFORM_disk_DIRPATH="+dir, "WORKSPACE_GROUPS=base=web")
 	put := func(slug, event string) {
@@ -89,6 +90,7 @@ func (p *past) slugs(slug string) (ids []string) {
 
 // An import of many makes no workspace that uses an app which its owner may not read.
 func TestBulkImportInstallsNoHiddenApp(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := newPast(t, "WORKSPACES_STORAGE_GIT_PLATFORM_disk_TYPE=filesystem", "WORKSPACES_STORAGE_GIT_PLATFORM_disk_DIRPATH="+dir)
 	p.write("PATCH", "", `{"description":"A shop","photo":"/p.png"}`)

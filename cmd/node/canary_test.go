@@ -20,6 +20,7 @@ import (
 // Secrets that somebody typed, or was shown once, are nowhere afterwards: not in
 // an event, a log line, an answer, a setting, a metric, nor in any file.
 func TestNoSecretIsKeptOrShown(t *testing.T) {
+	t.Parallel()
 	s := identified(t)
 	s.start(t)
 	var shown strings.Builder // all answers that may not show a secret

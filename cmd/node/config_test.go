@@ -11,6 +11,7 @@ import (
 )
 
 func TestBlocksAndConfig(t *testing.T) {
+	t.Parallel()
 	s := identified(t).start(t)
 	p := ownedPlace(t, s)
 	stranger := p.as(s.person(t, "stranger"))
@@ -103,6 +104,7 @@ func (p place) verdict(t *testing.T, method, path, body string) map[string]any {
 // While a workspace is locked none of its content changes; what is no content
 // does.
 func TestALockKeepsContent(t *testing.T) {
+	t.Parallel()
 	s := identified(t).start(t)
 	p := ownedPlace(t, s)
 	p.does(t, 201, "POST", p.path+"/automations", `{"name":"A","slug":"a","do":[]}`)
@@ -134,6 +136,7 @@ func TestALockKeepsContent(t *testing.T) {
 }
 
 func TestSchemasAreForEverybody(t *testing.T) {
+	t.Parallel()
 	s := newService(t).start(t)
 	p := place{s: s}
 	for _, name := range []string{"index", "security", "automation", "page", "block", "import"} {

@@ -104,6 +104,7 @@ func faults(details map[string]any) string {
 const yamlType = "application/yaml"
 
 func TestAutomations(t *testing.T) {
+	t.Parallel()
 	s := identified(t).start(t)
 	p := ownedPlace(t, s)
 	all := p.path + "/automations"

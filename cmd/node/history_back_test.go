@@ -42,6 +42,7 @@ func (p *past) shown(path string) map[string]any {
 }
 
 func TestAWorkspaceIsRestored(t *testing.T) {
+	t.Parallel()
 	p := newPast(t)
 	p.write("POST", "/automations", automation("charge", "charged"))
 	p.write("POST", "/automations", automation("refund", "refunded"))
@@ -147,6 +148,7 @@ func TestAWorkspaceIsRestored(t *testing.T) {
 }
 
 func TestAChangeIsUndone(t *testing.T) {
+	t.Parallel()
 	p := newPast(t)
 	p.write("POST", "/automations", automation("charge", "charged"))
 	text := func() string { return string(mustJSON(t, p.shown("/automations/charge")["do"])) }
@@ -224,6 +226,7 @@ func TestAChangeIsUndone(t *testing.T) {
 }
 
 func TestAWorkspaceIsDuplicated(t *testing.T) {
+	t.Parallel()
 	p := newPast(t)
 	p.write("POST", "/automations", automation("charge", "charged"))
 	p.write("POST", "/pages", `{"slug":"home","name":"Home","blocks":[]}`)

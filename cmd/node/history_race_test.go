@@ -22,6 +22,7 @@ import (
 // A hundred people change one workspace at once. What was acknowledged is there,
 // and the history has each change once, in order, without a gap.
 func TestAHundredWritersLoseNothing(t *testing.T) {
+	t.Parallel()
 	const writers, changes, amenders = 100, 2, 10
 	p := newPast(t, "MAX_CONCURRENT_REQUESTS=1000")
 	p.write("POST", "/automations", automation("shared", "0"))
@@ -119,6 +120,7 @@ func amend(t *testing.T, p *past, own string) string {
 
 // What is too much for one event is put down first, and switched in one step.
 func TestLargeContentIsRestoredAndCopiedWhole(t *testing.T) {
+	t.Parallel()
 	const documents = 4900 / slowdown
 	p := newPast(t, "BADGER_MEMTABLE_MB=16") // the default: one event is one transaction
 	empty := p.history("types=workspaces.created")[0]["seq"].(string)

@@ -74,6 +74,7 @@ func fields(entries []map[string]any, key string) (values []any) {
 }
 
 func TestTheHistoryOfAWorkspace(t *testing.T) {
+	t.Parallel()
 	p := newPast(t)
 	made := p.write("POST", "/automations", automation("charge", "charged"))
 	p.write("PATCH", "/automations/charge", automation("charge", "billed"))
@@ -174,6 +175,7 @@ func nextOf(t *testing.T, got answer) string {
 }
 
 func TestAnyMomentCanBeReadAndCompared(t *testing.T) {
+	t.Parallel()
 	p := newPast(t)
 	empty := p.history("types=workspaces.created")[0]
 	first := p.write("POST", "/automations", automation("charge", "charged"))

@@ -20,6 +20,7 @@ func (m *market) shop(config string) (path string) {
 }
 
 func TestAnAppIsInstalledChangedAndUninstalled(t *testing.T) {
+	t.Parallel()
 	m := newMarket(t)
 	m.publishes(m.ada, m.mailer(), "mail")
 	id := m.workspace(m.bob, `{"name":"Shop"}`)
@@ -120,6 +121,7 @@ func with(h http.Header, name, value string) http.Header {
 }
 
 func TestAnInstanceFollowsItsAppOrKeepsItsVersion(t *testing.T) {
+	t.Parallel()
 	m := newMarket(t)
 	id := m.mailer()
 	first := m.publishes(m.ada, id, "mail")["versions"].([]any)[0].(map[string]any)["name"].(string)
@@ -167,6 +169,7 @@ func TestAnInstanceFollowsItsAppOrKeepsItsVersion(t *testing.T) {
 }
 
 func TestAnAppCannotContainItself(t *testing.T) {
+	t.Parallel()
 	m := newMarket(t)
 	ids := map[string]string{}
 	for _, name := range []string{"a", "b", "c"} {
@@ -201,6 +204,7 @@ func TestAnAppCannotContainItself(t *testing.T) {
 }
 
 func TestConcurrentChangesOfAConfigAreAllKept(t *testing.T) {
+	t.Parallel()
 	m := newMarket(t)
 	m.publishes(m.ada, m.mailer(), "mail")
 	path := m.shop(`{}`)
@@ -218,6 +222,7 @@ func TestConcurrentChangesOfAConfigAreAllKept(t *testing.T) {
 }
 
 func TestAnInstanceIsReadAndWrittenAsYAMLAndAtAnEarlierMoment(t *testing.T) {
+	t.Parallel()
 	m := newMarket(t)
 	m.publishes(m.ada, m.mailer(), "mail")
 	path := m.shop(`{"sender":"x"}`)
@@ -252,6 +257,7 @@ func TestAnInstanceIsReadAndWrittenAsYAMLAndAtAnEarlierMoment(t *testing.T) {
 }
 
 func TestAHiddenAppIsNotInstalled(t *testing.T) {
+	t.Parallel()
 	m := newMarket(t)
 	mailer := m.mailer()
 	m.publishes(m.ada, mailer, "mail")
@@ -289,6 +295,7 @@ func TestAHiddenAppIsNotInstalled(t *testing.T) {
 }
 
 func TestAPageIsNotShownWithAllThatSomebodyInstalled(t *testing.T) {
+	t.Parallel()
 	m := newMarket(t)
 	id := m.workspace(m.ada, `{"name":"Large","description":"Large","photo":"/l.png"}`)
 	m.must(t, "PUT", "/v2/workspaces/"+id+"/blocks/Wide", m.ada, `{"name":"Wide","config":{"text":"`+strings.Repeat("x", 300<<10)+`"}}`)

@@ -52,6 +52,7 @@ func isNowhere(place string) bool { return place == "deleted" || place == "unkno
 // whole against the page that is read by people. A route that the model does not
 // know fails.
 func TestAuthorizationMatrix(t *testing.T) {
+	t.Parallel()
 	s := newService(t, "DISABLE_RATE_LIMIT=yes", "ADMIN_PASSWORD="+adminPassword, "ACCOUNT_VALIDATION_METHOD=auto", "MAX_CONCURRENT_REQUESTS=1000")
 	s.known = nil
 	s.start(t)

@@ -16,6 +16,7 @@ import (
 
 // Credentials outlive a restart and another master key; not their own time.
 func TestCredentialsLastAsLongAsTheySay(t *testing.T) {
+	t.Parallel()
 	const next = `[{"kid":"k2","key":"d41f8a2e93d705b6e8217fa4d0593bc6127e4f98ab35d06c71e2840fb9635ad2","active":true},{"kid":"k1","key":"` + masterKey + `"}]`
 	s, address := watched(t, "SECRETS_MASTER_KEYS="+masterKeys)
 	s.start(t)
@@ -43,6 +44,7 @@ func TestCredentialsLastAsLongAsTheySay(t *testing.T) {
 
 // What one service vouches for is nothing to another, even for a key that both know.
 func TestCredentialsOfAnotherService(t *testing.T) {
+	t.Parallel()
 	one, _ := watched(t)
 	other, address := watched(t)
 	one.start(t)
@@ -57,6 +59,7 @@ func TestCredentialsOfAnotherService(t *testing.T) {
 }
 
 func TestSubscribersOverTLS(t *testing.T) {
+	t.Parallel()
 	cert, key, pool := certificate(t, "svc.example.com")
 	s, address := watched(t, "TLS_CERT_FILE="+cert, "TLS_KEY_FILE="+key)
 	s.base = strings.Replace(s.base, "http://", "https://", 1)
@@ -72,6 +75,7 @@ func TestSubscribersOverTLS(t *testing.T) {
 }
 
 func TestEventsThatLeaveTheHostInTheClearAreWarnedOf(t *testing.T) {
+	t.Parallel()
 	s := identified(t, fmt.Sprintf("NATS_LISTEN=0.0.0.0:%d", freePorts(t, 1)[0])).start(t)
 	require.Contains(t, s.log.String(), "events leave this host unencrypted")
 	quiet, _ := watched(t)
@@ -82,6 +86,7 @@ func TestEventsThatLeaveTheHostInTheClearAreWarnedOf(t *testing.T) {
 }
 
 func TestWhoMayLetSubscribersIn(t *testing.T) {
+	t.Parallel()
 	s := identified(t).start(t)
 	super := bearer(s.admin(t))
 	s.must(t, "POST", "/v2/signup", nil, `{"email":"ada@example.org","password":"long enough","firstName":"Ada","lastName":"L"}`)

@@ -190,6 +190,10 @@ func TestEveryNodeOfAClusterIsWatched(t *testing.T) {
 	}
 	nodes := joined(t, func(i int) []string { return []string{"NATS_LISTEN=" + addresses[i]} })
 	id, _ := nodes[0].create(t, "shop")
+	require.Eventually(t, func() bool {
+		got, err := nodes[2].request(t.Context(), "GET", "/v2/workspaces/"+id, as("root"), "")
+		return err == nil && got.StatusCode == http.StatusOK
+	}, 30*time.Second, 20*time.Millisecond, "the other node knows of it")
 	who := nodes[2].admitWatcher(t, as("root"), `"workspaces":["`+id+`"]`)
 	var connections []*nats.Conn
 	var heard []<-chan *nats.Msg

@@ -74,6 +74,7 @@ func types(frames []frame) (all []string) {
 }
 
 func TestAnOperationIsFollowed(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	begun, ready := make(chan struct{}), make(chan struct{})
 	h := s.begin(t, "ada", operation.Pull, held(begun, ready))

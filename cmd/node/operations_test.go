@@ -76,6 +76,7 @@ func held(begun chan<- struct{}, ready <-chan struct{}) operations.Work {
 }
 
 func TestOperationsAreListedReadAndCancelled(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	all := s.path + "/operations"
 	require.Empty(t, s.get(t, all, s.who["rita"]).list(t))
@@ -186,6 +187,7 @@ func TestOperationsAreListedReadAndCancelled(t *testing.T) {
 // A node that stops breaks its operations off; one that was killed leaves them,
 // and their lock, to the next.
 func TestWhatANodeLeavesBehindIsSettledByTheNext(t *testing.T) {
+	t.Parallel()
 	s := newShop(t, "SHUTDOWN_GRACE_SECONDS=1")
 	begun := make(chan struct{})
 	h := s.begin(t, "ada", operation.Pull, held(begun, nil))

@@ -26,6 +26,7 @@ func (p place) userID(t *testing.T) string {
 }
 
 func TestPages(t *testing.T) {
+	t.Parallel()
 	s := identified(t).start(t)
 	p := ownedPlace(t, s)
 	nobody, stranger, friend := p.as(nil), p.as(s.person(t, "stranger")), p.as(s.person(t, "friend"))
@@ -192,6 +193,7 @@ func TestPages(t *testing.T) {
 
 // A rule that speaks of some documents is kept in reads, lists and changes.
 func TestRulesSpeakOfDocuments(t *testing.T) {
+	t.Parallel()
 	s := identified(t).start(t)
 	p := ownedPlace(t, s)
 	writer := p.as(s.person(t, "writer"))

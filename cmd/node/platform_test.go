@@ -27,6 +27,7 @@ func platformSettings(t *testing.T, url, ca, disk string) []string {
 // The repositories of the platform serve every workspace; their credentials are
 // nowhere in clear: not in an event, an answer, a log line or a file.
 func TestPlatformRepositories(t *testing.T) {
+	t.Parallel()
 	server, disk := gittest.New(t), t.TempDir()
 	repo := server.Repo("envs.git")
 	s := identified(t, platformSettings(t, repo.URL, server.CA, disk)...).start(t)
@@ -78,6 +79,7 @@ func TestPlatformRepositories(t *testing.T) {
 
 // A file that the settings name and that is not there stops the start.
 func TestAPlatformRepositoryWithoutItsFiles(t *testing.T) {
+	t.Parallel()
 	settings := platformSettings(t, "https://git.example.com/x.git", "", t.TempDir())
 	for fault, setting := range map[string]string{
 		"no-such-file":         "CA_FILE=" + filepath.Join(t.TempDir(), "no-such-file"),

@@ -12,6 +12,7 @@ import (
 // Row 51 of the versioning contract's conformance list: whoever pulls without the
 // right to manage security leaves it as it is, and is told.
 func TestPull51SecurityStaysWithoutTheRightToManageIt(t *testing.T) {
+	t.Parallel()
 	p := newPast(t, "EGRESS_ALLOW_PRIVATE=yes")
 	server := gittest.New(t)
 	repo := server.Repo("shop.git")

@@ -37,6 +37,7 @@ func sentBack(t *testing.T, got answer) string {
 // A repository is saved, read and tried out; its credentials are nowhere in
 // clear: not in an event, an answer, a log line or a file.
 func TestRepositories(t *testing.T) {
+	t.Parallel()
 	server := gittest.New(t)
 	ssh := gittest.NewSSH(t, server.Dir)
 	repo := server.Repo("shop.git")
@@ -188,6 +189,7 @@ func TestRepositories(t *testing.T) {
 
 // Without the operator's word the platform connects to nothing inside.
 func TestARepositoryInsideIsNotReached(t *testing.T) {
+	t.Parallel()
 	server := gittest.New(t)
 	repo := server.Repo("shop.git")
 	p := ownedPlace(t, identified(t).start(t))

@@ -66,6 +66,7 @@ const (
 )
 
 func TestRulesBindImportsAndRestorations(t *testing.T) {
+	t.Parallel()
 	p := newPast(t)
 	p.write("POST", "/automations", automation("charge", "charged"))
 	first := p.write("POST", "/automations", automation("vault", "opened"))
@@ -132,6 +133,7 @@ func TestRulesBindImportsAndRestorations(t *testing.T) {
 }
 
 func TestRulesForFieldsBindImportsAndRestorations(t *testing.T) {
+	t.Parallel()
 	p := newPast(t)
 	p.secure(`{"role":"editor","action":"read","subject":"workspaces"}`, `{"role":"editor","action":"update","subject":"workspaces","fields":["automations","description"]}`)
 	named := p.write("PATCH", "", `{"name":"Web shop"}`)
@@ -154,6 +156,7 @@ func TestRulesForFieldsBindImportsAndRestorations(t *testing.T) {
 }
 
 func TestNobodyMakesAPagePublicByGoingBack(t *testing.T) {
+	t.Parallel()
 	p := newPast(t)
 	p.write("POST", "/pages", `{"slug":"home","name":"Home","blocks":[]}`)
 	shares := "/v2/pages/" + p.shown("/pages/home")["id"].(string) + "/permissions"
@@ -197,6 +200,7 @@ func TestNobodyMakesAPagePublicByGoingBack(t *testing.T) {
 }
 
 func TestAnExportHasWhatItsCallerMayRead(t *testing.T) {
+	t.Parallel()
 	p := newPast(t)
 	p.write("POST", "/automations", automation("charge", "charged"))
 	p.write("POST", "/automations", automation("hidden", "hid-this"))
@@ -235,6 +239,7 @@ func unzipped(t *testing.T, data []byte) (names []string) {
 }
 
 func TestWhatIsRefusedLeavesNoBlob(t *testing.T) {
+	t.Parallel()
 	p := newPast(t)
 	p.secure(editing, `{"role":"editor","action":"create","subject":"automations","inverted":true,"conditions":{"slug":"vault"}}`)
 	body := `{"slug":"vault","name":"Large","description":"` + strings.Repeat("x", 300<<10) + `","do":[]}`

@@ -14,6 +14,7 @@ import (
 // Secret settings are nowhere in clear: not in an answer, an event, the log or a
 // file.
 func TestSecretSettingsOfInstancesAreSealed(t *testing.T) {
+	t.Parallel()
 	m := newMarket(t)
 	id := m.mailer()
 	m.publishes(m.ada, id, "mail")

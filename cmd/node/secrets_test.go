@@ -15,6 +15,7 @@ import (
 // A secret is set, used and removed; nobody reads it back, and it is nowhere in
 // clear: not in an event, an answer, a log line or a file.
 func TestSecrets(t *testing.T) {
+	t.Parallel()
 	const canary = "CANARY-7f3a9c"
 	s := identified(t).start(t)
 	p := ownedPlace(t, s)

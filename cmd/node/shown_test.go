@@ -55,6 +55,7 @@ func (l *looked) after(what string, who http.Header, method, path, body string) 
 }
 
 func TestAReadShowsEveryChangeAtOnce(t *testing.T) {
+	t.Parallel()
 	m := newMarket(t)
 	mailer := m.mailer()
 	m.publishes(m.ada, mailer, "mail")

@@ -105,6 +105,7 @@ func (p place) awaitDelivery(t *testing.T, sub, status string) delivery {
 }
 
 func TestSubscriptions(t *testing.T) {
+	t.Parallel()
 	in := newInbox(t)
 	s := identified(t, "EGRESS_ALLOW_PRIVATE=yes", "WEBHOOK_RETRY_SCHEDULE=50ms,50ms").start(t)
 	p := ownedPlace(t, s)
@@ -244,6 +245,7 @@ func TestSubscriptions(t *testing.T) {
 
 // A node without the role serves the API and delivers nothing.
 func TestANodeWithoutTheRoleDeliversNothing(t *testing.T) {
+	t.Parallel()
 	in := newInbox(t)
 	s := identified(t, "EGRESS_ALLOW_PRIVATE=yes", "ROLES=runtime").start(t)
 	p := ownedPlace(t, s)

@@ -58,6 +58,7 @@ func (a answer) list(t *testing.T) (items []map[string]any) {
 }
 
 func TestAWorkspaceFromItsBeginningToItsEnd(t *testing.T) {
+	t.Parallel()
 	s := identified(t, "DISABLE_RATE_LIMIT=yes").start(t)
 	who, _ := s.members(t, "ada", "bob")
 	ada, bob, admin := who["ada"], who["bob"], bearer(s.admin(t))
@@ -159,6 +160,7 @@ func anyList(t *testing.T, a answer) (items []any) {
 }
 
 func TestWhatTakesMoreThanUpdate(t *testing.T) {
+	t.Parallel()
 	s := identified(t, "DISABLE_RATE_LIMIT=yes").start(t)
 	who, ids := s.members(t, "ada", "eve")
 	path := "/v2/workspaces/" + s.must(t, "POST", "/v2/workspaces", who["ada"], `{"name":"Shop"}`)["id"].(string)
@@ -173,6 +175,7 @@ func TestWhatTakesMoreThanUpdate(t *testing.T) {
 }
 
 func TestALockThatRanOutIsReleased(t *testing.T) {
+	t.Parallel()
 	s := identified(t, "DISABLE_RATE_LIMIT=yes", "WORKSPACE_WRITE_LOCK_TIMEOUT_MINUTES=3s", "VERSIONING_OPERATION_TIMEOUT_MINUTES=2s").start(t)
 	admin := bearer(s.admin(t))
 	id := s.must(t, "POST", "/v2/workspaces", admin, `{"name":"Shop"}`)["id"].(string)
@@ -183,6 +186,7 @@ func TestALockThatRanOutIsReleased(t *testing.T) {
 }
 
 func TestTheOldSlugOfThePlatformStays(t *testing.T) {
+	t.Parallel()
 	s := identified(t).start(t)
 	admin := bearer(s.admin(t))
 	require.Equal(t, "platform", s.must(t, "GET", "/v2/workspaces/slug:platform", admin, "")["id"])
@@ -193,6 +197,7 @@ func TestTheOldSlugOfThePlatformStays(t *testing.T) {
 // Whoever comes first has the slug; of a thousand who want one of a hundred, a
 // hundred get theirs.
 func TestAThousandCreatesWithCollidingSlugs(t *testing.T) {
+	t.Parallel()
 	s := identified(t, "DISABLE_RATE_LIMIT=yes", "MAX_CONCURRENT_REQUESTS=2000").start(t)
 	admin := bearer(s.admin(t))
 	const wanted, each = 100, 10

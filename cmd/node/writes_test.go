@@ -13,6 +13,7 @@ import (
 )
 
 func TestAWriteIsSeenByTheNextRead(t *testing.T) {
+	t.Parallel()
 	s := newService(t).start(t)
 	id, made := s.create(t, "one")
 	require.Equal(t, "/v2/workspaces/"+id, made.Header.Get("Location"))
@@ -44,6 +45,7 @@ func TestAWriteIsSeenByTheNextRead(t *testing.T) {
 }
 
 func TestARepeatedWriteIsAnsweredAsBefore(t *testing.T) {
+	t.Parallel()
 	s := newService(t).start(t)
 	key := as("root", "Idempotency-Key", "once")
 	first := s.call(t, http.MethodPost, "/v2/workspaces", key, `{"name":"one"}`)
@@ -60,6 +62,7 @@ func TestARepeatedWriteIsAnsweredAsBefore(t *testing.T) {
 // Errors of callers with a right in a workspace are recorded there; what tells
 // nothing about the workspace is not.
 func TestErrorsAreRecordedInTheirWorkspace(t *testing.T) {
+	t.Parallel()
 	s := newService(t, "RATE_LIMIT_REQUESTS=40").start(t)
 	id, made := s.create(t, "one")
 	s.publish(t, id)
