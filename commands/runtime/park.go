@@ -78,7 +78,9 @@ func (t *tree) keep() error {
 	if err != nil {
 		return err
 	}
-	rest, err := t.journal.untold()
+	begun := t.begunWaits
+	t.begunWaits = nil
+	rest, err := t.journal.untold(begun...)
 	if err != nil {
 		return err
 	}
@@ -98,10 +100,13 @@ func (t *tree) keep() error {
 	if err != nil {
 		return err
 	}
-	put := make(chan error, 1)
-	go func() { put <- t.rt.Parked.Put(t.ctx, t.workspaceID(), t.id, body) }() // waited for below
-	_, err = t.journal.append(t.ctx)
-	if err := errors.Join(err, <-put); err != nil {
+	if err := t.rt.Parked.Put(t.ctx, t.workspaceID(), t.id, body); err != nil { // a wait that is told of stands
+		return err
+	}
+	for _, c := range begun {
+		t.journal.add(c.Meta, c.Facts...)
+	}
+	if _, err := t.journal.append(t.ctx); err != nil {
 		return err
 	}
 	t.parked = true

@@ -17,6 +17,7 @@ import (
 	"svc/domain/automation/machine"
 	"svc/domain/automation/redact"
 	"svc/domain/automation/value"
+	"svc/eventstore"
 )
 
 // tree is one under way.
@@ -36,6 +37,7 @@ type tree struct {
 
 	programs   map[*machine.Program]*programs.Program
 	executions map[string]*execution         // those that have not ended, by id
+	begunWaits []eventstore.Commit           // that are told once it is kept that the tree stands in them
 	raised     map[string]*machine.Execution // those that ended with an error of their own, by id
 	announced  bool                          // that the tree has begun is on its way to the log
 	fault      error                         // of the platform, which the automation is not told of: the tree breaks off

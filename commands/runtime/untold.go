@@ -28,10 +28,10 @@ type untoldEvent struct {
 // untold is what is not known to be on the log, in order. That the tree has begun is known
 // to whoever goes on with it, and what an instruction emits that has no answer yet is
 // emitted again. What executions were given and gave is kept beside, or is lost.
-func (j *journal) untold() (all []untold, err error) {
+func (j *journal) untold(more ...eventstore.Commit) (all []untold, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, b := range append(j.stuck[:len(j.stuck):len(j.stuck)], j.commits) {
+	for _, b := range append(j.stuck[:len(j.stuck):len(j.stuck)], j.commits, more) {
 		for _, c := range b {
 			u := untold{Source: c.Meta}
 			for _, f := range c.Facts {

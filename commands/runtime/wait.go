@@ -57,10 +57,11 @@ func (t *tree) wait(r machine.Request) {
 		p.After = t.rt.Effects.Position()
 	}
 	t.waits[r.ID] = p
-	t.journal.record(t.meta(r.Execution), activity.WaitPending{
-		ID: p.ID, ExecutionID: r.Execution.ID, ExpiresAt: stamp(p.Expires), Wait: p.Params,
+	t.begunWaits = append(t.begunWaits, eventstore.Commit{
+		Stream: domain.StreamID{Scope: t.workspaceID()}, Meta: t.meta(r.Execution), Facts: []eventstore.Fact{{ID: t.rt.NewID(), Event: activity.WaitPending{
+			ID: p.ID, ExecutionID: r.Execution.ID, ExpiresAt: stamp(p.Expires), Wait: p.Params,
+		}}},
 	})
-	t.journal.appendEarly(t.ctx)
 	t.park = true
 	t.stand(r, p, options)
 }
