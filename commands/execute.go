@@ -14,11 +14,11 @@ import (
 
 // Bounds of the command path.
 const (
-	maxAttempts   = 50   // lost races before a command gives up
-	cachedStates  = 4096 // aggregates kept folded
-	snapshotEvery = 200  // events after which a state is snapshotted
-	maxSnapshot   = 4 << 20
-	recentIDs     = 32 // ids remembered per aggregate, to know one's own events
+	maxAttempts   = 50      // lost races before a command gives up
+	cachedStates  = 4096    // aggregates kept folded
+	snapshotEvery = 200     // events after which a state is snapshotted
+	maxSnapshot   = 4 << 20 // bytes; what is larger is folded again after a restart
+	recentIDs     = 32      // ids remembered per aggregate, to know one's own events
 )
 
 // folded is an aggregate at a point of its history. It is never changed, only

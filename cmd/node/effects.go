@@ -181,10 +181,11 @@ func hitsTemplate(config any, op variable.Op) bool {
 
 // changedConfig applies an operation to a config, unless that makes it too large.
 func (n *Node) changedConfig(config *document.Map, op variable.Op) (*document.Map, error) {
-	if hitsTemplate(value.From(config), op) {
+	have := value.From(config)
+	if hitsTemplate(have, op) {
 		return nil, automation.Invalid("what stands there in the config is a template, and only the whole of it can be replaced")
 	}
-	next, grown, err := variable.Change(value.From(config), op)
+	next, grown, err := variable.Change(have, op)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"svc/commands"
 	"svc/commands/throttle"
 	"svc/domain/activity"
 	"svc/domain/automation"
@@ -103,9 +102,8 @@ func (t *tree) later(r machine.Request, work func(context.Context) (any, error))
 // laterThen is later, with something to be done in the goroutine of the tree before
 // the answer is handed over.
 func (t *tree) laterThen(r machine.Request, work func(context.Context) (any, error), then func(machine.Answer) machine.Answer) {
-	ctx := commands.WithRequest(t.effects, &commands.Request{Meta: t.meta(r.Execution)}) // of what the platform records
 	t.working.Go(func() {
-		v, err := caught(func() (any, error) { return work(ctx) })
+		v, err := caught(func() (any, error) { return work(t.effects) })
 		if fell, ok := errors.AsType[*fallen](err); ok {
 			v = value.Undefined
 			t.rt.Log.ErrorContext(t.effects, "an instruction fell over", "workspace", t.workspaceID(), "instruction", r.Name, "err", fell)

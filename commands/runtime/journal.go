@@ -148,7 +148,9 @@ func (j *journal) ask(id string, open bool) {
 	if j.asked == nil {
 		j.asked = map[string]bool{}
 	}
-	if j.asked[id] = true; !open {
+	if open {
+		j.asked[id] = true
+	} else {
 		delete(j.asked, id)
 	}
 }

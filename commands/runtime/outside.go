@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"svc/commands"
 	"svc/commands/fetch"
 	"svc/commands/programs"
 	"svc/commands/ratelimit"
@@ -72,8 +73,9 @@ func (t *tree) topic(r machine.Request) {
 		t.now(r, machine.Answer{Value: value.Undefined, Err: automation.Invalid("a topic and a user are expected")})
 		return
 	}
-	create := r.Params.At("create") != false
+	create, as := r.Params.At("create") != false, t.request(r.Execution)
 	t.later(r, func(ctx context.Context) (any, error) {
+		ctx = commands.WithRequest(ctx, as)
 		var err error
 		if join {
 			err = t.rt.Effects.Topics.Join(ctx, t.workspaceID(), name, users, create)
@@ -82,6 +84,11 @@ func (t *tree) topic(r machine.Request) {
 		}
 		return true, raisedOf(err)
 	})
+}
+
+// request is who asks the platform to record something for an execution.
+func (t *tree) request(x *machine.Execution) *commands.Request {
+	return &commands.Request{Meta: t.meta(x)}
 }
 
 // raisedOf turns a refusal of the platform into what an instruction raises.
@@ -180,8 +187,9 @@ func (t *tree) configure(r machine.Request) {
 		t.now(r, machine.Answer{Value: value.Undefined, Err: errRefers})
 		return
 	}
+	as := t.request(r.Execution)
 	t.laterThen(r, func(ctx context.Context) (any, error) {
-		return value.Undefined, raisedOf(t.rt.Effects.Configure(ctx, place, r.Write.Op, t.redact))
+		return value.Undefined, raisedOf(t.rt.Effects.Configure(commands.WithRequest(ctx, as), place, r.Write.Op, t.redact))
 	}, func(a machine.Answer) machine.Answer {
 		if a.Err == nil {
 			a.Err = t.world.configured(place, r.Write.Op)

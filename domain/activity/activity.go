@@ -30,16 +30,16 @@ func (Failure) EventType() string { return failure }
 
 // Within implements Bounded.
 func (f Failure) Within(limit int) domain.Event {
-	return within(f, limit)
+	return within(f, limit, Fit)
 }
 
-// within cuts the largest fields of an event that has more characters than it may have.
-func within[E domain.Event](e E, limit int) domain.Event {
+// within cuts an event that has more characters than it may have, as fit does.
+func within[E domain.Event](e E, limit int, fit func(payload map[string]any, limit int) (map[string]any, bool)) domain.Event {
 	body := encode(e)
 	if body == nil || utf8.RuneCount(body) <= limit {
 		return e // what no JSON can hold is refused by who records it
 	}
-	fitting, _ := Fit(plain(body), limit)
+	fitting, _ := fit(plain(body), limit)
 	var cut E
 	if json.Unmarshal(encode(fitting), &cut) != nil {
 		return e

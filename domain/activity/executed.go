@@ -2,7 +2,6 @@ package activity
 
 import (
 	"encoding/json"
-	"unicode/utf8"
 
 	"svc/domain"
 )
@@ -46,15 +45,4 @@ func (e *Executed) UnmarshalJSON(body []byte) error {
 
 // Within implements Bounded: what went in and what came out are left out before
 // anything else is cut.
-func (e Executed) Within(limit int) domain.Event {
-	body := encode(e)
-	if body == nil || utf8.RuneCount(body) <= limit {
-		return e // what no JSON can hold is refused by who records it
-	}
-	fitting, _ := FitExecuted(plain(body), limit)
-	cut := Executed{}
-	if json.Unmarshal(encode(fitting), &cut) != nil {
-		return e
-	}
-	return cut
-}
+func (e Executed) Within(limit int) domain.Event { return within(e, limit, FitExecuted) }

@@ -68,7 +68,7 @@ type FetchFailed struct {
 func (FetchFailed) EventType() string { return "runtime.fetch.failed" }
 
 // Within implements Bounded.
-func (e FetchFailed) Within(limit int) domain.Event { return within(e, limit) }
+func (e FetchFailed) Within(limit int) domain.Event { return within(e, limit, Fit) }
 
 // Replayed says that a recorded run was executed again, with nothing leaving.
 type Replayed struct {
@@ -96,4 +96,4 @@ type CollectionUpdated struct {
 func (CollectionUpdated) EventType() string { return "workspaces.collections.updated" }
 
 // Within implements Bounded.
-func (e CollectionUpdated) Within(limit int) domain.Event { return within(e, limit) }
+func (e CollectionUpdated) Within(limit int) domain.Event { return within(e, limit, Fit) }

@@ -2,7 +2,6 @@ package automation
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -53,16 +52,20 @@ var natives = map[string]string{
 	"nats.users.":               "created deleted",
 }
 
-// Native reports whether an event type is one of the platform that nobody else
-// may emit; error and usage are not.
-func Native(eventType string) bool {
+// nativeTypes are their whole names: every event is asked for.
+var nativeTypes = func() map[string]bool {
+	all := map[string]bool{}
 	for prefix, names := range natives {
-		if name, ok := strings.CutPrefix(eventType, prefix); ok && slices.Contains(strings.Fields(names), name) {
-			return true
+		for _, name := range strings.Fields(names) {
+			all[prefix+name] = true
 		}
 	}
-	return false
-}
+	return all
+}()
+
+// Native reports whether an event type is one of the platform that nobody else
+// may emit; error and usage are not.
+func Native(eventType string) bool { return nativeTypes[eventType] }
 
 // notNative is the rule of names that are emitted.
 func notNative(v any) string {

@@ -22,11 +22,14 @@ const (
 	maxKey = 200
 )
 
+// isInstance reports whether a document is an app instance.
+func isInstance(path string) bool { return strings.HasPrefix(path, "imports/") }
+
 // roomFor refuses content that would be more than a workspace holds.
 func (s State) roomFor(entries []Entry, deleted []string) error {
 	documents, instances := len(s.Items), 0
 	for path := range s.Items {
-		if strings.HasPrefix(path, "imports/") {
+		if isInstance(path) {
 			instances++
 		}
 	}
@@ -34,7 +37,7 @@ func (s State) roomFor(entries []Entry, deleted []string) error {
 	for _, path := range deleted {
 		weight += len(path) + 60
 		documents--
-		if strings.HasPrefix(path, "imports/") {
+		if isInstance(path) {
 			instances--
 		}
 	}
@@ -44,7 +47,7 @@ func (s State) roomFor(entries []Entry, deleted []string) error {
 			continue
 		}
 		documents++
-		if strings.HasPrefix(e.Path, "imports/") {
+		if isInstance(e.Path) {
 			instances++
 		}
 	}

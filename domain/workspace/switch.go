@@ -3,7 +3,6 @@ package workspace
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"svc/domain"
 	"svc/domain/access"
@@ -142,20 +141,18 @@ func stage(s State, c Stage) ([]domain.Event, error) {
 	if c.More && s.Stage != c.Name {
 		return nil, superseded()
 	}
-	instances, documents := 0, len(c.Entries)
-	count := func(entries []Entry) {
-		for _, e := range entries {
-			if strings.HasPrefix(e.Path, "imports/") {
-				instances++
-			}
+	all := c.Entries
+	if c.More {
+		all = slices.Concat(s.Staged, all)
+	}
+	instances := 0
+	for _, e := range all {
+		if isInstance(e.Path) {
+			instances++
 		}
 	}
-	if count(c.Entries); c.More {
-		count(s.Staged)
-		documents += len(s.Staged)
-	}
 	switch { // what a step cannot take is not put down either
-	case documents > MaxDocuments+1: // the index
+	case len(all) > MaxDocuments+1: // the index
 		return nil, exceeds("documents", MaxDocuments)
 	case instances > MaxInstances:
 		return nil, exceeds("app instances", MaxInstances)
