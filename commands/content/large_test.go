@@ -45,6 +45,7 @@ func whole(t *testing.T, data []byte, exported []byte) {
 // A large import is staged, and still one step: who reads meanwhile sees what was
 // before, or what is after it.
 func TestALargeImportIsOneStepToReaders(t *testing.T) {
+	t.Parallel()
 	h := atHome(t)
 	old, fresh := warehouse(t, "gen-one"), warehouse(t, "gen-two")
 	require.Greater(t, len(old), 20_000_000/slowdown)

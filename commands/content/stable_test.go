@@ -100,6 +100,7 @@ var workspaces = rapid.Custom(func(t *rapid.T) *archive.Content {
 // slug, is exported with the same bytes. Importing it where it came from changes
 // nothing.
 func TestAnExportIsTheSameAfterAnImport(t *testing.T) {
+	t.Parallel()
 	h := atHome(t)
 	rapid.Check(t, func(t *rapid.T) {
 		tree, err := workspaces.Draw(t, "workspace").Files(archive.Usual)

@@ -95,6 +95,7 @@ func freePorts(t *testing.T, n int) []int {
 }
 
 func TestExternalClusterOfThree(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	options := jetstream.Options{URL: c.urls, Replicas: 3, MaxWait: 10 * time.Second}
 	storetest.Run(t, func(t *testing.T) eventstore.Store { return open(t, options) })

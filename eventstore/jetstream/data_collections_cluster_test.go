@@ -16,6 +16,7 @@ import (
 )
 
 func TestNodesOfAClusterShareOneLogOfCollections(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	var nodes []*jetstream.Store
 	for i := range 3 {

@@ -164,6 +164,7 @@ func TestWhatCameAfterIsNotDropped(t *testing.T) {
 }
 
 func TestDataOfAClusterIsReadAsItWasAcknowledged(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	options := jetstream.Options{URL: c.urls, Replicas: 3, MaxWait: 20 * time.Second}
 	nodes := []*jetstream.Store{open(t, options), open(t, options)}

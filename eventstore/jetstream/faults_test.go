@@ -172,6 +172,7 @@ func TestABucketWorksAgainAfterItsGateFailed(t *testing.T) {
 }
 
 func TestALowDiskDoesNotHideABrokenGate(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	least := int64(0)
 	set := func(n int64) { mu.Lock(); defer mu.Unlock(); least = n }
@@ -187,6 +188,7 @@ func TestALowDiskDoesNotHideABrokenGate(t *testing.T) {
 }
 
 func TestAReopenedLogThatIsShorterIsNotWrittenTo(t *testing.T) {
+	t.Parallel()
 	s := openHere(t, Options{})
 	for range 10 {
 		_, err := s.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: facts(1)})

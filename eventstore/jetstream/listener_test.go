@@ -102,6 +102,7 @@ func TestOddNamesReachNobodyElse(t *testing.T) {
 }
 
 func TestAGuestCannotSayAnything(t *testing.T) {
+	t.Parallel()
 	c := newClub(t, nil)
 	all := jetstream.Pass{User: "nu_1"}
 	listening, _ := c.connect(t, c.member(t, all).shows())
@@ -158,6 +159,7 @@ func TestQueueGroupsAreOnesOwn(t *testing.T) {
 
 // One who does not read is cut off; nobody else waits for them.
 func TestASlowGuestIsCutOff(t *testing.T) {
+	t.Parallel()
 	c := newClub(t, nil)
 	who := c.member(t, jetstream.Pass{User: "nu_1"})
 	fast, _ := c.connect(t, c.member(t, jetstream.Pass{User: "nu_2"}).shows())

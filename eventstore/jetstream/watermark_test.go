@@ -9,12 +9,17 @@ import (
 )
 
 func TestATornWatermarkSaysNothingThatWasNeverTrue(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "durable-TEST")
 	mark, err := openWatermark(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, mark.file.Close()) })
 	nothing := 0
-	for before := range uint64(1200) {
+	for i := range uint64(160) {
+		before := i
+		if i >= 120 { // and where a fourth digit comes
+			before = 860 + i
+		}
 		after := before + 1 + before%13
 		older, later := markOf(before), markOf(after)
 		for kept := range later {
