@@ -61,11 +61,11 @@ func TestFaultsOfReceiversAreTold(t *testing.T) {
 	t.Cleanup(chatty.Close)
 	h := open(t, func(o *webhooks.Options) {
 		client := *o.Client
-		client.Timeout = time.Second
+		client.Timeout = 5 * time.Second
 		o.Client, o.Schedule = &client, nil
 	})
 	for url, want := range map[string]string{
-		hang.URL: "no answer within 1s", untrusted.URL: "certificate", closed.URL: "connection refused", chatty.URL: "answered 502",
+		hang.URL: "no answer within 5s", untrusted.URL: "certificate", closed.URL: "connection refused", chatty.URL: "answered 502",
 	} {
 		sub, _ := h.subscribe(url + "/?secret=CANARY")
 		d := h.awaitStatus(sub.ID, h.emit("k", 1)[0], subscription.Dead)
@@ -113,7 +113,7 @@ func TestAddressesInsideAreRefusedWhenDialled(t *testing.T) {
 	strict, err := egress.New(egress.Options{})
 	require.NoError(t, err)
 	t.Cleanup(strict.Close)
-	h := open(t, func(o *webhooks.Options) { o.Client, o.Schedule = strict.Client(time.Second), nil })
+	h := open(t, func(o *webhooks.Options) { o.Client, o.Schedule = strict.Client(10*time.Second), nil })
 	sub, _ := h.subscribe(strings.Replace(rc.URL, "127.0.0.1", "localhost", 1))
 	d := h.awaitStatus(sub.ID, h.emit("k", 1)[0], subscription.Dead)
 	require.Contains(t, d.Attempts[0].Error, "its address is not public")
