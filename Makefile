@@ -57,7 +57,7 @@ RACED = Socket|Follow|Stream|Watch|Trees|Contexts|AWait|Rebuild|TriedAgain
 
 .PHONY: race
 race: ## run all tests, with the race detector where anything could race
-	CGO_ENABLED=1 $(GO) test -race -vet=off -p $(PARALLEL) -parallel 4 -timeout 10m $$($(GO) list ./... | grep -vE '$(RACELESS)')
+	CGO_ENABLED=1 $(GO) test -race -vet=off -p $(PARALLEL) -timeout 10m $$($(GO) list ./... | grep -vE '$(RACELESS)')
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 10m -run '$(RACED)' ./cmd/node ./projections
 	$(GO) test -vet=off -p $(PARALLEL) -parallel 8 -timeout 10m $$($(GO) list ./... | grep -E '$(RACELESS)') # they wait more than they work
 

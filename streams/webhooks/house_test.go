@@ -39,7 +39,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var quiet = slog.New(slog.DiscardHandler)
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // house is webhooks over a real log, real read models and a real feed.
 type house struct {
@@ -188,7 +188,7 @@ func (h *house) delivery(sub, event string) (d projections.DeliveryRecord) {
 // await waits for something.
 func (h *house) await(what string, is func() bool) {
 	h.t.Helper()
-	require.Eventually(h.t, is, patience, 2*time.Millisecond, what)
+	require.Eventually(h.t, is, patience, 10*time.Millisecond, what)
 }
 
 // awaitStatus waits until a delivery has a status.
