@@ -160,8 +160,10 @@ func TestErrorsOfV3AreNested(t *testing.T) {
 func TestALimitIsShownAndKept(t *testing.T) {
 	h := open(t)
 	var last answer
-	for range 61 {
-		last = h.do("POST", "/v2/workspaces", as("alice"), body(`{}`))
+	for range 121 { // 61 of them are in one minute
+		if last = h.do("POST", "/v2/workspaces", as("alice"), body(`{}`)); last.status == http.StatusTooManyRequests {
+			break
+		}
 	}
 	require.Equal(t, http.StatusTooManyRequests, last.status)
 	details := last.fields(t)["details"].(map[string]any)

@@ -64,6 +64,11 @@ type house struct {
 func (h *house) now() time.Time       { return time.Now().Add(time.Duration(h.ahead.Load())) }
 func (h *house) pass(d time.Duration) { h.ahead.Add(int64(d)) }
 
+// nextMinute passes the time until limits count from the beginning.
+func (h *house) nextMinute() {
+	h.pass(time.Minute - time.Duration(h.now().UnixNano()%int64(time.Minute)))
+}
+
 func newHouse(t *testing.T, edits ...func(*oidc.Options, *accounts.Settings)) *house {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

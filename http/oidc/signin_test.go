@@ -55,6 +55,7 @@ func TestWrongPasswordsAreToldAndCounted(t *testing.T) {
 	b := h.browser()
 	a := byConsole()
 	at := b.begin(a)
+	h.nextMinute()
 	var bodies []string
 	for _, email := range []string{adaMail, "nobody@example.org"} {
 		p := b.signIn(at, email, "wrong password")
