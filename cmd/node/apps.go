@@ -54,3 +54,12 @@ func (l *library) ContentRevision(ctx context.Context, workspaceID string, since
 	})
 	return revision, err
 }
+
+// room refuses an app instance with which a workspace would have more than can run, by all
+// that this node knows to be saved and published.
+func (n *Node) room(ctx context.Context, workspaceID, from string, in content.Instance) error {
+	if err := n.places.library.reach(ctx, n.store.Known().State); err != nil {
+		return err
+	}
+	return n.running.programs.Room(ctx, workspaceID, from, in)
+}

@@ -2,8 +2,10 @@ package node_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -47,27 +49,48 @@ hears: {when: {events: [workspaces.configured]}, do: [{wait: {timeout: 0.1}}, {e
 	require.Equal(t, "REDACTED", heard.Payload["t"])
 }
 
-// Apps in apps multiply: what is beyond a bound is not there, and everything else is.
-func TestAHouseIsOnlySoLarge(t *testing.T) {
+// Instances of apps with instances multiply. What people install has to fit; what comes
+// another way, such as a newer version of an app, is left out, and the operator is told.
+func TestAWorkspaceHasRoomForSoManyInstances(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t)
-	w.place(t).has(t, `a: {when: {endpoint: true}, do: [], output: '{{run.appInstanceFullSlug}}'}`).publishes(t, "one")
-	many := w.place(t)
-	for i := range 50 {
-		many.installs(t, "one", fmt.Sprintf("i%d", i), "")
-	}
-	many.publishes(t, "many")
-	p := w.place(t).has(t, `t: [{T: here}]`)
-	for i := range 50 {
-		p.installs(t, "many", fmt.Sprintf("m%d", i), "")
-	}
-	require.Equal(t, `"here"`, p.tries(t, 200, `{}`).r(t))
-	found := 0
-	for i := range 50 {
-		if got := p.ask(t, "GET", p.path+fmt.Sprintf("/webhooks/m%d.i49.a", i), ""); got.StatusCode == 200 {
-			found++
+	w := newWorkshop(t, "RATE_LIMIT_DISABLED=yes")
+	w.place(t).has(t, `{show: {when: {endpoint: true}, do: [], output: shown}}`).publishes(t, "x0")
+	var apps []place
+	for level := range 3 { // 13, 157 and 1885 places
+		app := w.place(t)
+		for i := range 12 {
+			app.installs(t, fmt.Sprintf("x%d", level), fmt.Sprintf("i%02d", i), "")
 		}
+		app.publishes(t, fmt.Sprintf("x%d", level+1))
+		apps = append(apps, app)
 	}
-	require.Less(t, found, 50, "2550 places are too many")
-	require.Greater(t, found, 30)
+	p := w.place(t).has(t, `t: [{T: here}]`).installs(t, "x3", "a", "").installs(t, "x1", "b", "").installs(t, "x2", "off", `,"disabled":true`)
+	tooMuch := func(method, path, body string) {
+		t.Helper()
+		details := p.refuses(t, http.StatusUnprocessableEntity, "validation_failed", method, p.path+path, body)
+		require.Contains(t, fmt.Sprint(details["errors"]), "appSlug")
+		require.Contains(t, fmt.Sprint(details["errors"]), "more than 2000 app instances or 50000 automations")
+	}
+	tooMuch("POST", "/apps", `{"appSlug":"x2","slug":"c"}`)
+	tooMuch("PATCH", "/apps/b", `{"appSlug":"x2"}`)
+	tooMuch("PATCH", "/apps/off", `{"disabled":false}`)
+	require.Len(t, p.verdict(t, "POST", p.path+"/apps", `{"appSlug":"x2","slug":"c"}`)["errors"], 1)
+	p.does(t, 200, "PATCH", p.path+"/apps/a", `{"appSlug":"x2"}`)
+	p.does(t, 200, "PATCH", p.path+"/apps/a", `{"appSlug":"x3","slug":"d"}`)
+	const shown, warning = "d.i00.i00.i00.show", "more app instances or automations than can run"
+	require.Equal(t, "shown", string(p.calls(t, 200, "GET", shown, "").body))
+	require.NotContains(t, w.log.String(), warning)
+
+	apps[0].installs(t, "x0", "i12", "").does(t, 200, "POST", "/v2/apps", fmt.Sprintf(`{"workspaceId":%q}`, apps[0].id))
+	require.Eventually(t, func() bool {
+		got, err := w.request(t.Context(), "GET", p.path+"/webhooks/"+shown, p.me, "")
+		return err == nil && string(got.body) == "shown" && strings.Contains(w.log.String(), warning)
+	}, 20*time.Second, 10*time.Millisecond)
+	p.calls(t, 404, "GET", "d.i11.i11.i12.show", "")
+	require.Equal(t, `"here"`, p.tries(t, 200, `{}`).r(t))
+	require.Equal(t, 1, strings.Count(w.log.String(), warning))
+	p.does(t, 200, "PATCH", p.path+"/apps/b/config", `{"k":1}`)
+	tooMuch("POST", "/apps", `{"appSlug":"x0","slug":"c"}`)
+	p.does(t, 200, "DELETE", p.path+"/apps/d", "")
+	p.installs(t, "x2", "c", "")
 }

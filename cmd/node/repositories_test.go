@@ -200,3 +200,44 @@ func TestARepositoryInsideIsNotReached(t *testing.T) {
 	require.Contains(t, failure["message"], "EGRESS_ALLOW_HOSTS")
 	require.Empty(t, server.Requests())
 }
+
+// What the operator gives as secrets is there for repositories as for automations: below what
+// is stored, only for the workspace with that slug, and without what is the platform's.
+func TestSettingsGiveSecretsToRepositories(t *testing.T) {
+	t.Parallel()
+	const prefix = "WORKSPACE_SECRET_shop_"
+	server := gittest.New(t)
+	repo := server.Repo("shop.git")
+	s := identified(t, "EGRESS_ALLOW_PRIVATE=yes", prefix+"TOKEN="+gittest.Password, prefix+"svc_TOKEN="+gittest.Password).start(t)
+	p := ownedPlace(t, s)
+	saves := func(p place, secret string) {
+		t.Helper()
+		p.does(t, 200, "PATCH", p.path, repository(`"url":%q,"caBundle":%q,"auth":{"user":"alice","password":%q}`, repo.URL, server.CA, "{{secret."+secret+"}}"))
+	}
+	tests := func() map[string]any {
+		t.Helper()
+		return p.does(t, 200, "POST", p.path+"/repositories/origin/test", "").json(t)
+	}
+	missing := func(p place, name string) {
+		t.Helper()
+		saves(p, name)
+		details := p.refuses(t, 422, "validation_failed", "POST", p.path+"/repositories/origin/test", "")
+		require.Equal(t, map[string]any{"reason": "secret_missing", "names": []any{name}}, details)
+	}
+
+	saves(p, "TOKEN")
+	require.Equal(t, true, tests()["reachable"])
+	p.does(t, 201, "POST", p.path+"/push", `{"name":"v1","repository":"origin"}`)
+
+	p.does(t, 200, "PATCH", p.path+"/security/secrets", `{"TOKEN":{"value":"wrong-one"}}`)
+	require.Equal(t, "remote_auth_failed", tests()["error"].(map[string]any)["details"].(map[string]any)["reason"], "what is stored wins")
+	p.does(t, 200, "DELETE", p.path+"/security/secrets/TOKEN", "")
+	require.Equal(t, true, tests()["reachable"], "and the settings are back without it")
+
+	missing(p, "svc_TOKEN")
+	id := s.must(t, "POST", "/v2/workspaces", p.me, `{"name":"Other","slug":"other"}`)["id"].(string)
+	missing(place{s, "/v2/workspaces/" + id, id, p.me}, "TOKEN")
+	s.stop(t)
+	require.NotContains(t, s.log.String(), gittest.Password)
+	requireNoSecret(t, s.dir, gittest.Password)
+}

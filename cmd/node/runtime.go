@@ -24,7 +24,7 @@ import (
 
 // running are the parts that automations take.
 type running struct {
-	secrets  *secretValues
+	secrets  *secretValues // repositories take them too
 	programs *programs.Library
 	contexts *contexts.Contexts
 	runtime  *runtime.Runtime
@@ -42,10 +42,7 @@ type running struct {
 // openRuntime opens what runs automations.
 func (n *Node) openRuntime(ctx context.Context) error {
 	a := &n.running
-	a.secrets = newSecretValues(n.models, n.places.vault, func() map[string]map[string]string {
-		return revealed(n.config().Runtime.WorkspaceSecrets)
-	})
-	a.parked = &parked.Parked{Store: n.store, Vault: n.places.vault}
+	a.parked = &parked.Parked{Store: n.store, Vault: n.places.vault, Log: n.log}
 	a.records = &recording.Store{Data: n.store, Vault: n.places.vault, Now: time.Now}
 	a.process = n.processID()
 	a.contexts = contexts.New(contexts.Options{Store: n.store, Vault: n.places.vault, Log: n.log})
@@ -56,10 +53,12 @@ func (n *Node) openRuntime(ctx context.Context) error {
 			c := n.config().Runtime
 			return programs.Defaults{Workspaces: c.WorkspaceConfig, Apps: c.AppConfig}
 		},
+		Log: n.log,
 	})
 	if err != nil {
 		return err
 	}
+	n.places.content.Room = n.room
 	effects, err := n.effects()
 	if err != nil {
 		return err

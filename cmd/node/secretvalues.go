@@ -19,9 +19,9 @@ import (
 	"svc/projections"
 )
 
-// secretValues opens the secrets of workspaces for their automations. What was opened
-// is remembered as long as the sealed text is the same. It implements
-// programs.Secrets.
+// secretValues opens the secrets of workspaces for their automations and repositories. What
+// was opened is remembered as long as the sealed text is the same. It implements
+// programs.Secrets and secrets.Values.
 type secretValues struct {
 	models   *projections.Models
 	vault    *vault.Vault
@@ -34,7 +34,7 @@ type openSecrets struct {
 	mu     sync.Mutex
 	moment uint64
 	sealed map[string][]byte
-	// values are what automations read, platform what a super admin or the operator set
+	// values are what authors refer to, platform what a super admin or the operator set
 	// for the workspace. Neither is ever changed.
 	values, platform map[string]string
 	redact           *redact.Set // of values
@@ -92,11 +92,15 @@ func (s *secretValues) of(ctx context.Context, workspaceID string) (*openSecrets
 	if open.values != nil && open.moment == moment {
 		return open, nil
 	}
-	sealed, slug, err := s.list(workspaceID)
+	sealed, rec, err := s.list(workspaceID)
 	if err != nil {
 		return nil, err
 	}
-	known := maps.Clone(s.defaults()[slug])
+	if rec.Deleted != nil { // what is erased with its key is not remembered
+		s.known.Invalidate(workspaceID)
+		open = &openSecrets{}
+	}
+	known := maps.Clone(s.defaults()[rec.Meta.Slug])
 	if known == nil {
 		known = map[string]string{}
 	}
@@ -113,7 +117,7 @@ func (s *secretValues) of(ctx context.Context, workspaceID string) (*openSecrets
 	return open, nil
 }
 
-// divided parts secrets into those that automations read and those of the platform.
+// divided parts secrets into those that authors refer to and those of the platform.
 func divided(known map[string]string) (values, platform map[string]string) {
 	values, platform = map[string]string{}, map[string]string{}
 	for name, plain := range known {
@@ -142,21 +146,19 @@ func (s *secretValues) plain(ctx context.Context, workspaceID string, open *open
 	return string(plain), nil
 }
 
-// list returns the sealed secrets of a workspace, and its slug.
-func (s *secretValues) list(workspaceID string) (sealed map[string][]byte, slug string, err error) {
+// list returns the sealed secrets of a workspace, and what is known of it.
+func (s *secretValues) list(workspaceID string) (sealed map[string][]byte, known projections.Record, err error) {
 	sealed = map[string][]byte{}
-	err = s.models.View(func(r projections.Reader) error {
-		rec, _, err := projections.Workspaces{}.Record(r, workspaceID)
-		if err != nil {
+	err = s.models.View(func(r projections.Reader) (err error) {
+		if known, _, err = (projections.Workspaces{}).Record(r, workspaceID); err != nil {
 			return err
 		}
-		slug = rec.Meta.Slug
 		return projections.Secrets{}.List(r, workspaceID, func(name string, rec projections.SecretRecord) bool {
 			sealed[name] = rec.Sealed
 			return true
 		})
 	})
-	return sealed, slug, err
+	return sealed, known, err
 }
 
 // revealed returns secrets of the settings as they are.

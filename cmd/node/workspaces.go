@@ -68,6 +68,7 @@ func (n *Node) openPlaces(ctx context.Context) error {
 	}
 	p.content.Publish = p.publish
 	n.places = p
+	n.openSecrets()
 	p.repositories, err = n.repositories()
 	return err
 }

@@ -36,6 +36,8 @@ A setting is given, strongest first:
 - The nodes of a cluster must agree on all settings but those marked N; readiness warns when they do not.
 - In ` + "`WORKSPACE_CONFIG_`, `APP_CONFIG_` and `WORKSPACE_SECRET_`" + ` the first underscore after the prefix ends the slug. A
   name in a family that ends in ` + "`_FILE`" + ` means a file, as above.
+- ` + "`{{secret.name}}`" + ` finds what ` + "`WORKSPACE_SECRET_`" + ` gives in automations, config and repositories of the workspace that has the
+  slug, whoever's it is. A secret that is stored for the workspace wins.
 - Settings of the parts crawler and knowledge, ` + "`PAGES_AUTOMATION_TIMEOUT_MS`" + ` and the role crawler are checked and have no effect
   yet.
 

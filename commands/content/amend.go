@@ -25,6 +25,9 @@ func (c *Content) CheckInstall(ctx context.Context, workspaceID string, doc *doc
 	}
 	doc = doc.Copy()
 	doc.Set("slug", chooseSlug(now.State, document.Import, doc))
+	if err := c.roomFor(ctx, workspaceID, "", nil, doc); err != nil {
+		return err
+	}
 	return c.checkInstance(ctx, now.State, doc, workspace.Save{Create: true}, nil)
 }
 
@@ -115,6 +118,10 @@ func (c *Content) amended(ctx context.Context, now commands.Workspace, workspace
 		if err != nil || !found {
 			return nil, nil, cmp.Or(err, noApp(next.Text("appSlug")))
 		}
+	}
+	_, slug := workspace.Folder(path)
+	if err := c.roomFor(ctx, workspaceID, slug, before, next); err != nil {
+		return nil, nil, err
 	}
 	next = unmasked(next, before, refs[path].Sealed)
 	was, _ := before.Get("config")

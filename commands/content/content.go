@@ -76,13 +76,19 @@ type Installed struct {
 	Version string // "": the newest
 }
 
+// Instance is an app instance as far as it says what it consists of.
+type Instance struct {
+	Slug string
+	App  Installed
+}
+
 // Vault seals what must not be read. It is a *vault.Vault.
 type Vault interface {
 	Seal(ctx context.Context, workspaceID string, plain []byte, purpose string) ([]byte, error)
 	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
 }
 
-// Content changes the content of workspaces. Every field is required.
+// Content changes the content of workspaces. Every field but Room is required.
 type Content struct {
 	Workspaces commands.Workspaces
 	Library    Library
@@ -93,6 +99,9 @@ type Content struct {
 	Limits     func() archive.Limits
 	// Publish publishes a workspace as an app.
 	Publish func(ctx context.Context, workspaceID, slug, name string) error
+	// Room refuses an app instance with which a workspace would have more than can run. It
+	// is in the place of the one that is called from; "": of none. nil: nothing is too much.
+	Room func(ctx context.Context, workspaceID, from string, in Instance) error
 
 	// Two imports of one workspace that are staged would take each other's place
 	// for ever.
@@ -124,6 +133,11 @@ func (c *Content) Create(ctx context.Context, workspaceID, folder string, doc *d
 	doc.Set("slug", chooseSlug(now.State, kind, doc))
 	if folder == "pages" {
 		doc.Delete("public")
+	}
+	if folder == instances {
+		if err := c.roomFor(ctx, workspaceID, "", nil, doc); err != nil {
+			return Saved{}, err
+		}
 	}
 	entry, err := c.prepare(ctx, workspaceID, kind, doc, nil)
 	if err != nil {

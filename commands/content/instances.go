@@ -2,6 +2,7 @@ package content
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"maps"
 	"regexp"
@@ -36,6 +37,25 @@ func (c *Content) installable(ctx context.Context, workspaceID string, doc *docu
 		err = domain.Invalid(domain.FieldError{Field: "appSlug", Message: "an app cannot contain itself"})
 	}
 	return app, before, err
+}
+
+// roomFor refuses an app instance that brings more than can run, in the place of the one
+// called from, which is before; nil: of none. One that changes nothing of that is let
+// through, however much there is.
+func (c *Content) roomFor(ctx context.Context, workspaceID, from string, before, next *document.Map) error {
+	app := running(next)
+	if c.Room == nil || app == (Installed{}) || before != nil && running(before) == app {
+		return nil
+	}
+	return c.Room(ctx, workspaceID, from, Instance{Slug: cmp.Or(next.Text("slug"), from), App: app})
+}
+
+// running returns of which app an instance runs something; none when it is disabled.
+func running(doc *document.Map) Installed {
+	if off, _ := boolOf(doc, "disabled"); off {
+		return Installed{}
+	}
+	return Installed{Slug: doc.Text("appSlug"), Version: doc.Text("appVersion")}
 }
 
 const noSuchApp = "there is no such app, or not that version of it"

@@ -7,13 +7,17 @@ package parked
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 
+	"svc/commands/vault"
 	"svc/domain"
 )
 
@@ -32,10 +36,11 @@ type Vault interface {
 	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
 }
 
-// Parked keeps the states of trees. Every field is required.
+// Parked keeps the states of trees. Store and Vault are required.
 type Parked struct {
 	Store Store
 	Vault Vault
+	Log   *slog.Logger // default slog.Default
 }
 
 // Put keeps the state of a tree in the place of an earlier one. It is on disk when
@@ -51,21 +56,36 @@ func (p *Parked) Put(ctx context.Context, workspaceID, treeID string, state []by
 	return nil
 }
 
-// Get returns the state that was put last; ok is false when there is none.
+// Get returns the state that was put last; ok is false when there is none. One whose key
+// was destroyed is let go: it had one when it was sealed, and never gets it back.
 func (p *Parked) Get(ctx context.Context, workspaceID, treeID string) (state []byte, ok bool, err error) {
 	var sealed []byte
-	err = p.Store.SinceData(ctx, stream(workspaceID, treeID), 0, func(_ uint64, _ bool, _ string, body []byte) error {
-		sealed, ok = body, true
+	var last uint64
+	err = p.Store.SinceData(ctx, stream(workspaceID, treeID), 0, func(seq uint64, _ bool, _ string, body []byte) error {
+		sealed, last, ok = body, seq, true
 		return nil
 	})
 	if err == nil && ok {
 		sealed, _ = bytes.CutPrefix(sealed, front(treeID)) // one from before there were sweeps has none
 		state, err = p.Vault.Open(ctx, workspaceID, sealed, purpose(treeID))
 	}
+	if errors.Is(err, vault.ErrNoKey) {
+		ok, err = false, p.letGo(ctx, workspaceID, treeID, last)
+	}
 	if err != nil {
 		return nil, false, fmt.Errorf("read the state of tree %s: %w", treeID, err)
 	}
 	return state, ok, nil
+}
+
+// letGo forgets a state that nobody can read any more, and says so. One that was put since
+// then stays.
+func (p *Parked) letGo(ctx context.Context, workspaceID, treeID string, seq uint64) error {
+	if err := p.Store.DropData(ctx, stream(workspaceID, treeID), seq+1); err != nil {
+		return err
+	}
+	cmp.Or(p.Log, slog.Default()).WarnContext(ctx, "where a tree stood was forgotten: the key of its workspace is destroyed", "workspace", workspaceID, "executionId", treeID)
+	return nil
 }
 
 // Drop forgets the state of a tree. Dropping nothing is no error.

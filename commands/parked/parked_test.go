@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"svc/commands/seal"
 	"svc/commands/vault"
 	"svc/domain"
+	"svc/eventstore"
 	"svc/eventstore/jetstream"
 	"svc/projections/livetest"
 )
@@ -93,10 +95,46 @@ func TestAStateOpensInItsPlaceOnly(t *testing.T) {
 	require.NoError(t, other.Put(t.Context(), "w1", "t2", sealed))
 	_, _, err = p.Get(t.Context(), "w1", "t2")
 	require.ErrorIs(t, err, vault.ErrDamaged)
-	require.NoError(t, p.Put(t.Context(), "w1", "t1", []byte("x")))
+}
+
+// The key is destroyed before what it sealed is erased, and nobody can read that any more.
+func TestAStateIsLetGoWithTheKeyOfItsWorkspace(t *testing.T) {
+	t.Parallel()
+	p, store := open(t, t.TempDir())
+	var told bytes.Buffer
+	p.Log = slog.New(slog.NewTextHandler(&told, nil))
+	for _, workspaceID := range []string{"w1", "w2"} {
+		require.NoError(t, p.Put(t.Context(), workspaceID, "t1", bytes.Repeat([]byte("x"), 1_500_000)))
+	}
+	v, _ := p.Vault.(*vault.Vault)
 	require.NoError(t, v.Destroy(t.Context(), "w1"))
-	_, _, err = p.Get(t.Context(), "w1", "t1")
-	require.ErrorIs(t, err, vault.ErrNoKey)
+	for range 3 {
+		require.Empty(t, got(t, p, "w1", "t1"))
+	}
+	require.Equal(t, 1, strings.Count(told.String(), "level=WARN"), told.String())
+	require.Contains(t, told.String(), "workspace=w1 executionId=t1")
+	holds, err := store.HoldsApart(t.Context(), "w1")
+	require.NoError(t, err)
+	require.False(t, holds, "not even its parts are left")
+	require.Len(t, got(t, p, "w2", "t1"), 1_500_000)
+}
+
+// A vault that cannot be asked says nothing of the key.
+func TestAStateIsKeptWhileItsKeyIsNotKnown(t *testing.T) {
+	t.Parallel()
+	p, store := open(t, t.TempDir())
+	require.NoError(t, p.Put(t.Context(), "w1", "t1", []byte("x")))
+	unknown := parked.Parked{Store: store, Vault: silent{}}
+	_, _, err := unknown.Get(t.Context(), "w1", "t1")
+	require.ErrorIs(t, err, eventstore.ErrUnavailable)
+	require.Equal(t, "x", got(t, p, "w1", "t1"))
+}
+
+// silent is a vault whose bucket does not answer.
+type silent struct{ parked.Vault }
+
+func (silent) Open(context.Context, string, []byte, string) ([]byte, error) {
+	return nil, eventstore.ErrUnavailable
 }
 
 // asIs is what an attacker who can write to the log has of a vault.

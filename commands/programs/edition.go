@@ -20,6 +20,7 @@ type edition struct {
 	index       *value.Object
 	secret      []string // settings that its config declares as secret
 	automations map[string]*compiled
+	slugs       []string // of the automations, in order
 	installs    []install
 	paths       map[string]content.Ref // of everything but the security document
 
@@ -67,6 +68,7 @@ func (l *Library) edition(ctx context.Context, home string, revision uint64) (*e
 			return nil, err
 		}
 	}
+	e.slugs = slices.Sorted(maps.Keys(e.automations))
 	l.editions.Set(key, e)
 	return e, nil
 }

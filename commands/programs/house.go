@@ -15,6 +15,9 @@ import (
 type House struct {
 	Workspace Workspace
 	Root      *Place
+	// Cut says that there is more than the bounds of the library allow: the rest, in the
+	// order of slugs, is not there.
+	Cut bool
 
 	library   *Library
 	moment    atomic.Uint64 // when it was last known to be that of now
@@ -80,23 +83,27 @@ type listener struct {
 // imports bring ends here.
 const maxNesting = 10
 
-// maxPlaces and maxPrograms bound what is in a house: instances of apps with instances
-// multiply. What comes beyond that is not there.
-const (
-	maxPlaces   = 2_000
-	maxPrograms = 50_000
-)
-
-// build makes a house.
+// build makes a house, and tells the operator when not all of it is there.
 func (l *Library) build(ctx context.Context, w Workspace) (*House, error) {
-	h := &House{
-		Workspace: w, library: l, apps: map[appKey]editionKey{}, places: map[string]*Place{},
-		literal: map[string]*Program{}, exact: map[string][]*Program{},
-	}
 	e, err := l.edition(ctx, w.ID, w.Revision)
 	if err != nil {
 		return nil, err
 	}
+	h, err := l.of(ctx, w, e)
+	if err == nil && h.Cut {
+		l.log.WarnContext(ctx, "a workspace has more app instances or automations than can run: the rest was left out",
+			"workspace", w.ID, "maxInstances", l.maxInstances, "maxAutomations", l.maxPrograms)
+	}
+	return h, err
+}
+
+// of makes the house of a workspace with this content.
+func (l *Library) of(ctx context.Context, w Workspace, e *edition) (*House, error) {
+	h := &House{
+		Workspace: w, library: l, apps: map[appKey]editionKey{}, places: map[string]*Place{},
+		literal: map[string]*Program{}, exact: map[string][]*Program{},
+	}
+	var err error
 	if h.Root, err = h.furnish(ctx, &Place{House: h, edition: e}, 0); err != nil {
 		return nil, err
 	}
@@ -111,10 +118,12 @@ func (h *House) furnish(ctx context.Context, p *Place, depth int) (*Place, error
 	if p.guarded() {
 		h.guarded = append(h.guarded, p)
 	}
-	for slug, c := range p.edition.automations {
-		if h.programs++; h.programs > maxPrograms {
+	for _, slug := range p.edition.slugs {
+		if h.programs++; h.programs > h.library.maxPrograms {
+			h.Cut = true
 			break
 		}
+		c := p.edition.automations[slug]
 		program := newProgram(p, slug, p.prefix()+slug, c, refOf(p, slug, c.ref))
 		p.programs[slug] = program
 		h.register(program)
@@ -123,7 +132,7 @@ func (h *House) furnish(ctx context.Context, p *Place, depth int) (*Place, error
 		return p, nil
 	}
 	for _, in := range p.edition.installs {
-		if len(h.places) >= maxPlaces || h.programs >= maxPrograms {
+		if h.Cut {
 			break
 		}
 		child, err := h.install(ctx, p, in)
@@ -132,6 +141,10 @@ func (h *House) furnish(ctx context.Context, p *Place, depth int) (*Place, error
 		}
 		if child == nil {
 			continue
+		}
+		if len(h.places) > h.library.maxInstances { // the workspace itself is one of them
+			h.Cut = true
+			break
 		}
 		if p.children[in.slug], err = h.furnish(ctx, child, depth+1); err != nil {
 			return nil, err

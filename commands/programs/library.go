@@ -1,8 +1,10 @@
 package programs
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 
 	"github.com/maypok86/otter/v2"
@@ -10,7 +12,7 @@ import (
 	"svc/domain/automation"
 )
 
-// Options configure a Library. All fields are required.
+// Options configure a Library. Those without a default are required.
 type Options struct {
 	Contents Contents
 	Secrets  Secrets
@@ -19,6 +21,12 @@ type Options struct {
 	// Defaults are settings that the operator gives to workspaces and apps, by slug
 	// and name, below what they say themselves.
 	Defaults func() Defaults
+
+	// MaxInstances and MaxPrograms bound what is in a house: instances of apps with
+	// instances multiply.
+	MaxInstances int          // default 2000
+	MaxPrograms  int          // default 50,000
+	Log          *slog.Logger // default slog.Default
 }
 
 // Defaults are settings of the operator.
@@ -33,6 +41,9 @@ type Library struct {
 	vault    Vault
 	rules    func() automation.Rules
 	defaults func() Defaults
+	log      *slog.Logger
+
+	maxInstances, maxPrograms int
 
 	houses    *otter.Cache[string, *House] // by workspace
 	editions  *otter.Cache[editionKey, *edition]
@@ -51,10 +62,11 @@ const (
 // New returns a Library.
 func New(o Options) (*Library, error) {
 	if o.Contents == nil || o.Secrets == nil || o.Vault == nil || o.Rules == nil || o.Defaults == nil {
-		return nil, errors.New("programs: every option is required")
+		return nil, errors.New("programs: Options.Contents, Secrets, Vault, Rules and Defaults are required")
 	}
 	return &Library{
-		contents: o.Contents, secrets: o.Secrets, vault: o.Vault, rules: o.Rules, defaults: o.Defaults,
+		contents: o.Contents, secrets: o.Secrets, vault: o.Vault, rules: o.Rules, defaults: o.Defaults, log: cmp.Or(o.Log, slog.Default()),
+		maxInstances: cmp.Or(o.MaxInstances, 2_000), maxPrograms: cmp.Or(o.MaxPrograms, 50_000),
 		houses:    otter.Must(&otter.Options[string, *House]{MaximumSize: maxHouses}),
 		editions:  otter.Must(&otter.Options[editionKey, *edition]{MaximumSize: maxEditions}),
 		documents: otter.Must(&otter.Options[documentKey, *compiled]{MaximumSize: maxDocuments}),

@@ -32,11 +32,11 @@ type home struct {
 	git     gitsync.Options
 }
 
-// shelf holds sealed secrets by name.
-type shelf map[string][]byte
+// shelf holds the secrets of the workspace by name.
+type shelf map[string]string
 
-// Secrets implements secrets.Finder.
-func (s shelf) Secrets(context.Context, string, []string) (map[string][]byte, error) { return s, nil }
+// All implements secrets.Values.
+func (s shelf) All(context.Context, string) (map[string]string, error) { return s, nil }
 
 func open(t *testing.T) *home {
 	t.Helper()
@@ -52,7 +52,7 @@ func open(t *testing.T) *home {
 	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.log})
 	require.NoError(t, err)
 	h.Repositories = &repositories.Repositories{
-		Workspaces: commands.Workspaces{Engine: engine}, Vault: v, Secrets: secrets.Secrets{Finder: h.secrets, Vault: v},
+		Workspaces: commands.Workspaces{Engine: engine}, Vault: v, Secrets: secrets.Secrets{Values: h.secrets},
 		Git: func() gitsync.Options { return h.git },
 	}
 	made, err := h.Workspaces.Create(t.Context(), workspace.Settings{Name: "Shop"})
@@ -62,12 +62,7 @@ func open(t *testing.T) *home {
 }
 
 // keep makes a secret of the workspace.
-func (h *home) keep(name, value string) {
-	h.t.Helper()
-	sealed, err := h.Vault.Seal(h.t.Context(), h.id, []byte(value), secrets.Purpose(name))
-	require.NoError(h.t, err)
-	h.secrets[name] = sealed
-}
+func (h *home) keep(name, value string) { h.secrets[name] = value }
 
 func patch(t *testing.T, text string) *document.Map {
 	t.Helper()

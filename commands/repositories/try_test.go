@@ -129,7 +129,7 @@ func TestTestingOverHTTPS(t *testing.T) {
 	h.keep("KEY", "no key at all")
 	bad := test(`"url":"git@example.com:r.git","auth":{"sshkey":"{{secret.KEY}}"}`)
 	require.Contains(t, bad.Error.Message, "config.auth.sshkey")
-	h.secrets["TOKEN"] = nil
+	delete(h.secrets, "TOKEN")
 	h.save(fmt.Sprintf(`{"origin":{"name":"O","config":{`+good+`}}}`, repo.URL, server.CA))
 	_, err := h.Test(t.Context(), h.state(), "origin")
 	requireRefusal(t, err, domain.CodeValidation, map[string]any{"reason": "secret_missing", "names": []string{"TOKEN"}})

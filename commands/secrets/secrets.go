@@ -5,7 +5,6 @@ package secrets
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,22 +13,14 @@ import (
 	"svc/domain/workspace"
 )
 
-// Finder returns secrets of a workspace, still sealed; those that it does not have
-// are absent. It is filled by the read models.
-type Finder interface {
-	Secrets(ctx context.Context, workspaceID string, names []string) (sealed map[string][]byte, err error)
+// Values returns the secrets of a workspace in clear, by name: those that are stored and, below
+// them, those of the operator. It is what automations read, too.
+type Values interface {
+	All(ctx context.Context, workspaceID string) (map[string]string, error)
 }
 
-// Vault opens what was sealed for a workspace. It is a *vault.Vault.
-type Vault interface {
-	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
-}
-
-// Secrets resolves references. Both fields are required.
-type Secrets struct {
-	Finder Finder
-	Vault  Vault
-}
+// Secrets resolves references. Its field is required.
+type Secrets struct{ Values Values }
 
 // Purpose is what the value of a secret is sealed for.
 func Purpose(name string) string { return "secret/" + name }
@@ -55,21 +46,15 @@ func (s Secrets) Resolve(ctx context.Context, workspaceID, text string) (string,
 	if len(names) == 0 {
 		return text, nil
 	}
-	sealed, err := s.Finder.Secrets(ctx, workspaceID, names)
+	values, err := s.Values.All(ctx, workspaceID)
 	if err != nil {
 		return "", err
 	}
-	values, missing := map[string]string{}, []string{}
+	missing := []string{}
 	for _, name := range names {
-		if sealed[name] == nil || strings.HasPrefix(name, workspace.SecretPrefix) {
+		if _, known := values[name]; !known || strings.HasPrefix(name, workspace.SecretPrefix) {
 			missing = append(missing, name)
-			continue
 		}
-		plain, err := s.Vault.Open(ctx, workspaceID, sealed[name], Purpose(name))
-		if err != nil {
-			return "", fmt.Errorf("open secret %s of workspace %s: %w", name, workspaceID, err)
-		}
-		values[name] = string(plain)
 	}
 	if len(missing) > 0 {
 		return "", domain.Refuse(domain.CodeValidation, "the workspace has no secret %s", strings.Join(missing, ", ")).

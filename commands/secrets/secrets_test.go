@@ -1,50 +1,37 @@
 package secrets_test
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"svc/commands/seal"
 	"svc/commands/secrets"
-	"svc/commands/vault"
 	"svc/domain"
-	"svc/eventstore/jetstream"
-	"svc/projections/livetest"
 )
 
-// shelf holds sealed secrets by name.
-type shelf map[string][]byte
+// workspaces are those with secrets, by id.
+type workspaces map[string]map[string]string
 
-// Secrets implements secrets.Finder.
-func (s shelf) Secrets(context.Context, string, []string) (map[string][]byte, error) { return s, nil }
+var errBroken = errors.New("the secrets do not open")
 
-// filled returns secrets of a workspace in a real vault.
-func filled(t *testing.T, values map[string]string) secrets.Secrets {
-	t.Helper()
-	bucket, err := livetest.Store(t, jetstream.Options{}).Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
-	require.NoError(t, err)
-	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
-	require.NoError(t, err)
-	v := vault.New(box, bucket)
-	sealed := shelf{}
-	for name, value := range values {
-		sealed[name], err = v.Seal(t.Context(), "w1", []byte(value), secrets.Purpose(name))
-		require.NoError(t, err)
+// All implements secrets.Values.
+func (w workspaces) All(_ context.Context, workspaceID string) (map[string]string, error) {
+	if workspaceID == "broken" {
+		return nil, errBroken
 	}
-	return secrets.Secrets{Finder: sealed, Vault: v}
+	return w[workspaceID], nil
 }
 
 func TestReferencesBecomeValues(t *testing.T) {
 	t.Parallel()
-	s := filled(t, map[string]string{"user": "ada", "pass.word-1": "p@ss{{secret.user}}$1", "svc_limit": "9", "damaged": "x"})
-	s.Finder.(shelf)["damaged"] = []byte("not sealed here")
+	s := secrets.Secrets{Values: workspaces{"w1": {"user": "ada", "pass.word-1": "p@ss{{secret.user}}$1", "svc_limit": "9", "empty": ""}}}
 	for text, want := range map[string]string{
-		"plain":           "plain",
-		"":                "",
-		"{{secret.user}}": "ada",
+		"plain":              "plain",
+		"":                   "",
+		"{{secret.user}}":    "ada",
+		"<{{secret.empty}}>": "<>",
 		"https://{{secret.user}}:{{ secret.pass.word-1 }}@host": "https://ada:p@ss{{secret.user}}$1@host",
 		"{{config.user}} {{secret}} {secret.user}":              "{{config.user}} {{secret}} {secret.user}",
 	} {
@@ -59,8 +46,9 @@ func TestReferencesBecomeValues(t *testing.T) {
 	require.Equal(t, []string{"nope", "svc_limit"}, refusal.Details["names"])
 	require.NotContains(t, err.Error(), "ada")
 
-	_, err = s.Resolve(t.Context(), "w1", "{{secret.damaged}}")
-	require.ErrorIs(t, err, vault.ErrDamaged)
-	_, err = s.Resolve(t.Context(), "w2", "{{secret.user}}")
-	require.ErrorIs(t, err, vault.ErrNoKey, "a value opens in its own workspace only")
+	_, err = s.Resolve(t.Context(), "broken", "{{secret.user}}")
+	require.ErrorIs(t, err, errBroken)
+	text, err := s.Resolve(t.Context(), "broken", "plain")
+	require.NoError(t, err, "what refers to nothing asks nobody")
+	require.Equal(t, "plain", text)
 }
