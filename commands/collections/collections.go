@@ -99,11 +99,13 @@ type Caller struct {
 // returns; a read sees every write that was acknowledged before it began, on any
 // node.
 func (c *Collections) Call(ctx context.Context, caller Caller, function string, params *value.Object) (any, error) {
-	call, err := collection.Prepare(function, params, c.opts.Limits())
+	id := StreamOf(caller.WorkspaceID, caller.App, caller.Instance)
+	call, err := guarded(ctx, c, id, function, func() (*collection.Call, error) {
+		return collection.Prepare(function, params, c.opts.Limits())
+	})
 	if err != nil {
 		return nil, err
 	}
-	id := StreamOf(caller.WorkspaceID, caller.App, caller.Instance)
 	if call.Writes() {
 		j := &job{call: call, userID: caller.UserID}
 		err := c.take(ctx, id, j)
@@ -112,15 +114,16 @@ func (c *Collections) Call(ctx context.Context, caller Caller, function string, 
 	if err := c.refresh(ctx, id); err != nil {
 		return nil, err
 	}
-	var result any
-	err = c.opts.Rows.View(ctx, id, func(v collection.Source, _ collection.Mark) (err error) {
-		result, err = call.Read(v)
-		return err
+	return guarded(ctx, c, id, function, func() (result any, err error) {
+		err = c.opts.Rows.View(ctx, id, func(v collection.Source, _ collection.Mark) error {
+			result, err = call.Read(v)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return result, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
 }
 
 // refresh waits until the rows have what other nodes were acknowledged. What this

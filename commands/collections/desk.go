@@ -136,7 +136,10 @@ func (c *Collections) remove(id domain.StreamID, n int) {
 // wait.
 func (c *Collections) together(ctx context.Context, id domain.StreamID, jobs []*job) {
 	for len(jobs) > 0 {
-		n, err := c.commit(ctx, id, jobs)
+		n, err := guarded(ctx, c, id, jobs[0].call.Function, func() (int, error) { return c.commit(ctx, id, jobs) })
+		if errors.Is(err, errFallen) {
+			n = len(jobs)
+		}
 		for _, j := range jobs[:n] {
 			if err != nil {
 				j.result, j.err = nil, err
@@ -153,7 +156,7 @@ func (c *Collections) commit(ctx context.Context, id domain.StreamID, jobs []*jo
 	for range maxAttempts {
 		var d decision
 		err = c.opts.Rows.View(ctx, id, func(v collection.Source, at collection.Mark) error {
-			d = c.decide(v, at, jobs)
+			d = c.decide(ctx, id, v, at, jobs)
 			return nil
 		})
 		if err != nil {
@@ -191,14 +194,16 @@ type decision struct {
 }
 
 // decide has jobs decided one on the other.
-func (c *Collections) decide(v collection.View, at collection.Mark, jobs []*job) decision {
+func (c *Collections) decide(ctx context.Context, id domain.StreamID, v collection.View, at collection.Mark, jobs []*job) decision {
 	draft, d := collection.NewDraft(v), decision{at: at}
 	for _, j := range jobs {
 		if d.done > 0 && draft.Size() > maxWeight {
 			break
 		}
 		own := collection.NewDraft(draft)
-		j.result, j.err = j.call.Write(own, collection.Stamp{Now: c.opts.Now(), UserID: j.userID, NewID: c.opts.NewID})
+		j.result, j.err = guarded(ctx, c, id, j.call.Function, func() (any, error) {
+			return j.call.Write(own, collection.Stamp{Now: c.opts.Now(), UserID: j.userID, NewID: c.opts.NewID})
+		})
 		if d.done++; j.err != nil {
 			j.result, d.refused = nil, true
 			continue

@@ -82,18 +82,20 @@ func (w *worker) run(ctx context.Context) {
 func (w *worker) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if err := w.load(ctx); err != nil {
+	if err := guarded(func() error { return w.load(ctx) }); err != nil {
 		return err
 	}
 	sending, cut := outlive(ctx, finishWait)
 	defer cut()
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		cancel(w.p.feed.Follow(ctx, live.Following{WorkspaceID: w.key.workspaceID, After: w.place()}, func(d live.Delivery) error {
-			return w.receive(ctx, d)
+		cancel(guarded(func() error {
+			return w.p.feed.Follow(ctx, live.Following{WorkspaceID: w.key.workspaceID, After: w.place()}, func(d live.Delivery) error {
+				return w.receive(ctx, d)
+			})
 		}))
 	})
-	w.dispatch(ctx, sending)
+	cancel(guarded(func() error { return w.dispatch(ctx, sending) }))
 	reading.Wait()
 	w.attempts.Wait()
 	return context.Cause(ctx)
@@ -205,7 +207,7 @@ func (w *worker) place() domain.Position {
 
 // dispatch begins what is due until ctx ends. What is sent by then may be finished until
 // sending ends.
-func (w *worker) dispatch(ctx, sending context.Context) {
+func (w *worker) dispatch(ctx, sending context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
@@ -224,6 +226,7 @@ func (w *worker) dispatch(ctx, sending context.Context) {
 		case <-timer.C:
 		}
 	}
+	return context.Cause(ctx)
 }
 
 // longWait is how long nothing is looked at when nothing is to be expected.

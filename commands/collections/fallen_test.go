@@ -1,0 +1,122 @@
+package collections_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"svc/commands/collections"
+	"svc/domain"
+	"svc/domain/automation"
+	"svc/domain/collection"
+	"svc/eventstore/jetstream"
+	"svc/projections/rows"
+)
+
+// cracked are rows of which one cannot be looked at without falling over.
+type cracked struct{ *rows.Model }
+
+func (c cracked) View(ctx context.Context, id domain.StreamID, fn func(collection.Source, collection.Mark) error) error {
+	return c.Model.View(ctx, id, func(v collection.Source, at collection.Mark) error { return fn(crack{v}, at) })
+}
+
+type crack struct{ collection.Source }
+
+func (c crack) Rows(of uint32, ranges []collection.Range, x *collection.Index, visit func(string, collection.Row) (bool, error)) error {
+	return c.Source.Rows(of, ranges, x, func(id string, row collection.Row) (bool, error) {
+		if id == "broken" {
+			panic("this row cannot be evaluated")
+		}
+		return visit(id, row)
+	})
+}
+
+// slippery is a log that falls over when it is told to.
+type slippery struct {
+	*jetstream.Store
+	falls atomic.Bool
+}
+
+func (s *slippery) AppendCollections(ctx context.Context, id domain.StreamID, name string, expected uint64, snapshot bool, body []byte) (uint64, error) {
+	if s.falls.CompareAndSwap(true, false) {
+		panic("nothing can be appended")
+	}
+	return s.Store.AppendCollections(ctx, id, name, expected, snapshot, body)
+}
+
+func TestAFaultOfOursEndsNothingButItsCall(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	log, told := &slippery{Store: h.store}, &shelter{}
+	db, err := badger.Open(badger.DefaultOptions(filepath.Join(h.dir, "rows")).WithLogger(nil).WithDetectConflicts(false).WithMemTableSize(8 << 20).WithValueThreshold(1 << 20))
+	require.NoError(t, err)
+	model, err := rows.New(rows.Options{DB: db, Log: h.store, Opener: &collections.Envelope{Parts: h.store, Vault: h.vault}, Logger: quiet})
+	require.NoError(t, err)
+	c, err := collections.New(collections.Options{Log: log, Rows: cracked{model}, Vault: h.vault, Logger: slog.New(slog.NewTextHandler(told, nil))})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = model.Run(ctx) })
+	t.Cleanup(func() { stop(); running.Wait(); require.NoError(t, db.Close()) })
+	n := &node{Collections: c, store: h.store, model: model}
+	n.call(t, "create", `{"collection":"c","data":{"id":"broken","n":1}}`)
+
+	fell := func(err error) {
+		t.Helper()
+		assert.Equal(t, automation.InternalFault, automation.ErrorOf(err).Name, "%v", err)
+		assert.NotContains(t, automation.ErrorOf(err).Message, "evaluated")
+	}
+	_, err = n.try(t.Context(), "findMany", `{"collection":"c","query":{"n":{"$gt":0}}}`)
+	fell(err)
+	require.Contains(t, told.String(), "this row cannot be evaluated")
+	require.Contains(t, told.String(), "fallen_test.go", "the stack is in the log")
+	require.Contains(t, told.String(), "workspace=w1 function=findMany")
+
+	var calls sync.WaitGroup
+	for i := range 40 { // they take turns, and wait for each other
+		calls.Go(func() {
+			if i%4 == 0 {
+				_, err := n.try(t.Context(), "updateMany", `{"collection":"c","query":{"n":{"$gt":0}},"update":{"n":2}}`)
+				fell(err)
+				return
+			}
+			_, err := n.try(t.Context(), "create", fmt.Sprintf(`{"collection":"c","data":{"id":"r%02d","n":0}}`, i))
+			assert.NoError(t, err)
+		})
+	}
+	calls.Wait()
+	require.Equal(t, "31", n.call(t, "count", `{"collection":"c"}`))
+
+	log.falls.Store(true)
+	_, err = n.try(t.Context(), "create", `{"collection":"c","data":{"id":"again"}}`)
+	fell(err)
+	require.Contains(t, told.String(), "nothing can be appended")
+	n.call(t, "create", `{"collection":"c","data":{"id":"again"}}`)
+}
+
+// shelter is a log that may be read while it is written.
+type shelter struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *shelter) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *shelter) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
