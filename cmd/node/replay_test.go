@@ -158,3 +158,51 @@ func TestARecordSurvivesAWaitAndARestart(t *testing.T) {
 	require.Equal(t, "identical", r.replays(t, `{}`).Status)
 	require.Equal(t, "identical", r.replays(t, `{"document":"current"}`).Status)
 }
+
+// A replay executes every tree of a run again, so it asks for the right to test each: also
+// what another automation triggered.
+func TestAReplayAsksForTheRightToTestEachTree(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t, "RUN_RECORDING=all")
+	p := w.place(t).has(t, `
+open: {labels: [okay], do: [{emit: {event: more}}]}
+listens: {when: {events: [more]}, do: []}
+hidden: [{emit: {event: again}}]
+hears: {labels: [okay], when: {events: [again]}, do: []}`)
+	tester := w.person(t, "tester")
+	me := w.must(t, "GET", "/v2/me", tester, "")["id"].(string)
+	p.secure(t, `{"roles":{"tester":{}},"rules":[{"role":"tester","action":"test","subject":"automations","conditions":{"labels":{"$in":["okay"]}}}]}`)
+	p.does(t, 200, "POST", p.path+"/permissions", `{"target":{"id":"`+me+`"},"permissions":{"role":"tester"}}`)
+	limited := p.as(tester)
+	for _, of := range []struct{ begins, allowed, refused string }{{"open", "open", "listens"}, {"hidden", "hears", "hidden"}} {
+		r := run{p.does(t, 200, "POST", p.path+"/test/"+of.begins, `{}`), p}
+		trees := map[string]string{}
+		for _, e := range r.awaits(t, 2, executed) {
+			trees[e.Payload["slug"].(string)] = `{"executionId":"` + e.Payload["executionId"].(string) + `"}`
+		}
+		r.ended(t)
+		before := replaysIn(p.s.typesOf(t, p.id))
+		path := p.path + "/runs/" + r.correlation() + "/replay"
+		limited.refuses(t, 403, "permission_denied", "POST", path, `{}`)
+		limited.refuses(t, 403, "permission_denied", "POST", path, trees[of.refused])
+		require.Equal(t, before, replaysIn(p.s.typesOf(t, p.id)), "what is refused is not executed")
+		require.Len(t, (run{r.answer, limited}).replays(t, trees[of.allowed]).Executions, 1)
+		require.Len(t, r.replays(t, `{}`).Executions, 2)
+		require.Equal(t, "identical", r.replays(t, trees[of.refused]).Status)
+		if of.begins == "hidden" {
+			limited.refuses(t, 403, "permission_denied", "POST", path, `{"executionId":"other"}`)
+		} else {
+			limited.refuses(t, 409, "resource_conflict", "POST", path, `{"executionId":"other"}`)
+		}
+	}
+}
+
+// replaysIn is how many replays there were.
+func replaysIn(types []string) (n int) {
+	for _, name := range types {
+		if name == "runtime.runs.replayed" {
+			n++
+		}
+	}
+	return n
+}

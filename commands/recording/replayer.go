@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
@@ -38,6 +39,9 @@ type Wanted struct {
 	CorrelationID string
 	ExecutionID   string // of the first execution of a tree; "": all trees
 	Document      string // Recorded or Current
+	// May refuses automations that are not to be executed. It is asked for the first one of
+	// each tree before any is executed; nil: nothing is refused.
+	May func(automation string) error
 }
 
 // Replay executes the recorded trees of a run again and records that it did, and what
@@ -46,6 +50,9 @@ func (r *Replayer) Replay(ctx context.Context, house *programs.House, w Wanted) 
 	workspaceID := house.Workspace.ID
 	secrets, err := r.Secrets.Redactor(ctx, workspaceID)
 	if err != nil {
+		return report, false, err
+	}
+	if err := r.may(ctx, workspaceID, w); err != nil {
 		return report, false, err
 	}
 	report = Report{Executions: []ExecutionShown{}, Differences: []Difference{}}
@@ -62,6 +69,18 @@ func (r *Replayer) Replay(ctx context.Context, house *programs.House, w Wanted) 
 		return report, false, err
 	}
 	return report, true, r.tell(ctx, workspaceID, w, report)
+}
+
+// may refuses a replay that would execute something it must not.
+func (r *Replayer) may(ctx context.Context, workspaceID string, w Wanted) (refusal error) {
+	if w.May == nil {
+		return nil
+	}
+	_, err := r.Store.Each(ctx, workspaceID, w.CorrelationID, w.ExecutionID, func(rec *Record) error {
+		refusal = cmp.Or(refusal, w.May(rec.Slug))
+		return nil
+	})
+	return cmp.Or(refusal, err)
 }
 
 // tell records that a run was replayed.

@@ -34,7 +34,8 @@ type replayedRun struct {
 }
 
 // replayRun handles POST …/runs/{correlationId}/replay: it executes what was recorded
-// again, with nothing leaving.
+// again, with nothing leaving. Whoever asks must be allowed to test every automation that
+// began a tree of it; of one tree only, that one.
 func replayRun(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
 		in := replayRequest{}
@@ -49,18 +50,27 @@ func replayRun(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		run, err := d.replayable(house, gateway.Var(r, "correlationId"), gateway.GrantFrom(r.Context()).Rights)
+		run, err := d.knownRun(house, gateway.Var(r, "correlationId"))
 		if err != nil {
 			return nil, err
 		}
+		may := func(automation string) error {
+			return mayTestRun(house, automation, gateway.GrantFrom(r.Context()).Rights)
+		}
+		refusal := d.replayable(run)
+		if in.ExecutionID == "" || refusal != nil {
+			if err := cmp.Or(may(run.Automation), refusal); err != nil {
+				return nil, err
+			}
+		}
 		report, found, err := d.Replays.Replay(r.Context(), house, recording.Wanted{
-			CorrelationID: run.CorrelationID, ExecutionID: in.ExecutionID, Document: in.Document,
+			CorrelationID: run.CorrelationID, ExecutionID: in.ExecutionID, Document: in.Document, May: may,
 		})
 		switch {
 		case err != nil:
 			return nil, err
 		case !found && in.ExecutionID != "":
-			return nil, notReplayable("not_recorded", "this execution began no tree of the run that is recorded")
+			return nil, cmp.Or(may(run.Automation), notReplayable("not_recorded", "this execution began no tree of the run that is recorded"))
 		case !found:
 			return nil, notReplayable("expired", "the recording of the run has expired")
 		}
@@ -68,31 +78,30 @@ func replayRun(d Deps) gateway.HandlerFunc {
 	}
 }
 
-// replayable returns a run that can be replayed, and refuses all others.
-func (d Deps) replayable(house *programs.House, id string, rights *access.Rights) (run projections.Run, err error) {
+// knownRun returns a run of a workspace.
+func (d Deps) knownRun(house *programs.House, id string) (run projections.Run, err error) {
 	known := false
 	err = d.ReadModel.View(func(rd projections.Reader) (err error) {
 		run, known, err = projections.Runs{}.Get(rd, house.Workspace.ID, id)
 		return err
 	})
-	if err != nil {
-		return run, err
+	if err == nil && !known {
+		err = noRun(id)
 	}
-	if !known {
-		return run, noRun(id)
-	}
-	if err := mayTestRun(house, run.Automation, rights); err != nil {
-		return run, err
-	}
+	return run, err
+}
+
+// replayable refuses a run that cannot be replayed.
+func (d Deps) replayable(run projections.Run) error {
 	switch {
 	case !run.Over():
-		return run, notReplayable("running", "the run has not ended")
+		return notReplayable("running", "the run has not ended")
 	case run.Recorded == "truncated":
-		return run, notReplayable("truncated", "the run was too large to be recorded")
+		return notReplayable("truncated", "the run was too large to be recorded")
 	case run.Recorded != true || d.Replays == nil:
-		return run, notReplayable("not_recorded", "the run was not recorded")
+		return notReplayable("not_recorded", "the run was not recorded")
 	}
-	return run, nil
+	return nil
 }
 
 // mayTestRun refuses what needs the right to test an automation of a run. Of one that is
