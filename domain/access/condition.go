@@ -14,18 +14,19 @@ import (
 type op uint8
 
 const (
-	opAny    op = iota // one of the alternatives in `of`, looked for in the whole object
-	opEq               // the value, or an element of it, equals the operand
-	opIn               // … is in the operand
-	opGt               // … is greater, and so on
-	opGte              //
-	opLt               //
-	opLte              //
-	opRegex            // … matches
-	opExists           // the value is there
-	opSize             // the value is a list of that length
-	opAll              // the value contains each of the operand
-	opElem             // an element of the value matches `of[0]`
+	opAny     op = iota // one of the alternatives in `of`, looked for in the whole object
+	opEq                // the value, or an element of it, equals the operand
+	opIn                // … is in the operand
+	opGt                // … is greater, and so on
+	opGte               //
+	opLt                //
+	opLte               //
+	opRegex             // … matches
+	opExists            // the value is there
+	opMissing           // the value is not there, be it in one element of a list only
+	opSize              // the value is a list of that length
+	opAll               // the value contains each of the operand
+	opElem              // an element of the value matches `of[0]`
 )
 
 // A condition holds when all its tests do. The zero condition always holds.
@@ -202,7 +203,9 @@ func (c *compiler) operator(at, key string, path []string, m map[string]any, dep
 		if !ok {
 			c.fault(at, "must be true or false")
 		}
-		t.op, t.not = opExists, !want
+		if t.op = opExists; !want {
+			t.op = opMissing
+		}
 	case "$size":
 		n, ok := number(v)
 		if !ok || n < 0 || n != float64(int(n)) {

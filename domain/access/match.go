@@ -127,6 +127,8 @@ func (t *test) look(v any, s *sight) truth {
 	switch t.op {
 	case opExists:
 		return is(v != any(missing{}))
+	case opMissing:
+		return is(v == any(missing{}))
 	case opSize:
 		return is(float64(length(v)) == t.arg)
 	case opAll:
