@@ -59,16 +59,19 @@ func (Versions) drop(tx Tx, id, name string) error {
 	return tx.Delete(key)
 }
 
-// List visits the versions of a workspace, the newest first, until visit returns
-// false.
-func (v Versions) List(r Reader, id string, visit func(VersionRecord) (more bool)) error {
-	return r.Iterate(v, Span{Prefix: scoped('v', id, nil), Reverse: true}, func(_, value []byte) (bool, error) {
-		var rec VersionRecord
-		if err := json.Unmarshal(value, &rec); err != nil {
-			return false, err
+// Page returns the versions of a workspace after the first offset, the newest first, at
+// most limit of them, and how many there are.
+func (v Versions) Page(r Reader, id string, offset, limit int) (page []VersionRecord, total int, err error) {
+	err = r.Iterate(v, Span{Prefix: scoped('v', id, nil), Reverse: true}, func(_, value []byte) (bool, error) {
+		if total++; total <= offset || len(page) == limit {
+			return true, nil
 		}
-		return visit(rec), nil
+		var rec VersionRecord
+		err := json.Unmarshal(value, &rec)
+		page = append(page, rec)
+		return err == nil, err
 	})
+	return page, total, err
 }
 
 // Get returns the version of a workspace with a name.

@@ -44,7 +44,9 @@ list: {when: {endpoint: true}, do: [], output: [1, '{{x}}']}`)
 		}
 		details := p.refuses(t, 404, "resource_not_found", "GET", p.path+"/webhooks/T", "")
 		require.Equal(t, map[string]any{"workspaceId": p.id, "endpoint": "T"}, details)
-		require.Equal(t, "missing_token", p.s.call(t, "GET", "/v2/workspaces/nowhere/webhooks/t", nil, "").code(t), "nobody learns what there is")
+		nowhere := p.s.call(t, "GET", "/v2/workspaces/nowhere/webhooks/T", nil, "")
+		require.Equal(t, 404, nowhere.StatusCode)
+		require.Equal(t, map[string]any{"workspaceId": "nowhere", "endpoint": "T"}, nowhere.json(t)["details"], "nobody learns what there is")
 	})
 	t.Run("who calls, how and how often", func(t *testing.T) {
 		t.Parallel()

@@ -86,6 +86,18 @@ func Outside(p Principal) *Rights {
 	return (&Workspace{Policy: outside()}).For(p)
 }
 
+// nowhere is the policy of a workspace that knows nobody, and that nothing is in.
+var nowhere = sync.OnceValue(func() *Policy {
+	const id = "-" // no workspace has it
+	return &Policy{workspaceID: id, builtIn: builtInFor(id)}
+})
+
+// Nowhere returns the rights that a caller has in any workspace, be it there or not:
+// those of everyone. Nothing is in it.
+func Nowhere(p Principal) *Rights {
+	return (&Workspace{Policy: nowhere()}).For(p)
+}
+
 // held lists the caller's roles in the workspace: by sharing, by themselves, by
 // the fetch of an automation; and those that they may or may not have. All of
 // it is one decision.

@@ -49,23 +49,28 @@ func (k shownKey) Replayable() any {
 // listAPIKeys handles GET …/security/apikeys.
 func listAPIKeys(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
+		page, err := pageIfAsked(r)
+		if err != nil {
+			return nil, err
+		}
 		var keys []projections.APIKey
-		err := d.ReadModel.View(func(rd projections.Reader) (err error) {
+		err = d.ReadModel.View(func(rd projections.Reader) (err error) {
 			keys, err = projections.APIKeys{}.Of(rd, workspaceID(r))
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		shown := []shownKey{}
-		for _, key := range keys {
+		total, shown := len(keys), []shownKey{}
+		from := min(page.Offset(), total)
+		for _, key := range keys[from : from+min(page.Limit, total-from)] {
 			item := showKey(key)
 			if item.LastUsedAt, err = lastUsed(r.Context(), d, key.ID); err != nil {
 				return nil, err
 			}
 			shown = append(shown, item)
 		}
-		return shown, nil
+		return gateway.List(r, shown, total, page), nil
 	}
 }
 

@@ -97,7 +97,7 @@ func (s *socket) serve(ctx context.Context) (websocket.StatusCode, string) {
 	if err != nil {
 		return s.closing(ctx, err)
 	}
-	w, err := s.d.following(s.r, workspaceID(s.r))
+	w, _, err := s.d.following(s.r, workspaceID(s.r))
 	if err != nil {
 		s.refuse(ctx, nil, err)
 		return closeOf(err), "the filters are not acceptable"

@@ -138,10 +138,7 @@ func (s *socket) replace(filters map[string]any) error {
 		return badParameter("filters.fromSeq", "must be a position")
 	}
 	w := feed.Following{WorkspaceID: workspaceID(s.r), Filter: &f, MaxBehind: liveMaxBehind, MaxBytes: liveMaxBytes, Pace: livePace}
-	if w.After, err = s.d.positionIn(s.r, "filters.fromSeq", token); err != nil {
-		return err
-	}
-	if err := s.d.kept(s.r.Context(), w.After); err != nil {
+	if w.After, _, err = s.d.resumption(s.r, "filters.fromSeq", token); err != nil {
 		return err
 	}
 	s.filter.Store(&f)

@@ -26,11 +26,11 @@ const (
 // streamEvents handles GET …/events/stream: events as they come.
 func streamEvents(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		w, err := d.following(r, workspaceID(r))
+		w, ahead, err := d.following(r, workspaceID(r))
 		if err != nil {
 			return nil, err
 		}
-		s := &eventStream{d: d, follow: w, judge: inWorkspace}
+		s := &eventStream{d: d, follow: w, ahead: ahead, judge: inWorkspace}
 		return gateway.Stream{Serve: s.serve}, nil
 	}
 }
@@ -39,40 +39,54 @@ func streamEvents(d Deps) gateway.HandlerFunc {
 // events the caller may read.
 func streamAllEvents(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		w, err := d.following(r, "")
+		w, ahead, err := d.following(r, "")
 		if err != nil {
 			return nil, err
 		}
-		s := &eventStream{d: d, follow: w, judge: d.everywhere, global: true}
+		s := &eventStream{d: d, follow: w, ahead: ahead, judge: d.everywhere, global: true}
 		return gateway.Stream{Serve: s.serve}, nil
 	}
 }
 
-// following is what the reader of a stream wants.
-func (d Deps) following(r *http.Request, workspaceID string) (feed.Following, error) {
+// following is what the reader of a stream wants; ahead tells that they came with a
+// position that the log has not reached.
+func (d Deps) following(r *http.Request, workspaceID string) (w feed.Following, ahead bool, err error) {
 	query := gateway.NewQuery(r)
 	from, name := query.Text("fromSeq"), "fromSeq"
 	if err := query.Err(); err != nil {
-		return feed.Following{}, err
+		return w, false, err
 	}
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
 		from, name = last, "Last-Event-ID"
 	}
 	filter, err := eventFilter(r.URL.Query(), "fromSeq", socketIDParam)
 	if err != nil {
-		return feed.Following{}, err
+		return w, false, err
 	}
-	w := feed.Following{
+	w = feed.Following{
 		WorkspaceID: workspaceID, After: d.Feed.Now(), Filter: &filter,
 		MaxBehind: liveMaxBehind, MaxBytes: liveMaxBytes, Pace: livePace,
 	}
-	if from == "" {
-		return w, nil
+	if from != "" {
+		w.After, ahead, err = d.resumption(r, name, from)
 	}
-	if w.After, err = d.positionIn(r, name, from); err != nil {
-		return w, err
+	return w, ahead, err
+}
+
+// resumption reads a position that a reader goes on from. One that the log has not
+// reached is of another log, or made up: ahead tells that it was taken for now.
+func (d Deps) resumption(r *http.Request, name, text string) (at domain.Position, ahead bool, err error) {
+	if at, err = d.positionIn(r, name, text); err != nil {
+		return at, false, err
 	}
-	return w, d.kept(r.Context(), w.After)
+	newest, err := d.Feed.Newest(r.Context())
+	if err != nil {
+		return at, false, err
+	}
+	if at.Max(newest) != newest {
+		return d.Feed.Now(), true, nil
+	}
+	return at, false, d.kept(r.Context(), at)
 }
 
 // kept refuses a position from which on some events are erased.
@@ -127,6 +141,7 @@ func mayLookInto(rights *access.Rights) bool { return rights.Allows("read", "wor
 type eventStream struct {
 	d      Deps
 	follow feed.Following
+	ahead  bool // the reader came with a position that was taken for now
 	judge  eventJudge
 	global bool // of all workspaces: positions are those of the logs
 	may    func(*feed.Event) bool
@@ -149,10 +164,14 @@ func (s *eventStream) serve(w http.ResponseWriter, r *http.Request) (any, error)
 		return nil, nil
 	}
 	s.buf = append(s.buf, "retry: 2000\n\n"...)
+	if s.ahead {
+		s.buf = append(s.buf, ": the position is ahead of the log: events are sent from now on\n\n"...)
+	}
 	if s.flush() != nil {
 		return nil, nil // the reader is gone
 	}
 	s.follow.Tick, s.follow.TickEvery = s.tick(r), min(tickPeriod, s.d.Heartbeat)
+	s.follow.Meanwhile = s.follow.Tick
 	err := s.d.Feed.Follow(r.Context(), s.follow, func(b feed.Delivery) error {
 		if err := s.recheck(r); err != nil {
 			return err

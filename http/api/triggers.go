@@ -38,14 +38,18 @@ var (
 // that answers there.
 func callEndpoint(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		house, err := d.house(r)
+		path := escapedAfter(r, "/webhooks/")
+		unknown := domain.Refuse(domain.CodeNotFound, "there is no such endpoint").With("workspaceId", workspaceID(r)).With("endpoint", path)
+		house, err := d.Programs.House(r.Context(), workspaceID(r))
 		if err != nil {
 			return nil, err
 		}
-		path := escapedAfter(r, "/webhooks/")
+		if house == nil { // no such workspace, which is nobody's business
+			return nil, unknown
+		}
 		program, params := house.Endpoint(path)
 		if program == nil {
-			return nil, domain.Refuse(domain.CodeNotFound, "there is no such endpoint").With("workspaceId", house.Workspace.ID).With("endpoint", path)
+			return nil, unknown
 		}
 		in, err := endpointInput(r, house, program, params)
 		if err != nil {

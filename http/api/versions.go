@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"encoding/json"
+	"math"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -42,15 +43,36 @@ func (f *repositoryField) UnmarshalJSON(b []byte) error {
 // listVersions handles GET /v2/workspaces/{workspaceId}/versions.
 func listVersions(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		list := []versioning.ShownVersion{}
-		err := d.ReadModel.View(func(rd projections.Reader) error {
-			return projections.Versions{}.List(rd, workspaceID(r), func(rec projections.VersionRecord) bool {
-				list = append(list, versioning.Show(rec.Version, rec.Changes))
-				return true
-			})
+		page, err := pageIfAsked(r)
+		if err != nil {
+			return nil, err
+		}
+		var found []projections.VersionRecord
+		total := 0
+		err = d.ReadModel.View(func(rd projections.Reader) (err error) {
+			found, total, err = projections.Versions{}.Page(rd, workspaceID(r), page.Offset(), page.Limit)
+			return err
 		})
-		return list, err
+		if err != nil {
+			return nil, err
+		}
+		shown := make([]versioning.ShownVersion, len(found))
+		for i, rec := range found {
+			shown[i] = versioning.Show(rec.Version, rec.Changes)
+		}
+		return gateway.List(r, shown, total, page), nil
 	}
+}
+
+// pageIfAsked is the page of a list that had none once: who names neither page nor limit
+// gets all of it, as they did then.
+func pageIfAsked(r *http.Request) (gateway.Page, error) {
+	q := gateway.NewQuery(r)
+	page := q.Page(20, 100)
+	if !q.Has("page") && !q.Has("limit") {
+		page.Limit = math.MaxInt
+	}
+	return page, q.Err()
 }
 
 // pushBody is the body of a push.

@@ -15,8 +15,8 @@ var errNoGateway = errors.New("gateway: the request came by none")
 // Recheck finds out anew who sent r and what they may do: with the credentials that r
 // came with, and the permission of its route. Whoever holds a connection open asks it
 // from time to time, at least every 5 seconds, and closes the connection on an error:
-// a credential that does not hold any more, a right that was taken away, or that
-// neither could be found out.
+// a credential that does not hold any more, a right that was taken away, a path that
+// names another workspace than it did, or that none of it could be found out.
 func Recheck(r *http.Request) (Caller, Grant, error) {
 	ex := exchangeOf(r)
 	if ex.gateway == nil {
@@ -25,6 +25,9 @@ func Recheck(r *http.Request) (Caller, Grant, error) {
 	next, err := ex.gateway.readmit(r, ex, ex.shown)
 	if err != nil {
 		return Caller{}, Grant{}, err
+	}
+	if next.grant.WorkspaceID != ex.grant.WorkspaceID { // a slug has moved: these rights are not for what is held open
+		return Caller{}, Grant{}, domain.Refuse(domain.CodeWorkspaceDenied, "the path names another workspace now")
 	}
 	return next.caller, next.grant, nil
 }

@@ -54,13 +54,13 @@ func (i *Identity) Authorize(_ context.Context, c gateway.Caller, p gateway.Perm
 		return gateway.Grant{}, err
 	}
 	if !found {
-		return gateway.Grant{}, i.unknown(c, workspaceID, action, rights)
+		return i.unknown(c, workspaceID, action, rights)
 	}
 	grant := gateway.Grant{InWorkspace: rights.Any(), WorkspaceID: workspaceID, Rights: rights}
 	if action.Subject == "workspaces" {
 		return grant, i.refuse(c, rights.Check(action.Action, action.Subject, nil))
 	}
-	if !rights.Could(action.Action, action.Subject) && !bySharing(action) {
+	if !rights.Could(action.Action, action.Subject) && !bySharing(action) && (grant.InWorkspace || !anywhere(c, action)) {
 		return grant, i.refuse(c, rights.Refusal(action.Action, action.Subject))
 	}
 	return grant, nil
@@ -70,6 +70,14 @@ func (i *Identity) Authorize(_ context.Context, c gateway.Caller, p gateway.Perm
 // its workspace.
 func opensElsewhere(a gateway.Action) bool {
 	return a.Action == "execute" && a.Subject == "automations"
+}
+
+// anywhere reports whether the caller has a right to events in any workspace, if only to
+// those that they emitted. Who is in none is let in by each then, also by one that keeps
+// its events from everybody or does not exist, and finds nothing there: the answer must
+// not tell which workspaces there are.
+func anywhere(c gateway.Caller, a gateway.Action) bool {
+	return a.Subject == "events" && access.Nowhere(c.Identity()).Could(a.Action, a.Subject)
 }
 
 // bySharing reports whether an object may grant the action by itself: pages have
@@ -99,22 +107,28 @@ func (i *Identity) resolve(named string) (id string, err error) {
 // unknown is the answer about a workspace that does not exist: to super admins
 // that it does not, to all others what they hear of any that they may not see.
 // Whoever owned one that was deleted is told so.
-func (i *Identity) unknown(c gateway.Caller, id string, action gateway.Action, rights *access.Rights) error {
+func (i *Identity) unknown(c gateway.Caller, id string, action gateway.Action, rights *access.Rights) (gateway.Grant, error) {
+	if opensElsewhere(action) { // endpoints are open: one that is not there is answered the same wherever it is not
+		return gateway.Grant{WorkspaceID: id, Rights: access.Nowhere(c.Identity())}, nil
+	}
 	refusal := domain.Refuse(domain.CodeNotFound, "there is no such workspace").With("resource", "workspace").With("id", id)
 	if page, byPage := strings.CutPrefix(id, gateway.PagePrefix); byPage {
 		refusal = domain.Refuse(domain.CodeNotFound, "there is no such page").With("resource", "page").With("id", page)
 	}
 	gone, owned, err := i.former(c, id)
 	if err != nil {
-		return err
+		return gateway.Grant{}, err
 	}
 	if gone != nil && (owned || c.Super) {
-		return refusal.With("deletedAt", gone.At.UTC().Format(domain.Timestamp)).With("restorableUntil", gone.Until.UTC().Format(domain.Timestamp))
+		return gateway.Grant{}, refusal.With("deletedAt", gone.At.UTC().Format(domain.Timestamp)).With("restorableUntil", gone.Until.UTC().Format(domain.Timestamp))
 	}
 	if c.Super {
-		return refusal
+		return gateway.Grant{}, refusal
 	}
-	return i.refuse(c, rights.Refusal(action.Action, action.Subject))
+	if anywhere(c, action) {
+		return gateway.Grant{WorkspaceID: id, Rights: access.Nowhere(c.Identity())}, nil
+	}
+	return gateway.Grant{}, i.refuse(c, rights.Refusal(action.Action, action.Subject))
 }
 
 // former tells when a workspace was deleted, and whether the caller owned it.

@@ -17,7 +17,11 @@ type reel struct {
 	size      int // how many sequences are read at once
 }
 
-// nextOfAll is next for a walk over all workspaces: it reads the logs themselves.
+// dry reports whether a reel must be read further before it tells what is next.
+func (r *reel) dry() bool { return len(r.queue) == 0 && !r.ended }
+
+// nextOfAll is next for a walk over all workspaces: it reads the logs themselves, one
+// piece of each at a time, so that whoever waits hears in between.
 func (w *walker) nextOfAll(ctx context.Context, size int) (places []place, more bool, err error) {
 	if w.reels == nil {
 		if err := w.beginAll(ctx); err != nil {
@@ -26,8 +30,14 @@ func (w *walker) nextOfAll(ctx context.Context, size int) (places []place, more 
 	}
 	for len(places) < size {
 		for _, r := range w.reels {
+			if r.dry() && len(places) > 0 {
+				return places, true, nil
+			}
 			if err := w.wind(ctx, r); err != nil {
 				return nil, false, err
+			}
+			if r.dry() {
+				return nil, true, nil
 			}
 		}
 		r, other := w.reels[0], w.reels[1]
@@ -87,36 +97,32 @@ func (r *reel) within(ctx context.Context, store Store, f *Filter) error {
 	return nil
 }
 
-// wind reads further when a reel has run out.
+// wind reads a piece further when a reel has run out.
 func (w *walker) wind(ctx context.Context, r *reel) error {
-	for len(r.queue) == 0 && !r.ended {
-		seqs := w.piece(r)
-		events, err := w.feed.store.Reread(ctx, r.log, seqs)
-		if err != nil {
-			return err
-		}
-		bytes := 0
-		for _, ev := range events {
-			bytes += ev.Size
-		}
-		r.size = readSize(len(events), bytes)
-		err = w.feed.models.View(func(rd projections.Reader) error {
-			for i := range events {
-				p, ok, err := w.placeOf(rd, r.log, &events[i])
-				if err != nil {
-					return err
-				}
-				if ok {
-					r.queue = append(r.queue, p)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
+	if !r.dry() {
+		return nil
 	}
-	return nil
+	events, err := w.feed.store.Reread(ctx, r.log, w.piece(r))
+	if err != nil {
+		return err
+	}
+	bytes := 0
+	for _, ev := range events {
+		bytes += ev.Size
+	}
+	r.size = readSize(len(events), bytes)
+	return w.feed.models.View(func(rd projections.Reader) error {
+		for i := range events {
+			p, ok, err := w.placeOf(rd, r.log, &events[i])
+			if err != nil {
+				return err
+			}
+			if ok {
+				r.queue = append(r.queue, p)
+			}
+		}
+		return nil
+	})
 }
 
 // piece returns the next sequences of a reel, in the order of the walk.

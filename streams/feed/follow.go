@@ -27,6 +27,9 @@ type Following struct {
 	// together with a delivery. An error ends the following.
 	Tick      func() error
 	TickEvery time.Duration
+	// Meanwhile, when set, is what Tick is later while stored events are gone through,
+	// which may take long where few of them match.
+	Meanwhile func() error
 	// Ready, when set, is called once, with the position from which on events are
 	// live, after the stored ones were delivered.
 	Ready func(domain.Position)
@@ -131,7 +134,8 @@ func (r *reader) attend(ctx context.Context, t *topic, next uint64) error {
 	}
 }
 
-// replay delivers what is stored after the reader's position, up to a position.
+// replay delivers what is stored after the reader's position, up to a position. Who
+// wants to hear meanwhile does not wait for others that match either.
 func (r *reader) replay(ctx context.Context, until domain.Position) error {
 	if r.at.State >= until.State && r.at.Activity >= until.Activity {
 		return nil
@@ -147,7 +151,23 @@ func (r *reader) replay(ctx context.Context, until domain.Position) error {
 		piece = Delivery{}
 		return err
 	}
-	err := r.feed.Walk(ctx, Range{WorkspaceID: r.WorkspaceID, After: r.at, Until: &until, Filter: r.filter(), Need: min(r.Need, Logged)}, func(e *Event) (bool, error) {
+	stored := Range{WorkspaceID: r.WorkspaceID, After: r.at, Until: &until, Filter: r.filter(), Need: min(r.Need, Logged)}
+	if r.Meanwhile != nil {
+		ticker := time.NewTicker(r.TickEvery)
+		defer ticker.Stop()
+		stored.Between = func() error {
+			select {
+			case <-ticker.C:
+			default:
+				return nil
+			}
+			if err := flush(); err != nil {
+				return err
+			}
+			return r.Meanwhile()
+		}
+	}
+	err := r.feed.Walk(ctx, stored, func(e *Event) (bool, error) {
 		piece.Events = append(piece.Events, e)
 		piece.At = piece.At.Max(r.position(e))
 		if r.WorkspaceID == "" {

@@ -60,6 +60,18 @@ func (f *Feed) BeforeEvent(ctx context.Context, workspaceID, eventID string) (do
 	return Behind(e), true, nil
 }
 
+// Newest returns how far the logs reach. Nobody was given a position beyond it.
+func (f *Feed) Newest(ctx context.Context) (at domain.Position, err error) {
+	for _, log := range domain.Logs() {
+		info, err := f.store.Info(ctx, log)
+		if err != nil {
+			return at, err
+		}
+		at = at.Max(domain.At(log, info.Last))
+	}
+	return at, nil
+}
+
 // Oldest returns the first sequence of the activity that is still there.
 func (f *Feed) Oldest(ctx context.Context) (uint64, error) {
 	info, err := f.store.Info(ctx, domain.Activity)

@@ -21,6 +21,9 @@ type Range struct {
 	// Stop, when set, is asked before the index is gone through further, which may take
 	// long where few events match; true ends the walk.
 	Stop func() bool
+	// Between, when set, is called about as often, from the beginning on; an error ends
+	// the walk.
+	Between func() error
 }
 
 // Need is how much of events somebody looks at: the less, the faster they are found.
@@ -59,6 +62,11 @@ func (f *Feed) Walk(ctx context.Context, r Range, visit func(*Event) (more bool,
 	for size := firstRead; ; {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
+		}
+		if r.Between != nil {
+			if err := r.Between(); err != nil {
+				return err
+			}
 		}
 		places, more, err := w.next(ctx, size)
 		if err != nil {
