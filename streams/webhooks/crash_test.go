@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -132,6 +133,7 @@ func TestOneThatHangsIsStillTheFirstAfterACrash(t *testing.T) {
 	h.awaitStatus(sub.ID, ids[99], subscription.Succeeded)
 	mu.Lock()
 	defer mu.Unlock()
+	taken = slices.Compact(taken) // it may have been taken just before the crash, and be sent again
 	require.Equal(t, upTo(100), taken[:100])
 }
 
