@@ -1,6 +1,7 @@
 package jetstream_test
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"testing"
@@ -25,6 +26,7 @@ func open(t *testing.T, o jetstream.Options) *jetstream.Store {
 
 func withEvents(o jetstream.Options) jetstream.Options {
 	o.Events = catalog.Events()
+	o.MaxWait = cmp.Or(o.MaxWait, 20*time.Second) // on a machine that does much else, too
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
