@@ -131,29 +131,26 @@ cover: ## write coverage.out and print the total
 	$(GO) test -p $(PARALLEL) -timeout 15m -coverprofile=coverage.out -coverpkg=./... ./...
 	@$(GO) tool cover -func=coverage.out | tail -1
 
-# What CI runs, with the time of each step. lint, which runs the analyzers of vet too, goes beside the fault tests, which
-# wait more than they work. Generated files (docs/events.md,
-# docs/config.md, golden lists) and the guard of the OpenAPI document are compared
-# by tests, which race runs.
-CHECKS := build arch race browser rest
+# What CI runs, with the time of each step. lint, which runs the analyzers of vet too, takes what the others leave of
+# the machine from the beginning on. Generated files (docs/events.md, docs/config.md, golden lists) and the guard of the
+# OpenAPI document are compared by tests, which race runs.
+CHECKS := build arch race browser fault
 
 .PHONY: check
 check: ## everything that must hold before a change lands: build arch race browser fault lint (with vet)
 	@mkdir -p $(CACHE); : > $(CACHE)/check.txt; \
-	for step in $(CHECKS); do \
-		echo "-- $$step"; from=$$SECONDS; status=ok; \
-		$(MAKE) --no-print-directory $$step || status=FAIL; \
-		printf '   %-4s %-7s %4d s\n' $$status $$step $$((SECONDS - from)) >> $(CACHE)/check.txt; \
-		[ $$status = ok ] || exit 1; \
-	done; \
+	nice -n 19 $(MAKE) --no-print-directory lint > $(CACHE)/lint.log 2>&1 & lint=$$!; \
+	trap 'kill $$lint 2>/dev/null || true' EXIT; \
+	linted() { local status=0; wait $$lint || status=$$?; cat $(CACHE)/lint.log; return $$status; }; \
+	step() { \
+		local name=$$1 from=$$SECONDS status=ok; shift; echo "-- $$name"; \
+		"$$@" || status=FAIL; \
+		printf '   %-4s %-7s %4d s\n' $$status $$name $$((SECONDS - from)) >> $(CACHE)/check.txt; \
+		[ $$status = ok ]; \
+	}; \
+	for name in $(CHECKS); do step $$name $(MAKE) --no-print-directory $$name; done; \
+	step lint linted; \
 	cat $(CACHE)/check.txt
-
-.PHONY: rest
-rest: ## run the fault tests, and lint while they wait
-	@mkdir -p $(CACHE); nice -n 5 $(MAKE) --no-print-directory lint > $(CACHE)/lint.log 2>&1 & lint=$$!; \
-	status=0; $(MAKE) --no-print-directory fault || status=1; \
-	wait $$lint || status=1; \
-	cat $(CACHE)/lint.log; exit $$status
 
 .PHONY: clean
 clean: ## remove what was built; data/ stays
