@@ -128,7 +128,7 @@ func TestErrorsAreRecordedInTheirWorkspace(t *testing.T) {
 // exhaust sends requests as one user until the limit is met.
 func exhaust(t *testing.T, s *service, path string) (last answer) {
 	t.Helper()
-	for range 41 {
+	for range 200 { // more than 40 of them are in one minute
 		if last = s.get(t, path, as("busy")); last.StatusCode == http.StatusTooManyRequests {
 			break
 		}
