@@ -1,7 +1,6 @@
 package collections_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -19,6 +18,7 @@ import (
 	"svc/domain/automation"
 	"svc/domain/collection"
 	"svc/eventstore/jetstream"
+	"svc/projections/livetest"
 	"svc/projections/rows"
 )
 
@@ -56,7 +56,7 @@ func (s *slippery) AppendCollections(ctx context.Context, id domain.StreamID, na
 func TestAFaultOfOursEndsNothingButItsCall(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	log, told := &slippery{Store: h.store}, &shelter{}
+	log, told := &slippery{Store: h.store}, &livetest.Lines{}
 	db, err := badger.Open(badger.DefaultOptions(filepath.Join(h.dir, "rows")).WithLogger(nil).WithDetectConflicts(false).WithMemTableSize(8 << 20).WithValueThreshold(1 << 20))
 	require.NoError(t, err)
 	model, err := rows.New(rows.Options{DB: db, Log: h.store, Opener: &collections.Envelope{Parts: h.store, Vault: h.vault}, Logger: quiet})
@@ -101,22 +101,4 @@ func TestAFaultOfOursEndsNothingButItsCall(t *testing.T) {
 	fell(err)
 	require.Contains(t, told.String(), "nothing can be appended")
 	n.call(t, "create", `{"collection":"c","data":{"id":"again"}}`)
-}
-
-// shelter is a log that may be read while it is written.
-type shelter struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *shelter) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func (s *shelter) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
 }

@@ -2,7 +2,9 @@ package programs
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -112,17 +114,18 @@ func (l *Library) compile(ctx context.Context, home string, ref content.Ref) (*c
 	if err != nil {
 		return nil, err
 	}
-	c := l.parse(doc, ref)
+	c := l.parse(ctx, key, doc, ref)
 	l.documents.Set(key, c)
 	return c, nil
 }
 
-// parse reads a document. One that our own reader falls over is as if it were none: nobody
+// parse reads a document. One that our own reader falls over is told, and as if it were none: nobody
 // else is to be the worse for it.
-func (l *Library) parse(doc *document.Map, ref content.Ref) (c *compiled) {
+func (l *Library) parse(ctx context.Context, key documentKey, doc *document.Map, ref content.Ref) (c *compiled) {
 	c = &compiled{ref: ref}
 	defer func() {
-		if recover() != nil {
+		if cause := recover(); cause != nil {
+			l.log.ErrorContext(ctx, "an automation could not be read", "workspace", key.home, "document", key.hash, "err", fmt.Sprintf("%v\n%s", cause, debug.Stack()))
 			c = &compiled{ref: ref}
 		}
 	}()

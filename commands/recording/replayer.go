@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 
@@ -40,7 +39,7 @@ type Wanted struct {
 	ExecutionID   string // of the first execution of a tree; "": all trees
 	Document      string // Recorded or Current
 	// May refuses automations that are not to be executed. It is asked for the first one of
-	// each tree before any is executed; nil: nothing is refused.
+	// each tree; nil: nothing is refused.
 	May func(automation string) error
 }
 
@@ -52,12 +51,14 @@ func (r *Replayer) Replay(ctx context.Context, house *programs.House, w Wanted) 
 	if err != nil {
 		return report, false, err
 	}
-	if err := r.may(ctx, workspaceID, w); err != nil {
-		return report, false, err
-	}
 	report = Report{Executions: []ExecutionShown{}, Differences: []Difference{}}
 	o := Options{Document: w.Document, Find: finder(house), Current: newest(house), Code: r.Code, Redact: secrets}
 	n, err := r.Store.Each(ctx, workspaceID, w.CorrelationID, w.ExecutionID, func(rec *Record) error {
+		if w.May != nil {
+			if err := w.May(rec.Slug); err != nil {
+				return err // nothing has left, and nobody sees what was executed before
+			}
+		}
 		of := Replay(ctx, rec, o)
 		if of.Status == Failed && r.Logger != nil {
 			r.Logger.WarnContext(ctx, "a replay could not go on", "workspace", workspaceID, "executionId", rec.ExecutionID, "err", of.Reason)
@@ -69,18 +70,6 @@ func (r *Replayer) Replay(ctx context.Context, house *programs.House, w Wanted) 
 		return report, false, err
 	}
 	return report, true, r.tell(ctx, workspaceID, w, report)
-}
-
-// may refuses a replay that would execute something it must not.
-func (r *Replayer) may(ctx context.Context, workspaceID string, w Wanted) (refusal error) {
-	if w.May == nil {
-		return nil
-	}
-	_, err := r.Store.Each(ctx, workspaceID, w.CorrelationID, w.ExecutionID, func(rec *Record) error {
-		refusal = cmp.Or(refusal, w.May(rec.Slug))
-		return nil
-	})
-	return cmp.Or(refusal, err)
 }
 
 // tell records that a run was replayed.

@@ -3,6 +3,7 @@
 package livetest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"log/slog"
@@ -76,4 +77,24 @@ func Fresh(tb testing.TB, models *projections.Models) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	require.NoError(tb, models.Fresh(ctx))
+}
+
+// Lines is a log that may be read while it is written.
+type Lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *Lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+// String returns what was written so far.
+func (l *Lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

@@ -1,12 +1,10 @@
 package webhooks_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,26 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain/subscription"
+	"svc/projections/livetest"
 	"svc/streams/webhooks"
 )
-
-// shelter is a log that may be read while it is written.
-type shelter struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *shelter) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func (s *shelter) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
 
 // brittle are secrets that fall over for one subscription, for a while.
 type brittle struct {
@@ -51,7 +32,7 @@ func (b *brittle) Secrets(ctx context.Context, s subscription.State, now time.Ti
 
 func TestAnAttemptThatFallsOverIsOneThatFailed(t *testing.T) {
 	t.Parallel()
-	told, secrets := &shelter{}, &brittle{}
+	told, secrets := &livetest.Lines{}, &brittle{}
 	h := open(t, func(o *webhooks.Options) {
 		secrets.real = o.Secrets
 		o.Secrets, o.Log = secrets, slog.New(slog.NewTextHandler(told, nil))
@@ -81,7 +62,7 @@ func TestAWorkerThatFallsOverGoesOn(t *testing.T) {
 	for name, in := range map[string]string{"loading": ".(*worker).load(", "reading": ".(*worker).accept(", "dispatching": ".(*worker).take("} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			told, falls := &shelter{}, atomic.Int32{}
+			told, falls := &livetest.Lines{}, atomic.Int32{}
 			fall := func() {
 				if falls.Load() > 0 && strings.Contains(string(debug.Stack()), in) && falls.Add(-1) >= 0 {
 					panic("it fell over")
