@@ -71,7 +71,7 @@ type noSecrets struct{ programs.Vault }
 func (noSecrets) All(context.Context, string) (map[string]string, error) { return nil, nil }
 
 // library is one with small bounds. What it has to tell goes to log.
-func library(t *testing.T, s shelf, log *bytes.Buffer) *programs.Library {
+func library(t *testing.T, s programs.Contents, log *bytes.Buffer) *programs.Library {
 	t.Helper()
 	l, err := programs.New(programs.Options{
 		Contents: s, Secrets: noSecrets{}, Vault: noSecrets{}, Rules: func() automation.Rules { return automation.Rules{} },

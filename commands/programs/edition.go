@@ -19,15 +19,16 @@ import (
 // edition is the content of a workspace at a revision, compiled. It never changes.
 type edition struct {
 	home        string // the workspace
+	revision    uint64
 	index       *value.Object
 	secret      []string // settings that its config declares as secret
 	automations map[string]*compiled
 	slugs       []string // of the automations, in order
 	installs    []install
 	paths       map[string]content.Ref // of everything but the security document
+	size        int                    // bytes that it takes, roughly
 
-	reading sync.Mutex
-	whole   *value.Object // see Place.Content; nil: nobody asked for it yet
+	reading sync.Mutex // one at a time makes the whole of it: see Place.Content
 }
 
 // compiled is a document that was parsed.
@@ -35,6 +36,7 @@ type compiled struct {
 	*automation.Automation
 	ref   content.Ref
 	shape *input.Shape
+	size  int // bytes that it takes, roughly
 }
 
 // install is an app instance as it is written.
@@ -60,17 +62,26 @@ func (l *Library) edition(ctx context.Context, home string, revision uint64) (*e
 	if have, ok := l.editions.GetIfPresent(key); ok {
 		return have, nil
 	}
+	done, err := l.compiling.take(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if have, ok := l.editions.GetIfPresent(key); ok {
+		return have, nil // somebody else compiled it meanwhile
+	}
 	refs, err := l.contents.At(ctx, home, revision)
 	if err != nil {
 		return nil, err
 	}
-	e := &edition{home: home, index: &value.Object{}, automations: map[string]*compiled{}, paths: map[string]content.Ref{}}
+	e := &edition{home: home, revision: revision, index: &value.Object{}, automations: map[string]*compiled{}, paths: map[string]content.Ref{}}
 	for _, path := range slices.Sorted(maps.Keys(refs)) {
 		if err := l.add(ctx, e, path, refs[path]); err != nil {
 			return nil, err
 		}
 	}
 	e.slugs = slices.Sorted(maps.Keys(e.automations))
+	e.size += perThing * (1 + len(e.paths))
 	l.editions.Set(key, e)
 	return e, nil
 }
@@ -86,6 +97,7 @@ func (l *Library) add(ctx context.Context, e *edition, path string, ref content.
 		c, err := l.compile(ctx, e.home, ref)
 		if err == nil && c.Automation != nil {
 			e.automations[slug] = c
+			e.size += c.size
 		}
 		return err
 	case "index", "imports":
@@ -93,6 +105,7 @@ func (l *Library) add(ctx context.Context, e *edition, path string, ref content.
 		if err != nil {
 			return err
 		}
+		e.size += perValue * lengthOf(doc)
 		if folder == "index" {
 			e.index, _ = value.From(doc).(*value.Object)
 			e.secret = content.SecretSettings(doc)
@@ -115,6 +128,7 @@ func (l *Library) compile(ctx context.Context, home string, ref content.Ref) (*c
 		return nil, err
 	}
 	c := l.parse(ctx, key, doc, ref)
+	c.size = perThing + perCompiled*lengthOf(doc)
 	l.documents.Set(key, c)
 	return c, nil
 }
@@ -141,16 +155,20 @@ func (p *Place) Content(ctx context.Context) (*value.Object, error) {
 	e := p.edition
 	e.reading.Lock()
 	defer e.reading.Unlock()
-	if e.whole != nil || e.index == nil {
-		return e.whole, nil
+	if e.index == nil {
+		return nil, nil //nolint:nilnil // the place is gone, and that is no error
 	}
-	whole, folders := e.index.Copy(), map[string]*value.Object{}
+	l, key := p.House.library, editionKey{e.home, e.revision}
+	if have, ok := l.wholes.GetIfPresent(key); ok {
+		return have.content, nil
+	}
+	all, folders := whole{e.index.Copy(), perThing}, map[string]*value.Object{}
 	for _, path := range slices.Sorted(maps.Keys(e.paths)) {
 		folder, slug := workspace.Folder(path)
 		if folder == "index" {
 			continue
 		}
-		doc, err := p.House.library.contents.Document(ctx, e.home, e.paths[path])
+		doc, err := l.contents.Document(ctx, e.home, e.paths[path])
 		if err != nil {
 			return nil, err
 		}
@@ -158,12 +176,13 @@ func (p *Place) Content(ctx context.Context) (*value.Object, error) {
 			folders[folder] = &value.Object{}
 		}
 		folders[folder].Set(slug, value.From(doc))
+		all.size += perThing + perValue*lengthOf(doc)
 	}
 	for _, folder := range slices.Sorted(maps.Keys(folders)) {
-		whole.Set(folder, folders[folder])
+		all.content.Set(folder, folders[folder])
 	}
-	e.whole = whole
-	return whole, nil
+	l.wholes.Set(key, all)
+	return all.content, nil
 }
 
 func isTrue(doc *document.Map, key string) bool {

@@ -22,10 +22,9 @@ type House struct {
 	library   *Library
 	moment    atomic.Uint64 // when it was last known to be that of now
 	apps      map[appKey]editionKey
-	places    map[string]*Place // by the full slug of their instance
-	programs  int               // how many there are
-	endpoints []*Program        // that have one, in the order of their names
-	literal   map[string]*Program
+	places    map[string]*Place     // by the full slug of their instance
+	programs  int                   // how many there are
+	endpoints []*Program            // that have one, in the order of their names
 	exact     map[string][]*Program // listeners by type of event
 	patterns  []listener
 	scheduled []*Program
@@ -101,7 +100,7 @@ func (l *Library) build(ctx context.Context, w Workspace) (*House, error) {
 func (l *Library) of(ctx context.Context, w Workspace, e *edition) (*House, error) {
 	h := &House{
 		Workspace: w, library: l, apps: map[appKey]editionKey{}, places: map[string]*Place{},
-		literal: map[string]*Program{}, exact: map[string][]*Program{},
+		exact: map[string][]*Program{},
 	}
 	var err error
 	if h.Root, err = h.furnish(ctx, &Place{House: h, edition: e}, 0); err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 
 	"github.com/maypok86/otter/v2"
 
@@ -27,6 +26,8 @@ type Options struct {
 	MaxInstances int          // default 2000
 	MaxPrograms  int          // default 50,000
 	Log          *slog.Logger // default slog.Default
+
+	keeps uint64 // bytes of each that are kept; default: see keptHouses
 }
 
 // Defaults are settings of the operator.
@@ -48,16 +49,11 @@ type Library struct {
 	houses    *otter.Cache[string, *House] // by workspace
 	editions  *otter.Cache[editionKey, *edition]
 	documents *otter.Cache[documentKey, *compiled]
+	wholes    *otter.Cache[editionKey, whole]
 
-	building sync.Mutex // one house at a time: they share most of what they are made of
+	building  locks[string] // by workspace: who wants the same house waits for it
+	compiling locks[editionKey]
 }
-
-// How many of each are remembered.
-const (
-	maxHouses    = 10_000
-	maxEditions  = 2_000
-	maxDocuments = 50_000
-)
 
 // New returns a Library.
 func New(o Options) (*Library, error) {
@@ -67,9 +63,10 @@ func New(o Options) (*Library, error) {
 	return &Library{
 		contents: o.Contents, secrets: o.Secrets, vault: o.Vault, rules: o.Rules, defaults: o.Defaults, log: cmp.Or(o.Log, slog.Default()),
 		maxInstances: cmp.Or(o.MaxInstances, 2_000), maxPrograms: cmp.Or(o.MaxPrograms, 50_000),
-		houses:    otter.Must(&otter.Options[string, *House]{MaximumSize: maxHouses}),
-		editions:  otter.Must(&otter.Options[editionKey, *edition]{MaximumSize: maxEditions}),
-		documents: otter.Must(&otter.Options[documentKey, *compiled]{MaximumSize: maxDocuments}),
+		houses:    cacheOf[string, *House](cmp.Or(o.keeps, keptHouses)),
+		editions:  cacheOf[editionKey, *edition](cmp.Or(o.keeps, keptEditions)),
+		documents: cacheOf[documentKey, *compiled](cmp.Or(o.keeps, keptDocuments)),
+		wholes:    cacheOf[editionKey, whole](cmp.Or(o.keeps, keptWholes)),
 	}, nil
 }
 
@@ -85,8 +82,11 @@ func (l *Library) House(ctx context.Context, workspaceID string) (*House, error)
 // look returns the house of a workspace, and builds it when the one that is known is
 // not that of now.
 func (l *Library) look(ctx context.Context, workspaceID string) (*House, error) {
-	l.building.Lock()
-	defer l.building.Unlock()
+	done, err := l.building.take(ctx, workspaceID)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	moment := l.contents.Moment() // before the look: what it shows is at least that much
 	w, ok, err := l.contents.Workspace(workspaceID)
 	if err != nil {
@@ -118,8 +118,11 @@ func (l *Library) look(ctx context.Context, workspaceID string) (*House, error) 
 // Before returns what could run in a workspace before a change, also when it was deleted
 // since then; 0: before it was. It is nil when that was too long ago.
 func (l *Library) Before(ctx context.Context, workspaceID string, change uint64) (*House, error) {
-	l.building.Lock()
-	defer l.building.Unlock()
+	done, err := l.building.take(ctx, workspaceID)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	w, ok, err := l.contents.Workspace(workspaceID)
 	if err != nil || !ok {
 		return nil, err

@@ -13,8 +13,11 @@ import (
 // in the place of the instance that is called from; "": of none. What is wrong with it
 // otherwise is not for this to say.
 func (l *Library) Room(ctx context.Context, workspaceID, from string, in content.Instance) error {
-	l.building.Lock()
-	defer l.building.Unlock()
+	done, err := l.building.take(ctx, workspaceID)
+	if err != nil {
+		return err
+	}
+	defer done()
 	w, ok, err := l.contents.Workspace(workspaceID)
 	if err != nil || !ok {
 		return err

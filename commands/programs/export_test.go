@@ -1,0 +1,16 @@
+package programs
+
+// Keeping returns options of a library that keeps as many bytes, roughly, in each cache.
+func (o Options) Keeping(bytes uint64) Options {
+	o.keeps = bytes
+	return o
+}
+
+// Keeps returns how much is kept of houses, editions, documents and contents.
+func (l *Library) Keeps() [4]uint64 {
+	l.houses.CleanUp()
+	l.editions.CleanUp()
+	l.documents.CleanUp()
+	l.wholes.CleanUp()
+	return [4]uint64{l.houses.WeightedSize(), l.editions.WeightedSize(), l.documents.WeightedSize(), l.wholes.WeightedSize()}
+}
