@@ -1,7 +1,10 @@
 package contexts_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -237,4 +240,26 @@ func TestWhatIsLeftOfAnErasedWorkspaceIsSwept(t *testing.T) {
 	n.pass(time.Hour)
 	require.Equal(t, 1, n.sweeps(t))
 	require.Zero(t, n.left(t, run))
+}
+
+// What is written later makes a new key, which does not open what is left of before: that
+// is let go and told once. What the new key opens stays.
+func TestWhatIsLeftFromBeforeAnotherKeyIsSwept(t *testing.T) {
+	t.Parallel()
+	n := alone(t)
+	run, session := contexts.Key{WorkspaceID: "w1", Kind: "run", ID: "c1"}, contexts.Key{WorkspaceID: "w1", Kind: "session", ID: "s1"}
+	n.extend(t, run, 60, set(t, "a", `1`))
+	n.extend(t, session, 60, set(t, "a", `1`))
+	require.NoError(t, n.vault.Destroy(t.Context(), "w1"))
+	later := joinAt(t, n)
+	var told bytes.Buffer
+	later.Contexts = contexts.New(contexts.Options{Store: later.store, Vault: later.vault, Now: later.now, Log: slog.New(slog.NewTextHandler(&told, nil))})
+	later.extend(t, session, 6000, set(t, "b", `2`))
+	later.pass(time.Hour)
+	require.Equal(t, 2, later.sweeps(t))
+	require.Zero(t, later.sweeps(t))
+	require.Zero(t, later.left(t, run))
+	require.JSONEq(t, `{"b":2}`, later.shows(t, session))
+	require.Equal(t, 2, strings.Count(told.String(), "level=WARN"), told.String())
+	require.Contains(t, told.String(), "workspace=w1 context=run")
 }

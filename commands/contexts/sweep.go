@@ -111,9 +111,32 @@ func (c *Contexts) sweep(ctx context.Context, key Key, now time.Time) (gone bool
 	if errors.Is(err, vault.ErrNoKey) {
 		return true, c.opts.Store.DropData(ctx, key.stream(), 0) // its workspace is erased
 	}
+	if errors.Is(err, vault.ErrDamaged) {
+		return true, c.letGo(ctx, key)
+	}
 	if err != nil || e.seq == 0 || !over(e.state.expires, now.Add(-grace)) {
 		return false, err
 	}
 	defer e.forget()
 	return true, c.opts.Store.DropData(ctx, key.stream(), e.seq+1)
+}
+
+// letGo erases what the key of a workspace does not open, with all that is older, and says
+// so: its own key was destroyed, and never comes back.
+func (c *Contexts) letGo(ctx context.Context, key Key) error {
+	var last uint64
+	err := c.opts.Store.SinceData(ctx, key.stream(), 0, func(seq uint64, _ bool, _ string, body []byte) error {
+		_, err := c.opts.Vault.Open(ctx, key.WorkspaceID, body, key.purpose())
+		if errors.Is(err, vault.ErrDamaged) {
+			last, err = seq, nil
+		}
+		return err
+	})
+	if err == nil {
+		err = c.opts.Store.DropData(ctx, key.stream(), last+1)
+	}
+	if err == nil {
+		c.opts.Log.WarnContext(ctx, "a context was forgotten: the key that it was sealed with is destroyed", "workspace", key.WorkspaceID, "context", key.Kind)
+	}
+	return err
 }

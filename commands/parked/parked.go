@@ -56,8 +56,8 @@ func (p *Parked) Put(ctx context.Context, workspaceID, treeID string, state []by
 	return nil
 }
 
-// Get returns the state that was put last; ok is false when there is none. One whose key
-// was destroyed is let go: it had one when it was sealed, and never gets it back.
+// Get returns the state that was put last; ok is false when there is none. One that the key
+// of its workspace does not open is let go: its own was destroyed, and never comes back.
 func (p *Parked) Get(ctx context.Context, workspaceID, treeID string) (state []byte, ok bool, err error) {
 	var sealed []byte
 	var last uint64
@@ -69,8 +69,8 @@ func (p *Parked) Get(ctx context.Context, workspaceID, treeID string) (state []b
 		sealed, _ = bytes.CutPrefix(sealed, front(treeID)) // one from before there were sweeps has none
 		state, err = p.Vault.Open(ctx, workspaceID, sealed, purpose(treeID))
 	}
-	if errors.Is(err, vault.ErrNoKey) {
-		ok, err = false, p.letGo(ctx, workspaceID, treeID, last)
+	if errors.Is(err, vault.ErrNoKey) || errors.Is(err, vault.ErrDamaged) {
+		ok, err = false, p.letGo(ctx, workspaceID, treeID, last, err)
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("read the state of tree %s: %w", treeID, err)
@@ -80,11 +80,11 @@ func (p *Parked) Get(ctx context.Context, workspaceID, treeID string) (state []b
 
 // letGo forgets a state that nobody can read any more, and says so. One that was put since
 // then stays.
-func (p *Parked) letGo(ctx context.Context, workspaceID, treeID string, seq uint64) error {
+func (p *Parked) letGo(ctx context.Context, workspaceID, treeID string, seq uint64, reason error) error {
 	if err := p.Store.DropData(ctx, stream(workspaceID, treeID), seq+1); err != nil {
 		return err
 	}
-	cmp.Or(p.Log, slog.Default()).WarnContext(ctx, "where a tree stood was forgotten: the key of its workspace is destroyed", "workspace", workspaceID, "executionId", treeID)
+	cmp.Or(p.Log, slog.Default()).WarnContext(ctx, "where a tree stood was forgotten: the key that it was sealed with is destroyed", "workspace", workspaceID, "executionId", treeID, "err", reason)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -93,8 +94,7 @@ func TestAStateOpensInItsPlaceOnly(t *testing.T) {
 	require.NoError(t, err)
 	other := parked.Parked{Store: store, Vault: asIs{}}
 	require.NoError(t, other.Put(t.Context(), "w1", "t2", sealed))
-	_, _, err = p.Get(t.Context(), "w1", "t2")
-	require.ErrorIs(t, err, vault.ErrDamaged)
+	require.Empty(t, got(t, p, "w1", "t2"))
 }
 
 // The key is destroyed before what it sealed is erased, and nobody can read that any more.
@@ -117,6 +117,27 @@ func TestAStateIsLetGoWithTheKeyOfItsWorkspace(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, holds, "not even its parts are left")
 	require.Len(t, got(t, p, "w2", "t1"), 1_500_000)
+}
+
+// What is sealed later makes a new key, which does not open what is left of before.
+func TestAStateIsLetGoWhoseWorkspaceHasAnotherKey(t *testing.T) {
+	t.Parallel()
+	p, store := open(t, t.TempDir())
+	var told bytes.Buffer
+	p.Log = slog.New(slog.NewTextHandler(&told, nil))
+	require.NoError(t, p.Put(t.Context(), "w1", "t1", []byte("x")))
+	v, _ := p.Vault.(*vault.Vault)
+	require.NoError(t, v.Destroy(t.Context(), "w1"))
+	require.NoError(t, p.Put(t.Context(), "w1", "t2", []byte("y")))
+	for range 3 {
+		require.Empty(t, got(t, p, "w1", "t1"))
+	}
+	require.Equal(t, 1, strings.Count(told.String(), "level=WARN"), told.String())
+	require.Contains(t, told.String(), "workspace=w1 executionId=t1")
+	require.NoError(t, store.SinceData(t.Context(), domain.StreamID{Scope: "w1", Kind: "trees", ID: "t1"}, 0, func(uint64, bool, string, []byte) error {
+		return errors.New("it is still there")
+	}))
+	require.Equal(t, "y", got(t, p, "w1", "t2"))
 }
 
 // A vault that cannot be asked says nothing of the key.

@@ -122,6 +122,23 @@ func TestAKeyThatIsDestroyedElsewhereIsForgotten(t *testing.T) {
 	require.ErrorIs(t, err, vault.ErrNoKey)
 }
 
+// That a text does not open says something of the text only when the key is the one of now.
+func TestAKeyThatIsMadeAnewElsewhereIsAskedFor(t *testing.T) {
+	t.Parallel()
+	kv, master := openBucket(t), box(t, key("k1", 1, true))
+	here, there := vault.New(master, kv), vault.New(master, kv)
+	old := sealed(t, here, "w1", "a", "p")
+	require.NoError(t, there.Destroy(t.Context(), "w1"))
+	opens(t, here, "w1", sealed(t, there, "w1", "b", "p"), "p", "b")
+	_, err := here.Open(t.Context(), "w1", old, "p")
+	require.ErrorIs(t, err, vault.ErrDamaged)
+
+	sealed(t, here, "w2", "a", "p")
+	require.NoError(t, there.Destroy(t.Context(), "w2"))
+	_, err = here.Open(t.Context(), "w2", old, "p")
+	require.ErrorIs(t, err, vault.ErrNoKey)
+}
+
 func TestNodesThatBeginTogetherShareOneKey(t *testing.T) {
 	t.Parallel()
 	kv, master := openBucket(t), box(t, key("k1", 1, true))
