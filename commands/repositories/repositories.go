@@ -91,7 +91,7 @@ func (r Repository) denied(format, reason string) error {
 // Listed is what anybody may know of a repository who reads the workspace.
 type Listed struct {
 	ID, Name, Type, Mode string
-	Branch               string // as it is written: it may refer to a secret; "": it has none
+	Branch               string // "": it has none
 }
 
 // List returns the repositories of a workspace by id, with those of the platform.

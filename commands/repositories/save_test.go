@@ -138,7 +138,8 @@ func TestWhatCannotBeSaved(t *testing.T) {
 		`"url":"https://example.com/r","dirpath":"a/../b"`: "dirpath", `"url":"https://example.com/r","dirpath":"a//b"`: "dirpath",
 		`"url":"https://example.com/r","dirpath":".GIT"`: "dirpath", `"url":"https://example.com/r","dirpath":"a/"`: "dirpath",
 		`"url":"https://example.com/r","caBundle":"none"`: "caBundle", `"url":"git@example.com:r","knownHosts":"what is this"`: "knownHosts",
-		`"url":"{{secret.URL}}","branch":"-f"`: "branch",
+		`"url":"{{secret.URL}}","branch":"-f"`:                    "branch",
+		`"url":"https://example.com/r","branch":"b-{{secret.B}}"`: "branch", `"url":"https://example.com/r","dirpath":"d/{{secret.D}}"`: "dirpath",
 	} {
 		fault := h.refuses(domain.CodeValidation, `{"origin":{"name":"O","config":{`+config+`}}}`)
 		require.Equal(t, "repositories.origin.config."+field, fault.Field, config)
