@@ -3,6 +3,9 @@ package node_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,4 +68,47 @@ func TestKeysAndVersionsHavePages(t *testing.T) {
 			p.refuses(t, 400, "invalid_parameter", "GET", path+"?"+query, "")
 		}
 	}
+}
+
+// All other lists do so, too.
+func TestEveryListSaysHowManyThereAre(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t)
+	m.publishes(m.ada, m.mailer(), "mail")
+	shop := m.shop(`{}`)
+	for _, slug := range []string{"a", "z"} {
+		m.must(t, "POST", shop+"/apps", m.bob, fmt.Sprintf(`{"appSlug":"mail","slug":%q}`, slug))
+		m.must(t, "POST", "/v2/user/accessTokens", m.bob, fmt.Sprintf(`{"name":%q,"expiresAt":"2999-01-01T00:00:00Z"}`, slug))
+	}
+	m.must(t, "PATCH", shop, m.bob, `{"labels":["aa","bb","cc"]}`)
+	bob := m.must(t, "GET", "/v2/me", m.bob, "")["id"].(string)
+	for path, who := range map[string]http.Header{
+		shop + "/apps": m.bob, shop + "/security/roles": m.bob, "/v2/workspaces/labels": m.bob,
+		"/v2/user/accessTokens": m.bob, "/v2/user/sessions": m.bob, "/v2/users/" + bob + "/sessions": m.admin,
+		"/sys/jwks": m.admin, "/sys/nats/users": m.admin,
+	} {
+		read := func(query string, want int) []json.RawMessage {
+			got := m.get(t, path+query, who)
+			require.Equal(t, 200, got.StatusCode, "%s: %s", path, got.body)
+			var items []json.RawMessage
+			require.NoError(t, json.Unmarshal(got.body, &items))
+			if want < 0 {
+				want = len(items)
+			}
+			require.Equal(t, strconv.Itoa(want), got.Header.Get("X-Total-Count"), path+query)
+			return items
+		}
+		all := read("", -1)
+		for i := range all {
+			require.Len(t, read(fmt.Sprintf("?limit=1&page=%d", i), len(all)), 1, path)
+		}
+		linked := strings.Contains(m.get(t, path+"?limit=1", who).Header.Get("Link"), path+`?limit=1&page=1>; rel="next"`)
+		require.Equal(t, len(all) > 1, linked, path)
+		require.Equal(t, all[:min(1, len(all))], read("?limit=1", len(all)), path)
+		require.Empty(t, read("?page=7", len(all)), path)
+		require.Equal(t, 400, m.get(t, path+"?page=x", who).StatusCode, path)
+	}
+	require.Equal(t, "3", m.get(t, shop+"/apps", m.bob).Header.Get("X-Total-Count"))
+	require.Equal(t, "2", m.get(t, "/v2/user/accessTokens", m.bob).Header.Get("X-Total-Count"))
+	require.Equal(t, "z", m.list(shop+"/apps?limit=2&page=1", m.bob)[0]["slug"])
 }

@@ -56,7 +56,7 @@ func listAccessTokens(d Deps) gateway.HandlerFunc {
 			}
 			shown = append(shown, item)
 		}
-		return shown, nil
+		return wholeList(r, shown, nil)
 	}
 }
 

@@ -21,15 +21,26 @@ var shownOfInstance = []string{"appName", "photo", "automations", "events", "blo
 // listInstances handles GET /v2/workspaces/{workspaceId}/apps.
 func listInstances(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		id, found := workspaceID(r), []*document.Map{}
-		err := d.ReadModel.View(func(rd projections.Reader) error {
+		page, err := pageIfAsked(r)
+		if err != nil {
+			return nil, err
+		}
+		id, total := workspaceID(r), 0
+		var found []*document.Map
+		err = d.ReadModel.View(func(rd projections.Reader) error {
 			return projections.Content{}.List(rd, id, instanceFolder, func(item projections.Item) (bool, error) {
+				if total++; total <= page.Offset() || len(found) == page.Limit {
+					return true, nil // of another page: what its app adds is not read
+				}
 				doc, err := d.instanceDetail(r.Context(), rd, id, item)
 				found = append(found, doc)
 				return true, err
 			})
 		})
-		return found, err
+		if err != nil {
+			return nil, err
+		}
+		return gateway.List(r, found, total, page), nil
 	}
 }
 

@@ -8,7 +8,10 @@ import (
 
 // listSigningKeys handles GET /sys/jwks.
 func listSigningKeys(d Deps) gateway.HandlerFunc {
-	return func(r *http.Request) (any, error) { return d.SigningKeys.List(r.Context()) }
+	return func(r *http.Request) (any, error) {
+		keys, err := d.SigningKeys.List(r.Context())
+		return wholeList(r, keys, err)
+	}
 }
 
 // keyChange is the answer to a rotation.

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"maps"
+	"math"
 	"net/http"
 	"regexp"
 	"slices"
@@ -162,7 +163,7 @@ func (q workspaceQuery) matches(w projections.Record) bool {
 func listLabels(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
 		q := gateway.NewQuery(r)
-		limit := q.Page(100, 1000).Limit
+		page := q.Page(100, 1000)
 		if err := q.Err(); err != nil {
 			return nil, err
 		}
@@ -183,8 +184,31 @@ func listLabels(d Deps) gateway.HandlerFunc {
 		labels := slices.SortedFunc(maps.Keys(used), func(a, b string) int {
 			return cmp.Or(cmp.Compare(used[b], used[a]), strings.Compare(a, b))
 		})
-		return append([]string{}, labels[:min(limit, len(labels))]...), nil
+		return gateway.ListOf(r, labels, page), nil
 	}
+}
+
+// pageIfAsked is the page of a list that had none once: who names neither page nor limit
+// gets all of it, as they did then.
+func pageIfAsked(r *http.Request) (gateway.Page, error) {
+	q := gateway.NewQuery(r)
+	page := q.Page(20, 100)
+	if !q.Has("page") && !q.Has("limit") {
+		page.Limit = math.MaxInt
+	}
+	return page, q.Err()
+}
+
+// wholeList is a short list that had no pages once: all of it, or the page that was asked for.
+func wholeList[T any](r *http.Request, all []T, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	page, err := pageIfAsked(r)
+	if err != nil {
+		return nil, err
+	}
+	return gateway.ListOf(r, all, page), nil
 }
 
 // order sorts what came the last updated first.

@@ -52,8 +52,8 @@ type madeNATSUser struct {
 
 // listNATSUsers handles GET /sys/nats/users.
 func listNATSUsers(d Deps) gateway.HandlerFunc {
-	return func(*http.Request) (any, error) {
-		shown := []shownNATSUser{}
+	return func(r *http.Request) (any, error) {
+		var shown []shownNATSUser
 		err := d.ReadModel.View(func(rd projections.Reader) error {
 			all, err := projections.NATSUsers{}.List(rd)
 			for _, u := range all {
@@ -61,7 +61,7 @@ func listNATSUsers(d Deps) gateway.HandlerFunc {
 			}
 			return err
 		})
-		return shown, err
+		return wholeList(r, shown, err)
 	}
 }
 

@@ -95,6 +95,28 @@ func TestEveryOperationSaysWhoItIs(t *testing.T) {
 	}
 }
 
+// A list is a list wherever it is: it has pages, and says how many there are in all.
+func TestEveryListHasPages(t *testing.T) {
+	doc, err := apitest.Document()
+	require.NoError(t, err)
+	for path, item := range doc.Paths.Map() {
+		if item.Get == nil || item.Get.Responses.Status(200) == nil {
+			continue
+		}
+		found := item.Get.Responses.Status(200).Value
+		media := found.Content.Get("application/json")
+		if media == nil || media.Schema == nil || !media.Schema.Value.Type.Is("array") {
+			continue
+		}
+		for _, name := range []string{"page", "limit"} {
+			require.NotNil(t, item.Get.Parameters.GetByInAndName("query", name), "%s has no %s", path, name)
+		}
+		for _, name := range []string{"x-total-count", "Link"} {
+			require.Contains(t, found.Headers, name, path)
+		}
+	}
+}
+
 func TestBothFormsOfTheDocumentSayTheSame(t *testing.T) {
 	h := open(t)
 	var asYAML, asJSON any

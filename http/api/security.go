@@ -128,7 +128,7 @@ func listRoles(d Deps) gateway.HandlerFunc {
 		for i, name := range policy.RoleNames() {
 			roles = append(roles, roleMeta{name, doc.Security.Authorizations.Roles[name].Description, i < 2})
 		}
-		return roles, nil
+		return wholeList(r, roles, nil)
 	}
 }
 

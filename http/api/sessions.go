@@ -42,10 +42,7 @@ func listSessions(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
 		caller := gateway.CallerFrom(r.Context())
 		live, err := d.Accounts.SessionsOf(r.Context(), caller.UserID)
-		if err != nil {
-			return nil, err
-		}
-		return showSessions(live, caller), nil
+		return wholeList(r, showSessions(live, caller), err)
 	}
 }
 
@@ -71,10 +68,7 @@ func endSession(d Deps) gateway.HandlerFunc {
 func listUserSessions(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
 		live, err := sessionsOf(d, r)
-		if err != nil {
-			return nil, err
-		}
-		return showSessions(live, gateway.CallerFrom(r.Context())), nil
+		return wholeList(r, showSessions(live, gateway.CallerFrom(r.Context())), err)
 	}
 }
 

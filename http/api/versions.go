@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"encoding/json"
-	"math"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -62,17 +61,6 @@ func listVersions(d Deps) gateway.HandlerFunc {
 		}
 		return gateway.List(r, shown, total, page), nil
 	}
-}
-
-// pageIfAsked is the page of a list that had none once: who names neither page nor limit
-// gets all of it, as they did then.
-func pageIfAsked(r *http.Request) (gateway.Page, error) {
-	q := gateway.NewQuery(r)
-	page := q.Page(20, 100)
-	if !q.Has("page") && !q.Has("limit") {
-		page.Limit = math.MaxInt
-	}
-	return page, q.Err()
 }
 
 // pushBody is the body of a push.
