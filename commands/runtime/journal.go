@@ -29,7 +29,8 @@ type journal struct {
 	since    time.Time // when the first of them was appended first
 	commits  []eventstore.Commit
 	payloads []payload
-	asked    map[string]bool // events of instructions that have no answer yet
+	unkept   map[string][]byte // of payloads, by event: those that are not on disk
+	asked    map[string]bool   // events of instructions that have no answer yet
 }
 
 // batch is what is appended at once. It is repeated as it is: whether it is on the log
@@ -60,6 +61,10 @@ func (j *journal) apart(p payload) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.payloads = append(j.payloads, p)
+	if j.unkept == nil {
+		j.unkept = map[string][]byte{}
+	}
+	j.unkept[p.eventID] = p.body
 }
 
 // record gathers one event under a new id.
@@ -217,6 +222,9 @@ func (j *journal) keepApart(ctx context.Context, payloads []payload) {
 		if err != nil {
 			j.rt.Log.ErrorContext(ctx, "what an execution was given and gave was not kept", "workspace", j.workspaceID, "eventId", p.eventID, "err", err)
 		}
+		j.mu.Lock()
+		delete(j.unkept, p.eventID)
+		j.mu.Unlock()
 	}
 }
 

@@ -23,11 +23,12 @@ type untoldEvent struct {
 	Body    json.RawMessage     `json:"body"`
 	Target  *domain.Target      `json:"target,omitempty"`
 	Options domain.EventOptions `json:"options"`
+	Given   json.RawMessage     `json:"given,omitempty"` // what is kept apart from it
 }
 
 // untold is what is not known to be on the log, in order. That the tree has begun is known
 // to whoever goes on with it, and what an instruction emits that has no answer yet is
-// emitted again. What executions were given and gave is kept beside, or is lost.
+// emitted again.
 func (j *journal) untold(more ...eventstore.Commit) (all []untold, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -42,7 +43,7 @@ func (j *journal) untold(more ...eventstore.Commit) (all []untold, err error) {
 				if err != nil {
 					return nil, err
 				}
-				u.Events = append(u.Events, untoldEvent{f.ID, f.Event.EventType(), body, f.Target, f.Options})
+				u.Events = append(u.Events, untoldEvent{f.ID, f.Event.EventType(), body, f.Target, f.Options, j.unkept[f.ID]})
 			}
 			if len(u.Events) > 0 {
 				all = append(all, u)
@@ -82,6 +83,11 @@ func (t *tree) tellRest(s standing) error {
 		}
 		if err := t.appendAgain(c); err != nil {
 			return err
+		}
+		for i, e := range u.Events {
+			if e.Given != nil {
+				t.journal.keepApart(t.ctx, []payload{{c.Facts[i].ID, e.Given}})
+			}
 		}
 	}
 	return nil

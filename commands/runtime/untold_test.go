@@ -38,6 +38,30 @@ func TestWhatACrashKeptFromTheLogIsToldByWhoGoesOn(t *testing.T) {
 	}, h.types())
 }
 
+// gave is what is kept apart of the execution of an automation.
+func (h *house) gave(slug string) string {
+	h.t.Helper()
+	for i, name := range h.types() {
+		if name == "runtime.automations.executed "+slug {
+			body, _, err := h.store.GetPayload(h.t.Context(), "w1", h.events()[i].ID)
+			require.NoError(h.t, err)
+			return string(body)
+		}
+	}
+	return "it was not executed"
+}
+
+func TestAnExecutionThatIsToldAgainHasWhatItWasGivenAndGave(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[{"c":{"x":1}},{"wait":{"timeout":0.1}}]`, "c": `[{"break":{"payload":{"y":2}}}]`})
+	h.store.payloads.Store(1000) // the crash comes first
+	treeID := h.crashes()
+	h.store.payloads.Store(0)
+	_, err := h.ends(h.again(treeID, 2))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"payload":{"x":1},"output":{"y":2}}`, h.gave("c"))
+}
+
 func TestWhatIsOnTheLogIsNotToldAgain(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"c":{}},{"wait":{"timeout":0.3}}]`, "c": `[]`})
