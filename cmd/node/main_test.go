@@ -29,6 +29,7 @@ import (
 	"svc/eventstore/jetstream"
 	"svc/http/api/apitest"
 	"svc/http/gateway"
+	"svc/projections/livetest"
 )
 
 // Nothing runs on after a node has closed, but for what the client library
@@ -58,7 +59,7 @@ type service struct {
 	node  *node.Node
 	live  *settings.Live
 	level *slog.LevelVar
-	log   *lines
+	log   *livetest.Lines
 	dir   string
 	base  string
 	env   []string
@@ -71,26 +72,6 @@ type service struct {
 	end     context.CancelFunc
 	outcome chan error // of Serve
 	ended   bool
-}
-
-// lines is a log that may be read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-// String returns what was written so far.
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // freePorts returns ports that nothing listened on a moment ago.
@@ -110,7 +91,7 @@ func freePorts(t *testing.T, n int) []int {
 func newService(t *testing.T, env ...string) *service {
 	t.Helper()
 	port := freePorts(t, 1)[0]
-	s := &service{dir: filepath.Join(t.TempDir(), "data"), base: fmt.Sprintf("http://127.0.0.1:%d", port), log: new(lines), level: new(slog.LevelVar)}
+	s := &service{dir: filepath.Join(t.TempDir(), "data"), base: fmt.Sprintf("http://127.0.0.1:%d", port), log: new(livetest.Lines), level: new(slog.LevelVar)}
 	s.env = append([]string{
 		"DATA_DIR=" + s.dir, "ADDR=127.0.0.1", fmt.Sprintf("PORT=%d", port), "NODE_NAME=n1", "INTERNAL_API_KEY=" + internalKey,
 		"DISK_MIN_FREE_MB=1", "BADGER_MEMTABLE_MB=16", "BADGER_BLOCK_CACHE_MB=1", "JWKS_ALG=ES256", "JWKS_KTY=EC",

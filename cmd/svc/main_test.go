@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/cmd/settings"
+	"svc/projections/livetest"
 )
 
 // The test binary is also the program: with this variable set it is svc.
@@ -99,33 +99,13 @@ func lines(text string) []string { return strings.Split(strings.TrimSuffix(text,
 type process struct {
 	*place
 	cmd *exec.Cmd
-	out *logFile // what is for the terminal
-	log *logFile
-}
-
-// logFile keeps what a process writes, and may be read meanwhile.
-type logFile struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *logFile) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-// String returns what was written so far.
-func (l *logFile) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	out *livetest.Lines // what is for the terminal
+	log *livetest.Lines
 }
 
 // program prepares svc as a process.
 func (p *place) program(args ...string) *process {
-	pr := &process{place: p, cmd: exec.Command(os.Args[0], args...), out: new(logFile), log: new(logFile)}
+	pr := &process{place: p, cmd: exec.Command(os.Args[0], args...), out: new(livetest.Lines), log: new(livetest.Lines)}
 	pr.cmd.Env = append([]string{programVariable + "=yes", "PATH=" + os.Getenv("PATH"), "HOME=" + p.dir}, p.env...)
 	pr.cmd.Stdout, pr.cmd.Stderr = pr.out, pr.log
 	pr.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -14,13 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"svc/cmd/client"
+	"svc/projections/livetest"
 )
 
 // screen is a terminal, and who sits before it.
 type screen struct {
 	keyboard *os.File // what is typed and shown
 	tty      *os.File // what a program has
-	shown    *logFile
+	shown    *livetest.Lines
 	done     chan struct{}
 }
 
@@ -34,7 +35,7 @@ func newScreen(t *testing.T) *screen {
 	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(t, err)
 	require.NoError(t, unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 60}))
-	s := &screen{keyboard: ptm, tty: tty, shown: new(logFile), done: make(chan struct{})}
+	s := &screen{keyboard: ptm, tty: tty, shown: new(livetest.Lines), done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		_, _ = io.Copy(s.shown, ptm) // ends with the terminal

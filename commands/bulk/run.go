@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
@@ -80,12 +78,10 @@ func (r *running) each(ctx context.Context, left string, do func(ctx context.Con
 
 // timed does one workspace, takes the time, and records what became of it.
 func (r *running) timed(ctx context.Context, p operation.Planned, do func(context.Context, operation.Planned) (operation.Finished, error)) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			r.op.Log().ErrorContext(ctx, "a workspace of a bulk run panicked", "slug", p.Slug, "panic", value, "stack", string(debug.Stack()))
-			err = r.finish(ctx, refused(p, fmt.Errorf("panic: %v", value)))
-		}
-	}()
+	defer commands.Recover(func(fell *commands.Fallen) {
+		r.op.Log().ErrorContext(ctx, "a workspace of a bulk run fell over", "slug", p.Slug, "err", fell)
+		err = r.finish(ctx, refused(p, fell))
+	})
 	began := time.Now()
 	f, err := do(ctx, p)
 	if err != nil {

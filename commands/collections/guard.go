@@ -3,9 +3,8 @@ package collections
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 
+	"svc/commands"
 	"svc/domain"
 )
 
@@ -15,13 +14,9 @@ var errFallen = errors.New("collections: a fault of the platform")
 // guarded does what a call of a function asks for, and turns a panic into an error: queries
 // are written by others, and one that we fall over must not end what others do.
 func guarded[T any](ctx context.Context, c *Collections, id domain.StreamID, function string, work func() (T, error)) (v T, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			c.opts.Logger.ErrorContext(ctx, "a call of collections fell over", "workspace", id.Scope, "function", function, "data", id.String(),
-				"err", fmt.Sprintf("%v\n%s", cause, debug.Stack()))
-			var none T
-			v, err = none, errFallen
-		}
-	}()
+	defer commands.Recover(func(fell *commands.Fallen) {
+		c.opts.Logger.ErrorContext(ctx, "a call of collections fell over", "workspace", id.Scope, "function", function, "data", id.String(), "err", fell)
+		err = errFallen
+	})
 	return work()
 }

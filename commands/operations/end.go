@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -60,12 +59,10 @@ func (r *Runner) watch(ctx context.Context, run *Run) {
 
 // attempt runs a work and turns a panic into an error.
 func (r *Runner) attempt(ctx context.Context, run *Run, work Work) (result any, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			r.log(run).ErrorContext(ctx, "an operation panicked", "panic", value, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", value)
-		}
-	}()
+	defer commands.Recover(func(fell *commands.Fallen) {
+		r.log(run).ErrorContext(ctx, "an operation fell over", "err", fell)
+		err = fmt.Errorf("panic: %v", fell.Cause)
+	})
 	return work(ctx, run)
 }
 

@@ -1,12 +1,10 @@
 package operations_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +20,7 @@ import (
 	"svc/domain/workspace"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
+	"svc/projections/livetest"
 	"svc/streams"
 )
 
@@ -66,7 +65,7 @@ func (h *house) workspaces(t *testing.T) commands.Workspaces {
 type node struct {
 	*operations.Runner
 	bucket *bucket
-	log    *lines
+	log    *livetest.Lines
 }
 
 // start starts a node.
@@ -74,7 +73,7 @@ func (h *house) start(t *testing.T) *node {
 	t.Helper()
 	kept, err := h.store.Bucket(t.Context(), jetstream.BucketConfig{Name: "OPERATIONS", TTL: time.Minute})
 	require.NoError(t, err)
-	n := &node{bucket: &bucket{Bucket: kept}, log: new(lines)}
+	n := &node{bucket: &bucket{Bucket: kept}, log: new(livetest.Lines)}
 	log, ws := slog.New(slog.NewJSONHandler(n.log, nil)), h.workspaces(t)
 	n.Runner = &operations.Runner{
 		Engine: ws.Engine, Workspaces: ws, Leases: leases{n.bucket, log}, Blobs: h.store, Look: 20 * time.Millisecond, Log: log,
@@ -121,24 +120,6 @@ func (l leases) Hold(ctx context.Context, name string, work func(context.Context
 		return nil
 	})
 	return errors.Join(err, failed())
-}
-
-// lines is a log that may be read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // spec is that of a push.

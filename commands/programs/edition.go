@@ -2,12 +2,11 @@ package programs
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"sync"
 
+	"svc/commands"
 	"svc/commands/content"
 	"svc/domain/automation"
 	"svc/domain/automation/input"
@@ -137,12 +136,10 @@ func (l *Library) compile(ctx context.Context, home string, ref content.Ref) (*c
 // else is to be the worse for it.
 func (l *Library) parse(ctx context.Context, key documentKey, doc *document.Map, ref content.Ref) (c *compiled) {
 	c = &compiled{ref: ref}
-	defer func() {
-		if cause := recover(); cause != nil {
-			l.log.ErrorContext(ctx, "an automation could not be read", "workspace", key.home, "document", key.hash, "err", fmt.Sprintf("%v\n%s", cause, debug.Stack()))
-			c = &compiled{ref: ref}
-		}
-	}()
+	defer commands.Recover(func(fell *commands.Fallen) {
+		l.log.ErrorContext(ctx, "an automation could not be read", "workspace", key.home, "document", key.hash, "err", fell)
+		c = &compiled{ref: ref}
+	})
 	if c.Automation, _ = automation.Parse(doc, l.rules()); c.Automation != nil {
 		c.shape = input.Compile(c.Automation)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"svc/commands"
 	"svc/commands/throttle"
 	"svc/domain/activity"
 	"svc/domain/automation"
@@ -104,7 +105,7 @@ func (t *tree) later(r machine.Request, work func(context.Context) (any, error))
 func (t *tree) laterThen(r machine.Request, work func(context.Context) (any, error), then func(machine.Answer) machine.Answer) {
 	t.working.Go(func() {
 		v, err := caught(func() (any, error) { return work(t.effects) })
-		if fell, ok := errors.AsType[*fallen](err); ok {
+		if fell, ok := errors.AsType[*commands.Fallen](err); ok {
 			v = value.Undefined
 			t.rt.Log.ErrorContext(t.effects, "an instruction fell over", "workspace", t.workspaceID(), "instruction", r.Name, "err", fell)
 		}

@@ -3,10 +3,10 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
+
+	"svc/commands"
 )
 
 // Running is a tree that was launched.
@@ -140,22 +140,9 @@ func (r *Runtime) launch(work func(context.Context, *Running) (Outcome, error), 
 	return run
 }
 
-// fallen is a fault of ours that something panicked with.
-type fallen struct {
-	cause any
-	stack []byte
-}
-
-// Error implements error.
-func (f *fallen) Error() string { return fmt.Sprintf("runtime: a panic: %v\n%s", f.cause, f.stack) }
-
 // caught does work, and turns a panic into an error: one tree never ends the others.
 func caught[T any](work func() (T, error)) (v T, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = &fallen{cause, debug.Stack()}
-		}
-	}()
+	defer commands.Recover(func(fell *commands.Fallen) { err = fell })
 	return work()
 }
 

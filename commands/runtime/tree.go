@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"svc/commands"
 	"svc/commands/contexts"
 	"svc/commands/programs"
 	"svc/commands/recording"
@@ -255,7 +256,7 @@ func (t *tree) finish() (Outcome, error) {
 	_, err := caught(func() (struct{}, error) { return struct{}{}, t.turns() })
 	t.cease()
 	t.working.Wait()
-	if fell, ok := errors.AsType[*fallen](err); ok {
+	if fell, ok := errors.AsType[*commands.Fallen](err); ok {
 		return t.collapse(root, fell)
 	}
 	if err != nil {
@@ -271,7 +272,7 @@ func (t *tree) finish() (Outcome, error) {
 
 // collapse records that the tree ended because of a fault of ours in its own turn: begun
 // again it would only meet it again.
-func (t *tree) collapse(root *machine.Execution, fell *fallen) (Outcome, error) {
+func (t *tree) collapse(root *machine.Execution, fell *commands.Fallen) (Outcome, error) {
 	t.rt.Log.ErrorContext(t.ctx, "a run fell over", "workspace", t.workspaceID(), "automation", root.Program.Slug, "executionId", t.id, "err", fell)
 	failure := automation.ErrorOf(fell)
 	out := Outcome{Output: value.Undefined, Err: failure, ExecutionID: t.id}

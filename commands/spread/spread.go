@@ -3,11 +3,11 @@
 package spread
 
 import (
-	"fmt"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
+
+	"svc/commands"
 )
 
 // few is how many pieces are not worth a goroutine.
@@ -28,11 +28,7 @@ func Over(n int, do func(i int)) {
 	var broken atomic.Value
 	for range workers {
 		all.Go(func() {
-			defer func() {
-				if value := recover(); value != nil {
-					broken.CompareAndSwap(nil, fmt.Errorf("%v\n%s", value, debug.Stack()))
-				}
-			}()
+			defer commands.Recover(func(fell *commands.Fallen) { broken.CompareAndSwap(nil, fell) })
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				do(i)
 			}

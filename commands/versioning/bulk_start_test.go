@@ -3,6 +3,7 @@ package versioning_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,4 +81,10 @@ func TestALostDirectoryIsPushedAgain(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(e.disk, "billing")))
 	p.pushTo("disk", "v2")
 	require.Contains(t, e.onDisk("billing/automations/charge.yml"), "charged")
+}
+
+// told waits until the service says something.
+func (h *house) told(t *testing.T, text string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return strings.Contains(h.log.String(), text) }, 20*time.Second, 50*time.Millisecond)
 }

@@ -19,6 +19,7 @@ import (
 
 	"svc/cmd/node/nodetest"
 	"svc/commands/gitsync/gittest"
+	"svc/projections/livetest"
 )
 
 const roleVariable = "VERSIONING_ROLE"
@@ -42,7 +43,7 @@ type house struct {
 	dir  string
 	base string
 	env  []string
-	log  *diary
+	log  *livetest.Lines
 	cmd  *exec.Cmd
 	gone chan error
 }
@@ -99,7 +100,7 @@ func (h *house) end(t *testing.T) {
 func prepare(dir string, env ...string) *house {
 	port := freePort()
 	return &house{
-		dir: dir, base: fmt.Sprintf("http://127.0.0.1:%d", port), log: new(diary),
+		dir: dir, base: fmt.Sprintf("http://127.0.0.1:%d", port), log: new(livetest.Lines),
 		env: append(append(os.Environ(),
 			roleVariable+"=serve", "DATA_DIR="+filepath.Join(dir, "data"), "ADDR=127.0.0.1", fmt.Sprintf("PORT=%d", port), "NODE_NAME=n1",
 			"INTERNAL_API_KEY=k7Qm2ZxVt9LbRw4Jd8NcPf3HgYs6TuAe", "DISK_MIN_FREE_MB=1", "BADGER_MEMTABLE_MB=16", "BADGER_BLOCK_CACHE_MB=1",

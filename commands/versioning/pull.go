@@ -2,8 +2,6 @@ package versioning
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"svc/commands"
@@ -266,11 +264,7 @@ func isCommit(s string) bool {
 func beside(do func() error) (wait func() error) {
 	done := make(chan error, 1)
 	go func() {
-		defer func() {
-			if value := recover(); value != nil {
-				done <- fmt.Errorf("panic: %v\n%s", value, debug.Stack())
-			}
-		}()
+		defer commands.Recover(func(fell *commands.Fallen) { done <- fell })
 		done <- do()
 	}()
 	return func() error { return <-done }

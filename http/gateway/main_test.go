@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 
 	"svc/domain"
 	"svc/http/gateway"
+	"svc/projections/livetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,7 +30,7 @@ type world struct {
 	t       *testing.T
 	gateway *gateway.Gateway
 	server  *httptest.Server
-	log     *syncBuffer
+	log     *livetest.Lines
 	metrics *prometheus.Registry
 }
 
@@ -39,7 +38,7 @@ type world struct {
 // house unless opts say otherwise.
 func start(t *testing.T, opts gateway.Options) *world {
 	t.Helper()
-	w := &world{t: t, log: &syncBuffer{}, metrics: prometheus.NewRegistry()}
+	w := &world{t: t, log: &livetest.Lines{}, metrics: prometheus.NewRegistry()}
 	opts.Log = slog.New(slog.NewJSONHandler(w.log, nil))
 	opts.Metrics = w.metrics
 	if opts.Now == nil {
@@ -176,26 +175,6 @@ func (house) Authorize(_ context.Context, c gateway.Caller, p gateway.Permission
 			With("action", action.Action).With("subject", action.Subject)
 	}
 	return grant, nil
-}
-
-// syncBuffer is a log that can be read while it is written.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-// String returns what was logged so far.
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 // get is a public route that answers with a value.

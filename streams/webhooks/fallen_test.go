@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"svc/domain/feed"
 	"svc/domain/subscription"
 	"svc/projections/livetest"
 	"svc/streams/webhooks"
@@ -85,4 +86,33 @@ func TestAWorkerThatFallsOverGoesOn(t *testing.T) {
 			require.Contains(t, told.String(), "fallen_test.go", "the stack is in the log")
 		})
 	}
+}
+
+// What a filter falls over it would fall over again: the subscription goes on without it.
+func TestAnEventThatAFilterFallsOverIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	told, of := &livetest.Lines{}, atomic.Pointer[string]{}
+	h := open(t, func(o *webhooks.Options) {
+		o.Log = slog.New(slog.NewTextHandler(told, nil))
+		o.Before(func(subscriptionID string, e *feed.Event) {
+			if id := of.Load(); id != nil && *id == subscriptionID && strings.Contains(string(e.Payload), `"n":2`) {
+				panic("it cannot be looked at")
+			}
+		})
+	})
+	rc, other := receive(t, nil), receive(t, nil)
+	sub, _ := h.subscribe(rc.URL)
+	of.Store(&sub.ID)
+	h.subscribe(other.URL)
+	ids := h.emit("k", 1, 2, 3)
+	h.awaitStatus(sub.ID, ids[2], subscription.Succeeded)
+	h.await("others are asked for themselves", func() bool { return len(other.numbers("k")) == 3 })
+	h.stop()
+	h.start()
+	h.awaitStatus(sub.ID, h.emit("k", 4)[0], subscription.Succeeded)
+	require.Equal(t, []int{1, 3, 4}, rc.numbers("k"))
+	require.Equal(t, 1, strings.Count(told.String(), "level=ERROR"), told.String())
+	require.Regexp(t, "subscription="+sub.ID+".* event="+ids[1]+".*it cannot be looked at", told.String())
+	require.Contains(t, told.String(), "fallen_test.go", "the stack is in the log")
+	require.NotContains(t, told.String(), "is begun again")
 }

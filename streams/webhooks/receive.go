@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"svc/commands"
 	"svc/domain/feed"
 	"svc/domain/subscription"
 	"svc/projections"
@@ -24,7 +25,7 @@ func (w *worker) receive(ctx context.Context, d live.Delivery) error {
 		if err := w.makeRoom(ctx); err != nil {
 			return err
 		}
-		if err := w.accept(e); err != nil {
+		if err := w.accept(ctx, e); err != nil {
 			return err
 		}
 	}
@@ -82,17 +83,18 @@ func (w *worker) holdAll() {
 }
 
 // accept puts an event in line, when it is asked for and was not delivered before.
-func (w *worker) accept(e *feed.Event) error {
+func (w *worker) accept(ctx context.Context, e *feed.Event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !wanted(w.filter, w.key.id, e) {
+	now := w.p.now().UTC().Truncate(time.Millisecond)
+	d, asked := w.asks(ctx, e, now)
+	if !asked {
 		return nil
 	}
-	id := subscription.DeliveryID(w.key.id, e.ID, "")
-	known := w.queue.open[id] != nil
+	known := w.queue.open[d.ID] != nil
 	if !known && e.Seq.State <= w.start.State && e.Seq.Activity <= w.start.Activity {
 		err := w.p.models.View(func(r projections.Reader) (err error) {
-			_, known, err = projections.Deliveries{}.Get(r, id)
+			_, known, err = projections.Deliveries{}.Get(r, d.ID)
 			return err
 		})
 		if err != nil {
@@ -104,16 +106,25 @@ func (w *worker) accept(e *feed.Event) error {
 	if known {
 		return nil
 	}
-	now := w.p.now().UTC().Truncate(time.Millisecond)
-	next := &entry{
-		Delivery:      deliveryOf(w.rec.State, e, "", now),
-		correlationID: e.Source.CorrelationID, event: e, mark: m, due: now,
-	}
+	next := &entry{Delivery: d, correlationID: e.Source.CorrelationID, event: e, mark: m, due: now}
 	w.queue.add(next)
 	if next.lane != nil && next.lane.entries[0].due.After(now) { // the first of them has failed
 		w.hold(next.lane)
 	}
 	return nil
+}
+
+// asks returns the delivery of an event if the subscription asks for it. It does not ask for
+// one that its filter or order key falls over: begun again they would only do so again.
+func (w *worker) asks(ctx context.Context, e *feed.Event, now time.Time) (d subscription.Delivery, asked bool) {
+	defer commands.Recover(func(fell *commands.Fallen) {
+		asked = false
+		w.log.ErrorContext(ctx, "a subscription fell over an event, which is left out", "event", e.ID, "err", fell)
+	})
+	if asked = w.p.wanted(w.filter, w.key.id, e); asked {
+		d = deliveryOf(w.rec.State, e, "", now)
+	}
+	return d, asked
 }
 
 // wanted reports whether a subscription asks for an event. The one that tests this very

@@ -10,6 +10,7 @@ import (
 
 	"svc/commands/operations"
 	"svc/domain"
+	"svc/domain/feed"
 	"svc/projections"
 	"svc/streams"
 	live "svc/streams/feed"
@@ -48,6 +49,8 @@ type Options struct {
 	Now          func() time.Time // default time.Now
 	Host         domain.Host
 	Log          *slog.Logger // default slog.Default
+
+	wanted func(filter *feed.Filter, subscriptionID string, e *feed.Event) bool // default wanted; tests let it fall over
 }
 
 // Webhooks delivers events, and takes what people ask for besides: tests,
@@ -70,6 +73,7 @@ type Webhooks struct {
 	now          func() time.Time
 	host         domain.Host
 	log          *slog.Logger
+	wanted       func(filter *feed.Filter, subscriptionID string, e *feed.Event) bool
 
 	bulkhead *bulkhead
 	changed  chan struct{}  // a partition came to this node
@@ -84,11 +88,14 @@ func New(o Options) *Webhooks {
 	h := &Webhooks{
 		models: o.Models, feed: o.Feed, store: o.Store, disabler: o.Disable, cursors: cursors{o.Cursors}, replays: o.Replays, hold: o.Hold, fresh: o.Fresh,
 		schedule: o.Schedule, disableAfter: cmp.Or(o.DisableAfter, 5*24*time.Hour), probe: cmp.Or(o.Probe, time.Minute),
-		every: cmp.Or(o.Look, 100*time.Millisecond), now: o.Now, host: o.Host, log: cmp.Or(o.Log, slog.Default()),
+		every: cmp.Or(o.Look, 100*time.Millisecond), now: o.Now, host: o.Host, log: cmp.Or(o.Log, slog.Default()), wanted: o.wanted,
 		bulkhead: newBulkhead(), changed: make(chan struct{}, 1),
 	}
 	if h.now == nil {
 		h.now = time.Now
+	}
+	if h.wanted == nil {
+		h.wanted = wanted
 	}
 	if h.hold == nil {
 		h.hold = func(ctx context.Context, _ string, work func(context.Context) error) error { return work(ctx) }

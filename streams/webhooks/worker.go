@@ -101,6 +101,12 @@ func (w *worker) serve(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// guarded does work, and turns a panic into an error.
+func guarded(work func() error) (err error) {
+	defer commands.Recover(func(fell *commands.Fallen) { err = fell })
+	return work()
+}
+
 // finishWait bounds how long attempts may go on after the work on a subscription has
 // ended: what its receiver may have taken already is better known than sent again.
 const finishWait = 5 * time.Second
