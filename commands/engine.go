@@ -7,8 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
+	"svc/commands/cache"
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/eventstore"
@@ -28,7 +27,7 @@ type Engine struct {
 	host      domain.Host
 	log       *slog.Logger
 	limit     func(eventType string) int
-	cache     *otter.Cache[domain.StreamID, any] // of *folded[S]
+	cache     *cache.Cache[domain.StreamID, any] // of *folded[S]
 	turns     Turns[domain.StreamID]
 }
 
@@ -57,11 +56,9 @@ func NewEngine(o EngineOptions) (*Engine, error) {
 	if o.Limit == nil {
 		o.Limit = func(string) int { return defaultLimit }
 	}
-	cache, err := otter.New(&otter.Options[domain.StreamID, any]{MaximumSize: cachedStates})
-	if err != nil {
-		return nil, err
-	}
-	return &Engine{store: o.Store, snapshots: o.Snapshots, host: o.Host, log: o.Log, limit: o.Limit, cache: cache}, nil
+	return &Engine{
+		store: o.Store, snapshots: o.Snapshots, host: o.Host, log: o.Log, limit: o.Limit, cache: cache.New[domain.StreamID, any](cachedStates),
+	}, nil
 }
 
 // Record appends an activity event to a workspace. One that is larger than events may

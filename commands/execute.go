@@ -6,8 +6,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/maypok86/otter/v2"
-
 	"svc/domain"
 	"svc/eventstore"
 )
@@ -112,7 +110,7 @@ func afterConflict[S, C any](ctx context.Context, e *Engine, d domain.Decider[S,
 	if err != nil || next.seq != agg.seq {
 		return next, err
 	}
-	e.cache.Invalidate(id)
+	e.cache.Drop(id)
 	return refresh(ctx, e, d, id, &folded[S]{})
 }
 
@@ -140,7 +138,7 @@ func told[S any](ctx context.Context, agg *folded[S], changed bool) Execution[S]
 // recall returns the aggregate as this node remembers it; current is true when
 // it was read from the log just now.
 func recall[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID) (agg *folded[S], current bool, err error) {
-	if known, ok := e.cache.GetIfPresent(id); ok {
+	if known, ok := e.cache.Get(id); ok {
 		if agg, ok := known.(*folded[S]); ok {
 			return agg, false, nil
 		}
@@ -223,11 +221,9 @@ func keep[S, C any](e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *
 			agg.length = 0
 		}
 	}
-	e.cache.Compute(id, func(old any, found bool) (any, otter.ComputeOp) {
-		if have, ok := old.(*folded[S]); found && ok && have.seq > agg.seq {
-			return old, otter.CancelOp // another command is further already
-		}
-		return agg, otter.WriteOp
+	e.cache.Update(id, func(old any, _ bool) (any, bool) {
+		have, ok := old.(*folded[S])
+		return agg, !ok || have.seq <= agg.seq // else another command is further already
 	})
 }
 

@@ -208,9 +208,7 @@ func (n *Node) openAccess(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if n.people.used, err = lastused.New(bucket, time.Now); err != nil {
-		return err
-	}
+	n.people.used = lastused.New(bucket, time.Now)
 	n.people.identity, err = identity.New(identity.Options{
 		Tokens: n.people.keys, Sessions: n.people.sessions, ReadModel: n.models,
 		Current: n.current, Fresh: reads{n.models, n.store}.fresh,

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/maypok86/otter/v2"
-
 	"svc/cmd/settings"
+	"svc/commands/cache"
 	"svc/commands/secrets"
 	"svc/commands/vault"
 	"svc/domain/automation/redact"
@@ -26,7 +25,7 @@ type secretValues struct {
 	models   *projections.Models
 	vault    *vault.Vault
 	defaults func() map[string]map[string]string // by workspace slug and name
-	known    *otter.Cache[string, *openSecrets]  // by workspace
+	known    *cache.Cache[string, *openSecrets]  // by workspace
 }
 
 // openSecrets are the secrets of a workspace.
@@ -46,7 +45,7 @@ const rememberedSecrets = 10_000
 func newSecretValues(models *projections.Models, v *vault.Vault, defaults func() map[string]map[string]string) *secretValues {
 	return &secretValues{
 		models: models, vault: v, defaults: defaults,
-		known: otter.Must(&otter.Options[string, *openSecrets]{MaximumSize: rememberedSecrets}),
+		known: cache.New[string, *openSecrets](rememberedSecrets),
 	}
 }
 
@@ -86,7 +85,7 @@ func (s *secretValues) Platform(ctx context.Context, workspaceID string) (map[st
 // of returns the secrets of a workspace as they are now.
 func (s *secretValues) of(ctx context.Context, workspaceID string) (*openSecrets, error) {
 	moment := s.models.Position().State
-	open, _ := s.known.ComputeIfAbsent(workspaceID, func() (*openSecrets, bool) { return &openSecrets{}, false })
+	open := s.known.Update(workspaceID, func(_ *openSecrets, found bool) (*openSecrets, bool) { return &openSecrets{}, !found })
 	open.mu.Lock()
 	defer open.mu.Unlock()
 	if open.values != nil && open.moment == moment {
@@ -97,7 +96,7 @@ func (s *secretValues) of(ctx context.Context, workspaceID string) (*openSecrets
 		return nil, err
 	}
 	if rec.Deleted != nil { // what is erased with its key is not remembered
-		s.known.Invalidate(workspaceID)
+		s.known.Drop(workspaceID)
 		open = &openSecrets{}
 	}
 	known := maps.Clone(s.defaults()[rec.Meta.Slug])

@@ -5,8 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/maypok86/otter/v2"
-
+	"svc/commands/cache"
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
 	"svc/domain/automation/value"
@@ -17,7 +16,7 @@ import (
 // suppression knows which events start nothing, because a wait is for them.
 type suppression struct {
 	models *projections.Models
-	waits  *otter.Cache[waitName, *cancelling]
+	waits  *cache.Cache[waitName, *cancelling]
 }
 
 // waitName names a wait.
@@ -41,7 +40,7 @@ const (
 )
 
 func newSuppression(models *projections.Models) *suppression {
-	return &suppression{models: models, waits: otter.Must(&otter.Options[waitName, *cancelling]{MaximumSize: keptWaits})}
+	return &suppression{models: models, waits: cache.New[waitName, *cancelling](keptWaits)}
 }
 
 // Suppressed implements triggers.History.
@@ -62,7 +61,7 @@ func (s *suppression) Suppressed(e *feed.Event) (bool, error) {
 
 // wait returns a wait, nil when it is none.
 func (s *suppression) wait(r projections.Reader, name waitName) (*cancelling, error) {
-	if w, ok := s.waits.GetIfPresent(name); ok {
+	if w, ok := s.waits.Get(name); ok {
 		return w, nil
 	}
 	kept, ok, err := projections.Runs{}.Cancelling(r, name.workspaceID, name.id)

@@ -5,8 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/maypok86/otter/v2"
-
+	"svc/commands/cache"
 	"svc/commands/content"
 	"svc/domain/document"
 	"svc/domain/workspace"
@@ -32,7 +31,7 @@ const DocumentationPage = "_doc"
 // changes, so what was read once is remembered.
 type Shelf struct {
 	library Library
-	read    *otter.Cache[edition, *Detail]
+	read    *cache.Cache[edition, *Detail]
 }
 
 // Library finds documents. It is part of a content.Library.
@@ -52,13 +51,13 @@ const remembered = 256
 
 // NewShelf returns a Shelf over a library.
 func NewShelf(library Library) *Shelf {
-	return &Shelf{library, otter.Must(&otter.Options[edition, *Detail]{MaximumSize: remembered})}
+	return &Shelf{library, cache.New[edition, *Detail](remembered)}
 }
 
 // Read returns what the content of a workspace at a revision says.
 func (s *Shelf) Read(ctx context.Context, workspaceID string, revision uint64) (*Detail, error) {
 	wanted := edition{workspaceID, revision}
-	if have, ok := s.read.GetIfPresent(wanted); ok {
+	if have, ok := s.read.Get(wanted); ok {
 		return have, nil
 	}
 	refs, err := s.library.At(ctx, workspaceID, revision)

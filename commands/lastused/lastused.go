@@ -8,8 +8,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
+	"svc/commands/cache"
 	"svc/eventstore"
 )
 
@@ -23,7 +22,7 @@ type Bucket interface {
 type Book struct {
 	bucket Bucket
 	now    func() time.Time
-	recent *otter.Cache[string, time.Time] // when it was last noted
+	recent *cache.Cache[string, time.Time] // when it was last noted
 	queue  chan use
 }
 
@@ -40,15 +39,14 @@ const (
 )
 
 // New returns a Book that is kept in bucket.
-func New(bucket Bucket, now func() time.Time) (*Book, error) {
-	recent, err := otter.New(&otter.Options[string, time.Time]{MaximumSize: remembered})
-	return &Book{bucket: bucket, now: now, recent: recent, queue: make(chan use, queued)}, err
+func New(bucket Bucket, now func() time.Time) *Book {
+	return &Book{bucket: bucket, now: now, recent: cache.New[string, time.Time](remembered), queue: make(chan use, queued)}
 }
 
 // Note says that id is being used. It never waits.
 func (b *Book) Note(id string) {
 	now := b.now().UTC()
-	if at, known := b.recent.GetIfPresent(id); known && now.Sub(at) < grain {
+	if at, known := b.recent.Get(id); known && now.Sub(at) < grain {
 		return
 	}
 	b.recent.Set(id, now)

@@ -18,8 +18,7 @@ func TestAUseIsKnownToTheMinute(t *testing.T) {
 	bucket, err := store.Bucket(t.Context(), jetstream.BucketConfig{Name: "LASTUSED"})
 	require.NoError(t, err)
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	book, err := lastused.New(bucket, func() time.Time { return now })
-	require.NoError(t, err)
+	book := lastused.New(bucket, func() time.Time { return now })
 
 	at, err := book.At(t.Context(), "key_1")
 	require.NoError(t, err)

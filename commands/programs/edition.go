@@ -58,7 +58,7 @@ type documentKey struct{ home, hash string }
 // edition returns the content of a workspace at a revision.
 func (l *Library) edition(ctx context.Context, home string, revision uint64) (*edition, error) {
 	key := editionKey{home, revision}
-	if have, ok := l.editions.GetIfPresent(key); ok {
+	if have, ok := l.editions.Get(key); ok {
 		return have, nil
 	}
 	done, err := l.compiling.take(ctx, key)
@@ -66,7 +66,7 @@ func (l *Library) edition(ctx context.Context, home string, revision uint64) (*e
 		return nil, err
 	}
 	defer done()
-	if have, ok := l.editions.GetIfPresent(key); ok {
+	if have, ok := l.editions.Get(key); ok {
 		return have, nil // somebody else compiled it meanwhile
 	}
 	refs, err := l.contents.At(ctx, home, revision)
@@ -119,7 +119,7 @@ func (l *Library) add(ctx context.Context, e *edition, path string, ref content.
 // compile returns a document, parsed once.
 func (l *Library) compile(ctx context.Context, home string, ref content.Ref) (*compiled, error) {
 	key := documentKey{home, ref.Hash}
-	if have, ok := l.documents.GetIfPresent(key); ok {
+	if have, ok := l.documents.Get(key); ok {
 		return have, nil
 	}
 	doc, err := l.contents.Document(ctx, home, ref)
@@ -156,7 +156,7 @@ func (p *Place) Content(ctx context.Context) (*value.Object, error) {
 		return nil, nil //nolint:nilnil // the place is gone, and that is no error
 	}
 	l, key := p.House.library, editionKey{e.home, e.revision}
-	if have, ok := l.wholes.GetIfPresent(key); ok {
+	if have, ok := l.wholes.Get(key); ok {
 		return have.content, nil
 	}
 	all, folders := whole{e.index.Copy(), perThing}, map[string]*value.Object{}

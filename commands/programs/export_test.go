@@ -8,9 +8,5 @@ func (o Options) Keeping(bytes uint64) Options {
 
 // Keeps returns how much is kept of houses, editions, documents and contents.
 func (l *Library) Keeps() [4]uint64 {
-	l.houses.CleanUp()
-	l.editions.CleanUp()
-	l.documents.CleanUp()
-	l.wholes.CleanUp()
-	return [4]uint64{l.houses.WeightedSize(), l.editions.WeightedSize(), l.documents.WeightedSize(), l.wholes.WeightedSize()}
+	return [4]uint64{l.houses.Weight(), l.editions.Weight(), l.documents.Weight(), l.wholes.Weight()}
 }

@@ -1,8 +1,7 @@
 package programs
 
 import (
-	"github.com/maypok86/otter/v2"
-
+	"svc/commands/cache"
 	"svc/domain/automation/value"
 	"svc/domain/document"
 )
@@ -30,11 +29,8 @@ const share = 4
 // weighty is what knows how many bytes it takes, roughly.
 type weighty interface{ weight() int }
 
-func cacheOf[K comparable, V weighty](bound uint64) *otter.Cache[K, V] {
-	return otter.Must(&otter.Options[K, V]{
-		MaximumWeight: bound,
-		Weigher:       func(_ K, v V) uint32 { return uint32(min(uint64(v.weight()), bound/share)) },
-	})
+func cacheOf[K comparable, V weighty](bound uint64) *cache.Cache[K, V] {
+	return cache.Weighing(bound, func(_ K, v V) uint32 { return uint32(min(uint64(v.weight()), bound/share)) })
 }
 
 // weight is without the editions of the apps: those are shared with other houses.

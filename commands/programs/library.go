@@ -6,8 +6,7 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/maypok86/otter/v2"
-
+	"svc/commands/cache"
 	"svc/domain/automation"
 )
 
@@ -46,10 +45,10 @@ type Library struct {
 
 	maxInstances, maxPrograms int
 
-	houses    *otter.Cache[string, *House] // by workspace
-	editions  *otter.Cache[editionKey, *edition]
-	documents *otter.Cache[documentKey, *compiled]
-	wholes    *otter.Cache[editionKey, whole]
+	houses    *cache.Cache[string, *House] // by workspace
+	editions  *cache.Cache[editionKey, *edition]
+	documents *cache.Cache[documentKey, *compiled]
+	wholes    *cache.Cache[editionKey, whole]
 
 	building  locks[string] // by workspace: who wants the same house waits for it
 	compiling locks[editionKey]
@@ -73,7 +72,7 @@ func New(o Options) (*Library, error) {
 // House returns what can run in a workspace now, nil when there is no such workspace.
 func (l *Library) House(ctx context.Context, workspaceID string) (*House, error) {
 	moment := l.contents.Moment()
-	if have, ok := l.houses.GetIfPresent(workspaceID); ok && have.moment.Load() == moment {
+	if have, ok := l.houses.Get(workspaceID); ok && have.moment.Load() == moment {
 		return have, nil
 	}
 	return l.look(ctx, workspaceID)
@@ -93,10 +92,10 @@ func (l *Library) look(ctx context.Context, workspaceID string) (*House, error) 
 		return nil, err
 	}
 	if !ok || w.Gone {
-		l.houses.Invalidate(workspaceID)
+		l.houses.Drop(workspaceID)
 		return nil, nil //nolint:nilnil // there is none, and that is no error
 	}
-	if have, ok := l.houses.GetIfPresent(workspaceID); ok && have.Workspace.same(w) {
+	if have, ok := l.houses.Get(workspaceID); ok && have.Workspace.same(w) {
 		same, err := l.same(have)
 		if err != nil {
 			return nil, err

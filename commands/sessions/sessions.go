@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/maypok86/otter/v2"
 
 	"svc/commands"
+	"svc/commands/cache"
 	"svc/domain/session"
 	"svc/eventstore"
 )
@@ -66,7 +66,7 @@ type Options struct {
 // Sessions are those of the platform.
 type Sessions struct {
 	o     Options
-	cache *otter.Cache[string, kept]
+	cache *cache.Cache[string, kept]
 	seen  chan kept
 }
 
@@ -95,8 +95,7 @@ func New(o Options) (*Sessions, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	cache, err := otter.New(&otter.Options[string, kept]{MaximumSize: cached})
-	return &Sessions{o: o, cache: cache, seen: make(chan kept, seenQueue)}, err
+	return &Sessions{o: o, cache: cache.New[string, kept](cached), seen: make(chan kept, seenQueue)}, nil
 }
 
 // Open begins a session.
@@ -142,7 +141,7 @@ func (s *Sessions) find(ctx context.Context, userID, id string) (kept, bool, err
 	if userID == "" || id == "" {
 		return kept{}, false, nil
 	}
-	if have, ok := s.cache.GetIfPresent(key(userID, id)); ok && s.o.Now().Sub(have.read) < cacheFor {
+	if have, ok := s.cache.Get(key(userID, id)); ok && s.o.Now().Sub(have.read) < cacheFor {
 		return have, true, nil
 	}
 	value, revision, err := s.o.Bucket.Get(ctx, key(userID, id))
@@ -193,7 +192,7 @@ func (s *Sessions) Of(ctx context.Context, userID string) ([]Session, error) {
 // Confirm notes that the second factor of a session was shown.
 func (s *Sessions) Confirm(ctx context.Context, userID, id string) error {
 	for {
-		s.cache.Invalidate(key(userID, id))
+		s.cache.Drop(key(userID, id))
 		have, ok, err := s.find(ctx, userID, id)
 		if err != nil || !ok || have.MFA && !have.MFAPending {
 			return err
@@ -214,7 +213,7 @@ func (s *Sessions) put(ctx context.Context, have kept) error {
 	}
 	have.revision, err = s.o.Bucket.Update(ctx, key(have.UserID, have.ID), body, have.revision)
 	if err != nil {
-		s.cache.Invalidate(key(have.UserID, have.ID))
+		s.cache.Drop(key(have.UserID, have.ID))
 		return unavailable(err)
 	}
 	s.keep(have)
@@ -234,7 +233,7 @@ func (s *Sessions) End(ctx context.Context, userID, id, cause string) (bool, err
 	if err != nil {
 		return false, err
 	}
-	s.cache.Invalidate(key(userID, id))
+	s.cache.Drop(key(userID, id))
 	return true, unavailable(s.o.Bucket.Delete(ctx, key(userID, id)))
 }
 

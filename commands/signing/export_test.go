@@ -1,4 +1,4 @@
 package signing
 
 // Forget drops what was remembered of verified tokens.
-func (k *Keys) Forget() { k.verified.InvalidateAll() }
+func (k *Keys) Forget() { k.verified.Clear() }

@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
-	"github.com/maypok86/otter/v2"
 
 	"svc/commands"
+	"svc/commands/cache"
 	"svc/commands/seal"
 	"svc/domain/keyring"
 )
@@ -79,7 +79,7 @@ type Keys struct {
 	o        Options
 	alg      algorithm
 	parser   *jwt.Parser
-	verified *otter.Cache[digest, *verified]
+	verified *cache.Cache[digest, *verified]
 
 	set     atomic.Pointer[keySet]
 	signer  atomic.Pointer[PrivateKey]
@@ -103,11 +103,7 @@ func New(o Options) (*Keys, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache, err := otter.New(&otter.Options[digest, *verified]{MaximumWeight: cachedBytes, Weigher: weigh})
-	if err != nil {
-		return nil, err
-	}
-	k := &Keys{o: o, alg: alg, verified: cache}
+	k := &Keys{o: o, alg: alg, verified: cache.Weighing(cachedBytes, weigh)}
 	k.set.Store(&keySet{})
 	k.parser = jwt.NewParser(
 		jwt.WithValidMethods([]string{o.Alg}), jwt.WithIssuer(o.Issuer), jwt.WithAudience(o.Audience),

@@ -43,7 +43,7 @@ func (k *Keys) Verify(ctx context.Context, token string) (Claims, error) {
 		return Claims{}, invalid("it is malformed")
 	}
 	id := digest(sha256.Sum256([]byte(token)))
-	if known, ok := k.verified.GetIfPresent(id); ok {
+	if known, ok := k.verified.Get(id); ok {
 		return k.still(id, known)
 	}
 	found, err := k.parse(ctx, token)
@@ -61,11 +61,11 @@ func (k *Keys) still(id digest, known *verified) (Claims, error) {
 		return Claims{}, err
 	}
 	if _, there := set.public[known.kid]; !there {
-		k.verified.Invalidate(id)
+		k.verified.Drop(id)
 		return Claims{}, invalid("its key is not in use")
 	}
 	if over(known.claims.ExpiresAt, k.o.Now()) {
-		k.verified.Invalidate(id)
+		k.verified.Drop(id)
 		return Claims{}, expired()
 	}
 	return known.claims, nil

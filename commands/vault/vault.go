@@ -17,8 +17,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
+	"svc/commands/cache"
 	"svc/eventstore"
 )
 
@@ -45,7 +44,7 @@ type Vault struct {
 
 	box    Box
 	bucket Bucket
-	keys   *otter.Cache[string, *dataKey]
+	keys   *cache.Cache[string, *dataKey]
 }
 
 // ErrNoKey says that a workspace has no data key: nothing was ever sealed there,
@@ -67,7 +66,7 @@ const (
 
 // New returns a Vault with its keys in bucket.
 func New(box Box, bucket Bucket) *Vault {
-	keys := otter.Must(&otter.Options[string, *dataKey]{MaximumSize: cacheSize})
+	keys := cache.New[string, *dataKey](cacheSize)
 	return &Vault{Now: time.Now, box: box, bucket: bucket, keys: keys}
 }
 
@@ -91,7 +90,7 @@ func (v *Vault) Open(ctx context.Context, workspaceID string, sealed []byte, pur
 	if plain, err := key.aead.Open(nil, nil, sealed, []byte(purpose)); err == nil {
 		return plain, nil
 	}
-	v.keys.Invalidate(workspaceID) // another node may have destroyed the key, and made a new one
+	v.keys.Drop(workspaceID) // another node may have destroyed the key, and made a new one
 	if key, err = v.find(ctx, workspaceID); err != nil {
 		return nil, err
 	}
@@ -129,7 +128,7 @@ func (v *Vault) Destroy(ctx context.Context, workspaceID string) error {
 	if err := v.bucket.Delete(ctx, place(workspaceID)); err != nil {
 		return fmt.Errorf("destroy the key of workspace %s: %w", workspaceID, err)
 	}
-	v.keys.Invalidate(workspaceID)
+	v.keys.Drop(workspaceID)
 	return nil
 }
 
@@ -179,7 +178,7 @@ func (v *Vault) create(ctx context.Context, workspaceID string) error {
 
 // find returns the key of a workspace that has one.
 func (v *Vault) find(ctx context.Context, workspaceID string) (*dataKey, error) {
-	if key, ok := v.keys.GetIfPresent(workspaceID); ok && v.Now().Before(key.until) {
+	if key, ok := v.keys.Get(workspaceID); ok && v.Now().Before(key.until) {
 		return key, nil
 	}
 	rec, _, err := v.read(ctx, workspaceID)

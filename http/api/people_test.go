@@ -182,8 +182,7 @@ func (h *realm) openAccounts() *sessions.Sessions {
 
 // openGateway serves the API with everything real behind it.
 func (h *realm) openGateway(opened *sessions.Sessions, changes []func(*api.Deps)) {
-	book, err := lastused.New(h.bucket("LASTUSED"), h.now)
-	require.NoError(h.t, err)
+	book := lastused.New(h.bucket("LASTUSED"), h.now)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = book.Run(ctx) })

@@ -10,9 +10,8 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/maypok86/otter/v2"
-
 	"svc/commands/archive"
+	"svc/commands/cache"
 	"svc/domain/access"
 	"svc/domain/document"
 	"svc/domain/workspace"
@@ -29,7 +28,7 @@ const keptBytes = 16 << 20
 // workspace, and the editions of its apps.
 type shownWorkspaces struct {
 	Deps
-	kept *otter.Cache[viewer, *composed]
+	kept *cache.Cache[viewer, *composed]
 }
 
 // viewer is who looks at what. Rights never change: those of somebody whose rights
@@ -60,9 +59,8 @@ type edition struct {
 
 func newShownWorkspaces(d Deps) *shownWorkspaces {
 	const besides = 1 << 10 // the rights, and the entry itself
-	return &shownWorkspaces{d, otter.Must(&otter.Options[viewer, *composed]{
-		MaximumWeight: keptBytes,
-		Weigher:       func(_ viewer, c *composed) uint32 { return uint32(len(c.json) + besides*(1+len(c.editions))) },
+	return &shownWorkspaces{d, cache.Weighing(keptBytes, func(_ viewer, c *composed) uint32 {
+		return uint32(len(c.json) + besides*(1+len(c.editions)))
 	})}
 }
 
@@ -72,7 +70,7 @@ func (s *shownWorkspaces) atHand(r *http.Request) (any, bool) {
 	if r.URL.RawQuery != "" || wantsYAML(r) {
 		return nil, false
 	}
-	have, ok := s.kept.GetIfPresent(viewerOf(r))
+	have, ok := s.kept.Get(viewerOf(r))
 	now := s.ReadModel.Moment()
 	if !ok || now == 0 || have.held.Load() != uint64(now) {
 		return nil, false
@@ -105,7 +103,7 @@ func (s *shownWorkspaces) show(ctx context.Context, rd projections.Reader, who v
 	if err != nil || !ok {
 		return nil, cmp.Or(err, noWorkspace(who.id))
 	}
-	if have, ok := s.kept.GetIfPresent(who); ok && have.state == state {
+	if have, ok := s.kept.Get(who); ok && have.state == state {
 		if same, err := have.offersTheSame(rd); same || err != nil {
 			return have, err
 		}

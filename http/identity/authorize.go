@@ -164,7 +164,7 @@ func (i *Identity) Rights(c gateway.Caller, workspaceID string) (rights *access.
 // RightsOf is Rights for somebody who is not the caller.
 func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *access.Rights, found bool, err error) {
 	now := i.o.ReadModel.Moment()
-	have, known := i.workspaces.GetIfPresent(workspaceID)
+	have, known := i.workspaces.Get(workspaceID)
 	if !known || !have.holds(now) {
 		err = i.o.ReadModel.View(func(r projections.Reader) (err error) {
 			have, err = i.compiled(r, workspaceID)
@@ -216,7 +216,7 @@ type holder struct {
 func (i *Identity) rightsIn(w *access.Workspace, workspaceID string, p access.Principal) *access.Rights {
 	p = i.within(p, workspaceID)
 	who := holder{w, p.UserID, p.SessionID, p.Email, p.Super, p.Key, p.KeyRole, p.Workspace, p.Lent, p.LentTo, reflect.ValueOf(p.AuthData).Pointer()}
-	if have, ok := i.rights.GetIfPresent(who); ok {
+	if have, ok := i.rights.Get(who); ok {
 		return have
 	}
 	rights := w.For(p)
@@ -241,7 +241,7 @@ func (i *Identity) Readable(c gateway.Caller, r projections.Reader) func(workspa
 // it; nil when there is no such workspace.
 func (i *Identity) compiled(r projections.Reader, id string) (*compiledWorkspace, error) {
 	known := uint64(0)
-	have, ok := i.workspaces.GetIfPresent(id)
+	have, ok := i.workspaces.Get(id)
 	if ok {
 		known = have.seq
 	}

@@ -11,8 +11,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
+	"svc/commands/cache"
 	"svc/commands/sessions"
 	"svc/commands/signing"
 	"svc/domain/access"
@@ -59,11 +58,11 @@ type Options struct {
 // Identity knows callers and their rights. It is safe for concurrent use.
 type Identity struct {
 	o          Options
-	workspaces *otter.Cache[string, *compiledWorkspace]
+	workspaces *cache.Cache[string, *compiledWorkspace]
 	keys       *memory[apiKey]
 	users      *memory[person]
-	members    *otter.Cache[member, *membership]
-	rights     *otter.Cache[holder, *access.Rights]
+	members    *cache.Cache[member, *membership]
+	rights     *cache.Cache[holder, *access.Rights]
 }
 
 // Bounds of what is kept compiled.
@@ -86,24 +85,11 @@ func New(o Options) (*Identity, error) {
 	if o.Used == nil {
 		o.Used = func(string) {}
 	}
-	workspaces, err := otter.New(&otter.Options[string, *compiledWorkspace]{MaximumSize: cachedWorkspaces})
-	if err != nil {
-		return nil, err
-	}
-	keys, err := newMemory(cachedKeys, newAPIKey)
-	if err != nil {
-		return nil, err
-	}
-	users, err := newMemory(cachedUsers, newPerson)
-	if err != nil {
-		return nil, err
-	}
-	members, err := otter.New(&otter.Options[member, *membership]{MaximumSize: cachedMembers})
-	if err != nil {
-		return nil, err
-	}
-	rights, err := otter.New(&otter.Options[holder, *access.Rights]{MaximumSize: cachedRights})
-	return &Identity{o: o, workspaces: workspaces, keys: keys, users: users, members: members, rights: rights}, err
+	return &Identity{
+		o: o, workspaces: cache.New[string, *compiledWorkspace](cachedWorkspaces),
+		keys: newMemory(cachedKeys, newAPIKey), users: newMemory(cachedUsers, newPerson),
+		members: cache.New[member, *membership](cachedMembers), rights: cache.New[holder, *access.Rights](cachedRights),
+	}, nil
 }
 
 // CSRFToken is what a request with the cookie of a session must show when it

@@ -3,14 +3,14 @@ package identity
 import (
 	"bytes"
 
-	"github.com/maypok86/otter/v2"
+	"svc/commands/cache"
 )
 
 // memory keeps what was made of stored values. A value is read for each request,
 // so that a change counts at once; it is taken apart only when it is another one.
 // What is made must not be changed.
 type memory[T any] struct {
-	cache *otter.Cache[string, remembered[T]]
+	cache *cache.Cache[string, remembered[T]]
 	make  func(stored []byte) (T, error)
 }
 
@@ -19,14 +19,13 @@ type remembered[T any] struct {
 	made   T
 }
 
-func newMemory[T any](size int, make func([]byte) (T, error)) (*memory[T], error) {
-	cache, err := otter.New(&otter.Options[string, remembered[T]]{MaximumSize: size})
-	return &memory[T]{cache, make}, err
+func newMemory[T any](size int, make func([]byte) (T, error)) *memory[T] {
+	return &memory[T]{cache.New[string, remembered[T]](size), make}
 }
 
 // of returns what is made of the value that is stored under key now.
 func (m *memory[T]) of(key string, stored []byte) (T, error) {
-	if have, ok := m.cache.GetIfPresent(key); ok && bytes.Equal(have.stored, stored) {
+	if have, ok := m.cache.Get(key); ok && bytes.Equal(have.stored, stored) {
 		return have.made, nil
 	}
 	made, err := m.make(stored)

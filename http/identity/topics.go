@@ -22,7 +22,7 @@ type membership struct {
 // cannot be read is none.
 func (i *Identity) topics(who member) []string {
 	now := i.o.ReadModel.Moment()
-	have, known := i.members.GetIfPresent(who)
+	have, known := i.members.Get(who)
 	if known && have.holds(now) {
 		return have.topics
 	}
@@ -44,7 +44,7 @@ func (i *Identity) joined(r projections.Reader, who member) (*membership, error)
 	if err != nil {
 		return nil, err
 	}
-	if have, ok := i.members.GetIfPresent(who); ok && have.version == version {
+	if have, ok := i.members.Get(who); ok && have.version == version {
 		return have, nil
 	}
 	made := &membership{version: version}
