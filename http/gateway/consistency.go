@@ -23,10 +23,11 @@ type ReadModel interface {
 // readWait bounds the wait of a read for the read model.
 const readWait = 2 * time.Second
 
-// catchUp is the step that lets a read see what was written before it.
+// catchUp is the step that lets a read see what was written before it, and a run what
+// was saved.
 func (g *Gateway) catchUp(_ http.ResponseWriter, r *http.Request) error {
 	ex := exchangeOf(r)
-	if ex.route.Surface == Plain || ex.writes(r) {
+	if ex.route.Surface == Plain || ex.writes(r) && !ex.route.Runs {
 		return nil
 	}
 	pos, err := minPosition(r.Header.Get("X-Svc-Min-Seq"))
@@ -38,6 +39,9 @@ func (g *Gateway) catchUp(_ http.ResponseWriter, r *http.Request) error {
 			if err := g.opts.ReadModel.Reach(ctx, pos); err != nil {
 				return err
 			}
+		}
+		if ex.route.Runs && g.opts.Known != nil {
+			return g.opts.ReadModel.Reach(ctx, domain.Position{State: g.opts.Known().State})
 		}
 		return g.opts.ReadModel.Fresh(ctx)
 	})

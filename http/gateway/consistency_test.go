@@ -93,14 +93,19 @@ func TestReadsWaitForTheReadModel(t *testing.T) {
 		"a write":                      {"POST", "/v2/x", token, nil},
 		"a search by POST":             {"POST", "/v2/search", token, []string{"reach 42", "fresh"}},
 		"the largest revision":         {"GET", "/v2/x", "18446744073709551615", []string{"fresh"}},
+		"what runs what was saved":     {"POST", "/v2/run", "", []string{"reach 9"}},
+		"that from a position":         {"GET", "/v2/run", token, []string{"reach 42", "reach 9"}},
 		"a plain path":                 {"GET", "/plain", token, nil},
 		"a report about itself":        {"GET", "/v2/report", token, nil},
 		"a versioned path, unprefixed": {"GET", "/both", "", []string{"fresh"}},
 	}
 	m := &model{}
 	ok := returns(1, nil)
-	w := start(t, gateway.Options{ReadModel: m, Routes: []gateway.Route{
+	known := func() domain.Position { return domain.Position{State: 9, Activity: 1000} }
+	w := start(t, gateway.Options{ReadModel: m, Known: known, Routes: []gateway.Route{
 		{Method: "GET", Path: "/x", Surface: gateway.Versioned, Permission: gateway.Public, Handler: ok},
+		{Method: "GET", Path: "/run", Surface: gateway.Versioned, Permission: gateway.Public, Effect: gateway.Writes, Runs: true, Handler: ok},
+		{Method: "POST", Path: "/run", Surface: gateway.Versioned, Permission: gateway.Public, Runs: true, Handler: ok},
 		{Method: "POST", Path: "/x", Surface: gateway.Versioned, Permission: gateway.Public, Handler: ok},
 		{Method: "POST", Path: "/search", Surface: gateway.Versioned, Permission: gateway.Public, Effect: gateway.Reads, Handler: ok},
 		{Method: "GET", Path: "/both", Surface: gateway.VersionedAndPlain, Permission: gateway.Public, Handler: ok},

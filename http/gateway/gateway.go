@@ -29,7 +29,7 @@ type Options struct {
 	Authorizer    Authorizer
 	CheckCSRF     func(c Caller, token string) bool // nil: no token holds
 	ReadModel     ReadModel                         // nil: reads never wait
-	Known         func() domain.Position            // what this node knows to be in the logs, for writes that changed nothing; nil: they tell no position
+	Known         func() domain.Position            // what this node knows to be in the logs, for runs, and for writes that changed nothing; nil: those tell no position
 	WriteGate     func() error                      // nil: always open
 	Idempotency   IdempotencyStore                  // nil: nothing is replayed
 	SeedKey       []byte                            // the same on all nodes: whoever lacks it cannot work out the ids of requests with an Idempotency-Key; nil: anybody can

@@ -50,6 +50,9 @@ type Route struct {
 	// NoWait answers without waiting for the read model: what tells whether the
 	// read model works must be told when it does not.
 	NoWait bool
+	// Runs marks a write that runs what was saved: it waits for that, as reads do, but not
+	// for what else happens.
+	Runs bool
 	// LateAuth lets in a caller without a credential whom the permission would refuse,
 	// for a stream whose first words are the credential: such a caller has a Grant
 	// without Rights, and the handler tells nothing before Introduce.
