@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"svc/projections/livetest"
 )
 
 // browser follows no redirect by itself and keeps cookies.
@@ -77,7 +79,7 @@ var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"
 func TestAnApplicationDoesNotBecomeTheUser(t *testing.T) {
 	t.Parallel()
 	const back = "https://app.example/cb"
-	port := freePorts(t, 1)[0]
+	port := livetest.Ports(1)[0]
 	base := fmt.Sprintf("http://127.0.0.1:%d", port)
 	s := identified(t, `OIDC_EXTERNAL_CLIENTS=[{"client_id":"app","redirect_uris":["`+back+`"]}]`, fmt.Sprintf("PORT=%d", port), "API_URL="+base+"/v2")
 	s.base = base

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain"
+	"svc/projections/livetest"
 )
 
 // external starts a broker as an operator would run one beside the service.
@@ -69,7 +70,7 @@ func seesWrites(t *testing.T, one, other *service) {
 // settings that differ.
 func joined(t *testing.T, env func(i int) []string) []*service {
 	t.Helper()
-	ports := freePorts(t, 3)
+	ports := livetest.Ports(3)
 	nodes := make([]*service, 3)
 	for i := range nodes {
 		var routes []string

@@ -13,6 +13,8 @@ import (
 
 	"github.com/pquerna/otp/totp"
 	"github.com/stretchr/testify/require"
+
+	"svc/projections/livetest"
 )
 
 // adminPassword is the password of admin@localhost in these tests.
@@ -30,7 +32,7 @@ func identified(t *testing.T, env ...string) *service {
 func couple(t *testing.T, env ...string) (one, other *service) {
 	t.Helper()
 	address := strings.Replace(external(t).ClientURL(), "nats://", "nats://svc:hunter2@", 1)
-	port := freePorts(t, 1)[0] // the platform has one public address
+	port := livetest.Ports(1)[0] // the platform has one public address
 	shared := append([]string{
 		"NATS_URL=" + address, "STREAM_REPLICAS=1", "SECRETS_MASTER_KEYS=" + masterKeys, fmt.Sprintf("API_URL=http://127.0.0.1:%d/v2", port),
 	}, env...)

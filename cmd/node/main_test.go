@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -74,23 +73,10 @@ type service struct {
 	ended   bool
 }
 
-// freePorts returns ports that nothing listened on a moment ago.
-func freePorts(t *testing.T, n int) []int {
-	t.Helper()
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports
-}
-
 // newService prepares a service on a free port. What env says wins.
 func newService(t *testing.T, env ...string) *service {
 	t.Helper()
-	port := freePorts(t, 1)[0]
+	port := livetest.Ports(1)[0]
 	s := &service{dir: filepath.Join(t.TempDir(), "data"), base: fmt.Sprintf("http://127.0.0.1:%d", port), log: new(livetest.Lines), level: new(slog.LevelVar)}
 	s.env = append([]string{
 		"DATA_DIR=" + s.dir, "ADDR=127.0.0.1", fmt.Sprintf("PORT=%d", port), "NODE_NAME=n1", "INTERNAL_API_KEY=" + internalKey,

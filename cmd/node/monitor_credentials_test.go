@@ -12,6 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
+
+	"svc/projections/livetest"
 )
 
 // Credentials outlive a restart and another master key; not their own time.
@@ -76,7 +78,7 @@ func TestSubscribersOverTLS(t *testing.T) {
 
 func TestEventsThatLeaveTheHostInTheClearAreWarnedOf(t *testing.T) {
 	t.Parallel()
-	s := identified(t, fmt.Sprintf("NATS_LISTEN=0.0.0.0:%d", freePorts(t, 1)[0])).start(t)
+	s := identified(t, fmt.Sprintf("NATS_LISTEN=0.0.0.0:%d", livetest.Ports(1)[0])).start(t)
 	require.Contains(t, s.log.String(), "events leave this host unencrypted")
 	quiet, _ := watched(t)
 	quiet.start(t)

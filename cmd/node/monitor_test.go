@@ -14,12 +14,14 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
+
+	"svc/projections/livetest"
 )
 
 // watched prepares a service that programs of others can subscribe at.
 func watched(t *testing.T, env ...string) (s *service, address string) {
 	t.Helper()
-	address = fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
+	address = fmt.Sprintf("127.0.0.1:%d", livetest.Ports(1)[0])
 	return identified(t, append([]string{"NATS_LISTEN=" + address}, env...)...), address
 }
 
@@ -185,7 +187,7 @@ func TestWhoIsShutOutIsCutOffAtOnce(t *testing.T) {
 // In a cluster any node can be watched, and each tells everything once.
 func TestEveryNodeOfAClusterIsWatched(t *testing.T) {
 	var addresses []string
-	for _, port := range freePorts(t, 3) {
+	for _, port := range livetest.Ports(3) {
 		addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", port))
 	}
 	nodes := joined(t, func(i int) []string { return []string{"NATS_LISTEN=" + addresses[i]} })

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"svc/projections/livetest"
 )
 
 // gate is a server that lets nobody through before it is opened.
@@ -160,7 +162,7 @@ func newUneasy(t *testing.T, env ...string) (*cluster, *cable, *clock) {
 	t.Helper()
 	broker := external(t)
 	wire, at := newCable(t, strings.TrimPrefix(broker.ClientURL(), "nats://")), &clock{}
-	port := freePorts(t, 1)[0] // the platform has one public address
+	port := livetest.Ports(1)[0] // the platform has one public address
 	shared := append([]string{
 		"STREAM_REPLICAS=1", "SECRETS_MASTER_KEYS=" + masterKeys, fmt.Sprintf("API_URL=http://127.0.0.1:%d/v2", port),
 		"EGRESS_ALLOW_PRIVATE=yes", "RATE_LIMIT_DISABLED=yes", "PUBLISH_TIMEOUT_MS=10000",

@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"svc/cmd/node"
+	"svc/projections/livetest"
 )
 
 // Every start that fails says in one line what is wrong and what to do, and
@@ -33,7 +34,7 @@ func TestAStartThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 	busy := taken.Addr().(*net.TCPAddr).Port
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, []byte("no certificate"), 0o600))
-	nobody := freePorts(t, 1)[0]
+	nobody := livetest.Ports(1)[0]
 	keys := []string{"SECRETS_MASTER_KEYS=" + masterKeys}
 	tests := map[string]struct {
 		env  []string

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -98,7 +97,7 @@ func (h *house) end(t *testing.T) {
 }
 
 func prepare(dir string, env ...string) *house {
-	port := freePort()
+	port := livetest.Ports(1)[0]
 	return &house{
 		dir: dir, base: fmt.Sprintf("http://127.0.0.1:%d", port), log: new(livetest.Lines),
 		env: append(append(os.Environ(),
@@ -106,15 +105,6 @@ func prepare(dir string, env ...string) *house {
 			"INTERNAL_API_KEY=k7Qm2ZxVt9LbRw4Jd8NcPf3HgYs6TuAe", "DISK_MIN_FREE_MB=1", "BADGER_MEMTABLE_MB=16", "BADGER_BLOCK_CACHE_MB=1",
 			"JWKS_ALG=ES256", "JWKS_KTY=EC", "EGRESS_ALLOW_PRIVATE=yes", "DISABLE_RATE_LIMIT=yes"), env...),
 	}
-}
-
-func freePort() int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // start starts the process and returns once it serves.

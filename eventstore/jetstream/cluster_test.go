@@ -18,6 +18,7 @@ import (
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
 	"svc/eventstore/storetest"
+	"svc/projections/livetest"
 )
 
 // cluster is three nats-server processes on this machine.
@@ -35,7 +36,7 @@ func startCluster(t *testing.T) *cluster {
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
-	ports := freePorts(t, 6)
+	ports := livetest.Ports(6)
 	routes := make([]string, 3)
 	for i := range routes {
 		routes[i] = fmt.Sprintf("nats://127.0.0.1:%d", ports[3+i])
@@ -81,19 +82,6 @@ func (c *cluster) kill(i int) {
 	}
 }
 
-// freePorts returns n ports that nothing listened on a moment ago.
-func freePorts(t *testing.T, n int) []int {
-	t.Helper()
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports
-}
-
 func TestExternalClusterOfThree(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
@@ -136,7 +124,7 @@ func TestExternalClusterOfThree(t *testing.T) {
 }
 
 func TestAnUnreachableBrokerIsNamedWithoutItsPassword(t *testing.T) {
-	port := freePorts(t, 1)[0]
+	port := livetest.Ports(1)[0]
 	_, err := jetstream.Open(t.Context(), withEvents(jetstream.Options{URL: []string{fmt.Sprintf("nats://user:hunter2@127.0.0.1:%d", port)}}))
 	require.ErrorContains(t, err, fmt.Sprintf("cannot reach the broker at nats://user:xxxxx@127.0.0.1:%d", port))
 	require.NotContains(t, err.Error(), "hunter2")

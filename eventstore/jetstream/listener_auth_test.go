@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/eventstore/jetstream"
+	"svc/projections/livetest"
 )
 
 func TestNobodyElseIsLetIn(t *testing.T) {
@@ -87,7 +88,7 @@ func TestAGuestWaitsUntilItIsKnownWhoMay(t *testing.T) {
 	c := newClub(t, nil)
 	asked, known := make(chan struct{}, 10), make(chan struct{}, 1)
 	late, err := jetstream.Listen(jetstream.ListenerOptions{
-		Addr: fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0]), Admit: c.admit, Log: slog.New(slog.DiscardHandler),
+		Addr: fmt.Sprintf("127.0.0.1:%d", livetest.Ports(1)[0]), Admit: c.admit, Log: slog.New(slog.DiscardHandler),
 		Fresh: func(ctx context.Context) error {
 			asked <- struct{}{}
 			select {

@@ -21,6 +21,7 @@ import (
 	"svc/domain"
 	"svc/domain/feed"
 	"svc/eventstore/jetstream"
+	"svc/projections/livetest"
 )
 
 // club is a listener, who is let in, and what it logs.
@@ -67,7 +68,7 @@ func newClub(t *testing.T, serve *tls.Config) *club {
 	require.NoError(t, err)
 	c := &club{account: account, passes: map[string]jetstream.Pass{}}
 	c.Listener, err = jetstream.Listen(jetstream.ListenerOptions{
-		Addr: fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0]), TLS: serve, Admit: c.admit, Name: "n1", Log: slog.New(slog.NewTextHandler(c, nil)),
+		Addr: fmt.Sprintf("127.0.0.1:%d", livetest.Ports(1)[0]), TLS: serve, Admit: c.admit, Name: "n1", Log: slog.New(slog.NewTextHandler(c, nil)),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close(t.Context())) })
