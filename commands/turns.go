@@ -19,7 +19,7 @@ type queue struct {
 	here int // who waits, and who runs
 }
 
-// Take waits for a turn; leave ends it.
+// Take waits for a turn, and no longer than ctx: one that is free is always had. leave ends it.
 func (t *Turns[K]) Take(ctx context.Context, key K) (leave func(), err error) {
 	t.mu.Lock()
 	q := t.queues[key]
@@ -32,9 +32,15 @@ func (t *Turns[K]) Take(ctx context.Context, key K) (leave func(), err error) {
 	}
 	q.here++
 	t.mu.Unlock()
+	leave = func() { <-q.busy; t.left(key, q) }
 	select {
 	case q.busy <- struct{}{}:
-		return func() { <-q.busy; t.left(key, q) }, nil
+		return leave, nil
+	default:
+	}
+	select {
+	case q.busy <- struct{}{}:
+		return leave, nil
 	case <-ctx.Done():
 		t.left(key, q)
 		return nil, context.Cause(ctx)

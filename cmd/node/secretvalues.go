@@ -85,7 +85,10 @@ func (s *secretValues) Platform(ctx context.Context, workspaceID string) (map[st
 // of returns the secrets of a workspace as they are now.
 func (s *secretValues) of(ctx context.Context, workspaceID string) (*openSecrets, error) {
 	moment := s.models.Position().State
-	open := s.known.Update(workspaceID, func(_ *openSecrets, found bool) (*openSecrets, bool) { return &openSecrets{}, !found })
+	open, ok := s.known.Get(workspaceID)
+	if !ok {
+		open = s.known.Update(workspaceID, func(_ *openSecrets, found bool) (*openSecrets, bool) { return &openSecrets{}, !found })
+	}
 	open.mu.Lock()
 	defer open.mu.Unlock()
 	if open.values != nil && open.moment == moment {

@@ -114,12 +114,18 @@ func TestAHouseIsBuiltOnceForAllWhoAskForIt(t *testing.T) {
 	})
 }
 
-func TestAnAppIsCompiledOnceForTheHousesThatHaveIt(t *testing.T) {
-	t.Parallel()
+// sharing is a shelf with two workspaces that have one app.
+func sharing() shelf {
 	s := shelf{}
 	s.installs("v", "app", "x")
 	s.installs("w", "app", "y")
 	s.has("app", "one")
+	return s
+}
+
+func TestAnAppIsCompiledOnceForTheHousesThatHaveIt(t *testing.T) {
+	t.Parallel()
+	s := sharing()
 	synctest.Test(t, func(t *testing.T) {
 		l, app := held(t, s, "app")
 		v, w := asks(t.Context(), l, "v"), asks(t.Context(), l, "w")
@@ -133,10 +139,7 @@ func TestAnAppIsCompiledOnceForTheHousesThatHaveIt(t *testing.T) {
 
 func TestWhoGivesUpHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
-	s := shelf{}
-	s.installs("v", "app", "x")
-	s.installs("w", "app", "y")
-	s.has("app", "one")
+	s := sharing()
 	synctest.Test(t, func(t *testing.T) {
 		l, app := held(t, s, "app")
 		builds, stop := context.WithCancel(t.Context())

@@ -61,7 +61,7 @@ func (l *Library) edition(ctx context.Context, home string, revision uint64) (*e
 	if have, ok := l.editions.Get(key); ok {
 		return have, nil
 	}
-	done, err := l.compiling.take(ctx, key)
+	done, err := l.compiling.Take(ctx, key)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"svc/commands"
 	"svc/commands/cache"
 	"svc/domain/automation"
 )
@@ -50,8 +51,8 @@ type Library struct {
 	documents *cache.Cache[documentKey, *compiled]
 	wholes    *cache.Cache[editionKey, whole]
 
-	building  locks[string] // by workspace: who wants the same house waits for it
-	compiling locks[editionKey]
+	building  commands.Turns[string] // by workspace: who wants the same house waits for it
+	compiling commands.Turns[editionKey]
 }
 
 // New returns a Library.
@@ -81,7 +82,7 @@ func (l *Library) House(ctx context.Context, workspaceID string) (*House, error)
 // look returns the house of a workspace, and builds it when the one that is known is
 // not that of now.
 func (l *Library) look(ctx context.Context, workspaceID string) (*House, error) {
-	done, err := l.building.take(ctx, workspaceID)
+	done, err := l.building.Take(ctx, workspaceID)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func (l *Library) look(ctx context.Context, workspaceID string) (*House, error) 
 // Before returns what could run in a workspace before a change, also when it was deleted
 // since then; 0: before it was. It is nil when that was too long ago.
 func (l *Library) Before(ctx context.Context, workspaceID string, change uint64) (*House, error) {
-	done, err := l.building.take(ctx, workspaceID)
+	done, err := l.building.Take(ctx, workspaceID)
 	if err != nil {
 		return nil, err
 	}

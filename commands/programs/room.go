@@ -13,7 +13,7 @@ import (
 // in the place of the instance that is called from; "": of none. What is wrong with it
 // otherwise is not for this to say.
 func (l *Library) Room(ctx context.Context, workspaceID, from string, in content.Instance) error {
-	done, err := l.building.take(ctx, workspaceID)
+	done, err := l.building.Take(ctx, workspaceID)
 	if err != nil {
 		return err
 	}
