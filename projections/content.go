@@ -128,6 +128,7 @@ func withRoots(d workspace.Delta) ([]workspace.Entry, error) {
 		if err != nil {
 			return nil, err
 		}
+		e.Untold = d.Settings.Untold
 		roots = append(roots, e)
 	}
 	if d.Security != nil {

@@ -48,6 +48,7 @@ type Ref struct {
 	ID     string            `json:"i,omitempty"`
 	Public bool              `json:"p,omitempty"`
 	Sealed map[string][]byte `json:"s,omitempty"`
+	Untold workspace.Untold  `json:"u,omitempty"`
 }
 
 // Manifest is the content of a workspace at a moment, by path.
@@ -61,7 +62,7 @@ const wholeEvery = 64
 const manyParts = 500
 
 // Name implements Projection.
-func (History) Name() string { return "history.2" }
+func (History) Name() string { return "history.3" }
 
 // Log implements Projection.
 func (History) Log() domain.Log { return domain.State }
@@ -132,7 +133,7 @@ func (h History) content(tx Tx, ev domain.Recorded, d workspace.Delta) ([]string
 			refs[e.From] = Ref{}
 			parts = append(parts, e.From)
 		}
-		refs[e.Path] = Ref{Hash: e.Hash, Apart: e.Apart, ID: e.ID, Public: e.Public, Sealed: e.Sealed}
+		refs[e.Path] = Ref{Hash: e.Hash, Apart: e.Apart, ID: e.ID, Public: e.Public, Sealed: e.Sealed, Untold: e.Untold}
 		if e.Path != "index" {
 			parts = append(parts, e.Path)
 		}
@@ -201,7 +202,7 @@ func (History) stage(tx Tx, id string, e workspace.Staged) error {
 	}
 	for _, entry := range e.Entries {
 		part.Entries = append(part.Entries, workspace.Entry{
-			Path: entry.Path, From: entry.From, Hash: entry.Hash, Apart: entry.Apart, ID: entry.ID, Public: entry.Public, Sealed: entry.Sealed,
+			Path: entry.Path, From: entry.From, Hash: entry.Hash, Apart: entry.Apart, ID: entry.ID, Public: entry.Public, Sealed: entry.Sealed, Untold: entry.Untold,
 		})
 	}
 	return setJSON(tx, key, part)

@@ -1,6 +1,8 @@
 package node_test
 
 import (
+	"fmt"
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,4 +41,42 @@ own: {when: {endpoint: true}, do: [{set config.own: '{{secret.k}}'}], output: '{
 		require.NotContains(t, e.at(), "CANARY", e.Type)
 	}
 	require.Equal(t, "Bearer "+argument, string(p.calls(t, 200, "POST", "a.reads", "").body))
+}
+
+// Nor does an event tell it when the config comes back: by undoing what was made of it, or
+// in a copy of an earlier version.
+func TestASecretThatComesBackIntoConfigIsNotTold(t *testing.T) {
+	t.Parallel()
+	const secret = "abcdef-CANARY"
+	w := newWorkshop(t)
+	const keeps = `
+keeps: {when: {endpoint: true}, arguments: {body: {type: object, properties: {p: {type: string, secret: true}}}}, do: [{set config.kept: {p: '{{body.p}}'}}], output: '{{config.kept.p}}'}`
+	w.place(t).has(t, keeps).publishes(t, "keeper")
+	p := w.place(t).has(t, keeps).installs(t, "keeper", "a", "")
+	for _, endpoint := range []string{"keeps", "a.keeps"} {
+		require.Equal(t, secret, string(p.calls(t, 200, "POST", endpoint, `{"p":"`+secret+`"}`).body))
+	}
+	version := p.does(t, http.StatusCreated, "POST", p.path+"/versions", `{"description":"with it"}`).json(t)["name"]
+
+	for _, path := range []string{"/config", "/apps/a"} {
+		field := map[string]string{"/config": "value", "/apps/a": "config"}[path]
+		p.does(t, 200, "PATCH", p.path+path, `{"`+field+`":{"kept":{"p":"public"}}}`)
+		history := p.does(t, 200, "GET", p.path+"/history?limit=1", "").list(t)
+		p.does(t, 200, "POST", p.path+"/undo", undo(history[0]["seq"].(string)))
+		p.does(t, 200, "PATCH", p.path+path, `{"`+field+`":{"kept":{"p":"`+secret+`"},"more":1}}`)
+	}
+	made := p.does(t, http.StatusCreated, "POST", fmt.Sprintf("%s/versions/%v/duplicate", p.path, version), "").json(t)
+	twin := place{p.s, fmt.Sprintf("/v2/workspaces/%v", made["id"]), made["id"].(string), p.me}
+	twin.does(t, 200, "PATCH", twin.path+"/config", `{"value":{"kept":{"p":"`+secret+`"},"more":1}}`)
+	twin.does(t, 200, "PATCH", twin.path+"/apps/a", `{"config":{"kept":{"p":"`+secret+`"},"more":1}}`)
+
+	p.awaits(t, 3, "workspaces.apps.configured", "")
+	twin.awaits(t, 1, "workspaces.apps.configured", "")
+	for _, q := range []place{p, twin} {
+		told, err := q.recorded(t.Context(), "")
+		require.NoError(t, err)
+		for _, e := range told {
+			require.NotContains(t, e.at(), "CANARY", e.Type)
+		}
+	}
 }

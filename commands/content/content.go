@@ -25,6 +25,7 @@ type Ref struct {
 	ID     string // of a page
 	Public bool
 	Sealed map[string][]byte // secret settings of an app instance
+	Untold workspace.Untold  // what events do not tell of the config, of an app instance or the workspace
 }
 
 // Library finds documents. What it returns is a hint: the log decides. It is

@@ -82,7 +82,7 @@ func (c *Content) index(ctx context.Context, p *plan, doc *document.Map, o Impor
 		next.Config = left
 		p.warn("secret_left_out", "index", "config values that are secret were left out: keep them in secrets and refer to them as {{secret.NAME}}")
 	}
-	p.settle(next)
+	p.settle(next, nil)
 	return nil
 }
 

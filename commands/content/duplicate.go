@@ -82,7 +82,9 @@ func (c *Content) settingsAt(ctx context.Context, s workspace.State, refs map[st
 	if err != nil {
 		return workspace.Settings{}, err
 	}
-	return workspace.FromIndex(index)
+	settings, err := workspace.FromIndex(index)
+	settings.Untold = refs["index"].Untold
+	return settings, err
 }
 
 // copySettings are the settings of a copy.
@@ -159,7 +161,7 @@ func (c *Content) copies(ctx context.Context, workspaceID string, refs map[strin
 		if err != nil {
 			return nil, err
 		}
-		if folder == "pages" {
+		if e.Untold = refs[path].Untold; folder == "pages" {
 			e.ID = commands.NewID(ctx, 7)
 		}
 		entries = append(entries, e)

@@ -74,7 +74,7 @@ func (p *plan) item(code, path, message string) archive.Item {
 func (p *plan) put(e workspace.Entry, doc *document.Map) {
 	before, exists := p.of.Items[e.Path]
 	if exists {
-		e.ID = before.ID
+		e.ID, e.Untold = before.ID, e.Untold.And(before.Untold)
 		if before.Hash == e.Hash && maps.EqualFunc(before.Sealed, e.Sealed, bytes.Equal) {
 			return
 		}
@@ -92,9 +92,10 @@ func (p *plan) drop(path string) {
 	p.deleted = append(p.deleted, path)
 }
 
-// settle changes the settings to next, if they differ.
-func (p *plan) settle(next workspace.Settings) {
-	if next = next.Follow(p.of.Settings, nil); domain.Same(next, p.of.Settings) {
+// settle changes the settings to next, if they differ. untold is what events do not tell
+// of them, besides what they did not tell before.
+func (p *plan) settle(next workspace.Settings, untold workspace.Untold) {
+	if next = next.Follow(p.of.Settings, untold); domain.Same(next, p.of.Settings) {
 		return
 	}
 	p.to.Settings = &next

@@ -113,7 +113,7 @@ func (c *Content) planRestore(ctx context.Context, s workspace.State, then map[s
 		p.warn("slug_kept", "index", "the slug was "+was+" then: it stays "+s.Settings.Slug)
 		index.Set("slug", s.Settings.Slug)
 	}
-	if err := p.resettle(index, o); err != nil {
+	if err := p.resettle(index, then["index"].Untold, o); err != nil {
 		return p, err
 	}
 	if err := c.resecure(ctx, &p, then["security"], o); err != nil {
@@ -154,9 +154,10 @@ func (p *plan) settled() {
 	p.deleted = slices.DeleteFunc(p.deleted, func(path string) bool { return moving[path] != "" })
 }
 
-// resettle changes the settings to those of an index document. Whoever may not
-// manage the security does not let pages run scripts by going back in time.
-func (p *plan) resettle(index *document.Map, o RestoreOptions) error {
+// resettle changes the settings to those of an index document, of which events did not
+// tell all. Whoever may not manage the security does not let pages run scripts by going
+// back in time.
+func (p *plan) resettle(index *document.Map, untold workspace.Untold, o RestoreOptions) error {
 	next, err := workspace.FromIndex(index)
 	if err != nil {
 		return err
@@ -168,7 +169,7 @@ func (p *plan) resettle(index *document.Map, o RestoreOptions) error {
 		p.warn("security_excluded", "index", "changing allowUnsecurePages takes manage_security: it was left as it is")
 	}
 	if !document.Equal(next.Index(), now.Index()) {
-		p.settle(next)
+		p.settle(next, untold)
 	}
 	return nil
 }
@@ -237,7 +238,7 @@ func (c *Content) revive(ctx context.Context, p *plan, path string, ref Ref, r r
 	if e.Hash == ref.Hash {
 		e.Body, e.About, e.Apart = nil, nil, ref.Apart
 	}
-	e.Sealed, e.ID, e.From = ref.Sealed, id, from
+	e.Sealed, e.Untold, e.ID, e.From = ref.Sealed, ref.Untold, id, from
 	p.put(e, doc)
 	return nil
 }

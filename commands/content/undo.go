@@ -164,7 +164,7 @@ func (c *Content) undoIndex(ctx context.Context, p *plan, fields []string, u und
 			return superseded(nil)
 		}
 	}
-	return p.resettle(next, o)
+	return p.resettle(next, u.was["index"].Untold, o)
 }
 
 // putBackField sets a field of an index, or one block of it, to what it was. It

@@ -13,20 +13,52 @@ import (
 // it, and events do not tell it. Each is the keys and indexes that lead there.
 type Untold [][]string
 
-// Still returns those that lead to the same in a config that followed another one,
-// together with more.
+// Still returns those that still hold it in a config that followed another one, together
+// with more. A text does until it is another one. What is made of others may have it in
+// any of them, in keys too, and does as long as there is anything.
 func (u Untold) Still(before, next any, more Untold) Untold {
 	var still Untold
 	for _, path := range u {
-		if v, ok := within(next, path); ok {
-			if was, _ := within(before, path); document.Equal(was, v) {
-				still = append(still, path)
-			}
+		v, ok := within(next, path)
+		if was, _ := within(before, path); ok && (composed(v) || document.Equal(was, v)) {
+			still = append(still, path)
 		}
 	}
-	still = append(still, more...)
-	slices.SortFunc(still, slices.Compare[[]string])
-	return slices.CompactFunc(still, slices.Equal[[]string])
+	return still.And(more)
+}
+
+func composed(v any) bool {
+	switch v := v.(type) {
+	case *document.Map:
+		return v.Len() > 0
+	case []any:
+		return len(v) > 0
+	}
+	return false
+}
+
+// mostUntold is how many places are known one by one, and mostUntoldBytes how long the
+// ways to them are together: each is kept with all keys that lead there.
+const (
+	mostUntold      = 100
+	mostUntoldBytes = 16 << 10
+)
+
+// And returns these places and more, once each. Of too many it is not known which: nothing
+// of the config is told then.
+func (u Untold) And(more Untold) Untold {
+	all, size := slices.Concat(u, more), 0
+	slices.SortFunc(all, slices.Compare[[]string])
+	all = slices.CompactFunc(all, slices.Equal[[]string])
+	for _, path := range all {
+		for _, key := range path {
+			size += len(key)
+		}
+	}
+	if len(all) > mostUntold || size > mostUntoldBytes {
+		return Untold{{}}
+	}
+	return all
 }
 
 // Follow returns settings that follow others, without telling what those do not tell, nor

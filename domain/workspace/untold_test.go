@@ -2,6 +2,8 @@ package workspace_test
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,4 +64,21 @@ func TestWhatIsNotToldOfAnInstanceIsStored(t *testing.T) {
 		payloadOf(t, workspace.InstanceConfigured{Entry: entry}))
 	entry.Untold = workspace.Untold{{}}
 	require.JSONEq(t, `{"slug":"a","appInstance":{"slug":"a","appSlug":"app","config":"REDACTED"}}`, payloadOf(t, workspace.InstanceConfigured{Entry: entry}))
+}
+
+func TestWhatIsNotToldIsBounded(t *testing.T) {
+	var many workspace.Untold
+	for i := range 100 {
+		many = append(many, []string{"l", strconv.Itoa(i)})
+	}
+	require.Len(t, many.And(nil), 100)
+	require.Equal(t, workspace.Untold{{}}, many.And(workspace.Untold{{"k"}}))
+	require.Equal(t, workspace.Untold{{}}, workspace.Untold{{strings.Repeat("k", 20_000)}}.And(nil))
+}
+
+func TestWhatHoldsAnUntoldPlaceIsNotToldUntilItIsEmpty(t *testing.T) {
+	whole := workspace.Untold{{}}
+	before, next := configOf(t, `{"hunter22":1,"b":1}`), configOf(t, `{"hunter22":1,"b":2}`)
+	require.Equal(t, whole, whole.Still(before, next, nil), "the place may be a key of it")
+	require.Empty(t, whole.Still(next, configOf(t, `{}`), nil))
 }
