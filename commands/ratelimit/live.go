@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"crypto/sha256"
+	"math"
 	"sync"
 	"time"
 )
@@ -18,7 +19,13 @@ const sweepEvery = 10 * time.Minute
 type live struct {
 	mu     sync.Mutex
 	swept  time.Time
-	spaces map[string]map[counterID]int64 // when their windows end, ns
+	spaces map[string]*counters
+}
+
+// counters are those of a workspace.
+type counters struct {
+	ends  map[counterID]int64 // of their windows, ns
+	first int64               // none ends before it
 }
 
 // counterID names a counter and its window.
@@ -32,44 +39,53 @@ func (l *live) admit(workspaceID, key string, use Use, now time.Time, most int) 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sweep(now)
-	counters := l.spaces[workspaceID]
-	if _, known := counters[id]; known {
+	c := l.spaces[workspaceID]
+	if c == nil {
+		c = &counters{ends: map[counterID]int64{}, first: math.MaxInt64}
+		l.spaces[workspaceID] = c
+	}
+	if _, known := c.ends[id]; known {
 		return true
 	}
-	if len(counters) >= most {
-		forgetOver(counters, now)
+	if len(c.ends) >= most {
+		c.forgetOver(now)
 	}
-	if len(counters) >= most {
+	if len(c.ends) >= most {
 		return false
 	}
-	if counters == nil {
-		counters = map[counterID]int64{}
-		l.spaces[workspaceID] = counters
-	}
-	counters[id] = (use.slot(now) + 1) * int64(use.Window)
+	end := (use.slot(now) + 1) * int64(use.Window)
+	c.ends[id], c.first = end, min(c.first, end)
 	return true
 }
 
 // sweep forgets what is over in all workspaces, now and then. The caller holds the lock.
 func (l *live) sweep(now time.Time) {
 	if l.spaces == nil {
-		l.spaces, l.swept = map[string]map[counterID]int64{}, now
+		l.spaces, l.swept = map[string]*counters{}, now
 	}
 	if now.Sub(l.swept) < sweepEvery {
 		return
 	}
 	l.swept = now
-	for workspaceID, counters := range l.spaces {
-		if forgetOver(counters, now); len(counters) == 0 {
+	for workspaceID, c := range l.spaces {
+		if c.forgetOver(now); len(c.ends) == 0 {
 			delete(l.spaces, workspaceID)
 		}
 	}
 }
 
-func forgetOver(counters map[counterID]int64, now time.Time) {
-	for id, end := range counters {
+// forgetOver forgets those whose windows are over. It looks for them only when there are
+// any: everybody else waits meanwhile.
+func (c *counters) forgetOver(now time.Time) {
+	if c.first > now.UnixNano() {
+		return
+	}
+	c.first = math.MaxInt64
+	for id, end := range c.ends {
 		if end <= now.UnixNano() {
-			delete(counters, id)
+			delete(c.ends, id)
+		} else {
+			c.first = min(c.first, end)
 		}
 	}
 }
