@@ -199,9 +199,12 @@ func (w *worker) look(r projections.Reader) error {
 	if rec.ClosedAt.After(w.rec.ClosedAt) {
 		w.health, w.probe = subscription.Health{LastDeliveryAt: w.health.LastDeliveryAt}, time.Time{}
 	}
-	w.rec, w.version = rec, version
-	w.filter, err = rec.Filter()
-	return err
+	filter, err := rec.Filter()
+	if err != nil {
+		return err // and it stays as it was
+	}
+	w.rec, w.version, w.filter = rec, version, filter
+	return nil
 }
 
 // place is up to where in the feed everything is taken care of.
