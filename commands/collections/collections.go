@@ -107,16 +107,18 @@ func (c *Collections) Call(ctx context.Context, caller Caller, function string, 
 		return nil, err
 	}
 	if call.Writes() {
-		j := &job{call: call, userID: caller.UserID}
-		err := c.take(ctx, id, j)
-		return j.result, err
+		j := &job{ctx: ctx, call: call, userID: caller.UserID}
+		if err := c.take(ctx, id, j); err != nil {
+			return nil, err // whoever has the turn may still write to the job
+		}
+		return j.result, nil
 	}
 	if err := c.refresh(ctx, id); err != nil {
 		return nil, err
 	}
 	return guarded(ctx, c, id, function, func() (result any, err error) {
 		err = c.opts.Rows.View(ctx, id, func(v collection.Source, _ collection.Mark) error {
-			result, err = call.Read(v)
+			result, err = call.Read(v, waited(ctx))
 			return err
 		})
 		if err != nil {
@@ -124,6 +126,16 @@ func (c *Collections) Call(ctx context.Context, caller Caller, function string, 
 		}
 		return result, nil
 	})
+}
+
+// waited returns what tells a call that nobody waits for it any more.
+func waited(ctx context.Context) func() error {
+	return func() error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return nil
+	}
 }
 
 // refresh waits until the rows have what other nodes were acknowledged. What this

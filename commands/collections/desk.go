@@ -1,6 +1,7 @@
 package collections
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ type desk struct {
 
 // job is one write, or something else that must not happen beside writes.
 type job struct {
+	ctx    context.Context // of whoever waits for call
 	call   *collection.Call
 	userID string
 	do     func(ctx context.Context) error // instead of call
@@ -193,16 +195,19 @@ type decision struct {
 	refused bool // one of them was refused
 }
 
-// decide has jobs decided one on the other.
+// decide has jobs decided one on the other. One that nobody waits for any more is given
+// up: the others wait for it, too.
 func (c *Collections) decide(ctx context.Context, id domain.StreamID, v collection.View, at collection.Mark, jobs []*job) decision {
 	draft, d := collection.NewDraft(v), decision{at: at}
 	for _, j := range jobs {
 		if d.done > 0 && draft.Size() > maxWeight {
 			break
 		}
-		own := collection.NewDraft(draft)
+		own, turn, caller := collection.NewDraft(draft), waited(ctx), waited(j.ctx)
 		j.result, j.err = guarded(ctx, c, id, j.call.Function, func() (any, error) {
-			return j.call.Write(own, collection.Stamp{Now: c.opts.Now(), UserID: j.userID, NewID: c.opts.NewID})
+			return j.call.Write(own, collection.Stamp{Now: c.opts.Now(), UserID: j.userID, NewID: c.opts.NewID}, func() error {
+				return cmp.Or(caller(), turn())
+			})
 		})
 		if d.done++; j.err != nil {
 			j.result, d.refused = nil, true

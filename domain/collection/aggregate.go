@@ -15,7 +15,17 @@ type sink struct {
 }
 
 // stage makes a sink that hands what it makes of rows to the next one.
-type stage func(next sink) sink
+type stage func(e *effort, next sink) sink
+
+// counted is a sink that takes no more rows than the call may cost.
+func counted(e *effort, to sink) sink {
+	return sink{end: to.end, take: func(row *value.Object) (bool, error) {
+		if err := e.spend(rowSteps); err != nil {
+			return false, err
+		}
+		return to.take(row)
+	}}
+}
 
 // maxStages is how many steps an aggregate has.
 const maxStages = 100
@@ -41,7 +51,7 @@ func prepareAggregate(p *parameters) (*Call, error) {
 		return nil, err
 	}
 	most := p.limits.MaxLimit
-	return p.reading(func(v View, info *Info) (any, error) { return aggregate(v, info, first, line, most) }), nil
+	return p.reading(func(r reader, info *Info) (any, error) { return aggregate(r, info, first, line, most) }), nil
 }
 
 // compileStages returns the query that an aggregate begins with, and what follows.
@@ -71,20 +81,24 @@ func compileStages(steps []any) (first *query, line []stage, err error) {
 	return first, line, nil
 }
 
-func aggregate(v View, info *Info, first *query, line []stage, most int) (any, error) {
+func aggregate(r reader, info *Info, first *query, line []stage, most int) (any, error) {
 	rows, held := []any{}, 0
 	to := sink{end: func() error { return nil }, take: func(row *value.Object) (bool, error) {
 		if rows = append(rows, row); len(rows) > most {
 			return false, with(Refuse(TooLarge, "the result has more than %d rows", most), "limit", float64(most))
 		}
-		held += roughSize(row)
+		size, err := r.weigh(row)
+		if err != nil {
+			return false, err
+		}
+		held += size
 		return true, tooHeavy(held)
 	}}
 	for _, next := range slices.Backward(line) {
-		to = next(to)
+		to = next(r.effort, counted(r.effort, to))
 	}
 	if info != nil {
-		if err := feed(v, info, first, to.take); err != nil {
+		if err := feed(r, info, first, to.take); err != nil {
 			return nil, err
 		}
 	}
@@ -95,13 +109,13 @@ func aggregate(v View, info *Info, first *query, line []stage, most int) (any, e
 }
 
 // feed hands over the rows that meet a query, in the order of their ids.
-func feed(v View, info *Info, q *query, take func(*value.Object) (bool, error)) error {
+func feed(r reader, info *Info, q *query, take func(*value.Object) (bool, error)) error {
 	p := planFor(info, q)
 	if p.inOrder {
-		return p.whole(v, info, q, func(_ string, row *value.Object) (bool, error) { return take(row) })
+		return p.whole(r, info, q, func(_ string, row *value.Object) (bool, error) { return take(row) })
 	}
-	to := sorting([]sortKey{{path: fieldID}}, sink{take: take, end: func() error { return nil }})
-	err := p.whole(v, info, q, func(_ string, row *value.Object) (bool, error) { return to.take(row) })
+	to := sorting(r.effort, []sortKey{{path: fieldID}}, sink{take: take, end: func() error { return nil }})
+	err := p.whole(r, info, q, func(_ string, row *value.Object) (bool, error) { return to.take(row) })
 	if err != nil {
 		return err
 	}
@@ -118,13 +132,13 @@ func matchStage(operand any) (stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(next sink) sink {
+	return func(e *effort, next sink) sink {
 		return sink{end: next.end, take: func(row *value.Object) (bool, error) {
 			test := q
 			if _, ok := row.Get(aliasID); ok {
 				test = exact
 			}
-			fits, err := test.match(row)
+			fits, err := test.match(e, row)
 			if err != nil || !fits {
 				return true, err
 			}
@@ -142,37 +156,7 @@ func sortStage(operand any) (stage, error) {
 	for i, path := range o.Keys() {
 		keys[i].path = path
 	}
-	return func(next sink) sink { return sorting(keys, next) }, nil
-}
-
-// sorting holds rows until there are no more.
-func sorting(keys []sortKey, next sink) sink {
-	var rows []*value.Object
-	held := 0
-	return sink{
-		take: func(row *value.Object) (bool, error) {
-			rows = append(rows, row)
-			held += roughSize(row)
-			return true, tooHeavy(held)
-		},
-		end: func() error {
-			slices.SortStableFunc(rows, func(a, b *value.Object) int { return compareBy(keys, a, b) })
-			return handAll(rows, next)
-		},
-	}
-}
-
-func compareBy(keys []sortKey, a, b *value.Object) int {
-	for _, key := range keys {
-		order := Compare(pick(a, key.path), pick(b, key.path))
-		if key.desc {
-			order = -order
-		}
-		if order != 0 {
-			return order
-		}
-	}
-	return 0
+	return func(e *effort, next sink) sink { return sorting(e, keys, next) }, nil
 }
 
 // handAll hands over rows as long as they are wanted, and that they end.
@@ -202,7 +186,7 @@ func skipStage(operand any) (stage, error) {
 	if err != nil || n < 0 {
 		return nil, Refuse(BadQuery, "$skip is a whole number from 0 on")
 	}
-	return func(next sink) sink {
+	return func(_ *effort, next sink) sink {
 		seen := 0
 		return sink{end: next.end, take: func(row *value.Object) (bool, error) {
 			if seen++; seen <= n {
@@ -218,7 +202,7 @@ func limitStage(operand any) (stage, error) {
 	if err != nil || n < 0 {
 		return nil, Refuse(BadQuery, "$limit is a whole number from 0 on")
 	}
-	return func(next sink) sink {
+	return func(_ *effort, next sink) sink {
 		seen := 0
 		return sink{end: next.end, take: func(row *value.Object) (bool, error) {
 			if seen++; seen > n {
@@ -235,7 +219,7 @@ func countStage(operand any) (stage, error) {
 	if !ok || checkField(name) != nil {
 		return nil, Refuse(BadQuery, "$count is the name of a field")
 	}
-	return func(next sink) sink {
+	return func(_ *effort, next sink) sink {
 		seen := 0
 		return sink{
 			take: func(*value.Object) (bool, error) { seen++; return true, nil },
@@ -256,19 +240,19 @@ func unwindStage(operand any) (stage, error) {
 	if !ok || path == "" {
 		return nil, Refuse(BadQuery, "$unwind is the path of a list")
 	}
-	return func(next sink) sink {
-		return sink{end: next.end, take: func(row *value.Object) (bool, error) { return unwind(row, path, keep, next.take) }}
+	return func(e *effort, next sink) sink {
+		return sink{end: next.end, take: func(row *value.Object) (bool, error) { return unwind(e, row, path, keep, next.take) }}
 	}, nil
 }
 
-func unwind(row *value.Object, path string, keep bool, take func(*value.Object) (bool, error)) (bool, error) {
+func unwind(e *effort, row *value.Object, path string, keep bool, take func(*value.Object) (bool, error)) (bool, error) {
 	have := pick(row, path)
 	items, isList := have.([]any)
 	if !isList && !value.IsNothing(have) || len(items) == 0 && keep {
 		return take(row)
 	}
 	for _, item := range items {
-		next, err := amend(row, strings.Split(path, "."), func(any) (any, error) { return item, nil })
+		next, err := amend(e, row, strings.Split(path, "."), func(*effort, any) (any, error) { return item, nil })
 		if err != nil {
 			return false, err
 		}

@@ -8,31 +8,31 @@ import (
 
 // amend returns v with the value at a path replaced by what do makes of it. Objects
 // on the way are made; a list has the items it has, and one more.
-func amend(v any, path []string, do func(any) (any, error)) (any, error) {
+func amend(e *effort, v any, path []string, do deed) (any, error) {
 	if len(path) == 0 {
-		return do(v)
+		return do(e, v)
 	}
 	switch have := v.(type) {
 	case *value.Object:
-		next, err := amend(have.At(path[0]), path[1:], do)
+		next, err := amend(e, have.At(path[0]), path[1:], do)
 		if err != nil {
 			return nil, err
 		}
-		return replaced(have, path[0], next), nil
+		return replaced(have, path[0], next), e.spend(have.Len())
 	case []any:
-		return amendItem(have, path, do)
+		return amendItem(e, have, path, do)
 	}
 	if !value.IsNothing(v) {
 		return nil, Refuse(Validation, "there is %s where %s would be", value.Kind(v), path[0])
 	}
-	next, err := amend(value.Undefined, path[1:], do)
+	next, err := amend(e, value.Undefined, path[1:], do)
 	if err != nil || value.IsUndefined(next) {
 		return v, err
 	}
 	return value.NewObject(path[0], next), nil
 }
 
-func amendItem(list []any, path []string, do func(any) (any, error)) (any, error) {
+func amendItem(e *effort, list []any, path []string, do deed) (any, error) {
 	i, ok := value.Index(path[0])
 	if !ok || i > len(list) {
 		return nil, Refuse(Validation, "a list of %d items has no item %s", len(list), path[0])
@@ -41,8 +41,11 @@ func amendItem(list []any, path []string, do func(any) (any, error)) (any, error
 	if i < len(list) {
 		have = list[i]
 	}
-	next, err := amend(have, path[1:], do)
+	next, err := amend(e, have, path[1:], do)
 	if err != nil {
+		return nil, err
+	}
+	if err := e.spend(len(list)); err != nil {
 		return nil, err
 	}
 	list = slices.Clone(list)

@@ -14,7 +14,7 @@ type Call struct {
 	// on the same draft after it.
 	Alone bool
 
-	read  func(View) (any, error)
+	read  func(reader) (any, error)
 	write func(*writer) (any, error)
 	limit Limits
 }
@@ -22,13 +22,20 @@ type Call struct {
 // Writes reports whether the call may change something.
 func (c *Call) Writes() bool { return c.write != nil }
 
-// Read returns the result of a call that does not write.
-func (c *Call) Read(v View) (any, error) { return c.read(v) }
+// Read returns the result of a call that does not write. It fails as soon as alive, which
+// may be nil, says that nobody waits for it any more.
+func (c *Call) Read(v View, alive func() error) (any, error) {
+	return c.read(reader{v, c.effort(alive)})
+}
 
 // Write leaves the changes of a call in a draft and returns its result. When it
-// fails the draft is of no use any more.
-func (c *Call) Write(d *Draft, s Stamp) (any, error) {
-	return c.write(&writer{Draft: d, limits: c.limit, stamp: s})
+// fails, be it because alive does, the draft is of no use any more.
+func (c *Call) Write(d *Draft, s Stamp, alive func() error) (any, error) {
+	return c.write(&writer{Draft: d, effort: c.effort(alive), limits: c.limit, stamp: s})
+}
+
+func (c *Call) effort(alive func() error) *effort {
+	return &effort{left: c.limit.MaxSteps, limit: c.limit.MaxSteps, alive: alive}
 }
 
 // target is the collection that a call is about.

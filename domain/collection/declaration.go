@@ -19,6 +19,8 @@ type Property struct {
 	Name, Type string
 	Enum       []any         // of enum and enumArray
 	Spec       *value.Object // as it was declared
+
+	listed identities // of Enum
 }
 
 // Index is an index or a unique, with the fields it is made of.
@@ -32,6 +34,7 @@ const (
 	maxProperties = 500
 	maxIndexes    = 32 // indexes and uniques together
 	maxFields     = 8  // of one index
+	maxEnum       = 10_000
 )
 
 // types are the types of fields, and whether their values are neither arrays nor
@@ -97,6 +100,7 @@ func readProperty(name string, v any) (Property, error) {
 	}
 	for _, key := range []string{"enum", "values"} {
 		if p.Enum, ok = spec.At(key).([]any); ok && len(p.Enum) > 0 {
+			p.listed = identitiesOf(p.Enum)
 			return p, nil
 		}
 	}
@@ -126,6 +130,9 @@ func (d *Declaration) readIndexes(what string, v any) ([][]string, error) {
 		}
 		if !slices.ContainsFunc(all, func(have []string) bool { return slices.Equal(have, fields) }) {
 			all = append(all, fields)
+		}
+		if len(all) > maxIndexes {
+			break // which is refused
 		}
 	}
 	return all, nil

@@ -45,6 +45,7 @@ type Limits struct {
 	MaxWrite   int // rows per write; default 10000
 	MaxLimit   int // rows per read; default 10000
 	MaxRowSize int // bytes of one row; default 1 MB
+	MaxSteps   int // work of one call; default 2 billion steps
 }
 
 const (
@@ -54,6 +55,8 @@ const (
 	maxHeld = 64 << 20
 	// maxSorted is how many rows a sorted read keeps, those it skips included.
 	maxSorted = 100_000
+	// maxPaths is how many fields a query, a sort or a choice of fields names.
+	maxPaths = 1000
 	// maxDepth is how deep a value of a row may be nested.
 	maxDepth = 100
 	// maxName bounds the names of collections, schemas and fields, and ids of rows.
@@ -71,6 +74,7 @@ func (l Limits) WithDefaults() Limits {
 	fill(&l.MaxWrite, defaultRows)
 	fill(&l.MaxLimit, defaultRows)
 	fill(&l.MaxRowSize, defaultRowSize)
+	fill(&l.MaxSteps, defaultSteps)
 	return l
 }
 

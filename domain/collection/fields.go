@@ -18,12 +18,13 @@ func readSelection(v any) (*selection, error) {
 	if value.IsNothing(v) {
 		return nil, nil
 	}
-	if list, ok := fieldList(v); ok {
-		return &selection{paths: list}, nil
-	}
+	list, isList := fieldList(v)
 	o, ok := v.(*value.Object)
-	if !ok {
-		return nil, Refuse(BadQuery, "fields is a list of names, or an object of names and 1 or 0")
+	if !ok && !isList || o.Len()+len(list) > maxPaths {
+		return nil, Refuse(BadQuery, "fields is a list of names, or an object of names and 1 or 0; at most %d", maxPaths)
+	}
+	if isList {
+		return &selection{paths: list}, nil
 	}
 	if o.Len() == 0 {
 		return nil, nil

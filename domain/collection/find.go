@@ -100,8 +100,8 @@ func readSort(v any) ([]sortKey, error) {
 		return nil, nil
 	}
 	o, ok := v.(*value.Object)
-	if !ok {
-		return nil, Refuse(BadQuery, "sort is an object of fields and 1 or -1")
+	if !ok || o.Len() > maxPaths {
+		return nil, Refuse(BadQuery, "sort is an object of at most %d fields and 1 or -1", maxPaths)
 	}
 	var keys []sortKey
 	for _, path := range o.Keys() {
@@ -128,22 +128,22 @@ func at(row any, path string) any {
 
 // find returns the rows of a read, and how many meet the query when they are to be
 // counted.
-func find(v View, info *Info, q *query, o options, count bool) (rows []*value.Object, total int, err error) {
+func find(r reader, info *Info, q *query, o options, count bool) (rows []*value.Object, total int, err error) {
 	if info == nil {
 		return nil, 0, nil
 	}
 	p := planFor(info, q)
-	_, drafted := v.(*Draft)
+	_, drafted := r.View.(*Draft)
 	if len(o.sort) == 0 && p.inOrder && (p.index == nil || !drafted) {
-		return p.findInOrder(v, info, q, o, count)
+		return p.findInOrder(r, info, q, o, count)
 	}
-	return p.findSorted(v, info, q, o)
+	return p.findSorted(r, info, q, o)
 }
 
 // findInOrder takes rows as they come, and stops when it has all.
-func (p plan) findInOrder(v View, info *Info, q *query, o options, count bool) (rows []*value.Object, total int, err error) {
+func (p plan) findInOrder(r reader, info *Info, q *query, o options, count bool) (rows []*value.Object, total int, err error) {
 	held := 0
-	err = p.each(v, info, q, func(_ string, row Row) (bool, error) {
+	err = p.each(r, info, q, func(_ string, row Row) (bool, error) {
 		total++
 		if total <= o.skip || len(rows) >= o.limit {
 			return count || len(rows) < o.limit, nil
@@ -161,13 +161,13 @@ func (p plan) findInOrder(v View, info *Info, q *query, o options, count bool) (
 
 // findSorted sees all rows, keeps what the first ones are sorted by, and reads those
 // that are asked for at the end.
-func (p plan) findSorted(v View, info *Info, q *query, o options) (rows []*value.Object, total int, err error) {
+func (p plan) findSorted(r reader, info *Info, q *query, o options) (rows []*value.Object, total int, err error) {
 	keep := o.skip + o.limit
 	if keep > maxSorted {
 		return nil, 0, with(Refuse(TooLarge, "a sorted read reaches at most %d rows far", maxSorted), "limit", float64(maxSorted))
 	}
 	first, held, fields := &top{keys: o.sort}, 0, o.sortFields()
-	err = p.each(v, info, q, func(id string, row Row) (bool, error) {
+	err = p.each(r, info, q, func(id string, row Row) (bool, error) {
 		total++
 		if keep == 0 {
 			return true, nil
@@ -184,7 +184,7 @@ func (p plan) findSorted(v View, info *Info, q *query, o options) (rows []*value
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err = first.read(v, info, o)
+	rows, err = first.read(r, info, o)
 	return rows, total, err
 }
 
@@ -194,29 +194,4 @@ func (o options) keysOf(row *value.Object) []any {
 		keys[i] = at(row, key.path)
 	}
 	return keys
-}
-
-func tooHeavy(held int) error {
-	if held > maxHeld {
-		return with(Refuse(TooLarge, "the rows of one call have more than %d MB", maxHeld>>20), "limit", float64(maxHeld))
-	}
-	return nil
-}
-
-// roughSize estimates the memory of a value.
-func roughSize(v any) int {
-	size := 16
-	switch v := v.(type) {
-	case string:
-		size += len(v)
-	case []any:
-		for _, item := range v {
-			size += roughSize(item)
-		}
-	case *value.Object:
-		for _, key := range v.Keys() {
-			size += len(key) + 32 + roughSize(v.At(key))
-		}
-	}
-	return size
 }

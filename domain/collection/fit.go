@@ -114,9 +114,7 @@ func (p *Property) fit(v any) (any, bool) {
 }
 
 // lists reports whether v is one of the values of an enum.
-func (p *Property) lists(v any) bool {
-	return slices.ContainsFunc(p.Enum, func(have any) bool { return value.Same(have, v) })
-}
+func (p *Property) lists(v any) bool { return p.listed[identity(v)] }
 
 func fitNumber(v any) (any, bool) {
 	switch v := v.(type) {

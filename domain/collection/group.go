@@ -13,7 +13,7 @@ func compileExact(cond *value.Object) (*query, error) {
 	if err != nil {
 		return nil, Refuse(BadQuery, "the query is not understood: %s", err)
 	}
-	return newQuery(cond, m), nil
+	return newQuery(cond, m)
 }
 
 // term is a value of a step: "$path" of the row, an object or a list of terms, or
@@ -74,13 +74,19 @@ func projectStage(operand any) (stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := term(computed)
-	return func(next sink) sink {
+	made, cost := term(computed), roughSize(computed)/stepSize
+	return func(e *effort, next sink) sink {
 		return sink{end: next.end, take: func(row *value.Object) (bool, error) {
+			if err := e.spend(cost); err != nil {
+				return false, err
+			}
 			projected := choose.project(row, shown, computed.Len() > 0)
 			fields, _ := made(row).(*value.Object)
 			for _, key := range fields.Keys() {
 				projected.Set(key, fields.At(key))
+			}
+			if _, err := e.weigh(projected); err != nil {
+				return false, err
 			}
 			return next.take(projected)
 		}}
@@ -123,6 +129,7 @@ type groupOf struct {
 type gathered struct {
 	sum, count float64
 	v          any
+	size       int // of v
 	list       []any
 	seen       map[string]bool
 }
@@ -146,8 +153,9 @@ func groupStage(operand any) (stage, error) {
 		}
 		fields = append(fields, accumulator{op: how.Keys()[0], of: term(how.At(how.Keys()[0])), name: name})
 	}
-	return func(next sink) sink {
-		g := &grouping{id: term(o.At(aliasID)), fields: fields, groups: map[string]*groupOf{}}
+	cost := roughSize(o) / stepSize
+	return func(e *effort, next sink) sink {
+		g := &grouping{effort: e, cost: cost, id: term(o.At(aliasID)), fields: fields, groups: map[string]*groupOf{}}
 		return sink{take: g.take, end: func() error { return handAll(g.rows(), next) }}
 	}, nil
 }
@@ -162,6 +170,8 @@ func isAccumulator(op string) bool {
 
 // grouping is the groups of one aggregate, in the order of their first rows.
 type grouping struct {
+	*effort
+	cost   int // of what is made of each row
 	id     func(*value.Object) any
 	fields []accumulator
 	groups map[string]*groupOf
@@ -170,9 +180,16 @@ type grouping struct {
 }
 
 func (g *grouping) take(row *value.Object) (bool, error) {
+	if err := g.spend(g.cost); err != nil {
+		return false, err
+	}
 	id := g.id(row)
 	if value.IsUndefined(id) {
 		id = nil
+	}
+	size, err := g.weigh(id)
+	if err != nil {
+		return false, err
 	}
 	key := string(Key(nil, id))
 	in := g.groups[key]
@@ -183,14 +200,15 @@ func (g *grouping) take(row *value.Object) (bool, error) {
 		}
 		g.groups[key] = in
 		g.order = append(g.order, in)
-		g.held += 2*roughSize(id) + 128*len(in.fields)
+		g.held += 2*size + 128*len(in.fields)
 	}
 	for i, f := range g.fields {
 		v := f.of(row)
-		in.fields[i].take(f.op, v)
-		if f.op == "$push" || f.op == "$addToSet" {
-			g.held += roughSize(v)
+		size, err := g.weigh(v)
+		if err != nil {
+			return false, err
 		}
+		g.held += in.fields[i].take(f.op, v, size)
 	}
 	return true, tooHeavy(g.held)
 }
@@ -206,7 +224,8 @@ func (g *grouping) rows() []*value.Object {
 	return made
 }
 
-func (g *gathered) take(op string, v any) {
+// take gathers a value of some size, and returns how much more is held.
+func (g *gathered) take(op string, v any, size int) (more int) {
 	n, isNumber := v.(float64)
 	switch op {
 	case "$sum", "$avg":
@@ -219,24 +238,34 @@ func (g *gathered) take(op string, v any) {
 	case "$min", "$max":
 		smaller := Compare(v, g.v) < 0
 		if !value.IsNothing(v) && (value.IsUndefined(g.v) || smaller == (op == "$min") && Compare(v, g.v) != 0) {
-			g.v = v
+			return g.hold(v, size)
 		}
 	case "$first":
 		if g.count++; g.count == 1 {
-			g.v = v
+			return g.hold(v, size)
 		}
 	case "$last":
-		g.v = v
+		return g.hold(v, size)
 	case "$push":
 		if !value.IsUndefined(v) {
 			g.list = append(g.list, v)
+			return size
 		}
 	case "$addToSet":
 		if key := string(Key(nil, v)); !value.IsUndefined(v) && !g.seen[key] {
 			g.seen[key] = true
 			g.list = append(g.list, v)
+			return size + len(key)
 		}
 	}
+	return 0
+}
+
+// hold has a value in the place of the one before.
+func (g *gathered) hold(v any, size int) (more int) {
+	more = size - g.size
+	g.v, g.size = v, size
+	return more
 }
 
 func (g *gathered) result(op string) any {

@@ -142,6 +142,48 @@ func inOrder(v any) any {
 	return v
 }
 
+// identities are values that differ.
+type identities map[string]bool
+
+// identitiesOf returns those of a list.
+func identitiesOf(list []any) identities {
+	i := make(identities, len(list))
+	for _, item := range list {
+		i.add(item)
+	}
+	return i
+}
+
+// add tells whether no value before is === this one.
+func (i identities) add(v any) (isNew bool) {
+	key := identity(v)
+	isNew = !i[key]
+	i[key] = true
+	return isNew
+}
+
+// identity returns a text that two values of rows share exactly when they are ===.
+func identity(v any) string { return string(Key(nil, unsigned(v))) }
+
+// unsigned returns v without minus zeros, which in a list would have another key.
+func unsigned(v any) any {
+	switch v := v.(type) {
+	case []any:
+		return eachItem(v, unsigned)
+	case *value.Object:
+		o := &value.Object{}
+		for _, key := range v.Keys() {
+			o.Set(key, unsigned(v.At(key)))
+		}
+		return o
+	case float64:
+		if v == 0 {
+			return 0.0
+		}
+	}
+	return v
+}
+
 // Keys returns the keys under which a row stands in an index: one, or, in an index of
 // one field that may hold arrays, one for the array and one for each of its items.
 // A row whose unique has no value is not held by it and has none.

@@ -23,6 +23,7 @@ type memory struct {
 	limits collection.Limits
 	ids    int
 	seen   int // rows that were visited
+	alive  func() error
 }
 
 func newMemory() *memory {
@@ -141,13 +142,13 @@ func (m *memory) call(tb testing.TB, function string, params *value.Object) (any
 		return nil, err
 	}
 	if !call.Writes() {
-		return call.Read(m)
+		return call.Read(m, m.alive)
 	}
 	draft := collection.NewDraft(m)
 	result, err := call.Write(draft, collection.Stamp{Now: noon, UserID: "u1", NewID: func() string {
 		m.ids++
 		return fmt.Sprintf("new%d", m.ids)
-	}})
+	}}, m.alive)
 	if err == nil {
 		m.apply(tb, draft.Changes)
 	}

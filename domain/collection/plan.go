@@ -110,12 +110,12 @@ func (r Range) within(other Range) Range {
 }
 
 // each visits the rows that meet a query, whole.
-func each(v View, info *Info, q *query, visit func(id string, row *value.Object) (more bool, err error)) error {
-	return planFor(info, q).whole(v, info, q, visit)
+func each(r reader, info *Info, q *query, visit func(id string, row *value.Object) (more bool, err error)) error {
+	return planFor(info, q).whole(r, info, q, visit)
 }
 
-func (p plan) whole(v View, info *Info, q *query, visit func(string, *value.Object) (bool, error)) error {
-	return p.each(v, info, q, func(id string, row Row) (bool, error) {
+func (p plan) whole(r reader, info *Info, q *query, visit func(string, *value.Object) (bool, error)) error {
+	return p.each(r, info, q, func(id string, row Row) (bool, error) {
 		o, err := row.Object()
 		if err != nil {
 			return false, err
@@ -125,25 +125,25 @@ func (p plan) whole(v View, info *Info, q *query, visit func(string, *value.Obje
 }
 
 // each visits the rows that meet a query as they are kept.
-func (p plan) each(v View, info *Info, q *query, visit func(string, Row) (bool, error)) error {
+func (p plan) each(r reader, info *Info, q *query, visit func(string, Row) (bool, error)) error {
 	test := func(id string, row Row) (bool, error) {
-		fits, err := q.meets(row)
+		fits, err := q.meets(r.effort, row)
 		if err != nil || !fits {
 			return true, err
 		}
 		return visit(id, row)
 	}
 	if p.byID {
-		return p.eachByID(v, info, test)
+		return p.eachByID(r, info, test)
 	}
 	if p.index == nil {
-		return v.Rows(info.Collection, nil, nil, test)
+		return r.Rows(info.Collection, nil, nil, test)
 	}
 	if len(p.ranges) == 0 {
 		return nil
 	}
 	seen := map[string]bool{} // a row with several keys is one row
-	return v.Rows(info.Collection, p.ranges, p.index, func(id string, row Row) (bool, error) {
+	return r.Rows(info.Collection, p.ranges, p.index, func(id string, row Row) (bool, error) {
 		if seen[id] {
 			return true, nil
 		}
@@ -152,9 +152,12 @@ func (p plan) each(v View, info *Info, q *query, visit func(string, Row) (bool, 
 	})
 }
 
-func (p plan) eachByID(v View, info *Info, test func(string, Row) (bool, error)) error {
+func (p plan) eachByID(r reader, info *Info, test func(string, Row) (bool, error)) error {
 	for _, id := range p.ids {
-		row, err := v.Row(info.Collection, id)
+		if err := r.spend(1); err != nil {
+			return err
+		}
+		row, err := r.Row(info.Collection, id)
 		if err != nil {
 			return err
 		}

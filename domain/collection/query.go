@@ -29,16 +29,18 @@ func compileQuery(v any) (*query, error) {
 	if err != nil {
 		return nil, Refuse(BadQuery, "the query is not understood: %s", err)
 	}
-	return newQuery(cond, matcher), nil
+	return newQuery(cond, matcher)
 }
 
-func newQuery(cond *value.Object, m *expr.Matcher) *query {
+func newQuery(cond *value.Object, m *expr.Matcher) (*query, error) {
 	q := &query{cond: cond, matcher: m}
-	q.look(cond)
-	return q
+	if q.look(cond); len(q.fields) > maxPaths {
+		return nil, Refuse(BadQuery, "a query looks at no more than %d fields", maxPaths)
+	}
+	return q, nil
 }
 
-// look notes the fields that a condition looks at.
+// look notes the fields that a condition looks at; no more when they are too many.
 func (q *query) look(cond *value.Object) {
 	for _, key := range cond.Keys() {
 		if list, ok := cond.At(key).([]any); ok && strings.HasPrefix(key, "$") {
@@ -49,7 +51,7 @@ func (q *query) look(cond *value.Object) {
 			}
 			continue
 		}
-		if field := fieldOf(key); !slices.Contains(q.fields, field) {
+		if field := fieldOf(key); len(q.fields) <= maxPaths && !slices.Contains(q.fields, field) {
 			q.fields = append(q.fields, field)
 		}
 	}
@@ -86,24 +88,24 @@ func aliased(cond *value.Object, depth int) *value.Object {
 
 // meets reports whether a row meets the query, without reading more of it than that
 // takes.
-func (q *query) meets(row Row) (bool, error) {
+func (q *query) meets(e *effort, row Row) (bool, error) {
 	if q.empty() {
-		return true, nil
+		return true, e.spend(1)
 	}
 	part, err := row.some(q.fields)
 	if err != nil {
 		return false, err
 	}
-	return q.match(part)
+	return q.match(e, part)
 }
 
 // match reports whether an object meets the query.
-func (q *query) match(row *value.Object) (bool, error) {
-	fits, err := q.matcher.Match(row)
+func (q *query) match(e *effort, row *value.Object) (bool, error) {
+	fits, spent, err := q.matcher.MatchWithin(row, matchSteps)
 	if err != nil {
 		return false, Refuse(BadQuery, "the query cannot be evaluated: %s", err)
 	}
-	return fits, nil
+	return fits, e.spend(spent)
 }
 
 // empty reports whether nothing is asked of a row.

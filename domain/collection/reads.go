@@ -10,14 +10,14 @@ import (
 func words(s string) []string { return strings.Fields(s) }
 
 // reading makes a call of a read of one collection, which may not exist.
-func (p *parameters) reading(read func(v View, info *Info) (any, error)) *Call {
+func (p *parameters) reading(read func(r reader, info *Info) (any, error)) *Call {
 	t := p.target
-	return &Call{read: func(v View) (any, error) {
-		info, err := lookup(v, t.schema, t.name)
+	return &Call{read: func(r reader) (any, error) {
+		info, err := lookup(r, t.schema, t.name)
 		if err != nil {
 			return nil, err
 		}
-		return read(v, info)
+		return read(r, info)
 	}}
 }
 
@@ -37,8 +37,8 @@ func prepareFindOne(p *parameters) (*Call, error) {
 		return nil, err
 	}
 	o.limit = 1
-	return p.reading(func(v View, info *Info) (any, error) {
-		rows, _, err := find(v, info, q, o, false)
+	return p.reading(func(r reader, info *Info) (any, error) {
+		rows, _, err := find(r, info, q, o, false)
 		if err != nil || len(rows) == 0 {
 			return value.Undefined, err
 		}
@@ -51,8 +51,8 @@ func prepareFindMany(p *parameters) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.reading(func(v View, info *Info) (any, error) {
-		rows, _, err := find(v, info, q, o, false)
+	return p.reading(func(r reader, info *Info) (any, error) {
+		rows, _, err := find(r, info, q, o, false)
 		return asList(rows), err
 	}), nil
 }
@@ -62,8 +62,8 @@ func prepareFindAndCount(p *parameters) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.reading(func(v View, info *Info) (any, error) {
-		rows, total, err := find(v, info, q, o, true)
+	return p.reading(func(r reader, info *Info) (any, error) {
+		rows, total, err := find(r, info, q, o, true)
 		return []any{asList(rows), float64(total)}, err
 	}), nil
 }
@@ -81,16 +81,16 @@ func prepareCount(p *parameters) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.reading(func(v View, info *Info) (any, error) {
+	return p.reading(func(r reader, info *Info) (any, error) {
 		if info == nil {
 			return 0.0, nil
 		}
 		if q.empty() {
-			rows, _, err := v.Stats(info.Collection)
+			rows, _, err := r.Stats(info.Collection)
 			return float64(rows), err
 		}
 		total := 0
-		err := planFor(info, q).each(v, info, q, func(string, Row) (bool, error) {
+		err := planFor(info, q).each(r, info, q, func(string, Row) (bool, error) {
 			total++
 			return true, nil
 		})
@@ -108,21 +108,27 @@ func prepareDistinct(p *parameters) (*Call, error) {
 		return nil, Refuse(Validation, "field is the name of a field")
 	}
 	most := p.limits.MaxLimit
-	return p.reading(func(v View, info *Info) (any, error) {
+	return p.reading(func(r reader, info *Info) (any, error) {
 		if info == nil {
 			return []any{}, nil
 		}
-		seen, fields := map[string]any{}, []string{fieldOf(unalias(field))}
-		err := planFor(info, q).each(v, info, q, func(_ string, row Row) (bool, error) {
+		seen, held, fields := map[string]any{}, 0, []string{fieldOf(unalias(field))}
+		err := planFor(info, q).each(r, info, q, func(_ string, row Row) (bool, error) {
 			part, err := row.some(fields)
 			if err != nil {
 				return false, err
 			}
-			gather(at(part, unalias(field)), func(v any) { seen[string(Key(nil, v))] = v })
+			gather(at(part, unalias(field)), func(v any) {
+				key := string(Key(nil, v))
+				if _, ok := seen[key]; !ok {
+					held += roughSize(v)
+				}
+				seen[key] = v
+			})
 			if len(seen) > most {
 				return false, with(Refuse(TooLarge, "there are more than %d distinct values", most), "limit", float64(most))
 			}
-			return true, nil
+			return true, tooHeavy(held)
 		})
 		return inOrderOfKeys(seen), err
 	}), nil
@@ -175,8 +181,8 @@ func names(v View, schema string) ([]*Info, error) {
 
 func prepareList(p *parameters) (*Call, error) {
 	schema := p.target.schema
-	return &Call{read: func(v View) (any, error) {
-		infos, err := names(v, schema)
+	return &Call{read: func(r reader) (any, error) {
+		infos, err := names(r, schema)
 		list := make([]any, len(infos))
 		for i, info := range infos {
 			list[i] = info.Name
@@ -187,8 +193,8 @@ func prepareList(p *parameters) (*Call, error) {
 
 func prepareSchemas(p *parameters) (*Call, error) {
 	t := p.target
-	return &Call{read: func(v View) (any, error) {
-		infos, err := names(v, t.schema)
+	return &Call{read: func(r reader) (any, error) {
+		infos, err := names(r, t.schema)
 		list := []any{}
 		for _, info := range infos {
 			if t.name == "" || info.Name == t.name {
@@ -213,11 +219,11 @@ func (i *Info) shown() *value.Object {
 }
 
 func prepareStats(p *parameters) (*Call, error) {
-	return p.reading(func(v View, info *Info) (any, error) {
+	return p.reading(func(r reader, info *Info) (any, error) {
 		if info == nil {
 			return value.NewObject("rows", 0.0, "bytes", 0.0, "indexes", 0.0), nil
 		}
-		rows, size, err := v.Stats(info.Collection)
+		rows, size, err := r.Stats(info.Collection)
 		return value.NewObject("rows", float64(rows), "bytes", float64(size), "indexes", float64(len(info.Declaration.All()))), err
 	}), nil
 }

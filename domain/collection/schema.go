@@ -17,6 +17,9 @@ func prepareUpdateSchema(p *parameters) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
+	if i := slices.IndexFunc(d.Properties, func(p Property) bool { return len(p.Enum) > maxEnum }); i >= 0 {
+		return nil, with(Refuse(Validation, "an enum has at most %d values", maxEnum), "field", d.Properties[i].Name)
+	}
 	old := p.target
 	for key, name := range map[string]*string{"oldCollection": &old.name, "oldSchema": &old.schema} {
 		if !value.IsNothing(p.At(key)) {
@@ -69,6 +72,9 @@ func (w *writer) convert(had, d *Declaration) error {
 	next.Declaration = d
 	size := 0
 	err := w.Rows(w.info.Collection, nil, nil, func(id string, stored Row) (bool, error) {
+		if err := w.spend(rowSteps); err != nil {
+			return false, err
+		}
 		row, err := stored.Object()
 		if err != nil {
 			return false, err
@@ -169,13 +175,16 @@ func prepareDeleteCollections(p *parameters) (*Call, error) {
 const inferred = 1000
 
 func prepareInfer(p *parameters) (*Call, error) {
-	return p.reading(func(v View, info *Info) (any, error) {
+	return p.reading(func(r reader, info *Info) (any, error) {
 		guess := &value.Object{}
 		if info == nil {
 			return guess, nil
 		}
-		kinds, seen := map[string]string{}, 0
-		err := v.Rows(info.Collection, nil, nil, func(_ string, stored Row) (bool, error) {
+		kinds, seen, held := map[string]string{}, 0, 0
+		err := r.Rows(info.Collection, nil, nil, func(_ string, stored Row) (bool, error) {
+			if err := r.spend(rowSteps); err != nil {
+				return false, err
+			}
 			row, err := stored.Object()
 			if err != nil {
 				return false, err
@@ -186,13 +195,14 @@ func prepareInfer(p *parameters) (*Call, error) {
 				}
 				if _, ok := guess.Get(field); !ok {
 					guess.Set(field, nil)
+					held += 2 * roughSize(field)
 				}
 				if v := row.At(field); v != nil {
 					kinds[field] = common(kinds[field], guessType(v))
 				}
 			}
 			seen++
-			return seen < inferred, nil
+			return seen < inferred, tooHeavy(held)
 		})
 		for _, field := range guess.Keys() {
 			kind := kinds[field]

@@ -69,11 +69,11 @@ func (t *top) offer(s *sorted, keep int) int {
 }
 
 // read returns the rows that are kept, less those to be skipped.
-func (t *top) read(v View, info *Info, o options) (rows []*value.Object, err error) {
+func (t *top) read(r reader, info *Info, o options) (rows []*value.Object, err error) {
 	slices.SortFunc(t.rows, func(a, b *sorted) int { return truth(before(t.keys, b, a)) - truth(before(t.keys, a, b)) })
 	held := 0
 	for _, s := range t.rows[min(o.skip, len(t.rows)):] {
-		row, err := v.Row(info.Collection, s.id)
+		row, err := r.Row(info.Collection, s.id)
 		if err != nil {
 			return nil, err
 		}
@@ -92,4 +92,54 @@ func (o options) sortFields() []string {
 		fields[i] = fieldOf(key.path)
 	}
 	return fields
+}
+
+// sorting holds rows until there are no more.
+func sorting(e *effort, keys []sortKey, next sink) sink {
+	var rows []*value.Object
+	held := 0
+	return sink{
+		take: func(row *value.Object) (bool, error) {
+			size, err := e.weigh(row)
+			if err != nil {
+				return false, err
+			}
+			rows = append(rows, row)
+			held += size
+			return true, tooHeavy(held)
+		},
+		end: func() error {
+			if err := sortRows(e, keys, rows); err != nil {
+				return err
+			}
+			return handAll(rows, next)
+		},
+	}
+}
+
+// sortRows sorts rows. When that costs too much it compares no more.
+func sortRows(e *effort, keys []sortKey, rows []*value.Object) (err error) {
+	slices.SortStableFunc(rows, func(a, b *value.Object) int {
+		if err == nil {
+			err = e.spend(len(keys))
+		}
+		if err != nil {
+			return 0
+		}
+		return compareBy(keys, a, b)
+	})
+	return err
+}
+
+func compareBy(keys []sortKey, a, b *value.Object) int {
+	for _, key := range keys {
+		order := Compare(pick(a, key.path), pick(b, key.path))
+		if key.desc {
+			order = -order
+		}
+		if order != 0 {
+			return order
+		}
+	}
+	return 0
 }

@@ -18,31 +18,34 @@ type step struct {
 	root   string // the field that the path begins with
 	clears bool   // it brings nothing in
 	adds   bool   // to a number
-	do     func(have any) (any, error)
+	do     deed
 }
 
+// deed makes of what stands at a path what is to stand there.
+type deed func(e *effort, have any) (any, error)
+
 // operators make the steps of an update.
-var operators = map[string]func(path string, operand any) (func(any) (any, error), error){
+var operators = map[string]func(path string, operand any, l Limits) (deed, error){
 	"$set": setting, "$inc": increasing, "$push": pushing, "$addToSet": adding, "$pull": pulling,
 }
 
 // compileUpdate reads operators, or plain fields, which are set.
-func compileUpdate(v any) (*update, error) {
+func compileUpdate(v any, l Limits) (*update, error) {
 	o, ok := v.(*value.Object)
 	if !ok {
 		return nil, Refuse(Validation, "update is an object of operators or of fields")
 	}
 	isOperator := func(key string) bool { return strings.HasPrefix(key, "$") }
 	if !slices.ContainsFunc(o.Keys(), isOperator) {
-		return compileSteps(value.NewObject("$set", o))
+		return compileSteps(value.NewObject("$set", o), l)
 	}
 	if i := slices.IndexFunc(o.Keys(), func(key string) bool { return !isOperator(key) }); i >= 0 {
 		return nil, Refuse(Validation, "update has operators and the field %s: it can have one or the other", o.Keys()[i])
 	}
-	return compileSteps(o)
+	return compileSteps(o, l)
 }
 
-func compileSteps(o *value.Object) (*update, error) {
+func compileSteps(o *value.Object, l Limits) (*update, error) {
 	u := &update{}
 	for _, op := range o.Keys() {
 		if op == "$unset" {
@@ -60,7 +63,7 @@ func compileSteps(o *value.Object) (*update, error) {
 			if !ok {
 				return nil, Refuse(Validation, "the value of %s is nested too deeply", path)
 			}
-			do, err := compile(path, operand)
+			do, err := compile(path, operand, l)
 			if err != nil {
 				return nil, err
 			}
@@ -82,14 +85,14 @@ func (u *update) unset(operand any) error {
 		return Refuse(BadQuery, "update: $unset has an object or a list of fields")
 	}
 	for _, path := range paths {
-		if err := u.add(path, true, func(any) (any, error) { return value.Undefined, nil }); err != nil {
+		if err := u.add(path, true, func(*effort, any) (any, error) { return value.Undefined, nil }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (u *update) add(path string, clears bool, do func(any) (any, error)) error {
+func (u *update) add(path string, clears bool, do deed) error {
 	keys := strings.Split(unalias(path), ".")
 	if slices.Contains(keys, "") || strings.HasPrefix(path, "$") || len(keys) > maxDepth {
 		return Refuse(BadQuery, "update: %q is no path of a field", path)
@@ -98,12 +101,12 @@ func (u *update) add(path string, clears bool, do func(any) (any, error)) error 
 	return nil
 }
 
-func setting(_ string, operand any) (func(any) (any, error), error) {
-	return func(any) (any, error) { return operand, nil }, nil
+func setting(_ string, operand any, _ Limits) (deed, error) {
+	return func(*effort, any) (any, error) { return operand, nil }, nil
 }
 
 // increasing adds a number. What is kept as a decimal text stays one.
-func increasing(path string, operand any) (func(any) (any, error), error) {
+func increasing(path string, operand any, _ Limits) (deed, error) {
 	by, ok := operand.(float64)
 	text, isText := operand.(string)
 	if isText {
@@ -112,7 +115,7 @@ func increasing(path string, operand any) (func(any) (any, error), error) {
 	if !ok {
 		return nil, Refuse(Validation, "$inc of %s needs a number", path)
 	}
-	return func(have any) (any, error) {
+	return func(_ *effort, have any) (any, error) {
 		switch have := have.(type) {
 		case float64:
 			return have + by, nil
@@ -157,14 +160,24 @@ func itemsOf(operand any) []any {
 	return []any{operand}
 }
 
-func pushing(path string, operand any) (func(any) (any, error), error) {
+func pushing(path string, operand any, _ Limits) (deed, error) {
 	return onList("$push", path, func(list []any) []any { return append(list, itemsOf(operand)...) }), nil
 }
 
-func adding(path string, operand any) (func(any) (any, error), error) {
+func adding(path string, operand any, l Limits) (deed, error) {
+	items, keys := []any{}, identities{}
+	for _, item := range itemsOf(operand) {
+		if keys.add(item) {
+			items = append(items, item)
+		}
+		if len(items) > l.MaxRowSize { // an item takes a byte at least
+			return nil, with(Refuse(TooLarge, "$addToSet to %s adds more items than a row has bytes", path), "limit", float64(l.MaxRowSize))
+		}
+	}
 	return onList("$addToSet", path, func(list []any) []any {
-		for _, item := range itemsOf(operand) {
-			if !slices.ContainsFunc(list, func(have any) bool { return value.Same(have, item) }) {
+		have := identitiesOf(list)
+		for _, item := range items {
+			if have.add(item) {
 				list = append(list, item)
 			}
 		}
@@ -173,23 +186,24 @@ func adding(path string, operand any) (func(any) (any, error), error) {
 }
 
 // onList makes a step that changes a list; nothing is an empty one.
-func onList(op, path string, change func([]any) []any) func(any) (any, error) {
-	return func(have any) (any, error) {
+func onList(op, path string, change func([]any) []any) deed {
+	return func(e *effort, have any) (any, error) {
 		list, ok := have.([]any)
 		if !ok && !value.IsNothing(have) {
 			return nil, Refuse(Validation, "%s to %s, which is %s", op, path, value.Kind(have))
 		}
-		return change(slices.Clone(list)), nil
+		made := change(slices.Clone(list))
+		return made, e.spend(len(list) + len(made))
 	}
 }
 
 // pulling removes the items that are a value, or that meet a condition.
-func pulling(path string, operand any) (func(any) (any, error), error) {
+func pulling(path string, operand any, _ Limits) (deed, error) {
 	meets, err := itemTest(operand)
 	if err != nil {
 		return nil, Refuse(BadQuery, "$pull of %s: %s", path, err)
 	}
-	return func(have any) (any, error) {
+	return func(e *effort, have any) (any, error) {
 		if value.IsNothing(have) {
 			return have, nil
 		}
@@ -199,9 +213,12 @@ func pulling(path string, operand any) (func(any) (any, error), error) {
 		}
 		kept := []any{}
 		for _, item := range list {
-			gone, err := meets(item)
+			gone, spent, err := meets(item)
 			if err != nil {
 				return nil, Refuse(BadQuery, "$pull of %s: %s", path, err)
+			}
+			if err := e.spend(spent); err != nil {
+				return nil, err
 			}
 			if !gone {
 				kept = append(kept, item)
@@ -212,8 +229,8 @@ func pulling(path string, operand any) (func(any) (any, error), error) {
 }
 
 // itemTest tells whether an item of a list is a value, or meets a condition: one of
-// operators on itself, or one on its fields.
-func itemTest(operand any) (func(item any) (bool, error), error) {
+// operators on itself, or one on its fields; and what it cost to find out.
+func itemTest(operand any) (func(item any) (fits bool, spent int, err error), error) {
 	cond, ok := operand.(*value.Object)
 	if !ok {
 		cond = value.NewObject("$eq", operand)
@@ -226,13 +243,13 @@ func itemTest(operand any) (func(item any) (bool, error), error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(item any) (bool, error) {
+	return func(item any) (bool, int, error) {
 		if !onFields {
 			if _, list := item.([]any); list && !ok {
-				return value.Same(item, operand), nil // a list that contains the value is another one
+				return value.Same(item, operand), 1, nil // a list that contains the value is another one
 			}
 			item = value.NewObject("v", item)
 		}
-		return m.Match(item)
+		return m.MatchWithin(item, matchSteps)
 	}, nil
 }

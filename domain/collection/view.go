@@ -195,6 +195,9 @@ func (d *Draft) change(info *Info, c Change) *Info {
 
 // put notes a row, unless it breaks a unique.
 func (d *Draft) put(info *Info, id string, row *value.Object, limits Limits) error {
+	if !value.Within(row, 3*limits.MaxRowSize) { // encoded it has a third of that at least
+		return with(Refuse(TooLarge, "a row has more than %d bytes", limits.MaxRowSize), "limit", float64(limits.MaxRowSize))
+	}
 	if tooDeep(row, 0) {
 		return Refuse(Validation, "a row is nested more than %d levels deep", maxDepth)
 	}

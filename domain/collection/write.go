@@ -1,7 +1,6 @@
 package collection
 
 import (
-	"slices"
 	"time"
 
 	"svc/domain/automation/value"
@@ -25,10 +24,11 @@ func (s Stamp) by() any {
 // writer is one write call under way.
 type writer struct {
 	*Draft
+	*effort
 	limits  Limits
 	stamp   Stamp
 	info    *Info
-	dropped []string // fields that are not declared
+	dropped value.Object // fields that are not declared
 }
 
 // open finds the collection of a write, and makes it when it is to be made.
@@ -55,17 +55,13 @@ func (w *writer) nextNumber() (uint32, error) {
 }
 
 // drop notes that a field was left out.
-func (w *writer) drop(field string) {
-	if !slices.Contains(w.dropped, field) {
-		w.dropped = append(w.dropped, field)
-	}
-}
+func (w *writer) drop(field string) { w.dropped.Set(field, true) }
 
 // tell returns the result of the write, with the fields that were left out.
 func (w *writer) tell(pairs ...any) *value.Object {
 	result := value.NewObject(pairs...)
-	if len(w.dropped) > 0 {
-		result.Set("droppedFields", value.From(w.dropped))
+	if w.dropped.Len() > 0 {
+		result.Set("droppedFields", value.From(w.dropped.Keys()))
 	}
 	return result
 }
@@ -73,6 +69,9 @@ func (w *writer) tell(pairs ...any) *value.Object {
 // keep returns a value as a field of the collection keeps it; false for a field that
 // is not stored.
 func (w *writer) keep(field string, v any) (any, bool, error) {
+	if err := w.spend(1); err != nil {
+		return nil, false, err
+	}
 	d := w.info.Declaration
 	p := d.property(field)
 	if d != nil && p == nil {
@@ -153,41 +152,59 @@ func givenID(data *value.Object) any {
 
 // alter changes a row as an update says, and tells whether that changed anything.
 func (w *writer) alter(row *value.Object, u *update) (changed bool, err error) {
-	next, touched := row, []string{}
+	next, err := w.amended(row, u)
+	if err != nil || value.Same(row, next) {
+		return false, err
+	}
+	id, _ := row.At(fieldID).(string)
+	next.Set(fieldUpdatedAt, stamp(w.stamp.Now))
+	next.Set(fieldUpdatedBy, w.stamp.by())
+	if err := w.put(w.info, id, next, w.limits); err != nil {
+		return false, err
+	}
+	return true, tooHeavy(w.heavy)
+}
+
+// amended returns a copy of a row with what an update does to it.
+func (w *writer) amended(row *value.Object, u *update) (*value.Object, error) {
+	next, touched := row.Copy(), []string{}
 	for _, s := range u.steps {
 		ok, err := w.mayChange(row, s)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		if !ok {
 			continue
 		}
-		amended, err := amend(next, s.path, s.do)
+		made, err := amend(w.effort, next.At(s.root), s.path[1:], s.do)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		next, _ = amended.(*value.Object)
-		touched = append(touched, s.root)
+		if touched = append(touched, s.root); !value.IsUndefined(made) {
+			next.Set(s.root, made)
+			continue
+		}
+		next = replaced(next, s.root, made)
+		if err := w.spend(next.Len()); err != nil {
+			return nil, err
+		}
 	}
 	for _, field := range touched {
-		if next, err = w.refit(next, field); err != nil {
-			return false, err
+		if err := w.refit(next, field); err != nil {
+			return nil, err
 		}
 	}
-	if value.Same(row, next) {
-		return false, nil
-	}
-	id, _ := row.At(fieldID).(string)
-	next = replaced(next, fieldUpdatedAt, stamp(w.stamp.Now))
-	next = replaced(next, fieldUpdatedBy, w.stamp.by())
-	return true, w.put(w.info, id, next, w.limits)
+	return next, nil
 }
 
 // mayChange reports whether a step counts: what is the platform's to write is left
 // as it is, and so is what is not declared, unless it is to be cleared.
 func (w *writer) mayChange(row *value.Object, s step) (bool, error) {
+	if err := w.spend(1); err != nil {
+		return false, err
+	}
 	if s.root == fieldID {
-		next, err := s.do(row.At(fieldID))
+		next, err := s.do(w.effort, row.At(fieldID))
 		if err == nil && (len(s.path) > 1 || !value.Same(next, row.At(fieldID))) {
 			err = Refuse(Validation, "the id of a row cannot be changed")
 		}
@@ -208,18 +225,16 @@ func (w *writer) mayChange(row *value.Object, s step) (bool, error) {
 }
 
 // refit holds a changed field against its declaration.
-func (w *writer) refit(row *value.Object, field string) (*value.Object, error) {
+func (w *writer) refit(row *value.Object, field string) error {
 	v, ok := row.Get(field)
 	p := w.info.Declaration.property(field)
 	if !ok || p == nil {
-		return row, checkField(field)
+		return checkField(field)
 	}
 	kept, fits := p.fit(v)
 	if !fits {
-		return nil, misfit(w.info, field, p, v)
+		return misfit(w.info, field, p, v)
 	}
-	if value.Same(kept, v) {
-		return row, nil
-	}
-	return replaced(row, field, kept), nil
+	row.Set(field, kept)
+	return nil
 }

@@ -47,17 +47,20 @@ func prepareBulkCreate(p *parameters) (*Call, error) {
 	}), nil
 }
 
+// reader reads what was written so far.
+func (w *writer) reader() reader { return reader{w.Draft, w.effort} }
+
 // matched returns the rows that a write concerns: the first, or all.
 func (w *writer) matched(q *query, one bool) (rows []*value.Object, err error) {
 	if w.info == nil {
 		return nil, nil
 	}
 	if one {
-		rows, _, err = find(w.Draft, w.info, q, options{limit: 1}, false)
+		rows, _, err = find(w.reader(), w.info, q, options{limit: 1}, false)
 		return rows, err
 	}
 	held := 0
-	err = each(w.Draft, w.info, q, func(_ string, row *value.Object) (bool, error) {
+	err = each(w.reader(), w.info, q, func(_ string, row *value.Object) (bool, error) {
 		rows = append(rows, row)
 		held += roughSize(row)
 		if err := tooMany(len(rows), w.limits); err != nil {
@@ -74,7 +77,7 @@ func prepareUpdate(p *parameters, one bool) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := compileUpdate(p.At("update"))
+	u, err := compileUpdate(p.At("update"), p.limits)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +166,7 @@ func (w *writer) upsertAll(data []*value.Object, u upsert) (any, error) {
 			inserted++
 			continue
 		}
-		changes, err := compileSteps(value.NewObject("$set", whole(item)))
+		changes, err := compileSteps(value.NewObject("$set", whole(item)), w.limits)
 		if err != nil {
 			return nil, err
 		}

@@ -69,6 +69,9 @@ const (
 	largest        = math.MaxInt32
 )
 
+// maxSeparators bounds how often a content is looked through: nobody can stop that.
+const maxSeparators = 100
+
 func defaultSeparators() []any { return []any{"\n\n", "\n", " ", ""} }
 
 func readSplitter(params *value.Object) (*splitter, error) {
@@ -96,6 +99,9 @@ func readSplitter(params *value.Object) (*splitter, error) {
 	list, ok := given.([]any)
 	if !ok {
 		return nil, automation.Invalid("separators are a list of strings, not %s", value.Kind(given))
+	}
+	if len(list) > maxSeparators {
+		return nil, automation.Invalid("there are at most %d separators", maxSeparators)
 	}
 	for _, item := range list {
 		separator, ok := item.(string)

@@ -77,6 +77,7 @@ func TestRefusals(t *testing.T) {
 		"the usual overlap":  {"splitText", `{"content": "", "chunkSize": 100}`, "chunkOverlap (200) is less than chunkSize (100)"},
 		"separators in text": {"splitText", `{"content": "", "separators": ","}`, "separators are a list of strings, not string"},
 		"a separator of 1":   {"splitText", `{"content": "", "separators": [1]}`, "separators are strings, not number"},
+		"many separators":    {"splitText", `{"content": "", "separators": [` + strings.TrimSuffix(strings.Repeat(`"a",`, 101), ",") + `]}`, "there are at most 100 separators"},
 		"keep a word":        {"splitText", `{"content": "", "keepSeparator": "yes"}`, "keepSeparator is true or false, not string"},
 	}
 	for name, tt := range tests {
