@@ -34,7 +34,8 @@ import (
 //
 // Everything follows from the events that are left: a row of numbers is what its trees
 // and executions add to it, and what an erased event added is taken away. Events are
-// erased from the oldest on, so that the beginning of a wait never outlives its end.
+// erased from the oldest on, so that the beginning of a wait never outlives its end. How
+// something began that is not over is said again before it is erased: see Needed.
 type Runs struct{}
 
 // Name implements Projection.
@@ -65,6 +66,8 @@ func (p Runs) Apply(tx Tx, ev domain.Recorded) error {
 		return w.tell(endOfTree(ev, e))
 	case activity.WaitPending:
 		return w.stand(ev, e)
+	case activity.WaitKept:
+		return w.stayOn(ev, activity.WaitPending(e))
 	case activity.WaitFulfilled:
 		return w.goOn(ev, e.ID)
 	case activity.WaitExpired:
@@ -167,7 +170,7 @@ func (p Runs) drop(tx Tx, gone activity.Dropped) error {
 		case value[0] == ofTree:
 			return w.untell(rest, seq, again)
 		case value[0] == ofWait:
-			return w.forgetWait(rest)
+			return w.forgetWait(rest, seq)
 		case value[0] == ofCall && len(rest) > 1:
 			return w.adjust(rest[1:], func(r *runRow) { r.tally = r.plus(executed(int(rest[0])), -1) })
 		}

@@ -96,11 +96,17 @@ func runCounterKey(workspaceID, automationSlug string, status RunStatus) []byte 
 	return listed('n', workspaceID, automationSlug, []byte(status))
 }
 
+// run reads a run; one that there is not has no numbers.
+func (w runsTx) run(id string) (row runRow, err error) {
+	value, ok, err := w.tx.Get(runKey(w.workspaceID, id))
+	_, err = decoded(value, ok, err, &row)
+	return row, err
+}
+
 // adjust changes a run.
 func (w runsTx) adjust(run string, change func(*runRow)) error {
-	var old runRow
-	value, ok, err := w.tx.Get(runKey(w.workspaceID, run))
-	if _, err := decoded(value, ok, err, &old); err != nil {
+	old, err := w.run(run)
+	if err != nil {
 		return err
 	}
 	now := old

@@ -83,9 +83,14 @@ func (r treeRow) run() string {
 	return r.Facts[len(r.Facts)-1].Run
 }
 
-// open reports whether the tree began and did not end.
+// open reports whether the tree began and did not end. How it began may be said again when
+// it has just ended.
 func (r treeRow) open() bool {
-	return len(r.Facts) > 0 && r.Facts[len(r.Facts)-1].Ended == 0
+	if len(r.Facts) == 0 {
+		return false
+	}
+	last := r.Facts[len(r.Facts)-1].ExecutionID
+	return !slices.ContainsFunc(r.Facts, func(f treeFact) bool { return f.Ended == 1 && f.ExecutionID == last })
 }
 
 // tally is what the tree adds to its run.

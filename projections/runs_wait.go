@@ -58,6 +58,13 @@ func (w runsTx) stand(ev domain.Recorded, e activity.WaitPending) error {
 	if !Indexed(e.ID) || !Indexed(e.ExecutionID) {
 		return nil
 	}
+	before, known, err := w.wait(e.ID)
+	if err == nil && known && before.EndSeq == 0 {
+		err = w.leave(before, e.ID) // it is said again
+	}
+	if err != nil {
+		return err
+	}
 	row := waitRow{
 		Run: ev.Meta.CorrelationID, ExecutionID: e.ExecutionID, Seq: ev.Seq, At: ev.At.UTC(), ExpiresAt: millis(e.ExpiresAt),
 		Cancels: automation.CancelsTriggers(e.Wait),
@@ -74,6 +81,23 @@ func (w runsTx) stand(ev domain.Recorded, e activity.WaitPending) error {
 		return err
 	}
 	return w.standing(row, 1)
+}
+
+// stayOn notes that an execution still stands in a wait whose beginning is about to be
+// erased, unless the wait or its run has just ended.
+func (w runsTx) stayOn(ev domain.Recorded, e activity.WaitPending) error {
+	if !Indexed(e.ID) {
+		return nil
+	}
+	row, known, err := w.wait(e.ID)
+	if err != nil || known && row.EndSeq > 0 {
+		return err
+	}
+	run, err := w.run(ev.Meta.CorrelationID)
+	if err != nil || run.Open == 0 {
+		return err
+	}
+	return w.stand(ev, e)
 }
 
 // standing changes in how many waits an execution stands, and how many executions of the
@@ -154,10 +178,10 @@ func (w runsTx) endWaits(ev domain.Recorded, executionID string) error {
 	return nil
 }
 
-// forgetWait forgets a wait whose beginning was erased.
-func (w runsTx) forgetWait(id string) error {
+// forgetWait forgets a wait whose beginning was erased, unless that was said again.
+func (w runsTx) forgetWait(id string, seq uint64) error {
 	row, ok, err := w.wait(id)
-	if err != nil || !ok {
+	if err != nil || !ok || row.Seq != seq {
 		return err
 	}
 	if row.EndSeq == 0 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"svc/commands/parked"
 	"svc/commands/recording"
 	"svc/commands/vault"
 	"svc/eventstore/jetstream"
@@ -86,6 +87,12 @@ func (l leftovers) Holds(ctx context.Context, workspaceID string) (bool, error) 
 		return holds, err
 	}
 	return l.vault.Has(ctx, workspaceID)
+}
+
+// Stands implements cleanup.Apart.
+func (l leftovers) Stands(ctx context.Context, workspaceID, treeID string) (bool, error) {
+	_, stands, err := (&parked.Parked{Store: l.store, Vault: l.vault}).Get(ctx, workspaceID, treeID)
+	return stands, err
 }
 
 // Erase implements cleanup.Apart. The key goes first: without it the rest cannot be

@@ -15,11 +15,8 @@ import (
 )
 
 // openTriggers starts automations because something happened, on a node that has this
-// role.
+// role. Every node runs trees, and takes care of its own that broke off.
 func (n *Node) openTriggers(ctx context.Context) error {
-	if !slices.Contains(n.config().Core.Roles, "runtime") {
-		return nil
-	}
 	cursors, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "TRIGGERS"})
 	if err != nil {
 		return err
@@ -44,10 +41,13 @@ func (n *Node) openTriggers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.Begin(ctx); err != nil {
-		return err
+	if slices.Contains(n.config().Core.Roles, "runtime") {
+		if err := t.Begin(ctx); err != nil {
+			return err
+		}
+		n.workInShares("triggers", t.Run)
 	}
-	n.workInShares("triggers", t.Run)
+	n.work("broken trees", t.Tend)
 	return nil
 }
 

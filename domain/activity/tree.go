@@ -9,7 +9,8 @@ import (
 // TreeStarted says that a tree began, or begins again because the node that ran it is
 // gone. It is for the runtime alone: a tree ends with the event of its first execution,
 // and what has no such event was interrupted. A tree that is over at once has no start
-// of its own.
+// of its own, and of one that is not the cleanup says again how it began before it erases
+// what said so first.
 type TreeStarted struct {
 	ExecutionID string  `json:"executionId"` // of its first execution
 	Automation  string  `json:"automation"`
@@ -32,6 +33,13 @@ type WaitPending struct {
 
 // EventType implements domain.Event.
 func (WaitPending) EventType() string { return "runtime.waits.pending" }
+
+// WaitKept says again that a tree stands in a wait, before the cleanup erases what said so
+// first. It is for the runtime alone: nothing has happened.
+type WaitKept WaitPending
+
+// EventType implements domain.Event.
+func (WaitKept) EventType() string { return "runtime.waits.kept" }
 
 // WaitFulfilled says that the event that a wait is for came.
 type WaitFulfilled struct {

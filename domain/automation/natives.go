@@ -40,7 +40,7 @@ var natives = map[string]string{
 	"runtime.schedules.":        "triggered created",
 	"runtime.automations.":      "executed",
 	"runtime.fetch.":            "failed",
-	"runtime.waits.":            "pending fulfilled expired",
+	"runtime.waits.":            "pending kept fulfilled expired",
 	"runtime.runs.":             "replayed",
 	"runtime.contexts.":         "updated",
 	"events.userTopics.":        "created joined",

@@ -34,6 +34,7 @@ func Table() []domain.Fact {
 		domain.Describe[activity.ScheduleFired](domain.Activity, "The time of a schedule came."),
 		domain.Describe[activity.Scheduled](domain.Activity, "The schedules of an automation were registered."),
 		domain.Describe[activity.WaitPending](domain.Activity, "A run waits for an event, or for time to pass."),
+		domain.Describe[activity.WaitKept](domain.Activity, "A run still waits; the event that said so first is erased.").Internal(),
 		domain.Describe[activity.WaitFulfilled](domain.Activity, "The event that a run waited for came."),
 		domain.Describe[activity.WaitExpired](domain.Activity, "The time of a wait is over."),
 		domain.Describe[activity.FetchFailed](domain.Activity, "A request of an automation was answered with an error, or not at all."),

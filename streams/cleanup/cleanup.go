@@ -18,6 +18,8 @@ type (
 	// Log is the activity log. It is a *jetstream.Store.
 	Log interface {
 		Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error)
+		// Reread returns the events at seqs. One that has been erased is left out.
+		Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]domain.Recorded, error)
 		// Since returns the sequence before which every event is older than a time.
 		Since(ctx context.Context, log domain.Log, at time.Time) (uint64, error)
 		// PurgeActivity erases the events before a sequence, of a workspace or of all, of
@@ -33,6 +35,8 @@ type (
 		// of all, whose own time is over.
 		Expire(ctx context.Context, workspaceID string, dry bool) (bytes uint64, err error)
 		Holds(ctx context.Context, workspaceID string) (bool, error)
+		// Stands reports whether it is kept where a tree stands, by its first execution.
+		Stands(ctx context.Context, workspaceID, treeID string) (bool, error)
 		// Erase erases everything, and the key of the workspace.
 		Erase(ctx context.Context, workspaceID string) error
 	}

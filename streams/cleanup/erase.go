@@ -19,6 +19,7 @@ type target struct {
 	WorkspaceID string `json:"workspaceId,omitempty"` // "": of all
 	Below       uint64 `json:"below"`
 	Deliveries  bool   `json:"deliveries,omitempty"` // records of deliveries only
+	Buried      bool   `json:"buried,omitempty"`     // nothing goes on there
 }
 
 const (
@@ -128,7 +129,11 @@ func (r *run) forgetOne(ctx context.Context, t target, workspaceID string) (n ui
 			return n, err
 		}
 		n += uint64(p.Shown)
-		if err := r.drop(ctx, t, activity.Dropped{WorkspaceID: workspaceID, From: from, To: p.To}); err != nil {
+		gone := activity.Dropped{WorkspaceID: workspaceID, From: from, To: p.To}
+		if err := r.keep(ctx, t, gone); err != nil {
+			return n, err
+		}
+		if err := r.drop(ctx, t, gone); err != nil {
 			return n, err
 		}
 		from = p.To + 1

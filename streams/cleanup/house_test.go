@@ -44,7 +44,17 @@ type house struct {
 // broken is the log, which fails to purge while it is told to.
 type broken struct {
 	*jetstream.Store
-	down bool
+	down  bool
+	first func() // happens before what is appended next; nil: nothing
+}
+
+// Append implements cleanup.Log.
+func (b *broken) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
+	if first := b.first; first != nil {
+		b.first = nil
+		first()
+	}
+	return b.Store.Append(ctx, commits...)
 }
 
 var errDown = errors.New("the broker is gone")
@@ -58,7 +68,10 @@ func (b *broken) PurgeActivity(ctx context.Context, workspaceID, eventType strin
 }
 
 // payloads are what is kept apart. Nothing of it has a key.
-type payloads struct{ store *jetstream.Store }
+type payloads struct {
+	store  *jetstream.Store
+	stands string // the tree that stands in a wait
+}
 
 func (p payloads) Strip(ctx context.Context, workspaceID string, before time.Time, dry bool) (count, bytes uint64, err error) {
 	found, err := p.store.PayloadsBefore(ctx, workspaceID, before)
@@ -72,6 +85,10 @@ func (payloads) Expire(context.Context, string, bool) (uint64, error) { return 0
 
 func (p payloads) Holds(ctx context.Context, workspaceID string) (bool, error) {
 	return p.store.HoldsApart(ctx, workspaceID)
+}
+
+func (p payloads) Stands(_ context.Context, _, treeID string) (bool, error) {
+	return treeID == p.stands, nil
 }
 
 func (p payloads) Erase(ctx context.Context, workspaceID string) error {
@@ -91,7 +108,7 @@ func open(t *testing.T) *house {
 	require.NoError(t, err)
 	h := &house{t: t, dir: dir, store: store, models: models, log: &broken{Store: store}, memory: memory, now: time.Now()}
 	h.jobs = &cleanup.Jobs{
-		Log: h.log, Apart: payloads{store}, Notes: memory, Models: models, Logger: quiet,
+		Log: h.log, Apart: payloads{store: store}, Notes: memory, Models: models, Logger: quiet,
 		Lease:  streams.Lease{Bucket: leases, Name: "cleanup", TTL: time.Minute, Log: quiet},
 		Record: engine.Record, Now: func() time.Time { return h.now }, Terms: func() cleanup.Terms { return keepAll },
 	}

@@ -262,7 +262,7 @@ func (r *run) left(ctx context.Context, workspaceID string) (bool, error) {
 }
 
 func (r *run) bury(ctx context.Context, workspaceID string) error {
-	n, err := r.erase(ctx, target{WorkspaceID: workspaceID, Below: r.end})
+	n, err := r.erase(ctx, target{WorkspaceID: workspaceID, Below: r.end, Buried: true})
 	if r.out.Deleted.DeletedEvents += n; err != nil || r.terms.DryRun {
 		return err
 	}

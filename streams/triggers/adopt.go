@@ -35,7 +35,7 @@ func newAdopter(s *share, find func(ctx context.Context, wanted Wanted, visit fu
 func (a *adopter) adopt(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := a.find(ctx, a.wants, func(o Orphan) {
-			if ctx.Err() == nil {
+			if ctx.Err() == nil && a.wants(o.ExecutionID) { // once, however often it is found
 				a.care(ctx, o)
 			}
 		})

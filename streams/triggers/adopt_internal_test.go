@@ -42,6 +42,7 @@ type slowLog struct {
 	slow  atomic.Bool
 	asked atomic.Bool  // while it was slow
 	tree  atomic.Value // that began last
+	began atomic.Int32 // how often one did
 }
 
 func (l *slowLog) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
@@ -54,6 +55,7 @@ func (l *slowLog) Append(ctx context.Context, commits ...eventstore.Commit) (eve
 		for _, f := range c.Facts {
 			if begun, is := f.Event.(activity.TreeStarted); is {
 				l.tree.Store(begun.ExecutionID)
+				l.began.Add(1)
 			}
 		}
 	}
@@ -165,6 +167,25 @@ func TestATreeThatIsNotToldToGoOnHereIsLetGoWithTheShare(t *testing.T) {
 			require.Equal(t, !slow, holds())
 		})
 	}
+}
+
+// One whose beginning is told under two names is found under both.
+func TestATreeThatIsFoundTwiceGoesOnOnce(t *testing.T) {
+	t.Parallel()
+	a, log := adopting(t)
+	o := a.stood(t, log)
+	mine, lose := context.WithCancel(t.Context())
+	a.find = func(_ context.Context, _ Wanted, visit func(Orphan)) error {
+		visit(o)
+		o.Automation = "renamed.a"
+		visit(o)
+		require.Eventually(t, func() bool { return len(a.resuming) == 0 }, patience, tick)
+		lose()
+		return nil
+	}
+	a.adopt(mine)
+	a.under.Wait()
+	require.EqualValues(t, 2, log.began.Load(), "it began, and goes on")
 }
 
 func TestTreesThatAreOverAreForgottenAlthoughOthersCouldNotBeLookedFor(t *testing.T) {

@@ -153,8 +153,9 @@ func (s *share) startOf(house *programs.House, p *programs.Program, e *feed.Even
 	return start
 }
 
-// due reports whether a tree is to be started: not when it is over, or when an error that
-// tells of too many calls would make another one.
+// due reports whether a tree is to be started: not when it is over, when its automation
+// came after the event, or when an error that tells of too many calls would make another
+// one.
 func (s *share) due(ctx context.Context, b *begun) (bool, error) {
 	if b.start.Depth > s.MaxDepth()+2 && (b.event.Type == "error" || strings.HasSuffix(b.event.Type, ".error")) {
 		return false, nil
@@ -165,6 +166,11 @@ func (s *share) due(ctx context.Context, b *begun) (bool, error) {
 	past, err := s.become(ctx, b)
 	if err != nil || past.Over {
 		return false, err
+	}
+	if past.Attempts == 0 {
+		if listened, err := s.listened(ctx, b); err != nil || !listened {
+			return false, err
+		}
 	}
 	streams.Prepare(&b.start, past.Attempts, past.Attempts+1, s.MaxAttempts())
 	return true, nil

@@ -23,6 +23,22 @@ func (s *share) house(ctx context.Context, e *feed.Event) (*programs.House, erro
 	return s.Programs.House(ctx, e.Source.WorkspaceID)
 }
 
+// listened reports whether an automation listened to an event already when that was recorded.
+// Who looks at events again does so long after.
+func (s *share) listened(ctx context.Context, b *begun) (bool, error) {
+	now := b.start.House.Workspace
+	if now.Revision <= b.event.Seq.State {
+		return true, nil // as it is now
+	}
+	then, err := s.Programs.Before(ctx, now.ID, b.event.Seq.State+1)
+	if err != nil || then == nil {
+		return false, err
+	}
+	return slices.ContainsFunc(hearing(then, b.event), func(h heard) bool {
+		return slices.ContainsFunc(h.by, func(p *programs.Program) bool { return p.Name == b.start.Program.Name })
+	}), nil
+}
+
 // houseOf is house for a tree that was begun before. Of a workspace that was deleted only
 // what its end started goes on.
 func (s *share) houseOf(ctx context.Context, workspaceID string, by activity.Trigger) (*programs.House, error) {

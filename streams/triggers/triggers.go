@@ -158,12 +158,17 @@ func (t *Triggers) Run(ctx context.Context) error {
 		s := newShare(t, number)
 		all.Go(func() { s.serve(ctx) })
 	}
-	all.Go(func() {
-		own := newShare(t, t.shares) // of none: it reads nothing
-		newAdopter(own, t.History.Strays).adopt(ctx)
-		own.under.Wait()
-	})
 	all.Wait()
+	return nil
+}
+
+// Tend takes care of trees that began on this node and broke off because of the platform,
+// until ctx ends. It is for every node that runs trees: no other one does that while this
+// one is there.
+func (t *Triggers) Tend(ctx context.Context) error {
+	own := newShare(t, t.shares) // of none: it reads nothing
+	newAdopter(own, t.History.Strays).adopt(ctx)
+	own.under.Wait()
 	return nil
 }
 
