@@ -64,9 +64,29 @@ func TestARenamedInstanceKeepsItsCollections(t *testing.T) {
 	w.start(t)
 	require.JSONEq(t, `["1","late"]`, p.kept(t, "c"))
 	p.emits(t, `{"type":"c.go"}`)
-	p.awaits(t, 1, executed, "payload.slug=c.later")
+	p.awaits(t, 1, executed, "payload.slug=b.later")
 	require.JSONEq(t, `["1","late","later"]`, p.kept(t, "c"), "a tree that waited goes on where the instance is now")
 	require.JSONEq(t, `["3"]`, p.kept(t, "a"))
+}
+
+// It is the tree that it was, however the instance is called when it goes on.
+func TestATreeOfARenamedInstanceGoesOnOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	w.place(t).has(t, keeperApp).publishes(t, "keeper")
+	p := w.place(t).installs(t, "keeper", "b", "")
+	p.emits(t, `{"type":"b.begin","payload":{"id":"late"}}`)
+	p.awaits(t, 1, "runtime.waits.pending", "")
+	p.renames(t, "b", "c")
+	w.restarts(t, nil)
+	p.awaitsAttempts(t, map[string][]int{"b.later": {1, 1}})
+	w.restarts(t, nil)
+	p.awaitsAttempts(t, map[string][]int{"b.later": {1, 1, 1}})
+	p.emits(t, `{"type":"c.go"}`)
+	ended := p.awaits(t, 1, executed, "payload.slug=b.later")[0]
+	require.JSONEq(t, `["late"]`, p.kept(t, "c"))
+	run := p.does(t, 200, "GET", p.path+"/runs/"+ended.Source["correlationId"].(string), "").json(t)
+	require.Equal(t, "succeeded", run["status"])
 }
 
 func TestWhatARestorationBringsBackKeepsItsCollections(t *testing.T) {

@@ -39,7 +39,7 @@ func TestOperationsFromBeforeThereWereLimitsAreRead(t *testing.T) {
 func TestAStateLastsAsLongAsItsOperationsSay(t *testing.T) {
 	t.Parallel()
 	soon, later := noon.Add(time.Minute), noon.Add(time.Hour)
-	set := []Write{{Op: variable.Op{Path: []expr.Step{{Key: "a"}}, Value: 1.0}}}
+	set, none := []Write{{Op: variable.Op{Path: []expr.Step{{Key: "a"}}, Value: 1.0}}}, []Write{}
 	for name, c := range map[string]struct {
 		first, second record
 		want          time.Time
@@ -50,12 +50,17 @@ func TestAStateLastsAsLongAsItsOperationsSay(t *testing.T) {
 		"does not extend backwards":      {record{expires: later}, record{expires: soon, lifetime: Extends}, later},
 		"extends what never expires":     {record{}, record{expires: soon, lifetime: Extends}, time.Time{}},
 		"begins anew after it expired":   {record{expires: noon}, record{expires: soon, lifetime: Extends}, soon},
-		"a change without writes counts": {record{expires: soon}, record{expires: later, lifetime: Extends, writes: []Write{}}, later},
+		"a change without writes counts": {record{expires: soon}, record{expires: later, lifetime: Extends, writes: none}, later},
+		"nothing lasts as long":          {record{expires: later, lifetime: Extends, writes: none}, record{expires: soon, lifetime: Extends}, later},
+		"nothing that expired does not":  {record{expires: noon, lifetime: Extends, writes: none}, record{expires: soon, lifetime: Extends}, soon},
+		"nothing that never expires":     {record{writes: none}, record{expires: soon, lifetime: Extends}, soon},
 	} {
-		c.first.mark, c.first.at, c.first.writes = mark("a"), noon.Add(-time.Second), set
+		c.first.mark, c.first.at = mark("a"), noon.Add(-time.Second)
 		c.second.mark, c.second.at = mark("b"), noon
-		if c.second.writes == nil {
-			c.second.writes = set
+		for _, r := range []*record{&c.first, &c.second} {
+			if r.writes == nil {
+				r.writes = set
+			}
 		}
 		require.Equal(t, c.want, empty().with(c.first).with(c.second).expires, name)
 	}

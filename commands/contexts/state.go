@@ -62,8 +62,8 @@ func (s state) lasting(r record) time.Time {
 		return r.expires
 	case there && s.expires.IsZero(), !there && r.lifetime == stayed:
 		return time.Time{}
-	case there && s.expires.After(r.expires):
-		return s.expires
+	case s.expires.After(r.expires):
+		return s.expires // also of one that holds nothing: somebody waits for what others write
 	}
 	return r.expires
 }

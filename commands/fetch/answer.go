@@ -72,28 +72,34 @@ func (x *exchange) readWhole(a *answer) (any, *Failed, error) {
 	p := &pass{exchange: x}
 	defer p.leave()
 	raw, err := p.read(a)
+	v := value.Undefined
+	if err == nil {
+		v, err = x.output(a, raw)
+	}
 	if err != nil {
 		err = x.fault(a.watch, err)
 		return value.Undefined, x.failed(a, nil, err), err
 	}
-	return x.output(a, raw), x.failed(a, raw, nil), nil
+	return v, x.failed(a, raw, nil), nil
 }
 
 // output returns a body in the form that was asked for.
-func (x *exchange) output(a *answer, raw []byte) any {
+func (x *exchange) output(a *answer, raw []byte) (any, error) {
 	header := a.Header.Get(contentType)
 	switch x.terms.mode {
-	case modeDetailed:
-		return a.detailed(a.value(raw), false)
 	case modeBase64:
-		return base64.StdEncoding.EncodeToString(raw)
+		return base64.StdEncoding.EncodeToString(raw), nil
 	case modeDataURL:
 		if header == "" {
 			header = typeOther
 		}
-		return "data:" + header + ";base64," + base64.StdEncoding.EncodeToString(raw)
+		return "data:" + header + ";base64," + base64.StdEncoding.EncodeToString(raw), nil
 	}
-	return a.value(raw)
+	v, err := a.value(raw)
+	if err == nil && x.terms.mode == modeDetailed {
+		v = a.detailed(v, false)
+	}
+	return v, err
 }
 
 // detailed returns the answer as detailed_response shows it.
@@ -116,24 +122,29 @@ func headersOf(header http.Header) *value.Object {
 	return o
 }
 
-// value returns a body by its type.
-func (a *answer) value(raw []byte) any {
+// value returns a body by its type. JSON of more values than are held is too large, too,
+// however few bytes they take.
+func (a *answer) value(raw []byte) (any, error) {
 	header := a.Header.Get(contentType)
 	media := mediaOf(header)
 	switch {
 	case len(raw) == 0:
-		return ""
+		return "", nil
 	case a.opaque:
-		return value.Bytes(raw)
+		return value.Bytes(raw), nil
 	case isJSON(media):
-		if v, err := value.ParseJSON(strings.TrimPrefix(string(raw), "\uFEFF")); err == nil {
-			return value.Settled(v)
+		v, err := value.ParseJSON(strings.TrimPrefix(string(raw), "\uFEFF"))
+		if errors.Is(err, value.ErrMany) {
+			return value.Undefined, errTooLarge
 		}
-		return text(raw, header)
+		if err == nil {
+			return value.Settled(v), nil
+		}
+		return text(raw, header), nil
 	case isText(media), media == "" && utf8.Valid(raw):
-		return text(raw, header)
+		return text(raw, header), nil
 	}
-	return value.Bytes(raw)
+	return value.Bytes(raw), nil
 }
 
 func isJSON(media string) bool {

@@ -216,3 +216,23 @@ func TestBadAnswersHaveABound(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, exact, result.Value)
 }
+
+// TestBadAnswersOfTooManyValuesAreTooLarge fetches few bytes that would take a lot of memory.
+func TestBadAnswersOfTooManyValuesAreTooLarge(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, fetch.Options{})
+	bomb := zipped(t, "["+strings.Repeat("{},", 2_000_000)+"{}]")
+	at := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(bomb)
+	})
+	for _, extra := range []string{``, `,"stream":{"event":"e"}`} {
+		result, err := fetched(t, c, `{"url":"URL"`+extra+`}`, at)
+		requireReason(t, err, "too_large")
+		require.Equal(t, "too_large", result.Failed.Reason)
+	}
+	result, err := fetched(t, c, `{"url":"URL","outputMode":"base64"}`, at)
+	require.NoError(t, err, "as it is it takes what it has")
+	require.Len(t, result.Value, 8_000_008)
+}

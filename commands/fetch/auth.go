@@ -43,7 +43,9 @@ func (x *exchange) grant(ctx context.Context, r *http.Request, g reader) error {
 		return err
 	}
 	if x.call.Granted != nil {
-		x.call.Granted(token)
+		if err := x.call.Granted(token); err != nil {
+			return err
+		}
 	}
 	r.Header.Set(headerAuthorization, "Bearer "+token)
 	return nil

@@ -188,7 +188,7 @@ func TestATokenOfAnOAuthServerIsKeptUntilItExpires(t *testing.T) {
 	ask := func(want string, workspace string) {
 		t.Helper()
 		var granted string
-		_, err := c.Do(t.Context(), fetch.Call{Params: params(t, text, at), WorkspaceID: workspace, Granted: func(token string) { granted = token }})
+		_, err := c.Do(t.Context(), fetch.Call{Params: params(t, text, at), WorkspaceID: workspace, Granted: func(token string) error { granted = token; return nil }})
 		require.NoError(t, err)
 		require.Equal(t, want, got().Get("Authorization"))
 		require.Equal(t, want, "Bearer "+granted, "also of one that was kept")
@@ -199,6 +199,17 @@ func TestATokenOfAnOAuthServerIsKeptUntilItExpires(t *testing.T) {
 	now = now.Add(time.Hour)
 	ask("Bearer a b3", "w1")
 	require.Equal(t, 3, int(count.Load()))
+}
+
+// Whoever cannot hide a token sends none.
+func TestATokenThatIsRefusedIsNotSent(t *testing.T) {
+	t.Parallel()
+	far := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
+	server, _ := grants(t, `,"expires_in":3600`)
+	text := `{"url":"URL","auth":{"oauth2":{"tokenUrl":"` + server + `","clientId":"me","clientSecret":"hunter2"}}}`
+	full := automation.Invalid("full")
+	_, err := newClient(t, fetch.Options{}).Do(t.Context(), fetch.Call{Params: params(t, text, far), WorkspaceID: "w1", Granted: func(string) error { return full }})
+	require.ErrorIs(t, err, full)
 }
 
 func TestATokenThatIsNotAcceptedIsForgotten(t *testing.T) {

@@ -38,7 +38,10 @@ func (x *exchange) emitChunks(ctx context.Context, a *answer) (any, *Failed, err
 	case e.live:
 		body = text(raw, a.Header.Get(contentType))
 	default:
-		body = a.value(raw)
+		if body, err = a.value(raw); err != nil {
+			err = x.fault(a.watch, err)
+			return value.Undefined, x.failed(a, nil, err), err
+		}
 	}
 	if value.IsUndefined(body) {
 		body = ""

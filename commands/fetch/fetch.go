@@ -89,8 +89,9 @@ type Call struct {
 	Token func(ctx context.Context, kind TokenKind) (string, error)
 	// APIKey returns the API key of a role. Nil: every role is unknown.
 	APIKey func(ctx context.Context, role string) (string, error)
-	// Granted is told of every token of an OAuth 2 server before it is sent. Nil: nobody is.
-	Granted func(token string)
+	// Granted is told of every token of an OAuth 2 server before it is sent, and may refuse
+	// that. Nil: nobody is.
+	Granted func(token string) error
 	// Chunk emits the payload of one event of stream.event.
 	Chunk func(ctx context.Context, payload *value.Object) error
 	// Redact takes secrets out of a text that is told; cut says that the end of it is

@@ -24,12 +24,21 @@ func refOf(p *Place, slug string, ref content.Ref) string {
 	return string(text)
 }
 
+// name is that of the program in the workspace.
+func (r reference) name() string {
+	if r.Instance == "" {
+		return r.Slug
+	}
+	return r.Instance + "." + r.Slug
+}
+
 // Ref returns a text that Find finds the program by.
 func (p *Program) Ref() string { return p.ref }
 
 // Find returns the program that a text of Ref names, as it was, in its place of now.
-// An instance that was renamed is where it is now. When the place is gone the program is
-// in the workspace itself, with the name that it had.
+// An instance that was renamed is where it is now, but the program has the name that it
+// had: it is by that name that a tree is the same which goes on with it. When the place is
+// gone the program is in the workspace itself.
 func (h *House) Find(ctx context.Context, ref string) (*Program, error) {
 	var r reference
 	if err := json.Unmarshal([]byte(ref), &r); err != nil {
@@ -46,7 +55,7 @@ func (h *House) Find(ctx context.Context, ref string) (*Program, error) {
 	if c.Automation == nil {
 		return nil, fmt.Errorf("the automation %s is no document", r.Slug)
 	}
-	return newProgram(place, r.Slug, place.prefix()+r.Slug, c, ref), nil
+	return newProgram(place, r.Slug, r.name(), c, ref), nil
 }
 
 // placeOf returns the place that a program was in, as it is now. That of an instance

@@ -46,6 +46,8 @@ func (p *player) note(d difference) {
 	}
 	p.differs[d.execution] = true
 	if len(p.differences) < MaxDifferences {
+		spent, _ := value.Spend(d.actual, p.most)
+		p.keep(oneKept + spent)
 		p.differences = append(p.differences, d)
 	}
 }
@@ -121,21 +123,21 @@ func (p *player) unused() {
 // outcomes reports executions that came to something else.
 func (p *player) outcomes() {
 	for _, was := range p.record.ended {
-		x := p.ended[was.execution]
+		is, ended := p.ended[was.execution]
 		at := machine.Place{Path: "output"}
-		if x == nil {
+		if !ended {
 			p.note(difference{was.execution, at, otherOutput, was.value, value.Undefined})
 			continue
 		}
-		if !sameError(was.failure, x.Err) {
-			if x.Err != nil {
-				at.Path = x.Err.Instruction
+		if !sameError(was.failure, is.err) {
+			if is.err != nil {
+				at.Path = is.err.Instruction
 			} else {
 				at.Path = was.failure.Instruction
 			}
-			p.differ(x, at, otherError, shownError(was.failure), shownError(x.Err))
-		} else if !equal(was.value, x.Output) {
-			p.differ(x, at, otherOutput, was.value, x.Output)
+			p.note(difference{was.execution, at, otherError, shownError(was.failure), shownError(is.err)})
+		} else if !equal(was.value, is.output) {
+			p.note(difference{was.execution, at, otherOutput, was.value, is.output})
 		}
 	}
 }
@@ -152,43 +154,4 @@ func shownError(err *automation.Error) any {
 		return value.Undefined
 	}
 	return value.NewObject("error", err.Name, "message", err.Message, "details", object(err.Details))
-}
-
-// against compares what executions did on the way with what they did in another
-// replay: which branches they took, and what they wrote.
-func (p *player) against(expected *player) {
-	p.contrast(otherBranch, expected.branches, p.branches, false)
-	p.contrast(otherContext, expected.writes, p.writes, true)
-}
-
-// contrast compares two lists by position. Both ways: what only the first has counts,
-// too.
-func (p *player) contrast(kind string, expected, actual []observed, bothWays bool) {
-	known, taken := map[string][]observed{}, map[string]int{}
-	for _, o := range expected {
-		key := position("", o.execution.ID, o.place.Path, o.place.Iteration)
-		known[key] = append(known[key], o)
-	}
-	for _, o := range actual {
-		key := position("", o.execution.ID, o.place.Path, o.place.Iteration)
-		n := taken[key]
-		taken[key]++
-		if n < len(known[key]) {
-			if was := known[key][n].did; !equal(was, o.did) {
-				p.differ(o.execution, o.place, kind, was, o.did)
-			}
-		} else if bothWays {
-			p.differ(o.execution, o.place, kind, value.Undefined, o.did)
-		}
-	}
-	if !bothWays {
-		return
-	}
-	seen := map[string]int{}
-	for _, o := range expected {
-		key := position("", o.execution.ID, o.place.Path, o.place.Iteration)
-		if seen[key]++; seen[key] > taken[key] {
-			p.differ(o.execution, o.place, kind, o.did, value.Undefined)
-		}
-	}
 }

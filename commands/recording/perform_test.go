@@ -30,6 +30,7 @@ type play struct {
 	answers  *value.Object // by kind of request, in order
 	chances  bool          // it may be stopped, and interrupted
 	most     int           // answers after which it is stopped; 0: any number
+	kept     int           // bytes that a replay keeps; 0: as many as it does
 }
 
 func program(t testing.TB, slug string, v any) *machine.Program {
@@ -204,6 +205,7 @@ func (p *play) replay(t testing.TB, body []byte, current *play) recording.Report
 	o := recording.Options{
 		Document: recording.Recorded,
 		Find:     p.finds,
+		MaxKept:  p.kept,
 	}
 	if current != nil {
 		o.Document = recording.Current

@@ -42,9 +42,20 @@ type player struct {
 	differences []difference
 	different   int             // how many differences there are
 	differs     map[string]bool // executions that have any
-	branches    []observed
-	writes      []observed
-	ended       map[string]*machine.Execution
+	ended       map[string]outcome
+
+	observes bool // what executions did on the way is compared with another replay
+	branches []observed
+	writes   []observed
+	most     int   // bytes that are kept until the end
+	notes    int   // so many are
+	excess   error // why there is too much of it
+}
+
+// outcome is how an execution ended.
+type outcome struct {
+	output any
+	err    *automation.Error
 }
 
 // due is an answer that is to be given.
@@ -54,17 +65,11 @@ type due struct {
 	entry  *entry
 }
 
-// observed is something that an execution did.
-type observed struct {
-	execution *machine.Execution
-	place     machine.Place
-	did       any
-}
-
-func newPlayer(ctx context.Context, r *Record, find func(string) (*machine.Program, error), code Code) *player {
+func newPlayer(ctx context.Context, r *Record, find func(string) (*machine.Program, error), o Options) *player {
 	return &player{
-		record: r, context: ctx, find: find, code: code, cursor: map[string]int{}, loaded: map[string]*loaded{}, user: r.UserID,
-		session: r.SessionID, used: map[*request]bool{}, ended: map[string]*machine.Execution{},
+		record: r, context: ctx, find: find, code: o.Code, cursor: map[string]int{}, loaded: map[string]*loaded{}, user: r.UserID,
+		session: r.SessionID, used: map[*request]bool{}, ended: map[string]outcome{}, observes: o.Document == Current,
+		most: cmp.Or(o.MaxKept, maxKept),
 	}
 }
 
@@ -86,12 +91,16 @@ func (p *player) play(root *machine.Program) error {
 		}
 		p.turn++
 		turn := p.machine.Go(TurnLength)
-		for _, x := range turn.Ended {
-			p.ended[x.ID] = x
+		p.end(turn.Ended)
+		if p.excess != nil {
+			return p.excess
 		}
 		answered := false
 		for _, r := range turn.Requests {
 			now, err := p.ask(r)
+			if err == nil {
+				err = p.excess
+			}
 			if err != nil {
 				return err
 			}
@@ -231,6 +240,6 @@ func (p *player) apply(halt *entry) error {
 		return fmt.Errorf("go on where the tree stood: %w", err)
 	}
 	p.machine = restored
-	clear(p.loaded)
+	p.forget()
 	return nil
 }

@@ -32,6 +32,7 @@ type Options struct {
 	Find, Current func(ctx context.Context, ref string) (*machine.Program, error)
 	Code          Code        // nil: custom code is answered with what was recorded
 	Redact        *redact.Set // what reports must not tell; nil: nothing
+	MaxKept       int         // bytes that are kept to be compared; 0: 64 MB
 }
 
 // Report is what replaying came to.
@@ -67,10 +68,12 @@ type Difference struct {
 // Replay executes a recorded tree again. Nothing leaves.
 func Replay(ctx context.Context, r *Record, o Options) Report {
 	find := func(ref string) (*machine.Program, error) { return o.Find(ctx, ref) }
-	p, err := playAll(ctx, r, find, o.Code)
+	p := newPlayer(ctx, r, find, o)
+	err := p.playAll()
 	if err == nil && o.Document == Current {
 		expected := p
-		p, err = playAll(ctx, r, func(ref string) (*machine.Program, error) { return o.Current(ctx, ref) }, o.Code)
+		p = newPlayer(ctx, r, func(ref string) (*machine.Program, error) { return o.Current(ctx, ref) }, o)
+		err = p.playAll()
 		p.against(expected)
 	}
 	if err == nil {
@@ -81,13 +84,12 @@ func Replay(ctx context.Context, r *Record, o Options) Report {
 }
 
 // playAll plays a record to its end, or as far as it goes.
-func playAll(ctx context.Context, r *Record, find func(string) (*machine.Program, error), code Code) (*player, error) {
-	p := newPlayer(ctx, r, find, code)
-	root, err := find(r.Ref)
+func (p *player) playAll() error {
+	root, err := p.find(p.record.Ref)
 	if err != nil {
-		return p, err
+		return err
 	}
-	return p, p.play(root)
+	return p.play(root)
 }
 
 // report tells what a replay came to, without secrets.
@@ -115,11 +117,11 @@ func (p *player) report(known *redact.Set, failed error) Report {
 
 func (p *player) execution(was *entry) ExecutionShown {
 	shown := ExecutionShown{ExecutionID: was.execution, Slug: was.name, Status: Identical, Output: "same"}
-	x := p.ended[was.execution]
+	is, ended := p.ended[was.execution]
 	switch {
-	case x == nil:
+	case !ended:
 		shown.Status, shown.Output = Failed, "different"
-	case !equal(was.value, x.Output):
+	case !equal(was.value, is.output):
 		shown.Status, shown.Output = Different, "different"
 	case p.differs[was.execution]:
 		shown.Status = Different

@@ -2,7 +2,6 @@ package recording
 
 import (
 	"slices"
-	"time"
 
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
@@ -14,6 +13,7 @@ import (
 type loaded struct {
 	value *value.Object
 	from  int // of the recorded ones, the one that it was read as
+	grown int // bytes, since it was read
 }
 
 // load returns a context or a config: as it was last read until this turn, with what
@@ -35,6 +35,9 @@ func (p *player) load(kind entryKind, name string) (*loaded, bool) {
 		have = &loaded{value: &value.Object{}}
 		p.loaded[key] = have
 		return have, false
+	}
+	if have != nil {
+		p.notes -= have.grown
 	}
 	p.cursor[key] = next
 	read, _ := known[next-1].value.(*value.Object)
@@ -201,8 +204,10 @@ func (p *player) view(root string) string {
 
 // Write implements machine.World.
 func (p *player) Write(x *machine.Execution, w machine.Write) error {
-	_, at := p.machine.Where()
-	p.writes = append(p.writes, observed{x, at, shownWrite(w)})
+	if p.excess != nil {
+		return p.excess
+	}
+	p.wrote(x, w)
 	if err := p.refused(x, Writing(w)); err != nil {
 		return err
 	}
@@ -214,7 +219,7 @@ func (p *player) Write(x *machine.Execution, w machine.Write) error {
 		return nil
 	}
 	view, _ := p.load(entryView, p.view(w.Context))
-	next, err := variable.Apply(view.value, w.Op)
+	next, grown, err := variable.Change(view.value, w.Op)
 	if err != nil {
 		return err
 	}
@@ -225,6 +230,8 @@ func (p *player) Write(x *machine.Execution, w machine.Write) error {
 		}
 	}
 	view.value = changed
+	view.grown += grown
+	p.keep(grown)
 	return nil
 }
 
@@ -249,51 +256,4 @@ func (p *player) refused(x *machine.Execution, what string) error {
 		return e.failure
 	}
 	return nil
-}
-
-// moment returns what was recorded where the machine is, nil when nothing is left.
-func (p *player) moment(x *machine.Execution, kind entryKind, name string) *entry {
-	_, at := p.machine.Where()
-	key := position(string(kind)+"\x00"+name, x.ID, at.Path, at.Iteration)
-	known, n := p.record.moments[key], p.cursor[key]
-	if n >= len(known) {
-		return nil
-	}
-	p.cursor[key]++
-	return known[n]
-}
-
-// Now implements machine.World.
-func (p *player) Now() time.Time {
-	x, _ := p.machine.Where()
-	e := p.moment(x, entryClock, "")
-	if e == nil {
-		p.missed = p.lacks(x, string(entryClock), value.Undefined)
-		return p.record.At
-	}
-	return time.Unix(0, e.number).UTC()
-}
-
-func (p *player) date(x *machine.Execution) (any, error) {
-	if e := p.moment(x, entryDate, ""); e != nil {
-		return e.value, nil
-	}
-	return value.Undefined, p.lacks(x, string(entryClock), value.Undefined)
-}
-
-// Random implements machine.World.
-func (p *player) Random(n int) []byte {
-	x, _ := p.machine.Where()
-	drawn := make([]byte, n)
-	if e := p.moment(x, entryRandom, ""); e != nil {
-		bytes, _ := e.value.(value.Bytes)
-		copy(drawn, bytes)
-	} else {
-		p.missed = p.lacks(x, string(entryRandom), float64(n))
-	}
-	return drawn
-}
-
-func (p *player) observe(x *machine.Execution, at machine.Place, taken string) {
-	p.branches = append(p.branches, observed{x, at, taken})
 }

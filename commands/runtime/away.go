@@ -2,8 +2,10 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"svc/domain/automation/machine"
 	"svc/eventstore"
 )
 
@@ -42,4 +44,14 @@ func (r *Runtime) Holds(workspaceID, correlationID, executionID string) bool {
 	r.trees.mu.Lock()
 	defer r.trees.mu.Unlock()
 	return r.trees.held[heldKey(workspaceID, correlationID, executionID)] > 0
+}
+
+// unlessInDoubt breaks the tree off when it is not known whether something happened, or
+// nothing happens here any more: no automation makes good for that, and one that does it
+// again does it twice. Every other answer it returns as it is.
+func (t *tree) unlessInDoubt(a machine.Answer) machine.Answer {
+	if errors.Is(a.Err, eventstore.ErrUnavailable) || errors.Is(a.Err, ErrClosing) {
+		t.breakOff(a.Err)
+	}
+	return a
 }

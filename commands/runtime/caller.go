@@ -78,3 +78,17 @@ func (c *Caller) may(p *programs.Program) error {
 	}
 	return automation.Raise(automation.Forbidden, "this automation may not be executed by who calls", "action", "execute", "subject", "automations")
 }
+
+// admit checks that a program may be executed with an input.
+func (t *tree) admit(p *programs.Program, in *value.Object) error {
+	if err := t.start.Caller.may(p); err != nil {
+		return err
+	}
+	if err := t.confide(p, in); err != nil {
+		return err
+	}
+	if p.ValidateArguments {
+		return p.Shape.Check(in)
+	}
+	return nil
+}

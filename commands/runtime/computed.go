@@ -144,11 +144,13 @@ func (w *world) ofGlobal(key string) (any, bool, error) {
 	case "pagesHost":
 		return optional(s.PagesHost), true, nil
 	case "endpoints":
-		all := &value.Object{}
-		for path, p := range house.Endpoints() {
-			all.Set(p.Name, s.APIURL+"/workspaces/"+house.Workspace.ID+"/webhooks/"+path)
+		if w.endpoints == nil {
+			w.endpoints = &value.Object{}
+			for path, p := range house.Endpoints() {
+				w.endpoints.Set(p.Name, s.APIURL+"/workspaces/"+house.Workspace.ID+"/webhooks/"+path)
+			}
 		}
-		return all, true, nil
+		return w.endpoints, true, nil
 	case "workspacesRegistry":
 		v, err := w.registry()
 		return v, true, err
@@ -159,8 +161,12 @@ func (w *world) ofGlobal(key string) (any, bool, error) {
 	return value.Undefined, false, nil
 }
 
-// registry returns the workspaces that this one may know of.
+// registry returns the workspaces that this one may know of, as they are in this turn: all
+// there are have to be looked at for it.
 func (w *world) registry() (any, error) {
+	if w.known != nil {
+		return w.known, nil
+	}
 	var found []programs.Workspace
 	err := w.t.aside(func() (err error) {
 		found, err = w.t.rt.Registry.Known(w.t.ctx, w.t.workspaceID())
@@ -169,9 +175,9 @@ func (w *world) registry() (any, error) {
 	if err != nil {
 		return value.Undefined, err
 	}
-	all := &value.Object{}
+	w.known = &value.Object{}
 	for _, other := range found {
-		all.Set(other.Slug, value.NewObject("id", other.ID, "name", other.Name))
+		w.known.Set(other.Slug, value.NewObject("id", other.ID, "name", other.Name))
 	}
-	return all, nil
+	return w.known, nil
 }

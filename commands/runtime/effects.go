@@ -40,7 +40,7 @@ func (t *tree) perform(r machine.Request) error {
 			return err
 		}
 	}
-	if r.Kind == machine.Config || r.Kind == machine.Topic { // what tells of them does not pass the journal
+	if r.Kind == machine.Config || r.Kind == machine.Topic || r.Kind == machine.Spawn { // what tells of them does not pass the journal
 		if err := t.keepLearned(t.ctx); err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (t *tree) spawn(r machine.Request) {
 	s.Program, s.Input, s.Depth, s.HTTP, s.Facts, s.Attempt = p, r.Params, r.Execution.Depth+1, nil, nil, 1
 	s.Trigger = activity.Trigger{Type: activity.ByAutomation, Value: r.Execution.Program.Slug}
 	s.Announce, s.paid, s.Hidden = true, true, t.learned.secrets()
-	t.later(r, func(ctx context.Context) (any, error) {
+	t.laterThen(r, func(ctx context.Context) (any, error) {
 		var err error
 		if s.throttled, err = t.rt.Throttles.Wait(ctx, t.workspaceID(), throttle.Executions, 1); err != nil {
 			return value.Undefined, err
@@ -164,7 +164,7 @@ func (t *tree) spawn(r machine.Request) {
 		case <-ctx.Done():
 			return value.Undefined, context.Cause(ctx)
 		}
-	})
+	}, t.unlessInDoubt)
 }
 
 // begun launches a tree and waits until that it began is on disk, or it is over already.

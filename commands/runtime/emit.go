@@ -53,7 +53,7 @@ func (t *tree) emit(r machine.Request) {
 			t.emitted = t.emitted.Max(published.at)
 			a.Value = published.event
 		}
-		return a
+		return t.unlessInDoubt(a)
 	})
 }
 
@@ -82,16 +82,18 @@ func (t *tree) emissionOf(instance string, meta domain.Meta, params *value.Objec
 		return nil, automation.Raise(automation.InvalidEvent, "an event of this name cannot be emitted", "event", e.name)
 	}
 	if given := params.At("payload"); !value.IsNothing(given) {
-		payload, ok := t.redact.Value(given).(*value.Object)
+		payload, ok := given.(*value.Object)
 		if !ok {
 			return nil, &misfit{e.name, value.Kind(given)}
 		}
-		e.payload = payload
+		if !value.Within(payload, farBeyond*t.settings.MaxEvent) {
+			return nil, t.tooLarge(e.name, []byte(value.JSON(payload, "")))
+		}
+		e.payload, _ = t.redact.Value(payload).(*value.Object)
 	}
 	e.body = json.RawMessage(value.JSON(e.payload, ""))
-	if size := utf8.RuneCount(e.body); size > t.settings.MaxEvent {
-		return nil, automation.Raise(automation.EventTooLarge, "the event is larger than events may be",
-			"reason", "EventTooLarge", "eventType", e.name, "eventSize", float64(size), "maxSize", float64(t.settings.MaxEvent))
+	if utf8.RuneCount(e.body) > t.settings.MaxEvent {
+		return nil, t.tooLarge(e.name, e.body)
 	}
 	if !nests(e.body, mostNested) {
 		return nil, automation.Raise(automation.InvalidEvent, "the payload of an event is nested too deeply", "event", e.name, "limit", float64(mostNested))
@@ -101,6 +103,15 @@ func (t *tree) emissionOf(instance string, meta domain.Meta, params *value.Objec
 		return nil, automation.Raise(automation.InvalidEvent, "target."+wrong[0]+" is one line", "event", e.name, "limit", float64(activity.MaxTarget))
 	}
 	return e, nil
+}
+
+// farBeyond is how many times larger than it may be something is not looked through for
+// secrets: without them it would be too large as well.
+const farBeyond = 100
+
+func (t *tree) tooLarge(name string, body []byte) error {
+	return automation.Raise(automation.EventTooLarge, "the event is larger than events may be",
+		"reason", "EventTooLarge", "eventType", name, "eventSize", float64(utf8.RuneCount(body)), "maxSize", float64(t.settings.MaxEvent))
 }
 
 // mostNested is how deep the payload of an event may be nested: whoever reads the event

@@ -63,18 +63,28 @@ func (t *tree) ended(x *machine.Execution) {
 		done.Error = t.failure(x.Err)
 	}
 	done.Recorded = t.recorded(x)
-	program := t.program(x)
-	kept := given{Payload: t.body(program.Shape.Recorded(x.Input)), Output: t.body(orObject(program.Shape.RedactedOutput(x.Output)))}
 	id := t.rt.NewID()
-	if utf8.RuneCount(kept.Payload)+utf8.RuneCount(kept.Output) > t.settings.MaxExecuted {
-		done.Truncated = true
-	} else {
+	if kept, ok := t.given(x); ok {
 		done.Apart = true
 		content, _ := json.Marshal(kept) // JSON already
 		t.journal.apart(payload{id, content})
+	} else {
+		done.Truncated = true
 	}
 	t.journal.add(t.meta(x), eventstore.Fact{ID: id, Event: t.bounded(done)})
 	delete(t.executions, x.ID)
+}
+
+// given is what an execution was given and gave, as it is told; ok is false when that is
+// longer than it may be.
+func (t *tree) given(x *machine.Execution) (kept given, ok bool) {
+	shape, most := t.program(x).Shape, t.settings.MaxExecuted
+	in, out := shape.Recorded(x.Input), orObject(shape.RedactedOutput(x.Output))
+	if !value.Within(in, farBeyond*most) || !value.Within(out, farBeyond*most) {
+		return kept, false
+	}
+	kept = given{Payload: t.body(in), Output: t.body(out)}
+	return kept, utf8.RuneCount(kept.Payload)+utf8.RuneCount(kept.Output) <= most
 }
 
 // orObject is an output as it is told: nothing is an empty object.

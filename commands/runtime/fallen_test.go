@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -73,4 +74,53 @@ func TestAnInterruptedTreeOfAnInstanceIsToldUnderItsName(t *testing.T) {
 		Trigger: activity.Trigger{Type: activity.ByEndpoint, Value: "shop.a"},
 	}))
 	require.Equal(t, []string{"runtime.automations.executed shop.a", "shop.error"}, h.types())
+}
+
+// A wait that is not over keeps the events that it is for from starting anything else.
+func TestTheWaitsOfAnInterruptedTreeAreOver(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[{"all":[{"c":{}},{"wait":{"timeout":600}}]}]`, "c": `[{"wait":{"timeout":600}}]`})
+	run := h.Launch(h.evented())
+	<-run.Stands()
+	require.Eventually(t, func() bool { _, waits, _ := h.kept(); return len(waits) == 2 }, patience, tick)
+	treeID, waits, _ := h.kept()
+	h.Leave()
+	_, err := h.ends(run)
+	require.ErrorIs(t, err, runtime.ErrAway)
+	broken := runtime.Broken{WorkspaceID: "w1", CorrelationID: "run1", ExecutionID: treeID, Automation: "a", StartedAt: time.Now()}
+	require.NoError(t, h.Interrupted(t.Context(), broken))
+	require.ElementsMatch(t, waits, h.expired())
+	require.Equal(t, []string{"runtime.automations.executed a", "error"}, h.types()[len(h.types())-2:])
+	_, stands, err := h.parked.Get(t.Context(), "w1", treeID)
+	require.NoError(t, err)
+	require.False(t, stands)
+}
+
+// Of a wait that ended it was told how.
+func TestAWaitThatEndedBeforeItsTreeWasInterruptedEndsOnce(t *testing.T) {
+	t.Parallel()
+	gate := make(chan struct{})
+	h := open(t, documents{"a": `[{"wait":{"timeout":0.05}},{"emit":{"event":"on"}},{"set":{"name":"y","value":"{{global.workspacesRegistry}}"}},{"wait":{"timeout":600}}]`}, func(_ *house, o *runtime.Options) {
+		o.Registry = neighbours{known: func() { <-gate }}
+	})
+	run := h.Launch(h.evented())
+	require.Eventually(t, func() bool { return slices.Contains(h.types(), "on") }, patience, tick)
+	h.Leave()
+	close(gate)
+	_, err := h.ends(run)
+	require.ErrorIs(t, err, runtime.ErrAway)
+	treeID, waits, _ := h.kept()
+	require.Equal(t, waits, h.expired())
+	require.NoError(t, h.Interrupted(t.Context(), runtime.Broken{WorkspaceID: "w1", CorrelationID: "run1", ExecutionID: treeID, Automation: "a", StartedAt: time.Now()}))
+	require.Equal(t, waits, h.expired())
+}
+
+// expired are the waits whose time is over, as the log tells it.
+func (h *house) expired() (ids []string) {
+	for _, ev := range h.events() {
+		if over, is := ev.Event.(activity.WaitExpired); is {
+			ids = append(ids, over.ID)
+		}
+	}
+	return ids
 }

@@ -34,7 +34,7 @@ func (t *tree) fetch(r machine.Request) {
 		result, err := t.rt.Effects.Fetch.Do(ctx, fetch.Call{
 			Params: r.Params, WorkspaceID: t.workspaceID(), CorrelationID: t.start.CorrelationID,
 			Resolve: t.resolver(x), Token: t.tokens(x), APIKey: t.keys(x), Chunk: chunk, Redact: t.shown,
-			Granted: func(token string) { t.learn(token) },
+			Granted: func(token string) error { return t.learn(token) },
 			Notice:  func(err *automation.Error) { f.notices = append(f.notices, err) },
 		})
 		f.result = result

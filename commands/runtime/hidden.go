@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"svc/commands/contexts"
+	"svc/commands/programs"
 	"svc/commands/sandbox"
 	"svc/domain/activity"
 	"svc/domain/automation"
@@ -24,10 +25,22 @@ import (
 // are some. The secrets of the workspace and of its settings are none of them: every tree
 // knows those.
 type learned struct {
-	mu   sync.Mutex
-	all  []string
-	kept int // of them, the first ones
+	mu    sync.Mutex
+	all   []string
+	kept  int // of them, the first ones
+	own   int // of them, what this tree learned itself,
+	bytes int // and how long that is
 }
+
+// A tree that has learned so many secrets, or so long ones, learns no more: each is looked
+// for in all that the run tells, and kept with it.
+const (
+	mostLearned      = 1000
+	mostLearnedBytes = 1 << 20
+)
+
+// errLearned says that somebody has more secrets than can be hidden.
+var errLearned = automation.Raise(automation.InvalidInstruction, "the automation has too many secrets already", "limit", float64(mostLearned), "bytes", float64(mostLearnedBytes))
 
 // hiddenKind is the kind of the contexts that hold what runs learned, by correlation id.
 const hiddenKind = "hidden"
@@ -41,19 +54,53 @@ func (t *tree) hiddenKey() contexts.Key {
 	return contexts.Key{WorkspaceID: t.workspaceID(), Kind: hiddenKind, ID: t.start.CorrelationID}
 }
 
-// learn adds secrets to those that nothing tells from now on that the run causes.
-func (t *tree) learn(secrets ...string) {
-	if len(secrets) == 0 {
-		return
+// learn adds secrets to those that nothing tells from now on that the run causes. What it
+// refuses is not to be used: it would be told.
+func (t *tree) learn(secrets ...string) error {
+	l := &t.learned
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fresh := l.fresh(secrets)
+	if len(fresh) == 0 {
+		return nil
 	}
-	t.redact.Add(secrets...)
+	if l.own >= mostLearned || l.bytes >= mostLearnedBytes {
+		raised := *errLearned // who receives it says in it where it was raised
+		return &raised
+	}
+	for _, secret := range fresh {
+		l.own, l.bytes = l.own+1, l.bytes+len(secret)
+	}
+	t.redact.Add(fresh...)
+	l.all = append(l.all, fresh...)
+	return nil
+}
+
+// know is learn for what another tree of the run learned, or this one in another place.
+func (t *tree) know(secrets ...string) {
 	t.learned.mu.Lock()
 	defer t.learned.mu.Unlock()
+	t.redact.Add(secrets...)
+	t.learned.all = append(t.learned.all, t.learned.fresh(secrets)...)
+}
+
+// fresh returns what is not known yet, each once.
+func (l *learned) fresh(secrets []string) (fresh []string) {
 	for _, secret := range secrets {
-		if strings.TrimSpace(secret) != "" && !slices.Contains(t.learned.all, secret) {
-			t.learned.all = append(t.learned.all, secret)
+		if strings.TrimSpace(secret) != "" && !slices.Contains(l.all, secret) && !slices.Contains(fresh, secret) {
+			fresh = append(fresh, secret)
 		}
 	}
+	return fresh
+}
+
+// confide learns the secrets of an input.
+func (t *tree) confide(p *programs.Program, in *value.Object) error {
+	secrets, tooLong := p.Shape.Secrets(in)
+	if err := t.learn(secrets...); err != nil {
+		return err
+	}
+	return tooLong
 }
 
 // refresh lets everything be kept anew: what is kept goes in time.
@@ -80,14 +127,16 @@ func (t *tree) hides() bool {
 // recall reads what other trees of the run learned. Most have none, and nothing is read.
 func (t *tree) recall(ctx context.Context) error {
 	t.redact.Add(t.start.House.Hidden(ctx)...)
-	if t.learn(t.start.Hidden...); !t.start.Meta.Hides || len(t.start.Hidden) > 0 {
+	t.know(t.start.Hidden...)
+	t.learned.kept = len(t.learned.all) // by who started it
+	if !t.start.Meta.Hides || len(t.start.Hidden) > 0 {
 		return nil
 	}
 	held, err := t.rt.Contexts.Load(ctx, t.hiddenKey())
 	if err != nil {
 		return err
 	}
-	t.learn(held.Keys()...)
+	t.know(held.Keys()...)
 	t.learned.kept = len(t.learned.all)
 	return nil
 }
@@ -110,6 +159,14 @@ func (t *tree) keepLearned(ctx context.Context) error {
 	}
 	t.learned.kept = len(t.learned.all)
 	return nil
+}
+
+// unshared lets nothing be kept of what a tree learned that is over, or did not begin: it
+// reached nobody and wrote nothing that somebody else would find a secret in.
+func (l *learned) unshared() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept = len(l.all)
 }
 
 // path is an address as events tell it. What is encoded where it need not be is no way

@@ -23,7 +23,8 @@ type HTTP struct {
 	status    int
 	header    map[string][]string
 	keepAlive time.Duration
-	begun     bool // a chunk was sent: status and headers are gone
+	changed   chan struct{} // closed when keepAlive is set to something else; nil: nobody waits for that
+	begun     bool          // a chunk was sent: status and headers are gone
 }
 
 // dropped are headers that automations cannot set: of the connection, and what a browser
@@ -45,11 +46,27 @@ func (h *HTTP) Head() (status int, header map[string][]string) {
 }
 
 // KeepAlive returns how often something is to be sent to a caller who gets chunks; 0:
-// not at all.
-func (h *HTTP) KeepAlive() time.Duration {
+// not at all. Changed is closed when that is not so any more.
+func (h *HTTP) KeepAlive() (every time.Duration, changed <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.keepAlive
+	if h.changed == nil {
+		h.changed = make(chan struct{})
+	}
+	return h.keepAlive, h.changed
+}
+
+// setKeepAlive wakes who sends, to whom a time that begins only with the next chunk would
+// be of no use.
+func (h *HTTP) setKeepAlive(every time.Duration) {
+	if every == h.keepAlive {
+		return
+	}
+	h.keepAlive = every
+	if h.changed != nil {
+		close(h.changed)
+		h.changed = nil
+	}
 }
 
 // Begun reports whether chunks were sent.
@@ -78,7 +95,7 @@ func (h *HTTP) write(op variable.Op, leastKeepAlive time.Duration) error {
 	switch op.Path[0].Key {
 	case "sseKeepAlive":
 		n, _ := op.Value.(float64)
-		h.keepAlive = max(time.Duration(n*float64(time.Millisecond)), leastKeepAlive)
+		h.setKeepAlive(max(time.Duration(n*float64(time.Millisecond)), leastKeepAlive))
 		return nil
 	case "status":
 		n, _ := op.Value.(float64)

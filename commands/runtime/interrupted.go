@@ -39,6 +39,9 @@ func (r *Runtime) broke(ctx context.Context, b Broken, failure activity.Failure)
 	meta := domain.Meta{
 		CorrelationID: b.CorrelationID, AutomationSlug: b.Automation, AutomationDepth: max(b.Depth, 1), ExecutionID: b.ExecutionID, AppInstance: b.Instance, Host: r.Host,
 	}
+	if err := r.endWaits(ctx, b, meta); err != nil {
+		return err
+	}
 	_, err = r.Store.Append(ctx, eventstore.Commit{
 		Stream: domain.StreamID{Scope: b.WorkspaceID}, Meta: meta, Facts: []eventstore.Fact{
 			{ID: derived(b.ExecutionID, "interrupted"), Event: activity.Executed{
@@ -52,4 +55,25 @@ func (r *Runtime) broke(ctx context.Context, b Broken, failure activity.Failure)
 		return err
 	}
 	return r.Parked.Drop(ctx, b.WorkspaceID, b.ExecutionID)
+}
+
+// endWaits records that the waits are over in which a tree stood that is not gone on with,
+// those of the executions that it called too: nothing else tells of their end.
+func (r *Runtime) endWaits(ctx context.Context, b Broken, meta domain.Meta) error {
+	if r.Recorded == nil {
+		return nil
+	}
+	state, _, err := r.Parked.Get(ctx, b.WorkspaceID, b.ExecutionID)
+	waits, _ := Waiting(state)
+	for i := 0; i < len(waits) && err == nil; i++ {
+		over := derived(waits[i], "over")
+		var there bool
+		if there, err = r.Recorded(ctx, b.WorkspaceID, substitutes(over)...); err != nil || there {
+			continue
+		}
+		err = r.appendAgain(ctx, eventstore.Commit{
+			Stream: domain.StreamID{Scope: b.WorkspaceID}, Meta: meta, Facts: []eventstore.Fact{{ID: over, Event: activity.WaitExpired{ID: waits[i]}}},
+		})
+	}
+	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"svc/commands"
 	"svc/domain"
+	"svc/domain/activity"
 	"svc/eventstore"
 )
 
@@ -194,8 +195,15 @@ func split(commits []eventstore.Commit) (batches []batch) {
 // weigh is how large a commit can be: of what has a text of any length it is about that.
 func weigh(c eventstore.Commit) (bytes int) {
 	for _, f := range c.Facts {
-		if u, ok := f.Event.(domain.Unknown); ok {
-			bytes += len(u.Body)
+		switch ev := f.Event.(type) {
+		case domain.Unknown:
+			bytes += len(ev.Body)
+		case activity.WaitPending:
+			bytes += len(ev.Wait)
+		case activity.FetchFailed:
+			bytes += len(ev.Request) + len(ev.Response) + len(ev.Error)
+		case activity.CollectionUpdated:
+			bytes += len(ev.Properties) + len(ev.Indexes) + len(ev.Uniques)
 		}
 		bytes += factWeight
 	}

@@ -1,6 +1,9 @@
 package runtime
 
-import "svc/domain/automation/machine"
+import (
+	"svc/commands/fair"
+	"svc/domain/automation/machine"
+)
 
 // advance lets the machine run as far as it can, or for as long as a turn is, in a lane.
 func (t *tree) advance() (machine.Turn, error) {
@@ -15,6 +18,7 @@ func (t *tree) advance() (machine.Turn, error) {
 		}
 	}()
 	t.recorder.Turn()
+	t.world.known = nil
 	return t.machine.Go(turnLength), nil
 }
 
@@ -32,4 +36,17 @@ func (t *tree) aside(work func() error) error {
 	}
 	t.inLane = true
 	return err
+}
+
+// lanesEach is how many trees take their turns at once for each core, since a turn may read
+// from disk, and shareEach how many of them may be those of one workspace.
+const (
+	lanesEach = 4
+	shareEach = 3
+)
+
+// newLanes returns lanes for so many cores. A workspace can keep all cores busy, and still
+// leaves lanes to everybody else: one instruction may compute for seconds.
+func newLanes(cores int) *fair.Places {
+	return fair.New(lanesEach*cores, shareEach*cores)
 }

@@ -141,10 +141,6 @@ type Runtime struct {
 	parsed parsed
 }
 
-// lanesEach is how many trees take their turns at once for each core: a turn may read
-// from disk.
-const lanesEach = 4
-
 // New returns a Runtime.
 func New(o Options) (*Runtime, error) {
 	if o.Store == nil || o.Contexts == nil || o.Parked == nil || o.Secrets == nil || o.Throttles == nil || o.Settings == nil || o.Registry == nil || o.Process == "" || o.Now == nil || o.NewID == nil {
@@ -153,6 +149,5 @@ func New(o Options) (*Runtime, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	lanes := lanesEach * goruntime.GOMAXPROCS(0)
-	return &Runtime{Options: o, fleet: newFleet(o.Process), lanes: fair.New(lanes, lanes)}, nil
+	return &Runtime{Options: o, fleet: newFleet(o.Process), lanes: newLanes(goruntime.GOMAXPROCS(0))}, nil
 }

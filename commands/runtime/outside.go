@@ -128,8 +128,11 @@ func (t *tree) auth(r machine.Request) {
 	}
 	of := t.acting(r.Execution)
 	t.laterThen(r, func(ctx context.Context) (any, error) { return t.rt.Effects.Tokens.Token(ctx, kind, of, true) }, func(a machine.Answer) machine.Answer {
-		if jwt, ok := a.Value.(string); ok {
-			t.learn(jwt)
+		jwt, _ := a.Value.(string)
+		if a.Err == nil {
+			a.Err = t.learn(jwt)
+		}
+		if a.Value = value.Undefined; a.Err == nil {
 			a.Value = value.NewObject("jwt", jwt)
 		}
 		return a
@@ -171,7 +174,9 @@ func (t *tree) resolver(x *machine.Execution) func(context.Context, string) (str
 	of := t.holder(x)
 	return func(ctx context.Context, text string) (string, error) {
 		resolved, used, err := t.rt.Effects.References.Resolve(ctx, of, text)
-		t.learn(used...)
+		if full := t.learn(used...); err == nil {
+			err = full
+		}
 		return resolved, err
 	}
 }

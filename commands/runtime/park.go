@@ -9,6 +9,7 @@ import (
 	"svc/commands/programs"
 	"svc/domain"
 	"svc/domain/activity"
+	"svc/domain/automation"
 	"svc/domain/automation/machine"
 )
 
@@ -75,6 +76,10 @@ func (t *tree) keep() error {
 	}
 	t.park, t.moved = false, !t.standing()
 	state, err := t.machine.Save()
+	if raised, ok := errors.AsType[*automation.Error](err); ok {
+		t.refuseWaits(raised)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -108,6 +113,9 @@ func (t *tree) keep() error {
 	}
 	if _, err := t.journal.append(t.ctx); err != nil {
 		return err
+	}
+	for _, p := range t.waits {
+		p.begun = false
 	}
 	t.parked = true
 	t.stands()
@@ -208,7 +216,7 @@ func (r *Runtime) again(ctx context.Context, run *Running, house *programs.House
 // restore brings a tree to where it stood.
 func (t *tree) restore(ctx context.Context, s standing) ([]machine.Request, error) {
 	t.redact.Add(s.Secrets...)
-	t.learn(s.Learned...)
+	t.know(s.Learned...)
 	t.world.userID, t.world.sessionID, t.active = s.UserID, s.Session, s.Active
 	if err := t.emitted.UnmarshalText([]byte(s.Emitted)); err != nil {
 		return nil, err

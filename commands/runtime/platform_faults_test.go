@@ -52,6 +52,20 @@ func TestATreeWhoseWritesAreNotKeptBreaksOff(t *testing.T) {
 	require.NotContains(t, h.types(), activity.Executed{}.EventType(), "it is not over")
 }
 
+// The event is in what is appended next: an automation that emitted it again would emit it
+// twice.
+func TestATreeThatDoesNotKnowWhetherItsEventIsRecordedBreaksOff(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[{"try":{"do":[{"emit":{"event":"e"}}],"catch":[{"emit":{"event":"e"}}]}}]`})
+	once := first()
+	h.store.refuse(func(c []eventstore.Commit) bool { return tells(c, "e") && once() })
+	_, err := h.ends(h.Launch(h.evented()))
+	require.ErrorIs(t, err, eventstore.ErrUnavailable)
+	require.Zero(t, executed(h, "a"), "it is not over")
+	h.runs(h.evented()) // begun anew
+	require.Equal(t, 1, strings.Count(strings.Join(h.types(), "\n"), "\ne\n"))
+}
+
 // A tree that goes on after a restart and cannot record that its wait is over breaks off,
 // and goes on later. It has not failed.
 func TestAHiccupAtTheEndOfAWaitIsNoFailure(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"svc/commands/recording"
 	"svc/commands/runtime"
 	"svc/domain"
 	"svc/domain/access"
@@ -97,6 +98,37 @@ func TestATreeOfACancelledRunIsNotBegunAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, automation.ExecutionCancelled, out.Err.Name)
 	require.Equal(t, 2, executed(h, "a"))
+}
+
+// What it was begun as stays open otherwise, and nobody begins it again.
+func TestATreeThatIsRefusedWhenItIsBegunAgainIsOver(t *testing.T) {
+	t.Parallel()
+	for attempt, over := range map[int]int{1: 0, 2: 1} {
+		h := open(t, documents{"a": `[]`}, func(h *house, o *runtime.Options) {
+			h.settings.Recording, o.Recordings = "errors", unrecorded{t}
+		})
+		s := h.evented()
+		s.Attempt, s.Depth = attempt, 100
+		out, err := h.ends(h.Launch(s))
+		require.NoError(t, err)
+		require.Equal(t, automation.TooManyCalls, out.Err.Name)
+		require.Equal(t, over, executed(h, "a"), attempt)
+		require.Contains(t, h.types(), "error")
+		for _, ev := range h.events() {
+			if x, is := ev.Event.(activity.Executed); is {
+				require.Nil(t, x.Recorded, "nothing of it can be replayed")
+			}
+		}
+	}
+}
+
+// unrecorded keeps no record.
+type unrecorded struct{ t *testing.T }
+
+// Put implements runtime.Recordings.
+func (u unrecorded) Put(context.Context, recording.Kept) error {
+	u.t.Error("a record was kept")
+	return nil
 }
 
 func TestATreeThatBrokeOffAfterAWaitStandsStill(t *testing.T) {

@@ -52,9 +52,9 @@ func TestATreeGoesOnOnceThatItStartedAnotherIsOnDisk(t *testing.T) {
 		begun, is := commits[0].Facts[0].Event.(activity.TreeStarted)
 		return is && begun.Automation == "c"
 	})
-	out, err := h.ends(h.Launch(h.start()))
-	require.NoError(t, err)
-	require.Equal(t, automation.InternalFault, out.Err.Name)
+	_, err := h.ends(h.Launch(h.start()))
+	require.ErrorIs(t, err, eventstore.ErrUnavailable, "whether it began is not known, and no automation makes good for that")
+	require.Zero(t, executed(h, "a"))
 
 	h.store.refuse(func([]eventstore.Commit) bool { return false })
 	h.runs(h.start())
@@ -65,6 +65,29 @@ func TestATreeGoesOnOnceThatItStartedAnotherIsOnDisk(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, begun)
+}
+
+// It begins anew, or is told as interrupted, like everything that does not come to its end
+// before the node stops.
+func TestATreeThatCannotStartAnotherBecauseTheNodeStopsBreaksOff(t *testing.T) {
+	t.Parallel()
+	gate := make(chan struct{})
+	h := open(t, documents{
+		"a": `[{"set":{"name":"y","value":"{{global.workspacesRegistry}}"}},{"try":{"do":[{"runWorkflow":{"workflow":"c","wait":false}}]}}]`,
+		"b": `[{"wait":{"timeout":600}}]`, "c": `[]`,
+	}, func(_ *house, o *runtime.Options) { o.Registry = neighbours{known: func() { <-gate }} })
+	s := h.evented()
+	s.Program = h.house.Program("b")
+	waits, run, closed := h.Launch(s), h.Launch(h.evented()), make(chan error, 1)
+	<-waits.Stands()
+	go func() { closed <- h.Close(t.Context()) }()
+	_, err := h.ends(waits) // what waits is left as soon as the node stops
+	require.ErrorIs(t, err, runtime.ErrClosing)
+	close(gate)
+	_, err = h.ends(run)
+	require.ErrorIs(t, err, runtime.ErrClosing)
+	require.Zero(t, executed(h, "a"), "it is not over")
+	require.NoError(t, <-closed)
 }
 
 func executed(h *house, slug string) int {

@@ -168,18 +168,6 @@ func (t *tree) workspaceID() string { return t.start.House.Workspace.ID }
 // program returns the program that an execution runs, in its place.
 func (t *tree) program(x *machine.Execution) *programs.Program { return t.programs[x.Program] }
 
-// admit checks that a program may be executed with an input.
-func (t *tree) admit(p *programs.Program, in *value.Object) error {
-	if err := t.start.Caller.may(p); err != nil {
-		return err
-	}
-	t.learn(p.Shape.Secrets(in)...)
-	if p.ValidateArguments {
-		return p.Shape.Check(in)
-	}
-	return nil
-}
-
 // enter notes an execution that begins, and returns its program as the machine runs it.
 func (t *tree) enter(id string, p *programs.Program, e *execution) *machine.Program {
 	t.executions[id] = e
@@ -230,12 +218,16 @@ func (t *tree) begin() *automation.Error {
 // whoever finds that out again tells the same.
 func Refusal(triggerID, automation string) string { return derived(triggerID, "refused "+automation) }
 
-// refuse records that the tree did not begin, and why. One that was interrupted too
-// often, or cancelled, is over with that: nobody begins it again.
+// refuse records that the tree did not begin, and why. One that was begun before, or
+// cancelled, is over with that: nobody begins it again.
 func (t *tree) refuse(err *automation.Error) (Outcome, error) {
 	x := &machine.Execution{ID: t.id, Program: t.start.Program.Machine(), Depth: t.start.Depth, Input: t.start.Input, Output: value.Undefined, Err: err}
 	t.programs[x.Program] = t.start.Program
-	if t.start.Interrupted || err.Name == automation.ExecutionCancelled {
+	if t.confide(t.start.Program, x.Input) != nil { // what cannot be hidden is not told
+		x.Input = &value.Object{}
+	}
+	t.recorder = nil // nothing happened that could be replayed
+	if t.start.Attempt > 1 || t.start.Interrupted || err.Name == automation.ExecutionCancelled {
 		t.executions[x.ID] = &execution{trigger: t.start.Trigger, startedAt: t.rt.Now()}
 		t.ended(x)
 	} else {
@@ -246,6 +238,7 @@ func (t *tree) refuse(err *automation.Error) (Outcome, error) {
 		id = Refusal(event, t.start.Program.Name)
 	}
 	t.tellAs(id, x, err)
+	t.learned.unshared()
 	return Outcome{Output: value.Undefined, Err: t.told(err)}, t.journal.close(t.ctx)
 }
 

@@ -46,11 +46,8 @@ func (t *tree) turn() error {
 		return nil
 	}
 	t.world.bound()
-	if many := t.journal.gathered() > manyEvents; many || turn.Yielded {
-		t.announce()
-		if many {
-			t.journal.appendEarly(t.ctx)
-		}
+	if err := t.unburden(turn.Yielded); err != nil {
+		return err
 	}
 	if t.ready || turn.Yielded {
 		t.ready = false
@@ -283,6 +280,9 @@ func (t *tree) close() error {
 func (t *tree) keepRest() error {
 	changes := t.world.take()
 	if len(changes) == 0 {
+		if t.heard() && !t.announced { // it was over before it reached anybody, or wrote anything
+			t.learned.unshared()
+		}
 		return t.journal.close(t.ctx)
 	}
 	kept := make(chan error, 1)

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"time"
@@ -81,7 +82,7 @@ func (t *tree) tellRest(s standing) error {
 		for _, e := range u.Events {
 			c.Facts = append(c.Facts, eventstore.Fact{ID: e.ID, Event: domain.Unknown{Name: e.Type, Body: e.Body}, Target: e.Target, Options: e.Options})
 		}
-		if err := t.appendAgain(c); err != nil {
+		if err := t.rt.appendAgain(t.ctx, c); err != nil {
 			return err
 		}
 		for i, e := range u.Events {
@@ -108,9 +109,9 @@ func substitutes(id string) []string {
 // appendAgain appends what may have been appended before a crash, by itself: together with
 // anything else the log would not know it again. The crash may have left its ids void: there
 // are others then, always the same.
-func (t *tree) appendAgain(c eventstore.Commit) error {
+func (r *Runtime) appendAgain(ctx context.Context, c eventstore.Commit) error {
 	for attempt := 1; ; attempt++ {
-		_, err := t.rt.Store.Append(t.ctx, c)
+		_, err := r.Store.Append(ctx, c)
 		if !errors.Is(err, eventstore.ErrBurned) || attempt == maxBurned {
 			return err
 		}

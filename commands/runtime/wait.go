@@ -29,7 +29,10 @@ type pending struct {
 	Params  json.RawMessage `json:"params"`
 	Cancels bool            `json:"cancels,omitempty"` // triggers
 
-	again bool // who went on with the tree before may have recorded that it is over
+	again   bool // who went on with the tree before may have recorded that it is over
+	begun   bool // that it began is not recorded yet
+	refused error
+	cease   context.CancelFunc // of listening
 }
 
 // wait waits for an event, or for time to pass.
@@ -51,8 +54,12 @@ func (t *tree) wait(r machine.Request) {
 		t.now(r, machine.Answer{Value: value.Undefined, Err: automation.Raise(automation.InvalidInstruction, "what a wait is for is longer than an event may be", "size", float64(size), "limit", float64(t.settings.MaxEvent))})
 		return
 	}
+	if size := t.awaitedBytes() + len(params); size > mostAwaited {
+		t.now(r, machine.Answer{Value: value.Undefined, Err: automation.Raise(automation.InvalidInstruction, "what all branches of the automation wait for is too long together", "size", float64(size), "limit", float64(mostAwaited))})
+		return
+	}
 	expires := t.rt.Now().Add(r.Duration).Truncate(time.Millisecond) // as it is told
-	p := &pending{ID: t.rt.NewID(), Expires: expires, After: t.emitted, Params: params, Cancels: cancels}
+	p := &pending{ID: t.rt.NewID(), Expires: expires, After: t.emitted, Params: params, Cancels: cancels, begun: true}
 	if p.After == (domain.Position{}) {
 		p.After = t.rt.Effects.Position()
 	}
@@ -70,8 +77,16 @@ func (t *tree) wait(r machine.Request) {
 func (t *tree) stand(r machine.Request, p *pending, options []option) {
 	t.clock()
 	t.waiting++
-	t.laterThen(r, func(ctx context.Context) (any, error) { return t.listen(ctx, p, options) }, func(a machine.Answer) machine.Answer {
+	listening, cease := context.WithCancel(t.effects)
+	p.cease = cease
+	t.laterThen(r, func(context.Context) (any, error) { defer cease(); return t.listen(listening, p, options) }, func(a machine.Answer) machine.Answer {
 		delete(t.waits, r.ID)
+		if p.refused != nil {
+			a.Err = p.refused
+			if !p.begun {
+				t.breakOff(t.over(r, p, activity.WaitExpired{ID: p.ID}))
+			}
+		}
 		if a.Err != nil {
 			return a
 		}
@@ -87,6 +102,19 @@ func (t *tree) stand(r machine.Request, p *pending, options []option) {
 	})
 }
 
+// refuseWaits ends waits of a tree that cannot be kept: those that just began, or all when
+// it became too large beside them.
+func (t *tree) refuseWaits(why error) {
+	all := len(t.begunWaits) == 0
+	t.begunWaits = nil
+	for _, p := range t.waits {
+		if all || p.begun {
+			p.refused = why
+			p.cease()
+		}
+	}
+}
+
 // over records that a wait ended. Whoever finds that out again, after a crash, records the
 // same.
 func (t *tree) over(r machine.Request, p *pending, ev domain.Event) error {
@@ -96,7 +124,7 @@ func (t *tree) over(r machine.Request, p *pending, ev domain.Event) error {
 		t.journal.add(t.meta(r.Execution), fact)
 		return nil
 	}
-	return t.appendAgain(eventstore.Commit{
+	return t.rt.appendAgain(t.ctx, eventstore.Commit{
 		Stream: domain.StreamID{Scope: t.workspaceID()}, Meta: t.meta(r.Execution), Facts: []eventstore.Fact{fact},
 	})
 }
@@ -136,6 +164,18 @@ func (t *tree) named(r machine.Request) *value.Object {
 // mostWaiting is in how many waits a tree may stand at the same time: all of them are kept
 // with everything that it knows, each time one more begins.
 const mostWaiting = 1000
+
+// mostAwaited is how many bytes those of a tree may be for, together: each is kept more
+// than once.
+const mostAwaited = 5_000_000
+
+// awaitedBytes is how long it is what the tree waits for.
+func (t *tree) awaitedBytes() (size int) {
+	for _, p := range t.waits {
+		size += len(p.Params)
+	}
+	return size
+}
 
 // mostCancelling is how many waits of a workspace may keep events from starting anything
 // else at the same time: all of them are asked about every event.

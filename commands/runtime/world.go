@@ -27,6 +27,9 @@ type world struct {
 	held    int     // bytes of that, roughly
 	config  map[*programs.Place]programs.Settings
 	secrets map[string]string // of the workspace; nil: not read yet
+
+	endpoints *value.Object // of the workspace, with their addresses; nil: not asked for yet
+	known     *value.Object // workspaces that this one may know of; nil: not read in this turn
 }
 
 // view is a context as the tree sees it: as it was read, with its own writes.

@@ -122,8 +122,8 @@ func within(path, root []expr.Step) bool {
 	return len(path) >= len(root) && slices.EqualFunc(path[:len(root)], root, func(a, b expr.Step) bool { return a.Key == b.Key })
 }
 
-// linger sees to it that the context of the run is there after a wait. One that holds
-// nothing needs not be.
+// linger sees to it that the context of the run is there after a wait, with what others
+// write to it meanwhile. That lasts as long as a short wait by itself.
 func (w *world) linger(d time.Duration) error {
 	v := w.views[w.key("run")]
 	if v == nil {
@@ -133,7 +133,7 @@ func (w *world) linger(d time.Duration) error {
 		}
 		v = &view{key: w.key("run"), limit: w.t.settings.Sizes["run"], value: loaded}
 	}
-	if v.value.Len() == 0 {
+	if v.value.Len() == 0 && d <= w.t.settings.RunExpires {
 		return nil
 	}
 	if len(v.writes) == 0 && v.until.IsZero() {

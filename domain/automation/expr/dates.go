@@ -33,6 +33,14 @@ func instant(v any) (time.Time, bool) {
 	return time.Time{}, false
 }
 
+// instant is the instant that v tells, taken from the budget.
+func (e *evaluation) instant(v any) (time.Time, bool) {
+	if !e.works(lengthOf(v)) {
+		return time.Time{}, false
+	}
+	return instant(v)
+}
+
 func parseISO(s string) (time.Time, bool) {
 	m := isoDate.FindStringSubmatch(s)
 	if m == nil {
@@ -73,9 +81,12 @@ func offset(zone string) (time.Duration, bool) {
 
 func millis(t time.Time) float64 { return float64(t.UnixMilli()) }
 
+// costOfFormat is what a character of a format costs: a token may become a long text.
+const costOfFormat = 500
+
 // date returns epoch milliseconds, or text when there is a format.
 func date(c *calling) any {
-	t, ok := instant(c.arg(0))
+	t, ok := c.instant(c.arg(0))
 	if len(c.args) == 1 {
 		if !ok {
 			return value.Undefined
@@ -84,12 +95,12 @@ func date(c *calling) any {
 	}
 	zone := c.zone(c.arg(3))
 	format := c.onlyText(1)
-	if c.err != nil || !ok {
-		return value.Undefined
-	}
 	locale := c.Locale
 	if s, ok := c.arg(2).(string); ok && s != "" {
 		locale = s
+	}
+	if !c.works(costOfFormat*(len(format)+len(locale))) || !ok {
+		return value.Undefined
 	}
 	return formatDate(t.In(zone), format, locale)
 }
@@ -110,7 +121,7 @@ func (c *calling) zone(v any) *time.Location {
 			return found
 		}
 	}
-	c.refuse("unknown zone " + shorten(value.Text(v)))
+	c.refuse("unknown zone " + shorten(c.evaluation.text(v)))
 	return zone
 }
 
@@ -118,7 +129,7 @@ func (c *calling) zone(v any) *time.Location {
 type dateParts struct{ node }
 
 func (d dateParts) eval(e *evaluation) any {
-	t, ok := instant(d.node.eval(e))
+	t, ok := e.instant(d.node.eval(e))
 	if !ok {
 		return value.Undefined
 	}
@@ -147,7 +158,7 @@ func elapsed(c *calling) any {
 	case !fixed && unit != "month" && unit != "year":
 		return c.refuse("unknown unit " + shorten(c.anyText(1)))
 	}
-	t, ok := instant(c.arg(0))
+	t, ok := c.instant(c.arg(0))
 	if !ok {
 		return false
 	}

@@ -6,8 +6,8 @@
 // then evaluated as often as wanted over a World, which answers for variables,
 // the time and chance. Nothing here reads a clock, and a value is never parsed
 // as a template, whatever it contains. Parsing and evaluating never panic and
-// take bounded time: expressions have no loops, texts and patterns are paid for
-// from a budget.
+// take bounded time: expressions have no loops, and whatever goes through a large value
+// is paid for from a budget, which all evaluations in an Env share.
 package expr
 
 import "svc/domain/automation/value"

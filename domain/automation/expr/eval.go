@@ -30,22 +30,26 @@ type Env struct {
 	Zone   *time.Location
 	// Zones finds a zone by its name. Nil knows UTC only.
 	Zones func(name string) (*time.Location, error)
-	// Spent grows by what evaluations cost: bytes of text, and steps.
+	// Spent grows by what evaluations cost: steps, and bytes of text. They share one
+	// budget until it is set back to 0. A World adds to it what is much work to read.
 	Spent int
 }
 
-// The budget of one evaluation.
+// MaxSpent is the budget of all evaluations in an Env: values gone through, bytes
+// copied or compared, or characters times instructions of a pattern.
+const MaxSpent = 500_000_000
+
 const (
-	maxText  = 50_000_000  // bytes of text that are put together
-	maxSteps = 500_000_000 // bytes copied, or characters times instructions of a pattern
+	maxText    = 50_000_000 // bytes of text that one evaluation puts together
+	costOfByte = 4          // of such a text: it is made, kept and thrown away
 )
 
 // evaluation is one evaluation under way. Its first fault is kept in err; what
 // is evaluated after it has no effect.
 type evaluation struct {
 	*Env
+	most  int // that may have been spent in the end
 	texts int // bytes of text that are left of the budget
-	steps int
 	err   error
 }
 
@@ -88,15 +92,25 @@ func evaluate(env *Env, root node, src string) (any, error) {
 	}
 	e := begin(env)
 	defer e.end()
-	v := root.eval(e)
+	v := e.settled(root)
 	if e.err != nil {
 		return value.Undefined, e.blame(src)
 	}
-	switch root.(type) {
+	return v, nil
+}
+
+// settled returns the value of n as it leaves an expression: what variables hold, texts
+// and what leaves a block is so already.
+func (e *evaluation) settled(n node) any {
+	v := n.eval(e)
+	switch n.(type) {
 	case *path, block, text:
-		return v, nil // what variables hold and what leaves a block is settled
+		return v
 	}
-	return value.Settled(v), nil
+	if !e.works(value.Parts(v, e.most-e.Spent)) {
+		return value.Undefined
+	}
+	return value.Settled(v)
 }
 
 // spare keeps evaluations that ended for the next ones.
@@ -104,12 +118,14 @@ var spare = sync.Pool{New: func() any { return &evaluation{} }}
 
 func begin(env *Env) *evaluation {
 	e, _ := spare.Get().(*evaluation)
-	*e = evaluation{Env: env, texts: maxText, steps: maxSteps}
+	*e = evaluation{Env: env, most: MaxSpent, texts: maxText}
 	return e
 }
 
+// apart returns an evaluation of what needs no World.
+func apart(most int) *evaluation { return &evaluation{Env: &Env{}, most: most, texts: maxText} }
+
 func (e *evaluation) end() {
-	e.Spent += maxText - e.texts + maxSteps - e.steps
 	*e = evaluation{}
 	spare.Put(e)
 }
@@ -133,7 +149,7 @@ func (e *evaluation) affords(n int) bool {
 	if e.texts -= n; e.texts < 0 {
 		e.fail(&Error{Name: SyntaxError, Message: "the text becomes too long"})
 	}
-	return e.err == nil
+	return e.works(n * costOfByte)
 }
 
 // text returns v as a text, taken from the budget.
@@ -163,9 +179,10 @@ const bytesOfPlace = 16
 func (e *evaluation) sized(v any) any {
 	if e.err == nil {
 		spent, ok := value.Spend(v, maxText)
-		if e.steps -= spent; !ok {
+		if !ok {
 			e.fail(&Error{Name: SyntaxError, Message: "the value becomes too large"})
 		}
+		e.works(spent)
 	}
 	if e.err != nil {
 		return value.Undefined
@@ -175,7 +192,7 @@ func (e *evaluation) sized(v any) any {
 
 // works takes n steps from the budget.
 func (e *evaluation) works(n int) bool {
-	if e.steps -= n; e.steps < 0 || n < 0 {
+	if e.Spent += n; e.Spent > e.most || n < 0 {
 		e.fail(&Error{Name: SyntaxError, Message: "this takes too long"})
 	}
 	return e.err == nil
@@ -215,6 +232,8 @@ func (e *evaluation) read(keys []string) any {
 	v, err := e.World.Read(keys)
 	if err != nil {
 		e.fail(err)
+	}
+	if !e.works(0) { // the World may have spent what was left
 		return value.Undefined
 	}
 	return v

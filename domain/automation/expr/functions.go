@@ -129,12 +129,13 @@ func (c *calling) refuse(why string) any {
 	return value.Undefined
 }
 
-// onlyText returns an argument that must be a string.
+// onlyText returns an argument that must be a string. Whatever asks goes through it.
 func (c *calling) onlyText(i int) string {
 	s, ok := c.arg(i).(string)
 	if !ok {
 		c.refuse("a string is expected, not " + value.Kind(c.arg(i)))
 	}
+	c.works(len(s))
 	return s
 }
 

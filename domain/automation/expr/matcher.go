@@ -12,6 +12,7 @@ import (
 // Matcher decides whether an object fits a condition of paths and operators.
 type Matcher struct {
 	loose bool
+	pays  *evaluation // for what compiling costs; nil: nobody does
 	tests []test
 }
 
@@ -33,7 +34,7 @@ func (p *parser) fixedMatcher(start int, n node) {
 	if !isFixed(n) {
 		return
 	}
-	cond, ok := n.eval(&evaluation{Env: &Env{}, texts: maxText, steps: maxSteps}).(*value.Object)
+	cond, ok := n.eval(apart(MaxSpent)).(*value.Object)
 	if !ok {
 		p.failAt(start, SyntaxError, "jsonmatch: the condition is no object")
 	} else if _, err := CompileMatcher(cond, false); err != nil {
@@ -57,7 +58,7 @@ func isFixed(n node) bool {
 
 // Match reports whether v fits.
 func (m *Matcher) Match(v any) (bool, error) {
-	fits, _, err := m.MatchWithin(v, maxSteps)
+	fits, _, err := m.MatchWithin(v, MaxSpent)
 	return fits, err
 }
 
@@ -68,9 +69,9 @@ const FilterSteps = 1_000_000
 // MatchWithin is Match with a bound on what it costs. It tells what it cost; when that
 // would be too much, it fails.
 func (m *Matcher) MatchWithin(v any, steps int) (fits bool, spent int, err error) {
-	e := &evaluation{texts: maxText, steps: steps}
+	e := apart(steps)
 	fits = m.match(e, v)
-	return fits && e.err == nil, steps - max(e.steps, 0), e.err
+	return fits && e.err == nil, min(e.Spent, steps), e.err
 }
 
 func (m *Matcher) match(e *evaluation, v any) bool { return every(e, m.tests, v) }

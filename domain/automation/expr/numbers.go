@@ -73,7 +73,7 @@ func number(c *calling) any {
 	case bool:
 		return value.Num(v)
 	case string:
-		if n, ok := value.Numeric(v); ok {
+		if n, ok := value.Numeric(v); ok && c.works(len(v)) {
 			return n
 		}
 	}
@@ -87,7 +87,7 @@ func extreme(sign int) func(*calling) any {
 		if list, ok := c.arg(0).([]any); ok && len(args) == 1 {
 			args = list
 		}
-		if len(args) == 0 {
+		if len(args) == 0 || !c.works(costOfItem*len(args)) {
 			return value.Undefined
 		}
 		best := 0.0

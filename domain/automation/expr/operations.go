@@ -28,7 +28,7 @@ func (m *Matcher) operator(op string, operand any, o *value.Object, depth int) (
 			return ok && value.Same(float64(len(list)), operand)
 		}), nil
 	case "$regex":
-		return regexTest(operand, o.At("$options"))
+		return m.regex(operand, o.At("$options"))
 	case "$in", "$nin", "$all":
 		return m.listed(op, operand)
 	case "$not", "$elemMatch":
@@ -57,16 +57,16 @@ func someElement(is func(e *evaluation, v any) bool) fieldTest {
 	})
 }
 
-func (m *Matcher) same(a, b any) bool {
+func (m *Matcher) same(e *evaluation, a, b any) bool {
 	if m.loose {
-		return value.Equal(a, b)
+		return e.equal(a, b)
 	}
-	return value.Same(a, b)
+	return e.same(a, b)
 }
 
 // equals takes null for absent too.
 func (m *Matcher) equals(operand any) fieldTest {
-	present := someElement(func(e *evaluation, v any) bool { return e.works(1) && m.same(v, operand) })
+	present := someElement(func(e *evaluation, v any) bool { return m.same(e, v, operand) })
 	if !value.IsNothing(operand) {
 		return present
 	}
@@ -89,12 +89,12 @@ func thereIs(wanted bool) fieldTest {
 func ordered(op string, operand any) fieldTest {
 	sign := map[string]string{"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}[op]
 	kind := value.Kind(operand)
-	return someElement(func(_ *evaluation, v any) bool {
-		return value.Kind(v) == kind && (kind == "number" || kind == "string") && compare(sign, v, operand)
+	return someElement(func(e *evaluation, v any) bool {
+		return value.Kind(v) == kind && (kind == "number" || kind == "string") && e.compare(sign, v, operand)
 	})
 }
 
-func regexTest(operand, options any) (fieldTest, error) {
+func (m *Matcher) regex(operand, options any) (fieldTest, error) {
 	text, ok := operand.(string)
 	flags, fine := options.(string)
 	if !ok || !fine && !value.IsNothing(options) {
@@ -109,6 +109,9 @@ func regexTest(operand, options any) (fieldTest, error) {
 	p, why := compilePattern(text)
 	if why != "" {
 		return nil, errors.New(why)
+	}
+	if m.pays != nil && !m.pays.compiles(p) {
+		return nil, m.pays.err
 	}
 	return someElement(func(e *evaluation, v any) bool {
 		s, ok := v.(string)

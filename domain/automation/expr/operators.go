@@ -2,8 +2,6 @@ package expr
 
 import (
 	"math"
-	"slices"
-	"strings"
 
 	"svc/domain/automation/value"
 )
@@ -50,14 +48,14 @@ var names = map[string]any{"true": true, "false": false, "null": nil, "undefined
 
 func (c constant) eval(*evaluation) any     { return c.v }
 func (b bare) eval(*evaluation) any         { return string(b) }
-func (b block) eval(e *evaluation) any      { return value.Settled(b.node.eval(e)) }
+func (b block) eval(e *evaluation) any      { return e.settled(b.node) }
 func (n not) eval(e *evaluation) any        { return !value.Truth(n.node.eval(e)) }
-func (m minus) eval(e *evaluation) any      { return -value.Num(m.node.eval(e)) }
+func (m minus) eval(e *evaluation) any      { return -e.number(m.node.eval(e)) }
 func (x exists) eval(e *evaluation) any     { return !value.IsNothing(x.node.eval(e)) }
 func (v variable) eval(e *evaluation) any   { return e.read([]string{string(v)}) }
 func (x either) eval(e *evaluation) any     { return deciding(e, x.items, true) }
 func (b both) eval(e *evaluation) any       { return deciding(e, b.items, false) }
-func (c comparison) eval(e *evaluation) any { return compare(c.op, c.left.eval(e), c.right.eval(e)) }
+func (c comparison) eval(e *evaluation) any { return e.compare(c.op, c.left.eval(e), c.right.eval(e)) }
 
 // deciding returns the first operand whose truth is wanted, else the last.
 func deciding(e *evaluation, items []node, wanted bool) any {
@@ -103,6 +101,9 @@ func (r reached) eval(e *evaluation) any {
 		if !ok {
 			return value.Undefined
 		}
+		if !e.works(value.Effort(v, keys[0].Key)) {
+			return value.Undefined
+		}
 		v = value.At(v, keys[0].Key)
 	}
 	return v
@@ -135,7 +136,7 @@ func (e *evaluation) calculate(op byte, a, b any) any {
 		}
 		return left + right
 	}
-	x, y := value.Num(a), value.Num(b)
+	x, y := e.number(a), e.number(b)
 	switch op {
 	case '+':
 		return x + y
@@ -154,60 +155,6 @@ func texty(v any) bool {
 	switch v.(type) {
 	case string, []any, *value.Object, value.Bytes:
 		return true
-	}
-	return false
-}
-
-func compare(op string, a, b any) bool {
-	switch op {
-	case "===":
-		return value.Same(a, b)
-	case "!==":
-		return !value.Same(a, b)
-	case "==", "=":
-		return value.Equal(a, b)
-	case "!=":
-		return !value.Equal(a, b)
-	case "in":
-		return within(a, b)
-	}
-	order, ok := value.Compare(a, b)
-	switch {
-	case !ok:
-		return false
-	case op == "<":
-		return order < 0
-	case op == "<=":
-		return order <= 0
-	case op == ">":
-		return order > 0
-	}
-	return order >= 0
-}
-
-// within is the operator in.
-func within(a, b any) bool {
-	if value.IsUndefined(a) {
-		return false
-	}
-	switch b := b.(type) {
-	case []any:
-		return slices.ContainsFunc(b, func(item any) bool { return value.Same(item, a) })
-	case *value.Object:
-		key, _ := value.TextWithin(a, maxText)
-		_, ok := b.Get(key)
-		return ok
-	case string:
-		wanted, _ := value.TextWithin(a, maxText)
-		n, numeric := value.Numeric(wanted)
-		for item := range strings.SplitSeq(b, ",") {
-			if item = strings.TrimSpace(item); item == wanted {
-				return true
-			}
-			if m, ok := value.Numeric(item); ok && numeric && m == n {
-				return true
-			}
-		}
 	}
 	return false
 }

@@ -42,7 +42,7 @@ func (l literal) resolve(_ *evaluation, keys []Step) ([]Step, bool) {
 
 func (k keyed) resolve(e *evaluation, keys []Step) ([]Step, bool) {
 	text, ok := keyText(k.eval(e))
-	return append(keys, Step{Key: text}), ok
+	return append(keys, Step{Key: text}), e.works(len(text)) && ok
 }
 
 func (j joined) resolve(e *evaluation, keys []Step) ([]Step, bool) {
@@ -84,6 +84,9 @@ func PlainPath(text string) ([]Step, bool) {
 // plainPath reads path text that came out of values: nothing in it is a
 // template.
 func plainPath(text string) ([]Step, bool) {
+	if len(text) > MaxLength {
+		return nil, false
+	}
 	p := newParser(text)
 	steps := []Step{}
 	for first := true; p.err == nil && (first || p.pos < p.end); first = false {

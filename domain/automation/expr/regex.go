@@ -144,7 +144,7 @@ func (p *parser) raw(parts []node) node {
 			return dynamic
 		}
 	}
-	s, why := flagged(value.Text(dynamic.text.eval(&evaluation{texts: maxText})))
+	s, why := flagged(value.Text(dynamic.text.eval(apart(MaxSpent))))
 	if why != "" {
 		p.fail(SyntaxError, "%s", why)
 	}
@@ -167,6 +167,9 @@ var slashed = regexp.MustCompile(`(?s)^/(.*)/([A-Za-z]*)$`)
 // flagged returns the pattern that raw text stands for.
 func flagged(s string) (regexpText, why string) {
 	s = strings.TrimSpace(s)
+	if len(s) > 2*maxPattern { // with flags, and what stands around it
+		return "", "the regular expression is too long"
+	}
 	if m := slashed.FindStringSubmatch(s); m != nil {
 		flags := ""
 		for _, flag := range m[2] {
@@ -218,6 +221,9 @@ func (e *evaluation) patterns(v any) []*pattern {
 			e.fail(&Error{Name: SyntaxError, Message: "matches needs a string or a list, not " + value.Kind(v)})
 		}
 	}
+	if !e.works(len(texts)) {
+		return nil
+	}
 	var all []*pattern
 	for _, item := range texts {
 		s, ok := item.(string)
@@ -229,12 +235,15 @@ func (e *evaluation) patterns(v any) []*pattern {
 			e.fail(&Error{Name: SyntaxError, Message: why})
 			return nil
 		}
-		if e.works(p.cost * 1000) { // compiling costs too
+		if e.compiles(p) {
 			all = append(all, p)
 		}
 	}
 	return all
 }
+
+// compiles takes from the budget what it takes to compile a pattern.
+func (e *evaluation) compiles(p *pattern) bool { return e.works(p.cost * 1000) }
 
 // shorten returns the beginning of a text for a message.
 func shorten(s string) string {

@@ -11,7 +11,7 @@ import (
 
 func split(c *calling) any {
 	s, sep := c.onlyText(0), c.onlyText(1)
-	if !c.holds(2 * (strings.Count(s, sep) + 1)) {
+	if c.err != nil || !c.holds(2*(strings.Count(s, sep)+1)) {
 		return value.Undefined
 	}
 	parts := strings.Split(s, sep)
@@ -30,6 +30,9 @@ func join(c *calling) any {
 	sep := ","
 	if !value.IsUndefined(c.arg(1)) {
 		sep = c.onlyText(1)
+	}
+	if !c.works(len(list)) {
+		return value.Undefined
 	}
 	parts := make([]string, len(list))
 	for i, item := range list {
@@ -58,6 +61,9 @@ func slice(c *calling) any {
 		}
 		return append([]any{}, v[from:to]...)
 	case string:
+		if !c.works(len(v)) {
+			return value.Undefined
+		}
 		from, to := c.bounds(utf8.RuneCountInString(v))
 		v = v[runesIn(v, from):]
 		return v[:runesIn(v, to-from)]

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"strings"
 
 	"svc/domain/automation/value"
@@ -21,6 +22,16 @@ func jsonText(c *calling) any {
 	if err != nil {
 		return c.refuse("not valid JSON: " + err.Error())
 	}
+	return c.parsed(v)
+}
+
+// parsed returns what JSON says, paid for by the memory that it takes: few bytes may become
+// many values.
+func (c *calling) parsed(v any) any {
+	scale := value.Scale{Limit: MaxSpent}
+	if scale.Add(v); !c.works(scale.Weight) {
+		return value.Undefined
+	}
 	return v
 }
 
@@ -39,19 +50,30 @@ func unsafeJSON(c *calling) any {
 		if !c.works(len(s) - start) {
 			return value.Undefined
 		}
-		if v, _, err := value.FirstJSON(s[start:]); err == nil {
-			return v
+		v, _, err := value.FirstJSON(s[start:])
+		if err == nil {
+			return c.parsed(v)
+		}
+		if errors.Is(err, value.ErrMany) {
+			return c.refuse(err.Error())
 		}
 	}
 }
+
+// costOfTest is what it costs to read a part of a condition.
+const costOfTest = 100
 
 func jsonMatch(c *calling) any {
 	cond, ok := c.arg(1).(*value.Object)
 	if !ok {
 		return c.refuse("the condition is no object")
 	}
-	m, err := CompileMatcher(cond, false)
-	if err != nil {
+	m := &Matcher{pays: c.evaluation}
+	if !c.works(costOfTest * value.Parts(cond, MaxSpent)) {
+		return value.Undefined
+	}
+	var err error
+	if m.tests, err = m.compile(cond, 0); err != nil {
 		return c.refuse(err.Error())
 	}
 	target, ok := c.arg(0).(*value.Object)

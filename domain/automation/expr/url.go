@@ -10,7 +10,7 @@ import (
 // parseURL returns the parts of an absolute address.
 func parseURL(c *calling) any {
 	s, ok := c.arg(0).(string)
-	if !ok {
+	if !ok || !c.affords(len(s)) {
 		return value.Undefined
 	}
 	return URL(s)

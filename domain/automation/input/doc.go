@@ -32,6 +32,8 @@ const (
 	// maxText is the length of a path that is told, in characters: keys can be as
 	// long as an input.
 	maxText = 400
+	// maxSecret is how long a secret is, in bytes: as those that automations keep.
+	maxSecret = 64 << 10
 	// maxChoices is how many allowed values are told.
 	maxChoices = 100
 )

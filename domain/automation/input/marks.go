@@ -1,8 +1,10 @@
 package input
 
 import (
+	"fmt"
 	"strings"
 
+	"svc/domain/automation"
 	"svc/domain/automation/redact"
 	"svc/domain/automation/value"
 )
@@ -88,35 +90,65 @@ func (m *mark) with(other *mark) *mark {
 	return m
 }
 
-// Secrets returns the secret strings of an input, trimmed. It is asked whether or
-// not the automation validates.
-func (s *Shape) Secrets(in *value.Object) []string {
+// Secrets returns the secret strings of an input, trimmed, and the error of those that are
+// longer than secrets may be: each is looked for in all that a run tells. It is asked
+// whether or not the automation validates.
+func (s *Shape) Secrets(in *value.Object) ([]string, error) {
 	if s == nil || !s.secretive {
-		return nil
+		return nil, nil
 	}
-	all := s.always.secret.strings(in, nil)
+	c := &confidence{}
+	c.take(s.always.secret, in)
 	if b := s.chosen(in); b != nil {
-		all = b.marks.secret.strings(in, all)
+		c.take(b.marks.secret, in)
 	}
-	return all
+	if len(c.faults) > 0 {
+		return c.secrets, automation.BadArguments(c.faults)
+	}
+	return c.secrets, nil
 }
 
-// strings appends the marked strings of v.
-func (m *mark) strings(v any, all []string) []string {
+// confidence is what an input holds that is marked as secret.
+type confidence struct {
+	run
+
+	secrets []string
+}
+
+// take takes the marked strings of v.
+func (c *confidence) take(m *mark, v any) {
 	if m == nil {
-		return all
+		return
 	}
 	switch v := v.(type) {
 	case string:
 		if s := strings.TrimSpace(v); m.self && s != "" {
-			all = append(all, s)
+			c.keep(s)
 		}
 	case *value.Object:
 		for _, name := range m.names {
-			all = m.members[name].strings(v.At(name), all)
+			c.path = append(c.path, step{name, -1})
+			c.take(m.members[name], v.At(name))
+			c.path = c.path[:len(c.path)-1]
 		}
 	}
-	return all
+}
+
+func (c *confidence) keep(secret string) {
+	if len(secret) > maxSecret {
+		c.fault(c.schema(), secrets.keyword, fmt.Sprintf("a secret is at most %d bytes long", maxSecret), "limit", float64(maxSecret))
+		return
+	}
+	c.secrets = append(c.secrets, secret)
+}
+
+// schema is what marks the value at hand: markers are found through properties alone.
+func (c *confidence) schema() *node {
+	n := &node{}
+	for _, s := range c.path {
+		n.at = n.at.to("properties").to(s.key)
+	}
+	return n
 }
 
 // Redacted returns an input with REDACTED in place of the values that are not

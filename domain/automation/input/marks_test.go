@@ -1,10 +1,12 @@
 package input_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"svc/domain/automation"
 	"svc/domain/automation/value"
 )
 
@@ -35,9 +37,29 @@ func TestSecrets(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, test.want, compile(t, test.fields).Secrets(parse(t, test.in)))
+			got, err := compile(t, test.fields).Secrets(parse(t, test.in))
+			require.NoError(t, err)
+			require.Equal(t, test.want, got)
 		})
 	}
+}
+
+// A secret that is too long is refused by the name of its field; the others are secrets
+// nevertheless.
+func TestSecretsAreOfABoundedLength(t *testing.T) {
+	t.Parallel()
+	shape := compile(t, `{"arguments": {"p": {"type": "string", "secret": true}, "body": {"type": "object", "properties": {"a/b": {"type": "string", "secret": true}}}}}`)
+	in := value.NewObject("p", "hunter22", "body", value.NewObject("a/b", "  "+strings.Repeat("x", 64<<10)+" "))
+	got, err := shape.Secrets(in)
+	require.NoError(t, err)
+	require.Len(t, got, 2)
+
+	in.At("body").(*value.Object).Set("a/b", strings.Repeat("x", 64<<10+1))
+	got, err = shape.Secrets(in)
+	require.Equal(t, []string{"hunter22"}, got)
+	raised := automation.ErrorOf(err)
+	require.Equal(t, "InvalidArgumentsError", raised.Name)
+	require.JSONEq(t, `{"errors":[{"field":"body[\"a/b\"]","message":"a secret is at most 65536 bytes long","keyword":"secret","schemaPath":"#/properties/body/properties/a~1b/secret","params":{"limit":65536}}]}`, value.JSON(raised.Details, ""))
 }
 
 func TestRedaction(t *testing.T) {
@@ -73,7 +95,7 @@ func TestNothingMarkedIsNotCopied(t *testing.T) {
 	require.Same(t, in, shape.Recorded(in))
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		shape.Recorded(in)
-		shape.Secrets(in)
+		_, _ = shape.Secrets(in)
 		shape.RedactedOutput(in)
 	}))
 	require.Nil(t, shape.Recorded(nil))

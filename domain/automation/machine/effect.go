@@ -89,12 +89,13 @@ func (m *Machine) parameters(in *automation.Instruction) (*value.Object, result,
 	return params, to, err
 }
 
-// sized refuses what is larger than all local variables may be. Everything that an
-// instruction puts together goes through here: the same list may stand in it many
-// times, and whoever measures it later would never come to an end.
+// sized refuses what is larger than all local variables may be, or makes the tree too
+// large. Everything that an instruction puts together goes through here: the same list
+// may stand in it many times, and whoever measures it later would never come to an end.
 func (m *Machine) sized(v any) error {
-	if value.Within(v, m.LocalLimit) {
-		return nil
+	spent, ok := value.Spend(v, m.LocalLimit)
+	if m.env.Spent += spent; ok {
+		return m.hold(v)
 	}
 	return automation.Raise(automation.ContextTooLarge, "a value becomes too large", "context", "local", "size", float64(m.LocalLimit+1), "limit", float64(m.LocalLimit))
 }

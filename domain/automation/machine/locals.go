@@ -37,30 +37,30 @@ func (l *locals) at(root string) any {
 	return value.Undefined
 }
 
-// read returns what is at a path. Who has an object or a list may keep it: it is
-// not the variable's alone any more.
-func (l *locals) read(keys []string) any {
-	v := value.Walk(l.at(keys[0]), keys[1:]...)
+// read returns what is at a path, and what it took to get there. Who has an object or a
+// list may keep it: it is not the variable's alone any more.
+func (l *locals) read(keys []string) (v any, effort int) {
+	v, effort = value.Reach(l.at(keys[0]), keys[1:]...)
 	switch v.(type) {
 	case []any, *value.Object:
 		delete(l.own, keys[0])
 	}
-	return v
+	return v, effort
 }
 
-// change applies an operation to a variable. One that makes all of them larger than
-// limit is refused.
-func (l *locals) change(root string, op variable.Op, limit int) error {
+// change applies an operation to a variable, and returns how much memory was copied for
+// it. One that makes all of them larger than limit is refused.
+func (l *locals) change(root string, op variable.Op, limit int) (int, error) {
 	old, known := l.vars[root]
 	if !known {
 		old = value.Undefined
 	}
 	if done, err := l.inPlace(root, old, op, limit); done {
-		return err
+		return 0, err
 	}
 	made, grown, err := variable.Change(old, op)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	switch stays := !value.IsUndefined(made); {
 	case !known && stays:
@@ -68,19 +68,19 @@ func (l *locals) change(root string, op variable.Op, limit int) error {
 	case known && !stays:
 		grown = -sizeOf(root, old)
 	case !stays:
-		return nil
+		return 0, nil
 	}
 	if err := l.fits(grown, limit); err != nil {
-		return err
+		return 0, err
 	}
 	l.size += grown
 	if value.IsUndefined(made) {
 		l.drop(root)
-		return nil
+		return 0, nil
 	}
 	l.vars[root] = made
 	l.adopt(root, old, made, op)
-	return nil
+	return copied(old, op.Path), nil
 }
 
 func (l *locals) fits(grown, limit int) error {
@@ -119,21 +119,23 @@ func (l *locals) leaveLoop(last float64) {
 }
 
 // change applies an operation to item or $index, which are the iteration's and no
-// part of the local variables. They have the same limit.
-func (i *iteration) change(root string, op variable.Op, limit int) error {
+// part of the local variables. They have the same limit. It returns how much memory was
+// copied.
+func (i *iteration) change(root string, op variable.Op, limit int) (int, error) {
 	at := &i.item
 	if root == "$index" {
 		at = &i.index
 	}
-	made, grown, err := variable.Change(*at, op)
+	old := *at
+	made, grown, err := variable.Change(old, op)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if grown > 0 && !value.Within(made, limit) {
-		return tooLarge(variable.Size(made), limit)
+		return 0, tooLarge(variable.Size(made), limit)
 	}
 	*at = made
-	return nil
+	return copied(old, op.Path), nil
 }
 
 func tooLarge(size, limit int) error {

@@ -57,6 +57,9 @@ func (m *Machine) through(l *loop, in *automation.Instruction) error {
 	if on := in.Params.Member("on"); on != nil {
 		v, err := on.Eval(&m.env)
 		if err == nil {
+			err = m.hold(v)
+		}
+		if err == nil {
 			err = l.over(v)
 		}
 		if err != nil {
@@ -172,6 +175,11 @@ func (m *Machine) begin(b *branch, f *frame) (bool, error) {
 		iter = &iteration{outer: l.outer}
 	}
 	iter.item, iter.index = l.item(), float64(l.index)
+	if l.stream != nil {
+		if err := m.hold(iter.item); err != nil {
+			return false, err
+		}
+	}
 	if goes, err := m.mayStart(b, f, iter); err != nil || !goes {
 		return false, err
 	}

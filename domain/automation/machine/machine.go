@@ -28,6 +28,8 @@ type Machine struct {
 	lastID   uint64
 	lastName uint64 // of a branch
 	credit   int    // iterations until the throttle is asked
+	told     int    // errors that ended nothing
+	added    int    // bytes of memory, since everything was weighed
 
 	current  *branch // the one that executes
 	left     int     // of the budget
@@ -74,9 +76,13 @@ func (m *Machine) Where() (*Execution, Place) {
 	return m.current.x, m.current.place()
 }
 
-// costOfOne is what expressions may cost (expr.Env.Spent) before it counts as an
-// instruction: a turn of heavy ones has fewer of them.
-const costOfOne = 1000
+// What an instruction costs besides what its expressions do (expr.Env.Spent), in steps.
+const (
+	costOfOne   = 1000   // counts as an instruction: a turn of heavy ones has fewer of them
+	costOfRead  = 1000   // of something in a context
+	costOfKey   = 400    // of a context that is read whole, which is copied for that
+	costOfWrite = 10_000 // to a context, which is made anew
+)
 
 // Go runs the tree until all of it waits, at most budget instructions. Answers are
 // taken one after the other, each when everything before it has come to a stop:
@@ -99,6 +105,7 @@ func (m *Machine) Go(budget int) Turn {
 		next := m.inbox[0]
 		m.inbox = m.inbox[1:]
 		m.deliver(next)
+		m.pay()
 	}
 	turn := m.turn
 	turn.Yielded = len(m.queue)+len(m.inbox) > 0
@@ -112,9 +119,15 @@ func (m *Machine) run(b *branch) {
 	for m.left > 0 && b.runnable() {
 		m.left--
 		m.step(b)
-		m.left -= m.env.Spent / costOfOne
-		m.env.Spent %= costOfOne
+		m.pay()
 	}
+}
+
+// pay takes what was spent since the last time from the budget of the turn. What comes
+// next may spend as much again.
+func (m *Machine) pay() {
+	m.left -= m.env.Spent / costOfOne
+	m.env.Spent %= costOfOne
 }
 
 // ready puts a branch in line if it can go on.
@@ -188,8 +201,19 @@ func (m *Machine) ask(b *branch, r Request, to result) {
 	m.turn.Requests = append(m.turn.Requests, r)
 }
 
+// mostNotices is how many errors that end nothing a tree tells of: no throttle holds them
+// back, and a loop makes one with each turn.
+const mostNotices = 100
+
+// notice tells of an error that ends nothing.
 func (m *Machine) notice(b *branch, err *automation.Error) {
+	if m.told >= mostNotices {
+		return
+	}
 	raised := *err
+	if m.told++; m.told == mostNotices {
+		raised.Message += "; no more errors like this are told in this run"
+	}
 	raised.Document, raised.Instruction = b.x.Program.Slug, b.path()
 	m.turn.Notices = append(m.turn.Notices, Notice{b.x, &raised})
 }

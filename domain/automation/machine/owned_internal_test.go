@@ -28,7 +28,7 @@ func TestChangesInPlaceShowNowhereElse(t *testing.T) {
 				for _, step := range randomPath(drawn) {
 					keys = append(keys, step.Key)
 				}
-				v := l.read(keys)
+				v, _ := l.read(keys)
 				given, texts = append(given, v), append(texts, value.JSON(v, ""))
 				continue
 			}
@@ -38,7 +38,7 @@ func TestChangesInPlaceShowNowhereElse(t *testing.T) {
 				old = value.Undefined
 			}
 			want, wantErr := variable.Apply(old, op)
-			err := l.change(root, op, 1<<30)
+			_, err := l.change(root, op, 1<<30)
 			require.Equal(t, wantErr == nil, err == nil, "%v %v", wantErr, err)
 			if wantErr == nil {
 				model[root] = want

@@ -16,7 +16,7 @@ var errState = errors.New("machine: the saved tree does not fit")
 // Restore returns the tree that Save wrote, and what it waits for, to be asked
 // again under the same ids. Find returns the program of a Ref.
 func Restore(state []byte, o Options, find func(ref string) (*Program, error)) (*Machine, []Request, error) {
-	decoded, err := variable.Decode(state)
+	decoded, err := variable.DecodeShared(state)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errState, err)
 	}
@@ -26,6 +26,7 @@ func Restore(state []byte, o Options, find func(ref string) (*Program, error)) (
 	}
 	r := &restorer{Machine: New(o), find: find, paths: map[*Program]map[string]*automation.Instruction{}}
 	r.lastID, r.lastName, r.credit = uint64(root.number("request")), uint64(root.number("branch")), root.number("credit")
+	r.told = root.number("told")
 	r.stopping, r.aborting, r.done = root.flag("stopping"), root.flag("aborting"), root.flag("done")
 	if err := r.all(root); err != nil {
 		return nil, nil, err

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"svc/domain/automation"
 	"svc/domain/automation/expr"
 	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
@@ -17,11 +18,21 @@ var errRunning = errors.New("machine: a tree can be saved only while all of it w
 
 // Save writes the tree down: where every branch stands, the variables, the loops
 // and what was asked. It can be called when Go has returned and nothing is left to
-// run. Streams are lost.
+// run. Streams are lost. A tree that is too large to be kept is a ContextSizeError.
 func (m *Machine) Save() ([]byte, error) {
 	if len(m.queue)+len(m.inbox) > 0 || m.root == nil {
 		return nil, errRunning
 	}
+	limit := m.keptLimit()
+	if state, ok := variable.EncodeShared(m.state(), limit); ok {
+		return state, nil
+	}
+	return nil, automation.Raise(automation.ContextTooLarge, "the automation holds too much to wait",
+		"context", "local", "size", float64(limit+1), "limit", float64(limit))
+}
+
+// state is the tree as it is saved.
+func (m *Machine) state() *value.Object {
 	s := saver{executions: map[*Execution]int{}, iterations: map[*iteration]int{}, branches: map[*branch]int{}}
 	for i, b := range m.branches {
 		s.branches[b] = i
@@ -31,11 +42,11 @@ func (m *Machine) Save() ([]byte, error) {
 		branches[i] = s.branch(b)
 	}
 	root := s.execution(m.root)
-	return variable.Encode(value.NewObject(
-		"version", float64(stateVersion), "request", float64(m.lastID), "branch", float64(m.lastName), "credit", float64(m.credit),
+	return value.NewObject(
+		"version", float64(stateVersion), "request", float64(m.lastID), "branch", float64(m.lastName), "credit", float64(m.credit), "told", float64(m.told),
 		"stopping", m.stopping, "aborting", m.aborting, "done", m.done, "root", float64(root),
 		"branches", branches, "executions", s.saved, "iterations", s.around,
-	)), nil
+	)
 }
 
 // saver gives numbers to what is pointed at.

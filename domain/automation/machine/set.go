@@ -124,6 +124,7 @@ func (m *Machine) delete(b *branch, in *automation.Instruction) *outcome {
 func (m *Machine) assign(b *branch, a assignment) *outcome {
 	root := a.steps[0].Key
 	err := m.sized(a.value)
+	more := 0
 	switch {
 	case err != nil:
 	case root == "$http":
@@ -131,10 +132,13 @@ func (m *Machine) assign(b *branch, a assignment) *outcome {
 	case isContext(root):
 		return m.assignContext(b, a)
 	case (root == "item" || root == "$index") && b.iter != nil:
-		err = b.iter.change(root, a.op(), m.LocalLimit)
+		more, err = b.iter.change(root, a.op(), m.LocalLimit)
+		m.env.Spent += value.Parts(b.iter.item, m.LocalLimit) // all of it is measured
 	default:
-		err = b.x.local.change(root, a.op(), m.LocalLimit)
+		more, err = b.x.local.change(root, a.op(), m.LocalLimit)
 	}
+	m.added += more
+	m.env.Spent += more
 	if err != nil {
 		return m.raise(b, err)
 	}
@@ -179,6 +183,7 @@ func (m *Machine) become(b *branch, a assignment) *outcome {
 }
 
 func (m *Machine) write(b *branch, w Write) *outcome {
+	m.env.Spent += costOfWrite
 	if err := m.World.Write(b.x, w); err != nil {
 		return m.raise(b, err)
 	}

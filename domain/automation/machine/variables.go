@@ -12,20 +12,30 @@ type variables struct{ m *Machine }
 
 // Read implements expr.World.
 func (v variables) Read(keys []string) (any, error) {
-	b := v.m.current
-	root := keys[0]
-	if isContext(root) {
-		return v.m.World.Read(b.x, keys)
+	if isContext(keys[0]) {
+		found, err := v.m.World.Read(v.m.current.x, keys)
+		v.m.env.Spent += costOfRead
+		if whole, ok := found.(*value.Object); ok && len(keys) == 1 {
+			v.m.env.Spent += costOfKey * whole.Len()
+		}
+		return found, err
 	}
+	found, effort := v.m.current.read(keys)
+	v.m.env.Spent += effort
+	return found, nil
+}
+
+// read returns a variable of the iteration or the execution, and what that took.
+func (b *branch) read(keys []string) (v any, effort int) {
 	if b.iter != nil {
-		switch root {
+		switch keys[0] {
 		case "item":
-			return value.Walk(b.iter.item, keys[1:]...), nil
+			return value.Reach(b.iter.item, keys[1:]...)
 		case "$index":
-			return value.Walk(b.iter.index, keys[1:]...), nil
+			return value.Reach(b.iter.index, keys[1:]...)
 		}
 	}
-	return b.x.local.read(keys), nil
+	return b.x.local.read(keys)
 }
 
 // Now implements expr.World.

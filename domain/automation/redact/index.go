@@ -1,9 +1,7 @@
 package redact
 
 import (
-	"cmp"
 	"encoding/base64"
-	"encoding/binary"
 	"maps"
 	"net/url"
 	"slices"
@@ -16,9 +14,15 @@ import (
 // asks further where a form of a secret begins with the same four: texts that
 // hold no secret are gone through at the speed of reading.
 type index struct {
-	forms  map[uint32][]string // forms by their first four bytes, longest first
-	begins []uint64            // a bit for each scattering of four bytes that a form begins with
-	whole  map[string]bool     // forms that count as a whole string only
+	forms  map[uint32][]form // forms by their first four bytes, in order
+	begins []uint64          // a bit for each scattering of four bytes that a form begins with
+	whole  map[string]bool   // forms that count as a whole string only
+}
+
+// form is a secret as it may be written.
+type form struct {
+	text   string
+	begins int // which of those in front of it is the longest that it begins with; -1: none
 }
 
 // scatterBits is how many places there are for beginnings: few enough to stay
@@ -27,7 +31,7 @@ const scatterBits = 15
 
 // with returns an index that finds these secrets too.
 func (in *index) with(secrets []string) *index {
-	more := &index{forms: map[uint32][]string{}, begins: make([]uint64, 1<<scatterBits/64), whole: map[string]bool{}}
+	more := &index{forms: map[uint32][]form{}, begins: make([]uint64, 1<<scatterBits/64), whole: map[string]bool{}}
 	if in != nil {
 		more = &index{forms: maps.Clone(in.forms), begins: slices.Clone(in.begins), whole: maps.Clone(in.whole)}
 	}
@@ -38,18 +42,45 @@ func (in *index) with(secrets []string) *index {
 				more.whole[form] = true
 				continue
 			}
-			begin := binary.LittleEndian.Uint32([]byte(form))
+			begin := fourAt(form, 0)
 			found[begin] = append(found[begin], form)
 		}
 	}
 	for begin, all := range found {
 		place := scatter(begin)
 		more.begins[place/64] |= 1 << (place % 64)
-		all = append(all, more.forms[begin]...) // those are in another index too, and not changed
-		slices.SortFunc(all, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-		more.forms[begin] = slices.Compact(all)
+		for _, f := range more.forms[begin] {
+			all = append(all, f.text)
+		}
+		more.forms[begin] = ordered(all)
 	}
 	return more
+}
+
+// ordered puts forms in order, each once.
+func ordered(texts []string) []form {
+	slices.Sort(texts)
+	texts = slices.Compact(texts)
+	all := make([]form, len(texts))
+	for i, text := range texts {
+		before := i - 1
+		for before >= 0 && !strings.HasPrefix(text, all[before].text) {
+			before = all[before].begins
+		}
+		all[i] = form{text, before}
+	}
+	return all
+}
+
+// mayBegin reports whether a form may begin with four bytes.
+func (in *index) mayBegin(four uint32) bool {
+	place := scatter(four)
+	return in.begins[place/64]&(1<<(place%64)) != 0
+}
+
+// fourAt returns four bytes of a text as one number.
+func fourAt(text string, at int) uint32 {
+	return uint32(text[at]) | uint32(text[at+1])<<8 | uint32(text[at+2])<<16 | uint32(text[at+3])<<24
 }
 
 func scatter(begin uint32) uint32 { return begin * 2654435761 >> (32 - scatterBits) }
@@ -113,7 +144,8 @@ func (in *index) text(text string) string {
 	if in.whole[text] {
 		return Redacted
 	}
-	begin, end := in.next(text, 0)
+	s := search{in: in, text: text}
+	begin, end := s.next(0)
 	if begin < 0 {
 		return text
 	}
@@ -123,52 +155,8 @@ func (in *index) text(text string) string {
 		out.WriteString(text[kept:begin])
 		out.WriteString(Redacted)
 		kept = end
-		begin, end = in.next(text, end)
+		begin, end = s.next(end)
 	}
 	out.WriteString(text[kept:])
 	return out.String()
-}
-
-// next returns where the next secret from a place on begins and ends, with all
-// that overlap it; -1 when there is none.
-func (in *index) next(text string, from int) (begin, end int) {
-	begin = -1
-	if len(in.forms) == 0 {
-		return begin, 0
-	}
-	for i := from; i+4 <= len(text); i++ {
-		if begin >= 0 && i >= end {
-			break
-		}
-		four := uint32(text[i]) | uint32(text[i+1])<<8 | uint32(text[i+2])<<16 | uint32(text[i+3])<<24
-		place := scatter(four)
-		if in.begins[place/64]&(1<<(place%64)) == 0 {
-			continue
-		}
-		for _, form := range in.forms[four] {
-			if strings.HasPrefix(text[i:], form) {
-				if begin < 0 {
-					begin = i
-				}
-				end = max(end, i+len(form))
-				break // the longest comes first
-			}
-		}
-	}
-	return begin, end
-}
-
-// begun returns the length of the longest beginning of a secret that a text ends with.
-// A whole one is none: that is found like any other.
-func (in *index) begun(text string) (longest int) {
-	for _, forms := range in.forms {
-		for _, form := range forms {
-			for n := min(len(form)-1, len(text)); n > longest; n-- {
-				if strings.HasSuffix(text, form[:n]) {
-					longest = n
-				}
-			}
-		}
-	}
-	return longest
 }

@@ -136,8 +136,9 @@ func (s *Set) Cut(text string) string {
 	if in == nil {
 		return text
 	}
-	end := len(text) - in.begun(text)
-	for begin, after := in.next(text, 0); begin >= 0 && begin < end; begin, after = in.next(text, after) {
+	end := len(text) - (&search{in: in, text: text}).begun()
+	whole := search{in: in, text: text}
+	for begin, after := whole.next(0); begin >= 0 && begin < end; begin, after = whole.next(after) {
 		if after > end { // one that is whole reaches into it
 			return in.text(text[:begin]) + Redacted
 		}

@@ -3,7 +3,6 @@ package value
 import (
 	"encoding/base64"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -24,17 +23,46 @@ func Truth(v any) bool {
 	return true
 }
 
-var decimal = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
-
 // Numeric returns the number that s writes, and whether it writes one. Spaces
 // around it do not count; the empty string writes none.
 func Numeric(s string) (float64, bool) {
 	s = strings.TrimSpace(s)
-	if !decimal.MatchString(s) {
+	if !isDecimal(s) {
 		return math.NaN(), false
 	}
 	n, _ := strconv.ParseFloat(s, 64) // out of range: an infinity
 	return n, true
+}
+
+// isDecimal reports whether s is digits with a sign, a fraction and an exponent. It goes
+// through s once: texts can be long.
+func isDecimal(s string) bool {
+	s = unsigned(s)
+	rest := afterDigits(s)
+	digits := len(s) - len(rest)
+	if fraction, ok := strings.CutPrefix(rest, "."); ok {
+		rest = afterDigits(fraction)
+		digits += len(fraction) - len(rest)
+	}
+	if digits == 0 || rest == "" {
+		return digits > 0
+	}
+	exponent := unsigned(rest[1:])
+	return (rest[0] == 'e' || rest[0] == 'E') && exponent != "" && afterDigits(exponent) == ""
+}
+
+func unsigned(s string) string {
+	if s != "" && (s[0] == '+' || s[0] == '-') {
+		return s[1:]
+	}
+	return s
+}
+
+func afterDigits(s string) string {
+	for s != "" && s[0] >= '0' && s[0] <= '9' {
+		s = s[1:]
+	}
+	return s
 }
 
 // Num returns v as a number, NaN when it is none.

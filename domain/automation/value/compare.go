@@ -10,6 +10,45 @@ import (
 // Same is the operator ===: same type and value, arrays and objects by their
 // content whatever the order of keys. NaN is the same as nothing.
 func Same(a, b any) bool {
+	same, _ := SameWithin(a, b, math.MaxInt)
+	return same
+}
+
+// SameWithin is Same that goes through so many values and bytes of text at most. It
+// tells how many it did: of more than that it is false whether they are the same.
+func SameWithin(a, b any, limit int) (same bool, spent int) {
+	c := comparing{limit}
+	same = c.same(a, b)
+	return same, limit - c.left
+}
+
+// Equal is the operator ==: Same, or null with undefined, or two scalars of
+// different types that are the same number.
+func Equal(a, b any) bool {
+	equal, _ := EqualWithin(a, b, math.MaxInt)
+	return equal
+}
+
+// EqualWithin is Equal as SameWithin is Same.
+func EqualWithin(a, b any, limit int) (equal bool, spent int) {
+	c := comparing{limit}
+	equal = c.same(a, b) || IsNothing(a) && IsNothing(b) || c.numbers(a, b)
+	return equal, limit - c.left
+}
+
+// comparing is a comparison under way.
+type comparing struct{ left int }
+
+// spends takes n from what is left, and reports whether it was enough.
+func (c *comparing) spends(n int) bool {
+	c.left -= n
+	return c.left >= 0
+}
+
+func (c *comparing) same(a, b any) bool {
+	if !c.spends(1) {
+		return false
+	}
 	switch a := a.(type) {
 	case nil:
 		return b == nil
@@ -23,34 +62,35 @@ func Same(a, b any) bool {
 		return ok && a == b
 	case string:
 		b, ok := b.(string)
-		return ok && a == b
+		return ok && len(a) == len(b) && c.spends(len(a)) && a == b
 	case Bytes:
 		b, ok := b.(Bytes)
-		return ok && bytes.Equal(a, b)
+		return ok && len(a) == len(b) && c.spends(len(a)) && bytes.Equal(a, b)
 	case []any:
 		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, Same)
+		return ok && slices.EqualFunc(a, b, c.same)
 	case *Object:
 		b, ok := b.(*Object)
-		return ok && sameObject(a, b)
+		return ok && c.sameObject(a, b)
 	}
 	return false
 }
 
-func sameObject(a, b *Object) bool {
+func (c *comparing) sameObject(a, b *Object) bool {
 	return a.Len() == b.Len() && !slices.ContainsFunc(a.Keys(), func(key string) bool {
 		other, ok := b.Get(key)
-		return !ok || !Same(a.At(key), other)
+		return !ok || !c.same(a.At(key), other)
 	})
 }
 
-// Equal is the operator ==: Same, or null with undefined, or two scalars of
-// different types that are the same number.
-func Equal(a, b any) bool {
-	if Same(a, b) || IsNothing(a) && IsNothing(b) {
-		return true
-	}
-	return scalar(a) && scalar(b) && Kind(a) != Kind(b) && Num(a) == Num(b)
+// numbers reports whether two scalars of different types are the same number.
+func (c *comparing) numbers(a, b any) bool {
+	return scalar(a) && scalar(b) && Kind(a) != Kind(b) && c.spends(textLen(a)+textLen(b)) && Num(a) == Num(b)
+}
+
+func textLen(v any) int {
+	s, _ := v.(string)
+	return len(s)
 }
 
 func scalar(v any) bool {

@@ -10,12 +10,18 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how deep JSON may be nested.
-const maxDepth = 1000
+// The bounds of JSON. It takes three bytes to write an empty object, and thirty times as
+// many to hold it: the length of a text does not say what becomes of it.
+const (
+	maxDepth  = 1000      // how deep it may be nested
+	maxValues = 2_000_000 // how many values it may have in all
+)
 
 var (
 	errDeep = errors.New("nested too deeply")
 	errMore = errors.New("more than one value")
+	// ErrMany says that a text may be JSON, but of more values than are held.
+	ErrMany = fmt.Errorf("more than %d values", maxValues)
 )
 
 // ParseJSON reads one JSON value and keeps the order of keys. Of a key that
@@ -40,8 +46,9 @@ func FirstJSON(text string) (v any, end int, err error) {
 
 // parser reads JSON as encoding/json does, but objects in their order, and in one go.
 type parser struct {
-	text string
-	at   int
+	text   string
+	at     int
+	values int // so far
 }
 
 // next skips white space, and returns the character that follows without passing it; 0 at
@@ -70,6 +77,9 @@ func (p *parser) unexpected() error {
 func (p *parser) value(depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, errDeep
+	}
+	if p.values++; p.values > maxValues {
+		return nil, ErrMany
 	}
 	switch c := p.next(); c {
 	case '{':

@@ -90,6 +90,18 @@ func TestJSONIsReadAsTheStandardLibraryDoes(t *testing.T) {
 	require.EqualError(t, err, "nested too deeply")
 }
 
+// TestJSONOfTooManyValuesIsRefused reads few bytes that would take a lot of memory.
+func TestJSONOfTooManyValuesIsRefused(t *testing.T) {
+	t.Parallel()
+	most := "[" + strings.Repeat("0,", 1_999_998) + "0]"
+	v, err := value.ParseJSON(most)
+	require.NoError(t, err)
+	require.Len(t, v, 1_999_999)
+	_, err = value.ParseJSON(`{"a":` + most + `}`)
+	require.ErrorIs(t, err, value.ErrMany)
+	require.EqualError(t, err, "more than 2000000 values")
+}
+
 func FuzzParseJSON(f *testing.F) {
 	for _, text := range texts {
 		f.Add(text)

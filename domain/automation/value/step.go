@@ -39,6 +39,31 @@ func At(v any, key string) any {
 	return Undefined
 }
 
+// Effort is how many characters are gone through to read one key of v: those of a text
+// have to be counted.
+func Effort(v any, key string) int {
+	s, ok := v.(string)
+	if !ok {
+		return 0
+	}
+	if i, ok := Index(key); ok && i < len(s) {
+		return i + 1
+	}
+	if key == "length" {
+		return len(s)
+	}
+	return 0
+}
+
+// Reach is Walk that also tells how much effort it took.
+func Reach(v any, keys ...string) (at any, effort int) {
+	for _, key := range keys {
+		effort += Effort(v, key)
+		v = At(v, key)
+	}
+	return v, effort
+}
+
 // Walk reads a path of keys from v.
 func Walk(v any, keys ...string) any {
 	for _, key := range keys {

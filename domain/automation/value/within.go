@@ -12,6 +12,24 @@ func Spend(v any, limit int) (spent int, ok bool) {
 	return limit - left, left >= 0
 }
 
+// Parts is of how many values a list or an object consists, those in it included; 0 for
+// all else. It looks at little more than limit of them.
+func Parts(v any, limit int) (parts int) {
+	switch v := v.(type) {
+	case []any:
+		parts = 1 + len(v)
+		for i := 0; i < len(v) && parts <= limit; i++ {
+			parts += Parts(v[i], limit-parts)
+		}
+	case *Object:
+		parts = 1 + v.Len()
+		for i := 0; i < v.Len() && parts <= limit; i++ {
+			parts += Parts(v.values[i], limit-parts)
+		}
+	}
+	return parts
+}
+
 // spend returns what is left of limit after v, less than 0 when it is not enough.
 func spend(v any, limit int) int {
 	switch v := v.(type) {

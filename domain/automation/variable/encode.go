@@ -2,7 +2,6 @@ package variable
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 
@@ -26,13 +25,9 @@ const (
 	tagList    // count, items
 	tagObject  // count, keys and values
 	tagStream  // a stream that was not saved
+	tagLarge   // a value that may follow again
+	tagAgain   // the number of such a value
 )
-
-// maxDecoded is how deep an encoded value may be nested: a state holds variables
-// some levels below its root.
-const maxDecoded = 2 * MaxNested
-
-var errMalformed = errors.New("a stored value is malformed")
 
 // LostStream is what a stream is read as after it was stored: the source is gone.
 type LostStream struct{}
@@ -42,36 +37,92 @@ func (LostStream) LiveStream() {}
 
 // Encode writes v so that Decode returns the same value, with undefined, bytes,
 // NaN and the order of keys. A stream becomes a LostStream.
-func Encode(v any) []byte { return appendValue([]byte{format}, v) }
+func Encode(v any) []byte {
+	e := encoder{to: []byte{format}, limit: math.MaxInt}
+	e.value(v)
+	return e.to
+}
 
-func appendValue(to []byte, v any) []byte {
+// EncodeShared is Encode that writes large values once, however often they are in v, for
+// DecodeShared. It is false, and little more than that was written, when there are more
+// bytes than limit.
+func EncodeShared(v any, limit int) ([]byte, bool) {
+	e := encoder{to: []byte{format}, limit: limit, large: map[value.Identity]int{}}
+	e.value(v)
+	return e.to, !e.full(0)
+}
+
+type encoder struct {
+	to    []byte
+	limit int
+	large map[value.Identity]int // numbers of the large values so far; nil: all are written
+}
+
+// full reports whether there is no room for n bytes more.
+func (e *encoder) full(n int) bool { return len(e.to)+n > e.limit }
+
+func (e *encoder) value(v any) {
+	if e.large != nil && e.again(v) {
+		return
+	}
 	switch v := v.(type) {
 	case nil:
-		return append(to, tagNull)
+		e.to = append(e.to, tagNull)
 	case bool:
-		return append(to, tagFalse+byte(truth(v)))
+		e.to = append(e.to, tagFalse+byte(truth(v)))
 	case float64:
-		return appendNumber(to, v)
+		e.to = appendNumber(e.to, v)
 	case string:
-		return appendText(append(to, tagText), v)
+		e.to = append(e.to, tagText)
+		text(e, v)
 	case value.Bytes:
-		return append(binary.AppendUvarint(append(to, tagBytes), uint64(len(v))), v...)
+		e.to = append(e.to, tagBytes)
+		text(e, v)
 	case []any:
-		to = binary.AppendUvarint(append(to, tagList), uint64(len(v)))
-		for _, item := range v {
-			to = appendValue(to, item)
+		e.to = binary.AppendUvarint(append(e.to, tagList), uint64(len(v)))
+		for i := 0; i < len(v) && !e.full(0); i++ {
+			e.value(v[i])
 		}
-		return to
 	case *value.Object:
-		to = binary.AppendUvarint(append(to, tagObject), uint64(v.Len()))
+		e.to = binary.AppendUvarint(append(e.to, tagObject), uint64(v.Len()))
 		for _, key := range v.Keys() {
-			to = appendValue(appendText(to, key), v.At(key))
+			if text(e, key); e.full(0) {
+				return
+			}
+			e.value(v.At(key))
 		}
-		return to
 	case value.Stream:
-		return append(to, tagStream)
+		e.to = append(e.to, tagStream)
+	default:
+		e.to = append(e.to, tagUndefined)
 	}
-	return append(to, tagUndefined)
+}
+
+// again writes only the number of a large value that was written before.
+func (e *encoder) again(v any) bool {
+	id, large := value.Large(v)
+	if !large {
+		return false
+	}
+	n, known := e.large[id]
+	if known {
+		e.to = binary.AppendUvarint(append(e.to, tagAgain), uint64(n))
+		return true
+	}
+	e.large[id] = len(e.large)
+	e.to = append(e.to, tagLarge)
+	return false
+}
+
+// text writes a length and so many bytes. Of what there is no room for, it is the length
+// alone.
+func text[T string | value.Bytes](e *encoder, s T) {
+	e.to = binary.AppendUvarint(e.to, uint64(len(s)))
+	if e.full(len(s)) {
+		e.limit = -1
+		return
+	}
+	e.to = append(e.to, s...)
 }
 
 func appendNumber(to []byte, n float64) []byte {
@@ -79,120 +130,6 @@ func appendNumber(to []byte, n float64) []byte {
 		return binary.AppendVarint(append(to, tagInteger), int64(n))
 	}
 	return binary.BigEndian.AppendUint64(append(to, tagNumber), math.Float64bits(n))
-}
-
-func appendText(to []byte, s string) []byte {
-	return append(binary.AppendUvarint(to, uint64(len(s))), s...)
-}
-
-// Decode reads what Encode wrote.
-func Decode(data []byte) (any, error) {
-	if len(data) == 0 || data[0] != format {
-		return nil, fmt.Errorf("%w: unknown format", errMalformed)
-	}
-	d := &decoder{rest: data[1:]}
-	v := d.value(0)
-	if d.failed || len(d.rest) > 0 {
-		return nil, errMalformed
-	}
-	return v, nil
-}
-
-type decoder struct {
-	rest   []byte
-	failed bool
-}
-
-func (d *decoder) fail() any {
-	d.failed = true
-	d.rest = nil
-	return nil
-}
-
-func (d *decoder) value(depth int) any {
-	tag := d.take(1)
-	if len(tag) == 0 || depth > maxDecoded {
-		return d.fail()
-	}
-	switch tag[0] {
-	case tagUndefined:
-		return value.Undefined
-	case tagNull:
-		return nil
-	case tagFalse, tagTrue:
-		return tag[0] == tagTrue
-	case tagInteger, tagNumber:
-		return d.number(tag[0])
-	case tagText:
-		return string(d.counted())
-	case tagBytes:
-		return value.Bytes(append([]byte{}, d.counted()...))
-	case tagList:
-		return d.list(depth)
-	case tagObject:
-		return d.object(depth)
-	case tagStream:
-		return LostStream{}
-	}
-	return d.fail()
-}
-
-func (d *decoder) number(tag byte) any {
-	if tag == tagNumber {
-		bits := d.take(8)
-		if d.failed {
-			return nil
-		}
-		return math.Float64frombits(binary.BigEndian.Uint64(bits))
-	}
-	n, used := binary.Varint(d.rest)
-	if used <= 0 {
-		return d.fail()
-	}
-	d.rest = d.rest[used:]
-	return float64(n)
-}
-
-func (d *decoder) list(depth int) any {
-	list := make([]any, 0, d.count())
-	for range cap(list) {
-		list = append(list, d.value(depth+1))
-	}
-	return list
-}
-
-func (d *decoder) object(depth int) any {
-	n := d.count()
-	o := value.Sized(n)
-	for range n {
-		key := string(d.counted())
-		o.Set(key, d.value(depth+1))
-	}
-	return o
-}
-
-// count reads how many follow. Each takes a byte at least, so that a damaged
-// count never asks for more memory than there is data.
-func (d *decoder) count() int {
-	n, used := binary.Uvarint(d.rest)
-	if used <= 0 || n > uint64(len(d.rest)-used) {
-		d.fail()
-		return 0
-	}
-	d.rest = d.rest[used:]
-	return int(n)
-}
-
-func (d *decoder) counted() []byte { return d.take(d.count()) }
-
-func (d *decoder) take(n int) []byte {
-	if d.failed || n > len(d.rest) {
-		d.fail()
-		return nil
-	}
-	taken := d.rest[:n]
-	d.rest = d.rest[n:]
-	return taken
 }
 
 // Encoded returns the operation as a value, which Encode keeps whole.

@@ -60,6 +60,68 @@ func TestAStreamIsStoredAsLost(t *testing.T) {
 	require.JSONEq(t, `{}`, value.JSON(got, ""))
 }
 
+// TestLargeValuesAreWrittenOnce encodes what is far larger than the memory it takes, and
+// finds it shared as it was.
+func TestLargeValuesAreWrittenOnce(t *testing.T) {
+	t.Parallel()
+	long, rows, wide := strings.Repeat("x", 5_000), make([]any, 300), &value.Object{}
+	for i := range rows {
+		rows[i] = value.NewObject("i", float64(i), "long", long)
+		wide.Set(strings.Repeat("k", i), rows)
+	}
+	v := []any{long, rows, value.NewObject("rows", rows, "bytes", value.Bytes(long)), wide, wide, "short", "short"}
+	data, ok := variable.EncodeShared(v, 70_000)
+	require.True(t, ok)
+	got, err := variable.DecodeShared(data)
+	require.NoError(t, err)
+	require.Equal(t, v, got)
+	list, _ := got.([]any)
+	require.Same(t, list[3], list[4])
+	scale := value.Shared(math.MaxInt)
+	scale.Add(got)
+	require.Less(t, scale.Weight, 300_000)
+	again, ok := variable.EncodeShared(got, math.MaxInt)
+	require.True(t, ok)
+	require.Equal(t, data, again)
+	_, err = variable.Decode(data)
+	require.Error(t, err, "only where it is expected")
+}
+
+func TestNoMoreIsEncodedThanTheLimit(t *testing.T) {
+	t.Parallel()
+	bomb := any([]any{1.0})
+	for range 60 {
+		bomb = []any{bomb, value.NewObject("a", bomb)}
+	}
+	for name, v := range map[string]any{
+		"a bomb": bomb, "a text": strings.Repeat("x", 10_000), "bytes": value.Bytes(strings.Repeat("x", 10_000)), "items": make([]any, 10_000),
+		"a key": value.NewObject(strings.Repeat("k", 10_000), 1.0), "a text at last": []any{1.0, strings.Repeat("x", 10_000)},
+	} {
+		data, ok := variable.EncodeShared(v, 1_000)
+		require.False(t, ok, name)
+		require.Less(t, len(data), 1_100, name)
+	}
+	data, ok := variable.EncodeShared("text", 6)
+	require.False(t, ok)
+	require.Less(t, len(data), 6)
+	_, ok = variable.EncodeShared("text", 7)
+	require.True(t, ok)
+}
+
+func TestMalformedSharedValuesAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, data := range map[string][]byte{
+		"none before":       {1, 12, 0},
+		"no number":         {1, 8, 2, 11, 1, 12},
+		"of a billion":      append([]byte{1, 8, 2, 11, 1, 12}, binary.AppendUvarint(nil, 1<<62)...),
+		"large without end": append([]byte{1}, []byte(strings.Repeat("\x0b", 3000)+"\x01")...),
+		"large of nothing":  {1, 11},
+	} {
+		_, err := variable.DecodeShared(data)
+		require.Error(t, err, name)
+	}
+}
+
 func TestOperationsAreEncodedWhole(t *testing.T) {
 	t.Parallel()
 	for name, op := range map[string]variable.Op{

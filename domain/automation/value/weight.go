@@ -1,0 +1,111 @@
+package value
+
+import "unsafe"
+
+// What values take in memory besides what they consist of, about.
+const (
+	weightOfOne    = 8  // a number
+	weightOfHead   = 24 // of a text or a list
+	weightOfPlace  = 16 // of an item
+	weightOfObject = 64
+	weightOfMember = 48 // of an object, without its key
+	weightOfIndex  = 64 // of a member, where objects have one
+)
+
+// Identity is what tells a value from one that is only equal.
+type Identity struct {
+	at  unsafe.Pointer
+	len int
+}
+
+// Large returns the identity of a text, a list or an object that is large: whoever finds
+// one again need not look at it again. It is false of everything else.
+func Large(v any) (Identity, bool) {
+	switch v := v.(type) {
+	case string:
+		return Identity{unsafe.Pointer(unsafe.StringData(v)), len(v)}, len(v) >= 1024
+	case Bytes:
+		return Identity{unsafe.Pointer(unsafe.SliceData(v)), len(v)}, len(v) >= 1024
+	case []any:
+		return Identity{unsafe.Pointer(unsafe.SliceData(v)), len(v)}, len(v) >= 64
+	case *Object:
+		return Identity{unsafe.Pointer(v), v.Len()}, v.Len() >= 32
+	}
+	return Identity{}, false
+}
+
+// Scale weighs values: how many bytes of memory they take, about, which is far more than
+// their JSON has when they are many small ones.
+type Scale struct {
+	Limit  int // what is beyond it is not looked at
+	Weight int
+	Values int // that were looked at
+
+	seen map[Identity]struct{}
+}
+
+// Shared returns a scale on which large values that are there several times count once.
+func Shared(limit int) *Scale { return &Scale{Limit: limit, seen: map[Identity]struct{}{}} }
+
+// Copy puts a copy of a list or an object on the scale, without what is in it.
+func (s *Scale) Copy(v any) {
+	switch v := v.(type) {
+	case []any:
+		s.Weight += weightOfHead + weightOfPlace*len(v)
+	case *Object:
+		s.Weight += weightOfObject + v.weightOfMember()*v.Len()
+	}
+}
+
+// Add puts v on the scale.
+func (s *Scale) Add(v any) {
+	s.Values++
+	if s.knows(v) {
+		return
+	}
+	switch v := v.(type) {
+	case float64:
+		s.Weight += weightOfOne
+	case string:
+		s.Weight += weightOfHead + len(v)
+	case Bytes:
+		s.Weight += weightOfHead + len(v)
+	case []any:
+		s.Weight += weightOfHead
+		for i := 0; i < len(v) && s.Weight <= s.Limit; i++ {
+			s.Weight += weightOfPlace
+			s.Add(v[i])
+		}
+	case *Object:
+		s.Weight += weightOfObject
+		member := v.weightOfMember()
+		for i, key := range v.Keys() {
+			if s.Weight > s.Limit {
+				return
+			}
+			s.Weight += member + len(key)
+			s.Add(v.values[i])
+		}
+	}
+}
+
+func (o *Object) weightOfMember() int {
+	if o.Len() > indexed {
+		return weightOfMember + weightOfIndex
+	}
+	return weightOfMember
+}
+
+// knows reports whether a large value is on the scale already, and notes it.
+func (s *Scale) knows(v any) bool {
+	if s.seen == nil {
+		return false
+	}
+	id, large := Large(v)
+	if !large {
+		return false
+	}
+	_, known := s.seen[id]
+	s.seen[id] = struct{}{}
+	return known
+}
