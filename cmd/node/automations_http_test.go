@@ -138,6 +138,7 @@ quiet: {when: {endpoint: true}, do: [{set $http.chunk: {i: 1}}, {child: {$http: 
 child: [{set $http.chunk: {i: 2}}]
 late: {when: {endpoint: true}, do: [{set $http.chunk: {i: 1}}, {set $http.chunk: {i: 1}}, {set $http.status: 201}]}
 alive: {when: {endpoint: true}, do: [{set $http: {chunk: 1, sseKeepAlive: 1}}, {wait: {timeout: 1}}], output: {}}
+woken: {when: {endpoint: true}, do: [{set $http.chunk: 1}, {wait: {timeout: 1}}, {set $http.sseKeepAlive: 1}, {wait: {timeout: 1}}], output: {}}
 t: [{set $http.status: 200}]`)
 	pieces := func(path string) (data []string, h http.Header) {
 		t.Helper()
@@ -161,6 +162,8 @@ t: [{set $http.status: 200}]`)
 	alive, _ := pieces("alive")
 	require.Greater(t, len(alive), 5)
 	require.JSONEq(t, `{"keepAlive": true}`, alive[1])
+	woken, _ := pieces("woken")
+	require.Greater(t, len(woken), 1, "also when it is set after the last chunk")
 	require.Equal(t, "InvalidInstructionError", p.tries(t, 400, `{}`).json(t)["details"].(map[string]any)["name"], "tests have no $http")
 }
 

@@ -27,7 +27,7 @@ type truth int8
 
 const (
 	no     truth = -1
-	unsure truth = 0 // it would take too many steps to tell
+	unsure truth = 0 // it is not known, or would take too many steps to tell
 	yes    truth = 1
 )
 
@@ -99,9 +99,14 @@ func (t *test) find(v any, path []string, s *sight) truth {
 		return unsure
 	}
 	if len(path) == 0 {
+		if dim(v) {
+			return unsure
+		}
 		return t.look(v, s)
 	}
 	switch v := v.(type) {
+	case unknown:
+		return unsure
 	case map[string]any:
 		if inner, ok := v[path[0]]; ok {
 			return t.find(inner, path[1:], s)

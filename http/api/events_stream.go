@@ -145,16 +145,15 @@ type eventStream struct {
 	judge  eventJudge
 	global bool // of all workspaces: positions are those of the logs
 	may    func(*feed.Event) bool
-	w      http.ResponseWriter
+	out    *drops
 	buf    []byte
 	seen   time.Time // when the rights of the reader were looked at last
 	told   time.Time // when something was sent last
-	bound  time.Time // when the time for writing was set last
 }
 
 // serve writes events until the reader leaves, is too slow, or may not read any more.
 func (s *eventStream) serve(w http.ResponseWriter, r *http.Request) (any, error) {
-	s.w, s.seen, s.may = w, s.d.Now(), s.judge(r, gateway.CallerFrom(r.Context()), gateway.GrantFrom(r.Context()))
+	s.out, s.seen, s.may = dropsTo(w, r), s.d.Now(), s.judge(r, gateway.CallerFrom(r.Context()), gateway.GrantFrom(r.Context()))
 	h := w.Header()
 	h.Set("Content-Type", eventsSSE)
 	h.Set("Cache-Control", "no-store")
@@ -234,18 +233,11 @@ func (s *eventStream) flush() error {
 		return nil
 	}
 	s.told = s.d.Now()
-	out := http.NewResponseController(s.w)
-	if now := time.Now(); now.Sub(s.bound) > livePatience/6 { // not each time: it costs as much as a write
-		s.bound = now
-		if err := out.SetWriteDeadline(now.Add(livePatience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-			return errStreamOver
-		}
-	}
-	_, err := s.w.Write(s.buf)
+	err := s.out.send(s.buf)
 	if s.buf = s.buf[:0]; cap(s.buf) > liveBuffer {
 		s.buf = nil
 	}
-	if errors.Join(err, out.Flush()) != nil {
+	if err != nil {
 		return errStreamOver
 	}
 	return nil

@@ -109,7 +109,9 @@ func TestASessionThatOwesItsSecondFactor(t *testing.T) {
 	h := openIdentity(t)
 	h.set(func(s *accounts.Settings) { s.ForceMFA = true })
 	ada := h.newcomer("ada@example.org")
-	for _, request := range []string{"GET /v2/user/sessions", "PATCH /v2/user", "GET /v2/workspaces", "POST /v2/contacts", "POST /v2/user/accessTokens", "DELETE /v2/user"} {
+	for _, request := range []string{"GET /v2/user/sessions", "PATCH /v2/user", "GET /v2/workspaces", "POST /v2/contacts", "POST /v2/user/accessTokens", "DELETE /v2/user",
+		"POST /v2/workspaces/w1/webhooks/x", "GET /v2/workspaces/w1/webhooks/x", "GET /v2/workspaces/w1/runs", "GET /v2/workspaces/w1/runs/r1",
+		"GET /v2/workspaces/w1/events", "GET /v2/workspaces/w1/events/stream", "GET /v2/workspaces/w1/events/ws", "POST /v2/workspaces/w1/events"} {
 		h.refused(401, "invalid_credentials", "mfa_required", request, ada.bearer())
 	}
 	change := body(`{"currentPassword":"` + password + `","password":"another long one"}`)

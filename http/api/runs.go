@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"time"
 
 	"svc/commands/recording"
@@ -42,6 +43,7 @@ type runsQuery struct {
 	projections.RunsQuery
 	status projections.RunStatus
 	page   gateway.Page
+	most   int // how many are judged
 }
 
 func readRunsQuery(r *http.Request) (asked runsQuery, err error) {
@@ -52,7 +54,7 @@ func readRunsQuery(r *http.Request) (asked runsQuery, err error) {
 	}
 	asked = runsQuery{
 		RunsQuery: projections.RunsQuery{Automation: q.Text("automation"), From: q.Time("from"), Before: q.Time("to")},
-		status:    projections.RunStatus(q.OneOf("status", "", statuses...)), page: q.Page(20, 100),
+		status:    projections.RunStatus(q.OneOf("status", "", statuses...)), page: q.Page(20, 100), most: maxJudged,
 	}
 	if err := q.Err(); err != nil {
 		return asked, err
@@ -73,39 +75,61 @@ func listRuns(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		var runs []projections.Run
-		total := 0
+		var list foundRuns
 		err = d.ReadModel.View(func(rd projections.Reader) (err error) {
-			runs, total, err = q.find(r.Context(), rd, workspaceID(r), gateway.GrantFrom(r.Context()).Rights)
+			list, err = q.find(r.Context(), rd, workspaceID(r), gateway.GrantFrom(r.Context()).Rights)
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		shown := make([]shownRun, len(runs))
-		for i, run := range runs {
-			shown[i] = d.showRun(run)
-		}
-		return gateway.List(r, shown, total, q.page), nil
+		return d.showRuns(r, list, q.page), nil
 	}
 }
 
+// showRuns is the answer to r with a page. One of runs that were not all looked at does not
+// say how many there are; behind the last of those that were, the next begins with others.
+func (d Deps) showRuns(r *http.Request, list foundRuns, p gateway.Page) *gateway.Answer {
+	shown := make([]shownRun, len(list.runs))
+	for i, run := range list.runs {
+		shown[i] = d.showRun(run)
+	}
+	switch {
+	case list.cut.IsZero():
+		return gateway.List(r, shown, list.total, p)
+	case len(shown) == p.Limit:
+		return gateway.OK(shown).With("Link", gateway.Next(r, "page", strconv.Itoa(p.Number+1)))
+	}
+	return gateway.OK(shown).With("Link", gateway.Next(withoutPage(r), "to", stampOf(list.cut)))
+}
+
+// foundRuns is one page of runs.
+type foundRuns struct {
+	runs  []projections.Run
+	total int       // how many there are on all pages
+	cut   time.Time // those that began earlier were not looked at, nor counted; zero: all were
+}
+
 // find returns the runs of the page, and how many there are on all pages.
-func (q runsQuery) find(ctx context.Context, rd projections.Reader, workspaceID string, rights *access.Rights) ([]projections.Run, int, error) {
+func (q runsQuery) find(ctx context.Context, rd projections.Reader, workspaceID string, rights *access.Rights) (foundRuns, error) {
 	if rights == nil {
-		return nil, 0, nil
+		return foundRuns{}, nil
 	}
 	s := &runSearch{runsQuery: q, ctx: ctx, rd: rd, workspaceID: workspaceID, total: -1}
-	if !rights.Always(mayReadEvents.Action, mayReadEvents.Subject) {
+	allowed, sure := rights.Foresee(mayReadEvents.Action, mayReadEvents.Subject, knownOfRuns(workspaceID))
+	switch {
+	case !sure:
 		s.may = readable(rights)
-	} else if q.whenever() {
+	case !allowed:
+		return foundRuns{}, nil
+	case q.whenever():
 		var err error
 		if s.total, err = (projections.Runs{}).Count(rd, workspaceID, q.Automation, q.status); err != nil {
-			return nil, 0, err
+			return foundRuns{}, err
 		}
 	}
 	if s.full() {
-		return nil, s.total, nil
+		return foundRuns{total: s.total}, nil
 	}
 	err := projections.Runs{}.List(rd, workspaceID, q.RunsQuery, s.visit)
 	if err == nil {
@@ -114,8 +138,20 @@ func (q runsQuery) find(ctx context.Context, rd projections.Reader, workspaceID 
 	if s.total < 0 {
 		s.total = s.seen
 	}
-	return s.found, s.total, err
+	return foundRuns{s.found, s.total, s.cut}, err
 }
+
+// knownOfRuns is what the events say by which all runs of a workspace are judged: most
+// people may read all of them or none, which takes no look at any.
+func knownOfRuns(workspaceID string) access.Partly {
+	executed := activity.Executed{}.EventType()
+	return access.Partly{
+		"type": executed, "source": access.Partly{"workspaceId": workspaceID, "serviceTopic": executed}, "target": access.Absent,
+	}
+}
+
+// maxJudged is how many runs are read for a page of those that somebody may read.
+const maxJudged = 10_000
 
 // runSearch is a search for runs under way.
 type runSearch struct {
@@ -128,6 +164,9 @@ type runSearch struct {
 	found  []projections.Run
 	seen   int // how many fit so far
 	total  int // how many do; below 0: not known
+	judged int
+	last   time.Time // when the last that was judged began
+	cut    time.Time // when the search was given up: last
 	failed error
 }
 
@@ -149,7 +188,7 @@ func (s *runSearch) visit(l projections.ListedRun) (more bool) {
 		var run projections.Run
 		var ok bool
 		run, ok, s.failed = projections.Runs{}.Get(s.rd, s.workspaceID, l.CorrelationID)
-		if s.failed != nil {
+		if s.failed != nil || ok && s.tired(run) {
 			return false
 		}
 		if !ok || s.may != nil && !s.may(run.Event()) {
@@ -161,6 +200,20 @@ func (s *runSearch) visit(l projections.ListedRun) (more bool) {
 	}
 	s.seen++
 	return !s.full()
+}
+
+// tired reports whether enough runs were judged before this one, and notes from where on
+// there are more: between two moments, so that nothing is left out or shown twice.
+func (s *runSearch) tired(run projections.Run) bool {
+	if s.may == nil {
+		return false
+	}
+	if s.judged >= s.most && !run.StartedAt.Equal(s.last) {
+		s.cut = s.last
+		return true
+	}
+	s.judged, s.last = s.judged+1, run.StartedAt
+	return false
 }
 
 // getRun handles GET …/runs/{correlationId}.

@@ -89,7 +89,7 @@ func triggerBody(r *http.Request) (body, raw any, err error) {
 	case len(content) == 0:
 		return &value.Object{}, "", nil
 	case kind == "application/json" || strings.HasSuffix(kind, "+json"):
-		if err := gateway.CheckJSON(content); err != nil {
+		if err := gateway.CheckAnyJSON(content); err != nil {
 			return nil, nil, err
 		}
 		body, err = value.ParseJSON(string(content))

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -39,7 +40,7 @@ var (
 func callEndpoint(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
 		path := escapedAfter(r, "/webhooks/")
-		unknown := domain.Refuse(domain.CodeNotFound, "there is no such endpoint").With("workspaceId", workspaceID(r)).With("endpoint", path)
+		unknown := domain.Refuse(domain.CodeNotFound, "there is no such endpoint").With("workspaceId", gateway.Var(r, "workspaceId")).With("endpoint", path)
 		house, err := d.Programs.House(r.Context(), workspaceID(r))
 		if err != nil {
 			return nil, err
@@ -81,7 +82,7 @@ func escapedAfter(r *http.Request, part string) string {
 func endpointInput(r *http.Request, house *programs.House, p *programs.Program, params map[string]string) (*value.Object, error) {
 	query, err := parsedForm(r.URL.RawQuery)
 	if err != nil {
-		return nil, domain.Refuse(domain.CodeInvalidRequest, "the query is malformed")
+		return nil, badParameter("query", "is not well-formed")
 	}
 	body, raw, err := triggerBody(r)
 	if err != nil {
@@ -146,12 +147,12 @@ func (d Deps) begun(r *http.Request, s runtime.Start) (any, error) {
 	case <-run.Began():
 	case <-run.Done():
 		if out, err := run.Outcome(); err != nil {
-			return nil, broken(err)
+			return nil, broken(run, err)
 		} else if out.ExecutionID == "" { // it was refused before it began
 			return nil, refusal(out.Err, &s.Caller, true)
 		}
 	case <-r.Context().Done():
-		return nil, context.Cause(r.Context())
+		return nil, goesOn(context.Cause(r.Context()))
 	}
 	return gateway.Accepted(map[string]string{"correlationId": s.CorrelationID}), nil
 }
@@ -164,34 +165,24 @@ func testInput(r *http.Request) (*value.Object, error) {
 	if strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "multipart/") {
 		return triggerParts(r, partLimits{size: maxTestFile, files: 1})
 	}
-	content, err := gateway.ReadBody(r)
-	if err != nil || len(content) == 0 {
+	var in struct {
+		Payload json.RawMessage `json:"payload"`
+	}
+	if err := gateway.Decode(r, &in); err != nil || len(in.Payload) == 0 {
 		return &value.Object{}, err
 	}
-	if err := gateway.CheckJSON(content); err != nil {
-		return nil, err
+	payload, err := value.ParseJSON(string(in.Payload)) // its keys keep their order
+	if err != nil {
+		return nil, domain.Refuse(domain.CodeInvalidRequest, "the body is not valid JSON")
 	}
-	v, err := value.ParseJSON(string(content))
-	body, ok := v.(*value.Object)
-	if err != nil || !ok {
-		return nil, domain.Refuse(domain.CodeInvalidRequest, "the body is an object with a payload")
-	}
-	for _, key := range body.Keys() {
-		if key != "payload" {
-			return nil, domain.Refuse(domain.CodeInvalidRequest, "unknown field %s", key).With("field", key)
-		}
-	}
-	switch payload := body.At("payload").(type) {
-	case *value.Object:
-		return payload, nil
+	switch payload := payload.(type) {
 	case nil:
 		return &value.Object{}, nil
-	default:
-		if value.IsUndefined(payload) {
-			return &value.Object{}, nil
-		}
-		return nil, domain.Refuse(domain.CodeInvalidRequest, "payload is an object").With("field", "payload")
+	case *value.Object:
+		return payload, nil
 	}
+	return nil, domain.Refuse(domain.CodeInvalidRequest, "payload: must be an object").
+		With("errors", []domain.FieldError{{Field: "payload", Message: "must be an object"}})
 }
 
 // start is a tree that the caller of a request starts.

@@ -3,14 +3,13 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"maps"
 	"mime"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"svc/commands"
 	"svc/commands/runtime"
@@ -21,50 +20,64 @@ import (
 )
 
 // answer runs a tree and answers with what it comes to. Whole says that the caller is
-// told all that is known of an error. The tree goes on when the caller leaves.
+// told all that is known of an error. The tree goes on when the caller leaves, or is not
+// waited for any more; who repeats the call is answered when it has ended.
 func (d Deps) answer(r *http.Request, s runtime.Start, whole bool) (any, error) {
-	chunks, gone := make(chan []byte), make(chan struct{})
-	s.HTTP.Send = func(ctx context.Context, chunk []byte) {
-		select {
-		case chunks <- chunk:
-		case <-gone:
-		case <-ctx.Done():
-		}
-	}
-	run := d.Runtime.Launch(s)
+	t := &trickle{start: s, whole: whole, chunks: make(chan []byte)}
+	s.HTTP.Send = t.sendUntil(r.Context().Done())
+	t.run = d.Runtime.Launch(s)
 	select {
-	case <-run.Done():
-		close(gone)
-		return told(s, run, whole)
+	case <-t.run.Done():
+		return t.told()
 	case <-r.Context().Done():
-		close(gone)
-		return nil, context.Cause(r.Context())
-	case first := <-chunks:
-		t := &trickle{d: d, start: s, run: run, chunks: chunks, gone: gone, whole: whole}
-		return gateway.Stream{Serve: func(w http.ResponseWriter, r *http.Request) (any, error) { return t.serve(w, r, first) }}, nil
+		err := context.Cause(r.Context())
+		return gateway.Stream{Serve: func(http.ResponseWriter, *http.Request) (any, error) { return nil, err }, Later: t.later}, nil
+	case first := <-t.chunks:
+		return gateway.Stream{Serve: func(w http.ResponseWriter, r *http.Request) (any, error) { return nil, t.serve(w, r, first) }, Later: t.later}, nil
 	}
 }
 
 // told is the answer of a tree that has ended.
-func told(s runtime.Start, run *runtime.Running, whole bool) (any, error) {
-	out, err := run.Outcome()
+func (t *trickle) told() (any, error) {
+	out, err := t.outcome()
 	if err != nil {
-		return nil, broken(err)
+		return nil, err
 	}
-	status, header := s.HTTP.Head()
-	if out.Err != nil {
-		return nil, refusal(out.Err, &s.Caller, whole)
-	}
+	status, header := t.start.HTTP.Head()
 	answered := http.Header{}
 	maps.Copy(answered, header)
-	if s.Caller.Visitor {
-		answered.Set("X-Svc-Session-Id", s.Caller.SessionID)
+	if t.start.Caller.Visitor {
+		answered.Set("X-Svc-Session-Id", t.start.Caller.SessionID)
 	}
-	return shownOutput(out.Output, status, answered), nil
+	return shownOutput(out, status, answered), nil
 }
 
-// broken is why a tree has no end: the log takes no writes, or the node stops.
-func broken(err error) error { return commands.Refused(err) }
+// outcome is the output of a tree that has ended, or why there is none.
+func (t *trickle) outcome() (any, error) {
+	out, err := t.run.Outcome()
+	if err != nil {
+		return nil, broken(t.run, err)
+	}
+	if out.Err != nil {
+		return nil, refusal(out.Err, &t.start.Caller, t.whole)
+	}
+	return out.Output, nil
+}
+
+// broken is why a tree has no end: the log takes no writes, or the node stops. One that
+// stands in a wait has its end elsewhere.
+func broken(run *runtime.Running, err error) error {
+	err = commands.Refused(err)
+	select {
+	case <-run.Stands():
+		return goesOn(err)
+	default:
+		return err
+	}
+}
+
+// goesOn is an error for who waits for a run that has not ended with it.
+func goesOn(err error) error { return fmt.Errorf("%w: %w", gateway.ErrGoesOn, err) }
 
 // shownOutput is the output of an automation as the answer of its endpoint.
 func shownOutput(out any, status int, header http.Header) gateway.Content {
@@ -153,120 +166,3 @@ func codeOf(err *automation.Error, c *runtime.Caller) domain.Code {
 
 // plainly is a value as encoders know it.
 func plainly(v any) any { return json.RawMessage(value.JSON(v, "")) }
-
-// trickle is an answer that is sent piece by piece.
-type trickle struct {
-	d      Deps
-	start  runtime.Start
-	run    *runtime.Running
-	chunks chan []byte
-	gone   chan struct{}
-	whole  bool
-}
-
-// serve writes chunks as they come, and the output last. When the caller leaves the
-// run goes on.
-func (t *trickle) serve(w http.ResponseWriter, r *http.Request, first []byte) (any, error) {
-	defer close(t.gone)
-	status, header := t.start.HTTP.Head()
-	gateway.AddHeader(w.Header(), header)
-	if t.start.Caller.Visitor {
-		w.Header().Set("X-Svc-Session-Id", t.start.Caller.SessionID)
-	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if status != 0 {
-		w.WriteHeader(status)
-	}
-	out := &drops{w: w, out: http.NewResponseController(w), patience: livePatience}
-	if err := out.write(first); err != nil {
-		return nil, err
-	}
-	if err := t.pour(r, out.write); err != nil {
-		return nil, err
-	}
-	return nil, out.limit(time.Time{}) // the connection may serve more
-}
-
-// drops writes to a caller who is given up when they take nothing for a while.
-type drops struct {
-	w        http.ResponseWriter
-	out      *http.ResponseController
-	patience time.Duration
-	bound    time.Time // when they were given that while
-}
-
-// write sends one chunk.
-func (d *drops) write(chunk []byte) error {
-	if now := time.Now(); now.Sub(d.bound) > d.patience/6 { // not each time: it costs as much as a write
-		d.bound = now
-		if err := d.limit(now.Add(d.patience)); err != nil {
-			return err
-		}
-	}
-	if _, err := d.w.Write([]byte("data: " + string(chunk) + "\n\n")); err != nil {
-		return err
-	}
-	return d.out.Flush()
-}
-
-// limit sets until when the caller is to take what is sent; zero: for ever.
-func (d *drops) limit(at time.Time) error {
-	if err := d.out.SetWriteDeadline(at); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	return nil
-}
-
-// pour writes the rest.
-func (t *trickle) pour(r *http.Request, write func([]byte) error) error {
-	for {
-		var alive <-chan time.Time
-		timer := time.NewTimer(time.Hour)
-		if every := t.start.HTTP.KeepAlive(); every > 0 {
-			timer.Reset(every)
-			alive = timer.C
-		}
-		var err error
-		select {
-		case chunk := <-t.chunks:
-			err = write(chunk)
-		case <-alive:
-			err = write([]byte(`{"keepAlive": true}`))
-		case <-r.Context().Done():
-			err = context.Cause(r.Context())
-		case <-t.run.Done():
-			timer.Stop()
-			return t.last(r, write)
-		}
-		timer.Stop()
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// last writes the output, or the error that the run ended with.
-func (t *trickle) last(r *http.Request, write func([]byte) error) error {
-	out, err := t.run.Outcome()
-	if err == nil && out.Err == nil {
-		if o, ok := out.Output.(*value.Object); value.IsUndefined(out.Output) || ok && o.Len() == 0 {
-			return nil
-		}
-		return write([]byte(value.JSON(out.Output, "")))
-	}
-	if err != nil {
-		err = broken(err)
-	} else {
-		err = refusal(out.Err, &t.start.Caller, t.whole)
-	}
-	told := gateway.Explain(r, err)
-	body, err := json.Marshal(map[string]any{
-		"error": told.Code, "message": told.Message, "details": told.Details, "requestId": gateway.CorrelationID(r.Context()),
-	})
-	if err != nil {
-		return err
-	}
-	return write(body)
-}

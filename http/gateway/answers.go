@@ -94,8 +94,16 @@ type Content struct {
 // before the first byte becomes the answer. What Serve returns is kept for a
 // repeated request with the same Idempotency-Key: a stream replays as its last
 // frame.
+//
+// Serve may never be called, because the caller has left or has too many streams.
+// Whether or not it is, the context that the handler got ends when nobody is
+// served any more.
 type Stream struct {
 	Serve func(http.ResponseWriter, *http.Request) (last any, err error)
+	// Later, when set, waits for what a repeated request is answered with instead,
+	// whoever is served: for what goes on when its caller leaves. Its context ends
+	// when the gateway stops; then it returns ErrGoesOn.
+	Later HandlerFunc
 }
 
 // Tagged is implemented by bodies that have an ETag. The tag is given without

@@ -87,7 +87,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 		"wrong cookie":  {"", bad, bad, bad, bad, bad, bad, ""},
 		"header wins":   {"", "", "", denied, denied, denied, "", ""},
 		"bearer as key": {bad, bad, bad, bad, bad, bad, bad, bad},
-		"no second":     {"", wrong, wrong, denied, denied, denied, wrong, ""},
+		"no second":     {"", wrong, wrong, denied, denied, denied, wrong, wrong},
 		"scoped":        {"", "", "", denied, denied, denied, sessions, ""},
 		"store down":    {down, down, down, down, down, down, down, down},
 		"cookie, down":  {down, down, down, down, down, down, down, down},

@@ -47,7 +47,7 @@ func (g *Gateway) permit(r *http.Request, ex *exchange) error {
 	if err := ex.withinLoan(); err != nil {
 		return err
 	}
-	if ex.caller.MFAPending && !ex.route.BeforeMFA && !ex.route.open() {
+	if ex.caller.MFAPending && !ex.route.BeforeMFA && ex.route.Permission != Public { // there handlers mind it
 		return domain.Refuse(domain.CodeInvalidCredentials, "a second factor is required").Reason("mfa_required")
 	}
 	if err := holdsScope(ex.caller, ex.route, r.Method); err != nil {

@@ -125,6 +125,9 @@ func CheckJSON(body []byte) error {
 	return decodeJSON(body, &open)
 }
 
+// CheckAnyJSON is CheckJSON for a text that may be any value, not an object alone.
+func CheckAnyJSON(body []byte) error { return walkJSON(body, nil) }
+
 // badBody is the refusal of a body's shape.
 func badBody(message string, faults ...domain.FieldError) error {
 	e := domain.Refuse(domain.CodeInvalidRequest, "%s", message)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"svc/commands"
 	"svc/domain"
 )
 
@@ -80,8 +81,11 @@ func (f *failures) add(r *http.Request, ex *exchange, status int, err *domain.Er
 	if f.closed {
 		return
 	}
+	// A request of its own: the handler may go on, and the ids that it draws are those of
+	// its repetition.
+	ctx := commands.WithRequest(context.WithoutCancel(r.Context()), &commands.Request{Meta: ex.command.Meta, Address: ex.command.Address})
 	select {
-	case f.queue <- failed{context.WithoutCancel(r.Context()), ex.workspaceID(), err}:
+	case f.queue <- failed{ctx, ex.workspaceID(), err}:
 	default:
 		f.log.WarnContext(r.Context(), "error not recorded: queue full", "correlationId", ex.id, "code", err.Code)
 	}

@@ -90,6 +90,7 @@ func New(opts Options) (*Gateway, error) {
 	g.life, g.end = context.WithCancel(context.Background())
 	g.streaming, g.quit = context.WithCancel(g.life)
 	g.crew = newCrew(g.streaming)
+	g.once.aside = g.aside
 	g.owned.Go(func() { g.limits.run(g.streaming) })
 	return g, nil
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -45,6 +46,7 @@ type record struct {
 	Holder holder      `json:"holder,omitzero"`
 	Done   bool        `json:"done"`
 	Again  bool        `json:"again,omitempty"` // it was done, but a repeat must run again
+	Ran    string      `json:"ran,omitempty"`   // the correlation id of a run whose answer is not kept: a repeat must not run
 	Status int         `json:"status,omitempty"`
 	Header http.Header `json:"header,omitempty"`
 	Body   []byte      `json:"body,omitempty"`
@@ -66,6 +68,7 @@ type onceOnly struct {
 	key   []byte // of seeds
 	log   *slog.Logger
 	self  holder
+	aside func(*http.Request, task) // does what no request waits for
 
 	mu      sync.Mutex
 	flights map[string]chan struct{} // keys at work on this node
@@ -80,6 +83,7 @@ type claim struct {
 	key   string // in the store
 	print string
 	lease time.Duration
+	hold  *hold // nil: nothing is claimed yet
 }
 
 // wrap lets work run once per key. It belongs inside the request timeout: an
@@ -235,16 +239,14 @@ func (o *onceOnly) lead(r *http.Request, c claim, work task, leave func()) (rp *
 		rp, pending, err = replay(existing, c.print)
 		return rp, pending, err
 	}
+	c.hold = o.holdOn(r.Context(), c)
 	rp, err = o.first(r, c, work)
 	if err == nil && repeated {
 		err = rp.markReplayed()
 	}
 	if err == nil && rp.stream != nil {
 		handedOver = true
-		rp.settle = func(last any, failure error) {
-			defer leave()
-			o.keepLast(r, c, last, failure)
-		}
+		rp.settle = o.settle(r, c, rp.stream, leave)
 	}
 	return rp, false, err
 }
@@ -253,7 +255,7 @@ func (o *onceOnly) lead(r *http.Request, c claim, work task, leave func()) (rp *
 // with it and after an answer that could not be kept (repeated), and returns what
 // is kept there instead when there is anything.
 func (o *onceOnly) take(ctx context.Context, c claim) (existing []byte, repeated bool, err error) {
-	mine, err := json.Marshal(record{Print: c.print, Holder: o.self})
+	mine, err := o.mine(c)
 	if err != nil {
 		return nil, false, err
 	}
@@ -280,6 +282,9 @@ func (o *onceOnly) first(r *http.Request, c claim, work task) (rp *reply, err er
 		}
 	}()
 	rp, err = work(r)
+	if kept = errors.Is(err, ErrGoesOn); kept {
+		o.keepDone(r, c)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -65,6 +65,13 @@ func (s *shelf) Drop(ctx context.Context, key string) error {
 	return ctx.Err()
 }
 
+// forget lets go of everything, as if its time were over.
+func (s *shelf) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.kept)
+}
+
 func (s *shelf) size() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -165,6 +165,7 @@ func TestACredentialMayComeLate(t *testing.T) {
 		{gateway.Credentials{Bearer: "nope"}, domain.CodeInvalidToken},
 		{gateway.Credentials{APIKey: "nope"}, domain.CodeInvalidCredentials},
 		{gateway.Credentials{APIKey: internalKey}, domain.CodePermissionDenied},
+		{gateway.Credentials{Bearer: "halfway"}, domain.CodeInvalidCredentials},
 		{gateway.Credentials{Bearer: "broken"}, domain.CodeInternal},
 	} {
 		_, err := gateway.Introduce(h.request, test.shown)

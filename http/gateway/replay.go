@@ -23,6 +23,10 @@ func replay(kept []byte, print string) (rp *reply, pending bool, err error) {
 	if !rec.Done {
 		return nil, true, nil
 	}
+	if rec.Ran != "" {
+		return nil, false, domain.Refuse(domain.CodeConflict, "it was run for this Idempotency-Key, and its answer could not be kept: it was too large, or the node stopped before").
+			Reason("not_recorded").With("correlationId", rec.Ran)
+	}
 	if rec.Header == nil {
 		rec.Header = http.Header{}
 	}
@@ -47,8 +51,7 @@ var shownOnce = []string{"Set-Cookie", "X-Svc-Csrf-Token"}
 
 // keep stores an answer for a day. The answer itself is sent in any case: the
 // write has happened. One that is too large, or that the store does not take, is
-// noted only as done: a repeat runs again, meets its own events, because its ids
-// are functions of its key, and so answers the same.
+// noted only as done.
 func (o *onceOnly) keep(r *http.Request, c claim, rp *reply) {
 	whole, err := recordOf(r, c, rp)
 	if err == nil {
@@ -60,7 +63,20 @@ func (o *onceOnly) keep(r *http.Request, c claim, rp *reply) {
 	if !errors.Is(err, errTooLarge) {
 		o.log.ErrorContext(r.Context(), "answer not kept for its idempotency key", "correlationId", exchangeOf(r).id, "err", err)
 	}
-	if o.put(r, c, record{Print: c.print, Done: true, Again: true}) != nil {
+	o.keepDone(r, c)
+}
+
+// keepDone notes that it was done. A repeat runs again, meets its own events,
+// because its ids are functions of its key, and so answers the same. That does not
+// hold for automations: they are not run again.
+func (o *onceOnly) keepDone(r *http.Request, c claim) {
+	rec, ex := record{Print: c.print, Done: true}, exchangeOf(r)
+	if ex.route.Runs {
+		rec.Ran = ex.id
+	} else {
+		rec.Again = true
+	}
+	if o.put(r, c, rec) != nil {
 		o.drop(r, c)
 	}
 }
@@ -82,6 +98,7 @@ func recordOf(r *http.Request, c claim, rp *reply) (rec record, err error) {
 }
 
 func (o *onceOnly) put(r *http.Request, c claim, rec record) error {
+	c.hold.end()
 	if len(rec.Body) > maxKept {
 		return errTooLarge
 	}
@@ -92,7 +109,7 @@ func (o *onceOnly) put(r *http.Request, c claim, rec record) error {
 	if len(encoded) > maxKept {
 		return errTooLarge
 	}
-	ctx, cancel := storeContext(r)
+	ctx, cancel := storeContext(r.Context())
 	defer cancel()
 	return o.store.Put(ctx, c.key, encoded, keptFor)
 }
@@ -108,7 +125,8 @@ func (o *onceOnly) keepLast(r *http.Request, c claim, last any, failure error) {
 }
 
 func (o *onceOnly) drop(r *http.Request, c claim) {
-	ctx, cancel := storeContext(r)
+	c.hold.end()
+	ctx, cancel := storeContext(r.Context())
 	defer cancel()
 	if err := o.store.Drop(ctx, c.key); err != nil {
 		o.log.WarnContext(r.Context(), "idempotency key not given back", "correlationId", exchangeOf(r).id, "err", err)
@@ -116,6 +134,6 @@ func (o *onceOnly) drop(r *http.Request, c claim) {
 }
 
 // storeContext outlives the request: what was done must be remembered.
-func storeContext(r *http.Request) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(r.Context()), storeWait)
+func storeContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), storeWait)
 }

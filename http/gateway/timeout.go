@@ -87,6 +87,18 @@ func (g *Gateway) grace(r *http.Request, cancel func(), finished <-chan outcome)
 	}
 }
 
+// aside does work for a request that nobody waits for any more. Its context ends
+// with EndStreams: a stop does not wait for what runs.
+func (g *Gateway) aside(r *http.Request, work task) {
+	ctx, leave := g.streamContext(context.WithoutCancel(r.Context()))
+	r = r.WithContext(ctx)
+	r.Body = http.NoBody // it was read, and is not to be held for so long
+	g.working.Go(func() {
+		defer leave()
+		attempt(work, r)
+	})
+}
+
 // streamContext is the context of a stream: it ends with its client, or with
 // EndStreams.
 func (g *Gateway) streamContext(ctx context.Context) (context.Context, func()) {
