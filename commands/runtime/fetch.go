@@ -25,7 +25,8 @@ type fetched struct {
 // fetch sends a request.
 func (t *tree) fetch(r machine.Request) {
 	x, e := r.Execution, t.executions[r.Execution.ID]
-	chunk := t.chunks(r)
+	var published error // of the last chunk
+	chunk := t.chunks(r, &published)
 	t.laterThen(r, func(ctx context.Context) (any, error) {
 		if err := t.throttle(ctx, e, throttle.Fetches, 1); err != nil {
 			return fetched{}, err
@@ -41,6 +42,7 @@ func (t *tree) fetch(r machine.Request) {
 		return f, err
 	}, func(a machine.Answer) machine.Answer {
 		f, _ := a.Value.(fetched)
+		t.unlessInDoubt(machine.Answer{Err: published})
 		for _, n := range f.notices {
 			t.tell(x, n)
 		}
@@ -71,9 +73,9 @@ func part(o *value.Object, key string) []byte {
 	return []byte(value.JSON(v, ""))
 }
 
-// chunks emits what a streamed answer consists of, as the instruction asks for it; nil
-// when it does not.
-func (t *tree) chunks(r machine.Request) func(context.Context, *value.Object) error {
+// chunks emits what a streamed answer consists of, as the instruction asks for it, and
+// notes in published what came of the last one; nil when it does not.
+func (t *tree) chunks(r machine.Request, published *error) func(context.Context, *value.Object) error {
 	stream, ok := r.Params.At("stream").(*value.Object)
 	if !ok {
 		return nil
@@ -88,8 +90,8 @@ func (t *tree) chunks(r machine.Request) func(context.Context, *value.Object) er
 		if err := t.throttle(ctx, x, throttle.Emits, 1); err != nil {
 			return err
 		}
-		_, err = t.publish(ctx, e)
-		return err
+		_, *published = t.publish(ctx, e)
+		return *published
 	}
 }
 

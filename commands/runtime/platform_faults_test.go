@@ -3,6 +3,8 @@ package runtime_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/commands/contexts"
+	"svc/commands/egress"
+	"svc/commands/fetch"
+	"svc/commands/references"
 	"svc/commands/runtime"
 	"svc/domain"
 	"svc/domain/activity"
@@ -64,6 +69,25 @@ func TestATreeThatDoesNotKnowWhetherItsEventIsRecordedBreaksOff(t *testing.T) {
 	require.Zero(t, executed(h, "a"), "it is not over")
 	h.runs(h.evented()) // begun anew
 	require.Equal(t, 1, strings.Count(strings.Join(h.types(), "\n"), "\ne\n"))
+}
+
+func TestATreeThatDoesNotKnowWhetherAChunkIsRecordedBreaksOff(t *testing.T) {
+	t.Parallel()
+	source := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("piece")) }))
+	t.Cleanup(source.Close)
+	h := open(t, documents{"a": `[{"try":{"do":[{"fetch":{"url":"` + source.URL + `","stream":{"event":"e"}}}]}}]`}, func(_ *house, o *runtime.Options) {
+		way, err := egress.New(egress.Options{Rules: egress.Rules{AllowPrivate: true}})
+		require.NoError(t, err)
+		t.Cleanup(way.Close)
+		o.Effects.References = &references.References{}
+		o.Effects.Fetch, err = fetch.New(fetch.Options{Egress: way})
+		require.NoError(t, err)
+	})
+	once := first()
+	h.store.refuse(func(c []eventstore.Commit) bool { return tells(c, "e") && once() })
+	_, err := h.ends(h.Launch(h.evented()))
+	require.ErrorIs(t, err, eventstore.ErrUnavailable)
+	require.Zero(t, executed(h, "a"), "it is not over")
 }
 
 // A tree that goes on after a restart and cannot record that its wait is over breaks off,

@@ -55,7 +55,7 @@ func TestACallMayNotCostTooMuch(t *testing.T) {
 		"rows":      endless,
 		"sorting":   aggregate(times(90, `{"$sort":{"id":-1}}`)),
 		"terms":     aggregate(`{"$project":{"o":{` + fields(10_000, `"$none"`) + `}}}`),
-		"a query":   `count {"collection":"c","query":{"l":{"$in":[` + numbers(10_000) + `]}}}`,
+		"a query":   `count {"collection":"c","query":{"l":{"$in":[` + numbers(100_000) + `]}}}`,
 		"a removal": `updateOne {"collection":"c","query":{"id":"a"},"update":{"$pull":{"l":{"$in":[` + numbers(10_000) + `]}}}}`,
 	}
 	for name, line := range tests {
@@ -66,6 +66,15 @@ func TestACallMayNotCostTooMuch(t *testing.T) {
 			require.Equal(t, `CollectionError too_large`, m.line(t, line))
 		})
 	}
+}
+
+// What a query reads of long texts costs by the row about as much as to hand that on.
+func TestAnOrdinaryQueryCostsLittle(t *testing.T) {
+	m := newMemory()
+	m.line(t, `create {"collection":"c","data":{"id":"a","note":"`+strings.Repeat("x", 1000)+`"}}`)
+	m.limits.MaxSteps = 3000
+	require.Equal(t, `0`, m.line(t, `count {"collection":"c","query":{"note":{"$regex":"an ordinary sentence"}}}`))
+	require.Equal(t, `0`, m.line(t, `count {"collection":"c","query":{"note":{"$in":[`+times(1000, `"`+strings.Repeat("y", 36)+`"`)+`]}}}`))
 }
 
 // numbers returns whole numbers from 10 on, as items of a list; fields returns keys with

@@ -105,7 +105,7 @@ func (q *query) match(e *effort, row *value.Object) (bool, error) {
 	if err != nil {
 		return false, Refuse(BadQuery, "the query cannot be evaluated: %s", err)
 	}
-	return fits, e.spend(spent)
+	return fits, e.spend(1 + spent/stepSize) // it counts bytes, and instructions for each
 }
 
 // empty reports whether nothing is asked of a row.

@@ -12,7 +12,7 @@ func DecodeFrame(body []byte, v any) error { return decodeJSON(body, v) }
 // ErrorFrame is an error as the last word of a stream: what its answer would have
 // been, in the shape of the API version of r.
 func ErrorFrame(r *http.Request, err error) []byte {
-	Explain(r, err)
+	_ = Explain(r, err) // for the operator
 	return failure(exchangeOf(r), err).body
 }
 

@@ -10,8 +10,9 @@ import (
 // variables as the limit says, and there may be thousands of them side by side.
 const leastLimit = 1 << 20
 
-// heldLimit is how much memory all that a tree holds may take: what four executions may.
-func (m *Machine) heldLimit() int { return max(4*m.LocalLimit, leastLimit) }
+// heldLimit is how much memory all that a tree holds may take: what one execution may have
+// as JSON takes several times as much.
+func (m *Machine) heldLimit() int { return max(8*m.LocalLimit, leastLimit) }
 
 // keptLimit is how many bytes a tree may have when it is saved: a little more than one
 // execution may.
@@ -35,13 +36,14 @@ func (m *Machine) hold(v any) error {
 	}
 	all := value.Shared(limit + limit/4)
 	all.Add(m.state())
-	m.env.Spent += all.Values
 	if all.Weight <= all.Limit {
 		m.added = 0
 	}
-	if size := all.Weight + one.Weight; size > limit {
+	all.Add(v) // it may be part of that already
+	m.env.Spent += all.Values
+	if all.Weight > limit {
 		return automation.Raise(automation.ContextTooLarge, "all that the automation holds becomes too large",
-			"context", "local", "size", float64(size), "limit", float64(limit))
+			"context", "local", "size", float64(all.Weight), "limit", float64(limit))
 	}
 	return nil
 }

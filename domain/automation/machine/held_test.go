@@ -12,7 +12,7 @@ import (
 	"svc/domain/automation/variable"
 )
 
-// million is the limit of the trees here: four of them are that of all they hold.
+// million is twice the limit of most trees here: four of them are that of all they hold.
 const million = 1_000_000
 
 // stands runs a tree until all of it waits for something outside, or has ended.
@@ -64,11 +64,11 @@ func TestBadTreesThatHoldTooMuchAreRefused(t *testing.T) {
 		"lists of loops":       `[` + each + strings.Repeat(nest, 3) + `{wait: {}}` + strings.Repeat(`]}}`, 3) + `]}}]`,
 		"copies of an item":    `[{repeat: {on: ['{{rows}}', '{{rows}}', '{{rows}}', '{{rows}}', '{{rows}}', '{{rows}}'], batch: {size: 99}, do: [{'set item[0]': '{{$index}}'}, {wait: {}}]}}]`,
 		"copies of a variable": `[` + each + `{copying: {rows: '{{rows}}'}}]}}]`,
-		"many small values":    `[{set l: [{}]}, {repeat: {until: 60000, do: [{'set l[]': {}}]}}]`,
+		"many small values":    `[{delete: {name: rows}}, {set l: [{}]}, {repeat: {until: 60000, do: [{'set l[]': {}}]}}]`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := stands(t, million, value.NewObject("s", strings.Repeat("x", 200_000), "rows", make([]any, 40_000)), map[string]string{
+			m := stands(t, million/2, value.NewObject("s", strings.Repeat("x", 200_000), "rows", make([]any, 40_000)), map[string]string{
 				"t": do, "idle": `[{wait: {}}]`, "child": `[{set v: '` + strings.Repeat("y", 90_000) + `{% uuid() %}'}, {set w: '{{v}}{{v}}'}, {wait: {}}]`,
 				"copying": `[{'set rows[0]': 1}, {wait: {}}]`,
 			})
@@ -93,6 +93,7 @@ func TestWhatIsSharedOrGoneIsNotHeld(t *testing.T) {
 		"a variable set anew":    {`[{repeat: {until: 60, do: [{set v: '{{s}}{{item}}'}]}}, {wait: {}}]`, 1},
 		"those who ended":        {`[{repeat: {until: 60, do: [{ends: {a: '{{s}}{{item}}'}}]}}, {wait: {}}]`, 1},
 		"caught, and goes on":    {`[{try: {do: [{repeat: {until: 60, batch: {size: 60}, do: [{set item: '{{s}}{{$index}}'}]}}], catch: [{set c: '{{$error.error}}'}]}}, {wait: {}}]`, 1},
+		"large, and used again":  {`[{set l: [{}]}, {repeat: {until: 55000, do: [{'set l[]': {}}]}}, {set again: ['{{l}}', '{{l}}']}, {repeat: {on: '{{l}}', until: 1, do: [{idle: {a: '{{l}}'}}]}}]`, 1},
 		"what was deleted again": {`[{repeat: {until: 60, do: [{set v: ['{{s}}{{item}}']}, {delete: {name: v}}]}}, {wait: {}}]`, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
