@@ -61,14 +61,15 @@ func TestATreeWhoseWritesAreNotKeptBreaksOff(t *testing.T) {
 // twice.
 func TestATreeThatDoesNotKnowWhetherItsEventIsRecordedBreaksOff(t *testing.T) {
 	t.Parallel()
-	h := open(t, documents{"a": `[{"try":{"do":[{"emit":{"event":"e"}}],"catch":[{"emit":{"event":"e"}}]}}]`})
+	h := open(t, documents{"a": `[{"try":{"do":[{"emit":{"event":"e"}}],"catch":[{"emit":{"event":"caught"}}]}}]`})
 	once := first()
 	h.store.refuse(func(c []eventstore.Commit) bool { return tells(c, "e") && once() })
 	_, err := h.ends(h.Launch(h.evented()))
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	require.Zero(t, executed(h, "a"), "it is not over")
 	h.runs(h.evented()) // begun anew
-	require.Equal(t, 1, strings.Count(strings.Join(h.types(), "\n"), "\ne\n"))
+	require.Contains(t, h.types(), "e")
+	require.NotContains(t, h.types(), "caught", "it may be there")
 }
 
 func TestATreeThatDoesNotKnowWhetherAChunkIsRecordedBreaksOff(t *testing.T) {
