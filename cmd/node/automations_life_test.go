@@ -38,7 +38,7 @@ func TestAStopCutsCallersOffAndNothingElse(t *testing.T) {
 
 func TestHowTreesEnd(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t, "GATEWAY_REQUEST_TIMEOUT_SECONDS=2", "EXECUTION_MAX_ACTIVE_SECONDS=1")
+	w := newWorkshop(t, givesUp, "EXECUTION_MAX_ACTIVE_SECONDS=1")
 	const waiting = `
 t: {when: {endpoint: true}, do: [{try: {do: [{wait: {oneOf: [{event: go}], timeout: 60, output: w}}], catch: [{emit: {event: caught}}], finally: [{emit: {event: finally}}]}}, {child: {output: c}}, {emit: {event: done, payload: {c: '{{c.r}}'}}}], output: '{{c.r}}'}
 child: [{T: old}]`

@@ -12,6 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// givesUp is the time of an answer in tests of answers that take too long: longer than a busy
+// disk takes for all the others.
+const givesUp = "GATEWAY_REQUEST_TIMEOUT_SECONDS=10"
+
 // insisting is the place for who repeats calls: all have the same Idempotency-Key.
 func (p place) insisting() place {
 	me := p.me.Clone()
@@ -45,7 +49,7 @@ func (p place) isReplayed(t *testing.T, want string) {
 // its first caller.
 func TestARepeatedCallIsNotRunAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t, "GATEWAY_REQUEST_TIMEOUT_SECONDS=1")
+	w := newWorkshop(t, givesUp)
 	t.Run("sent piece by piece", func(t *testing.T) {
 		t.Parallel()
 		for output, last := range map[string]string{`{done: 1}`: `{"done":1}`, `{}`: `{"i":"<"}`} {
@@ -117,7 +121,7 @@ func (p place) leavesAfter(t *testing.T, path, line string) {
 // What a node left is gone on with elsewhere: a repeated call does not begin it again.
 func TestARepeatedCallIsNotRunAgainAfterAStop(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t, "GATEWAY_REQUEST_TIMEOUT_SECONDS=1")
+	w := newWorkshop(t, givesUp)
 	p := w.place(t).has(t, `t: {when: {endpoint: true}, do: [{wait: {oneOf: [{event: go}], timeout: 60}}, {emit: {event: done}}]}`)
 	first := p.insisting().calls(t, 504, "POST", "t", "")
 	w.restarts(t, nil)
@@ -131,10 +135,10 @@ func TestARepeatedCallIsNotRunAgainAfterAStop(t *testing.T) {
 // Who sends to a caller who was given up goes on.
 func TestChunksForNobodyGoNowhere(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t, "GATEWAY_REQUEST_TIMEOUT_SECONDS=1")
+	w := newWorkshop(t, givesUp)
 	p := w.place(t).has(t, `
 t: {when: {endpoint: true}, do: [{wait: {oneOf: [{event: go}], timeout: 60}}, {set $http.chunk: 1}, {set $http.chunk: 2}, {emit: {event: done}}]}`)
 	p.calls(t, 504, "POST", "t", "")
-	p.emits(t, `{"type":"go"}`) // it has a second more until its answer is no longer waited for
+	p.emits(t, `{"type":"go"}`)
 	p.awaits(t, 1, "done", "")
 }

@@ -278,7 +278,11 @@ func (n *Node) first(ctx context.Context) error {
 		n.opts.Announce(made, n.config().HTTP.ConsoleURLs[0])
 	}
 	if len(made) > 0 {
-		debug.FreeOSMemory() // hashing passwords takes much, and an idle node would keep it for minutes
+		giveBack()
 	}
 	return err
 }
+
+// giveBack gives memory back to the system: hashing passwords takes much, and an idle node
+// would keep it for minutes. A process does it once, however many nodes are tested in it.
+var giveBack = sync.OnceFunc(debug.FreeOSMemory)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -49,13 +48,11 @@ type place struct {
 
 func newPlace(t *testing.T, env ...string) *place {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	p := &place{dir: filepath.Join(t.TempDir(), "data"), port: l.Addr().(*net.TCPAddr).Port}
+	p := &place{dir: filepath.Join(t.TempDir(), "data"), port: livetest.Ports(1)[0]}
 	p.env = append([]string{
 		"DATA_DIR=" + p.dir, "ADDR=127.0.0.1", fmt.Sprintf("PORT=%d", p.port), "NODE_NAME=n1", "LOG_FORMAT=json", "DISK_MIN_FREE_MB=1",
 		"BADGER_MEMTABLE_MB=16", "BADGER_BLOCK_CACHE_MB=1", "INTERNAL_API_KEY=" + internalKey,
+		"PUBLISH_TIMEOUT_MS=20000", // on a machine that does much else, too
 		`SECRETS_MASTER_KEYS=[{"kid":"k1","key":"` + masterKey + `","active":true}]`,
 	}, env...)
 	return p
