@@ -56,7 +56,7 @@ RACELESS = ^svc/(domain(/.*)?|projections|cmd/svc|cmd/node|cmd/settings|http/api
 RACED = Socket|Follow|Stream|Watch|Trees|Contexts|AWait|Rebuild|TriedAgain
 
 # Compilers, tests and the linter collect garbage a third of their time where memory is not scarce.
-race race-all lint: export GOGC = 400
+build arch race race-all browser lint: export GOGC = 400
 
 .PHONY: race
 race: ## run all tests, with the race detector where anything could race
