@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"path/filepath"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"svc/cmd/node"
 	"svc/cmd/node/nodetest"
 	"svc/cmd/settings"
+	"svc/projections/livetest"
 )
 
 // home is a node that serves, whose callers say who they are.
@@ -37,13 +37,11 @@ func (h home) as(user string) *home {
 // atHome starts a node.
 func atHome(t *testing.T, env ...string) *home {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	port := l.Addr().(*net.TCPAddr).Port
-	require.NoError(t, l.Close())
+	port := livetest.Ports(1)[0]
 	loaded, err := settings.Load(settings.Source{Hostname: "test", Environ: append([]string{
 		"DATA_DIR=" + filepath.Join(t.TempDir(), "data"), "ADDR=127.0.0.1", fmt.Sprintf("PORT=%d", port), "NODE_NAME=n1",
 		"DISK_MIN_FREE_MB=1", "JWKS_ALG=ES256", "JWKS_KTY=EC", "DISABLE_RATE_LIMIT=yes",
+		"PUBLISH_TIMEOUT_MS=20000", // on a machine that does much else, too
 	}, env...)})
 	require.NoError(t, err)
 	n, err := node.Open(t.Context(), node.Options{
