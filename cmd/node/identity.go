@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -277,12 +276,5 @@ func (n *Node) first(ctx context.Context) error {
 	if len(made) > 0 && n.opts.Announce != nil {
 		n.opts.Announce(made, n.config().HTTP.ConsoleURLs[0])
 	}
-	if len(made) > 0 {
-		giveBack()
-	}
 	return err
 }
-
-// giveBack gives memory back to the system: hashing passwords takes much, and an idle node
-// would keep it for minutes. A process does it once, however many nodes are tested in it.
-var giveBack = sync.OnceFunc(debug.FreeOSMemory)

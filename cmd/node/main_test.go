@@ -81,7 +81,7 @@ func newService(t *testing.T, env ...string) *service {
 	s.env = append([]string{
 		"DATA_DIR=" + s.dir, "ADDR=127.0.0.1", fmt.Sprintf("PORT=%d", port), "NODE_NAME=n1", "INTERNAL_API_KEY=" + internalKey,
 		"DISK_MIN_FREE_MB=1", "BADGER_MEMTABLE_MB=16", "BADGER_BLOCK_CACHE_MB=1", "JWKS_ALG=ES256", "JWKS_KTY=EC",
-		"PUBLISH_TIMEOUT_MS=20000", // on a machine that does much else, too
+		livetest.Patient,
 	}, env...)
 	s.known = people{}
 	s.client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{}}

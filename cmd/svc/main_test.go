@@ -52,7 +52,7 @@ func newPlace(t *testing.T, env ...string) *place {
 	p.env = append([]string{
 		"DATA_DIR=" + p.dir, "ADDR=127.0.0.1", fmt.Sprintf("PORT=%d", p.port), "NODE_NAME=n1", "LOG_FORMAT=json", "DISK_MIN_FREE_MB=1",
 		"BADGER_MEMTABLE_MB=16", "BADGER_BLOCK_CACHE_MB=1", "INTERNAL_API_KEY=" + internalKey,
-		"PUBLISH_TIMEOUT_MS=20000", // on a machine that does much else, too
+		livetest.Patient,
 		`SECRETS_MASTER_KEYS=[{"kid":"k1","key":"` + masterKey + `","active":true}]`,
 	}, env...)
 	return p

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -60,6 +61,7 @@ func announce(w world) func([]accounts.NewAccount, string) {
 			fmt.Fprintf(&b, "  %s   password: %s\n", account.Email, password)
 		}
 		fmt.Fprintf(w.out, "\nFirst start: these super admins were made. Passwords are shown once.\n\n%s\n  Sign in at %s\n\n", b.String(), console)
+		debug.FreeOSMemory() // hashing passwords takes much, and an idle service would keep it for minutes
 	}
 }
 

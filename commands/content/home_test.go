@@ -41,7 +41,7 @@ func atHome(t *testing.T, env ...string) *home {
 	loaded, err := settings.Load(settings.Source{Hostname: "test", Environ: append([]string{
 		"DATA_DIR=" + filepath.Join(t.TempDir(), "data"), "ADDR=127.0.0.1", fmt.Sprintf("PORT=%d", port), "NODE_NAME=n1",
 		"DISK_MIN_FREE_MB=1", "JWKS_ALG=ES256", "JWKS_KTY=EC", "DISABLE_RATE_LIMIT=yes",
-		"PUBLISH_TIMEOUT_MS=20000", // on a machine that does much else, too
+		livetest.Patient,
 	}, env...)})
 	require.NoError(t, err)
 	n, err := node.Open(t.Context(), node.Options{

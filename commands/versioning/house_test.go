@@ -103,8 +103,7 @@ func prepare(dir string, env ...string) *house {
 		env: append(append(os.Environ(),
 			roleVariable+"=serve", "DATA_DIR="+filepath.Join(dir, "data"), "ADDR=127.0.0.1", fmt.Sprintf("PORT=%d", port), "NODE_NAME=n1",
 			"INTERNAL_API_KEY=k7Qm2ZxVt9LbRw4Jd8NcPf3HgYs6TuAe", "DISK_MIN_FREE_MB=1", "BADGER_MEMTABLE_MB=16", "BADGER_BLOCK_CACHE_MB=1",
-			"JWKS_ALG=ES256", "JWKS_KTY=EC", "EGRESS_ALLOW_PRIVATE=yes", "DISABLE_RATE_LIMIT=yes",
-			"PUBLISH_TIMEOUT_MS=20000"), env...), // on a machine that does much else, too
+			"JWKS_ALG=ES256", "JWKS_KTY=EC", "EGRESS_ALLOW_PRIVATE=yes", "DISABLE_RATE_LIMIT=yes", livetest.Patient), env...),
 	}
 }
 

@@ -21,6 +21,9 @@ import (
 // patience bounds every wait.
 const patience = 30 * time.Second
 
+// Patient lets a service under test wait for its log on a machine that does much else, too.
+const Patient = "PUBLISH_TIMEOUT_MS=20000"
+
 var quiet = slog.New(slog.DiscardHandler)
 
 // Store opens a store that ends with the test: with the events of the catalogue,
