@@ -115,7 +115,7 @@ $(LINTER): tools/go.mod tools/go.sum
 	@touch $@
 
 .PHONY: arch
-arch: ## check the map of the house: imports, folders, budgets
+arch: ## check the architecture rules: imports, folders, no init functions
 	$(GO) test -count=1 -run 'TestTheHouse|TestABrokenRule|TestWhatIsAllowed' ./cmd/svc
 
 .PHONY: authz-matrix

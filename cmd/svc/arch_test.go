@@ -74,12 +74,6 @@ var testSupport = []string{"apitest", "crashfs", "domaintest", "gittest", "livet
 // noFolders are names that say nothing about what is inside.
 var noFolders = []string{"internal", "pkg", "utils", "util", "common", "models", "helpers", "misc"}
 
-// Budgets of style.md: lines of one function, and of one file that is not a table.
-const (
-	maxFunction = 70
-	maxFile     = 300
-)
-
 func TestTheHouseIsInOrder(t *testing.T) {
 	sources := readSources(t, "../..")
 	require.Greater(t, len(sources), 50, "the sources were not found")
@@ -131,7 +125,7 @@ func violations(sources map[string]string) []string {
 			all = append(all, err.Error())
 			continue
 		}
-		for _, rule := range []func(*source) []string{place, inits, imports, purity, budget} {
+		for _, rule := range []func(*source) []string{place, inits, imports, purity} {
 			all = append(all, rule(f)...)
 		}
 	}
@@ -140,12 +134,11 @@ func violations(sources map[string]string) []string {
 
 // source is one parsed Go file.
 type source struct {
-	name   string // path from the root of the module
-	room   string // its top-level folder
-	test   bool   // whether it is part of a test
-	set    *token.FileSet
-	file   *ast.File
-	length int
+	name string // path from the root of the module
+	room string // its top-level folder
+	test bool   // whether it is part of a test
+	set  *token.FileSet
+	file *ast.File
 }
 
 func parseSource(name, text string) (*source, error) {
@@ -160,7 +153,7 @@ func parseSource(name, text string) (*source, error) {
 	})
 	return &source{
 		name: name, room: room, test: support || strings.HasSuffix(name, "_test.go"),
-		set: set, file: file, length: strings.Count(text, "\n"),
+		set: set, file: file,
 	}, nil
 }
 
@@ -274,64 +267,38 @@ func importedAs(file *ast.File, imported string) string {
 	return ""
 }
 
-// budget checks that functions and files stay readable. Tables and tests may be
-// longer.
-func budget(s *source) (all []string) {
-	base := path.Base(s.name)
-	if s.test || strings.HasPrefix(base, "table") || base == "routes.go" || base == "catalog.go" {
-		return nil
-	}
-	if s.length > maxFile {
-		all = append(all, s.complain(s.file.Package, "%d lines, a file has at most %d", s.length, maxFile)...)
-	}
-	for _, decl := range s.file.Decls {
-		fn, ok := decl.(*ast.FuncDecl)
-		if !ok {
-			continue
-		}
-		lines := s.set.Position(fn.End()).Line - s.set.Position(fn.Pos()).Line + 1
-		if lines > maxFunction {
-			all = append(all, s.complain(fn.Pos(), "%s has %d lines, a function has at most %d", fn.Name.Name, lines, maxFunction)...)
-		}
-	}
-	return all
-}
-
 func TestABrokenRuleIsFound(t *testing.T) {
 	const library = "github.com/nats-io/nats.go"
-	long := "package x\n\nfunc f() {\n" + strings.Repeat("\tg()\n", maxFunction) + "}\n"
 	tests := map[string]struct{ file, text, want string }{
-		"domain imports another room":        {"domain/lock/lock.go", importing("svc/commands"), "domain must not import svc/commands"},
-		"domain imports a driver":            {"domain/lock/lock.go", importing(library), "domain must not import " + library},
-		"domain opens a socket":              {"domain/lock/lock.go", importing("net/http"), "domain must not import net/http"},
-		"domain touches the disk":            {"domain/lock/lock.go", importing("os"), "domain must not import os"},
-		"domain draws random numbers":        {"domain/lock/lock.go", importing("math/rand/v2"), "domain must not import math/rand/v2"},
-		"domain reads the clock":             {"domain/lock/lock.go", "package x\n\nimport \"time\"\n\nvar t = time.Now()\n", "domain reads no clock: time.Now"},
-		"domain hides the clock":             {"domain/lock/lock.go", "package x\n\nimport c \"time\"\n\nvar f = c.Since\n", "domain reads no clock: time.Since"},
-		"eventstore imports Badger":          {"eventstore/x.go", importing("github.com/dgraph-io/badger/v4"), "eventstore must not import"},
-		"eventstore looks up":                {"eventstore/x.go", importing("svc/projections"), "arrows point inward"},
-		"projections import NATS":            {"projections/x.go", importing(library), "projections must not import"},
-		"projections choose the driver":      {"projections/x.go", importing("svc/eventstore/jetstream"), "not in this room"},
-		"projections import commands":        {"projections/x.go", importing("svc/commands"), "arrows point inward"},
-		"commands import projections":        {"commands/x.go", importing("svc/projections"), "arrows point inward"},
-		"commands import NATS":               {"commands/x.go", importing(library), "not in this room"},
-		"commands import Badger":             {"commands/deep/er/x.go", importing("github.com/dgraph-io/badger/v4"), "not in this room"},
-		"commands speak HTTP":                {"commands/x.go", importing("net/http"), "not in this room"},
-		"streams import http":                {"streams/x.go", importing("svc/http/api"), "arrows point inward"},
-		"http imports the store":             {"http/api/x.go", importing("svc/eventstore"), "arrows point inward"},
-		"http imports go-git":                {"http/api/x.go", importing("github.com/go-git/go-git/v5"), "not in this room"},
-		"something imports cmd":              {"streams/x.go", importing("svc/cmd/settings"), "arrows point inward"},
-		"a rule behind a build tag":          {"commands/x.go", "//go:build windows\n\n" + importing("svc/http/api"), "arrows point inward"},
-		"what ships imports test support":    {"cmd/svc/x.go", importing("svc/eventstore/storetest"), "it exists for tests"},
-		"http has a file of its own":         {"http/x.go", "package http\n", "http holds sub-packages only"},
-		"a folder that says nothing":         {"http/api/utils/x.go", "package utils\n", "a folder called utils"},
-		"a new top-level folder":             {"services/x.go", "package services\n", "no room called services"},
-		"an init function":                   {"cmd/svc/x.go", "package main\n\nfunc init() {}\n", "no init functions"},
-		"an init function in a test":         {"cmd/svc/x_test.go", "package main\n\nfunc init() {}\n", "no init functions"},
-		"a function nobody reads to the end": {"commands/x.go", long, "f has 72 lines"},
-		"a file nobody reads to the end":     {"commands/x.go", "package x\n" + strings.Repeat("\n", maxFile), "301 lines"},
-		"a file that does not parse":         {"commands/x.go", "package", "does not parse"},
-		"domain takes a library for itself":  {"domain/x.go", importing("go.yaml.in/yaml/v3"), "small pure libraries only"},
+		"domain imports another room":       {"domain/lock/lock.go", importing("svc/commands"), "domain must not import svc/commands"},
+		"domain imports a driver":           {"domain/lock/lock.go", importing(library), "domain must not import " + library},
+		"domain opens a socket":             {"domain/lock/lock.go", importing("net/http"), "domain must not import net/http"},
+		"domain touches the disk":           {"domain/lock/lock.go", importing("os"), "domain must not import os"},
+		"domain draws random numbers":       {"domain/lock/lock.go", importing("math/rand/v2"), "domain must not import math/rand/v2"},
+		"domain reads the clock":            {"domain/lock/lock.go", "package x\n\nimport \"time\"\n\nvar t = time.Now()\n", "domain reads no clock: time.Now"},
+		"domain hides the clock":            {"domain/lock/lock.go", "package x\n\nimport c \"time\"\n\nvar f = c.Since\n", "domain reads no clock: time.Since"},
+		"eventstore imports Badger":         {"eventstore/x.go", importing("github.com/dgraph-io/badger/v4"), "eventstore must not import"},
+		"eventstore looks up":               {"eventstore/x.go", importing("svc/projections"), "arrows point inward"},
+		"projections import NATS":           {"projections/x.go", importing(library), "projections must not import"},
+		"projections choose the driver":     {"projections/x.go", importing("svc/eventstore/jetstream"), "not in this room"},
+		"projections import commands":       {"projections/x.go", importing("svc/commands"), "arrows point inward"},
+		"commands import projections":       {"commands/x.go", importing("svc/projections"), "arrows point inward"},
+		"commands import NATS":              {"commands/x.go", importing(library), "not in this room"},
+		"commands import Badger":            {"commands/deep/er/x.go", importing("github.com/dgraph-io/badger/v4"), "not in this room"},
+		"commands speak HTTP":               {"commands/x.go", importing("net/http"), "not in this room"},
+		"streams import http":               {"streams/x.go", importing("svc/http/api"), "arrows point inward"},
+		"http imports the store":            {"http/api/x.go", importing("svc/eventstore"), "arrows point inward"},
+		"http imports go-git":               {"http/api/x.go", importing("github.com/go-git/go-git/v5"), "not in this room"},
+		"something imports cmd":             {"streams/x.go", importing("svc/cmd/settings"), "arrows point inward"},
+		"a rule behind a build tag":         {"commands/x.go", "//go:build windows\n\n" + importing("svc/http/api"), "arrows point inward"},
+		"what ships imports test support":   {"cmd/svc/x.go", importing("svc/eventstore/storetest"), "it exists for tests"},
+		"http has a file of its own":        {"http/x.go", "package http\n", "http holds sub-packages only"},
+		"a folder that says nothing":        {"http/api/utils/x.go", "package utils\n", "a folder called utils"},
+		"a new top-level folder":            {"services/x.go", "package services\n", "no room called services"},
+		"an init function":                  {"cmd/svc/x.go", "package main\n\nfunc init() {}\n", "no init functions"},
+		"an init function in a test":        {"cmd/svc/x_test.go", "package main\n\nfunc init() {}\n", "no init functions"},
+		"a file that does not parse":        {"commands/x.go", "package", "does not parse"},
+		"domain takes a library for itself": {"domain/x.go", importing("go.yaml.in/yaml/v3"), "small pure libraries only"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -358,7 +325,6 @@ func TestWhatIsAllowedIsNotReported(t *testing.T) {
 		"commands/egress/egress.go":         importing("net/http"),
 		"domain/domaintest/scenario.go":     importing("testing"),
 		"eventstore/storetest/storetest.go": importing("github.com/stretchr/testify/require"),
-		"cmd/settings/table_core.go":        "package settings\n" + strings.Repeat("\n", 2*maxFile),
 	}))
 }
 
