@@ -2,6 +2,7 @@ package programs
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -225,9 +226,38 @@ func (p *Place) Call(name string) (*Program, error) {
 		}
 	}
 	if found == nil || found.Disabled {
-		return nil, automation.NotFound(name)
+		return nil, automation.NotFound(name, p.callable())
 	}
 	return found, nil
+}
+
+// callable returns the names that automations of the place can call, in the order of
+// slugs: its own automations, those that its instances offer, and the built-in
+// instructions, which a call of an unknown name may have been meant for.
+func (p *Place) callable() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, slug := range p.edition.slugs {
+			if own := p.programs[slug]; own != nil && !own.Disabled && !yield(slug) {
+				return
+			}
+		}
+		for _, name := range automation.InstructionNames() {
+			if !yield(name) {
+				return
+			}
+		}
+		for _, in := range p.edition.installs {
+			child := p.children[in.slug]
+			if child == nil {
+				continue
+			}
+			for _, slug := range child.edition.slugs {
+				if offered := child.programs[slug]; offered != nil && !offered.Disabled && !offered.Private && !yield(in.slug+"."+slug) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Program returns an automation of the workspace itself, disabled and private ones

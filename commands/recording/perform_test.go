@@ -44,7 +44,7 @@ func (p *play) find(ref string) (*machine.Program, error) {
 	if found := p.programs[ref]; found != nil {
 		return found, nil
 	}
-	return nil, automation.NotFound(ref)
+	return nil, automation.NotFound(ref, nil)
 }
 
 func (p *play) finds(_ context.Context, ref string) (*machine.Program, error) { return p.find(ref) }

@@ -3,9 +3,13 @@ package automation
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"strconv"
+	"strings"
 
 	"svc/domain/automation/expr"
 	"svc/domain/automation/value"
+	"svc/domain/nearest"
 )
 
 // The names of errors that runs end with; those of faulty documents are in
@@ -30,7 +34,6 @@ const (
 	BreakCaught         = "BreakError"
 	FailedChunkParsing  = "FailedChunkParsing"
 	InternalFault       = "InternalError" // the platform's own: its details are for the operator
-	automationNotFound  = "Automation not found"
 	argumentsNotInShape = "Invalid arguments"
 )
 
@@ -66,9 +69,26 @@ func Invalid(format string, args ...any) *Error {
 	return &Error{Name: InvalidInstruction, Message: fmt.Sprintf(format, args...)}
 }
 
-// NotFound returns the error of a call that leads nowhere.
-func NotFound(slug string) *Error {
-	return Raise(ObjectNotFound, automationNotFound, "slug", slug)
+// NotFound returns the error of a call of an automation that is not there. Known are the
+// names that the caller could have called instead, in an order that is always the same;
+// nil: they are not known.
+func NotFound(slug string, known iter.Seq[string]) *Error {
+	return missing("Automation %s not found", "slug", slug, known)
+}
+
+// missing returns the error of something that is not there, with the nearest name that is.
+// Sentence has a place for the quoted name.
+func missing(sentence, key, name string, known iter.Seq[string]) *Error {
+	shown := strconv.Quote(strings.ToValidUTF8(name[:min(len(name), 200)], ""))
+	raised := Raise(ObjectNotFound, fmt.Sprintf(sentence, shown), key, name)
+	if known == nil {
+		return raised
+	}
+	if near := nearest.Name(name, known); near != "" {
+		raised.Message += fmt.Sprintf("; did you mean %q?", near)
+		raised.Details.Set("nearest", near)
+	}
+	return raised
 }
 
 // BadArguments returns the error of an input that does not fit, with what is wrong

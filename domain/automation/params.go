@@ -1,6 +1,8 @@
 package automation
 
 import (
+	"iter"
+	"maps"
 	"slices"
 
 	"svc/domain/automation/expr"
@@ -45,9 +47,22 @@ func checkFunction(path, module, function string) *Error {
 	known, ok := modules[module]
 	switch {
 	case !ok:
-		return Raise(InvalidInstruction, "there is no module "+module, "field", expr.Member(path, "module"))
+		raised := missing("Module %s not found", "module", module, moduleNames())
+		raised.Details.Set("field", expr.Member(path, "module"))
+		return raised
 	case !slices.Contains(known, function):
-		return Raise(InvalidInstruction, "module "+module+" has no function "+function, "field", expr.Member(path, "function"))
+		raised := missing("Module "+module+" has no function %s", "function", function, slices.Values(known))
+		raised.Details.Set("module", module)
+		raised.Details.Set("field", expr.Member(path, "function"))
+		return raised
 	}
 	return nil
 }
+
+// moduleNames are the names of modules, in order.
+func moduleNames() iter.Seq[string] { return slices.Values(slices.Sorted(maps.Keys(modules))) }
+
+// InstructionNames returns the names of the built-in instructions, in order.
+func InstructionNames() []string { return instructionNames }
+
+var instructionNames = slices.Sorted(maps.Keys(builtin))

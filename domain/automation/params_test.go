@@ -30,8 +30,8 @@ func TestParametersAreCheckedAsTheyAreWhenTheyRun(t *testing.T) {
 		"unknown parameters are refused":          {"emit", value.NewObject("event", "a", "what", 1.0), automation.InvalidInstruction, "do[0].x.what"},
 		"an output is looked at by others":        {"emit", value.NewObject("event", "a", "output", 1.0), "", ""},
 		"a module has its functions":              {"run", value.NewObject("module", "crypto", "function", "md5"), "", ""},
-		"a module has no others":                  {"run", value.NewObject("module", "crypto", "function", "md6"), automation.InvalidInstruction, "do[0].x.function"},
-		"there are no other modules":              {"run", value.NewObject("module", "cryptic", "function", "md5"), automation.InvalidInstruction, "do[0].x.module"},
+		"a module has no others":                  {"run", value.NewObject("module", "crypto", "function", "md6"), automation.ObjectNotFound, "do[0].x.function"},
+		"there are no other modules":              {"run", value.NewObject("module", "cryptic", "function", "md5"), automation.ObjectNotFound, "do[0].x.module"},
 		"what is no instruction is not looked at": {"child", value.NewObject("what", 1.0), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 
 	"svc/domain/automation/expr"
 	"svc/domain/automation/value"
+	"svc/domain/nearest"
 )
 
 // special checks what the table cannot say, and reads the parameters that are
@@ -99,8 +100,8 @@ func (c *checker) module(in *Instruction, o *value.Object) {
 	}
 	known, ok := modules[textOf(name)]
 	if !ok && textOf(name) != "" {
-		c.warn(InvalidInstruction, expr.Member(in.Path, "module"), "there is no module %s", textOf(name))
+		c.warn(InvalidInstruction, expr.Member(in.Path, "module"), "module %q not found%s", textOf(name), nearest.DidYouMean(textOf(name), moduleNames()))
 	} else if ok && textOf(function) != "" && !slices.Contains(known, textOf(function)) {
-		c.warn(InvalidInstruction, expr.Member(in.Path, "function"), "module %s has no function %s", textOf(name), textOf(function))
+		c.warn(InvalidInstruction, expr.Member(in.Path, "function"), "module %q has no function %q%s", textOf(name), textOf(function), nearest.DidYouMean(textOf(function), slices.Values(known)))
 	}
 }

@@ -51,7 +51,7 @@ func (m *Machine) callSlug(b *branch, r Request, to result) *outcome {
 // enter begins the execution that a call asked for.
 func (m *Machine) enter(b *branch, w *waiting, a Answer) *outcome {
 	if a.Program == nil {
-		return m.raise(b, automation.NotFound(w.Slug))
+		return m.raise(b, automation.NotFound(w.Slug, nil))
 	}
 	x := &Execution{
 		ID: a.ExecutionID, Parent: b.x, At: w.Place, Program: a.Program, Depth: b.x.Depth + 1,

@@ -145,7 +145,7 @@ func TestATreeThatRunsIsNotSaved(t *testing.T) {
 	require.Error(t, err)
 	find := func(string) (*machine.Program, error) { return tr.programs["t"], nil }
 	other := func(string) (*machine.Program, error) { return program(t, "t", []any{}), nil }
-	gone := func(string) (*machine.Program, error) { return nil, automation.NotFound("t") }
+	gone := func(string) (*machine.Program, error) { return nil, automation.NotFound("t", nil) }
 	_, _, err = machine.Restore(state, machine.Options{World: tr.world}, other)
 	require.ErrorContains(t, err, "has no instruction do[0].wait")
 	_, _, err = machine.Restore(state, machine.Options{World: tr.world}, gone)

@@ -133,7 +133,7 @@ func (s *script) answer(r machine.Request) machine.Answer {
 	case machine.Call:
 		p, ok := s.programs[r.Slug]
 		if !ok {
-			return machine.Answer{Err: automation.NotFound(r.Slug)}
+			return machine.Answer{Err: automation.NotFound(r.Slug, nil)}
 		}
 		s.names++
 		return machine.Answer{Program: p, ExecutionID: "x" + value.Text(float64(s.names))}
