@@ -155,9 +155,9 @@ func aside(patch *document.Map) bool {
 
 func settingsRevision(s workspace.State) uint64 { return s.Revision }
 
-// PutBlock sets a block of a workspace; nil removes it.
-func (w Workspaces) PutBlock(ctx context.Context, id, slug string, block *document.Map, ifMatch string) (Workspace, error) {
-	return w.Write(ctx, id, workspace.PutBlock{Slug: slug, Block: block}, Matches(ifMatch, settingsRevision))
+// PutBlock sets, changes or removes a block of a workspace.
+func (w Workspaces) PutBlock(ctx context.Context, id string, put workspace.PutBlock, ifMatch string) (Workspace, error) {
+	return w.Write(ctx, id, put, Matches(ifMatch, settingsRevision))
 }
 
 // Secure replaces the security document of a workspace; source is how it was

@@ -173,7 +173,7 @@ func TestAutomations(t *testing.T) {
 		p.refuses(t, 400, "invalid_request", "POST", all+"?dryRun=true", "a: [", "Content-Type", yamlType)
 	})
 	t.Run("a stale change is refused, another slug renames", func(t *testing.T) {
-		changed := p.does(t, 200, "PATCH", one, `{"name":"Charge","slug":"pay/charge","do":[],"when":{"endpoint":true}}`, "If-Match", made.Header.Get("ETag"))
+		changed := p.does(t, 200, "PUT", one, `{"name":"Charge","slug":"pay/charge","do":[],"when":{"endpoint":true}}`, "If-Match", made.Header.Get("ETag"))
 		require.Equal(t, "pay/charge", changed.json(t)["slug"])
 		require.NotContains(t, changed.json(t), "labels", "the body is the whole document")
 		require.NotContains(t, changed.json(t), "validateArguments")

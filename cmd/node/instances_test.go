@@ -242,7 +242,7 @@ func TestAnInstanceIsReadAndWrittenAsYAMLAndAtAnEarlierMoment(t *testing.T) {
 	made := send("POST", "/apps", "# by hand\nappSlug: mail\nslug: other\n")
 	require.Equal(t, http.StatusCreated, made.StatusCode, "%s", made.body)
 	require.Equal(t, "slug: other\nappSlug: mail\n", string(made.body))
-	changed := send("PATCH", "/apps/post", "config: {sender: me}\n")
+	changed := send("PATCH", "/apps/post", "appSlug: mail\nconfig: {sender: me}\n")
 	require.Equal(t, "slug: post\nappSlug: mail\nconfig:\n  sender: me\n", string(changed.body))
 	wrong := send("PATCH", "/apps/post", "labels: []\ndisabled: maybe\n")
 	require.Equal(t, http.StatusBadRequest, wrong.StatusCode)

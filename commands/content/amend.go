@@ -76,7 +76,7 @@ func (c *Content) Amend(ctx context.Context, workspaceID, slug string, a Amendme
 			return Saved{}, domain.Refuse(domain.CodeNotFound, "there is no such appInstance").With("resource", "appInstance").With("id", slug)
 		}
 		next, untold, err := c.amended(ctx, now, workspaceID, path, a)
-		if errors.Is(err, errMoved) && attempt < attempts*10 {
+		if errors.Is(err, ErrMoved) && attempt < attempts*10 {
 			continue
 		}
 		if err != nil {
@@ -89,7 +89,7 @@ func (c *Content) Amend(ctx context.Context, workspaceID, slug string, a Amendme
 			return Saved{}, c.checkInstance(ctx, now.State, next, workspace.Save{Entry: workspace.Entry{From: path}}, &item)
 		}
 		done, err := c.saveAmended(ctx, workspaceID, path, next, untold, item, a.IfMatch)
-		if !errors.Is(err, errMoved) || attempt == attempts*10 {
+		if !errors.Is(err, ErrMoved) || attempt == attempts*10 {
 			return done, named(err, workspaceID)
 		}
 	}
@@ -103,7 +103,7 @@ func (c *Content) amended(ctx context.Context, now commands.Workspace, workspace
 		return nil, nil, err
 	}
 	if refs[path].Hash != now.State.Items[path].Hash {
-		return nil, nil, errMoved // the library lags behind the log
+		return nil, nil, ErrMoved // the library lags behind the log
 	}
 	before, err := c.Library.Document(ctx, workspaceID, refs[path])
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *Content) saveAmended(ctx context.Context, workspaceID, path string, nex
 	}
 	unmoved := func(s workspace.State) error {
 		if s.Items[path].Revision != before.Revision {
-			return errMoved
+			return ErrMoved
 		}
 		return nil
 	}

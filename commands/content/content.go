@@ -154,9 +154,18 @@ func (c *Content) Create(ctx context.Context, workspaceID, folder string, doc *d
 // attempts bounds how often a save meets a page that was just shared otherwise.
 const attempts = 5
 
+// Replacement is what a document is to become.
+type Replacement struct {
+	Doc     *document.Map
+	IfMatch string // the ETag the caller saw, if any
+	// Base is the hash of the document that Doc was made of, if any. When the
+	// document has another one by now, nothing is saved and ErrMoved is returned.
+	Base string
+}
+
 // Replace saves the document at slug in a folder; with another slug in it, it is
-// renamed. ifMatch, when not empty, is the ETag the caller saw.
-func (c *Content) Replace(ctx context.Context, workspaceID, folder, slug string, doc *document.Map, ifMatch string) (Saved, error) {
+// renamed.
+func (c *Content) Replace(ctx context.Context, workspaceID, folder, slug string, to Replacement) (Saved, error) {
 	kind, path := kinds[folder], folder+"/"+slug
 	for attempt := 1; ; attempt++ {
 		now, err := c.Workspaces.Get(ctx, workspaceID)
@@ -164,7 +173,7 @@ func (c *Content) Replace(ctx context.Context, workspaceID, folder, slug string,
 			return Saved{}, err
 		}
 		item, exists := now.State.Items[path]
-		next := doc.Copy()
+		next := to.Doc.Copy()
 		if next.Text("slug") == "" {
 			next.Set("slug", slug)
 		}
@@ -185,9 +194,15 @@ func (c *Content) Replace(ctx context.Context, workspaceID, folder, slug string,
 		if entry.Path != path {
 			entry.From = path
 		}
+		unmoved := func(s workspace.State) error {
+			if now, ok := s.Items[path]; ok && to.Base != "" && now.Hash != to.Base {
+				return ErrMoved
+			}
+			return nil
+		}
 		done, err := c.Workspaces.Write(ctx, workspaceID, workspace.Save{Entry: entry},
-			commands.Matches(ifMatch, commands.ItemRevision(path)))
-		if isStalePage(err, ifMatch) && attempt < attempts {
+			commands.Matches(to.IfMatch, commands.ItemRevision(path)), unmoved)
+		if isStalePage(err, to.IfMatch) && attempt < attempts {
 			continue
 		}
 		return saved(done, entry.Path), named(err, workspaceID)

@@ -40,7 +40,7 @@ func (c *Content) CreateFrom(ctx context.Context, id string, tree archive.Tree, 
 			id = ""
 			continue
 		}
-		if errors.Is(err, errMoved) && try < maxTries {
+		if errors.Is(err, ErrMoved) && try < maxTries {
 			continue
 		}
 		if err != nil || o.DryRun {
@@ -106,7 +106,7 @@ func (c *Content) createAs(ctx context.Context, id, operation string, r *archive
 		if refusal.Details["field"] == "id" {
 			return Result{}, errUsed
 		}
-		return Result{}, errMoved // somebody was quicker to take the slug
+		return Result{}, ErrMoved // somebody was quicker to take the slug
 	}
 	result.Seq, result.Changed = done.Seq, true
 	return result, again(err)

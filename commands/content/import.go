@@ -96,7 +96,7 @@ func (c *Content) apply(ctx context.Context, workspaceID string, reading *archiv
 			return result, err
 		}
 		done, err := c.carryOut(ctx, p, result, o.Held)
-		if errors.Is(err, errMoved) {
+		if errors.Is(err, ErrMoved) {
 			if try < maxTries {
 				continue
 			}

@@ -31,13 +31,13 @@ type plan struct {
 	apps     map[string]bool          // of which the workspace has instances; nil: not looked for yet
 }
 
-// errMoved says that the content changed since the plan was made.
-var errMoved = errors.New("content: it has changed since the plan was made")
+// ErrMoved says that the content changed since what is to be saved was made of it.
+var ErrMoved = errors.New("content: it has changed since the plan was made")
 
 // unmoved lets a plan be carried out on the content that it was made for.
 func (p plan) unmoved(s workspace.State) error {
 	if s.Changes != p.of.Changes || s.Revision != p.of.Revision || s.SecurityRevision != p.of.SecurityRevision || (s.Deleted == nil) != (p.of.Deleted == nil) {
-		return errMoved
+		return ErrMoved
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (c *Content) putBack(ctx context.Context, workspaceID string, from workspac
 			return result, nil
 		}
 		done, err := c.switchBack(ctx, p, from, result)
-		if errors.Is(err, errMoved) {
+		if errors.Is(err, ErrMoved) {
 			if try < maxTries {
 				continue
 			}

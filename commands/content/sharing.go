@@ -52,11 +52,11 @@ func (c *Content) openPage(ctx context.Context, workspaceID, pageID string, publ
 		}
 		done, err := c.Workspaces.Write(ctx, workspaceID, with(entry), func(s workspace.State) error {
 			if at := s.PageOf(pageID); at != path || s.Items[at].Hash != item.Hash {
-				return errMoved
+				return ErrMoved
 			}
 			return nil
 		})
-		if errors.Is(err, errMoved) && attempt < attempts*10 {
+		if errors.Is(err, ErrMoved) && attempt < attempts*10 {
 			continue
 		}
 		return done, named(err, workspaceID)

@@ -94,7 +94,7 @@ func split(entries []workspace.Entry) (parts [][]workspace.Entry, err error) {
 // planned anew.
 func again(err error) error {
 	if refusal, ok := errors.AsType[*domain.Error](err); ok && refusal.Details["reason"] == workspace.Superseded {
-		return errMoved
+		return ErrMoved
 	}
 	return err
 }

@@ -160,6 +160,8 @@ func TestBlocksAndConfigHaveEventsOfTheirOwn(t *testing.T) {
 	hero := document.MapOf(document.Pair{Key: "name", Value: "Hero"})
 	withHero := shop
 	withHero.Blocks = document.MapOf(document.Pair{Key: "hero", Value: hero})
+	restyled := shop
+	restyled.Blocks = document.MapOf(document.Pair{Key: "hero", Value: document.MapOf(document.Pair{Key: "css", Value: "a{}"})})
 	config := document.MapOf(document.Pair{Key: "value", Value: document.MapOf(document.Pair{Key: "a", Value: "b"})})
 	configured := shop
 	configured.Config = config
@@ -173,6 +175,15 @@ func TestBlocksAndConfigHaveEventsOfTheirOwn(t *testing.T) {
 		"a block is removed": {
 			Given: append(owned(), workspace.BlocksUpdated{Workspace: now(withHero)}), When: workspace.PutBlock{Slug: "hero"},
 			Then: []domain.Event{workspace.BlocksUpdated{Workspace: now(shop)}},
+		},
+		"fields of a block are changed and removed": {
+			Given: append(owned(), workspace.BlocksUpdated{Workspace: now(withHero)}),
+			When: workspace.PutBlock{Slug: "hero", Merge: true, Block: document.MapOf(
+				document.Pair{Key: "css", Value: "a{}"}, document.Pair{Key: "name", Value: nil})},
+			Then: []domain.Event{workspace.BlocksUpdated{Workspace: now(restyled)}},
+		},
+		"what is not there is not changed": {
+			Given: owned(), When: workspace.PutBlock{Slug: "hero", Block: hero, Merge: true}, Refuse: domain.CodeNotFound,
 		},
 		"what is not there is not removed": {
 			Given: owned(), When: workspace.PutBlock{Slug: "hero"}, Refuse: domain.CodeNotFound,

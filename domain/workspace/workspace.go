@@ -72,10 +72,12 @@ type (
 		Credentials map[string][]byte
 		Untold      Untold
 	}
-	// PutBlock sets one block; nil removes it.
+	// PutBlock sets one block; nil removes it. With Merge it changes the fields that Block
+	// names of one that is there, and null removes a field.
 	PutBlock struct {
 		Slug  string
 		Block *document.Map
+		Merge bool
 	}
 )
 
@@ -246,12 +248,24 @@ func settle(s State, next Settings) ([]domain.Event, error) {
 
 func putBlock(s State, c PutBlock) ([]domain.Event, error) {
 	next := s.Settings
-	if next.Blocks = s.Settings.Blocks.Copy(); c.Block != nil {
+	next.Blocks = s.Settings.Blocks.Copy()
+	before, known := next.Blocks.Get(c.Slug)
+	if !known && (c.Merge || c.Block == nil) {
+		return nil, domain.Refuse(domain.CodeNotFound, "there is no such block").With("resource", "block").With("id", c.Slug)
+	}
+	if c.Merge {
+		block, _ := before.(*document.Map)
+		block = block.Copy()
+		for key, v := range c.Block.All() {
+			if block.Set(key, v); v == nil {
+				block.Delete(key)
+			}
+		}
+		c.Block = block
+	}
+	if c.Block != nil {
 		next.Blocks.Set(c.Slug, c.Block)
 		return settle(s, next)
-	}
-	if _, known := next.Blocks.Get(c.Slug); !known {
-		return nil, domain.Refuse(domain.CodeNotFound, "there is no such block").With("resource", "block").With("id", c.Slug)
 	}
 	if next.Blocks.Delete(c.Slug); next.Blocks.Len() == 0 {
 		next.Blocks = nil

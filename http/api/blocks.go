@@ -7,6 +7,7 @@ import (
 	"svc/domain"
 	"svc/domain/document"
 	"svc/domain/shape"
+	"svc/domain/workspace"
 	"svc/http/gateway"
 	"svc/projections"
 )
@@ -54,7 +55,7 @@ func inForm(r *http.Request, part *document.Map, tag string) (any, error) {
 	return inEither(r, whole, text), err
 }
 
-// putBlock handles PUT /v2/workspaces/{workspaceId}/blocks/{slug}.
+// putBlock handles PUT and PATCH /v2/workspaces/{workspaceId}/blocks/{slug}.
 func putBlock(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
 		id, slug := workspaceID(r), gateway.Var(r, "slug")
@@ -69,7 +70,11 @@ func putBlock(d Deps) gateway.HandlerFunc {
 			return nil, err
 		}
 		in.doc = withoutReadOnly(in.doc, "slug")
-		faults := shape.CheckBlock(in.doc)
+		put := workspace.PutBlock{Slug: slug, Block: in.doc, Merge: in.isPatch(r)}
+		faults := shape.CheckBlock(put.Block)
+		if put.Merge { // null removes a field, whatever it is
+			faults = shape.CheckBlock(merged(document.MapOf(), put.Block))
+		}
 		if dry, err := dryRun(r); dry || err != nil {
 			return in.verdict(faults), err
 		}
@@ -80,7 +85,7 @@ func putBlock(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		if _, err := d.Workspaces.PutBlock(r.Context(), id, slug, in.doc, ifMatch(r)); err != nil {
+		if _, err := d.Workspaces.PutBlock(r.Context(), id, put, ifMatch(r)); err != nil {
 			return nil, in.withLines(err)
 		}
 		settle(r.Context(), d.ReadModel)
@@ -124,7 +129,7 @@ func deleteBlock(d Deps) gateway.HandlerFunc {
 		if err := mayChangeBlocks(r); err != nil {
 			return nil, err
 		}
-		if _, err := d.Workspaces.PutBlock(r.Context(), workspaceID(r), slug, nil, ifMatch(r)); err != nil {
+		if _, err := d.Workspaces.PutBlock(r.Context(), workspaceID(r), workspace.PutBlock{Slug: slug}, ifMatch(r)); err != nil {
 			return nil, err
 		}
 		settle(r.Context(), d.ReadModel)

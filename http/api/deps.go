@@ -189,7 +189,7 @@ type Keeper interface {
 type Workspaces interface {
 	Create(ctx context.Context, settings workspace.Settings) (commands.Workspace, error)
 	Update(ctx context.Context, id string, patch *document.Map, ifMatch string) (commands.Workspace, error)
-	PutBlock(ctx context.Context, id, slug string, block *document.Map, ifMatch string) (commands.Workspace, error)
+	PutBlock(ctx context.Context, id string, put workspace.PutBlock, ifMatch string) (commands.Workspace, error)
 	Secure(ctx context.Context, id string, security access.Security, source *document.Map, ifMatch string) (commands.Workspace, error)
 	Share(ctx context.Context, id string, entry access.Share) (commands.Workspace, error)
 	Unshare(ctx context.Context, id, target string) (commands.Workspace, error)

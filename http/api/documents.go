@@ -23,6 +23,7 @@ type folder struct {
 	noun     string // of one
 	kind     *document.Kind
 	readOnly []string // what the service sets, besides what it sets of all documents
+	required []string // fields that a PATCH cannot remove
 	// fresh completes a new document; nil: there is nothing to add.
 	fresh func(*document.Map)
 	// detail adds what reading a single one shows besides; nil: nothing.

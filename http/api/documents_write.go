@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,8 +46,10 @@ func createDocument(d Deps, f folder) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		if dry, err := dryRun(r); dry || err != nil {
-			return f.verdict(d, r, "", in, err)
+		if dry, err := dryRun(r); err != nil {
+			return nil, err
+		} else if dry {
+			return f.verdict(d, r, "", in)
 		}
 		saved, err := d.Content.Create(r.Context(), id, f.name, in.doc)
 		if err != nil {
@@ -71,31 +75,81 @@ func madeAt(body any, location string) any {
 	return gateway.Created(body, location)
 }
 
-// updateDocument handles PATCH and PUT of one document: the body is the whole of
-// it, and another slug in it renames it.
+// maxMerges bounds how often a PATCH merges anew because the document changed
+// meanwhile.
+const maxMerges = 50
+
+// updateDocument handles PATCH and PUT of one document. A PATCH with a JSON body
+// changes the fields that it names; otherwise the body is the whole document.
+// Another slug in it renames it.
 func updateDocument(d Deps, f folder) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		slug := gateway.Var(r, "slug")
-		item, err := f.current(d, r, slug, "update")
-		if err != nil {
-			return nil, err
-		}
 		in, err := f.read(r)
 		if err != nil {
 			return nil, err
 		}
-		if err := f.mayBecome(d, r, item, in.doc); err != nil {
+		dry, err := dryRun(r)
+		if err != nil {
 			return nil, err
 		}
-		if dry, err := dryRun(r); dry || err != nil {
-			return f.verdict(d, r, slug, in, err)
+		slug := gateway.Var(r, "slug")
+		for attempt := 1; ; attempt++ {
+			item, err := f.current(d, r, slug, "update")
+			if err != nil {
+				return nil, err
+			}
+			now, err := d.Library.Document(r.Context(), workspaceID(r), content.Ref{Hash: item.Hash, Apart: item.Apart})
+			if err != nil {
+				return nil, err
+			}
+			next := content.Replacement{Doc: in.doc, IfMatch: ifMatch(r)}
+			if in.isPatch(r) {
+				next.Doc, next.Base = f.merge(now, in.doc), item.Hash
+			}
+			if err := f.mayBecome(d, r, item, now, next.Doc); err != nil {
+				return nil, err
+			}
+			if dry {
+				return f.verdict(d, r, slug, sent{next.Doc, in.text, in.source})
+			}
+			saved, err := d.Content.Replace(r.Context(), workspaceID(r), f.name, slug, next)
+			if errors.Is(err, content.ErrMoved) && attempt < maxMerges {
+				continue
+			}
+			if err != nil {
+				return nil, in.withLines(err)
+			}
+			return f.saved(d, r, saved)
 		}
-		saved, err := d.Content.Replace(r.Context(), workspaceID(r), f.name, slug, in.doc, ifMatch(r))
-		if err != nil {
-			return nil, in.withLines(err)
-		}
-		return f.saved(d, r, saved)
 	}
+}
+
+// isPatch reports whether a body names only the fields that change.
+func (s sent) isPatch(r *http.Request) bool { return r.Method == http.MethodPatch && s.source == nil }
+
+// merge returns a document with the fields that a change names. Null removes a field
+// that is there and not required; any other null is judged as a value.
+func (f folder) merge(doc, change *document.Map) *document.Map {
+	next := merged(doc, change)
+	for key, v := range change.All() {
+		if _, stored := doc.Get(key); v == nil && (!stored || slices.Contains(f.required, key)) {
+			next.Set(key, nil)
+		}
+	}
+	return next
+}
+
+// merged returns an object with the members that a change names; null removes one.
+func merged(doc, change *document.Map) *document.Map {
+	next := doc.Copy()
+	for key, v := range change.All() {
+		if v == nil {
+			next.Delete(key)
+			continue
+		}
+		next.Set(key, v)
+	}
+	return next
 }
 
 // deleteDocument handles DELETE of one document.
@@ -142,12 +196,8 @@ func reachLog(ctx context.Context, d Deps, id string) error {
 }
 
 // mayBecome asks for the right to make another document of one.
-func (f folder) mayBecome(d Deps, r *http.Request, item projections.Item, next *document.Map) error {
+func (f folder) mayBecome(d Deps, r *http.Request, item projections.Item, now, next *document.Map) error {
 	id, rights := workspaceID(r), gateway.GrantFrom(r.Context()).Rights
-	now, err := d.Library.Document(r.Context(), id, content.Ref{Hash: item.Hash, Apart: item.Apart})
-	if err != nil {
-		return err
-	}
 	next = next.Copy()
 	if next.Text("slug") == "" {
 		next.Set("slug", item.Slug())
@@ -231,10 +281,7 @@ func (f folder) saved(d Deps, r *http.Request, saved content.Saved) (any, error)
 const shownFirings = 5
 
 // verdict is the answer to a dry run; slug is that of the document to be replaced.
-func (f folder) verdict(d Deps, r *http.Request, slug string, in sent, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
+func (f folder) verdict(d Deps, r *http.Request, slug string, in sent) (any, error) {
 	faults, parsed, err := d.Content.Try(r.Context(), workspaceID(r), f.name, slug, in.doc)
 	if err != nil {
 		return nil, err

@@ -138,7 +138,7 @@ func getInstance(d Deps) gateway.HandlerFunc {
 	}
 }
 
-// updateInstance handles PATCH /v2/workspaces/{workspaceId}/apps/{slug}.
+// updateInstance handles PATCH and PUT /v2/workspaces/{workspaceId}/apps/{slug}.
 func updateInstance(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
 		in, err := readInstance(r)
@@ -146,7 +146,10 @@ func updateInstance(d Deps) gateway.HandlerFunc {
 			return nil, err
 		}
 		return d.amendInstance(r, in, func(now *document.Map) (*document.Map, error) {
-			return merged(now, in.doc), instanceFaults(in.doc, false)
+			if in.isPatch(r) {
+				return merged(now, in.doc), instanceFaults(in.doc, false)
+			}
+			return in.doc.Copy(), instanceFaults(in.doc, true)
 		})
 	}
 }
@@ -205,20 +208,6 @@ func (d Deps) amendInstance(r *http.Request, in sent, change func(*document.Map)
 	settle(r.Context(), d.ReadModel)
 	_, slug := workspace.Folder(done.Path)
 	return d.instanceAnswer(r, slug)
-}
-
-// merged returns a document with the fields that a change names; null removes
-// one.
-func merged(doc, change *document.Map) *document.Map {
-	next := doc.Copy()
-	for key, v := range change.All() {
-		if v == nil {
-			next.Delete(key)
-			continue
-		}
-		next.Set(key, v)
-	}
-	return next
 }
 
 // uninstallApp handles DELETE /v2/workspaces/{workspaceId}/apps/{slug}.

@@ -15,6 +15,7 @@ import (
 var pageFolder = folder{
 	name: "pages", noun: "page", kind: document.Page,
 	readOnly: []string{"workspaceId", "workspaceSlug", "events", "public", "customDomains", "clientId", "appInstances"},
+	required: []string{"name"},
 	detail:   detailPage,
 	gone:     func(item projections.Item) any { return idOf(item.ID) },
 }
