@@ -94,10 +94,10 @@ func TestAnUnknownEndpointTellsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)
 	p := w.place(t).has(t, `
-hidden: {private: true, when: {endpoint: true}, do: []}
+hidden: {private: true, when: {endpoint: true}, do: [], output: served}
 off: {disabled: true, when: {endpoint: true}, do: []}`)
 	p.does(t, 200, "PATCH", p.path, `{"slug":"known"}`)
-	for _, endpoint := range []string{"none", "hidden", "off"} {
+	for _, endpoint := range []string{"none", "off"} {
 		for _, named := range []string{"slug:known", "slug:unknown", p.id, "unknown"} {
 			got := p.s.call(t, "GET", "/v2/workspaces/"+named+"/webhooks/"+endpoint, nil, "")
 			require.Equal(t, 404, got.StatusCode, "%s %s", named, endpoint)
@@ -106,4 +106,5 @@ off: {disabled: true, when: {endpoint: true}, do: []}`)
 			require.Equal(t, map[string]any{"workspaceId": named, "endpoint": endpoint}, answer["details"])
 		}
 	}
+	require.Equal(t, "served", string(p.calls(t, 200, "GET", "hidden", "").body), "who declares an endpoint wants it called, private or not")
 }

@@ -13,20 +13,20 @@ const (
 	headerAPIKey        = "X-Svc-Api-Key"
 )
 
-// authorize adds the credentials that were asked for. Those of the platform go
-// to the platform alone.
+// authorize adds the credentials that were asked for: a method whose every field is empty
+// is none. Those of the platform go to the platform alone.
 func (x *exchange) authorize(ctx context.Context, r *http.Request) error {
 	var err error
-	if basic := x.request.auth.below("basic", &err); basic.Object != nil {
+	if basic := x.request.auth.below("basic", &err); !automation.IsBlank(basic.Object) {
 		r.SetBasicAuth(basic.scalar("user"), basic.scalar("password"))
 	}
-	if grant := x.request.auth.below("oauth2", &err); grant.Object != nil && err == nil {
+	if grant := x.request.auth.below("oauth2", &err); !automation.IsBlank(grant.Object) && err == nil {
 		err = x.grant(ctx, r, grant)
 	}
 	if err == nil && x.Egress.Own(r.URL) {
 		err = x.identify(ctx, r)
 	}
-	if key := x.request.auth.below("awsv4", &err); key.Object != nil && err == nil {
+	if key := x.request.auth.below("awsv4", &err); !automation.IsBlank(key.Object) && err == nil {
 		awsKey{key.scalar("accessKeyId"), key.scalar("secretAccessKey"), key.scalar("service"), key.scalar("region")}.sign(r, x.request.body, x.Now())
 	}
 	return err

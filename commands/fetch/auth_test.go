@@ -48,15 +48,17 @@ func TestCredentialsOfThePlatformGoToThePlatform(t *testing.T) {
 		Own: []string{own + "/v2"}, Rules: egress.Rules{AllowHosts: []string{strings.TrimPrefix(other, "http://")}, AllowPrivate: true},
 	})})
 	for name, tt := range map[string]struct{ params, authorization, key string }{
-		"nothing":                 {`{"url":"URL/x"}`, "Bearer session", ""},
-		"an authorization":        {`{"url":"URL/x","headers":{"authorization":"mine"}}`, "mine", ""},
-		"a cookie":                {`{"url":"URL/x","headers":{"Cookie":"a=b"}}`, "", ""},
-		"an API key":              {`{"url":"URL/x","headers":{"x-svc-api-key":"mine"}}`, "", "mine"},
-		"the key of a role":       {`{"url":"URL/x","svcApiKey":{"name":"agent"}}`, "", "key"},
-		"basic":                   {`{"url":"URL/x","auth":{"basic":{"user":"me","password":1}}}`, "Basic bWU6MQ==", ""},
-		"the workspace":           {`{"url":"URL/x","auth":{"svc":{"forwardWorkspaceAuth":true}}}`, "Bearer workspace", ""},
-		"the workspace, not":      {`{"url":"URL/x","auth":{"svc":{"forwardWorkspaceAuth":false}}}`, "Bearer session", ""},
-		"the workspace and a key": {`{"url":"URL/x","auth":{"svc":{"forwardWorkspaceAuth":true}},"svcApiKey":{"name":"agent"}}`, "Bearer workspace", "key"},
+		"nothing":                  {`{"url":"URL/x"}`, "Bearer session", ""},
+		"an authorization":         {`{"url":"URL/x","headers":{"authorization":"mine"}}`, "mine", ""},
+		"a cookie":                 {`{"url":"URL/x","headers":{"Cookie":"a=b"}}`, "", ""},
+		"an API key":               {`{"url":"URL/x","headers":{"x-svc-api-key":"mine"}}`, "", "mine"},
+		"the key of a role":        {`{"url":"URL/x","svcApiKey":{"name":"agent"}}`, "", "key"},
+		"basic":                    {`{"url":"URL/x","auth":{"basic":{"user":"me","password":1}}}`, "Basic bWU6MQ==", ""},
+		"the workspace":            {`{"url":"URL/x","auth":{"svc":{"forwardWorkspaceAuth":true}}}`, "Bearer workspace", ""},
+		"the workspace, not":       {`{"url":"URL/x","auth":{"svc":{"forwardWorkspaceAuth":false}}}`, "Bearer session", ""},
+		"empty forms of an editor": {`{"url":"URL/x","auth":{"basic":{"user":"","password":""},"oauth2":{"tokenUrl":"","scope":null},"awsv4":{}},"svcApiKey":{"name":""}}`, "Bearer session", ""},
+		"one of several forms":     {`{"url":"URL/x","auth":{"basic":{"user":"me","password":1},"oauth2":{"tokenUrl":""}}}`, "Basic bWU6MQ==", ""},
+		"the workspace and a key":  {`{"url":"URL/x","auth":{"svc":{"forwardWorkspaceAuth":true}},"svcApiKey":{"name":"agent"}}`, "Bearer workspace", "key"},
 	} {
 		_, err := c.Do(t.Context(), credentialed(fetch.Call{Params: params(t, tt.params, own)}))
 		require.NoError(t, err, name)

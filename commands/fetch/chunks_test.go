@@ -113,6 +113,17 @@ func TestTheLastItemIsAlwaysSent(t *testing.T) {
 	require.Len(t, e.payloads, 3, "they are far enough apart")
 }
 
+func TestAStreamWithoutAnEventIsNone(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, fetch.Options{})
+	for _, stream := range []string{`{}`, `{"event":"","payload":{"id":7},"concatenate":{"path":"","throttle":0}}`, `{"event":null,"endChunk":"x"}`} {
+		e := emit(t, c, `{"url":"URL","stream":`+stream+`}`, answers(t, http.StatusOK, "application/json", `{"a":1}`))
+		require.NoError(t, e.err)
+		require.Empty(t, e.payloads)
+		require.Equal(t, `{"a":1}`, value.JSON(e.result.Value, ""), "the body, as usual")
+	}
+}
+
 func TestAnyAnswerCanBeEmitted(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, fetch.Options{})

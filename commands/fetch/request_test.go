@@ -103,7 +103,7 @@ func TestBadParametersAreRaised(t *testing.T) {
 		`{"url":"URL","emitErrors":"no"}`, `{"url":"URL","allowSelfSignedCert":1}`, `{"url":"URL","auth":"me"}`, `{"url":"URL","auth":{"svc":1}}`,
 		`{"url":"URL","auth":{"basic":"x"}}`, `{"url":"URL","auth":{"awsv4":[]}}`, `{"url":"URL","auth":{"oauth2":true}}`,
 		`{"url":"URL","auth":{"oauth2":{"tokenUrl":"nowhere"}}}`, `{"url":"URL","svcApiKey":"x"}`,
-		`{"url":"URL","stream":true}`, `{"url":"URL","stream":{}}`, `{"url":"URL","stream":{"event":"e","concatenate":{"path":"a..b"}}}`,
+		`{"url":"URL","stream":true}`, `{"url":"URL","stream":{"event":"e","concatenate":{"path":"a..b"}}}`,
 		`{"url":"URL","stream":{"event":"e","concatenate":{"throttle":"x"}}}`,
 		`{"url":"URL","method":"post","headers":{"content-type":"application/x-www-form-urlencoded"},"body":[1]}`,
 		`{"url":"URL","method":"post","multipart":{}}`, `{"url":"URL","method":"post","multipart":[1]}`, `{"url":"URL","method":"post","multipart":[{"value":"x"}]}`,

@@ -65,20 +65,24 @@ func (c *Client) readTerms(params *value.Object) (t terms, err error) {
 	auth := r.below("auth", &err)
 	svc := auth.below("svc", &err)
 	t.forward = svc.yes("forwardWorkspaceAuth", false, &err)
-	if key := r.below("svcApiKey", &err); key.Object != nil {
+	if key := r.below("svcApiKey", &err); !automation.IsBlank(key.Object) {
 		t.keyed, t.role = true, key.text("name", "", &err)
 	}
-	if stream := r.below("stream", &err); stream.Object != nil {
+	if stream := r.below("stream", &err); Streams(stream.Object) {
 		t.chunks = readChunkTerms(stream, &err)
 	}
 	return t, err
 }
 
+// Streams reports whether the answer is emitted piece by piece: the parameters below stream
+// name an event. Editors leave empty forms behind.
+func Streams(stream *value.Object) bool {
+	return stream != nil && !automation.IsBlank(stream.At("event"))
+}
+
 func readChunkTerms(r reader, err *error) *chunkTerms {
 	t := &chunkTerms{payload: r.At("payload"), endChunk: r.At("endChunk")}
-	if r.text("event", "", err) == "" && *err == nil {
-		*err = automation.Invalid("fetch.stream.event: the name of an event is expected")
-	}
+	r.text("event", "", err)
 	gather := r.below("concatenate", err)
 	t.throttle = time.Duration(gather.number("throttle", 0, err) * float64(time.Millisecond))
 	path := gather.text("path", "", err)

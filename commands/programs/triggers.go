@@ -16,10 +16,10 @@ func (h *House) register(p *Program) {
 	if p.Disabled {
 		return
 	}
-	if p.When.Endpoint != nil && !p.Private {
+	if p.When.Endpoint != nil { // also of a private one: who declares an endpoint wants it called
 		h.endpoints = append(h.endpoints, p)
 	}
-	if len(p.When.Schedules) > 0 && (!p.Private || p.Place.Parent == nil) {
+	if len(p.When.Schedules) > 0 && (!p.Private || p.Place.Parent == nil) { // a private one of an app runs in its own workspace only
 		h.scheduled = append(h.scheduled, p)
 	}
 	for _, pattern := range p.When.Events {

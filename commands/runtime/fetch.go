@@ -77,7 +77,7 @@ func part(o *value.Object, key string) []byte {
 // notes in published what came of the last one; nil when it does not.
 func (t *tree) chunks(r machine.Request, published *error) func(context.Context, *value.Object) error {
 	stream, ok := r.Params.At("stream").(*value.Object)
-	if !ok {
+	if !ok || !fetch.Streams(stream) {
 		return nil
 	}
 	meta, x := t.meta(r.Execution), t.executions[r.Execution.ID]

@@ -101,7 +101,10 @@ func (r Rules) withDefaults() Rules {
 type checker struct {
 	Rules
 	faults []Fault
-	enough int // faults of schemas, after which no more is looked for; 0: all are told
+	// running says that the parameters of an instruction are checked as they are when it
+	// runs.
+	running bool
+	enough  int // faults of schemas, after which no more is looked for; 0: all are told
 }
 
 // fault reports one that saving is refused for, and returns it.

@@ -11,6 +11,7 @@ import (
 	"svc/domain/automation/expr"
 	"svc/domain/automation/value"
 	"svc/domain/jsontype"
+	"svc/domain/nearest"
 )
 
 // The types as the tables name them.
@@ -61,9 +62,21 @@ type field struct {
 	rule func(v any) string
 	// computed fields are ignored on write.
 	computed bool
+	// blank reports a value that counts as absent: a form of an editor that was left
+	// empty; nil: null alone does.
+	blank func(v any) bool
 }
 
 func bound(n float64) *float64 { return &n }
+
+// IsBlank reports whether a value says nothing: absent, null, an empty text, false, or an
+// object with nothing but such values.
+func IsBlank(v any) bool {
+	if o, ok := v.(*value.Object); ok {
+		return !slices.ContainsFunc(o.Keys(), func(key string) bool { return !IsBlank(o.At(key)) })
+	}
+	return value.IsNothing(v) || v == "" || v == false
+}
 
 // dynamic reports whether a value is a template that yields something else than
 // it says.
@@ -190,41 +203,54 @@ func (c *checker) checkValues(f field, o *value.Object, path string, templates b
 	return first
 }
 
-// checkMembers checks an object that has these members and no others. Null
-// counts as absent where it is no value.
+// isAbsent reports whether a value counts as none: null where it is no value, and what
+// is blank.
+func (f field) isAbsent(v any) bool {
+	return v == nil && f.is&null == 0 || f.blank != nil && f.blank(v)
+}
+
+// checkMembers checks an object that has these members. Others are refused in a
+// document, and ignored with a warning in an instruction.
 func (c *checker) checkMembers(fields []field, o *value.Object, path string, templates bool) *Fault {
 	var first *Fault
 	for _, key := range o.Keys() {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == key })
 		at := expr.Member(path, key)
+		if i < 0 && (templates || c.running) {
+			c.warn("", at, "unknown parameter, which is ignored; known are %s%s", nameList(fields), nearest.DidYouMean(key, slices.Values(namesOf(fields))))
+			continue
+		}
 		if i < 0 {
-			first = or(first, c.misfit(templates, domain.CodeInvalidRequest, InvalidInstruction, at, "unknown field; known are %s", nameList(fields)))
+			first = or(first, c.misfit(false, domain.CodeInvalidRequest, InvalidInstruction, at, "unknown field; known are %s", nameList(fields)))
 			continue
 		}
 		f, v := fields[i], o.At(key)
-		if f.role == body || f.role == target || v == nil && f.is&null == 0 {
+		if f.role == body || f.role == target || f.isAbsent(v) {
 			continue // read by those who know them, or absent
 		}
 		first = or(first, c.check(f, v, at, templates))
 	}
 	for _, f := range fields {
 		v, ok := o.Get(f.name)
-		if f.must && (!ok || v == nil && f.is&null == 0) {
+		if f.must && (!ok || f.isAbsent(v)) {
 			first = or(first, c.misfit(templates, domain.CodeMissingParameter, f.error(), expr.Member(path, f.name), "required"))
 		}
 	}
 	return first
 }
 
-func nameList(fields []field) string {
-	var all []string
+func namesOf(fields []field) (all []string) {
 	for _, f := range fields {
 		all = append(all, f.name)
 	}
-	if all == nil {
+	return all
+}
+
+func nameList(fields []field) string {
+	if len(fields) == 0 {
 		return "none"
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(namesOf(fields), ", ")
 }
 
 func or(a, b *Fault) *Fault {

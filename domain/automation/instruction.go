@@ -2,6 +2,7 @@ package automation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"svc/domain/automation/expr"
@@ -149,7 +150,9 @@ func (c *checker) builtin(in *Instruction, row *instruction, params any, at plac
 	c.params(in, o, row.params)
 }
 
-// params reads what is evaluated before the instruction runs.
+// params reads what is evaluated before the instruction runs. A parameter that a built-in
+// instruction does not know is left out; fields are nil for a call, whose arguments are the
+// author's.
 func (c *checker) params(in *Instruction, v any, fields []field) {
 	report := func(path string, err error) { in.Fault = or(in.Fault, c.template(path, err)) }
 	o, ok := v.(*value.Object)
@@ -157,13 +160,10 @@ func (c *checker) params(in *Instruction, v any, fields []field) {
 		in.Params = expr.ParseTree(v, in.Path, report)
 		return
 	}
-	apart := map[string]bool{"output": fields == nil}
-	for _, f := range fields {
-		apart[f.name] = f.role != plain
-	}
 	kept := &value.Object{}
 	for _, key := range o.Keys() {
-		if !apart[key] {
+		i := slices.IndexFunc(fields, func(f field) bool { return f.name == key })
+		if i >= 0 && fields[i].role == plain || fields == nil && key != "output" {
 			kept.Set(key, o.At(key))
 		}
 	}

@@ -1,6 +1,8 @@
 package automation
 
 import (
+	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -32,13 +34,14 @@ var instructions = []instruction{
 		{name: "type", is: text, enum: []string{"replace", "merge", "push"}, otherwise: "replace", doc: "How the value joins the one before."},
 		{name: "ttl", is: number, least: bound(0), above: true, doc: "Seconds until the variable is removed; contexts only."},
 		{name: "lifespan", is: number, least: bound(0), above: true, doc: "The same as ttl."},
+		{name: "scope", is: anything, role: raw, doc: "Ignored."},
 	}},
 	{name: "delete", doc: "Removes a variable, a key or an item.", params: []field{
 		{name: "name", is: text, must: true, role: target, doc: "Path of the variable."},
 	}},
 	{name: "conditions", doc: "Runs the instructions of the first condition that holds, else those of default.", nested: true},
 	{name: "repeat", doc: "Runs instructions for each item, or until a number or condition is reached.", nested: true, params: []field{
-		{name: "on", is: list | object | text | null, doc: "What to go through: an array, an object or a stream."},
+		{name: "on", is: list | object | text | number | null, rule: iterations, doc: "What to go through: an array, an object, a stream, or a number of iterations."},
 		{name: "until", is: number | text, role: later, doc: "A number of iterations, or an expression that ends the loop."},
 		{name: "do", is: list | null, must: true, role: body, doc: "Instructions; item and $index are the iteration's."},
 		{name: "batch", is: object, doc: "Iterations at the same time.", of: []field{
@@ -98,7 +101,7 @@ var instructions = []instruction{
 		{name: "module", is: text, must: true, doc: "collections, secrets, text, crypto or code."},
 		{name: "function", is: text, must: true, doc: "Its name."},
 		{name: "parameters", is: object, doc: "Its parameters."},
-		{name: "onError", is: text, enum: []string{"break", "emit", "continue"}, otherwise: "break", doc: "What an error does."},
+		{name: "onError", is: text, enum: []string{"break", "throw", "emit", "continue"}, otherwise: "break", doc: "What an error does; throw is the same as break."},
 	}},
 	{name: "runWorkflow", doc: "Calls the automation of a slug.", results: true, params: []field{
 		{name: "workflow", is: text, must: true, doc: "The slug."},
@@ -151,6 +154,17 @@ func Instructions() []string {
 func integer(v any) string {
 	if n, ok := v.(float64); ok && n != float64(int64(n)) {
 		return "an integer is expected"
+	}
+	return ""
+}
+
+// MaxIterations is how many iterations a repeat may be given as a number.
+const MaxIterations = 1_000_000_000
+
+// iterations is the rule of a number that a repeat goes through.
+func iterations(v any) string {
+	if n, ok := v.(float64); ok && (n < 0 || n > MaxIterations || n != math.Trunc(n)) {
+		return fmt.Sprintf("a number of iterations is an integer from 0 to %d", MaxIterations)
 	}
 	return ""
 }

@@ -18,7 +18,7 @@ func CheckParams(path, name string, params *value.Object) *Error {
 	if !ok {
 		return nil
 	}
-	c := &checker{Rules: Rules{}.withDefaults()}
+	c := &checker{Rules: Rules{}.withDefaults(), running: true}
 	if f := c.checkMembers(fields, params, path, false); f != nil {
 		return f.Raised()
 	}

@@ -120,7 +120,9 @@ func limits(o *value.Object, f field) {
 		}
 		o.Set("enum", all)
 	}
-	if f.match != "" {
+	if f.match != "" && f.blank != nil {
+		o.Set("pattern", "^$|"+f.match)
+	} else if f.match != "" {
 		o.Set("pattern", f.match)
 	}
 	if f.fold {

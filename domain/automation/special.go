@@ -5,7 +5,6 @@ import (
 
 	"svc/domain/automation/expr"
 	"svc/domain/automation/value"
-	"svc/domain/nearest"
 )
 
 // special checks what the table cannot say, and reads the parameters that are
@@ -98,10 +97,10 @@ func (c *checker) module(in *Instruction, o *value.Object) {
 	if dynamic(name) || dynamic(function) {
 		return
 	}
-	known, ok := modules[textOf(name)]
-	if !ok && textOf(name) != "" {
-		c.warn(InvalidInstruction, expr.Member(in.Path, "module"), "module %q not found%s", textOf(name), nearest.DidYouMean(textOf(name), moduleNames()))
-	} else if ok && textOf(function) != "" && !slices.Contains(known, textOf(function)) {
-		c.warn(InvalidInstruction, expr.Member(in.Path, "function"), "module %q has no function %q%s", textOf(name), textOf(function), nearest.DidYouMean(textOf(function), slices.Values(known)))
+	if textOf(name) == "" || textOf(function) == "" && modules[textOf(name)] != nil {
+		return // reported as required
+	}
+	if err := checkFunction(in.Path, textOf(name), textOf(function)); err != nil {
+		c.fault(err.Name, textOf(err.Details.At("field")), "%s", err.Message) // raised by CheckParams, which tells more
 	}
 }

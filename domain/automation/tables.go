@@ -59,7 +59,7 @@ var fetchParams = []field{
 	{name: "outputMode", is: text, enum: []string{"body", "detailed_response", "base64", "data_url"}, otherwise: "body", doc: "What the result is."},
 	{name: "emitErrors", is: boolean, otherwise: true, doc: "Record runtime.fetch.failed."},
 	{name: "timeout", is: number, least: bound(0), above: true, most: bound(600), doc: "Seconds."},
-	{name: "auth", is: object, doc: "How to authenticate.", of: []field{
+	{name: "auth", is: object, blank: IsBlank, doc: "How to authenticate; nothing when every field is empty.", of: []field{
 		{name: "basic", is: object, of: []field{{name: "user", is: text}, {name: "password", is: text}}},
 		{name: "awsv4", is: object, of: []field{
 			{name: "accessKeyId", is: text}, {name: "secretAccessKey", is: text}, {name: "service", is: text}, {name: "region", is: text},
@@ -71,8 +71,8 @@ var fetchParams = []field{
 	}},
 	{name: "svcApiKey", is: object, of: []field{{name: "name", is: text}}, doc: "Add the API key of a role."},
 	{name: "allowSelfSignedCert", is: boolean, otherwise: false, doc: "Do not verify the certificate."},
-	{name: "stream", is: object, doc: "Emit the answer piece by piece.", of: []field{
-		{name: "event", is: text, must: true, match: EventName, says: "name of an event", rule: notNative, raises: InvalidEvent, doc: "Type of the events."},
+	{name: "stream", is: object, blank: noEvent, doc: "Emit the answer piece by piece; nothing without event.", of: []field{
+		{name: "event", is: text, match: EventName, says: "name of an event", rule: notNative, raises: InvalidEvent, blank: IsBlank, doc: "Type of the events."},
 		{name: "payload", is: anything, doc: "Added to each."},
 		{name: "target", is: object, of: emitTarget, doc: "Who receives them live."},
 		{name: "options", is: object, of: emitOptions, doc: "How they are kept."},
@@ -82,6 +82,12 @@ var fetchParams = []field{
 			{name: "throttle", is: number, least: bound(0), doc: "Milliseconds between events."},
 		}},
 	}},
+}
+
+// noEvent reports whether a stream names no event: there is none then.
+func noEvent(v any) bool {
+	stream, ok := v.(*value.Object)
+	return ok && IsBlank(stream.At("event"))
 }
 
 // modules are the functions that run may call.

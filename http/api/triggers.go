@@ -131,6 +131,8 @@ func testAutomation(d Deps) gateway.HandlerFunc {
 		if s.Input, err = testInput(r); err != nil {
 			return nil, err
 		}
+		s.Input.Set("$http", machine.HTTP{})
+		s.HTTP.Send = func(context.Context, []byte) {} // its record has the chunks
 		if async {
 			return d.begun(r, s)
 		}
@@ -141,7 +143,6 @@ func testAutomation(d Deps) gateway.HandlerFunc {
 // begun launches a tree and answers as soon as what triggered it is on disk.
 func (d Deps) begun(r *http.Request, s runtime.Start) (any, error) {
 	s.Announce = true
-	s.HTTP.Send = func(context.Context, []byte) {} // nobody listens
 	run := d.Runtime.Launch(s)
 	select {
 	case <-run.Began():

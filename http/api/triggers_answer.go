@@ -19,12 +19,15 @@ import (
 	"svc/http/gateway"
 )
 
-// answer runs a tree and answers with what it comes to. Whole says that the caller is
-// told all that is known of an error. The tree goes on when the caller leaves, or is not
+// answer runs a tree and answers with what it comes to: piece by piece, unless its chunks
+// are sent elsewhere. Whole says that the caller is told all that is known of an error. The
+// tree goes on when the caller leaves, or is not
 // waited for any more; who repeats the call is answered when it has ended.
 func (d Deps) answer(r *http.Request, s runtime.Start, whole bool) (any, error) {
 	t := &trickle{start: s, whole: whole, chunks: make(chan []byte)}
-	s.HTTP.Send = t.sendUntil(r.Context().Done())
+	if s.HTTP.Send == nil {
+		s.HTTP.Send = t.sendUntil(r.Context().Done())
+	}
 	t.run = d.Runtime.Launch(s)
 	select {
 	case <-t.run.Done():

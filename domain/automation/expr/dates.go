@@ -125,7 +125,7 @@ func (c *calling) zone(v any) *time.Location {
 	return zone
 }
 
-// dateParts is date(x) with a key behind it.
+// dateParts is a call that yields an instant, with a key behind it.
 type dateParts struct{ node }
 
 func (d dateParts) eval(e *evaluation) any {
@@ -145,31 +145,67 @@ var units = map[string]time.Duration{
 	"second": time.Second, "minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour,
 }
 
-// elapsed reports whether so many units lie between a date and now.
-func elapsed(c *calling) any {
-	unit := strings.TrimSuffix(strings.ToLower(c.onlyText(1)), "s")
-	n, ok := c.arg(2).(float64)
-	length, fixed := units[unit]
+// span reads a number of units: milliseconds when they are always as long, else months.
+func (c *calling) span(amount, unit int) (millis, months float64) {
+	name := strings.TrimSuffix(strings.ToLower(c.onlyText(unit)), "s")
+	n, ok := c.arg(amount).(float64)
+	length, fixed := units[name]
 	switch {
 	case c.err != nil:
-		return value.Undefined
 	case !ok || math.IsNaN(n):
-		return c.refuse("a number of units is expected")
-	case !fixed && unit != "month" && unit != "year":
-		return c.refuse("unknown unit " + shorten(c.anyText(1)))
+		c.refuse("a number of units is expected")
+	case fixed:
+		return n * float64(length.Milliseconds()), 0
+	case name == "month":
+		return 0, n
+	case name == "year":
+		return 0, 12 * n
+	default:
+		c.refuse("unknown unit " + shorten(c.anyText(unit)))
+	}
+	return 0, 0
+}
+
+// now returns the time, as date does.
+func now(c *calling) any { return millis(c.now()) }
+
+// dateAdd returns a date so many units later, or earlier when there are less than none.
+func dateAdd(c *calling) any {
+	passed, months := c.span(1, 2)
+	if c.err == nil && months != math.Trunc(months) {
+		c.refuse("a whole number of months is expected")
+	}
+	t, ok := c.instant(c.arg(0))
+	if c.err != nil || !ok || math.Abs(months) > maxMonths {
+		return value.Undefined
+	}
+	if months != 0 {
+		t = addMonths(t, int(months))
+	}
+	if moved := millis(t) + math.Trunc(passed); math.Abs(moved) <= maxInstant {
+		return moved
+	}
+	return value.Undefined
+}
+
+// maxMonths is more months than there are between two dates.
+const maxMonths = 12 * 600_000
+
+// elapsed reports whether so many units lie between a date and now.
+func elapsed(c *calling) any {
+	passed, months := c.span(2, 1)
+	if c.err != nil {
+		return value.Undefined
 	}
 	t, ok := c.instant(c.arg(0))
 	if !ok {
 		return false
 	}
 	now := c.now()
-	if fixed {
-		return millis(now)-millis(t) >= n*float64(length.Milliseconds())
+	if months == 0 {
+		return millis(now)-millis(t) >= passed
 	}
-	if unit == "year" {
-		n *= 12
-	}
-	return math.Abs(n) < 12*10_000 && !now.Before(addMonths(t, int(n)))
+	return math.Abs(months) < 12*10_000 && !now.Before(addMonths(t, int(months)))
 }
 
 // addMonths stays in the month it comes to: a month after the 31st of January

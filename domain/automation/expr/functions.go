@@ -17,7 +17,9 @@ type function struct {
 func functions() map[string]function {
 	return map[string]function{
 		"date":            {1, 4, date},
+		"dateadd":         {3, 3, dateAdd},
 		"elapsed":         {3, 3, elapsed},
+		"now":             {0, 0, now},
 		"rand":            {0, 2, rand},
 		"round":           {1, 2, rounded(roundHalf)},
 		"floor":           {1, 2, rounded(roundDown)},
@@ -102,6 +104,11 @@ func only(args []node) node {
 		return args[0]
 	}
 	return nil
+}
+
+// yieldsInstant reports whether the call yields an instant, whose parts can be read.
+func (c call) yieldsInstant() bool {
+	return c.name == "date" && len(c.args) == 1 || c.name == "now" || c.name == "dateadd"
 }
 
 func (c call) eval(e *evaluation) any {

@@ -88,8 +88,8 @@ func member(n node, steps []step) node {
 	if len(steps) == 0 {
 		return n
 	}
-	if c, ok := n.(call); ok && c.name == "date" && len(c.args) == 1 {
-		n = dateParts{c.args[0]}
+	if c, ok := n.(call); ok && c.yieldsInstant() {
+		n = dateParts{c}
 	}
 	return reached{n, path{steps: steps}}
 }

@@ -11,10 +11,19 @@ import (
 )
 
 // answer sets what the endpoint answers: a part of it by its path, or several with
-// an object. Only where $http is the handle of an endpoint can it be set.
+// an object. Only where $http is the handle of an endpoint can it be set. In a tree that
+// nobody waits for, because an event or a schedule started it, it does nothing.
 func (m *Machine) answer(b *branch, a assignment) *outcome {
-	if !isHandle(b.x.local.vars["$http"]) {
-		return m.raise(b, automation.Invalid("$http is known only in an automation that an endpoint started, or that it was passed to"))
+	switch {
+	case isHandle(b.x.local.vars["$http"]):
+	case isHandle(m.root.Input.At("$http")):
+		return m.raise(b, automation.Invalid("$http is known only in an automation that an endpoint or a test started, or that it was passed to"))
+	default:
+		if !b.x.answerIgnored {
+			b.x.answerIgnored = true
+			m.notice(b, automation.Invalid("$http is ignored: no endpoint started this run, so nobody waits for an answer"))
+		}
+		return nil
 	}
 	if len(a.steps) > 1 {
 		return m.answerPart(b, a)

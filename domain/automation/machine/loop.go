@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"math"
 	"time"
 
 	"svc/domain/automation"
@@ -18,12 +19,15 @@ type iteration struct {
 type loop struct {
 	outer *iteration
 
-	// What it goes through: a list, an object, a stream, or else numbers.
-	list   []any
-	object *value.Object
-	stream value.Stream
-	next   any  // item of the stream that was read, Undefined when none was
-	closed bool // the stream has no more, or until has said so
+	// What it goes through: a list, an object, a stream, or else numbers, up to count when
+	// they are counted.
+	list    []any
+	object  *value.Object
+	stream  value.Stream
+	count   float64
+	counted bool
+	next    any  // item of the stream that was read, Undefined when none was
+	closed  bool // the stream has no more, or until has said so
 
 	index   int     // of the iteration to come
 	limit   float64 // iterations at most
@@ -87,9 +91,14 @@ func (l *loop) over(v any) error {
 		return automation.Invalid("$http cannot be gone through")
 	case value.Stream:
 		l.list, l.stream = nil, v
+	case float64:
+		if v < 0 || v > automation.MaxIterations || v != math.Trunc(v) {
+			return automation.Invalid("a number of iterations is an integer from 0 to %d", automation.MaxIterations)
+		}
+		l.list, l.count, l.counted = nil, v, true
 	default:
 		if !value.IsNothing(v) && v != "" {
-			return automation.Invalid("a list, an object or a stream is expected, not %s", value.Kind(v))
+			return automation.Invalid("a list, an object, a stream or a number is expected, not %s", value.Kind(v))
 		}
 	}
 	return nil
@@ -145,7 +154,7 @@ func (m *Machine) advance(b *branch) *outcome {
 // exhausted reports whether no iteration can follow.
 func (l *loop) exhausted() bool {
 	switch {
-	case l.closed, l.limited && float64(l.index) >= l.limit:
+	case l.closed, l.limited && float64(l.index) >= l.limit, l.counted && float64(l.index) >= l.count:
 		return true
 	case l.object != nil:
 		return l.index >= l.object.Len()

@@ -36,7 +36,8 @@ type Execution struct {
 	Origin string            // ID of the execution that raised Err
 	Broke  bool              // a break ended it
 
-	local locals
+	local         locals
+	answerIgnored bool // that $http leads nowhere was told
 }
 
 // HTTP is the value of $http in an execution that an endpoint started. It is a

@@ -77,6 +77,7 @@ func (r *restorer) execution(o kept) error {
 		return err
 	}
 	x := &Execution{ID: o.text("id"), At: o.place("at"), Program: p, Depth: o.number("depth"), Output: value.Undefined}
+	x.answerIgnored = o.flag("answerIgnored")
 	x.Input, _ = o.at("input").(*value.Object)
 	vars, _ := o.at("vars").(*value.Object)
 	x.local = newLocals(vars)
@@ -181,6 +182,7 @@ func (r *restorer) loop(o kept) *loop {
 		interval: time.Duration(o.number("interval")), slept: o.flag("slept"),
 	}
 	l.limit, _ = o.at("limit").(float64)
+	l.count, l.counted = o.at("count").(float64)
 	l.list, _ = o.at("list").([]any)
 	l.object, _ = o.at("object").(*value.Object)
 	l.stream, _ = o.at("stream").(value.Stream)

@@ -76,6 +76,9 @@ func (s *saver) execution(x *Execution) int {
 		"id", x.ID, "parent", float64(parent), "at", savedPlace(x.At), "ref", x.Program.Ref, "depth", float64(x.Depth),
 		"vars", names,
 	)
+	if x.answerIgnored {
+		o.Set("answerIgnored", true)
+	}
 	if x.Input != nil {
 		o.Set("input", x.Input)
 	}
@@ -155,6 +158,9 @@ func (s *saver) loop(l *loop) any {
 		"ordinal", float64(l.ordinal), "size", float64(l.size), "interval", float64(l.interval), "slept", l.slept, "batch", batch,
 		"outer", s.iteration(l.outer),
 	)
+	if l.counted {
+		o.Set("count", l.count)
+	}
 	if l.list != nil {
 		o.Set("list", l.list)
 	}
