@@ -3,10 +3,13 @@ package node_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 )
 
@@ -81,17 +84,37 @@ well: {when: {endpoint: true}, do: [{emit: {event: well}}], output: '{{global.ca
 func TestTreesOfANodeThatWasSuspendedGoOnOnce(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
-	c, _, _ := newUneasy(t)
+	c, wire, _ := newUneasy(t)
 	here, there := c.ours(t)
 	here.has(t, `works: {when: {events: [works]}, do: [{fetch: {url: '`+g.URL+`/event'}}, {emit: {event: worked}}], output: '{{run.attempt}}'}`)
 	there.emits(t, `{"type":"works"}`)
 	g.awaits(t, 1, "/event")
-	require.NoError(t, c.one.node.ForgetLife(t.Context()))
+	forgetLife(t, wire.to, "one")
 	g.awaits(t, 2, "/event")
 	g.open()
 	require.Equal(t, "2", there.awaits(t, 1, executed, "payload.slug=works")[0].at("output"))
 	for _, p := range []place{here, there} {
 		p.awaits(t, 1, "worked", "")
+	}
+}
+
+// forgetLife forgets the last signs of life of a node, as happens to one that was
+// suspended.
+func forgetLife(t *testing.T, address, name string) {
+	t.Helper()
+	nc, err := nats.Connect("nats://svc:hunter2@" + address)
+	require.NoError(t, err)
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	processes, err := js.KeyValue(t.Context(), "PROCESSES")
+	require.NoError(t, err)
+	keys, err := processes.Keys(t.Context())
+	require.NoError(t, err)
+	for _, key := range keys {
+		if strings.HasPrefix(key, name+".") {
+			require.NoError(t, processes.Purge(t.Context(), key))
+		}
 	}
 }
 

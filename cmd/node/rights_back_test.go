@@ -1,10 +1,14 @@
 package node_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/commands/archive"
+	"svc/domain/catalog"
+	"svc/eventstore/jetstream"
 )
 
 // secure sets the rules of the workspace; those of the editor come first.
@@ -249,9 +255,25 @@ func TestWhatIsRefusedLeavesNoBlob(t *testing.T) {
 	denied(t, p.brings("", map[string]string{"automations/vault.yml": file}), "create", "automations", "automations/vault")
 	dry := p.upload(t, p.path+"/import?dryRun=true", p.owner, zipOf(t, map[string]string{"index.yml": "name: Shop\n", "automations/vault.yml": file}), false)
 	require.Equal(t, []any{"automations/vault"}, dry.json(t)["imported"], "%s", dry.body)
-	require.False(t, p.node.HasBlob(t.Context(), name))
+	p.stop(t)
+	require.False(t, hasBlob(t, p.dir, name))
+	p.start(t)
 	done := p.upload(t, p.path+"/import", p.owner, zipOf(t, map[string]string{"index.yml": "name: Shop\n", "automations/vault.yml": file}), false)
 	require.Equal(t, http.StatusOK, done.StatusCode, "%s", done.body)
-	require.True(t, p.node.HasBlob(t.Context(), name), "which is how this test knows its name")
 	require.Equal(t, "Large", p.shown("/automations/vault")["name"])
+	p.stop(t)
+	require.True(t, hasBlob(t, p.dir, name), "which is how this test knows its name")
+}
+
+// hasBlob reports whether a content is kept in a data directory that nobody uses.
+func hasBlob(t *testing.T, dir, name string) bool {
+	t.Helper()
+	store, err := jetstream.Open(t.Context(), jetstream.Options{Dir: filepath.Join(dir, "log"), Events: catalog.Events(), Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, store.Close(context.Background())) }()
+	_, err = store.GetBlob(t.Context(), name)
+	if !errors.Is(err, jetstream.ErrNoBlob) {
+		require.NoError(t, err)
+	}
+	return err == nil
 }
