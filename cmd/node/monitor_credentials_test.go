@@ -54,7 +54,7 @@ func TestCredentialsOfAnotherService(t *testing.T) {
 	stranger := one.admitWatcher(t, asInternal, `"all":true`)
 	_, err := nats.Connect("nats://"+address, nats.UserCredentials(stranger.file))
 	require.ErrorIs(t, err, nats.ErrAuthorization)
-	entries, _ := (&past{service: one, t: t}).list("/sys/nats/users", asInternal)
+	entries := one.get(t, "/sys/nats/users", asInternal).list(t)
 	other.must(t, "POST", "/sys/nats/users", asInternal, fmt.Sprintf(`{"name":"x","all":true,"publicKey":%q}`, entries[0]["publicKey"]))
 	_, err = nats.Connect("nats://"+address, nats.UserCredentials(stranger.file))
 	require.ErrorIs(t, err, nats.ErrAuthorization)
