@@ -146,7 +146,7 @@ func TestWhoIsShutOutIsCutOffAtOnce(t *testing.T) {
 	gone, stays := s.admitWatcher(t, super, `"all":true`), s.admitWatcher(t, super, `"all":true,"types":["order.paid"]`)
 	leaving, _, _ := gone.watch(t, address, "svc.activity.>")
 	_, heard, _ := stays.watch(t, address, "svc.activity.*.order.paid")
-	entries, _ := (&past{service: s, t: t}).list("/sys/nats/users", asInternal)
+	entries := s.get(t, "/sys/nats/users", asInternal).list(t)
 	require.Len(t, entries, 2)
 	for _, u := range entries {
 		require.NotContains(t, u, "jwt")
