@@ -23,9 +23,12 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 export CGO_ENABLED := 0
 export GOFLAGS     := $(GOFLAGS) -buildvcs=false -trimpath
 
-# Packages under test at once. Stores and brokers under test share the cores
-# and the disk with each other.
+# Packages under test at once, and tests at once in each: stores and brokers under test
+# share the cores and the disk with each other, and wait more than they work.
 PARALLEL ?= 2
+TESTS    ?= 8
+# How long the tests of a package may take on a machine that has much else to do.
+PATIENCE ?= 30m
 FUZZTIME ?= 15s
 FAULT_PROFILE ?= quick
 
@@ -46,11 +49,11 @@ run: build ## build and start the service on its embedded default
 
 .PHONY: test
 test: ## run all tests
-	$(GO) test -p $(PARALLEL) -timeout 10m ./...
+	$(GO) test -p $(PARALLEL) -parallel $(TESTS) -timeout $(PATIENCE) ./...
 
 # Packages without goroutines of their own, or with few, and those that put a whole service
 # together of parts that are raced by themselves. make race-all races them too, which takes long.
-RACELESS = ^svc/(domain(/.*)?|projections|cmd/svc|cmd/node|cmd/settings|http/api|commands/(accounts|archive|bulk|content|filesync|gitsync|merge|recording|repositories|sandbox|versioning|yamltext))$$
+RACELESS = ^svc/(domain(/.*)?|projections|cmd/svc|cmd/node(/.*)?|cmd/settings|http/api|commands/(accounts|archive|bulk|content|filesync|gitsync|merge|recording|repositories|sandbox|versioning|yamltext))$$
 # Of those, the tests of what has goroutines nowhere else: streams to clients, runs, and
 # who follows the log.
 RACED = Socket|Follow|Stream|Watch|Trees|Contexts|AWait|Rebuild|TriedAgain
@@ -60,13 +63,13 @@ build arch race race-all browser lint: export GOGC = 400
 
 .PHONY: race
 race: ## run all tests, with the race detector where anything could race
-	CGO_ENABLED=1 $(GO) test -race -vet=off -p $(PARALLEL) -timeout 10m $$($(GO) list ./... | grep -vE '$(RACELESS)')
-	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 10m -run '$(RACED)' ./cmd/node ./projections
-	$(GO) test -vet=off -p $(PARALLEL) -parallel 8 -timeout 10m $$($(GO) list ./... | grep -E '$(RACELESS)') # they wait more than they work
+	CGO_ENABLED=1 $(GO) test -race -vet=off -p $(PARALLEL) -timeout $(PATIENCE) $$($(GO) list ./... | grep -vE '$(RACELESS)')
+	CGO_ENABLED=1 $(GO) test -race -vet=off -p $(PARALLEL) -timeout $(PATIENCE) -run '$(RACED)' ./cmd/node/... ./projections
+	$(GO) test -vet=off -p $(PARALLEL) -parallel $(TESTS) -timeout $(PATIENCE) $$($(GO) list ./... | grep -E '$(RACELESS)')
 
 .PHONY: race-all
 race-all: ## run all tests with the race detector
-	CGO_ENABLED=1 $(GO) test -race -vet=off -p $(PARALLEL) -timeout 30m ./...
+	CGO_ENABLED=1 $(GO) test -race -vet=off -p $(PARALLEL) -timeout $(PATIENCE) ./...
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (15s) each
@@ -128,7 +131,7 @@ golden: ## rewrite the files that are generated from tables, and all golden file
 
 .PHONY: cover
 cover: ## write coverage.out and print the total
-	$(GO) test -p $(PARALLEL) -timeout 15m -coverprofile=coverage.out -coverpkg=./... ./...
+	$(GO) test -p $(PARALLEL) -parallel $(TESTS) -timeout $(PATIENCE) -coverprofile=coverage.out -coverpkg=./... ./...
 	@$(GO) tool cover -func=coverage.out | tail -1
 
 # What CI runs, with the time of each step. lint, which runs the analyzers of vet too, takes what the others leave of

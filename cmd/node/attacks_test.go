@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"svc/cmd/node/nodetest"
 	"svc/projections/livetest"
 )
 
@@ -81,15 +82,15 @@ func TestAnApplicationDoesNotBecomeTheUser(t *testing.T) {
 	const back = "https://app.example/cb"
 	port := livetest.Ports(1)[0]
 	base := fmt.Sprintf("http://127.0.0.1:%d", port)
-	s := identified(t, `OIDC_EXTERNAL_CLIENTS=[{"client_id":"app","redirect_uris":["`+back+`"]}]`, fmt.Sprintf("PORT=%d", port), "API_URL="+base+"/v2")
-	s.base = base
-	s.start(t)
+	s := nodetest.NewIdentified(t, `OIDC_EXTERNAL_CLIENTS=[{"client_id":"app","redirect_uris":["`+back+`"]}]`, fmt.Sprintf("PORT=%d", port), "API_URL="+base+"/v2")
+	s.Base = base
+	s.Start(t)
 	b := newBrowser(t, base)
 
 	at, _ := b.send(authorization("app", back, "openid"), nil)
 	require.Contains(t, at.Path, "/oidc/interaction/")
 	_, page := b.send(at.String(), nil)
-	form := url.Values{"login": {"admin@localhost"}, "password": {adminPassword}}
+	form := url.Values{"login": {"admin@localhost"}, "password": {nodetest.AdminPassword}}
 	for _, field := range hidden.FindAllStringSubmatch(page, -1) {
 		form.Set(field[1], field[2])
 	}
@@ -107,12 +108,12 @@ func TestAnApplicationDoesNotBecomeTheUser(t *testing.T) {
 		Access string `json:"access_token"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(answer), &tokens))
-	narrow := bearer(tokens.Access)
-	require.Equal(t, "insufficient_scope", s.get(t, "/v2/workspaces", narrow).code(t))
-	require.Equal(t, "insufficient_scope", s.get(t, "/sys/config", narrow).code(t), "a super admin's, but not for this")
-	require.Equal(t, "insufficient_scope", s.call(t, "POST", "/sys/jwks/rotate", narrow, "").code(t))
+	narrow := nodetest.Bearer(tokens.Access)
+	require.Equal(t, "insufficient_scope", s.Get(t, "/v2/workspaces", narrow).Code(t))
+	require.Equal(t, "insufficient_scope", s.Get(t, "/sys/config", narrow).Code(t), "a super admin's, but not for this")
+	require.Equal(t, "insufficient_scope", s.Call(t, "POST", "/sys/jwks/rotate", narrow, "").Code(t))
 
-	console := s.live.Get().Config.HTTP.ConsoleURLs[0]
+	console := s.Live.Get().Config.HTTP.ConsoleURLs[0]
 	own, _ := b.send(authorization("svc-console", console, "openid"), nil)
 	require.NotEmpty(t, own.Query().Get("code"), "the browser itself is signed in")
 	stranger := newBrowser(t, base)
@@ -125,17 +126,17 @@ func TestAnApplicationDoesNotBecomeTheUser(t *testing.T) {
 // alone.
 func TestWhoMaySharesDoesNotBecomeTheOwner(t *testing.T) {
 	t.Parallel()
-	s := identified(t)
-	s.start(t)
+	s := nodetest.NewIdentified(t)
+	s.Start(t)
 	people, ids := map[string]http.Header{}, map[string]string{}
 	for _, name := range []string{"ada", "bob", "carol"} {
-		s.must(t, "POST", "/v2/signup", nil, fmt.Sprintf(`{"email":"%s@example.org","password":"long enough","firstName":"F","lastName":"L"}`, name))
-		in := s.login(t, name+"@example.org", "long enough")
-		people[name], ids[name] = bearer(in["token"].(string)), in["userId"].(string)
+		s.Must(t, "POST", "/v2/signup", nil, fmt.Sprintf(`{"email":"%s@example.org","password":"long enough","firstName":"F","lastName":"L"}`, name))
+		in := s.Login(t, name+"@example.org", "long enough")
+		people[name], ids[name] = nodetest.Bearer(in["token"].(string)), in["userId"].(string)
 	}
-	path := "/v2/workspaces/" + s.must(t, "POST", "/v2/workspaces", people["ada"], `{"name":"Shop"}`)["id"].(string)
-	share := func(as, whom, permissions string) answer {
-		return s.call(t, "POST", path+"/permissions", people[as], fmt.Sprintf(`{"target":{"id":%q},"permissions":%s}`, ids[whom], permissions))
+	path := "/v2/workspaces/" + s.Must(t, "POST", "/v2/workspaces", people["ada"], `{"name":"Shop"}`)["id"].(string)
+	share := func(as, whom, permissions string) nodetest.Answer {
+		return s.Call(t, "POST", path+"/permissions", people[as], fmt.Sprintf(`{"target":{"id":%q},"permissions":%s}`, ids[whom], permissions))
 	}
 	require.Equal(t, 200, share("ada", "bob", `{"policies":{"read":true,"manage_permissions":true}}`).StatusCode)
 	require.Equal(t, 200, share("ada", "carol", `{"role":"owner"}`).StatusCode)
@@ -148,66 +149,66 @@ func TestWhoMaySharesDoesNotBecomeTheOwner(t *testing.T) {
 		"all of it":  `{"role":"editor","policies":{"delete":true,"manage_permissions":true}}`,
 		"the update": `{"policies":{"write":true}}`,
 	} {
-		require.Equal(t, "permission_denied", share("bob", "bob", permissions).code(t), what)
+		require.Equal(t, "permission_denied", share("bob", "bob", permissions).Code(t), what)
 	}
-	require.Equal(t, "permission_denied", share("bob", "carol", `{"policies":{"read":true}}`).code(t), "an owner stays one")
-	require.Equal(t, "permission_denied", s.call(t, "DELETE", path+"/permissions/"+ids["carol"], people["bob"], "").code(t))
-	shown := s.call(t, "POST", path+"/permissions", people["bob"], `{"target":{"public":true},"permissions":{"policies":{"read":true}}}`)
-	require.Equal(t, 200, shown.StatusCode, "what one has may be given: %s", shown.body)
-	require.Equal(t, 200, s.call(t, "DELETE", path+"/permissions/"+ids["carol"], people["carol"], "").StatusCode, "who owns may leave")
+	require.Equal(t, "permission_denied", share("bob", "carol", `{"policies":{"read":true}}`).Code(t), "an owner stays one")
+	require.Equal(t, "permission_denied", s.Call(t, "DELETE", path+"/permissions/"+ids["carol"], people["bob"], "").Code(t))
+	shown := s.Call(t, "POST", path+"/permissions", people["bob"], `{"target":{"public":true},"permissions":{"policies":{"read":true}}}`)
+	require.Equal(t, 200, shown.StatusCode, "what one has may be given: %s", shown.Body)
+	require.Equal(t, 200, s.Call(t, "DELETE", path+"/permissions/"+ids["carol"], people["carol"], "").StatusCode, "who owns may leave")
 
-	list := s.get(t, path+"/permissions", people["ada"])
-	require.NotContains(t, string(list.body), "@example.org", "addresses are nobody's business")
-	require.Equal(t, "resource_not_found", s.get(t, path+"/security/explain?action=read&subject=workspaces&user="+ids["carol"], people["ada"]).code(t), "who is not in it")
-	explained := s.get(t, path+"/security/explain?action=delete&subject=workspaces&user="+ids["bob"], people["ada"])
-	require.Equal(t, false, explained.json(t)["allowed"])
+	list := s.Get(t, path+"/permissions", people["ada"])
+	require.NotContains(t, string(list.Body), "@example.org", "addresses are nobody's business")
+	require.Equal(t, "resource_not_found", s.Get(t, path+"/security/explain?action=read&subject=workspaces&user="+ids["carol"], people["ada"]).Code(t), "who is not in it")
+	explained := s.Get(t, path+"/security/explain?action=delete&subject=workspaces&user="+ids["bob"], people["ada"])
+	require.Equal(t, false, explained.JSON(t)["allowed"])
 }
 
 func TestWhatOnlyTheHostMayAsk(t *testing.T) {
 	t.Parallel()
-	s := identified(t, "TRUSTED_PROXIES=127.0.0.0/8,::1/128")
-	s.start(t)
+	s := nodetest.NewIdentified(t, "TRUSTED_PROXIES=127.0.0.0/8,::1/128")
+	s.Start(t)
 	body := `{"email":"admin@localhost"}`
 	for _, header := range []string{"X-Forwarded-For", "Forwarded", "X-Real-Ip"} {
-		h := asInternal.Clone()
+		h := nodetest.AsInternal.Clone()
 		h.Set(header, "127.0.0.1")
-		require.Equal(t, "permission_denied", s.call(t, "POST", "/sys/admins/claim", h, body).code(t), header)
+		require.Equal(t, "permission_denied", s.Call(t, "POST", "/sys/admins/claim", h, body).Code(t), header)
 	}
-	require.Equal(t, true, s.must(t, "POST", "/sys/admins/claim", asInternal, body)["super"])
-	require.Equal(t, "permission_denied", s.call(t, "POST", "/sys/admins/claim", bearer(s.admin(t)), body).code(t))
+	require.Equal(t, true, s.Must(t, "POST", "/sys/admins/claim", nodetest.AsInternal, body)["super"])
+	require.Equal(t, "permission_denied", s.Call(t, "POST", "/sys/admins/claim", nodetest.Bearer(s.Admin(t)), body).Code(t))
 }
 
 // Another site cannot have a browser sign in, or out.
 func TestAnotherSiteDoesNotSignABrowserIn(t *testing.T) {
 	t.Parallel()
-	s := identified(t)
-	s.start(t)
+	s := nodetest.NewIdentified(t)
+	s.Start(t)
 	foreign := http.Header{"Origin": {"https://evil.example"}, "Sec-Fetch-Site": {"cross-site"}}
 	for _, path := range []string{"/v2/login/anonymous", "/v2/login"} {
-		got := s.call(t, "POST", path, foreign, `{}`)
-		require.Equal(t, "invalid_token", got.code(t), path)
+		got := s.Call(t, "POST", path, foreign, `{}`)
+		require.Equal(t, "invalid_token", got.Code(t), path)
 		require.Empty(t, got.Header.Get("Set-Cookie"))
 	}
-	me := bearer(s.admin(t))
-	require.Equal(t, "validation_failed", s.call(t, "PATCH", "/v2/user", me, `{"photo":"/oidc/session/end"}`).code(t))
+	me := nodetest.Bearer(s.Admin(t))
+	require.Equal(t, "validation_failed", s.Call(t, "PATCH", "/v2/user", me, `{"photo":"/oidc/session/end"}`).Code(t))
 	picture := http.Header{"Cookie": {"access-token=" + strings.TrimPrefix(me.Get("Authorization"), "Bearer ")}, "Sec-Fetch-Dest": {"image"}}
-	got, err := s.request(t.Context(), "GET", "/oidc/session/end", picture, "")
+	got, err := s.Request(t.Context(), "GET", "/oidc/session/end", picture, "")
 	require.NoError(t, err)
 	require.Equal(t, http.StatusBadRequest, got.StatusCode)
-	require.Equal(t, http.StatusOK, s.get(t, "/v2/me", me).StatusCode)
+	require.Equal(t, http.StatusOK, s.Get(t, "/v2/me", me).StatusCode)
 }
 
 // A query cannot make the service compile more than it should.
 func TestAQueryHasBounds(t *testing.T) {
 	t.Parallel()
-	s := identified(t)
-	s.start(t)
-	me := bearer(s.admin(t))
+	s := nodetest.NewIdentified(t)
+	s.Start(t)
+	me := nodetest.Bearer(s.Admin(t))
 	for _, pattern := range []string{strings.Repeat("(.{1,1000})", 200), "(.{1,1000}){1,500}", "("} {
 		began := time.Now()
-		got := s.get(t, "/v2/workspaces?name="+url.QueryEscape(pattern), me)
-		require.Equal(t, "invalid_parameter", got.code(t))
+		got := s.Get(t, "/v2/workspaces?name="+url.QueryEscape(pattern), me)
+		require.Equal(t, "invalid_parameter", got.Code(t))
 		require.Less(t, time.Since(began), time.Second)
 	}
-	require.Equal(t, http.StatusOK, s.get(t, "/v2/workspaces?name="+url.QueryEscape("^plat"), me).StatusCode)
+	require.Equal(t, http.StatusOK, s.Get(t, "/v2/workspaces?name="+url.QueryEscape("^plat"), me).StatusCode)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"svc/cmd/node/nodetest"
 	"svc/domain/activity"
 	"svc/domain/automation/value"
 )
@@ -16,17 +17,17 @@ import (
 // What was used of a limit stays used.
 func TestLimitsHoldAfterARestart(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t)
-	p := w.place(t).has(t, `t: [{rateLimit: {name: mails, limit: 3, window: 31622400, consume: '{{n}}', consumer: '{{who}}', output: r}}, {set r: ['{{r.ok}}', '{{r.remaining}}']}]`)
+	w := nodetest.NewWorkshop(t)
+	p := w.Place(t).Has(t, `t: [{rateLimit: {name: mails, limit: 3, window: 31622400, consume: '{{n}}', consumer: '{{who}}', output: r}}, {set r: ['{{r.ok}}', '{{r.remaining}}']}]`)
 	use := func(payload, want string) {
 		t.Helper()
-		require.JSONEq(t, want, p.tries(t, http.StatusOK, payload).r(t))
+		require.JSONEq(t, want, p.Tries(t, http.StatusOK, payload).R(t))
 	}
 	use(`{"n":1,"who":"a"}`, `[true,2]`)
 	use(`{"n":2,"who":"a"}`, `[true,0]`)
 	use(`{"n":2,"who":"b"}`, `[true,1]`)
-	w.stop(t)
-	w.start(t)
+	w.Stop(t)
+	w.Start(t)
 	use(`{"n":1,"who":"a"}`, `[false,0]`)
 	use(`{"n":2,"who":"b"}`, `[false,1]`)
 	use(`{"n":1,"who":"b"}`, `[true,0]`)
@@ -35,38 +36,38 @@ func TestLimitsHoldAfterARestart(t *testing.T) {
 
 func TestRecordingsAreErasedWhenTheyExpire(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t, "RUN_RECORDING=all", "RUN_RECORDING_DAYS=3")
+	w := nodetest.NewWorkshop(t, "RUN_RECORDING=all", "RUN_RECORDING_DAYS=3")
 	const automation = `t: [{set r: '{{text}}'}]`
-	p, other := w.place(t).has(t, automation), w.place(t).has(t, automation)
-	small, large := p.tries(t, http.StatusOK, `{"text":"small"}`), p.tries(t, http.StatusOK, `{"text":"`+strings.Repeat("large", 100_000)+`"}`)
-	elsewhere := other.tries(t, http.StatusOK, `{"text":"small"}`)
-	for _, r := range []run{small, large, elsewhere} {
-		r.ended(t)
-		require.Equal(t, "identical", r.replays(t, `{}`).Status)
+	p, other := w.Place(t).Has(t, automation), w.Place(t).Has(t, automation)
+	small, large := p.Tries(t, http.StatusOK, `{"text":"small"}`), p.Tries(t, http.StatusOK, `{"text":"`+strings.Repeat("large", 100_000)+`"}`)
+	elsewhere := other.Tries(t, http.StatusOK, `{"text":"small"}`)
+	for _, r := range []nodetest.Run{small, large, elsewhere} {
+		r.Ended(t)
+		require.Equal(t, "identical", r.Replays(t, `{}`).Status)
 	}
 	cleans := func(query, body string) (done activity.Cleaned) {
 		t.Helper()
-		got := p.as(asInternal).does(t, http.StatusOK, "POST", "/sys/cleanup/executions"+query, body)
-		require.NoError(t, json.Unmarshal(got.body, &done))
+		got := p.As(nodetest.AsInternal).Does(t, http.StatusOK, "POST", "/sys/cleanup/executions"+query, body)
+		require.NoError(t, json.Unmarshal(got.Body, &done))
 		require.Empty(t, done.Errors)
 		require.Zero(t, done.Count, "payloads stay: they are not old")
 		return done
 	}
 	require.Zero(t, cleans("", "").FreedBytes, "nothing has expired")
-	w.node.SetRecordsClock(func() time.Time { return time.Now().Add(3 * 24 * time.Hour) })
+	w.Node.SetRecordsClock(func() time.Time { return time.Now().Add(3 * 24 * time.Hour) })
 	all := cleans("?dryRun=true", "").FreedBytes
-	some := cleans("?dryRun=true", `{"workspaceIds":["`+p.id+`"],"automationExecutedExpiration":-1}`).FreedBytes
+	some := cleans("?dryRun=true", `{"workspaceIds":["`+p.ID+`"],"automationExecutedExpiration":-1}`).FreedBytes
 	require.Greater(t, some, uint64(500_000))
 	require.Greater(t, all, some)
-	require.Equal(t, "identical", large.replays(t, `{}`).Status, "a dry run erases nothing")
+	require.Equal(t, "identical", large.Replays(t, `{}`).Status, "a dry run erases nothing")
 
-	require.Equal(t, some, cleans("", `{"workspaceIds":["`+p.id+`"],"automationExecutedExpiration":-1}`).FreedBytes)
-	for _, r := range []run{small, large} { // for which they are not old: they are gone
-		details := p.refuses(t, http.StatusConflict, "resource_conflict", "POST", p.path+"/runs/"+r.correlation()+"/replay", `{}`)
+	require.Equal(t, some, cleans("", `{"workspaceIds":["`+p.ID+`"],"automationExecutedExpiration":-1}`).FreedBytes)
+	for _, r := range []nodetest.Run{small, large} { // for which they are not old: they are gone
+		details := p.Refuses(t, http.StatusConflict, "resource_conflict", "POST", p.Path+"/runs/"+r.Correlation()+"/replay", `{}`)
 		require.Equal(t, "expired", details["reason"])
-		p.does(t, http.StatusOK, "GET", p.path+"/runs/"+r.correlation(), "")
+		p.Does(t, http.StatusOK, "GET", p.Path+"/runs/"+r.Correlation(), "")
 	}
-	require.Equal(t, "identical", elsewhere.replays(t, `{}`).Status)
+	require.Equal(t, "identical", elsewhere.Replays(t, `{}`).Status)
 	require.Equal(t, all-some, cleans("", "").FreedBytes)
 	require.Zero(t, cleans("", "").FreedBytes)
 }
@@ -74,15 +75,15 @@ func TestRecordingsAreErasedWhenTheyExpire(t *testing.T) {
 // A clock or a chance that was not recorded is missed as any other effect is.
 func TestAReplayMissesWhatWasNotRecorded(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t)
-	p := w.place(t).has(t, `t: [{set r: ['{{run.date}}', '{% rand() %}', '{% elapsed("2020-01-01", "day", 1) %}']}]`)
-	r := p.records(t, http.StatusOK, `{}`)
+	w := nodetest.NewWorkshop(t)
+	p := w.Place(t).Has(t, `t: [{set r: ['{{run.date}}', '{% rand() %}', '{% elapsed("2020-01-01", "day", 1) %}']}]`)
+	r := p.Records(t, http.StatusOK, `{}`)
 	for expression, kind := range map[string]string{
 		`{{run.date}}{{run.date}}`: "clock", `{% rand() + rand() %}`: "random", `{% elapsed("2020-01-01", "day", 1) && elapsed("2020-01-01", "day", 2) %}`: "clock",
 	} {
 		doc := value.NewObject("name", "t", "do", []any{value.NewObject("set", value.NewObject("name", "r", "value", expression))})
-		p.does(t, http.StatusOK, "PATCH", p.path+"/automations/t", value.JSON(doc, ""))
-		got := r.replays(t, `{"document":"current"}`)
+		p.Does(t, http.StatusOK, "PATCH", p.Path+"/automations/t", value.JSON(doc, ""))
+		got := r.Replays(t, `{"document":"current"}`)
 		require.Equal(t, "different", got.Status)
 		require.Equal(t, "effect_missing", got.Differences[0].Kind, expression)
 		require.Contains(t, string(got.Differences[0].Actual), `"kind":"`+kind+`"`)
@@ -90,5 +91,5 @@ func TestAReplayMissesWhatWasNotRecorded(t *testing.T) {
 		require.Equal(t, "error", raised.Kind, expression)
 		require.Contains(t, string(raised.Actual), "ReplayMissError")
 	}
-	require.Equal(t, "identical", r.replays(t, `{}`).Status)
+	require.Equal(t, "identical", r.Replays(t, `{}`).Status)
 }

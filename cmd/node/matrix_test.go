@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"svc/cmd/node/nodetest"
 	"svc/commands/signing"
 	"svc/domain"
 	"svc/domain/access"
@@ -53,9 +54,9 @@ func isNowhere(place string) bool { return place == "deleted" || place == "unkno
 // know fails.
 func TestAuthorizationMatrix(t *testing.T) {
 	t.Parallel()
-	s := newService(t, "DISABLE_RATE_LIMIT=yes", "ADMIN_PASSWORD="+adminPassword, "ACCOUNT_VALIDATION_METHOD=auto", "MAX_CONCURRENT_REQUESTS=1000")
-	s.known = nil
-	s.start(t)
+	s := nodetest.NewService(t, "DISABLE_RATE_LIMIT=yes", "ADMIN_PASSWORD="+nodetest.AdminPassword, "ACCOUNT_VALIDATION_METHOD=auto", "MAX_CONCURRENT_REQUESTS=1000")
+	s.Known = nil
+	s.Start(t)
 	m := newMatrix(t, s)
 	page := m.page(t)
 	if *update {
@@ -68,25 +69,25 @@ func TestAuthorizationMatrix(t *testing.T) {
 
 // matrix is what the requests need.
 type matrix struct {
-	service *service
+	service *nodetest.Service
 	callers []caller
 	ids     map[string]string // of the workspaces, by place
 }
 
 // newMatrix makes the people, their credentials and their workspaces.
-func newMatrix(t *testing.T, s *service) *matrix {
+func newMatrix(t *testing.T, s *nodetest.Service) *matrix {
 	t.Helper()
 	login := func(email, password string) (id, session, token string) {
-		got := s.call(t, "POST", "/v2/login", nil, fmt.Sprintf(`{"email":%q,"password":%q}`, email, password))
-		require.Equal(t, 200, got.StatusCode, "%s", got.body)
-		f := got.json(t)
+		got := s.Call(t, "POST", "/v2/login", nil, fmt.Sprintf(`{"email":%q,"password":%q}`, email, password))
+		require.Equal(t, 200, got.StatusCode, "%s", got.Body)
+		f := got.JSON(t)
 		return f["userId"].(string), f["sessionId"].(string), f["token"].(string)
 	}
 	bearer := func(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 	must := func(method, path string, h http.Header, body string) map[string]any {
-		got := s.call(t, method, path, h, body)
-		require.Less(t, got.StatusCode, 300, "%s %s: %s", method, path, got.body)
-		return got.json(t)
+		got := s.Call(t, method, path, h, body)
+		require.Less(t, got.StatusCode, 300, "%s %s: %s", method, path, got.Body)
+		return got.JSON(t)
 	}
 	tokens, users, sessions := map[string]string{}, map[string]string{}, map[string]string{}
 	for _, name := range []string{"owner", "editor", "reader", "stranger"} {
@@ -94,7 +95,7 @@ func newMatrix(t *testing.T, s *service) *matrix {
 		must("POST", "/v2/signup", nil, fmt.Sprintf(`{"email":%q,"password":"long enough","firstName":"F","lastName":"L"}`, email))
 		users[name], sessions[name], tokens[name] = login(email, "long enough")
 	}
-	_, _, tokens["super"] = login("admin@localhost", adminPassword)
+	_, _, tokens["super"] = login("admin@localhost", nodetest.AdminPassword)
 	own := must("POST", "/v2/workspaces", bearer(tokens["owner"]), `{"name":"own"}`)["id"].(string)
 	other := must("POST", "/v2/workspaces", bearer(tokens["stranger"]), `{"name":"other"}`)["id"].(string)
 	deleted := must("POST", "/v2/workspaces", bearer(tokens["owner"]), `{"name":"deleted"}`)["id"].(string)
@@ -106,13 +107,13 @@ func newMatrix(t *testing.T, s *service) *matrix {
 	at := must("POST", "/v2/user/accessTokens", bearer(tokens["owner"]), `{"name":"t","expiresAt":"2099-01-01T00:00:00Z"}`)["token"].(string)
 	visitor := must("POST", "/v2/login/anonymous", nil, `{}`)["token"].(string)
 	sign := func(c signing.Claims) string {
-		token, err := s.node.Keys().Sign(t.Context(), c)
+		token, err := s.Node.Keys().Sign(t.Context(), c)
 		require.NoError(t, err)
 		return token
 	}
 	now := time.Now()
 	narrow := sign(signing.Claims{Subject: users["owner"], SessionID: sessions["owner"], IssuedAt: now, ExpiresAt: now.Add(time.Hour), Scope: "events:read"})
-	root := s.login(t, "admin@localhost", adminPassword)
+	root := s.Login(t, "admin@localhost", nodetest.AdminPassword)
 	narrowSuper := sign(signing.Claims{Subject: root["userId"].(string), SessionID: root["sessionId"].(string), IssuedAt: now, ExpiresAt: now.Add(time.Hour), Scope: "openid"})
 	expired := sign(signing.Claims{Subject: users["owner"], SessionID: sessions["owner"], IssuedAt: now.Add(-2 * time.Hour), ExpiresAt: now.Add(-time.Hour)})
 	ended := sign(signing.Claims{Subject: users["owner"], SessionID: "5e0c1a8e-0000-4000-8000-000000000000", IssuedAt: now, ExpiresAt: now.Add(time.Hour)})
@@ -130,7 +131,7 @@ func newMatrix(t *testing.T, s *service) *matrix {
 		{name: "super admin", header: bearer(tokens["super"]), user: true, session: true, super: true},
 		{name: "super admin, scope openid", header: bearer(narrowSuper), user: true, session: true, super: true, scopes: []string{"openid"}},
 		{name: "API key, read", header: http.Header{"X-Svc-Api-Key": {key}}, actions: []string{"read"}},
-		{name: "internal key", header: asInternal, internal: true},
+		{name: "internal key", header: nodetest.AsInternal, internal: true},
 		{name: "expired token", header: bearer(expired), refused: domain.CodeTokenExpired},
 		{name: "ended session", header: bearer(ended), refused: domain.CodeInvalidToken},
 		{name: "forged token", header: bearer("eyJhbGciOiJub25lIn0.e30."), refused: domain.CodeInvalidToken},
@@ -294,13 +295,13 @@ func (m *matrix) ask(t *testing.T, rt gateway.Route, c caller, place string) dom
 	for name, values := range c.header {
 		h[name] = values
 	}
-	got, err := m.service.request(t.Context(), rt.Method, path, h, "")
+	got, err := m.service.Request(t.Context(), rt.Method, path, h, "")
 	require.NoError(t, err)
 	if got.StatusCode != http.StatusUnauthorized && got.StatusCode != http.StatusForbidden && got.StatusCode != http.StatusNotFound {
 		return admitted
 	}
-	code := domain.Code(got.code(t))
-	details, _ := got.json(t)["details"].(map[string]any)
+	code := domain.Code(got.Code(t))
+	details, _ := got.JSON(t)["details"].(map[string]any)
 	within := details["resource"] == "event" || details["resource"] == "run" || details["endpoint"] != nil
 	if code == domain.CodeNotFound && (!isNowhere(place) || rt.Permission == gateway.Public || within) {
 		return admitted // what is not found had to be looked for
@@ -312,7 +313,7 @@ func (m *matrix) ask(t *testing.T, rt gateway.Route, c caller, place string) dom
 func (m *matrix) page(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("# Who may call what\n\nThis page is written from the route table by `make authz-matrix`, which sends every request and holds the answers\nagainst a model of the contract. A cell is `yes`, or the code of the refusal.\n")
-	routes := m.service.node.Routes()
+	routes := m.service.Node.Routes()
 	slices.SortStableFunc(routes, func(a, b gateway.Route) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
 	})

@@ -1,7 +1,6 @@
 package node_test
 
 import (
-	"bufio"
 	"context"
 	"io"
 	"net/http"
@@ -11,22 +10,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"svc/cmd/node/nodetest"
 	"svc/domain"
 	"svc/domain/operation"
 )
-
-// frame is one event of a stream.
-type frame struct{ id, event, data string }
 
 // tune opens the stream of an operation. It is closed with the test, if not before.
 func (s *shop) tune(t *testing.T, path string, h http.Header) io.ReadCloser {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	t.Cleanup(cancel)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Base+path, nil)
 	require.NoError(t, err)
 	req.Header = h.Clone()
-	res, err := s.client.Do(req)
+	res, err := s.Client.Do(req)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = res.Body.Close() })
 	require.Equal(t, http.StatusOK, res.StatusCode)
@@ -34,41 +31,20 @@ func (s *shop) tune(t *testing.T, path string, h http.Header) io.ReadCloser {
 	return res.Body
 }
 
-// listen reads frames until n came, or the stream ends; 0: until it ends.
-func listen(stream io.ReadCloser, n int) (got []frame, text string) {
-	defer stream.Close()
-	var now frame
-	lines := bufio.NewScanner(stream)
-	for (n == 0 || len(got) < n) && lines.Scan() {
-		text += lines.Text() + "\n"
-		name, value, _ := strings.Cut(lines.Text(), ": ")
-		switch name {
-		case "id":
-			now.id = value
-		case "event":
-			now.event = value
-		case "data":
-			now.data = value
-			got = append(got, now)
-		}
-	}
-	return got, text
-}
-
 // later reads the frames of a stream until it ends, meanwhile.
-func later(stream io.ReadCloser) <-chan []frame {
-	all := make(chan []frame, 1)
+func later(stream io.ReadCloser) <-chan []nodetest.Frame {
+	all := make(chan []nodetest.Frame, 1)
 	go func() {
-		frames, _ := listen(stream, 0)
+		frames, _ := nodetest.Listen(stream, 0)
 		all <- frames
 	}()
 	return all
 }
 
 // types lists the types of frames.
-func types(frames []frame) (all []string) {
+func types(frames []nodetest.Frame) (all []string) {
 	for _, f := range frames {
-		all = append(all, f.event)
+		all = append(all, f.Event)
 	}
 	return all
 }
@@ -81,18 +57,18 @@ func TestAnOperationIsFollowed(t *testing.T) {
 	<-begun
 	at := s.path + "/operations/" + h.ID() + "/events"
 
-	first, text := listen(s.tune(t, at, s.who["rita"]), 2)
+	first, text := nodetest.Listen(s.tune(t, at, s.who["rita"]), 2)
 	require.True(t, strings.HasPrefix(text, "retry: 2000\n\n"), text)
 	require.Equal(t, []string{"workspaces.operations.started", "workspaces.versions.progress"}, types(first))
-	require.Contains(t, first[0].data, `"kind":"pull"`)
-	require.NotContains(t, first[0].data, `"about"`, "the payload of the catalogue")
-	at2, err := domain.ParsePosition(first[1].id)
+	require.Contains(t, first[0].Data, `"kind":"pull"`)
+	require.NotContains(t, first[0].Data, `"about"`, "the payload of the catalogue")
+	at2, err := domain.ParsePosition(first[1].ID)
 	require.NoError(t, err)
 	require.NotZero(t, at2.State)
 
 	live := later(s.tune(t, at[3:], s.who["rita"]))
 	again := s.who["rita"].Clone()
-	again.Set("Last-Event-ID", first[1].id)
+	again.Set("Last-Event-ID", first[1].ID)
 	resumed := later(s.tune(t, at, again))
 	close(ready)
 	rest := []string{"workspaces.versions.progress", "workspaces.operations.ended"}
@@ -102,17 +78,17 @@ func TestAnOperationIsFollowed(t *testing.T) {
 	require.Equal(t, whole[2:], <-resumed, "neither a gap nor a repetition")
 
 	wait(t, h)
-	replayed, _ := listen(s.tune(t, at, s.who["rita"]), 0)
+	replayed, _ := nodetest.Listen(s.tune(t, at, s.who["rita"]), 0)
 	require.Equal(t, whole, replayed, "also when it has ended")
-	again.Set("Last-Event-ID", whole[len(whole)-1].id)
-	nothing, _ := listen(s.tune(t, at, again), 0)
+	again.Set("Last-Event-ID", whole[len(whole)-1].ID)
+	nothing, _ := nodetest.Listen(s.tune(t, at, again), 0)
 	require.Empty(t, nothing)
 
 	again.Set("Last-Event-ID", "soon")
-	require.Equal(t, "invalid_parameter", s.get(t, at, again).code(t))
-	require.Equal(t, "workspace_access_denied", s.get(t, at, s.who["stranger"]).code(t))
-	require.Equal(t, "resource_not_found", s.get(t, s.path+"/operations/op_unknown/events", s.who["rita"]).code(t))
-	head, err := s.request(t.Context(), http.MethodHead, at, s.who["rita"], "")
+	require.Equal(t, "invalid_parameter", s.Get(t, at, again).Code(t))
+	require.Equal(t, "workspace_access_denied", s.Get(t, at, s.who["stranger"]).Code(t))
+	require.Equal(t, "resource_not_found", s.Get(t, s.path+"/operations/op_unknown/events", s.who["rita"]).Code(t))
+	head, err := s.Request(t.Context(), http.MethodHead, at, s.who["rita"], "")
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, head.StatusCode)
 }
@@ -121,14 +97,14 @@ func TestAnOperationIsFollowed(t *testing.T) {
 func TestAStreamEndsWithTheRightToReadIt(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.endsStream(t, func() { s.must(t, "DELETE", s.path+"/permissions/"+s.ids["rita"], s.who["ada"], "") })
+	s.endsStream(t, func() { s.Must(t, "DELETE", s.path+"/permissions/"+s.ids["rita"], s.who["ada"], "") })
 }
 
 // Who signs out hears nothing more, also on a connection that is open.
 func TestAStreamEndsWithTheSession(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.endsStream(t, func() { s.must(t, "POST", "/v2/logout", s.who["rita"], "") })
+	s.endsStream(t, func() { s.Must(t, "POST", "/v2/logout", s.who["rita"], "") })
 }
 
 // endsStream has rita follow an operation, which must end before that does when

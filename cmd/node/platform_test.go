@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"svc/cmd/node/nodetest"
 	"svc/commands/gitsync/gittest"
 	"svc/domain"
 )
@@ -30,40 +31,40 @@ func TestPlatformRepositories(t *testing.T) {
 	t.Parallel()
 	server, disk := gittest.New(t), t.TempDir()
 	repo := server.Repo("envs.git")
-	s := identified(t, platformSettings(t, repo.URL, server.CA, disk)...).start(t)
-	p := ownedPlace(t, s)
-	slug, _ := p.does(t, 200, "GET", p.path, "").json(t)["slug"].(string)
+	s := nodetest.NewIdentified(t, platformSettings(t, repo.URL, server.CA, disk)...).Start(t)
+	p := nodetest.OwnedPlace(t, s)
+	slug, _ := p.Does(t, 200, "GET", p.Path, "").JSON(t)["slug"].(string)
 	var shown []byte
-	does := func(status int, method, path, body string) answer {
+	does := func(status int, method, path, body string) nodetest.Answer {
 		t.Helper()
-		got := p.does(t, status, method, p.path+path, body)
-		shown = append(shown, got.body...)
+		got := p.Does(t, status, method, p.Path+path, body)
+		shown = append(shown, got.Body...)
 		return got
 	}
-	all := does(200, "GET", "", "").json(t)["platformRepositories"].(map[string]any)
+	all := does(200, "GET", "", "").JSON(t)["platformRepositories"].(map[string]any)
 	require.Len(t, all, 2)
 	require.Equal(t, map[string]any{"url": repo.URL, "branch": "main"}, all["main"].(map[string]any)["config"])
 	require.Equal(t, []any{"base"}, all["disk"].(map[string]any)["groups"])
 	for _, id := range []string{"main", "disk"} {
-		require.Equal(t, true, does(200, "POST", "/repositories/"+id+"/test", "").json(t)["reachable"], "the rules for addresses are those of workspaces")
+		require.Equal(t, true, does(200, "POST", "/repositories/"+id+"/test", "").JSON(t)["reachable"], "the rules for addresses are those of workspaces")
 		does(201, "POST", "/versions", `{"name":"`+id+`-1","repository":{"id":"`+id+`"}}`)
 		does(200, "POST", "/pull", `{"repository":"`+id+`"}`)
 	}
 	require.FileExists(t, filepath.Join(disk, slug, ".import.yml"))
-	require.Contains(t, repo.Git("show", "main:"+slug+"/.import.yml"), p.id)
+	require.Contains(t, repo.Git("show", "main:"+slug+"/.import.yml"), p.ID)
 	for _, path := range []string{"/status?refresh=true", "/operations", "/history?limit=200", "/versions"} {
 		does(200, "GET", path, "")
 	}
 
-	editor := p.as(s.person(t, "editor"))
-	p.does(t, 200, "POST", p.path+"/permissions", `{"target":{"email":"editor@example.org"},"permissions":{"role":"editor"}}`)
-	editor.refuses(t, 403, "permission_denied", "POST", p.path+"/repositories/main/test", "")
-	editor.does(t, 201, "POST", p.path+"/versions", `{"name":"e1","repository":{"id":"disk"}}`)
-	s.stop(t)
+	editor := p.As(s.Person(t, "editor"))
+	p.Does(t, 200, "POST", p.Path+"/permissions", `{"target":{"email":"editor@example.org"},"permissions":{"role":"editor"}}`)
+	editor.Refuses(t, 403, "permission_denied", "POST", p.Path+"/repositories/main/test", "")
+	editor.Does(t, 201, "POST", p.Path+"/versions", `{"name":"e1","repository":{"id":"disk"}}`)
+	s.Stop(t)
 
 	types := map[string]int{}
 	for _, log := range domain.Logs() {
-		for _, ev := range stored(t, s.dir, log) {
+		for _, ev := range nodetest.Stored(t, s.Dir, log) {
 			whole, err := json.Marshal(ev)
 			require.NoError(t, err)
 			require.NotContains(t, string(whole), gittest.Password)
@@ -72,9 +73,9 @@ func TestPlatformRepositories(t *testing.T) {
 	}
 	require.Equal(t, []int{3, 3, 2}, []int{types["workspaces.versions.intended"], types["workspaces.versions.published"], types["workspaces.imported"]})
 	require.NotContains(t, string(shown), gittest.Password)
-	require.NotContains(t, s.log.String(), gittest.Password)
-	requireNoSecret(t, s.dir, gittest.Password)
-	requireNoSecret(t, disk, gittest.Password)
+	require.NotContains(t, s.Log.String(), gittest.Password)
+	nodetest.RequireNoSecret(t, s.Dir, gittest.Password)
+	nodetest.RequireNoSecret(t, disk, gittest.Password)
 }
 
 // A file that the settings name and that is not there stops the start.
@@ -86,8 +87,8 @@ func TestAPlatformRepositoryWithoutItsFiles(t *testing.T) {
 		"is empty":             "NAME=Main", // the file for CA_FILE is
 		"holds no certificate": "CA_FILE=" + nonsense(t),
 	} {
-		s := newService(t, append(settings, "WORKSPACES_STORAGE_GIT_PLATFORM_main_"+setting)...)
-		err := s.tryOpen(t)
+		s := nodetest.NewService(t, append(settings, "WORKSPACES_STORAGE_GIT_PLATFORM_main_"+setting)...)
+		err := s.TryOpen(t)
 		require.ErrorContains(t, err, "platform repository main")
 		require.ErrorContains(t, err, fault)
 		require.NotContains(t, err.Error(), gittest.Password)

@@ -1,27 +1,20 @@
 package node_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"svc/cmd/node"
+	"svc/cmd/node/nodetest"
 	"svc/projections/livetest"
 )
 
@@ -35,7 +28,7 @@ func TestAStartThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, []byte("no certificate"), 0o600))
 	nobody := livetest.Ports(1)[0]
-	keys := []string{"SECRETS_MASTER_KEYS=" + masterKeys}
+	keys := []string{"SECRETS_MASTER_KEYS=" + nodetest.MasterKeys}
 	tests := map[string]struct {
 		env  []string
 		want []string
@@ -55,88 +48,63 @@ func TestAStartThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), forgotten)
-			s := newService(t, test.env...)
-			err := s.tryOpen(t)
+			defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), nodetest.Forgotten)
+			s := nodetest.NewService(t, test.env...)
+			err := s.TryOpen(t)
 			require.Error(t, err)
 			require.NotContains(t, err.Error(), "\n", "one line")
 			require.NotContains(t, err.Error(), "hunter2")
-			require.NotContains(t, s.log.String(), "hunter2")
+			require.NotContains(t, s.Log.String(), "hunter2")
 			for _, want := range test.want {
 				require.ErrorContains(t, err, want)
 			}
-			s.env = append(s.env, "PORT="+s.port(), "ADDR=127.0.0.1", "DATA_DIR="+s.dir, "TLS_CERT_FILE=", "TLS_KEY_FILE=",
+			s.Env = append(s.Env, "PORT="+s.Port(), "ADDR=127.0.0.1", "DATA_DIR="+s.Dir, "TLS_CERT_FILE=", "TLS_KEY_FILE=",
 				"NATS_URL=", "NATS_TLS_CA_FILE=", "NATS_CREDS=", "STREAM_REPLICAS=", "OTEL_EXPORTER_OTLP_ENDPOINT=")
-			require.NoError(t, s.tryOpen(t), "what was taken was given back")
-			require.NoError(t, s.node.Close(t.Context()))
+			require.NoError(t, s.TryOpen(t), "what was taken was given back")
+			require.NoError(t, s.Node.Close(t.Context()))
 		})
 	}
 }
 
 func TestASecondNodeIsKeptOutOfTheDirectory(t *testing.T) {
-	s := newService(t).start(t)
-	s.await(t, "/readyz", http.StatusOK)
-	second := newService(t, "DATA_DIR="+s.dir)
-	err := second.open(t)
+	s := nodetest.NewService(t).Start(t)
+	s.Await(t, "/readyz", http.StatusOK)
+	second := nodetest.NewService(t, "DATA_DIR="+s.Dir)
+	err := second.Open(t)
 	require.ErrorIs(t, err, node.ErrDirInUse)
-	require.ErrorContains(t, err, fmt.Sprintf("%s is held by process %d", s.dir, os.Getpid()))
+	require.ErrorContains(t, err, fmt.Sprintf("%s is held by process %d", s.Dir, os.Getpid()))
 	require.NotContains(t, err.Error(), "\n")
-	require.Equal(t, http.StatusOK, s.get(t, "/readyz", nil).StatusCode, "the first is not disturbed")
-	s.stop(t)
-	second.start(t)
-	second.await(t, "/readyz", http.StatusOK)
-}
-
-// certificate makes a self-signed pair for the given names.
-func certificate(t *testing.T, names ...string) (cert, key string, pool *x509.CertPool) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "svc test"}, DNSNames: names,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	require.NoError(t, err)
-	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	require.NoError(t, os.WriteFile(cert, certPEM, 0o600))
-	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), 0o600))
-	pool = x509.NewCertPool()
-	require.True(t, pool.AppendCertsFromPEM(certPEM))
-	return cert, key, pool
+	require.Equal(t, http.StatusOK, s.Get(t, "/readyz", nil).StatusCode, "the first is not disturbed")
+	s.Stop(t)
+	second.Start(t)
+	second.Await(t, "/readyz", http.StatusOK)
 }
 
 // The certificate is for the public name only, as they mostly are: the service
 // still finds itself on localhost.
 func TestHTTPSIsServedDirectly(t *testing.T) {
-	cert, key, pool := certificate(t, "svc.example.com")
-	s := newService(t, "TLS_CERT_FILE="+cert, "TLS_KEY_FILE="+key)
-	s.base = strings.Replace(s.base, "http://", "https://", 1)
-	s.client.Transport = &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "svc.example.com"}}
-	s.start(t)
-	s.await(t, "/readyz", http.StatusOK)
+	cert, key, pool := nodetest.Certificate(t, "svc.example.com")
+	s := nodetest.NewService(t, "TLS_CERT_FILE="+cert, "TLS_KEY_FILE="+key)
+	s.Base = strings.Replace(s.Base, "http://", "https://", 1)
+	s.Client.Transport = &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "svc.example.com"}}
+	s.Start(t)
+	s.Await(t, "/readyz", http.StatusOK)
 
-	got := s.get(t, "/", nil)
+	got := s.Get(t, "/", nil)
 	require.Equal(t, 2, got.ProtoMajor)
 	require.Equal(t, "max-age=31536000", got.Header.Get("Strict-Transport-Security"))
 	require.Equal(t, "nosniff", got.Header.Get("X-Content-Type-Options"))
-	s.create(t, "over TLS")
-	report := s.get(t, "/v2/readiness", asInternal)
-	require.Equal(t, http.StatusOK, report.StatusCode, "%s", report.body)
+	s.Create(t, "over TLS")
+	report := s.Get(t, "/v2/readiness", nodetest.AsInternal)
+	require.Equal(t, http.StatusOK, report.StatusCode, "%s", report.Body)
 
 	old := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "svc.example.com", MaxVersion: tls.VersionTLS11}}
 	defer old.CloseIdleConnections()
-	_, err := (&http.Client{Transport: old}).Get(s.base) //nolint:noctx,bodyclose // it must not answer
+	_, err := (&http.Client{Transport: old}).Get(s.Base) //nolint:noctx,bodyclose // it must not answer
 	require.Error(t, err)
 }
 
 func TestPlainHTTPHasNoHSTS(t *testing.T) {
-	s := newService(t).start(t)
-	require.Empty(t, s.get(t, "/", nil).Header.Get("Strict-Transport-Security"))
+	s := nodetest.NewService(t).Start(t)
+	require.Empty(t, s.Get(t, "/", nil).Header.Get("Strict-Transport-Security"))
 }

@@ -14,16 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"svc/cmd/node/nodetest"
 	"svc/domain"
 	"svc/domain/workspace"
 )
 
 // inFlight sends a request that waits at a turnstile, and returns its outcome.
-func inFlight(t *testing.T, s *service, user string) <-chan error {
+func inFlight(t *testing.T, s *nodetest.Service, user string) <-chan error {
 	t.Helper()
 	outcome := make(chan error, 1)
 	go func() {
-		got, err := s.request(context.WithoutCancel(t.Context()), http.MethodGet, "/v2/workspaces/platform", as(user), "")
+		got, err := s.Request(context.WithoutCancel(t.Context()), http.MethodGet, "/v2/workspaces/platform", nodetest.As(user), "")
 		if err == nil && got.StatusCode != http.StatusUnauthorized {
 			err = errors.New(got.Status)
 		}
@@ -33,15 +34,15 @@ func inFlight(t *testing.T, s *service, user string) <-chan error {
 }
 
 func TestAShutdownLetsRequestsFinish(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), forgotten)
-	s := newService(t).start(t)
-	id, _ := s.create(t, "kept")
-	ts := hold(t, "slow")
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), nodetest.Forgotten)
+	s := nodetest.NewService(t).Start(t)
+	id, _ := s.Create(t, "kept")
+	ts := nodetest.Hold(t, "slow")
 	outcome := inFlight(t, s, "slow")
-	<-ts.entered
+	<-ts.Entered
 
-	s.end()
-	address := strings.TrimPrefix(s.base, "http://")
+	s.End()
+	address := strings.TrimPrefix(s.Base, "http://")
 	require.Eventually(t, func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
@@ -49,24 +50,24 @@ func TestAShutdownLetsRequestsFinish(t *testing.T) {
 		}
 		return err != nil
 	}, 10*time.Second, time.Millisecond, "new connections must be refused")
-	require.Empty(t, s.outcome, "the service waits for the request")
+	require.Empty(t, s.Outcome, "the service waits for the request")
 	require.Empty(t, outcome)
-	require.NoFileExists(t, filepath.Join(s.dir, "log", "clean"), "the log is still open")
+	require.NoFileExists(t, filepath.Join(s.Dir, "log", "clean"), "the log is still open")
 
-	close(ts.open)
+	close(ts.Open)
 	require.NoError(t, <-outcome, "the request in flight has its answer")
-	require.NoError(t, <-s.outcome)
-	s.ended = true
-	require.FileExists(t, filepath.Join(s.dir, "log", "clean"))
-	require.Contains(t, s.log.String(), `"msg":"stopped"`)
-	require.NotContains(t, s.log.String(), `"level":"ERROR"`)
-	s.client.CloseIdleConnections()
+	require.NoError(t, <-s.Outcome)
+	s.Ended = true
+	require.FileExists(t, filepath.Join(s.Dir, "log", "clean"))
+	require.Contains(t, s.Log.String(), `"msg":"stopped"`)
+	require.NotContains(t, s.Log.String(), `"level":"ERROR"`)
+	s.Client.CloseIdleConnections()
 
-	s.start(t)
-	require.Equal(t, "kept", s.get(t, "/v2/workspaces/"+id, as("root")).json(t)["name"])
-	s.stop(t)
+	s.Start(t)
+	require.Equal(t, "kept", s.Get(t, "/v2/workspaces/"+id, nodetest.As("root")).JSON(t)["name"])
+	s.Stop(t)
 	var names []string
-	for _, ev := range stored(t, s.dir, domain.State) {
+	for _, ev := range nodetest.Stored(t, s.Dir, domain.State) {
 		if created, ok := ev.Data.(workspace.Created); ok {
 			names = append(names, created.Workspace.Settings.Name)
 		}
@@ -75,33 +76,33 @@ func TestAShutdownLetsRequestsFinish(t *testing.T) {
 }
 
 func TestARequestThatOutlivesTheGracePeriodIsCutOff(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), forgotten)
-	s := newService(t, "SHUTDOWN_GRACE_SECONDS=0").start(t)
-	ts := hold(t, "stuck")
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), nodetest.Forgotten)
+	s := nodetest.NewService(t, "SHUTDOWN_GRACE_SECONDS=0").Start(t)
+	ts := nodetest.Hold(t, "stuck")
 	outcome := inFlight(t, s, "stuck")
-	<-ts.entered
-	s.stop(t)
+	<-ts.Entered
+	s.Stop(t)
 	require.Error(t, <-outcome)
-	require.FileExists(t, filepath.Join(s.dir, "log", "clean"), "the log is closed in good order all the same")
-	require.Contains(t, s.log.String(), "cut off")
+	require.FileExists(t, filepath.Join(s.Dir, "log", "clean"), "the log is closed in good order all the same")
+	require.Contains(t, s.Log.String(), "cut off")
 }
 
 func TestANodeThatNeverServedClosesToo(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), forgotten)
-	s := newService(t)
-	require.NoError(t, s.open(t))
-	require.NoError(t, s.node.Close(t.Context()))
-	require.NoError(t, s.node.Close(t.Context()), "twice is once")
-	require.FileExists(t, filepath.Join(s.dir, "log", "clean"))
-	s.start(t)
-	s.await(t, "/readyz", http.StatusOK)
-	s.stop(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), nodetest.Forgotten)
+	s := nodetest.NewService(t)
+	require.NoError(t, s.Open(t))
+	require.NoError(t, s.Node.Close(t.Context()))
+	require.NoError(t, s.Node.Close(t.Context()), "twice is once")
+	require.FileExists(t, filepath.Join(s.Dir, "log", "clean"))
+	s.Start(t)
+	s.Await(t, "/readyz", http.StatusOK)
+	s.Stop(t)
 }
 
 func TestTheDataDirectoryIsPrivate(t *testing.T) {
-	s := newService(t).start(t)
+	s := nodetest.NewService(t).Start(t)
 	for _, name := range []string{"", "keys", "log", "readmodels"} {
-		info, err := os.Stat(filepath.Join(s.dir, name))
+		info, err := os.Stat(filepath.Join(s.Dir, name))
 		require.NoError(t, err)
 		require.Equal(t, os.FileMode(0o700), info.Mode().Perm(), name)
 	}

@@ -9,14 +9,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"svc/cmd/node/nodetest"
 	"svc/commands"
 	"svc/commands/signing"
 )
 
 // topics are the user topics of a service, as automations reach them.
-func (s *service) topics(t *testing.T) commands.Topics {
+func topics(t *testing.T, s *nodetest.Service) commands.Topics {
 	t.Helper()
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: s.node.Store()})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: s.Node.Store()})
 	require.NoError(t, err)
 	return commands.Topics{Engine: engine}
 }
@@ -28,81 +29,83 @@ func news(name, topic string) string {
 
 func TestEventsForATopicReachItsMembers(t *testing.T) {
 	t.Parallel()
-	s := identified(t).start(t)
-	p, topics := ownedPlace(t, s), s.topics(t)
-	ann, eve := p.as(s.person(t, "ann")), p.as(s.person(t, "eve"))
-	other := place{s, "", s.must(t, "POST", "/v2/workspaces", p.me, `{"name":"Other"}`)["id"].(string), p.me}
-	other.path = "/v2/workspaces/" + other.id
-	require.NoError(t, topics.Create(t.Context(), p.id, "sales", []string{ann.userID(t)}))
-	require.NoError(t, topics.Join(t.Context(), p.id, "north", []string{eve.userID(t), ann.userID(t)}, true))
+	s := nodetest.NewIdentified(t).Start(t)
+	p, topics := nodetest.OwnedPlace(t, s), topics(t, s)
+	ann, eve := p.As(s.Person(t, "ann")), p.As(s.Person(t, "eve"))
+	other := nodetest.Place{Service: s, Path: "", ID: s.Must(t, "POST", "/v2/workspaces", p.Me, `{"name":"Other"}`)["id"].(string), Me: p.Me}
+	other.Path = "/v2/workspaces/" + other.ID
+	require.NoError(t, topics.Create(t.Context(), p.ID, "sales", []string{ann.UserID(t)}))
+	require.NoError(t, topics.Join(t.Context(), p.ID, "north", []string{eve.UserID(t), ann.UserID(t)}, true))
 
-	p.emits(t, news("a", "sales")+","+news("b", "north")+","+news("c", "south")+`,{"type":"d"}`)
-	other.emits(t, news("e", "sales"))
-	read := func(who place, at place) []string { return typesOf(at.as(who.me).lists(t, "sort=asc").Result.Events) }
+	p.Emits(t, news("a", "sales")+","+news("b", "north")+","+news("c", "south")+`,{"type":"d"}`)
+	other.Emits(t, news("e", "sales"))
+	read := func(who nodetest.Place, at nodetest.Place) []string {
+		return nodetest.TypesOf(at.As(who.Me).Lists(t, "sort=asc").Result.Events)
+	}
 	require.Equal(t, []string{"a", "b"}, read(ann, p))
 	require.Equal(t, []string{"b"}, read(eve, p))
 	require.Empty(t, read(ann, other), "a topic of another workspace is another topic")
-	p.as(nil).refuses(t, http.StatusUnauthorized, "missing_token", "GET", p.path+"/events", "")
+	p.As(nil).Refuses(t, http.StatusUnauthorized, "missing_token", "GET", p.Path+"/events", "")
 	require.Equal(t,
 		[]string{"events.userTopics.created", "events.userTopics.created", "events.userTopics.joined", "events.userTopics.joined"},
-		typesOf(p.lists(t, "sort=asc&types=events.userTopics.*").Result.Events), "the owner is told of both")
+		nodetest.TypesOf(p.Lists(t, "sort=asc&types=events.userTopics.*").Result.Events), "the owner is told of both")
 
 	// Those who join later see what was sent before: it is for the topic.
-	require.NoError(t, topics.Join(t.Context(), p.id, "sales", []string{eve.userID(t)}, false))
+	require.NoError(t, topics.Join(t.Context(), p.ID, "sales", []string{eve.UserID(t)}, false))
 	require.Equal(t, []string{"a", "b"}, read(eve, p))
-	joined := p.lists(t, "types=events.userTopics.joined").Result.Events[0]
-	require.Equal(t, map[string]any{"topic": "sales", "user": map[string]any{"id": eve.userID(t)}}, joined.Payload)
+	joined := p.Lists(t, "types=events.userTopics.joined").Result.Events[0]
+	require.Equal(t, map[string]any{"topic": "sales", "user": map[string]any{"id": eve.UserID(t)}}, joined.Payload)
 
-	stream, socket := ann.follow(t, p.path+"/events/stream"), eve.plug(t, "", eve.me)
-	require.Contains(t, socket.hears(), "ready")
-	p.emits(t, news("f", "south")+","+news("g", "sales"))
-	frames, _ := listen(stream, 1)
-	var e shownEvent
-	require.NoError(t, json.Unmarshal([]byte(frames[0].data), &e))
+	stream, socket := ann.Follow(t, p.Path+"/events/stream"), eve.Plug(t, "", eve.Me)
+	require.Contains(t, socket.Hears(), "ready")
+	p.Emits(t, news("f", "south")+","+news("g", "sales"))
+	frames, _ := nodetest.Listen(stream, 1)
+	var e nodetest.ShownEvent
+	require.NoError(t, json.Unmarshal([]byte(frames[0].Data), &e))
 	require.Equal(t, "g", e.Type)
 	require.Equal(t, "sales", e.Target["userTopic"])
-	require.Equal(t, "g", inner(socket.hears(), "event")["type"])
+	require.Equal(t, "g", nodetest.Inner(socket.Hears(), "event")["type"])
 }
 
 func TestWhoJoinsATopicReceivesTheVeryNextEvent(t *testing.T) {
 	t.Parallel()
-	s := identified(t).start(t)
-	p, topics := ownedPlace(t, s), s.topics(t)
-	ann := p.as(s.person(t, "ann"))
-	socket := ann.plug(t, "", ann.me)
-	require.Contains(t, socket.hears(), "ready")
+	s := nodetest.NewIdentified(t).Start(t)
+	p, topics := nodetest.OwnedPlace(t, s), topics(t, s)
+	ann := p.As(s.Person(t, "ann"))
+	socket := ann.Plug(t, "", ann.Me)
+	require.Contains(t, socket.Hears(), "ready")
 	for _, name := range []string{"one", "two", "three"} {
-		stream := ann.follow(t, p.path+"/events/stream")
-		require.NoError(t, topics.Join(t.Context(), p.id, name, []string{ann.userID(t)}, true))
-		p.emits(t, news(name, name))
-		frames, _ := listen(stream, 1)
-		var e shownEvent
-		require.NoError(t, json.Unmarshal([]byte(frames[0].data), &e))
+		stream := ann.Follow(t, p.Path+"/events/stream")
+		require.NoError(t, topics.Join(t.Context(), p.ID, name, []string{ann.UserID(t)}, true))
+		p.Emits(t, news(name, name))
+		frames, _ := nodetest.Listen(stream, 1)
+		var e nodetest.ShownEvent
+		require.NoError(t, json.Unmarshal([]byte(frames[0].Data), &e))
 		require.Equal(t, name, e.Type)
-		require.Equal(t, name, inner(socket.hears(), "event")["type"])
+		require.Equal(t, name, nodetest.Inner(socket.Hears(), "event")["type"])
 	}
 }
 
 func TestEventsForAVisitorReachTheTokenOfTheirSession(t *testing.T) {
 	t.Parallel()
-	s := identified(t).start(t)
-	p := ownedPlace(t, s)
+	s := nodetest.NewIdentified(t).Start(t)
+	p := nodetest.OwnedPlace(t, s)
 	const drawn = "2b0e6f1c-8f0a-4a0e-9f62-0d5d7f6f0a11"
-	as := func(a signing.Acting) place {
-		a.WorkspaceID = p.id
-		token, err := s.node.SessionToken(t.Context(), a, 10*time.Second)
+	as := func(a signing.Acting) nodetest.Place {
+		a.WorkspaceID = p.ID
+		token, err := s.Node.SessionToken(t.Context(), a, 10*time.Second)
 		require.NoError(t, err)
-		return p.as(bearer(token))
+		return p.As(nodetest.Bearer(token))
 	}
-	p.emits(t, `{"type":"for.them","target":{"sessionId":"`+drawn+`"}},{"type":"for.others","target":{"sessionId":"x"}}`)
+	p.Emits(t, `{"type":"for.them","target":{"sessionId":"`+drawn+`"}},{"type":"for.others","target":{"sessionId":"x"}}`)
 	visitor := as(signing.Acting{UserID: drawn, SessionID: drawn, Visitor: true})
-	require.Equal(t, []string{"for.them"}, typesOf(visitor.lists(t, "").Result.Events))
-	made, _ := visitor.emits(t, `{"type":"clicked"}`)
+	require.Equal(t, []string{"for.them"}, nodetest.TypesOf(visitor.Lists(t, "").Result.Events))
+	made, _ := visitor.Emits(t, `{"type":"clicked"}`)
 	require.Equal(t, drawn, made[0].Source["sessionId"])
-	require.Equal(t, []string{"for.them", "clicked"}, typesOf(visitor.lists(t, "sort=asc").Result.Events))
-	visitor.refuses(t, http.StatusUnauthorized, "missing_token", "GET", p.path, "")
+	require.Equal(t, []string{"for.them", "clicked"}, nodetest.TypesOf(visitor.Lists(t, "sort=asc").Result.Events))
+	visitor.Refuses(t, http.StatusUnauthorized, "missing_token", "GET", p.Path, "")
 
 	// Whoever chooses the correlation id of a run does not choose a session with it.
 	chosen := as(signing.Acting{SessionID: drawn, CorrelationID: drawn, Visitor: true})
-	require.Empty(t, chosen.lists(t, "").Result.Events)
+	require.Empty(t, chosen.Lists(t, "").Result.Events)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"svc/cmd/node/nodetest"
 	"svc/domain"
 )
 
@@ -51,15 +52,15 @@ const (
 
 func TestSpansReachTheCollector(t *testing.T) {
 	c := newCollector(t)
-	s := newService(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_EXPORTER_OTLP_HEADERS=x-tenant=blue", "OTEL_SERVICE_NAME=svc-under-test",
-		"OTEL_RESOURCE_ATTRIBUTES=deployment.environment=testing").start(t)
-	id, _ := s.create(t, "traced")
-	got := s.call(t, http.MethodPatch, "/v2/workspaces/"+id, as("root", "Traceparent", "00-"+traceID+"-"+spanID+"-01"), `{"name":"again"}`)
+	s := nodetest.NewService(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_EXPORTER_OTLP_HEADERS=x-tenant=blue", "OTEL_SERVICE_NAME=svc-under-test",
+		"OTEL_RESOURCE_ATTRIBUTES=deployment.environment=testing").Start(t)
+	id, _ := s.Create(t, "traced")
+	got := s.Call(t, http.MethodPatch, "/v2/workspaces/"+id, nodetest.As("root", "Traceparent", "00-"+traceID+"-"+spanID+"-01"), `{"name":"again"}`)
 	require.Equal(t, http.StatusOK, got.StatusCode)
 	answered := strings.Split(got.Header.Get("Traceparent"), "-")
 	require.Equal(t, traceID, answered[1], "the caller's trace goes on")
 	require.NotEqual(t, spanID, answered[2])
-	s.stop(t) // sends what is kept
+	s.Stop(t) // sends what is kept
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,9 +71,9 @@ func TestSpansReachTheCollector(t *testing.T) {
 		require.True(t, bytes.Contains(c.bodies, []byte(want)), "%q was not sent", want)
 	}
 	require.False(t, bytes.Contains(c.bodies, []byte("/v2/workspaces/"+id)), "spans are named by the template")
-	require.False(t, bytes.Contains(c.bodies, []byte(tokenOf("root"))))
+	require.False(t, bytes.Contains(c.bodies, []byte(nodetest.TokenOf("root"))))
 
-	state := stored(t, s.dir, domain.State)
+	state := nodetest.Stored(t, s.Dir, domain.State)
 	require.Equal(t, traceID, state[len(state)-1].Meta.TraceID, "events belong to the trace too")
 }
 
@@ -87,11 +88,11 @@ func fromHex(t *testing.T, text string) string {
 func TestALostCollectorDisturbsNobody(t *testing.T) {
 	c := newCollector(t)
 	c.status.Store(http.StatusInternalServerError)
-	s := newService(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_TRACES_SAMPLER=always_on").start(t)
-	require.Equal(t, http.StatusOK, s.get(t, "/", nil).StatusCode)
+	s := nodetest.NewService(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_TRACES_SAMPLER=always_on").Start(t)
+	require.Equal(t, http.StatusOK, s.Get(t, "/", nil).StatusCode)
 	c.Close()
-	s.create(t, "untraced")
-	s.stop(t)
+	s.Create(t, "untraced")
+	s.Stop(t)
 }
 
 // The exporter's own library reads the environment; ours does not listen to it.
@@ -100,11 +101,11 @@ func TestWithoutAnEndpointNothingIsSent(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", c.URL)
 	t.Setenv("OTEL_TRACES_SAMPLER", "always_on")
-	s := newService(t).start(t)
-	got := s.get(t, "/", http.Header{"Traceparent": {"00-" + traceID + "-" + spanID + "-01"}})
+	s := nodetest.NewService(t).Start(t)
+	got := s.Get(t, "/", http.Header{"Traceparent": {"00-" + traceID + "-" + spanID + "-01"}})
 	require.Contains(t, got.Header.Get("Traceparent"), traceID, "a trace is continued all the same")
-	require.Len(t, s.get(t, "/", nil).Header.Get("Traceparent"), 55)
-	s.stop(t)
+	require.Len(t, s.Get(t, "/", nil).Header.Get("Traceparent"), 55)
+	s.Stop(t)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	require.Empty(t, c.paths)

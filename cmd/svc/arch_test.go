@@ -69,7 +69,7 @@ var clockCalls = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc"
 
 // testSupport are packages that exist for tests. They may import whatever the
 // tests of their room may, and nothing that ships imports them.
-var testSupport = []string{"apitest", "crashfs", "domaintest", "gittest", "livetest", "storetest"}
+var testSupport = []string{"apitest", "crashfs", "domaintest", "gittest", "livetest", "nodetest", "storetest"}
 
 // noFolders are names that say nothing about what is inside.
 var noFolders = []string{"internal", "pkg", "utils", "util", "common", "models", "helpers", "misc"}

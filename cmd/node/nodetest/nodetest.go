@@ -1,5 +1,5 @@
-// Package nodetest runs a node for tests and benchmarks whose subject is not
-// identity.
+// Package nodetest runs services for tests and benchmarks, and is what their scenarios are
+// told with.
 package nodetest
 
 import (

@@ -1,0 +1,26 @@
+package nodetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Subscribes makes a subscription and returns its path.
+func (p Place) Subscribes(t *testing.T, url, more string) (path string) {
+	t.Helper()
+	made := p.Does(t, 201, "POST", p.Path+"/subscriptions", fmt.Sprintf(`{"url":%q,"types":["orders.*"]%s}`, url, more)).JSON(t)
+	return p.Path + "/subscriptions/" + made["id"].(string)
+}
+
+// AwaitEnd waits until an operation has a status.
+func (p Place) AwaitEnd(t *testing.T, operation, status string) (shown map[string]any) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		shown = p.Does(t, 200, "GET", operation, "").JSON(t)
+		return shown["status"] == status
+	}, 30*time.Second, 10*time.Millisecond)
+	return shown
+}

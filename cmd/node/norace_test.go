@@ -1,6 +1,0 @@
-//go:build !race
-
-package node_test
-
-// slowdown is what the race detector costs: nothing here.
-const slowdown = 1

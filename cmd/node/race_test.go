@@ -1,6 +1,0 @@
-//go:build race
-
-package node_test
-
-// slowdown is what the race detector costs: what is large is smaller under it.
-const slowdown = 10

@@ -1,0 +1,39 @@
+package nodes_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/cmd/node/nodetest"
+)
+
+// A node that stops lets what events started come to its end, and nobody begins it a
+// second time meanwhile.
+func TestANodeThatStopsDoublesNothing(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		select {
+		case <-time.After(3500 * time.Millisecond):
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(slow.Close)
+	c, _, _ := newUneasy(t)
+	here, there := c.ours(t)
+	here.Has(t, `t: {when: {events: [go]}, do: [{fetch: {url: '`+slow.URL+`'}}, {emit: {event: done}}]}`)
+	here.Emits(t, nodetest.RepeatText(4, `{"type":"go"}`))
+	require.Eventually(t, func() bool { return asked.Load() == 4 }, 20*time.Second, 10*time.Millisecond)
+	there.AwaitsTrees(t, 4)
+	c.one.Stop(t)
+	there.Awaits(t, 4, "done", "")
+	require.Equal(t, "other", probed(t, there))
+	there.Awaits(t, 4, "done", "")
+	require.EqualValues(t, 4, asked.Load())
+}
