@@ -22,7 +22,7 @@ func TestExportImportExportGivesTheSameBytes(t *testing.T) {
 		first, err := contents().Draw(t, "content").Files(archive.Usual)
 		require.NoError(t, err)
 		exported := zipped(t, first)
-		unpacked, err := archive.Unzip(exported, archive.Usual)
+		unpacked, _, err := archive.Unzip(exported, archive.Usual)
 		require.NoError(t, err)
 		require.Equal(t, first, unpacked)
 		read, err := archive.Read(unpacked, usual)
@@ -144,7 +144,7 @@ func TestManyWorkspacesInOneArchive(t *testing.T) {
 	back, err := archive.ReadBulk(b.Bytes(), archive.Usual)
 	require.NoError(t, err)
 	require.Equal(t, bulk, back)
-	_, err = archive.Unzip(b.Bytes(), archive.Usual)
+	_, _, err = archive.Unzip(b.Bytes(), archive.Usual)
 	require.Equal(t, "bulk_archive", reason(t, err))
 
 	var empty bytes.Buffer

@@ -9,6 +9,7 @@ import (
 	"svc/commands/yamltext"
 	"svc/domain"
 	"svc/domain/document"
+	"svc/domain/shape"
 )
 
 // Content is what a version of a workspace contains: documents, those in folders
@@ -124,14 +125,15 @@ func Text(p Place, doc *document.Map) ([]byte, error) {
 	return p.Kind.Text(doc)
 }
 
-// Canonical returns the text of one file as it would be written. Two files with
-// the same canonical text mean the same. It fails with a *document.Fault when the
-// text cannot be read.
+// Canonical returns the text of one file as it would be written once it is imported.
+// Two files with the same canonical text mean the same. It fails with a *document.Fault
+// when the text cannot be read.
 func Canonical(p Place, text []byte, limits document.Limits) ([]byte, error) {
 	doc, err := yamltext.ReadMap(text, limits)
 	if err != nil {
 		return nil, err
 	}
+	doc, _ = shape.Correct(p.Kind, doc)
 	if _, told := doc.Get("slug"); !told && p.Kind.Folder != "" {
 		doc.Set("slug", p.Slug)
 	}

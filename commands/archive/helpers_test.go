@@ -14,6 +14,7 @@ import (
 	"svc/commands/yamltext"
 	"svc/domain"
 	"svc/domain/document"
+	"svc/domain/shape"
 )
 
 func parse(t require.TestingT, text string) *document.Map {
@@ -119,16 +120,20 @@ func contents() *rapid.Generator[*archive.Content] {
 		"pages":       rapid.StringMatching(`[a-z0-9]([a-z0-9 _-]{0,5}[a-z0-9_-])?(/[a-z0-9-]{1,5}){0,2}`),
 	}
 	return rapid.Custom(func(t *rapid.T) *archive.Content {
-		c := &archive.Content{Index: documents().Draw(t, "index")}
+		drawn := func(kind *document.Kind) *document.Map { // what is stored was corrected when it came in
+			doc, _ := shape.Correct(kind, documents().Draw(t, kind.Name))
+			return doc
+		}
+		c := &archive.Content{Index: drawn(document.Index)}
 		if rapid.Bool().Draw(t, "secured") {
-			c.Security = documents().Draw(t, "security")
+			c.Security = drawn(document.Security)
 		}
 		for _, kind := range document.Kinds {
 			if kind.Folder == "" {
 				continue
 			}
 			for range rapid.IntRange(0, 3).Draw(t, kind.Folder) {
-				c.Put(archive.Place{Kind: kind, Slug: slugs[kind.Folder].Draw(t, "slug")}, documents().Draw(t, kind.Name))
+				c.Put(archive.Place{Kind: kind, Slug: slugs[kind.Folder].Draw(t, "slug")}, drawn(kind))
 			}
 		}
 		return c

@@ -31,16 +31,26 @@ const (
 const (
 	WarnSlugMismatch = "slug_mismatch" // the file has another name than its slug
 	WarnUnknownField = "unknown_field" // kept, without effect
+	WarnNotImported  = "not_imported"  // a file whose name is almost that of a document
+	WarnNotAPage     = "not_a_page"    // JSON below pages that describes something else
 )
 
-// itemOf returns the item for a file that could not be read.
-func itemOf(code, file string, err error) Item {
+// itemOf returns the item for a file that could not be read. line finds the line of a field.
+func itemOf(code, file string, err error, line func(field string) int) Item {
 	item := Item{Msg: err.Error(), Err: code, Filepath: file}
 	if refusal, ok := errors.AsType[*domain.Error](err); ok {
-		item.Msg = refusal.Message
+		item.Msg, item.Line = refusal.Message, line(FirstField(refusal))
 	}
 	if fault, ok := errors.AsType[*document.Fault](err); ok {
 		item.Line = fault.Line
 	}
 	return item
+}
+
+// FirstField returns the first field that a refusal names, "" when it names none.
+func FirstField(refusal *domain.Error) string {
+	if list, ok := refusal.Details["errors"].([]domain.FieldError); ok && len(list) > 0 {
+		return list[0].Field
+	}
+	return ""
 }

@@ -74,6 +74,17 @@ func IsManaged(file string) bool {
 	return ok || file == ImportPath
 }
 
+// Misnamed returns warnings about files that are no content because of upper case in their names:
+// somebody meant them to be.
+func Misnamed(paths []string) (warnings []Item) {
+	for _, file := range paths {
+		if lower := strings.ToLower(file); !IsManaged(file) && IsManaged(lower) && lower != ImportPath {
+			warnings = append(warnings, Item{Msg: "was not imported: folders and extensions are in lower case, such as " + lower, Err: WarnNotImported, Filepath: file})
+		}
+	}
+	return warnings
+}
+
 // isFolder reports whether a path is that of a folder of managed files.
 func isFolder(file string) bool {
 	return file != "" && slices.ContainsFunc(document.Kinds, func(k *document.Kind) bool { return k.Folder == file })

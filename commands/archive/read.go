@@ -7,11 +7,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"svc/commands/spread"
 	"svc/commands/yamltext"
 	"svc/domain"
 	"svc/domain/document"
+	"svc/domain/shape"
 )
 
 // Options are how a tree is read.
@@ -27,6 +29,8 @@ type Options struct {
 	// Validate looks at each document that could be read; nil: all are good. A
 	// refusal of the index refuses the tree.
 	Validate func(p Place, doc *document.Map) error
+	// Others are files of the source that are no content, for warnings about them.
+	Others []string
 }
 
 // Reading is what a tree says.
@@ -38,6 +42,26 @@ type Reading struct {
 	Failed   []string         // places that have a file, but none that could be used: keep what is there
 	Errors   []Item
 	Warnings []Item
+
+	texts  Tree
+	limits document.Limits
+	lines  map[string]*yamltext.Source // by file, of those that were asked for
+}
+
+// Line returns the line on which a field of a file stands, or on which what is around it begins; 0
+// when the file cannot be read.
+func (r *Reading) Line(file, field string) int {
+	source, known := r.lines[file]
+	if !known {
+		if text, ok := r.texts[file]; ok {
+			source, _ = yamltext.Locate(text, r.limits) // nil when it cannot be read: its fault has a line of its own
+		}
+		r.lines[file] = source
+	}
+	if source == nil {
+		return 0
+	}
+	return source.Place(field).Line
 }
 
 // Read reads a tree. It refuses one that is unsafe, beyond the limits or without
@@ -49,13 +73,18 @@ func Read(tree Tree, o Options) (*Reading, error) {
 	if err := tree.Check(o.Limits); err != nil {
 		return nil, err
 	}
-	r := &treeReader{Options: o, tree: tree, out: &Reading{Files: Tree{}, Sources: map[Place]string{}}, found: map[string][]file{}}
+	r := &treeReader{Options: o, tree: tree, out: &Reading{
+		Files: Tree{}, Sources: map[Place]string{}, texts: tree, limits: o.Limits.Document, lines: map[string]*yamltext.Source{},
+	}, found: map[string][]file{}}
 	if err := r.importFile(); err != nil {
 		return nil, err
 	}
-	paths := sortedForImport(tree)
+	for _, item := range Misnamed(slices.Sorted(slices.Values(o.Others))) {
+		r.warn(item)
+	}
+	paths := r.documents()
 	read := make([]parsed, len(paths))
-	spread.Over(len(paths), func(i int) { read[i].doc, read[i].err = yamltext.ReadMap(tree[paths[i]], o.Limits.Document) })
+	spread.Over(len(paths), func(i int) { read[i] = parseFile(paths[i], tree[paths[i]], o.Limits.Document) })
 	for i, p := range paths {
 		if err := r.file(p, read[i]); err != nil {
 			return nil, err
@@ -71,9 +100,18 @@ func Read(tree Tree, o Options) (*Reading, error) {
 	return r.out, r.strict()
 }
 
-// sortedForImport returns the paths of documents: index, security, the rest.
-func sortedForImport(tree Tree) []string {
-	paths := slices.DeleteFunc(tree.Paths(), func(p string) bool { return p == ImportPath })
+// documents returns the paths of documents: index, security, the rest.
+func (r *treeReader) documents() []string {
+	paths := slices.DeleteFunc(r.tree.Paths(), func(p string) bool {
+		if p == ImportPath {
+			return true
+		}
+		_, ok := r.tree.PlaceOf(p)
+		if !ok {
+			r.warn(Item{Msg: "is no page and was not imported: a page has a name and blocks", Err: WarnNotAPage, Filepath: p, Line: 1})
+		}
+		return !ok
+	})
 	rank := func(p string) int {
 		place, _ := Locate(p)
 		if place.Kind.Folder != "" {
@@ -90,6 +128,8 @@ type file struct {
 	path  string
 	place Place
 	doc   *document.Map
+
+	changes []shape.Correction // that were made to use it
 }
 
 type treeReader struct {
@@ -110,6 +150,10 @@ func (r *treeReader) warn(item Item) {
 	r.out.Warnings = append(r.out.Warnings, item)
 }
 
+func (r *treeReader) itemOf(code, file string, err error) Item {
+	return itemOf(code, file, err, func(field string) int { return r.out.Line(file, field) })
+}
+
 func (r *treeReader) importFile() error {
 	text, ok := r.tree[ImportPath]
 	if !ok {
@@ -120,7 +164,7 @@ func (r *treeReader) importFile() error {
 		return over
 	}
 	if err != nil {
-		r.fail(itemOf(ErrInvalidImportFile, ImportPath, err))
+		r.fail(r.itemOf(ErrInvalidImportFile, ImportPath, err))
 		return nil
 	}
 	r.out.Import = &f
@@ -137,8 +181,39 @@ func limitOf(err error, path string) error {
 
 // parsed is what the text of a file says, or why it says nothing.
 type parsed struct {
-	doc *document.Map
-	err error
+	doc     *document.Map
+	changes []shape.Correction // that were made to use it
+	err     error
+}
+
+// parseFile reads the text of a file.
+func parseFile(file string, text []byte, limits document.Limits) parsed {
+	v, err := yamltext.Read(text, limits)
+	if err == nil && v == nil {
+		return parsed{err: &document.Fault{Line: 1, Column: 1, Message: "is empty"}}
+	}
+	doc, ok := v.(*document.Map)
+	if err == nil && !ok {
+		err = &document.Fault{Line: 1, Column: 1, Message: "must be a mapping"}
+	}
+	if err != nil {
+		return parsed{err: faultOfJSON(file, text, limits, err)}
+	}
+	place, _ := Locate(file)
+	doc, changes := shape.Correct(place.Kind, doc)
+	return parsed{doc: doc, changes: changes}
+}
+
+// faultOfJSON returns the fault of a JSON file as the reader of JSON reports it. A fault about a limit
+// stays as it is.
+func faultOfJSON(file string, text []byte, limits document.Limits, err error) error {
+	if fault, ok := errors.AsType[*document.Fault](err); !strings.HasSuffix(file, ".json") || !ok || fault.Limit != "" || !utf8.Valid(text) {
+		return err
+	}
+	if _, wrong := document.ReadJSON(text, limits); wrong != nil {
+		return wrong
+	}
+	return err
 }
 
 // file keeps what a file says under the object it is for.
@@ -161,15 +236,17 @@ func (r *treeReader) file(path string, said parsed) error {
 		}
 	}
 	if err != nil && place.Kind == document.Index {
-		return invalidIndex(itemOf(ErrInvalidDocument, path, err))
+		return invalidIndex(r.itemOf(ErrInvalidDocument, path, err))
 	}
 	switch {
 	case errors.Is(err, errSlug):
-		r.fail(itemOf(ErrInvalidSlug, path, err))
+		item := r.itemOf(ErrInvalidSlug, path, err)
+		item.Line = r.out.Line(path, "slug")
+		r.fail(item)
 	case err != nil:
-		r.fail(itemOf(ErrInvalidDocument, path, err))
+		r.fail(r.itemOf(ErrInvalidDocument, path, err))
 	case r.checksum(place, path):
-		f.doc = doc
+		f.doc, f.changes = doc, said.changes
 		if f.place.Kind.Folder != "" {
 			doc.Set("slug", f.place.Slug)
 		}
@@ -212,12 +289,20 @@ func (r *treeReader) placeOf(at Place, doc *document.Map) (Place, error) {
 func (r *treeReader) warnAbout(f file) {
 	if at, _ := Locate(f.path); f.place != at {
 		msg := fmt.Sprintf("the slug is %q, the file should be %s", f.place.Slug, f.place.Path())
-		r.warn(Item{Msg: msg, Err: WarnSlugMismatch, Filepath: f.path})
+		r.warn(Item{Msg: msg, Err: WarnSlugMismatch, Filepath: f.path, Line: r.out.Line(f.path, "slug")})
+	}
+	for _, change := range f.changes {
+		msg := change.Message
+		if change.Reason == shape.ValueConverted {
+			msg = change.Field + ": " + msg
+		}
+		r.warn(Item{Msg: msg, Err: change.Reason, Filepath: f.path, Line: r.out.Line(f.path, change.Field)})
 	}
 	if unknown := f.place.Kind.Unknown(f.doc); len(unknown) > 0 {
+		line := r.out.Line(f.path, shape.Path(unknown[0]))
 		for i, key := range unknown {
 			unknown[i] = document.Shown(key)
 		}
-		r.warn(Item{Msg: "has no effect here: " + strings.Join(unknown, ", "), Err: WarnUnknownField, Filepath: f.path})
+		r.warn(Item{Msg: "has no effect here: " + strings.Join(unknown, ", "), Err: WarnUnknownField, Filepath: f.path, Line: line})
 	}
 }

@@ -25,7 +25,7 @@ func TestABrokenFileIsAnItemBesideTheOthers(t *testing.T) {
 		"automations/twice.yml":    "a: 1\nb: 1\na: 2\n",
 		"automations/other.yml":    "slug: renamed\ntags: [a]\n",
 		"automations/bad.slug.yml": "name: X\n",
-		"automations/number.yml":   "slug: 7\n",
+		"automations/number.yml":   "slug: [7]\n",
 		"automations/up.yml":       "slug: ../up\n",
 		"pages/dup.yml":            "name: One\n",
 		"pages/dup.json":           `{"name":"Two"}`,
@@ -39,21 +39,21 @@ func TestABrokenFileIsAnItemBesideTheOthers(t *testing.T) {
 	read, err := archive.Read(files, o)
 	require.NoError(t, err)
 	require.Equal(t, []archive.Item{
-		{"slug \"bad.slug\" is not allowed for this kind of object", archive.ErrInvalidSlug, "automations/bad.slug.yml", 0, "k3", nil},
+		{"slug \"bad.slug\" is not allowed for this kind of object", archive.ErrInvalidSlug, "automations/bad.slug.yml", 1, "k3", nil},
 		{"line 2: did not find expected node content", archive.ErrInvalidDocument, "automations/broken.yml", 2, "k3", nil},
 		{"line 1, column 1: must be a mapping", archive.ErrInvalidDocument, "automations/lfs.yml", 1, "k3", nil},
-		{"slug must be a text", archive.ErrInvalidSlug, "automations/number.yml", 0, "k3", nil},
+		{"slug must be a text", archive.ErrInvalidSlug, "automations/number.yml", 1, "k3", nil},
 		{"line 3, column 1: the key \"a\" is given twice", archive.ErrInvalidDocument, "automations/twice.yml", 3, "k3", nil},
-		{"slug \"../up\" is not allowed for this kind of object", archive.ErrInvalidSlug, "automations/up.yml", 0, "k3", nil},
-		{"slug \"a/b\" is not allowed for this kind of object", archive.ErrInvalidSlug, "imports/a/b.yml", 0, "k3", nil},
-		{"another file is for the same object", archive.ErrDuplicateObject, "pages/dup.json", 0, "k3", nil},
-		{"another file is for the same object", archive.ErrDuplicateObject, "pages/dup.yml", 0, "k3", nil},
-		{"another file is for the same object", archive.ErrDuplicateObject, "pages/x.yml", 0, "k3", nil},
-		{"another file is for the same object", archive.ErrDuplicateObject, "pages/y.yml", 0, "k3", nil},
+		{"slug \"../up\" is not allowed for this kind of object", archive.ErrInvalidSlug, "automations/up.yml", 1, "k3", nil},
+		{"slug \"a/b\" is not allowed for this kind of object", archive.ErrInvalidSlug, "imports/a/b.yml", 1, "k3", nil},
+		{"another file is for the same object", archive.ErrDuplicateObject, "pages/dup.json", 1, "k3", nil},
+		{"another file is for the same object", archive.ErrDuplicateObject, "pages/dup.yml", 1, "k3", nil},
+		{"another file is for the same object", archive.ErrDuplicateObject, "pages/x.yml", 1, "k3", nil},
+		{"another file is for the same object", archive.ErrDuplicateObject, "pages/y.yml", 1, "k3", nil},
 	}, read.Errors)
 	require.Equal(t, []archive.Item{
-		{"the slug is \"renamed\", the file should be automations/renamed.yml", archive.WarnSlugMismatch, "automations/other.yml", 0, "k3", nil},
-		{"has no effect here: \"tags\"", archive.WarnUnknownField, "automations/other.yml", 0, "k3", nil},
+		{"the slug is \"renamed\", the file should be automations/renamed.yml", archive.WarnSlugMismatch, "automations/other.yml", 1, "k3", nil},
+		{"has no effect here: \"tags\"", archive.WarnUnknownField, "automations/other.yml", 2, "k3", nil},
 	}, read.Warnings)
 	require.Equal(t, []string{
 		"automations/bad.slug", "automations/broken", "automations/lfs", "automations/number", "automations/twice", "automations/up",
@@ -87,12 +87,12 @@ func TestAnIndexIsNeeded(t *testing.T) {
 		"two":               {map[string]string{"index.yml": "a: 1\n", "index.json": "{}"}, "invalid_index"},
 		"too deep":          {map[string]string{"index.yml": "a: " + strings.Repeat("[", 64) + strings.Repeat("]", 64)}, "limit_exceeded"},
 		"long once written": {map[string]string{"index.yml": "{}", "pages/a.yml": "x: " + strings.Repeat("[", 60) + strings.Repeat("a,", 9000) + strings.Repeat("]", 60)}, "limit_exceeded"},
-		"refused":           {map[string]string{"index.yml": "name: 7\n"}, "invalid_index"},
+		"refused":           {map[string]string{"index.yml": "name: bad\n"}, "invalid_index"},
 		"all empty":         {nil, "missing_index"},
 	} {
 		o := usual
 		o.Validate = func(p archive.Place, doc *document.Map) error {
-			if name, _ := doc.Get("name"); name == 7.0 {
+			if name, _ := doc.Get("name"); name == "bad" {
 				return domain.Invalid(domain.FieldError{Field: "name", Message: "must be a text"})
 			}
 			return nil
@@ -119,9 +119,9 @@ func TestValidateAddsItems(t *testing.T) {
 	read, err := archive.Read(tree(files), o)
 	require.NoError(t, err)
 	require.Equal(t, []archive.Item{
-		{Msg: "do[0]: is unknown", Err: archive.ErrInvalidDocument, Filepath: "pages/a.yml"},
+		{Msg: "do[0]: is unknown", Err: archive.ErrInvalidDocument, Filepath: "pages/a.yml", Line: 1},
 		{Msg: "line 7: is wrong", Err: archive.ErrInvalidDocument, Filepath: "pages/b.yml", Line: 7},
-		{Msg: "slug \"c\" is not allowed for this kind of object", Err: archive.ErrInvalidSlug, Filepath: "pages/c.yml"},
+		{Msg: "slug \"c\" is not allowed for this kind of object", Err: archive.ErrInvalidSlug, Filepath: "pages/c.yml", Line: 1},
 	}, read.Errors)
 	require.Contains(t, read.Content.Pages, "é")
 

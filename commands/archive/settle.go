@@ -44,7 +44,7 @@ func (r *treeReader) settle() error {
 			at, _ := Locate(f.path)
 			failed[at.String()], failed[f.place.String()] = true, true
 			if len(files) > 1 {
-				r.fail(Item{Msg: "another file is for the same object", Err: ErrDuplicateObject, Filepath: f.path})
+				r.fail(Item{Msg: "another file is for the same object", Err: ErrDuplicateObject, Filepath: f.path, Line: r.out.Line(f.path, "slug")})
 			}
 		}
 	}

@@ -5,8 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"path"
 	"slices"
 	"strings"
+
+	"svc/commands/yamltext"
+	"svc/domain/document"
 )
 
 // Tree is the managed files of one workspace: bytes by path, "/" between its
@@ -58,6 +62,34 @@ func (l Limits) checkPaths(paths []string) error {
 	return nil
 }
 
+// PlaceOf returns what the file at a path of t describes, as Locate does; false also for JSON below
+// pages that is no page: data and translations lie beside pages, and are kept where they are.
+func (t Tree) PlaceOf(file string) (Place, bool) {
+	place, ok := Locate(file)
+	if ok && place.Kind == document.Page && path.Ext(file) == ".json" && !isPage(t[file]) {
+		return Place{}, false
+	}
+	return place, ok
+}
+
+// isPage reports whether JSON can be a page: it has blocks, or a name and nothing that pages do not
+// have. What cannot be read is taken for one, so that its fault is reported.
+func isPage(text []byte) bool {
+	v, err := yamltext.Read(text, document.Usual)
+	if err != nil || v == nil {
+		return true
+	}
+	doc, ok := v.(*document.Map)
+	if !ok {
+		return false
+	}
+	if _, hasBlocks := doc.Get("blocks"); hasBlocks {
+		return true
+	}
+	_, hasName := doc.Get("name")
+	return hasName && len(document.Page.Unknown(doc)) == 0
+}
+
 // Manifest returns the SHA-256 of the bytes of each file, in hex.
 func (t Tree) Manifest() map[string]string {
 	m := make(map[string]string, len(t))
@@ -73,7 +105,7 @@ func (t Tree) Manifest() map[string]string {
 func (t Tree) Checksums() map[string]string {
 	sums := make(map[string]string, len(t))
 	for p, text := range t {
-		if place, ok := Locate(p); ok {
+		if place, ok := t.PlaceOf(p); ok {
 			sums[place.String()] = Checksum(text)
 		}
 	}

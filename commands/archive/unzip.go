@@ -9,39 +9,40 @@ import (
 	"strings"
 
 	"svc/domain"
+	"svc/domain/document"
 )
 
 // BulkName is the entry by which an archive of many workspaces is known.
 const BulkName = "bulkExport.json"
 
-// Unzip returns the managed files of an archive. A folder that all entries are in
-// is taken off, whatever its name. An archive that is damaged, unsafe, beyond the
-// limits, or of many workspaces, is refused whole. No more memory is used than
-// the limits say; files that are not managed are not even unpacked.
-func Unzip(data []byte, limits Limits) (Tree, error) {
+// Unzip returns the managed files of an archive, and the paths of the others. A
+// folder that the workspace is in is taken off, whatever its name. An archive that is
+// damaged, unsafe, beyond the limits, or of many workspaces, is refused whole. No more
+// memory is used than the limits say; files that are not managed are not even unpacked.
+func Unzip(data []byte, limits Limits) (tree Tree, others []string, err error) {
 	entries, err := openZip(data, limits)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	managed, err := selectManaged(entries)
+	managed, others, err := selectManaged(entries)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	paths := make([]string, len(managed))
 	for i, e := range managed {
 		paths[i] = e.path
 	}
 	if err := limits.checkPaths(paths); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	tree := make(Tree, len(managed))
+	tree = make(Tree, len(managed))
 	budget := &unpacking{limits: limits, packed: len(data)}
 	for _, e := range managed {
 		if tree[e.path], err = budget.unpack(e, limits.FileBytes); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return tree, nil
+	return tree, others, nil
 }
 
 // zipEntry is one file of an archive. path is its name, later without the folder
@@ -101,36 +102,73 @@ func hostileEntry(f *zip.File, seen map[string]bool) string {
 	return ""
 }
 
-// stripped takes off the first part of all paths when it is the same.
+// stripped takes off the folder that the workspace is in: the first part of all paths when it is the
+// same, hidden files at the top left out of account; else the only folder at the top that has an
+// index, when there is none beside it. What is outside of that folder is left out.
 func stripped(entries []zipEntry) []zipEntry {
-	if len(entries) == 0 {
+	root := commonRoot(entries)
+	if root == "" {
+		root = onlyIndex(entries)
+	}
+	if root == "" {
 		return entries
 	}
-	root, _, _ := strings.Cut(entries[0].path, "/")
+	var inside []zipEntry
 	for _, e := range entries {
-		if !strings.HasPrefix(e.path, root+"/") {
-			return entries
+		if path, ok := strings.CutPrefix(e.path, root+"/"); ok {
+			inside = append(inside, zipEntry{e.File, path})
 		}
 	}
-	for i := range entries {
-		entries[i].path = strings.TrimPrefix(entries[i].path, root+"/")
-	}
-	return entries
+	return inside
 }
 
-// selectManaged returns the entries that belong to a workspace, and refuses an
-// archive in which one of them is not what it seems.
-func selectManaged(entries []zipEntry) ([]zipEntry, error) {
-	var managed []zipEntry
+// commonRoot returns the folder that all entries are in, "" when there is none.
+func commonRoot(entries []zipEntry) (root string) {
+	for _, e := range entries {
+		top, _, inFolder := strings.Cut(e.path, "/")
+		switch {
+		case !inFolder && strings.HasPrefix(top, "."):
+		case !inFolder, root != "" && top != root:
+			return ""
+		default:
+			root = top
+		}
+	}
+	return root
+}
+
+// onlyIndex returns the only folder at the top that has an index, "" when there is none or more than
+// one, or an index at the top.
+func onlyIndex(entries []zipEntry) (root string) {
+	for _, e := range entries {
+		top, file, inFolder := strings.Cut(e.path, "/")
+		if !inFolder {
+			file = top
+		}
+		if place, ok := Locate(file); !ok || place.Kind != document.Index {
+			continue
+		}
+		if !inFolder || root != "" && root != top {
+			return ""
+		}
+		root = top
+	}
+	return root
+}
+
+// selectManaged returns the entries that belong to a workspace and the paths of the
+// others. It refuses an archive in which one of them is not what it seems.
+func selectManaged(entries []zipEntry) (managed []zipEntry, others []string, err error) {
 	var paths []string
 	wrong := faults{}
 	for _, e := range entries {
 		switch {
 		case e.path == BulkName:
-			return nil, domain.Refuse(domain.CodeValidation, "this is an archive of many workspaces").Reason("bulk_archive")
+			return nil, nil, domain.Refuse(domain.CodeValidation, "this is an archive of many workspaces").Reason("bulk_archive")
 		case strings.HasSuffix(strings.ToLower(e.path), ".zip"):
 			wrong[e.path] = "is an archive in an archive"
 		case !IsManaged(e.path) && !isFolder(e.path):
+			others = append(others, e.path)
 		case e.Mode()&fs.ModeType != 0:
 			wrong[e.path] = "is a link or another special file"
 		case IsManaged(e.path):
@@ -139,7 +177,7 @@ func selectManaged(entries []zipEntry) ([]zipEntry, error) {
 		}
 	}
 	wrong.check(paths)
-	return managed, wrong.refusal()
+	return managed, others, wrong.refusal()
 }
 
 // unpacking counts what an archive unpacks to.

@@ -28,14 +28,14 @@ func TestArchivesOfOthersAreRead(t *testing.T) {
 			{name: "x/A"}, {name: "x/a"}, {name: "big.bin", text: strings.Repeat("0", 1<<20), repeat: 20}},
 		"stored": {under("c/", entry{name: index.name, text: index.text, store: true}), under("c/", page)},
 	} {
-		got, err := archive.Unzip(packed(t, entries...), archive.Usual)
+		got, _, err := archive.Unzip(packed(t, entries...), archive.Usual)
 		require.NoError(t, err, name)
 		require.Equal(t, want, got, name)
 	}
-	got, err := archive.Unzip(packed(t, index), archive.Usual)
+	got, _, err := archive.Unzip(packed(t, index), archive.Usual)
 	require.NoError(t, err)
 	require.Len(t, got, 1, "a file alone is no folder")
-	got, err = archive.Unzip(packed(t), archive.Usual)
+	got, _, err = archive.Unzip(packed(t), archive.Usual)
 	require.NoError(t, err)
 	require.Empty(t, got)
 }
@@ -68,7 +68,7 @@ func TestBadArchivesAreRefusedWhole(t *testing.T) {
 		"a space at the end":     {name: "pages/a /b.yml"},
 		"macOS leaving a folder": {name: "__MACOSX/../x"},
 	} {
-		_, err := archive.Unzip(packed(t, index, entry{name: "pages/a.yml"}, e), archive.Usual)
+		_, _, err := archive.Unzip(packed(t, index, entry{name: "pages/a.yml"}, e), archive.Usual)
 		require.Equal(t, "unsafe_tree", reason(t, err), name)
 		require.NotEmpty(t, detail(err, "paths"), name)
 	}
@@ -76,7 +76,7 @@ func TestBadArchivesAreRefusedWhole(t *testing.T) {
 		"nothing": nil, "text": []byte("name: A\n"), "cut": packed(t, index)[:60], "wrong method": bytes.ReplaceAll(packed(t, index), []byte("\x08\x00\x08\x00"), []byte("\x08\x00\x0c\x00")),
 		"wrong bytes": bytes.ReplaceAll(packed(t, entry{name: "index.yml", text: "name: A\n", store: true}), []byte("name: A"), []byte("name: B")),
 	} {
-		_, err := archive.Unzip(data, archive.Usual)
+		_, _, err := archive.Unzip(data, archive.Usual)
 		require.Equal(t, "invalid_archive", reason(t, err), name)
 	}
 }
@@ -114,13 +114,13 @@ func TestBadSizesAreRefusedBeforeTheyFillTheMemory(t *testing.T) {
 		"5001 files": {packed(t, many...), "files"}, "too many entries": {packed(t, unmanaged...), "entries"},
 		"1 MB and a byte": {large, "fileBytes"}, "a bomb": {packed(t, bomb...), "ratio"}, "too much": {packed(t, heavy...), "treeBytes"},
 	} {
-		_, err := archive.Unzip(tt.data, limits)
+		_, _, err := archive.Unzip(tt.data, limits)
 		require.Equal(t, "limit_exceeded", reason(t, err), name)
 		require.Equal(t, tt.limit, detail(err, "limit"), name)
 	}
-	_, err := archive.Unzip(lying, archive.Usual)
+	_, _, err := archive.Unzip(lying, archive.Usual)
 	require.Error(t, err, "what is said about the size is not believed")
-	_, err = archive.Unzip(make([]byte, 50<<20+1), archive.Usual)
+	_, _, err = archive.Unzip(make([]byte, 50<<20+1), archive.Usual)
 	require.Equal(t, "archiveBytes", detail(err, "limit"))
 }
 
@@ -161,14 +161,14 @@ func FuzzFiles(f *testing.F) {
 
 func unzipped(t *testing.T, data []byte) {
 	t.Helper()
-	files, err := archive.Unzip(data, archive.Usual)
+	files, _, err := archive.Unzip(data, archive.Usual)
 	if err != nil {
 		_, refused := errors.AsType[*domain.Error](err)
 		require.True(t, refused, "%v", err)
 		return
 	}
 	require.NoError(t, files.Check(archive.Usual))
-	back, err := archive.Unzip(zipped(t, files), archive.Usual)
+	back, _, err := archive.Unzip(zipped(t, files), archive.Usual)
 	require.NoError(t, err)
 	require.Equal(t, files, back)
 	read, err := archive.Read(files, archive.Options{Limits: archive.Usual, Verify: true})

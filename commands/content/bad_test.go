@@ -128,7 +128,7 @@ func TestBadFilesAmongGoodOnes(t *testing.T) {
 		"an impossible slug":    {"automations/bad.yml", "slug: a.b\ndo: []\n", "invalid_slug", 0},
 		"a slug that leads out": {"automations/bad.yml", "slug: ../../x\ndo: []\n", "invalid_slug", 0},
 		"a slug of no text":     {"automations/bad.yml", "slug: [a]\ndo: []\n", "invalid_slug", 0},
-		"bad security":          {"security.yml", "authorizations:\n  rules:\n    - {action: fly, subject: workspaces}\n", "invalid_document", 0},
+		"bad security":          {"security.yml", "authorizations:\n  rules:\n    - {action: fly, subject: workspaces, inverted: true}\n", "invalid_document", 3},
 		"a pointer of LFS":      {"pages/bad.yml", "version https://git-lfs.github.com/spec/v1\noid sha256:x\n", "invalid_document", 0},
 	} {
 		id := h.create(t, `{"name":"Shop"}`)

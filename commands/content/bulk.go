@@ -54,7 +54,7 @@ func (c *Content) ImportMany(ctx context.Context, bulk archive.Bulk, o ImportOpt
 func (c *Content) checkTrees(bulk archive.Bulk) error {
 	limits, total := c.Limits(), 0
 	for _, id := range bulk.WorkspaceIDs {
-		tree, err := archive.Unzip(bulk.Archives[id], limits)
+		tree, _, err := archive.Unzip(bulk.Archives[id], limits)
 		if refusal, ok := errors.AsType[*domain.Error](err); ok {
 			return refusal.With("workspaceId", id)
 		}
@@ -74,10 +74,11 @@ func (c *Content) checkTrees(bulk archive.Bulk) error {
 func (c *Content) importEach(ctx context.Context, bulk archive.Bulk, o ImportOptions, allowed func(string, ImportOptions) (ImportOptions, error)) (ManyResult, error) {
 	var all ManyResult
 	for _, id := range bulk.WorkspaceIDs {
-		tree, err := archive.Unzip(bulk.Archives[id], c.Limits())
+		tree, others, err := archive.Unzip(bulk.Archives[id], c.Limits())
 		if err != nil {
 			return all, err
 		}
+		o.Others = others
 		result, created, may, err := c.importOne(ctx, id, tree, o, allowed)
 		if refusal, ok := errors.AsType[*domain.Error](err); ok {
 			all.Errors = append(all.Errors, refusedItem(id, refusal))

@@ -16,7 +16,7 @@ func (p *plan) clashes() {
 	f := p.finder()
 	for _, e := range p.to.Entries {
 		if other, taken := f.names[strings.ToLower(e.Path)]; taken && other != e.Path {
-			f.drop(p, e, archive.ErrDuplicateObject, "differs from "+other+" in case only")
+			f.drop(p, e, archive.ErrDuplicateObject, "slug", "differs from "+other+" in case only")
 		} else {
 			f.claim(p, e)
 		}
@@ -67,14 +67,14 @@ func (f *finder) claim(p *plan, e workspace.Entry) {
 		return
 	}
 	if other, taken := f.endpoints[e.Endpoint]; taken {
-		f.drop(p, e, "endpoint_in_use", "the endpoint "+e.Endpoint+" is that of "+other)
+		f.drop(p, e, "endpoint_in_use", "when.endpoint", "the endpoint "+e.Endpoint+" is that of "+other)
 		return
 	}
 	f.endpoints[e.Endpoint], f.entries[e.Endpoint] = e.Path, e
 }
 
-func (f *finder) drop(p *plan, e workspace.Entry, code, message string) {
-	p.fail(code, e.Path, message)
+func (f *finder) drop(p *plan, e workspace.Entry, code, field, message string) {
+	p.fail(code, e.Path, field, message)
 	f.dropped[e.Path] = true
 	f.staying = append(f.staying, e.Path)
 }
@@ -88,6 +88,6 @@ func (f *finder) returned(p *plan, path string) {
 	claimed, taken := f.entries[endpoint]
 	f.endpoints[endpoint] = path
 	if delete(f.entries, endpoint); taken {
-		f.drop(p, claimed, "endpoint_in_use", "the endpoint "+endpoint+" is that of "+path)
+		f.drop(p, claimed, "endpoint_in_use", "when.endpoint", "the endpoint "+endpoint+" is that of "+path)
 	}
 }

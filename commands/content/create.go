@@ -154,7 +154,7 @@ func (c *Content) chooseSlug(ctx context.Context, p *plan) error {
 			}
 			why = "is used by another workspace"
 		}
-		p.warn("slug_in_use", "index", "the slug "+wanted+" "+why+": the workspace has got another")
+		p.warnAt("slug_in_use", "index", "slug", "the slug "+wanted+" "+why+": the workspace has got another")
 	}
 	p.to.Settings.Slug = "" // it gets one
 	return nil

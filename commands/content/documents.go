@@ -17,7 +17,7 @@ import (
 // planImport finds out what an import changes of a workspace, or what a new one
 // is made of.
 func (c *Content) planImport(ctx context.Context, s workspace.State, r *archive.Reading, o ImportOptions) (plan, error) {
-	p := plan{of: s, sources: map[string]string{}, errors: slices.Clone(r.Errors), warnings: slices.Clone(r.Warnings)}
+	p := plan{of: s, sources: map[string]string{}, lineOf: r.Line, errors: slices.Clone(r.Errors), warnings: slices.Clone(r.Warnings)}
 	for place, file := range r.Sources {
 		p.sources[place.String()] = file
 	}
@@ -76,11 +76,11 @@ func (c *Content) index(ctx context.Context, p *plan, doc *document.Map, o Impor
 	if next.AllowUnsecurePages && !p.of.Settings.AllowUnsecurePages && !o.Secure {
 		next.AllowUnsecurePages = false
 		p.kept = true
-		p.warn("security_excluded", "index", "changing allowUnsecurePages takes manage_security: it was left as it is")
+		p.warnAt("security_excluded", "index", "allowUnsecurePages", "changing allowUnsecurePages takes manage_security: it was left as it is")
 	}
 	if left := workspace.WithoutSecrets(next.Config); next.Config != nil && !document.Equal(left, next.Config) {
 		next.Config = left
-		p.warn("secret_left_out", "index", "config values that are secret were left out: keep them in secrets and refer to them as {{secret.NAME}}")
+		p.warnAt("secret_left_out", "index", "config.value", "config values that are secret were left out: keep them in secrets and refer to them as {{secret.NAME}}")
 	}
 	p.settle(next, nil)
 	return nil
@@ -134,8 +134,12 @@ func (c *Content) planDocuments(ctx context.Context, p *plan, r *archive.Reading
 		if b.err != nil {
 			return b.err
 		}
+		unknown := b.kind.Unknown(b.doc)
 		for _, f := range b.faults {
-			p.warn("invalid_automation", b.path, fmt.Sprintf("%s: %s", f.Field, f.Message))
+			if slices.Contains(unknown, f.Field) {
+				continue // there is a warning about it already
+			}
+			p.warnAt("invalid_automation", b.path, f.Field, fmt.Sprintf("%s: %s", f.Field, f.Message))
 		}
 		if _, exists := p.of.Items[b.path]; b.kind == document.Page && !exists {
 			b.entry.ID = commands.NewID(ctx, 7)
@@ -210,14 +214,14 @@ func (c *Content) instance(ctx context.Context, p *plan, path string, doc *docum
 		was = &before
 	}
 	if !found {
-		p.warn("app_missing", path, "the app "+doc.Text("appSlug")+" is not published here: the instance works once it is")
+		p.warnAt("app_missing", path, "appSlug", "the app "+doc.Text("appSlug")+" is not published here: the instance works once it is")
 		if was == nil {
 			return doc, nil, nil
 		}
 		return doc, was.Sealed, nil
 	}
 	if app.WorkspaceID == p.of.ID {
-		p.warn("app_contains_itself", path, "an app cannot contain itself: the instance has no effect")
+		p.warnAt("app_contains_itself", path, "appSlug", "an app cannot contain itself: the instance has no effect")
 	}
 	next, sealed, err := c.seal(ctx, p.of.ID, doc, app, was)
 	if err != nil || was == nil {

@@ -94,7 +94,7 @@ func (c *Content) slug(ctx context.Context, p *plan, incoming string, h *Held) (
 	}
 	if wrong := slug.CheckWorkspace(incoming); wrong != "" {
 		p.foreign = incoming
-		p.warn("invalid_slug", "index", "the slug "+incoming+" cannot be one here ("+wrong+"): it stays "+own)
+		p.warnAt("invalid_slug", "index", "slug", "the slug "+incoming+" cannot be one here ("+wrong+"): it stays "+own)
 		return own, nil
 	}
 	holder, err := c.Workspaces.HolderOf(ctx, incoming)
@@ -102,7 +102,7 @@ func (c *Content) slug(ctx context.Context, p *plan, incoming string, h *Held) (
 		return incoming, err
 	}
 	p.foreign = incoming
-	p.warn("slug_in_use", "index", "the slug "+incoming+" is that of another workspace: it stays "+own)
+	p.warnAt("slug_in_use", "index", "slug", "the slug "+incoming+" is that of another workspace: it stays "+own)
 	p.warnings[len(p.warnings)-1].Details = map[string]any{"slug": incoming, "conflictingWorkspaceId": holder}
 	return own, nil
 }

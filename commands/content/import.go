@@ -23,7 +23,8 @@ type ImportOptions struct {
 	Publish  bool  // the caller may publish the workspace as an app
 	Judge    Judge // nil: the caller may do everything to documents
 	Excludes archive.Excludes
-	Held     *Held // nil: the import takes the lock and gives it back in one step
+	Others   []string // files of the source that are no content
+	Held     *Held    // nil: the import takes the lock and gives it back in one step
 }
 
 // Result is what an import or a restoration did, or would do.
@@ -121,7 +122,7 @@ func (c *Content) openTo(s workspace.State, id string, o ImportOptions) error {
 
 func (c *Content) read(tree archive.Tree, workspaceID string, o ImportOptions) (*archive.Reading, error) {
 	return archive.Read(tree, archive.Options{
-		Limits: c.Limits(), WorkspaceID: workspaceID, Strict: o.Strict, Verify: o.Held.verifies(), Force: o.Force,
+		Limits: c.Limits(), WorkspaceID: workspaceID, Strict: o.Strict, Verify: o.Held.verifies(), Force: o.Force, Others: o.Others,
 		Validate: func(p archive.Place, doc *document.Map) error { return validate(workspaceID, p, doc) },
 	})
 }

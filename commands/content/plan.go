@@ -23,12 +23,13 @@ type plan struct {
 	deleted  []string
 	errors   []archive.Item
 	warnings []archive.Item
-	sources  map[string]string        // the file of each path, when there are files
-	failed   []string                 // paths that have a file which could not be used
-	foreign  string                   // the slug that the source has, when it is taken here
-	kept     bool                     // something was left as it is because the caller may not change it
-	docs     map[string]*document.Map // what entries are made of
-	apps     map[string]bool          // of which the workspace has instances; nil: not looked for yet
+	sources  map[string]string            // the file of each path, when there are files
+	lineOf   func(file, field string) int // where a field stands in a file; nil: there are no files
+	failed   []string                     // paths that have a file which could not be used
+	foreign  string                       // the slug that the source has, when it is taken here
+	kept     bool                         // something was left as it is because the caller may not change it
+	docs     map[string]*document.Map     // what entries are made of
+	apps     map[string]bool              // of which the workspace has instances; nil: not looked for yet
 }
 
 // ErrMoved says that the content changed since what is to be saved was made of it.
@@ -42,8 +43,11 @@ func (p plan) unmoved(s workspace.State) error {
 	return nil
 }
 
-func (p *plan) warn(code, path, message string) {
-	p.warnings = append(p.warnings, p.item(code, path, message))
+func (p *plan) warn(code, path, message string) { p.warnAt(code, path, "", message) }
+
+// warnAt is warn about a field of the document at a path.
+func (p *plan) warnAt(code, path, field, message string) {
+	p.warnings = append(p.warnings, p.item(code, path, field, message))
 }
 
 // hold notes that the file at a path of the source was not taken over: what is there
@@ -51,22 +55,26 @@ func (p *plan) warn(code, path, message string) {
 func (p *plan) hold(path string) { p.failed = append(p.failed, path) }
 
 // fail tells why a document is left as it is here.
-func (p *plan) fail(code, path, message string) {
+func (p *plan) fail(code, path, field, message string) {
 	p.hold(path)
-	p.errors = append(p.errors, p.item(code, path, message))
+	p.errors = append(p.errors, p.item(code, path, field, message))
 }
 
 // refuse is fail with what a rule says.
 func (p *plan) refuse(path string, err error) {
-	message := err.Error()
+	message, field := err.Error(), ""
 	if refusal, ok := errors.AsType[*domain.Error](err); ok {
-		message = refusal.Message
+		message, field = refusal.Message, archive.FirstField(refusal)
 	}
-	p.fail(archive.ErrInvalidDocument, path, message)
+	p.fail(archive.ErrInvalidDocument, path, field, message)
 }
 
-func (p *plan) item(code, path, message string) archive.Item {
-	return archive.Item{Msg: message, Err: code, Filepath: cmp.Or(p.sources[path], path), WorkspaceID: p.of.ID}
+func (p *plan) item(code, path, field, message string) archive.Item {
+	item := archive.Item{Msg: message, Err: code, Filepath: cmp.Or(p.sources[path], path), WorkspaceID: p.of.ID}
+	if file := p.sources[path]; file != "" && p.lineOf != nil {
+		item.Line = p.lineOf(file, field)
+	}
+	return item
 }
 
 // put adds a document to what changes, unless it is there already. doc is what

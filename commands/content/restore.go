@@ -187,7 +187,7 @@ func (c *Content) resecure(ctx context.Context, p *plan, ref Ref, o RestoreOptio
 		err = next.Security.Validate(p.of.Shares)
 	}
 	if refusal, ok := errors.AsType[*domain.Error](err); ok && o.Secure {
-		p.fail("security_refused", "security", refusal.Message)
+		p.fail("security_refused", "security", "", refusal.Message)
 		return nil
 	}
 	if next == nil {

@@ -112,7 +112,7 @@ func (p *plan) unshared(judge Judge, path, from string, doc *document.Map) (*doc
 	}
 	p.kept = true
 	p.hold(path)
-	p.warn("security_excluded", path, "whether a page is public takes manage_permissions: it was left as it is")
+	p.warnAt("security_excluded", path, "public", "whether a page is public takes manage_permissions: it was left as it is")
 	if doc = doc.Copy(); !before.Public {
 		doc.Delete("public")
 		return doc, nil
@@ -133,7 +133,7 @@ func (p *plan) hidden(ctx context.Context, judge Judge, path string, doc *docume
 	if err != nil || may {
 		return false, err
 	}
-	p.fail("app_missing", path, noSuchApp)
+	p.fail("app_missing", path, "appSlug", noSuchApp)
 	return true, nil
 }
 

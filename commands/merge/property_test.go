@@ -15,6 +15,7 @@ import (
 	"svc/commands/archive"
 	"svc/commands/yamltext"
 	"svc/domain/document"
+	"svc/domain/shape"
 )
 
 // values are values of few words, so that changes collide.
@@ -75,6 +76,7 @@ func trees(t *rapid.T) (base, ours, theirs archive.Tree) {
 			if rapid.IntRange(0, 9).Draw(t, "there") == 0 {
 				return
 			}
+			doc, _ = shape.Correct(place.Kind, doc) // as what is stored was when it came in
 			text, err := archive.Text(place, doc)
 			require.NoError(t, err)
 			tree[path] = text

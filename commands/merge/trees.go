@@ -60,7 +60,7 @@ const (
 func Trees(ctx context.Context, base, ours, theirs archive.Tree, o Options) (*Result, error) {
 	m := &merger{Options: o, result: &Result{Files: archive.Tree{}}}
 	for path, text := range theirs {
-		if _, isObject := archive.Locate(path); !isObject {
+		if _, isObject := theirs.PlaceOf(path); !isObject {
 			m.result.Files[path] = text
 		}
 	}
@@ -91,7 +91,7 @@ func versions(base, ours, theirs archive.Tree, limits document.Limits) []*versio
 	for _, tree := range []archive.Tree{base, ours, theirs} {
 		seen := map[string]bool{}
 		for path := range tree {
-			if place, ok := archive.Locate(path); ok {
+			if place, ok := tree.PlaceOf(path); ok {
 				name := place.String()
 				twice[name] = twice[name] || seen[name]
 				seen[name] = true
@@ -101,7 +101,7 @@ func versions(base, ours, theirs archive.Tree, limits document.Limits) []*versio
 	all := map[string]*version{}
 	collect := func(tree archive.Tree, side func(*version) **file) {
 		for path, text := range tree {
-			place, ok := archive.Locate(path)
+			place, ok := tree.PlaceOf(path)
 			if !ok {
 				continue
 			}

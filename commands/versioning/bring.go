@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"svc/commands/archive"
@@ -60,7 +62,9 @@ func (p *pull) bring(ctx context.Context, tree archive.Tree, clean bool) (any, e
 		},
 	}
 	p.part.into(held)
-	return p.v.bring(ctx, p.op, tree, held, p.may, p.in.Strict)
+	may := p.may
+	may.Others = slices.Collect(maps.Keys(p.there.Unmanaged))
+	return p.v.bring(ctx, p.op, tree, held, may, p.in.Strict)
 }
 
 // spared adds the security document to what is held: when the repository has none

@@ -105,7 +105,7 @@ func (p *pull) meet(ctx context.Context, workspaceID string) (err error) {
 	if err := p.refresh(ctx, workspaceID, p.repo); err != nil || p.may.Secure {
 		return err
 	}
-	p.files, err = p.v.ours(ctx, workspaceID, p.seq, p.sync) // to tell whether the security document differs
+	p.files, err = p.v.ours(ctx, workspaceID, p.seq, p.sync, nil) // to tell whether the security document differs
 	return err
 }
 

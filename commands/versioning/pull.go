@@ -194,7 +194,7 @@ func (p *pull) read(ctx context.Context) error {
 	var ours archive.Tree
 	here := beside(func() (err error) {
 		if p.base, err = p.v.base(ctx, p.sync); err == nil {
-			ours, err = p.v.ours(ctx, p.state.ID, p.seq, p.sync)
+			ours, err = p.v.ours(ctx, p.state.ID, p.seq, p.sync, p.base)
 		}
 		return err
 	})

@@ -151,7 +151,7 @@ func (v *Versioning) apply(workspaceID string, tree archive.Tree, c merge.Confli
 	}
 	take := func(from archive.Tree) {
 		for _, path := range from.Paths() {
-			if p, ok := archive.Locate(path); ok && p == place {
+			if p, ok := from.PlaceOf(path); ok && p == place {
 				tree[path] = from[path]
 			}
 		}

@@ -54,7 +54,11 @@ func (s *saving) meet(state workspace.State, repo repositories.Repository) {
 
 // take takes the content.
 func (s *saving) take(ctx context.Context) (err error) {
-	if s.files, err = s.v.ours(ctx, s.state.ID, s.seq, s.sync); err != nil {
+	base, err := s.v.base(ctx, s.sync)
+	if err != nil {
+		return err
+	}
+	if s.files, err = s.v.ours(ctx, s.state.ID, s.seq, s.sync, base); err != nil {
 		return err
 	}
 	return s.files.Check(s.v.limits())

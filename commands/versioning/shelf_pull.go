@@ -92,7 +92,7 @@ func (p filePull) read(ctx context.Context) error {
 		return workspace.NoVersion(name)
 	}
 	p.in.Version = Latest
-	p.files, err = p.v.ours(ctx, p.state.ID, p.seq, p.sync)
+	p.files, err = p.v.ours(ctx, p.state.ID, p.seq, p.sync, nil)
 	return err
 }
 

@@ -134,7 +134,7 @@ func (v *Versioning) standing(ctx context.Context, s workspace.State, seq uint64
 	if c.base, err = v.base(ctx, known); err != nil {
 		return c, err
 	}
-	if c.ours, err = v.ours(ctx, s.ID, seq, known); err != nil {
+	if c.ours, err = v.ours(ctx, s.ID, seq, known, c.base); err != nil {
 		return c, err
 	}
 	c.ours = overlay(c.ours, c.base, stillHeld(s, known))

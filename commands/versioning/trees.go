@@ -67,20 +67,43 @@ func (v *Versioning) base(ctx context.Context, sync workspace.Sync) (archive.Tre
 }
 
 // ours returns the files of a workspace at a sequence, as the repository sees
-// them: under the slug that the index has there.
-func (v *Versioning) ours(ctx context.Context, workspaceID string, seq uint64, sync workspace.Sync) (archive.Tree, error) {
+// them: under the slug that the index has there, and without one when the index that was
+// integrated last, of base, has none. Such a repository is for workspaces of any slug.
+func (v *Versioning) ours(ctx context.Context, workspaceID string, seq uint64, sync workspace.Sync, base archive.Tree) (archive.Tree, error) {
 	tree, err := v.Content.Export(ctx, workspaceID, seq, nil)
-	if err != nil || sync.RemoteSlug == "" {
-		return tree, err
+	if err != nil {
+		return nil, err
+	}
+	slugless := v.isSlugless(base)
+	if sync.RemoteSlug == "" && !slugless {
+		return tree, nil
 	}
 	index := archive.Place{Kind: document.Index}
 	doc, err := yamltext.ReadMap(tree[index.Path()], v.limits().Document)
 	if err != nil {
 		return nil, err
 	}
-	doc.Set("slug", sync.RemoteSlug)
+	if slugless {
+		doc.Delete("slug")
+	} else {
+		doc.Set("slug", sync.RemoteSlug)
+	}
 	tree[index.Path()], err = archive.Text(index, doc)
 	return tree, err
+}
+
+// isSlugless reports whether a tree has an index without a slug.
+func (v *Versioning) isSlugless(tree archive.Tree) bool {
+	index := objects(tree)[document.Index.Name]
+	if index == nil {
+		return false
+	}
+	doc, err := yamltext.ReadMap(index.text, v.limits().Document)
+	if err != nil {
+		return false
+	}
+	slug, _ := doc.Get("slug")
+	return slug == nil
 }
 
 func (v *Versioning) limits() archive.Limits { return v.Content.Limits() }
@@ -97,7 +120,7 @@ type object struct {
 func objects(tree archive.Tree) map[string]*object {
 	all := map[string]*object{}
 	for _, path := range tree.Paths() {
-		place, ok := archive.Locate(path)
+		place, ok := tree.PlaceOf(path)
 		if !ok {
 			continue
 		}
@@ -171,12 +194,12 @@ func digest(files map[string]string) string {
 func overlay(tree, other archive.Tree, places func(place string) bool) archive.Tree {
 	mixed := archive.Tree{}
 	for path, text := range tree {
-		if place, ok := archive.Locate(path); !ok || !places(place.String()) {
+		if place, ok := tree.PlaceOf(path); !ok || !places(place.String()) {
 			mixed[path] = text
 		}
 	}
 	for path, text := range other {
-		if place, ok := archive.Locate(path); ok && places(place.String()) {
+		if place, ok := other.PlaceOf(path); ok && places(place.String()) {
 			mixed[path] = text
 		}
 	}

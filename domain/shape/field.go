@@ -58,6 +58,9 @@ type field struct {
 	firm bool
 	// readOnly fields are set by the service and not looked at.
 	readOnly bool
+	// droppable fields are left out of an imported document when they are wrong: what they say is
+	// not worth the document.
+	droppable bool
 
 	of    []field // the members of an object, which has no others
 	open  bool    // … but it has

@@ -240,3 +240,40 @@ func TestPaths(t *testing.T) {
 	long := shape.Check(document.Index, document.MapOf(document.Pair{Key: "name", Value: "a"}, document.Pair{Key: strings.Repeat("a b", 1000), Value: nil}))
 	require.Len(t, []rune(long[0].Field), 401, "a path is cut")
 }
+
+// Corrections are made once: a document that was corrected is left as it is, and the one that was
+// given is not changed.
+func TestACorrectedDocumentStaysAsItIs(t *testing.T) {
+	for text, kind := range map[string]*document.Kind{
+		`{"name":7,"photo":"data:x","labels":[1,true],"blocks":{"A":{"blocks":[{"name":"B","config":{"blocks":[{"name":"C"}]}}]}}}`:                                   document.Index,
+		`{"slug":404,"name":{"en":1},"favicon":"x.png","blocks":[{"name":"A","config":{"content":[{"name":"B","config":{}}]}},{"slug":"C","blocks":[{"name":"D"}]}]}`: document.Page,
+		`{"appSlug":1,"disabled":"false","config":{"a":1}}`: document.Import,
+		`{"slug":1,"do":[{"set":{"name":1}}]}`:              document.Automation,
+		`{"authorizations":{"rules":[{"action":["read","fly"],"subject":["pages","moons"]},{"action":"fly","subject":"moons"}]}}`: document.Security,
+	} {
+		doc := document.MapOf()
+		require.NoError(t, doc.UnmarshalJSON([]byte(text)))
+		corrected, changes := shape.Correct(kind, doc)
+		require.NotEmpty(t, changes, text)
+		same, err := document.JSON(doc)
+		require.NoError(t, err)
+		require.JSONEq(t, text, string(same))
+		again, changes := shape.Correct(kind, corrected)
+		require.Empty(t, changes, text)
+		require.Same(t, corrected, again, text)
+	}
+	for name, text := range map[string]string{
+		"a rule that denies":         `{"authorizations":{"rules":[{"action":"fly","subject":"moons","inverted":true}]}}`,
+		"priorities":                 `{"authorizations":{"rules":[{"action":"fly","subject":"moons"},{"action":"read","subject":"pages","priority":200}]}}`,
+		"settings that look like it": `{"name":"P","blocks":[{"slug":"A","content":{"name":"x","config":{}},"blocks":[{"name":"y","config":{}}]}]}`,
+	} {
+		doc, kind := document.MapOf(), document.Security
+		if strings.Contains(text, "blocks") {
+			kind = document.Page
+		}
+		require.NoError(t, doc.UnmarshalJSON([]byte(text)))
+		same, changes := shape.Correct(kind, doc)
+		require.Empty(t, changes, name)
+		require.Same(t, doc, same, name)
+	}
+}

@@ -48,7 +48,7 @@ func required(f field) field {
 // What several documents have.
 var (
 	labels  = field{is: list, each: &field{is: text, match: label}}
-	picture = field{is: text, limit: 2048, rule: wrongPicture}
+	picture = field{is: text, limit: 2048, rule: wrongPicture, droppable: true}
 	prose   = byLanguage(field{is: text, limit: maxText})
 	open    = field{is: object}
 	// announced is an event that is emitted, awaited one that is listened to.

@@ -68,7 +68,7 @@ var blockFields = slices.Concat([]field{
 	described("name", "Its title, by language.", byLanguage(field{is: text, limit: 500, rule: wrongTitle})),
 	described("description", "What it shows, by language.", prose),
 	described("photo", "Address of its picture.", picture),
-	{name: "url", is: text, limit: 2048, rule: wrongPicture, doc: "Address of a script that shows it; kept, not run."},
+	{name: "url", is: text, limit: 2048, rule: wrongPicture, droppable: true, doc: "Address of a script that shows it; kept, not run."},
 	{name: "schema", is: object | boolean, doc: "Schema of its configuration."},
 	{name: "edit", is: anything, doc: "How it is edited."},
 	{name: "block", is: text, rule: wrongKind, doc: "The kind it is made from."},

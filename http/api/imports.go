@@ -47,10 +47,11 @@ func importWorkspace(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		tree, err := archive.Unzip(data, d.Content.Limits())
+		tree, others, err := archive.Unzip(data, d.Content.Limits())
 		if err != nil {
 			return nil, err
 		}
+		o.Others = others
 		id, rights := workspaceID(r), gateway.GrantFrom(r.Context()).Rights
 		o = withRights(d, gateway.CallerFrom(r.Context()), o, id, rights)
 		if o.DryRun {
@@ -180,10 +181,11 @@ func importNew(d Deps) gateway.HandlerFunc {
 		if archive.IsBulk(data, d.Content.Limits()) {
 			return importMany(d, r, data, o)
 		}
-		tree, err := archive.Unzip(data, d.Content.Limits())
+		tree, others, err := archive.Unzip(data, d.Content.Limits())
 		if err != nil {
 			return nil, err
 		}
+		o.Others = others
 		result, err := d.Content.CreateFrom(r.Context(), "", tree, o)
 		if err != nil {
 			return nil, err

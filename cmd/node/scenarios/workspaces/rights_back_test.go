@@ -234,7 +234,7 @@ func TestAnExportHasWhatItsCallerMayRead(t *testing.T) {
 // unzipped lists the documents of an archive.
 func unzipped(t *testing.T, data []byte) (names []string) {
 	t.Helper()
-	tree, err := archive.Unzip(data, archive.Usual)
+	tree, _, err := archive.Unzip(data, archive.Usual)
 	require.NoError(t, err)
 	for name := range tree {
 		if !strings.HasPrefix(name, ".") {
