@@ -39,6 +39,9 @@ type Change struct {
 	Content       bool     `json:"content,omitempty"`
 	Parts         []string `json:"parts,omitempty"` // what it touched: paths, index#name
 	Many          bool     `json:"many,omitempty"`  // as it is kept: paths are those of the manifest's change
+	// Rollback says that it put content there as it was at another time: a restoration, a version or
+	// an archive, not the newest of a repository.
+	Rollback bool `json:"rollback,omitempty"`
 }
 
 // Ref names a document at a past moment.
@@ -62,7 +65,7 @@ const wholeEvery = 64
 const manyParts = 500
 
 // Name implements Projection.
-func (History) Name() string { return "history.3" }
+func (History) Name() string { return "history.4" }
 
 // Log implements Projection.
 func (History) Log() domain.Log { return domain.State }
@@ -88,7 +91,7 @@ func (h History) Apply(tx Tx, ev domain.Recorded) error {
 	}
 	change := Change{
 		Seq: ev.Seq, Workspace: scope, At: stamp(ev.At), By: ev.Meta.UserID, Type: ev.Data.EventType(),
-		Summary: workspace.Summarise(ev.Data), CorrelationID: ev.Meta.CorrelationID,
+		Summary: workspace.Summarise(ev.Data), CorrelationID: ev.Meta.CorrelationID, Rollback: isRollback(ev.Data),
 	}
 	if d, ok := workspace.DeltaOf(ev.Data); ok && ev.Stream.Kind == workspace.Decider.Kind {
 		change.Content = true
@@ -107,6 +110,16 @@ func (h History) Apply(tx Tx, ev domain.Recorded) error {
 	seq := binary.BigEndian.AppendUint64(nil, ev.Seq)
 	at := binary.BigEndian.AppendUint64(nil, uint64(ev.At.UnixMilli()))
 	return errors.Join(tx.Set(scoped('h', scope, seq), body), tx.Set(append([]byte{'g'}, seq...), []byte(scope)), tx.Set(scoped('a', scope, at), seq))
+}
+
+func isRollback(ev domain.Event) bool {
+	switch e := ev.(type) {
+	case workspace.Restored:
+		return true
+	case workspace.Imported:
+		return e.Sync == nil || e.Sync.Base == nil
+	}
+	return false
 }
 
 // content records what a change did to the manifest and returns what it touched.

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"svc/domain/workspace"
 )
 
 // source is where a manifest is read from: a transaction, or a reader.
@@ -140,6 +142,23 @@ func (h History) Touched(r Reader, id, part string) (uint64, error) {
 		return 0, err
 	}
 	return binary.BigEndian.Uint64(value), nil
+}
+
+// RolledBack reports whether the last change of the document at a path was a rollback.
+func (h History) RolledBack(r Reader, id, path string) (bool, error) {
+	seq, err := h.Touched(r, id, path)
+	if path == "index" && err == nil {
+		prefix := scoped('t', id, []byte(workspace.IndexPart))
+		err = r.Iterate(h, Span{Prefix: prefix}, func(_, value []byte) (bool, error) {
+			seq = max(seq, binary.BigEndian.Uint64(value))
+			return true, nil
+		})
+	}
+	if err != nil || seq == 0 {
+		return false, err
+	}
+	change, _, err := h.Get(r, id, seq)
+	return change.Rollback, err
 }
 
 // SeqAt returns the sequence of the last event of a workspace at or before a

@@ -45,6 +45,26 @@ func (l *library) Revision(ctx context.Context, workspaceID string, seq uint64) 
 	return revision, err
 }
 
+// RolledBack implements versioning.Revisions.
+func (l *library) RolledBack(ctx context.Context, workspaceID string, seq uint64, paths []string) (back []string, err error) {
+	if err := l.reach(ctx, seq); err != nil {
+		return nil, err
+	}
+	err = l.models.View(func(r projections.Reader) error {
+		for _, path := range paths {
+			rolled, err := projections.History{}.RolledBack(r, workspaceID, path)
+			if err != nil {
+				return err
+			}
+			if rolled {
+				back = append(back, path)
+			}
+		}
+		return nil
+	})
+	return back, err
+}
+
 // AppOf implements versioning.Apps.
 func (l *library) AppOf(ctx context.Context, workspaceID string) (slug, name string, err error) {
 	if err := l.reach(ctx, l.blobs.Known().State); err != nil {

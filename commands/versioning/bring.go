@@ -42,7 +42,7 @@ func (p *pull) bring(ctx context.Context, tree archive.Tree, clean bool) (any, e
 	version := &workspace.ImportedVersion{Name: p.versionOf(tree), Repository: &workspace.RepositoryRef{ID: p.repo.ID}}
 	notes := p.notes()
 	held := &content.Held{
-		OperationID: p.op.ID(), Epoch: p.op.Epoch(), Version: version, Pull: true, Own: !p.repo.Platform, Notes: notes,
+		OperationID: p.op.ID(), Epoch: p.op.Epoch(), Version: version, Pull: true, Own: !p.repo.Platform, Notes: append(slices.Clone(notes), p.rolledBack...),
 		Integrate: func(o content.Outcome) (*workspace.Integration, error) {
 			if err := kept(); err != nil {
 				return nil, err

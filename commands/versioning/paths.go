@@ -2,6 +2,8 @@ package versioning
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"svc/commands/archive"
 	"svc/commands/merge"
@@ -52,7 +54,26 @@ func (p *pull) choose(ctx context.Context) (choice, error) {
 	if err != nil {
 		return choice{}, err
 	}
+	if err := p.noteRolledBack(ctx, m); err != nil {
+		return choice{}, err
+	}
 	return choice{path: both, tree: m.Files, merged: m, clean: len(m.Conflicts) == 0 && p.sameAs(m.Files, p.there.Managed)}, nil
+}
+
+// noteRolledBack notes that the merge keeps what was rolled back here since the last push or pull:
+// who pulls may expect to get it back.
+func (p *pull) noteRolledBack(ctx context.Context, m *merge.Result) error {
+	kept := slices.DeleteFunc(slices.Clone(m.Ours), func(place string) bool { return slices.Contains(m.Theirs, place) })
+	back, err := p.v.Revisions.RolledBack(ctx, p.state.ID, p.seq, kept)
+	if err != nil || len(back) == 0 {
+		return err
+	}
+	shown := back[:min(len(back), maxTold)]
+	p.rolledBack = []archive.Item{{
+		Msg: fmt.Sprintf("%d of the files that were rolled back here since the last push or pull stay as they are, and differ from %s: push to publish them, or pull with discardLocalChanges to get those of the repository", len(back), p.target),
+		Err: "rolled_back_content_kept", Filepath: back[0], WorkspaceID: p.state.ID, Details: map[string]any{"files": shown, "count": len(back)},
+	}}
+	return nil
 }
 
 // local lists the places that were changed here since the last push or pull.

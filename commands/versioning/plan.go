@@ -60,7 +60,7 @@ func (v *Versioning) PlanPull(ctx context.Context, workspaceID string, in PullRe
 	if err != nil {
 		return Plan{}, err
 	}
-	held.Own, held.Notes = !repo.Platform, p.notes()
+	held.Own, held.Notes = !repo.Platform, append(p.notes(), p.rolledBack...)
 	plan, err := v.plan(ctx, workspaceID, string(choice.path), choice.tree, held, p.may, in)
 	if err == nil && choice.merged != nil {
 		for _, c := range choice.merged.Conflicts {

@@ -104,6 +104,8 @@ type pull struct {
 
 	saved workspace.SavedState // what is here, on I
 	onOwn string               // of I after this pull; "": as it was
+
+	rolledBack []archive.Item // a warning that the merge keeps what was rolled back here
 }
 
 func (v *Versioning) newPull(ctx context.Context, run *operations.Run, repo repositories.Repository, in PullRequest, may content.ImportOptions, user string) (*pull, error) {

@@ -57,3 +57,51 @@ func TestPullCorrectsWhatItReads(t *testing.T) {
 	p.rename(p.slug + "-renamed")
 	require.Equal(t, "clean", p.ok(200, "GET", "/status?refresh=true", "")["state"])
 }
+
+// A workspace that was rolled back after a push differs from the repository by that alone: a pull
+// merges, and keeps what was rolled back. It says so.
+func TestPullSaysThatItKeepsRolledBackContent(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	rollBack := map[string]func(p *place){
+		"restored":        func(p *place) { p.ok(200, "POST", "/restore", `{"version":"v1"}`) },
+		"a named version": func(p *place) { p.ok(200, "POST", "/versions/v1/pull", toOrigin) },
+		"an archive of before": func(p *place) {
+			p.brings("?prune=true", zipOf(t, "index.yml", "name: Shop\nslug: "+p.slug+"\n", "automations/charge.yml", file("charge", "first")))
+		},
+	}
+	for name, roll := range rollBack {
+		p := newPlace(t, h)
+		p.automation("charge", "first")
+		p.push("v1")
+		p.automation("charge", "second")
+		p.automation("refund", "refunded")
+		p.ok(200, "PATCH", "", `{"description":"A shop"}`)
+		p.push("v2")
+		roll(p)
+		require.Equal(t, "first", p.emits("charge"), name)
+		plan := p.ok(200, "POST", "/pull?dryRun=true", toOrigin)
+		got := p.pull()
+		require.Equal(t, "first", p.emits("charge"), name)
+		require.Equal(t, []any{}, got["imported"], name)
+		require.Equal(t, []string{"rolled_back_content_kept"}, codes(got["warnings"]), "%s: %v", name, got)
+		require.Equal(t, codes(got["warnings"]), codes(plan["warnings"]), name)
+		warning := got["warnings"].([]any)[0].(map[string]any)
+		require.Equal(t, []any{"automations/charge", "automations/refund", "index"}, warning["details"].(map[string]any)["files"], name)
+		require.Contains(t, warning["msg"], "discardLocalChanges", name)
+		require.Equal(t, got["warnings"], p.lastImport()["warnings"], "the event says so too")
+
+		p.ok(200, "POST", "/pull", `{"repository":"origin","discardLocalChanges":true}`)
+		require.Equal(t, "second", p.emits("charge"), name)
+		p.automation("charge", "third")
+		require.Equal(t, []any{}, p.pull()["warnings"], "%s: what was edited by hand is nothing to warn of", name)
+	}
+}
+
+// lastImport is the payload of the newest workspaces.imported.
+func (p *place) lastImport() map[string]any {
+	p.t.Helper()
+	events := p.ok(200, "GET", "/events?type=workspaces.imported&limit=1", "")["result"].(map[string]any)["events"].([]any)
+	require.NotEmpty(p.t, events)
+	return events[0].(map[string]any)["payload"].(map[string]any)
+}

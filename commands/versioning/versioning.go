@@ -63,6 +63,9 @@ type Revisions interface {
 	// Revision returns the sequence of the last change of a workspace's content at,
 	// or before, a sequence.
 	Revision(ctx context.Context, workspaceID string, seq uint64) (uint64, error)
+	// RolledBack returns those of some paths whose documents, at a sequence, were last changed by a
+	// restoration, a version or an archive: not by hand, and not by the newest of a repository.
+	RolledBack(ctx context.Context, workspaceID string, seq uint64, paths []string) ([]string, error)
 }
 
 // Apps tells what workspaces publish. It is filled by the read models.
