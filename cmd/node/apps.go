@@ -25,7 +25,7 @@ func (l *library) App(ctx context.Context, slug, version string) (content.App, b
 		return content.App{}, false, err
 	}
 	return content.App{
-		WorkspaceID: published.WorkspaceID, Installs: detail.Installs, Secrets: detail.Secrets, Events: detail.Events,
+		WorkspaceID: published.WorkspaceID, Installs: detail.Installs, Secrets: detail.Secrets, Events: detail.Events, Config: detail.Settings,
 	}, true, nil
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"svc/commands/cache"
 	"svc/commands/content"
+	"svc/domain/automation/input"
+	"svc/domain/automation/value"
 	"svc/domain/document"
 	"svc/domain/workspace"
 )
@@ -20,8 +22,9 @@ type Detail struct {
 	BlockBytes  int             // of the blocks in the index
 	Events      *document.Map   // emit, listen, autocomplete
 	Installs    []content.Installed
-	Secrets     []string // settings that are secret
-	Documented  bool     // it has a page that explains it
+	Secrets     []string      // settings that are secret
+	Settings    *input.Config // the schema of its config, compiled; nil: none
+	Documented  bool          // it has a page that explains it
 }
 
 // DocumentationPage is the page of a workspace that explains its app.
@@ -103,6 +106,8 @@ func (d *Detail) describe(index *document.Map) error {
 	d.Index, d.Secrets = index, content.SecretSettings(index)
 	if config := pick(mapAt(index, "config"), "schema", "block"); config.Len() > 0 {
 		d.Config = config
+		schema, _ := value.From(mapAt(config, "schema")).(*value.Object)
+		d.Settings = input.CompileConfig(schema)
 	}
 	for slug, v := range blocks.All() {
 		block, _ := v.(*document.Map)

@@ -28,6 +28,9 @@ func (c *Content) CheckInstall(ctx context.Context, workspaceID string, doc *doc
 	if err := c.roomFor(ctx, workspaceID, "", nil, doc); err != nil {
 		return err
 	}
+	if err := c.checkConfig(ctx, nil, doc); err != nil {
+		return err
+	}
 	return c.checkInstance(ctx, now.State, doc, workspace.Save{Create: true}, nil)
 }
 
@@ -109,7 +112,11 @@ func (c *Content) amended(ctx context.Context, now commands.Workspace, workspace
 	if err != nil {
 		return nil, nil, err
 	}
-	next, err := a.Change(Masked(before, refs[path].Sealed, nil))
+	masked := Masked(before, refs[path].Sealed, nil)
+	next, err := a.Change(masked)
+	if err == nil {
+		err = c.checkConfig(ctx, masked, next)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

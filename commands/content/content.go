@@ -14,6 +14,7 @@ import (
 	"svc/commands/archive"
 	"svc/domain"
 	"svc/domain/automation"
+	"svc/domain/automation/input"
 	"svc/domain/document"
 	"svc/domain/workspace"
 )
@@ -69,6 +70,7 @@ type App struct {
 	Installs    []Installed   // the apps that it has instances of
 	Secrets     []string      // its settings that are secret
 	Events      *document.Map // what it emits and listens to: emit, listen, autocomplete
+	Config      *input.Config // the schema of its config; nil: it takes every config
 }
 
 // Installed names an app that content has an instance of.
@@ -137,6 +139,9 @@ func (c *Content) Create(ctx context.Context, workspaceID, folder string, doc *d
 	}
 	if folder == instances {
 		if err := c.roomFor(ctx, workspaceID, "", nil, doc); err != nil {
+			return Saved{}, err
+		}
+		if err := c.checkConfig(ctx, nil, doc); err != nil {
 			return Saved{}, err
 		}
 	}

@@ -223,6 +223,7 @@ func (c *Content) instance(ctx context.Context, p *plan, path string, doc *docum
 	if app.WorkspaceID == p.of.ID {
 		p.warnAt("app_contains_itself", path, "appSlug", "an app cannot contain itself: the instance has no effect")
 	}
+	p.warnOfConfig(path, app, doc)
 	next, sealed, err := c.seal(ctx, p.of.ID, doc, app, was)
 	if err != nil || was == nil {
 		return next, sealed, err
@@ -236,6 +237,14 @@ func (c *Content) instance(ctx context.Context, p *plan, path string, doc *docum
 		}
 	}
 	return next, sealed, nil
+}
+
+// warnOfConfig tells which settings of an app instance do not fit the schema of its app.
+// They are kept as they are: reading them raises.
+func (p *plan) warnOfConfig(path string, app App, doc *document.Map) {
+	for _, f := range ConfigFaults(app, doc) {
+		p.warn("invalid_config", path, f.Field+": "+f.Message)
+	}
 }
 
 func (p plan) strict(o ImportOptions) error {

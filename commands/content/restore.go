@@ -227,6 +227,11 @@ func (c *Content) revive(ctx context.Context, p *plan, path string, ref Ref, r r
 		if hidden, err = p.hidden(ctx, r.judge, path, doc); hidden {
 			return nil
 		}
+		if app, found, missing := c.Apps.App(ctx, doc.Text("appSlug"), doc.Text("appVersion")); err == nil && found {
+			p.warnOfConfig(path, app, doc)
+		} else if err == nil {
+			err = missing
+		}
 	}
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
+	"svc/domain/automation/input"
 	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
 )
@@ -20,6 +21,19 @@ type Settings struct {
 	// Secrets are the values of settings that are declared as secret, and the secrets of
 	// whoever wrote the content that settings refer to: the publisher's, in an app.
 	Secrets []string
+	// Faults are settings of an app instance that do not fit the schema of its app.
+	Faults []input.ConfigFault
+}
+
+// Fault returns the error of reading a setting that does not fit the schema of the app; key
+// "" is all of them. It is nil when there is nothing wrong.
+func (s Settings) Fault(instance, key string) error {
+	for _, f := range s.Faults {
+		if key == "" || f.Key == key {
+			return automation.Raise(automation.InvalidInstruction, f.Field+" of the app instance "+instance+": "+f.Message, "field", f.Field, "appInstance", instance)
+		}
+	}
+	return nil
 }
 
 // Config returns the settings of a place: what the operator gives, below what its
@@ -46,7 +60,7 @@ func (p *Place) Config(ctx context.Context) (Settings, error) {
 	for _, key := range given.Keys() {
 		merged.Set(key, given.At(key))
 	}
-	return Settings{merged, slices.Concat(own.Secrets, parent.Secrets, p.edition.hidden(given), *s.used)}, nil
+	return Settings{merged, slices.Concat(own.Secrets, parent.Secrets, p.edition.hidden(given), *s.used), p.edition.settings.CheckResolved(given)}, nil
 }
 
 // own returns the settings without what the instance says.
@@ -73,7 +87,7 @@ func (p *Place) own(ctx context.Context) (Settings, error) {
 	if err := s.full(); err != nil {
 		return Settings{}, err
 	}
-	return Settings{resolved, append(p.edition.hidden(resolved), *s.used...)}, nil
+	return Settings{Value: resolved, Secrets: append(p.edition.hidden(resolved), *s.used...)}, nil
 }
 
 // secrets are those of whoever wrote the content of the place.

@@ -20,7 +20,8 @@ type edition struct {
 	home        string // the workspace
 	revision    uint64
 	index       *value.Object
-	secret      []string // settings that its config declares as secret
+	secret      []string      // settings that its config declares as secret
+	settings    *input.Config // the schema of its config; nil: none
 	automations map[string]*compiled
 	slugs       []string // of the automations, in order
 	installs    []install
@@ -108,6 +109,8 @@ func (l *Library) add(ctx context.Context, e *edition, path string, ref content.
 		if folder == "index" {
 			e.index, _ = value.From(doc).(*value.Object)
 			e.secret = content.SecretSettings(doc)
+			schema, _ := value.Walk(e.index, "config", "schema").(*value.Object)
+			e.settings = input.CompileConfig(schema)
 		} else if doc.Text("appSlug") != "" && !isTrue(doc, "disabled") {
 			config, _ := doc.Get("config")
 			e.installs = append(e.installs, install{slug, doc.Text("appSlug"), doc.Text("appVersion"), value.From(config), ref.Sealed})

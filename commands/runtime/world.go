@@ -11,6 +11,7 @@ import (
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/domain/automation"
+	"svc/domain/automation/input"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
@@ -56,8 +57,7 @@ func (w *world) Random(n int) []byte {
 func (w *world) Read(x *machine.Execution, keys []string) (any, error) {
 	switch keys[0] {
 	case "config":
-		settings, err := w.settings(w.t.program(x).Place)
-		return value.Walk(settings.Value, keys[1:]...), err
+		return w.setting(w.t.program(x).Place, keys[1:])
 	case "secret":
 		return w.secret(w.t.program(x).Place, keys[1:])
 	case "$workspace":
@@ -103,6 +103,23 @@ func (w *world) whole(x *machine.Execution, root string, stored *value.Object) (
 	return all, nil
 }
 
+// setting reads the config of a place. A value that does not fit the schema of its app is
+// raised by whoever reads it.
+func (w *world) setting(place *programs.Place, keys []string) (any, error) {
+	settings, err := w.settings(place)
+	if err != nil {
+		return value.Undefined, err
+	}
+	key := ""
+	if len(keys) > 0 {
+		key = keys[0]
+	}
+	if err := settings.Fault(place.Instance, key); err != nil {
+		return value.Undefined, err
+	}
+	return value.Walk(settings.Value, keys...), nil
+}
+
 // settings returns the config of a place. It is read once: a tree sees one config.
 func (w *world) settings(place *programs.Place) (programs.Settings, error) {
 	if have, ok := w.config[place]; ok {
@@ -139,6 +156,9 @@ func (w *world) configured(place *programs.Place, op variable.Op) error {
 	if settings.Value, _ = next.(*value.Object); settings.Value == nil {
 		settings.Value = &value.Object{}
 	}
+	settings.Faults = slices.DeleteFunc(slices.Clone(settings.Faults), func(f input.ConfigFault) bool { // what was written was checked
+		return len(op.Path) == 0 || f.Key == op.Path[0].Key
+	})
 	w.config[place] = settings
 	w.t.recorder.Configured(place.Instance, settings.Value)
 	return nil

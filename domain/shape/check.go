@@ -155,7 +155,7 @@ func (c *checker) typed(f *field, m *document.Map, at *place) {
 	for key, v := range m.All() {
 		if kindOf(v) == object {
 			fields.Set(key, value.From(v))
-		} else {
+		} else if f.typed != settings || key != "additionalProperties" || kindOf(v) != boolean {
 			c.fault(domain.CodeInvalidRequest, at.at(key), "a typed field is an object, not %s", kindOf(v))
 		}
 	}

@@ -42,9 +42,10 @@ func kindOf(v any) jsontype.Set {
 type typing uint8
 
 const (
-	untyped typing = iota
-	byName         // an object of typed fields
-	either         // one typed field, or an object of them
+	untyped  typing = iota
+	byName          // an object of typed fields
+	either          // one typed field, or an object of them
+	settings        // an object of typed fields, and whether there are others
 )
 
 // field is a row of the tables.

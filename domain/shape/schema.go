@@ -139,6 +139,10 @@ func (s *schemas) inside(m *document.Map, f *field) {
 		s.members(m, f)
 	case f.typed == byName:
 		m.Set("additionalProperties", ref())
+	case f.typed == settings:
+		open := document.MapOf(pair("anyOf", []any{document.MapOf(pair("type", "boolean")), ref()}))
+		m.Set("properties", document.MapOf(pair("additionalProperties", open)))
+		m.Set("additionalProperties", ref())
 	case f.typed == either:
 		m.Set("anyOf", []any{ref(), document.MapOf(pair("additionalProperties", ref()))})
 	case f.each != nil && f.is&list != 0:

@@ -72,7 +72,7 @@ func byLanguage(f field) field {
 }
 
 var configFields = []field{
-	{name: "schema", is: object, keys: names(100), typed: byName, doc: "Typed fields of the value, by name."},
+	{name: "schema", is: object, keys: names(100), typed: settings, doc: "Typed fields of the value, by name; additionalProperties: true allows others."},
 	{name: "block", is: text | object, doc: "The block that edits the value."},
 	{name: "value", is: object, doc: "The value: config of automations."},
 }

@@ -83,6 +83,8 @@ type run struct {
 	depth  int
 	quiet  int // more than 0: only whether it fits is asked
 	spent  bool
+	// templates says that a string which holds one fits everywhere.
+	templates bool
 }
 
 // validate returns the error of an input that does not fit.
@@ -105,6 +107,9 @@ func (n *node) check(r *run, v any) bool {
 	if !r.spend(1) || r.depth > maxDepth {
 		r.spent = true
 		return false
+	}
+	if r.templates && isTemplate(v) {
+		return true
 	}
 	if bytes, ok := v.(value.Bytes); ok {
 		r.spend(len(bytes) / 16)
