@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -28,6 +29,70 @@ func TestInstalledApps(t *testing.T) {
 	app.does(t, 200, "PATCH", app.path, orderConfig)
 	app.publishes(t, "orders")
 	t.Run("a config is checked against the schema of the app", func(t *testing.T) { checkedConfig(t, w, app) })
+	t.Run("automations of an app see local names", func(t *testing.T) { localNames(t, w) })
+}
+
+// nestedApp has orders as od, listens to what it asks, and answers it.
+const nestedApp = `
+gives: {when: {events: [od.approval.requested]}, do: [{emit: {event: od.approval.given, output: ev}}], output: ['{{type}}', '{{ev.type}}', '{{run.trigger.value}}']}
+listens: {when: {events: [od.error, ping]}, do: [{conditions: {'{{type}} == "ping"': [{set r: pinged}], default: [{set r: '{{type}}'}]}}], output: '{{r}}'}
+calls: {when: {endpoint: true}, do: [
+  {emit: {event: ping, output: ev}},
+  {wait: {oneOf: [{event: runtime.automations.executed, filters: {payload.slug: listens, payload.trigger.value: ping, payload.trigger.id: '{{ev.id}}'}, cancelTriggers: false}], timeout: 20, output: w}},
+  {inner: {output: called}}], output: {slug: '{{run.automationSlug}}', input: '{{automationSlug}}', ended: '{{w.payload.slug}}', by: '{{w.payload.trigger.value}}', said: '{{w.payload.output}}', called: '{{called}}', trigger: '{{run.trigger.value}}'}}
+inner: {do: [], output: ['{{run.automationSlug}}', '{{run.trigger.value}}']}
+takes: {when: {endpoint: true}, do: [
+  {emit: {event: taken.asked}},
+  {wait: {oneOf: [{event: taken, filters: {type: taken}, cancelTriggers: true}], timeout: 20, output: w}}], output: '{{w.type}}'}
+untaken: {when: {events: [taken]}, do: []}`
+
+// localNames tries an app in the workspace itself and one in another app. What is recorded
+// has the full names.
+func localNames(t *testing.T, w *workshop) {
+	p := w.place(t).installs(t, "orders", "od", `,"config":{"approvalLimit":1000}`).has(t, `
+gives: {when: {events: [od.approval.requested]}, do: [{emit: {event: od.approval.given}}], output: '{{type}}'}
+answers: {when: {events: [n.taken.asked]}, do: [{emit: {event: n.taken}}]}`)
+	want := `{"verdict":"approved","asked":"approval.requested","word":"approval.given","slug":"order","trigger":{"type":"endpoint","value":"order"},"currency":"EUR"}`
+	got := p.calls(t, 200, "POST", "od.order", `{"amount":100000}`)
+	require.JSONEq(t, want, string(got.body))
+	asked := got.awaits(t, 1, "od.approval.requested")[0]
+	require.Equal(t, []any{"od", "od.order"}, []any{asked.Source["appInstanceFullSlug"], asked.Source["automationSlug"]})
+	require.Equal(t, `"od.approval.requested"`, got.awaitsEnd(t, "gives").at("output"))
+	require.Equal(t, "od.approval.given", got.awaits(t, 1, "runtime.waits.fulfilled")[0].Payload["event"].(map[string]any)["type"])
+
+	nested := w.place(t).installs(t, "orders", "od", `,"config":{"approvalLimit":1000}`).has(t, nestedApp)
+	nested.publishes(t, "nested")
+	p.installs(t, "nested", "n", "")
+	got = p.calls(t, 200, "POST", "n.od.order", `{"amount":100000}`)
+	require.JSONEq(t, want, string(got.body))
+	require.JSONEq(t, `["od.approval.requested","od.approval.given","od.approval.requested"]`, got.awaitsEnd(t, "n.gives").at("output"))
+	require.Len(t, got.events(t, "n.od.approval.requested"), 1)
+	require.JSONEq(t, `{"slug":"calls","input":"calls","ended":"listens","by":"ping","said":"pinged","called":["inner","calls"],"trigger":"calls"}`,
+		string(p.calls(t, 200, "GET", "n.calls", "").body))
+	got = p.calls(t, 200, "GET", "n.takes", "")
+	require.Equal(t, "taken", string(got.body))
+	require.Empty(t, p.awaits(t, 0, executed, "payload.slug=n.untaken"), "the filter of the wait names the event as the app does")
+
+	p.has(t, `t: [{n.calls: {output: r}}]`)
+	recorded := p.records(t, 200, `{}`)
+	require.Contains(t, recorded.r(t), `"trigger":"t"`)
+	replayed := recorded.replays(t, ``)
+	require.Equal(t, "identical", replayed.Status, "%+v", replayed)
+}
+
+// awaitsEnd waits until an automation has ended once in the run, and returns how.
+func (r run) awaitsEnd(t *testing.T, slug string) (ended shownEvent) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for _, e := range r.events(t, executed) {
+			if e.Payload["slug"] == slug {
+				ended = e
+				return true
+			}
+		}
+		return false
+	}, 20*time.Second, 10*time.Millisecond, slug)
+	return ended
 }
 
 func checkedConfig(t *testing.T, w *workshop, app place) {

@@ -26,7 +26,8 @@ type waitName struct{ workspaceID, id string }
 // as it is asked. It never changes.
 type cancelling struct {
 	projections.CancellingWait
-	options []automation.Awaited
+	options  []automation.Awaited
+	instance string // in whose names their filters are written
 }
 
 // keptWaits is how many waits are kept ready to be asked.
@@ -68,24 +69,26 @@ func (s *suppression) wait(r projections.Reader, name waitName) (*cancelling, er
 	if err != nil || !ok {
 		return nil, err
 	}
-	w := &cancelling{CancellingWait: kept, options: cancellingOptions(kept.Wait)}
+	w := &cancelling{CancellingWait: kept}
+	w.options, w.instance = cancellingOptions(kept.Wait)
 	w.Wait = nil // it is read
 	s.waits.Set(name, w)
 	return w, nil
 }
 
 // cancellingOptions reads which events a wait keeps from starting anything else.
-func cancellingOptions(wait json.RawMessage) (options []automation.Awaited) {
+func cancellingOptions(wait json.RawMessage) (options []automation.Awaited, instance string) {
 	params, err := value.ParseJSON(string(wait))
 	if err != nil {
-		return nil
+		return nil, ""
 	}
 	for _, item := range automation.OneOf(params) {
 		if o, err := automation.ReadAwaited(item); err == nil && o.CancelsTriggers {
 			options = append(options, o)
 		}
 	}
-	return options
+	instance, _ = value.At(params, automation.WaitInstance).(string)
+	return options, instance
 }
 
 // pending reports whether a wait that ended at a sequence, or did not, was there when an
@@ -106,7 +109,7 @@ type question struct {
 // of reports whether a wait is for the event.
 func (q *question) of(w *cancelling) bool {
 	for _, o := range w.options {
-		if automation.MatchEvent(o.Event, q.event.Type) && (o.Matcher == nil || q.fits(o.Matcher)) {
+		if automation.MatchEvent(o.Event, q.event.Type) && (o.Matcher == nil || q.fits(w.instance, o.Matcher)) {
 			return true
 		}
 	}
@@ -114,14 +117,14 @@ func (q *question) of(w *cancelling) bool {
 }
 
 // fits reports whether the event fits a filter. What takes too much work does not.
-func (q *question) fits(m *expr.Matcher) bool {
+func (q *question) fits(instance string, m *expr.Matcher) bool {
 	if q.parsed == nil && q.failed == nil {
 		q.parsed, q.failed = value.ParseJSON(string(q.event.JSON()))
 	}
 	if q.failed != nil || q.steps <= 0 {
 		return false
 	}
-	fits, spent, err := m.MatchWithin(q.parsed, min(stepsOfOne, q.steps))
+	fits, spent, err := m.MatchWithin(automation.LocalEvent(instance, q.parsed), min(stepsOfOne, q.steps))
 	q.steps -= spent
 	return err == nil && fits
 }

@@ -137,17 +137,29 @@ func (p *player) ofRun(x *machine.Execution, key string) (any, error) {
 	case "executionId":
 		return x.ID, nil
 	case "automationSlug":
-		return x.Program.Slug, nil
+		return p.localName(x, x.Program.Slug), nil
 	case "date":
 		return p.date(x)
 	case "trigger":
 		if x.Parent != nil {
-			return value.NewObject("type", "automation", "value", x.Parent.Program.Slug), nil
+			return value.NewObject("type", "automation", "value", p.localName(x, x.Parent.Program.Slug)), nil
 		}
 	case "appSlug", "appInstanceSlug", "appInstanceFullSlug", "parentAppSlug":
 		return p.record.places[x.Program.Instance].At(key), nil
 	}
 	return p.record.Run.At(key), nil
+}
+
+// LocalNames is the key of a place that says that its automations were told local names.
+// Records that are older do not have it.
+const LocalNames = "localNames"
+
+// localName is the name of an automation as an execution was told it.
+func (p *player) localName(x *machine.Execution, name string) string {
+	if p.record.places[x.Program.Instance].At(LocalNames) != true {
+		return name
+	}
+	return automation.LocalName(x.Program.Instance, name)
 }
 
 func (p *player) ofUser(key string) any {

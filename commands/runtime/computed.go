@@ -6,6 +6,7 @@ import (
 
 	"svc/commands/programs"
 	"svc/domain"
+	"svc/domain/automation"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/value"
 )
@@ -70,12 +71,12 @@ func (w *world) ofRun(x *machine.Execution, key string) (any, bool) {
 	case "socketId":
 		return optional(s.Meta.SocketID), true
 	case "automationSlug":
-		return x.Program.Slug, true
+		return w.t.program(x).Slug, true
 	case "date":
 		return stamp(w.Now()), true
 	case "trigger":
 		t := w.t.executions[x.ID].trigger
-		return value.NewObject("type", t.Type, "value", t.Value, "id", optional(t.ID)), true
+		return value.NewObject("type", t.Type, "value", automation.LocalName(place.Instance, t.Value), "id", optional(t.ID)), true
 	case "ip":
 		return optional(cmp.Or(s.Caller.Address, s.Meta.IP)), true
 	case "sourceWorkspaceId":

@@ -51,7 +51,7 @@ func (t *tree) emit(r machine.Request) {
 		published, ok := a.Value.(recorded)
 		if ok {
 			t.emitted = t.emitted.Max(published.at)
-			a.Value = published.event
+			a.Value = automation.LocalEvent(r.Execution.Program.Instance, published.event)
 		}
 		return t.unlessInDoubt(a)
 	})

@@ -105,7 +105,7 @@ func (t *tree) recordPlace(p *programs.Program) {
 	t.recorder.Place(place.Instance, func() *value.Object {
 		return value.NewObject(
 			"appSlug", optional(place.App), "appInstanceSlug", optional(place.Slug), "appInstanceFullSlug", optional(place.Instance),
-			"parentAppSlug", optional(place.ParentApp()),
+			"parentAppSlug", optional(place.ParentApp()), recording.LocalNames, true,
 		)
 	})
 }

@@ -98,7 +98,7 @@ func (t *tree) stand(r machine.Request, p *pending, options []option) {
 		t.emitted = t.emitted.Max(came.Seq)
 		t.breakOff(t.over(r, p, activity.WaitFulfilled{ID: p.ID, Event: activity.AwaitedName{ID: came.ID, Type: t.redact.Text(came.Type)}}))
 		v, err := value.ParseJSON(string(came.JSON()))
-		return machine.Answer{Value: v, Err: err}
+		return machine.Answer{Value: automation.LocalEvent(r.Execution.Program.Instance, v), Err: err}
 	})
 }
 
@@ -140,7 +140,8 @@ func derived(id, purpose string) string {
 	return made.String()
 }
 
-// named is what a wait is for, as events are called in the workspace.
+// named is what a wait is for, as events are called in the workspace. Its filters are about
+// events as they are called in the instance.
 func (t *tree) named(r machine.Request) *value.Object {
 	instance, list := r.Execution.Program.Instance, automation.OneOf(r.Params)
 	if instance == "" || list == nil {
@@ -158,6 +159,7 @@ func (t *tree) named(r machine.Request) *value.Object {
 	}
 	named := r.Params.Copy()
 	named.Set("oneOf", all)
+	named.Set(automation.WaitInstance, instance)
 	return named
 }
 
@@ -224,7 +226,7 @@ func (t *tree) listen(ctx context.Context, p *pending, options []option) (any, e
 		w.Types = append(w.Types, o.Event)
 	}
 	came, err := t.rt.Effects.Await(ctx, t.workspaceID(), w, func(e *feed.Event) bool {
-		return !p.tellsOf(e) && slices.ContainsFunc(options, func(o option) bool { return o.names(e) && (o.Matcher == nil || t.fits(ctx, o.Matcher, e)) })
+		return !p.tellsOf(e) && slices.ContainsFunc(options, func(o option) bool { return o.names(e) && (o.Matcher == nil || t.fits(ctx, o, e)) })
 	})
 	if err != nil || came == nil {
 		return value.Undefined, err
@@ -235,7 +237,8 @@ func (t *tree) listen(ctx context.Context, p *pending, options []option) (any, e
 // option is one of the events that a wait is for, as it is called in the workspace.
 type option struct {
 	automation.Awaited
-	run string // of this correlation id only; "": of any
+	instance string // in whose names the filter is written; "": those of the workspace
+	run      string // of this correlation id only; "": of any
 }
 
 // awaited reads what a wait is for. Within an app instance events have its name in
@@ -251,6 +254,7 @@ func (t *tree) awaited(r machine.Request) ([]option, error) {
 		o := option{Awaited: one}
 		o.Event = t.redact.Text(o.Event) // as emit tells the name
 		if instance := r.Execution.Program.Instance; instance != "" {
+			o.instance = instance
 			if o.Event == (activity.Executed{}).EventType() {
 				o.run = t.start.CorrelationID
 			} else {
@@ -277,7 +281,7 @@ func (p *pending) tellsOf(e *feed.Event) bool {
 
 // fits reports whether an event fits a filter. That is work, which takes its turn with that
 // of other workspaces; what takes too much of it does not fit.
-func (t *tree) fits(ctx context.Context, m *expr.Matcher, e *feed.Event) bool {
+func (t *tree) fits(ctx context.Context, o option, e *feed.Event) bool {
 	if t.rt.lanes.Enter(ctx, t.workspaceID()) != nil {
 		return false // the tree ends
 	}
@@ -286,6 +290,6 @@ func (t *tree) fits(ctx context.Context, m *expr.Matcher, e *feed.Event) bool {
 	if err != nil {
 		return false
 	}
-	fits, _, err := m.MatchWithin(v, expr.FilterSteps)
+	fits, _, err := o.Matcher.MatchWithin(automation.LocalEvent(o.instance, v), expr.FilterSteps)
 	return err == nil && fits
 }

@@ -14,6 +14,11 @@ type Awaited struct {
 	CancelsTriggers bool          // of the events that fit
 }
 
+// WaitInstance is the key of a wait, as its event tells it, under which it has the full slug
+// of the app instance whose names its filters are written in. Waits that have none are of
+// the workspace itself, or older than local names.
+const WaitInstance = "appInstance"
+
 // OneOf lists what a wait with these parameters is for, each item as it is written.
 func OneOf(params any) []any {
 	list, _ := value.At(params, "oneOf").([]any)

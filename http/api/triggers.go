@@ -93,7 +93,7 @@ func endpointInput(r *http.Request, house *programs.House, p *programs.Program, 
 	in.Set("body", body)
 	in.Set("rawBody", raw)
 	in.Set("workspaceId", house.Workspace.ID)
-	in.Set("automationSlug", p.Name)
+	in.Set("automationSlug", p.Slug)
 	in.Set("$http", machine.HTTP{})
 	return in, nil
 }

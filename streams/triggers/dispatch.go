@@ -102,7 +102,7 @@ func (s *share) wanted(ctx context.Context, house *programs.House, h heard, call
 	}
 	for _, p := range h.by {
 		b := &begun{event: h.event, start: s.startOf(house, p, h.event, caller)}
-		b.start.Input = in
+		b.start.Input, _ = automation.LocalEvent(p.Place.Instance, in).(*value.Object)
 		due, err := s.due(ctx, b)
 		if err != nil {
 			return nil, err

@@ -9,7 +9,7 @@ import (
 type Program struct {
 	*automation.Automation
 
-	Slug     string // as events and run.automationSlug tell it
+	Slug     string // as events tell it: with the instance in front
 	Instance string // full slug of the app instance it belongs to; "" for the workspace's own
 	Ref      string // finds the same document again after a restart
 }

@@ -74,7 +74,7 @@ keeps: {when: {endpoint: true}, do: [{a.keeps: {output: k}}], output: ['{{k.r}}'
 		told := got.Awaits(t, 1, "a.error")[0]
 		require.Equal(t, "ObjectNotFoundError", told.Payload["error"])
 		require.Empty(t, got.Events(t, "error"))
-		require.JSONEq(t, `{"r":"a.r"}`, string(p.Calls(t, 200, "GET", "waits", "").Body))
+		require.JSONEq(t, `{"r":"r"}`, string(p.Calls(t, 200, "GET", "waits", "").Body))
 	})
 	t.Run("an instance hears of itself", func(t *testing.T) {
 		require.Equal(t, `"workspaces.apps.installed"`, p.Awaits(t, 1, nodetest.Executed, "payload.slug=a.born")[0].At("output"))

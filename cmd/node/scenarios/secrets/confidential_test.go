@@ -101,7 +101,7 @@ t: {arguments: {p: {type: string, secret: true}}, do: [{run: {module: code, func
 	},
 	"apps": func(t *testing.T, w *nodetest.Workshop, c confidant, _ *nodetest.Clock) {
 		app := w.Place(t)
-		app.Does(t, 200, "PATCH", app.Path, `{"config":{"schema":{"token":{"type":"string","secret":true}}}}`)
+		app.Does(t, 200, "PATCH", app.Path, `{"config":{"schema":{"token":{"type":"string","secret":true},"additionalProperties":true}}}`)
 		app.Has(t, `
 uses: {when: {endpoint: true, events: [ask]}, do: [{emit: {event: told, payload: {t: '{{config.token}}', k: '{{config.k}}', all: '{{config}}'}}}, {emit: {event: '{{config.token}}'}}, {'set config.said[{{config.token}}]': 1}], output: '{{config.token}}'}
 fails: [{fetch: {url: '{{config.token}}{{config.k}}'}}]`)

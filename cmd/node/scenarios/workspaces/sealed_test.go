@@ -54,7 +54,7 @@ func TestSecretSettingsOfInstancesAreSealed(t *testing.T) {
 	// What was stored before the app called it secret is masked from then on, and
 	// sealed by the next change.
 	config("PATCH", "/config", `{"pin":"1234"}`)
-	m.Must(t, "PATCH", "/v2/workspaces/"+id, m.ada, `{"config":{"schema":{"pin":{"type":"string","secret":true}}}}`)
+	m.Must(t, "PATCH", "/v2/workspaces/"+id, m.ada, `{"config":{"schema":{"sender":{"type":"string"},"pin":{"type":"string","secret":true}}}}`)
 	m.publishes(m.ada, id, "mail")
 	require.Equal(t, "********", config("GET", "/config", "")["pin"])
 	require.Equal(t, "********", config("PATCH", "/config", `{"pin":"********","sender":"z"}`)["pin"])
@@ -62,7 +62,7 @@ func TestSecretSettingsOfInstancesAreSealed(t *testing.T) {
 	require.Equal(t, map[string]any{"pin": "********", "sender": "zz"}, config("PATCH", "/config", `{"sender":"zz"}`), "also when its app has vanished")
 
 	// Another app does not get what was not meant for it.
-	other := m.workspace(m.eve, `{"name":"Thief","description":"d","photo":"/p.png","config":{"schema":{"pin":{"type":"string"}}}}`)
+	other := m.workspace(m.eve, `{"name":"Thief","description":"d","photo":"/p.png","config":{"schema":{"pin":{"type":"string"},"additionalProperties":true}}}`)
 	m.publishes(m.eve, other, "thief")
 	require.NotContains(t, config("PATCH", "", `{"appSlug":"thief"}`), "pin")
 	m.Stop(t)
