@@ -54,7 +54,7 @@ func (m *market) automation(who http.Header, id, body string) {
 func (m *market) mailer() string {
 	m.t.Helper()
 	id := m.workspace(m.ada, `{"name":"Mailer","slug":"mailer","description":"Sends mails","photo":"/mailer.png","labels":["core"],
-		"config":{"schema":{"sender":{"type":"string"},"token":{"type":"string","secret":true},"pin":{"type":"string"}},"block":"form","value":{"sender":"hidden@example.org"}},
+		"config":{"schema":{"sender":{"type":"string"},"token":{"type":"string","secret":true},"additionalProperties":true},"block":"form","value":{"sender":"hidden@example.org"}},
 		"blocks":{"Inbox":{"name":"Inbox","url":"https://example.org/inbox.js"}}}`)
 	m.automation(m.ada, id, `{"slug":"send","name":"Send","arguments":{"to":{"type":"string"}},"when":{"events":["wanted","workspaces.apps.installed"]},
 		"do":[{"emit":{"event":"sent","autocomplete":{"to":"x"}}},{"emit":{"event":"inner","private":true}}]}`)
@@ -193,7 +193,7 @@ func TestAppsAreListedAndRead(t *testing.T) {
 
 	got := m.Must(t, "GET", "/v2/apps/mail", m.eve, "")
 	require.Equal(t, id, got["workspaceId"])
-	require.Equal(t, map[string]any{"schema": map[string]any{"sender": map[string]any{"type": "string"}, "pin": map[string]any{"type": "string"}, "token": map[string]any{"type": "string", "secret": true}}, "block": "form"}, got["config"])
+	require.Equal(t, map[string]any{"schema": map[string]any{"sender": map[string]any{"type": "string"}, "additionalProperties": true, "token": map[string]any{"type": "string", "secret": true}}, "block": "form"}, got["config"])
 	require.Equal(t, []any{map[string]any{"slug": "send", "name": "Send", "arguments": map[string]any{"to": map[string]any{"type": "string"}}}}, got["automations"])
 	require.Equal(t, []any{map[string]any{"slug": "Inbox", "name": "Inbox", "url": "https://example.org/inbox.js"}}, got["blocks"])
 	events := got["events"].(map[string]any)

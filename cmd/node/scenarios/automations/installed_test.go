@@ -1,10 +1,12 @@
-package node_test
+package automations_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"svc/cmd/node/nodetest"
 )
 
 // orderApp asks for approval of orders above a limit of its config.
@@ -24,10 +26,10 @@ const orderConfig = `{"config":{"schema":{"approvalLimit":{"type":"number","requ
 
 func TestInstalledApps(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t)
-	app := w.place(t).has(t, orderApp)
-	app.does(t, 200, "PATCH", app.path, orderConfig)
-	app.publishes(t, "orders")
+	w := nodetest.NewWorkshop(t)
+	app := w.Place(t).Has(t, orderApp)
+	app.Does(t, 200, "PATCH", app.Path, orderConfig)
+	app.Publishes(t, "orders")
 	t.Run("a config is checked against the schema of the app", func(t *testing.T) { checkedConfig(t, w, app) })
 	t.Run("automations of an app see local names", func(t *testing.T) { localNames(t, w) })
 }
@@ -48,43 +50,43 @@ untaken: {when: {events: [taken]}, do: []}`
 
 // localNames tries an app in the workspace itself and one in another app. What is recorded
 // has the full names.
-func localNames(t *testing.T, w *workshop) {
-	p := w.place(t).installs(t, "orders", "od", `,"config":{"approvalLimit":1000}`).has(t, `
+func localNames(t *testing.T, w *nodetest.Workshop) {
+	p := w.Place(t).Installs(t, "orders", "od", `,"config":{"approvalLimit":1000}`).Has(t, `
 gives: {when: {events: [od.approval.requested]}, do: [{emit: {event: od.approval.given}}], output: '{{type}}'}
 answers: {when: {events: [n.taken.asked]}, do: [{emit: {event: n.taken}}]}`)
 	want := `{"verdict":"approved","asked":"approval.requested","word":"approval.given","slug":"order","trigger":{"type":"endpoint","value":"order"},"currency":"EUR"}`
-	got := p.calls(t, 200, "POST", "od.order", `{"amount":100000}`)
-	require.JSONEq(t, want, string(got.body))
-	asked := got.awaits(t, 1, "od.approval.requested")[0]
+	got := p.Calls(t, 200, "POST", "od.order", `{"amount":100000}`)
+	require.JSONEq(t, want, string(got.Body))
+	asked := got.Awaits(t, 1, "od.approval.requested")[0]
 	require.Equal(t, []any{"od", "od.order"}, []any{asked.Source["appInstanceFullSlug"], asked.Source["automationSlug"]})
-	require.Equal(t, `"od.approval.requested"`, got.awaitsEnd(t, "gives").at("output"))
-	require.Equal(t, "od.approval.given", got.awaits(t, 1, "runtime.waits.fulfilled")[0].Payload["event"].(map[string]any)["type"])
+	require.Equal(t, `"od.approval.requested"`, awaitsEnd(t, got, "gives").At("output"))
+	require.Equal(t, "od.approval.given", got.Awaits(t, 1, "runtime.waits.fulfilled")[0].Payload["event"].(map[string]any)["type"])
 
-	nested := w.place(t).installs(t, "orders", "od", `,"config":{"approvalLimit":1000}`).has(t, nestedApp)
-	nested.publishes(t, "nested")
-	p.installs(t, "nested", "n", "")
-	got = p.calls(t, 200, "POST", "n.od.order", `{"amount":100000}`)
-	require.JSONEq(t, want, string(got.body))
-	require.JSONEq(t, `["od.approval.requested","od.approval.given","od.approval.requested"]`, got.awaitsEnd(t, "n.gives").at("output"))
-	require.Len(t, got.events(t, "n.od.approval.requested"), 1)
+	nested := w.Place(t).Installs(t, "orders", "od", `,"config":{"approvalLimit":1000}`).Has(t, nestedApp)
+	nested.Publishes(t, "nested")
+	p.Installs(t, "nested", "n", "")
+	got = p.Calls(t, 200, "POST", "n.od.order", `{"amount":100000}`)
+	require.JSONEq(t, want, string(got.Body))
+	require.JSONEq(t, `["od.approval.requested","od.approval.given","od.approval.requested"]`, awaitsEnd(t, got, "n.gives").At("output"))
+	require.Len(t, got.Events(t, "n.od.approval.requested"), 1)
 	require.JSONEq(t, `{"slug":"calls","input":"calls","ended":"listens","by":"ping","said":"pinged","called":["inner","calls"],"trigger":"calls"}`,
-		string(p.calls(t, 200, "GET", "n.calls", "").body))
-	got = p.calls(t, 200, "GET", "n.takes", "")
-	require.Equal(t, "taken", string(got.body))
-	require.Empty(t, p.awaits(t, 0, executed, "payload.slug=n.untaken"), "the filter of the wait names the event as the app does")
+		string(p.Calls(t, 200, "GET", "n.calls", "").Body))
+	got = p.Calls(t, 200, "GET", "n.takes", "")
+	require.Equal(t, "taken", string(got.Body))
+	require.Empty(t, p.Awaits(t, 0, nodetest.Executed, "payload.slug=n.untaken"), "the filter of the wait names the event as the app does")
 
-	p.has(t, `t: [{n.calls: {output: r}}]`)
-	recorded := p.records(t, 200, `{}`)
-	require.Contains(t, recorded.r(t), `"trigger":"t"`)
-	replayed := recorded.replays(t, ``)
+	p.Has(t, `t: [{n.calls: {output: r}}]`)
+	recorded := p.Records(t, 200, `{}`)
+	require.Contains(t, recorded.R(t), `"trigger":"t"`)
+	replayed := recorded.Replays(t, ``)
 	require.Equal(t, "identical", replayed.Status, "%+v", replayed)
 }
 
 // awaitsEnd waits until an automation has ended once in the run, and returns how.
-func (r run) awaitsEnd(t *testing.T, slug string) (ended shownEvent) {
+func awaitsEnd(t *testing.T, r nodetest.Run, slug string) (ended nodetest.ShownEvent) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		for _, e := range r.events(t, executed) {
+		for _, e := range r.Events(t, nodetest.Executed) {
 			if e.Payload["slug"] == slug {
 				ended = e
 				return true
@@ -95,18 +97,18 @@ func (r run) awaitsEnd(t *testing.T, slug string) (ended shownEvent) {
 	return ended
 }
 
-func checkedConfig(t *testing.T, w *workshop, app place) {
-	p := w.place(t)
+func checkedConfig(t *testing.T, w *nodetest.Workshop, app nodetest.Place) {
+	p := w.Place(t)
 	refused := func(t *testing.T, method, path, body string) (field, message string) {
 		t.Helper()
-		first := p.refuses(t, 422, "validation_failed", method, path, body)["errors"].([]any)[0].(map[string]any)
+		first := p.Refuses(t, 422, "validation_failed", method, path, body)["errors"].([]any)[0].(map[string]any)
 		return first["field"].(string), first["message"].(string)
 	}
-	raises := func(t *testing.T, method, path, body string) run {
+	raises := func(t *testing.T, method, path, body string) nodetest.Run {
 		t.Helper()
-		got := p.ask(t, method, p.path+"/webhooks/"+path, body)
-		require.GreaterOrEqual(t, got.StatusCode, 400, "%s", got.body)
-		return run{got, p}
+		got := p.Ask(t, method, p.Path+"/webhooks/"+path, body)
+		require.GreaterOrEqual(t, got.StatusCode, 400, "%s", got.Body)
+		return nodetest.Run{Answer: got, Place: p}
 	}
 	t.Run("when it is installed", func(t *testing.T) {
 		for config, want := range map[string]string{
@@ -117,62 +119,62 @@ func checkedConfig(t *testing.T, w *workshop, app place) {
 			`{"token":5}`:                      "config.token",
 			`{"approvalLimit":["{{secret}}"]}`: "config.approvalLimit",
 		} {
-			field, message := refused(t, "POST", p.path+"/apps", `{"appSlug":"orders","slug":"od","config":`+config+`}`)
+			field, message := refused(t, "POST", p.Path+"/apps", `{"appSlug":"orders","slug":"od","config":`+config+`}`)
 			require.Equal(t, want, field)
 			require.NotContains(t, message, "lots", "a value may be a secret")
-			verdict := p.does(t, 200, "POST", p.path+"/apps?dryRun=true", `{"appSlug":"orders","slug":"od","config":`+config+`}`).json(t)
+			verdict := p.Does(t, 200, "POST", p.Path+"/apps?dryRun=true", `{"appSlug":"orders","slug":"od","config":`+config+`}`).JSON(t)
 			require.Equal(t, want, verdict["errors"].([]any)[0].(map[string]any)["field"])
 		}
-		require.Empty(t, p.awaits(t, 0, "workspaces.apps.installed", ""))
-		p.does(t, 201, "POST", p.path+"/apps", `{"appSlug":"orders","slug":"od","config":{"approvalLimit":1000,"currency":{"en":"pounds"},"token":"hunter22"}}`)
+		require.Empty(t, p.Awaits(t, 0, "workspaces.apps.installed", ""))
+		p.Does(t, 201, "POST", p.Path+"/apps", `{"appSlug":"orders","slug":"od","config":{"approvalLimit":1000,"currency":{"en":"pounds"},"token":"hunter22"}}`)
 	})
 	t.Run("when it is changed", func(t *testing.T) {
 		for path, body := range map[string]string{
 			"/apps/od": `{"config":{"approvalLimit":"lots"}}`, "/apps/od/config": `{"approvalLimit":"lots"}`,
 		} {
-			field, message := refused(t, "PATCH", p.path+path, body)
+			field, message := refused(t, "PATCH", p.Path+path, body)
 			require.Equal(t, "config.approvalLimit", field)
 			require.Contains(t, message, "number")
 		}
-		p.does(t, 200, "PATCH", p.path+"/apps/od/config", `{"token":"********","currency":null}`)
-		raises(t, "POST", "od.raise", `{"to":"lots"}`).awaits(t, 1, "od.error")
-		require.Equal(t, "2000", string(p.calls(t, 200, "POST", "od.raise", `{"to":2000}`).body))
-		require.NotContains(t, string(p.does(t, 200, "GET", p.path+"/apps/od", "").body), "hunter22")
+		p.Does(t, 200, "PATCH", p.Path+"/apps/od/config", `{"token":"********","currency":null}`)
+		raises(t, "POST", "od.raise", `{"to":"lots"}`).Awaits(t, 1, "od.error")
+		require.Equal(t, "2000", string(p.Calls(t, 200, "POST", "od.raise", `{"to":2000}`).Body))
+		require.NotContains(t, string(p.Does(t, 200, "GET", p.Path+"/apps/od", "").Body), "hunter22")
 	})
 	t.Run("and templates when they are resolved", func(t *testing.T) {
-		p.does(t, 200, "PATCH", p.path, `{"config":{"value":{"limit":"lots"}}}`)
-		p.does(t, 200, "PATCH", p.path+"/apps/od/config", `{"approvalLimit":"{{config.limit}}"}`)
+		p.Does(t, 200, "PATCH", p.Path, `{"config":{"value":{"limit":"lots"}}}`)
+		p.Does(t, 200, "PATCH", p.Path+"/apps/od/config", `{"approvalLimit":"{{config.limit}}"}`)
 		raises(t, "POST", "od.order", `{"amount":100000}`)
-		raised := p.awaits(t, 1, "od.error", "payload.details.field=config.approvalLimit")[0]
+		raised := p.Awaits(t, 1, "od.error", "payload.details.field=config.approvalLimit")[0]
 		require.Equal(t, "InvalidInstructionError", raised.Payload["error"])
-		p.calls(t, 200, "GET", "od.limit", "")
-		p.does(t, 200, "PATCH", p.path, `{"config":{"value":{"limit":5}}}`)
-		require.Contains(t, string(p.calls(t, 200, "POST", "od.order", `{"amount":4}`).body), `"unasked"`)
+		p.Calls(t, 200, "GET", "od.limit", "")
+		p.Does(t, 200, "PATCH", p.Path, `{"config":{"value":{"limit":5}}}`)
+		require.Contains(t, string(p.Calls(t, 200, "POST", "od.order", `{"amount":4}`).Body), `"unasked"`)
 	})
 	t.Run("an import keeps it and lists it", func(t *testing.T) {
-		other := w.place(t)
-		got := w.upload(t, other.path+"/import", w.owner, zipOf(t, map[string]string{"index.yml": "name: Imported\n", "imports/od.yml": "appSlug: orders\nconfig:\n  approvalLimit: lots\n  typo: 1\n"}), false)
-		require.Equal(t, 200, got.StatusCode, "%s", got.body)
+		other := w.Place(t)
+		got := w.Upload(t, other.Path+"/import", w.Owner, nodetest.ZipOf(t, map[string]string{"index.yml": "name: Imported\n", "imports/od.yml": "appSlug: orders\nconfig:\n  approvalLimit: lots\n  typo: 1\n"}), false)
+		require.Equal(t, 200, got.StatusCode, "%s", got.Body)
 		var told []any
-		for _, warning := range got.json(t)["warnings"].([]any) {
+		for _, warning := range got.JSON(t)["warnings"].([]any) {
 			require.Equal(t, "invalid_config", warning.(map[string]any)["err"])
 			told = append(told, warning.(map[string]any)["msg"])
 		}
 		require.Len(t, told, 2)
 		require.Contains(t, told[0], "config.approvalLimit: ")
 		require.Contains(t, told[1], "config.typo: unknown field")
-		require.JSONEq(t, `{"approvalLimit":"lots","typo":1}`, string(other.does(t, 200, "GET", other.path+"/apps/od/config", "").body))
-		other.does(t, 200, "PATCH", other.path+"/apps/od/config", `{"approvalLimit":7}`)
-		require.Contains(t, string(other.calls(t, 200, "POST", "od.order", `{"amount":4}`).body), `"unasked"`)
+		require.JSONEq(t, `{"approvalLimit":"lots","typo":1}`, string(other.Does(t, 200, "GET", other.Path+"/apps/od/config", "").Body))
+		other.Does(t, 200, "PATCH", other.Path+"/apps/od/config", `{"approvalLimit":7}`)
+		require.Contains(t, string(other.Calls(t, 200, "POST", "od.order", `{"amount":4}`).Body), `"unasked"`)
 	})
 	t.Run("what a new version of the app no longer takes raises when it is read", func(t *testing.T) {
-		app.does(t, 200, "PATCH", app.path, `{"config":{"schema":{"approvalLimit":{"type":"string"},"additionalProperties":true}}}`)
-		app.does(t, 200, "POST", "/v2/apps", `{"workspaceId":"`+app.id+`"}`)
+		app.Does(t, 200, "PATCH", app.Path, `{"config":{"schema":{"approvalLimit":{"type":"string"},"additionalProperties":true}}}`)
+		app.Does(t, 200, "POST", "/v2/apps", `{"workspaceId":"`+app.ID+`"}`)
 		raises(t, "POST", "od.order", `{"amount":1}`)
-		p.does(t, 200, "PATCH", p.path+"/apps/od", `{"labels":["kept"]}`)
-		p.does(t, 200, "PATCH", p.path+"/apps/od/config", `{"approvalLimit":"9","typo":1}`)
-		require.Contains(t, string(p.calls(t, 200, "POST", "od.order", `{"amount":4}`).body), `"unasked"`)
-		app.does(t, 200, "PATCH", app.path, orderConfig)
-		app.does(t, 200, "POST", "/v2/apps", `{"workspaceId":"`+app.id+`"}`)
+		p.Does(t, 200, "PATCH", p.Path+"/apps/od", `{"labels":["kept"]}`)
+		p.Does(t, 200, "PATCH", p.Path+"/apps/od/config", `{"approvalLimit":"9","typo":1}`)
+		require.Contains(t, string(p.Calls(t, 200, "POST", "od.order", `{"amount":4}`).Body), `"unasked"`)
+		app.Does(t, 200, "PATCH", app.Path, orderConfig)
+		app.Does(t, 200, "POST", "/v2/apps", `{"workspaceId":"`+app.ID+`"}`)
 	})
 }
