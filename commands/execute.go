@@ -59,6 +59,26 @@ func Execute[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], i
 // it takes or gives up are recorded together or not at all. A name that is taken
 // is refused as one that exists already.
 func ExecuteNaming[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, cmd C, names func(S) []Name, pre ...Precondition[S]) (Execution[S], error) {
+	var beside Beside[S]
+	if names != nil {
+		beside = func(before, after S, own EventIDs) ([]eventstore.Commit, error) {
+			return naming(ctx, e, id, own, names(before), names(after))
+		}
+	}
+	return ExecuteBeside(ctx, e, d, id, cmd, beside, pre...)
+}
+
+// EventIDs returns the id of the i-th event that is recorded on another aggregate
+// together with a decision: the same for every attempt at it.
+type EventIDs func(stream domain.StreamID, i int) string
+
+// Beside returns what is recorded on other aggregates together with a decision that
+// turned before into after. It is asked for each attempt, and must not cause effects.
+type Beside[S any] func(before, after S, own EventIDs) ([]eventstore.Commit, error)
+
+// ExecuteBeside is Execute for a decision that other aggregates record too: all of it
+// or nothing. Without beside it is Execute.
+func ExecuteBeside[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, cmd C, beside Beside[S], pre ...Precondition[S]) (Execution[S], error) {
 	leave, err := e.turns.Take(ctx, id)
 	if err != nil {
 		return Execution[S]{}, err
@@ -74,9 +94,9 @@ func ExecuteNaming[S, C any](ctx context.Context, e *Engine, d domain.Decider[S,
 			return told(ctx, agg, true), nil
 		}
 		var events []domain.Event
-		var named []eventstore.Commit
-		if events, err = decide(d, agg, cmd, pre); err == nil && names != nil {
-			named, err = naming(ctx, e, id, ids, names(agg.state), names(d.Fold(agg.state, events...)))
+		var with []eventstore.Commit
+		if events, err = decide(d, agg, cmd, pre); err == nil && len(events) > 0 && beside != nil {
+			with, err = beside(agg.state, d.Fold(agg.state, events...), ids.beside)
 		}
 		if (err != nil || len(events) == 0) && !current {
 			agg, err = refresh(ctx, e, d, id, agg)
@@ -86,7 +106,7 @@ func ExecuteNaming[S, C any](ctx context.Context, e *Engine, d domain.Decider[S,
 		if err != nil || len(events) == 0 {
 			return told(ctx, agg, false), err
 		}
-		next, appendErr := appendTo(ctx, e, d, id, agg, ids, events, named)
+		next, appendErr := appendTo(ctx, e, d, id, agg, ids, events, with)
 		if appendErr == nil {
 			return told(ctx, next, true), nil
 		}

@@ -25,10 +25,10 @@ func Holder(ctx context.Context, e *Engine, n Name) (string, error) {
 // naming returns what is to be recorded with a decision of the aggregate id that
 // held the names before and holds those after. Names are always read anew: they
 // change seldom, and a refusal must be the log's own.
-func naming(ctx context.Context, e *Engine, id domain.StreamID, ids ids, before, after []Name) ([]eventstore.Commit, error) {
+func naming(ctx context.Context, e *Engine, id domain.StreamID, own EventIDs, before, after []Name) ([]eventstore.Commit, error) {
 	var commits []eventstore.Commit
 	add := func(n Name, cmd name.Command) error {
-		c, err := rename(ctx, e, n, ids, cmd)
+		c, err := rename(ctx, e, n, own, cmd)
 		if err == nil && len(c.Facts) > 0 {
 			commits = append(commits, c)
 		}
@@ -55,28 +55,45 @@ func naming(ctx context.Context, e *Engine, id domain.StreamID, ids ids, before,
 
 // rename decides cmd on a name. The ids of its events are functions of those of
 // the decision that it belongs to.
-func rename(ctx context.Context, e *Engine, n Name, ids ids, cmd name.Command) (eventstore.Commit, error) {
+func rename(ctx context.Context, e *Engine, n Name, own EventIDs, cmd name.Command) (eventstore.Commit, error) {
 	stream := name.Stream(n.Kind, n.Value)
 	held, err := refresh(ctx, e, name.Decider, stream, &folded[name.State]{})
 	if err != nil {
 		return eventstore.Commit{}, err
 	}
-	events, err := name.Decider.Decide(held.state, cmd)
+	c, err := commitBeside(ctx, e, name.Decider, stream, held, cmd, own)
 	if refusal, ok := errors.AsType[*domain.Error](err); ok && refusal.Code == domain.CodeAlreadyExists {
 		return eventstore.Commit{}, refusal.With("value", n.Value)
 	}
+	return c, err
+}
+
+// DecideBeside decides cmd on an aggregate as the log has it now, for a decision on
+// another one that it is recorded with. A commit without facts changes nothing.
+func DecideBeside[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, cmd C, own EventIDs) (eventstore.Commit, error) {
+	agg, current, err := recall(ctx, e, d, id)
+	if err == nil && !current {
+		agg, err = refresh(ctx, e, d, id, agg)
+	}
+	if err != nil {
+		return eventstore.Commit{}, err
+	}
+	return commitBeside(ctx, e, d, id, agg, cmd, own)
+}
+
+func commitBeside[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S], cmd C, own EventIDs) (eventstore.Commit, error) {
+	events, err := d.Decide(agg.state, cmd)
 	if err != nil || len(events) == 0 {
 		return eventstore.Commit{}, err
 	}
-	own := ids.beside(stream.String())
-	c := eventstore.Commit{Stream: stream, Expected: held.seq, Meta: e.meta(ctx)}
+	c := eventstore.Commit{Stream: id, Expected: agg.seq, Meta: e.meta(ctx)}
 	for i, ev := range events {
-		c.Facts = append(c.Facts, eventstore.Fact{ID: own.at(i), Event: ev})
+		c.Facts = append(c.Facts, eventstore.Fact{ID: own(id, i), Event: ev})
 	}
 	return c, nil
 }
 
-// beside returns ids for what is recorded together with these.
-func (d ids) beside(purpose string) ids {
-	return ids{base: fit(sha256.Sum256(append(d.base[:], purpose...)))}
+// beside is an EventIDs.
+func (d ids) beside(stream domain.StreamID, i int) string {
+	return ids{base: fit(sha256.Sum256(append(d.base[:], stream.String()...)))}.at(i)
 }

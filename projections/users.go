@@ -23,14 +23,15 @@ type Users struct{}
 // User is an account as it is read.
 type User struct {
 	user.User
-	EmailProven bool   `json:"emailProven,omitempty"`
-	HasPassword bool   `json:"hasPassword,omitempty"`
-	Seq         uint64 `json:"seq"`   // of the event that last changed it
-	First       uint64 `json:"first"` // of the event that made it
-	CreatedAt   string `json:"createdAt"`
-	CreatedBy   string `json:"createdBy"`
-	UpdatedAt   string `json:"updatedAt"`
-	UpdatedBy   string `json:"updatedBy"`
+	EmailProven  bool   `json:"emailProven,omitempty"`
+	EmailVouched bool   `json:"emailVouched,omitempty"`
+	HasPassword  bool   `json:"hasPassword,omitempty"`
+	Seq          uint64 `json:"seq"`   // of the event that last changed it
+	First        uint64 `json:"first"` // of the event that made it
+	CreatedAt    string `json:"createdAt"`
+	CreatedBy    string `json:"createdBy"`
+	UpdatedAt    string `json:"updatedAt"`
+	UpdatedBy    string `json:"updatedBy"`
 }
 
 // UserBrief is what admitting a request, and searching, needs of an account.
@@ -38,6 +39,7 @@ type UserBrief struct {
 	ID          string                   `json:"id"`
 	Email       string                   `json:"email,omitempty"`
 	EmailProven bool                     `json:"emailProven,omitempty"`
+	EmailValid  bool                     `json:"emailValid,omitempty"` // it counts for roles, shares and rules
 	FirstName   string                   `json:"firstName,omitempty"`
 	LastName    string                   `json:"lastName,omitempty"`
 	Status      user.Status              `json:"status"`
@@ -53,7 +55,7 @@ func (b UserBrief) Super(admins []string) bool {
 }
 
 // Name implements Projection.
-func (Users) Name() string { return "users.1" }
+func (Users) Name() string { return "users.2" }
 
 // Log implements Projection.
 func (Users) Log() domain.Log { return domain.State }
@@ -61,14 +63,12 @@ func (Users) Log() domain.Log { return domain.State }
 // Apply implements Projection.
 func (p Users) Apply(tx Tx, ev domain.Recorded) error {
 	switch e := ev.Data.(type) {
-	case user.SignedUp:
-		return p.create(tx, ev, e.User, e.Credentials)
-	case user.Created:
-		return p.create(tx, ev, e.User, e.Credentials)
+	case user.SignedUp, user.Created:
+		return p.put(tx, ev, User{First: ev.Seq, CreatedAt: stamp(ev.At), CreatedBy: ev.Meta.UserID})
 	case user.Updated:
-		return p.update(tx, ev, e.User, e.Credentials)
+		return p.update(tx, ev, e.User.ID)
 	case user.PasswordReset:
-		return p.update(tx, ev, e.User, e.Credentials)
+		return p.update(tx, ev, e.User.ID)
 	case user.Deleted:
 		old, err := p.stored(tx, e.UserID)
 		if err != nil {
@@ -79,20 +79,15 @@ func (p Users) Apply(tx Tx, ev domain.Recorded) error {
 	return nil
 }
 
-func (p Users) create(tx Tx, ev domain.Recorded, u user.User, c user.Credentials) error {
-	return p.put(tx, ev, User{User: u, First: ev.Seq, CreatedAt: stamp(ev.At), CreatedBy: ev.Meta.UserID}, c)
-}
-
-func (p Users) update(tx Tx, ev domain.Recorded, u user.User, c user.Credentials) error {
-	old, err := p.stored(tx, u.ID)
+func (p Users) update(tx Tx, ev domain.Recorded, id string) error {
+	old, err := p.stored(tx, id)
 	if err != nil {
 		return err
 	}
 	if err := p.drop(tx, old); err != nil {
 		return err
 	}
-	old.User = u
-	return p.put(tx, ev, old, c)
+	return p.put(tx, ev, old)
 }
 
 // stored returns the user that an event is about.
@@ -107,8 +102,11 @@ func (Users) stored(tx Tx, id string) (u User, err error) {
 	return u, json.Unmarshal(value, &u)
 }
 
-func (p Users) put(tx Tx, ev domain.Recorded, u User, c user.Credentials) error {
-	u.EmailProven, u.HasPassword = c.EmailProven, c.Password != ""
+// put stores u as the event leaves it.
+func (p Users) put(tx Tx, ev domain.Recorded, u User) error {
+	now := user.Decider.Evolve(user.State{User: u.User, Credentials: user.Credentials{EmailVouched: u.EmailVouched}}, ev.Data)
+	u.User, u.HasPassword = now.User, now.Credentials.Password != ""
+	u.EmailProven, u.EmailVouched = now.Credentials.EmailProven, now.Credentials.EmailVouched
 	u.Seq, u.UpdatedAt, u.UpdatedBy = ev.Seq, stamp(ev.At), ev.Meta.UserID
 	body, err := json.Marshal(u)
 	if err != nil {
@@ -143,10 +141,15 @@ func (Users) drop(tx Tx, u User) (err error) {
 	return err
 }
 
+// IsEmailValid reports whether the address counts for roles, shares and rules.
+func (u User) IsEmailValid() bool {
+	return user.Credentials{EmailProven: u.EmailProven, EmailVouched: u.EmailVouched}.IsEmailValid()
+}
+
 func (u User) brief() UserBrief {
 	created, _ := time.Parse(domain.Timestamp, u.CreatedAt) // of our own making
 	return UserBrief{
-		ID: u.ID, Email: u.Email, EmailProven: u.EmailProven, FirstName: u.FirstName, LastName: u.LastName,
+		ID: u.ID, Email: u.Email, EmailProven: u.EmailProven, EmailValid: u.IsEmailValid(), FirstName: u.FirstName, LastName: u.LastName,
 		Status: u.Status, MFA: u.MFA, AuthData: u.AuthData, Groups: u.Groups, CreatedAt: created,
 	}
 }

@@ -15,8 +15,9 @@ func (n *Node) openFiles(context.Context) (err error) {
 		Engine: n.engine, Store: n.store, Blobs: n.store, Vault: n.places.vault, Now: time.Now, Host: n.host("workspaces"),
 		Settings: func() files.Settings {
 			w := n.config().Workspaces
-			return files.Settings{Allowed: w.UploadsAllowed, Forbidden: w.UploadsForbidden, Public: w.UploadsVisibility == "public"}
+			return files.Settings{Allowed: w.UploadsAllowed, Forbidden: w.UploadsForbidden, Public: w.UploadsVisibility == "public", MaxTotal: n.config().HTTP.FilesMaxSize}
 		},
+		Before: n.sizeOfFiles,
 	})
 	return err
 }
@@ -26,6 +27,21 @@ func (n *Node) filesDeps() api.FilesDeps {
 	return api.FilesDeps{
 		Commands: n.places.files, Links: n.places.files, Contents: n.store, URL: c.HTTP.APIURL, Dir: filepath.Join(c.Core.DataDir, "uploads"),
 	}
+}
+
+// sizeOfFiles is how many bytes the files of a workspace have that were uploaded before
+// totals were recorded.
+func (n *Node) sizeOfFiles(ctx context.Context, workspaceID string) (bytes int64, err error) {
+	if err := n.models.Fresh(ctx); err != nil {
+		return 0, behind(err)
+	}
+	err = n.models.View(func(r projections.Reader) error {
+		return projections.Files{}.List(r, workspaceID, time.Time{}, func(f projections.File) bool {
+			bytes += f.Size
+			return true
+		})
+	})
+	return bytes, err
 }
 
 // sweepFiles deletes files whose time is over. They cannot be seen any more since

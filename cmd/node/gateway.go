@@ -24,6 +24,10 @@ func (n *Node) openGateway(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	devices, err := n.store.Records(ctx, "DEVICES", gateway.DeviceLifetime)
+	if err != nil {
+		return err
+	}
 	n.self = selfTransport(n.config().HTTP)
 	n.checks, err = newProbes(ctx, n)
 	if err != nil {
@@ -36,7 +40,7 @@ func (n *Node) openGateway(ctx context.Context) error {
 	n.gateway, err = gateway.New(gateway.Options{
 		Routes: api.Routes(n.deps()), Settings: n.gatewaySettings(),
 		Authenticator: authenticator, Authorizer: n.people.identity, CheckCSRF: n.people.identity.CheckCSRF,
-		ReadModel: reads{n.models, n.store}, Known: n.store.Known, WriteGate: n.writable, Idempotency: answers, SeedKey: n.people.box.Derive("ids"), Limiter: n.store,
+		ReadModel: reads{n.models, n.store}, Known: n.store.Known, WriteGate: n.writable, Idempotency: answers, SeedKey: n.people.box.Derive("ids"), Limiter: n.store, Devices: devices, DeviceKey: n.people.box.Derive("devices"),
 		Failures: commands.Failures{Engine: n.engine, Log: n.log},
 		Host:     n.host("gateway"), Log: n.log, Metrics: n.registry, Tracer: n.tracer,
 	})

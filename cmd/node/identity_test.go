@@ -21,7 +21,7 @@ import (
 func TestWhatIsRevokedIsRefusedOnEveryNode(t *testing.T) {
 	one, other := nodetest.StartPair(t)
 	admin := nodetest.Bearer(one.Admin(t))
-	one.Must(t, "POST", "/v2/signup", nil, `{"email":"ada@example.org","password":"long enough","firstName":"Ada","lastName":"L"}`)
+	one.SignUp(t, "ada@example.org")
 	id := one.Must(t, "POST", "/v2/workspaces", admin, `{"name":"Shop"}`)["id"].(string)
 
 	refused := func(path string, h http.Header, code string) {

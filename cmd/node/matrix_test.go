@@ -243,7 +243,7 @@ func ofEveryone(a gateway.Action, place string) bool {
 	if place != "own" && place != "other" {
 		return isNowhere(place) && a.Action == "execute" // they find no endpoint there
 	}
-	return a.Action == "create" && (a.Subject == "files" || a.Subject == "events") || a.Action == "execute"
+	return a.Action == "create" && a.Subject == "events" || a.Action == "execute"
 }
 
 // ofEditors are those of the role editor besides what it may do to the workspace.

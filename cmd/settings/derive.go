@@ -15,6 +15,9 @@ type defaults struct {
 	envFile  string // "" when there is none
 }
 
+// fixed is a default that the documentation explains beside it.
+func fixed(text string) func(*defaults) string { return func(*defaults) string { return text } }
+
 // noDefault leaves the field at zero; the documentation says what that means.
 func noDefault(*defaults) string { return "" }
 

@@ -25,7 +25,7 @@ A setting is given, strongest first:
 
 ## Rules
 
-- Empty means unset. Booleans are ` + "`yes`, `no`, `true`, `false`, `1`, `0`" + `. Lists are separated by commas.
+- Empty means unset (but for ADDR). Booleans are ` + "`yes`, `no`, `true`, `false`, `1`, `0`" + `. Lists are separated by commas.
 - Sizes are bytes, or ` + "`500kb`, `10mb`, `1gb`" + ` (1024). Durations are in the unit of the table, or have a suffix:
   ` + "`ms`, `s`, `m`, `h`, `d`" + `. ` + "`-1`" + ` switches a limit off where the table says so.
 - Every fault is reported at once, one line each, and the start stops with exit status 2.

@@ -161,6 +161,8 @@ func TestSourceOrder(t *testing.T) {
 		{"then the file", []string{"LOG_LEVEL_FILE=" + file}, Entry{Name: "LOG_LEVEL", Value: "error", Source: OriginFile}},
 		{"then the config file", nil, Entry{Name: "LOG_LEVEL", Value: "debug", Source: OriginConfigFile}},
 		{"empty is unset", []string{"LOG_LEVEL="}, Entry{Name: "LOG_LEVEL", Value: "debug", Source: OriginConfigFile}},
+		{"empty is a value of ADDR", []string{"ADDR="}, Entry{Name: "ADDR", Value: "", Source: OriginEnv}},
+		{"ADDR is loopback", nil, Entry{Name: "ADDR", Value: "127.0.0.1", Source: OriginDefault}},
 		{"then the default", nil, Entry{Name: "JWKS_SIZE", Value: "2048", Source: OriginDefault}},
 		{"the found file is shown", nil, Entry{Name: "CONFIG_FILE", Value: ".env", Source: OriginDefault}},
 	}

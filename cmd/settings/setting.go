@@ -28,11 +28,12 @@ const (
 type marks uint8
 
 const (
-	live     marks = 1 << iota // re-read on SIGHUP
-	secret                     // never shown
-	apiKey                     // secret, but its last four characters may be shown
-	perNode                    // may differ between the nodes of a cluster
-	document                   // a JSON text, or the path of one; ${VAR} is filled in
+	live        marks = 1 << iota // re-read on SIGHUP
+	secret                        // never shown
+	apiKey                        // secret, but its last four characters may be shown
+	perNode                       // may differ between the nodes of a cluster
+	document                      // a JSON text, or the path of one; ${VAR} is filled in
+	emptyCounts                   // given as empty is a value: it does not mean unset
 )
 
 // Setting is one row of the table.

@@ -102,7 +102,7 @@ func (g *gatherer) layer(vars map[string]string, origin Origin) {
 	own := map[string]given{}
 	for _, variable := range slices.Sorted(maps.Keys(vars)) {
 		text := vars[variable]
-		if _, above := g.variables[variable]; text == "" || above {
+		if _, above := g.variables[variable]; text == "" && !g.emptyCounts(variable) || above {
 			continue
 		}
 		g.variables[variable] = text
@@ -116,10 +116,16 @@ func (g *gatherer) layer(vars map[string]string, origin Origin) {
 		own[found.name] = found
 	}
 	for name, found := range own {
-		if _, above := g.values[name]; !above && found.text != "" {
+		if _, above := g.values[name]; !above && (found.text != "" || g.emptyCounts(name)) {
 			g.values[name] = found
 		}
 	}
+}
+
+// emptyCounts reports whether an empty text is a value of a setting.
+func (g *gatherer) emptyCounts(variable string) bool {
+	_, row, ok := g.names.find(variable)
+	return ok && g.names.rows[row].marks&emptyCounts != 0
 }
 
 // find says which setting the variable gives, and reads its file if it names

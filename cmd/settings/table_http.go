@@ -23,6 +23,7 @@ type HTTP struct {
 	RequestTimeout    time.Duration
 	RequestMaxSize    int64
 	UploadMaxSize     int64
+	FilesMaxSize      int64 // of all files of a workspace; 0 is no limit
 	ImportMaxSize     int64
 	MaxConcurrent     int // per user; 0 is no limit
 	SSEHeartbeat      time.Duration
@@ -54,7 +55,7 @@ var web = []string{"http", "https"}
 
 func httpTable(c *HTTP) []Setting {
 	return []Setting{
-		{Name: "ADDR", Default: "empty = all interfaces", Unit: "host", Meaning: "listen address", marks: perNode, derive: noDefault, value: host(&c.Addr)},
+		{Name: "ADDR", Default: "`127.0.0.1`; the container images and manifests set `0.0.0.0`", Unit: "host", Meaning: "listen address; empty = all interfaces", marks: perNode | emptyCounts, derive: fixed("127.0.0.1"), value: listenHost(&c.Addr)},
 		{Name: "PORT", Default: "3001", Unit: "port", Meaning: "listen port", marks: perNode, value: number(&c.Port, 1, 65535)},
 		{Name: "TLS_CERT_FILE", Default: "-", Unit: "path", Meaning: "serve HTTPS directly: certificate", marks: perNode, value: path(&c.TLSCertFile)},
 		{Name: "TLS_KEY_FILE", Default: "-", Unit: "path", Meaning: "serve HTTPS directly: private key", marks: perNode, value: path(&c.TLSKeyFile)},
@@ -67,6 +68,7 @@ func httpTable(c *HTTP) []Setting {
 		{Name: "GATEWAY_REQUEST_TIMEOUT_SECONDS", Default: "60", Unit: "s", Meaning: "then 504 `gateway_timeout`", marks: live, value: seconds(&c.RequestTimeout, time.Second, day)},
 		{Name: "REQUEST_MAX_SIZE", Default: "1mb", Unit: "size", Meaning: "JSON body", value: byteSize(&c.RequestMaxSize)},
 		{Name: "UPLOADS_MAX_SIZE", Default: "10mb", Unit: "size", Meaning: "uploaded file", value: byteSize(&c.UploadMaxSize)},
+		{Name: "WORKSPACE_FILES_MAX_BYTES", Default: "10gb; 0 = no limit", Unit: "size", Meaning: "all files of a workspace; above it 429 `quota_exceeded`", derive: fixed("10gb"), value: size(&c.FilesMaxSize, 1, 0, 1024*1024*gb)},
 		{Name: "IMPORT_MAX_SIZE", Default: "50mb", Unit: "size", Meaning: "workspace archive", value: byteSize(&c.ImportMaxSize)},
 		{Name: "MAX_CONCURRENT_REQUESTS", Default: "200", Unit: "per user", Meaning: "then 429 `concurrent_request_limit`; 0 off", marks: live, value: rate(&c.MaxConcurrent)},
 		{Name: "SSE_HEARTBEAT_SECONDS", Default: "15", Unit: "s", Meaning: "comment interval of streams", value: seconds(&c.SSEHeartbeat, time.Second, time.Hour)},

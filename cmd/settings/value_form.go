@@ -164,6 +164,11 @@ func host(p *string) value {
 	return bind(p, "host", "a host name or an address", check(isHost))
 }
 
+// listenHost is a host to listen on; empty: all interfaces.
+func listenHost(p *string) value {
+	return bind(p, "host", "a host name or an address; empty: all interfaces", check(func(text string) bool { return text == "" || isHost(text) }))
+}
+
 // hostPort is an address to listen on; the host may be empty.
 func hostPort(p *string) value {
 	return bind(p, "host:port", "host:port", check(func(text string) bool {

@@ -153,7 +153,8 @@ func TestWhoHoldsTheLockIsNamed(t *testing.T) {
 	require.Regexp(t, `svc: locked by Ada Lovelace \(`+ada+`\) since \S+Z: stock taking, until \S+Z\n`, got)
 	require.Contains(t, got, "svc: next: wait until it is free, or `svc unlock shop`\n")
 
-	d.call(t, "POST", "/signup", "", `{"email":"eve@example.org","password":"long enough","firstName":"Eve","lastName":"E"}`)
+	eve := d.call(t, "POST", "/signup", "", `{"email":"eve@example.org","password":"long enough","firstName":"Eve","lastName":"E"}`)["id"].(string)
+	d.call(t, "PATCH", "/users/"+eve, d.tok, `{"status":"validated"}`)
 	require.Zero(t, d.types(t, "long enough\n", "login", "--profile", "eve", "--url", d.url(), "--email", "eve@example.org").code)
 	denied := d.fails(t, 1, "status", "shop", "--profile", "eve")
 	require.Contains(t, denied, "(workspace_access_denied)")

@@ -26,7 +26,7 @@ func (a *Accounts) Invite(ctx context.Context, in Invitation) (Account, error) {
 	var err error
 	switch {
 	case in.Password != "":
-		cmd.Password, err = a.newPassword(ctx, in.Password, cmd)
+		cmd.Password, err = a.newPassword(ctx, operator, in.Password, cmd)
 	case a.o.Mailer == nil:
 		err = domain.Invalid(domain.FieldError{Field: "password", Message: "is needed: this platform sends no mail"})
 	}

@@ -57,7 +57,7 @@ func (a *Accounts) makeFirst(ctx context.Context, id, email, password string) (m
 		password = made.Password
 	}
 	cmd := user.Create{ID: id, Email: email, EmailProven: true, Status: user.Validated, Provider: user.Local}
-	if cmd.Password, err = a.hasher.hash(ctx, password); err != nil {
+	if cmd.Password, err = a.hasher.hash(ctx, operator, password); err != nil {
 		return made, false, err
 	}
 	done, err := commands.ExecuteNaming(ctx, a.o.Engine, user.Decider, user.Stream(id), user.Command(cmd), names)
@@ -105,7 +105,7 @@ func (a *Accounts) Claim(ctx context.Context, email string, newPassword bool) (N
 		return claimed, err
 	}
 	claimed.Password = randomPassword()
-	hash, err := a.hasher.hash(ctx, claimed.Password)
+	hash, err := a.hasher.hash(ctx, operator, claimed.Password)
 	if err != nil {
 		return NewAccount{}, err
 	}

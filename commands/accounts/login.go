@@ -22,6 +22,9 @@ type Login struct {
 	Email, Password string
 	TOTP            string // a code of the second factor, if at hand
 	Client
+	// LimitCode, when set, is asked before a code is tried by who has the right password,
+	// and refuses when there were too many.
+	LimitCode func() error
 }
 
 // SignIn opens a session of a local account. Whatever is wrong, unknown or
@@ -39,7 +42,7 @@ func (a *Accounts) SignIn(ctx context.Context, in Login) (sessions.Session, erro
 	if err != nil {
 		return sessions.Session{}, err
 	}
-	right, err := a.hasher.matches(ctx, in.Password, s.Credentials.Password)
+	right, err := a.hasher.matches(ctx, shareOf(in.IP), in.Password, s.Credentials.Password)
 	if err != nil {
 		return sessions.Session{}, err
 	}
@@ -65,6 +68,11 @@ func (a *Accounts) shownCode(ctx context.Context, s user.State, in Login) (shown
 	}
 	if in.TOTP == "" {
 		return false, mfaRequired()
+	}
+	if in.LimitCode != nil {
+		if err := in.LimitCode(); err != nil {
+			return false, err
+		}
 	}
 	return true, a.spend(ctx, s, in.TOTP, in.IP)
 }

@@ -19,7 +19,7 @@ func (a *Accounts) ChangePassword(ctx context.Context, by sessions.Session, curr
 	if err != nil {
 		return err
 	}
-	hash, err := a.hasher.hash(ctx, next)
+	hash, err := a.hasher.hash(ctx, by.UserID, next)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (a *Accounts) confirmed(ctx context.Context, userID, password string) (user
 	if err != nil {
 		return s, err
 	}
-	right, err := a.hasher.matches(ctx, password, s.Credentials.Password)
+	right, err := a.hasher.matches(ctx, userID, password, s.Credentials.Password)
 	if err == nil && !right {
 		err = domain.Refuse(domain.CodeInvalidCredentials, "the current password is wrong")
 	}
@@ -91,7 +91,7 @@ func (a *Accounts) Reset(ctx context.Context, token, password, ip string) error 
 	if _, err := user.Decider.Decide(s, cmd); err != nil {
 		return unknownToken()
 	}
-	if cmd.Password, err = a.hasher.hash(ctx, password); err != nil {
+	if cmd.Password, err = a.hasher.hash(ctx, shareOf(ip), password); err != nil {
 		return err
 	}
 	if _, err := a.putOut(ctx, link.UserID, "", session.CausePassword, cmd); err != nil {

@@ -2,7 +2,12 @@ package accounts
 
 import (
 	"context"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/alexedwards/argon2id"
 	"github.com/stretchr/testify/require"
@@ -11,7 +16,7 @@ import (
 func TestHashesCostWhatIsRecommended(t *testing.T) {
 	h, err := newHasher(Hashing{})
 	require.NoError(t, err)
-	hash, err := h.hash(t.Context(), "geheim")
+	hash, err := h.hash(t.Context(), "", "geheim")
 	require.NoError(t, err)
 	params, salt, key, err := argon2id.DecodeHash(hash)
 	require.NoError(t, err)
@@ -21,7 +26,7 @@ func TestHashesCostWhatIsRecommended(t *testing.T) {
 	require.Len(t, salt, 16)
 	require.Len(t, key, 32)
 	for password, want := range map[string]bool{"geheim": true, "Geheim": false, "": false} {
-		got, err := h.matches(t.Context(), password, hash)
+		got, err := h.matches(t.Context(), "", password, hash)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
@@ -32,7 +37,7 @@ func TestHashesCostWhatIsRecommended(t *testing.T) {
 func TestNobodysPasswordTakesAsLong(t *testing.T) {
 	h, err := newHasher(Hashing{Memory: 64, Iterations: 1})
 	require.NoError(t, err)
-	hash, err := h.hash(t.Context(), "geheim")
+	hash, err := h.hash(t.Context(), "", "geheim")
 	require.NoError(t, err)
 	var costs []argon2id.Params
 	h.compare = func(password, hash string) (bool, error) {
@@ -42,7 +47,7 @@ func TestNobodysPasswordTakesAsLong(t *testing.T) {
 		return true, nil // even then nobody is not let in
 	}
 	for hash, want := range map[string]bool{hash: true, "": false} {
-		right, err := h.matches(t.Context(), "geheim", hash)
+		right, err := h.matches(t.Context(), "", "geheim", hash)
 		require.NoError(t, err)
 		require.Equal(t, want, right)
 	}
@@ -53,23 +58,66 @@ func TestNobodysPasswordTakesAsLong(t *testing.T) {
 func TestNoMorePasswordsAreHashedAtOnceThanThereAreProcessors(t *testing.T) {
 	h, err := newHasher(Hashing{Memory: 64, Iterations: 1})
 	require.NoError(t, err)
-	for range cap(h.slots) {
-		require.NoError(t, h.acquire(t.Context()))
+	for i := range runtime.GOMAXPROCS(0) {
+		require.NoError(t, h.enter(t.Context(), strconv.Itoa(i)))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = h.hash(ctx, "geheim")
+	_, err = h.hash(ctx, "", "geheim")
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = h.matches(ctx, "geheim", "")
+	_, err = h.matches(ctx, "", "geheim", "")
 	require.ErrorIs(t, err, context.Canceled)
-	h.release()
-	_, err = h.hash(t.Context(), "geheim")
+	h.places.Leave("0")
+	_, err = h.hash(t.Context(), "", "geheim")
 	require.NoError(t, err)
 }
 
 func TestABrokenHashIsTheOperatorsBusiness(t *testing.T) {
 	h, err := newHasher(Hashing{Memory: 64, Iterations: 1})
 	require.NoError(t, err)
-	_, err = h.matches(t.Context(), "geheim", "$broken")
+	_, err = h.matches(t.Context(), "", "geheim", "$broken")
 	require.Error(t, err)
+}
+
+// A flood of passwords from one client makes another wait for those that are being hashed,
+// not for those that wait: the order is asserted, not a speed.
+func TestAFloodOfPasswordsWaitsForItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, err := newHasher(Hashing{Memory: 64, Iterations: 1})
+		require.NoError(t, err)
+		var mu sync.Mutex
+		var order []string
+		release := make(chan struct{})
+		h.compare = func(password, _ string) (bool, error) {
+			mu.Lock()
+			order = append(order, password)
+			mu.Unlock()
+			<-release
+			return false, nil
+		}
+		try := func(ip, password string) {
+			go func() { _, _ = h.matches(t.Context(), shareOf(ip), password, "") }()
+		}
+		const flood = 150
+		for range flood {
+			try("203.0.113.7", "bad")
+		}
+		synctest.Wait()
+		atOnce := max(1, runtime.GOMAXPROCS(0)/2)
+		require.Len(t, order, atOnce, "one client has half of the places")
+		try("198.51.100.9", "right")
+		synctest.Wait()
+		close(release)
+		synctest.Wait()
+		require.Len(t, order, flood+1)
+		require.LessOrEqual(t, slices.Index(order, "right"), max(2, atOnce))
+	})
+}
+
+func TestWhoTakesTurns(t *testing.T) {
+	for ip, want := range map[string]string{
+		"": "", "203.0.113.7": "203.0.113.7", "2001:db8::1": "2001:db8::/64", "2001:db8::ffff:1": "2001:db8::/64", "2001:db8:0:1::1": "2001:db8:0:1::/64",
+	} {
+		require.Equal(t, want, shareOf(ip), ip)
+	}
 }

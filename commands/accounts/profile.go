@@ -92,7 +92,7 @@ func (a *Accounts) patch(ctx context.Context, p Patch) (user.Change, error) {
 	if err := a.o.Settings().checkPassword(*p.Password); err != nil {
 		return cmd, err
 	}
-	hash, err := a.hasher.hash(ctx, *p.Password)
+	hash, err := a.hasher.hash(ctx, operator, *p.Password)
 	cmd.Password = &hash
 	return cmd, err
 }

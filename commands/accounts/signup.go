@@ -29,7 +29,7 @@ func (a *Accounts) SignUp(ctx context.Context, in SignUp) (made Account, validat
 	if validation == ValidationAuto {
 		cmd.Status = user.Validated
 	}
-	if cmd.Password, err = a.newPassword(ctx, in.Password, cmd); err != nil {
+	if cmd.Password, err = a.newPassword(ctx, shareOf(in.IP), in.Password, cmd); err != nil {
 		return Account{}, "", err
 	}
 	s, err := a.change(ctx, cmd.ID, cmd)
@@ -44,10 +44,10 @@ func (a *Accounts) SignUp(ctx context.Context, in SignUp) (made Account, validat
 
 // newPassword returns the hash of a password for the account that cmd makes. It
 // names every fault of both before it begins the work.
-func (a *Accounts) newPassword(ctx context.Context, password string, cmd user.Command) (hash string, err error) {
+func (a *Accounts) newPassword(ctx context.Context, share, password string, cmd user.Command) (hash string, err error) {
 	_, fault := user.Decider.Decide(user.State{}, cmd)
 	if err := merge(fault, a.o.Settings().checkPassword(password)); err != nil {
 		return "", err
 	}
-	return a.hasher.hash(ctx, password)
+	return a.hasher.hash(ctx, share, password)
 }

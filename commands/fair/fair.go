@@ -1,4 +1,5 @@
-// Package fair shares places between workspaces: who has a thousand of its own that wait
+// Package fair shares places between workspaces, or other shareholders such as clients
+// that sign in: who has a thousand of its own that wait
 // for one gets no more of them than who has one.
 package fair
 

@@ -33,9 +33,10 @@ type Settings struct {
 	Allowed   []string // UPLOADS_ALLOWED_MIMETYPES: type/* patterns; empty allows all
 	Forbidden []string // UPLOADS_FORBIDDEN_MIMETYPES
 	Public    bool     // UPLOADS_DEFAULT_VISIBILITY is public
+	MaxTotal  int64    // WORKSPACE_FILES_MAX_BYTES: of all files of a workspace; 0: no limit
 }
 
-// Options configure Files. All fields but Host are required.
+// Options configure Files. All fields but Before and Host are required.
 type Options struct {
 	Engine   *commands.Engine
 	Store    eventstore.Store // takes several files in one append
@@ -43,18 +44,25 @@ type Options struct {
 	Vault    Vault
 	Settings func() Settings
 	Now      func() time.Time
-	Host     domain.Host
+	// Before returns how many bytes the files of a workspace have that were uploaded
+	// before totals were recorded, those included whose time is over. It is asked once
+	// for each workspace. Nil: there are none.
+	Before func(ctx context.Context, workspaceID string) (int64, error)
+	Host   domain.Host
 }
 
 // Files changes files. All methods are safe for concurrent use.
-type Files struct{ o Options }
+type Files struct {
+	o     Options
+	turns commands.Turns[string] // of workspaces: each change of a file changes the total
+}
 
 // New returns Files.
 func New(o Options) (*Files, error) {
 	if o.Engine == nil || o.Store == nil || o.Blobs == nil || o.Vault == nil || o.Settings == nil || o.Now == nil {
 		return nil, errors.New("files: Options lack a required field")
 	}
-	return &Files{o}, nil
+	return &Files{o: o}, nil
 }
 
 // Content is an uploaded content, on disk.
@@ -69,7 +77,7 @@ type May func(file.State) error
 
 // Find returns a file as the log has it.
 func (f *Files) Find(ctx context.Context, workspaceID, id string, may May) (file.State, error) {
-	return f.execute(ctx, workspaceID, id, file.Look{Now: f.o.Now()}, may)
+	return f.execute(ctx, workspaceID, id, file.Look{Now: f.o.Now()}, may, nil)
 }
 
 // Change is what is to be changed of a file: what is not nil.
@@ -89,7 +97,7 @@ func (f *Files) Change(ctx context.Context, workspaceID, id string, c Change, ma
 	}
 	return f.execute(ctx, workspaceID, id, file.Change{
 		Name: c.Name, Public: c.Public, Metadata: c.Metadata, ExpiresAfter: c.ExpiresAfter, Share: token, Now: f.o.Now(),
-	}, may)
+	}, may, nil)
 }
 
 // Replace gives a file other content, under the same id and address.
@@ -97,28 +105,32 @@ func (f *Files) Replace(ctx context.Context, workspaceID, id string, c Content, 
 	if err := f.acceptable(c.Mimetype); err != nil {
 		return file.State{}, err
 	}
-	if _, err := f.Find(ctx, workspaceID, id, may); err != nil {
+	have, err := f.Find(ctx, workspaceID, id, may)
+	if err != nil {
+		return file.State{}, err
+	}
+	if err := f.hasRoom(ctx, workspaceID, c.Size-have.Size); err != nil {
 		return file.State{}, err
 	}
 	if err := f.keep(ctx, c); err != nil {
 		return file.State{}, err
 	}
-	return f.execute(ctx, workspaceID, id, file.Replace{Content: c.Content, Now: f.o.Now()}, may)
+	return f.counted(ctx, workspaceID, id, file.Replace{Content: c.Content, Now: f.o.Now()}, may)
 }
 
 // Delete deletes a file. Its content stays until nothing names it any more.
 func (f *Files) Delete(ctx context.Context, workspaceID, id string, may May) (file.State, error) {
-	return f.execute(ctx, workspaceID, id, file.Delete{Now: f.o.Now()}, may)
+	return f.counted(ctx, workspaceID, id, file.Delete{Now: f.o.Now()}, may)
 }
 
-func (f *Files) execute(ctx context.Context, workspaceID, id string, cmd file.Command, may May) (file.State, error) {
+func (f *Files) execute(ctx context.Context, workspaceID, id string, cmd file.Command, may May, beside commands.Beside[file.State]) (file.State, error) {
 	permitted := func(s file.State) error {
 		if s.GoneAt(f.o.Now()) {
 			return nil // it is for the rule to say so
 		}
 		return may(s)
 	}
-	done, err := commands.Execute(ctx, f.o.Engine, file.Decider, file.Stream(workspaceID, id), cmd, permitted)
+	done, err := commands.ExecuteBeside(ctx, f.o.Engine, file.Decider, file.Stream(workspaceID, id), cmd, beside, permitted)
 	if refusal, ok := errors.AsType[*domain.Error](err); ok && refusal.Code == domain.CodeNotFound {
 		return file.State{}, refusal.With("id", id)
 	}
@@ -153,13 +165,23 @@ func (f *Files) Expire(ctx context.Context, due Finder, now time.Time) (deleted 
 		return 0, fmt.Errorf("find expired files: %w", err)
 	}
 	for _, ref := range found {
-		done, err := commands.Execute(ctx, f.o.Engine, file.Decider, file.Stream(ref.WorkspaceID, ref.ID), file.Command(file.Expire{Now: now}))
+		changed, err := f.expire(ctx, ref, now)
 		if err != nil {
 			return deleted, fmt.Errorf("delete expired file %s of workspace %s: %w", ref.ID, ref.WorkspaceID, err)
 		}
-		if done.Changed {
+		if changed {
 			deleted++
 		}
 	}
 	return deleted, nil
+}
+
+func (f *Files) expire(ctx context.Context, ref Ref, now time.Time) (bool, error) {
+	beside, leave, err := f.counting(ctx, ref.WorkspaceID)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	done, err := commands.ExecuteBeside(ctx, f.o.Engine, file.Decider, file.Stream(ref.WorkspaceID, ref.ID), file.Command(file.Expire{Now: now}), beside)
+	return done.Changed, err
 }

@@ -31,6 +31,7 @@ type library struct {
 	log      *jetstream.Store
 	vault    *vault.Vault
 	settings files.Settings
+	options  files.Options
 	now      time.Time
 }
 
@@ -53,6 +54,11 @@ func open(t *testing.T, changes ...func(*files.Options)) *library {
 	for _, change := range changes {
 		change(&o)
 	}
+	if o.Store != l.log {
+		o.Engine, err = commands.NewEngine(commands.EngineOptions{Store: o.Store})
+		require.NoError(t, err)
+	}
+	l.options = o
 	l.Files, err = files.New(o)
 	require.NoError(t, err)
 	return l
@@ -106,7 +112,7 @@ func TestFilesComeTogether(t *testing.T) {
 	made, err := l.Upload(commands.WithRequest(t.Context(), req), "w1", []files.Upload{upload("a.txt", "A"), upload("b.txt", "B"), upload("c.txt", "A")}, anyone)
 	require.NoError(t, err)
 	require.Len(t, made, 3)
-	require.Equal(t, domain.At(domain.State, 3), req.Position())
+	require.LessOrEqual(t, uint64(3), req.Position().State)
 	for i, name := range []string{"a.txt", "b.txt", "c.txt"} {
 		require.Regexp(t, `^[0-9A-Za-z_-]{21}$`, made[i].ID)
 		facts := l.history(made[i].ID)
@@ -216,7 +222,7 @@ func TestARepeatedUploadMeetsItself(t *testing.T) {
 	require.NoError(t, err)
 	second, err := again()
 	require.NoError(t, err)
-	require.EqualValues(t, 3, l.length())
+	require.EqualValues(t, 4, l.length(), "two files, their total, and a new name")
 	require.Equal(t, []string{first[0].ID, first[1].ID}, []string{second[0].ID, second[1].ID})
 	one, err := l.ShareToken(t.Context(), first[0])
 	require.NoError(t, err)
@@ -256,17 +262,21 @@ func (o *odd) Load(ctx context.Context, id domain.StreamID, after uint64) ([]dom
 func TestIDsThatCannotBeUsedAreDrawnAnew(t *testing.T) {
 	t.Parallel()
 	var burned string
+	appends := 0
 	tried := map[string]bool{}
 	l := open(t, func(o *files.Options) {
 		o.Store = &odd{Store: o.Store, load: func(id domain.StreamID) []domain.Recorded {
-			if burned == "" || burned == id.ID { // a power cut took the first attempt
+			if id.Kind == file.Decider.Kind && (burned == "" || burned == id.ID) { // a power cut took the first attempt
 				burned = id.ID
 				return []domain.Recorded{{Data: domain.Void{Name: "workspaces.files.uploaded"}}}
 			}
 			return nil
 		}, append: func(commits ...eventstore.Commit) error {
-			if tried[commits[0].Stream.ID] = true; len(tried) == 1 {
-				return eventstore.ErrConflict // somebody has this id
+			for _, c := range commits {
+				tried[c.Stream.ID] = true
+			}
+			if appends++; appends == 1 {
+				return eventstore.ErrConflict // another upload was counted meanwhile
 			}
 			return nil
 		}}
@@ -275,7 +285,8 @@ func TestIDsThatCannotBeUsedAreDrawnAnew(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, burned, made[0].ID)
 	require.False(t, tried[burned])
-	require.Len(t, tried, 2)
+	require.Equal(t, map[string]bool{made[0].ID: true, "w1": true}, tried, "the file and the total, twice the same")
+	require.Equal(t, 2, appends)
 }
 
 func TestALogThatTakesNothingIsToldSo(t *testing.T) {
@@ -410,4 +421,83 @@ func TestOptionsMustBeComplete(t *testing.T) {
 	t.Parallel()
 	_, err := files.New(files.Options{})
 	require.Error(t, err)
+}
+
+// The limit of all files of a workspace holds however many come at once, on several nodes.
+func TestFilesOfAWorkspaceHaveALimit(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	l.settings.MaxTotal = 10
+	second, err := files.New(l.options) // another node over the same log
+	require.NoError(t, err)
+	var mu sync.Mutex
+	var stored, refused int
+	var running sync.WaitGroup
+	for i := range 16 {
+		running.Go(func() {
+			node := []*files.Files{l.Files, second}[i%2]
+			_, err := node.Upload(t.Context(), "w1", []files.Upload{upload("a", "xy"), upload("b", "z")}, anyone)
+			mu.Lock()
+			defer mu.Unlock()
+			switch domain.CodeOf(err) {
+			case "":
+				stored++
+			case domain.CodeQuota:
+				refused++
+			default:
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	running.Wait()
+	require.Equal(t, 3, stored)
+	require.Equal(t, 13, refused)
+
+	other, err := l.Upload(t.Context(), "w2", []files.Upload{upload("a", "0123456789")}, anyone)
+	require.NoError(t, err, "each workspace has its own")
+	_, err = l.Upload(t.Context(), "w2", []files.Upload{upload("e", "")}, anyone)
+	require.NoError(t, err, "an empty file has room")
+	_, err = l.Replace(t.Context(), "w2", other[0].ID, content("0123456789+", "text/plain"), anyone)
+	require.Equal(t, domain.CodeQuota, domain.CodeOf(err))
+	_, err = l.Replace(t.Context(), "w2", other[0].ID, content("012", "text/plain"), anyone)
+	require.NoError(t, err)
+	expiring := upload("x", "7 bytes")
+	expiring.ExpiresAfter = 1
+	made, err := l.Upload(t.Context(), "w2", []files.Upload{expiring}, anyone)
+	require.NoError(t, err)
+	require.Equal(t, domain.CodeQuota, domain.CodeOf(l.fails(upload("y", "y"))))
+	l.now = l.now.Add(time.Minute)
+	_, err = l.Expire(t.Context(), finder{refs: []files.Ref{{WorkspaceID: "w2", ID: made[0].ID}}}, l.now)
+	require.NoError(t, err)
+	_, err = l.Delete(t.Context(), "w2", other[0].ID, anyone)
+	require.NoError(t, err)
+	_, err = l.Upload(t.Context(), "w2", []files.Upload{upload("z", "0123456789")}, anyone)
+	require.NoError(t, err, "what was deleted and what expired gave its room back")
+	l.settings.MaxTotal = 0
+	_, err = l.Upload(t.Context(), "w2", []files.Upload{upload("z", "0123456789")}, anyone)
+	require.NoError(t, err, "0 is no limit")
+}
+
+// fails uploads a file to w2 and returns the refusal.
+func (l *library) fails(u files.Upload) error {
+	l.t.Helper()
+	_, err := l.Upload(l.t.Context(), "w2", []files.Upload{u}, anyone)
+	require.Error(l.t, err)
+	return err
+}
+
+// Files of before totals were recorded count, and are asked for once.
+func TestFilesOfBeforeTheLimitCount(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	l := open(t, func(o *files.Options) {
+		o.Before = func(context.Context, string) (int64, error) { asked++; return 8, nil }
+	})
+	l.settings.MaxTotal = 10
+	require.Equal(t, domain.CodeQuota, domain.CodeOf(l.fails(upload("a", "xyz"))))
+	_, err := l.Upload(t.Context(), "w2", []files.Upload{upload("a", "xy")}, anyone)
+	require.NoError(t, err)
+	before := asked
+	require.Equal(t, domain.CodeQuota, domain.CodeOf(l.fails(upload("a", "x"))))
+	require.Equal(t, before, asked)
 }

@@ -35,22 +35,19 @@ const maxAttempts = 5
 func (f *Files) Upload(ctx context.Context, workspaceID string, uploads []Upload, may May) ([]file.State, error) {
 	for attempt := range maxAttempts {
 		ids := f.draw(ctx, len(uploads), attempt)
-		if burned, err := f.burned(ctx, workspaceID, ids); burned || err != nil {
-			if err != nil {
-				return nil, err
-			}
-			continue
+		before, err := f.attempted(ctx, workspaceID, ids)
+		if err != nil {
+			return nil, err
 		}
-		made, err := f.upload(ctx, workspaceID, uploads, ids, may)
-		if !errors.Is(err, eventstore.ErrConflict) {
-			return made, err
+		if before != burned {
+			return f.upload(ctx, workspaceID, uploads, ids, before, may)
 		}
 	}
 	return nil, domain.Refuse(domain.CodeConflict, "no free id was found for a file, try again").Reason("stale")
 }
 
-func (f *Files) upload(ctx context.Context, workspaceID string, uploads []Upload, ids []id, may May) ([]file.State, error) {
-	made, commits := make([]file.State, len(uploads)), make([]eventstore.Commit, len(uploads))
+func (f *Files) upload(ctx context.Context, workspaceID string, uploads []Upload, ids []id, before outcome, may May) ([]file.State, error) {
+	made, commits, bytes := make([]file.State, len(uploads)), make([]eventstore.Commit, len(uploads)), int64(0)
 	for i, u := range uploads {
 		cmd, err := f.command(ctx, workspaceID, ids[i].file, u)
 		if err != nil {
@@ -61,6 +58,7 @@ func (f *Files) upload(ctx context.Context, workspaceID string, uploads []Upload
 			return nil, about(i, err)
 		}
 		made[i] = file.Decider.Fold(file.State{}, events...)
+		bytes += made[i].Size
 		if err := may(made[i]); err != nil {
 			return nil, err
 		}
@@ -69,20 +67,34 @@ func (f *Files) upload(ctx context.Context, workspaceID string, uploads []Upload
 			Facts: []eventstore.Fact{{ID: ids[i].event, Event: events[0]}},
 		}
 	}
+	if before == stored {
+		return made, nil
+	}
+	if err := f.hasRoom(ctx, workspaceID, bytes); err != nil {
+		return nil, err
+	}
 	for _, u := range uploads {
 		if err := f.keep(ctx, u.Content); err != nil {
 			return nil, err
 		}
 	}
-	receipt, err := f.o.Store.Append(ctx, commits...)
-	if errors.Is(err, eventstore.ErrUnavailable) {
-		return nil, commands.Refused(fmt.Errorf("the log: %w", err))
-	}
+	return made, f.append(ctx, workspaceID, bytes, commits)
+}
+
+// append records files together with the total of their workspace.
+func (f *Files) append(ctx context.Context, workspaceID string, bytes int64, commits []eventstore.Commit) error {
+	leave, err := f.turns.Take(ctx, workspaceID)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	commands.RequestFrom(ctx).Saw(receipt.Position)
-	return made, nil
+	defer leave()
+	cmd, err := f.count(ctx, workspaceID, bytes)
+	if err != nil {
+		return err
+	}
+	_, err = commands.ExecuteBeside(ctx, f.o.Engine, file.TotalDecider, file.TotalStream(workspaceID), file.TotalCommand(cmd),
+		func(file.Total, file.Total, commands.EventIDs) ([]eventstore.Commit, error) { return commits, nil })
+	return err
 }
 
 // command is the order to make a file.
@@ -179,20 +191,31 @@ func idsOf(source [sha256.Size]byte) id {
 	return id{string(name), event.String()}
 }
 
-// burned reports whether ids were used by an attempt that a power cut left
-// incomplete. A commit counts as a whole: the first file tells. Only a repeated
-// request can meet its own.
-func (f *Files) burned(ctx context.Context, workspaceID string, ids []id) (bool, error) {
+// outcome is what became of an earlier attempt at the same upload.
+type outcome int
+
+const (
+	none   outcome = iota // there was none
+	stored                // its files are there
+	burned                // a power cut left it incomplete: its ids cannot be used again
+)
+
+// attempted tells what became of an earlier attempt with these ids. A commit counts as a
+// whole: the first file tells. Only a repeated request can meet its own.
+func (f *Files) attempted(ctx context.Context, workspaceID string, ids []id) (outcome, error) {
 	if commands.RequestFrom(ctx).Seed == "" {
-		return false, nil
+		return none, nil
 	}
 	events, err := f.o.Store.Load(ctx, file.Stream(workspaceID, ids[0].file), 0)
 	if err != nil {
-		return false, commands.Refused(fmt.Errorf("the log: %w", err))
+		return none, commands.Refused(fmt.Errorf("the log: %w", err))
 	}
 	if len(events) == 0 {
-		return false, nil
+		return none, nil
 	}
-	_, void := events[0].Data.(domain.Void)
-	return void, nil
+	if _, void := events[0].Data.(domain.Void); void {
+		return burned, nil
+	}
+	commands.RequestFrom(ctx).Saw(domain.At(domain.State, events[0].Seq))
+	return stored, nil
 }

@@ -40,7 +40,7 @@ apps create                     yes  yes  -    -    -    -       -
 apps read                       yes  yes  yes  yes  yes  yes     yes
 apps update                     yes  yes  yes  -    -    -       -
 apps delete                     yes  yes  -    -    -    -       -
-files create                    yes  yes  yes  .    .    .       .
+files create                    yes  yes  yes  -    -    -       -
 files read                      yes  yes  yes  -    -    -       -
 files update                    yes  yes  yes  -    -    -       -
 files delete                    yes  yes  yes  -    -    -       -
@@ -92,7 +92,6 @@ const contract43 = `
 | editor | read, ¤inverted: true¤ | events | ¤type: {$regex: "^apikeys\\."}¤ |
 | - | create | events | ¤source.serviceTopic: "topic:runtime:emit"¤ |
 | - | read | events | ¤source.serviceTopic: "topic:runtime:emit"¤, ¤source.sessionId: "{{session.id}}"¤ |
-| - | create | files | ¤mimetype: {$regex: "^(.*)$"}¤ |
 `
 
 func TestTheDocumentOfANewWorkspace(t *testing.T) {

@@ -76,7 +76,7 @@ func TestAKeyHoldsItsRulesAndWhatEveryoneHas(t *testing.T) {
 	require.True(t, lone.Allows("read", "workspaces", nil))
 	require.True(t, lone.Allows("read", "pages", plain("pages")), "as the workspace decides")
 	require.True(t, lone.Allows("create", "events", event("x", nil)))
-	require.True(t, lone.Allows("create", "files", with("files", here, map[string]any{"mimetype": "text/plain"})), "as everyone may")
+	require.False(t, lone.Allows("create", "files", with("files", here, map[string]any{"mimetype": "text/plain"})), "nobody uploads without a rule")
 	require.True(t, lone.Allows("read", "secrets", with("secrets", here, map[string]any{"name": "git"})))
 	require.False(t, lone.Allows("read", "secrets", with("secrets", here, map[string]any{"name": "svc_git"})))
 	require.False(t, lone.Allows("update", "workspaces", nil))

@@ -130,7 +130,6 @@ func Default(workspaceID string) Security {
 	rules = append(rules,
 		Rule{Action: Word("create"), Subject: Word("events"), Conditions: map[string]any{serviceTopic: emitted}},
 		Rule{Action: Word("read"), Subject: Word("events"), Conditions: map[string]any{serviceTopic: emitted, "source.sessionId": "{{session.id}}"}},
-		Rule{Action: Word("create"), Subject: Word("files"), Conditions: map[string]any{"mimetype": map[string]any{"$regex": "^(.*)$"}}},
 	)
 	return Security{Authorizations: Authorizations{Roles: map[string]Role{editor: {}}, Rules: rules}}
 }

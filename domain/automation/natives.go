@@ -27,7 +27,7 @@ var natives = map[string]string{
 	"workspaces.automations.":   "created updated deleted",
 	"workspaces.pages.":         "created updated deleted permissions.shared permissions.deleted",
 	"workspaces.apps.":          "installed configured uninstalled",
-	"workspaces.files.":         "uploaded updated deleted",
+	"workspaces.files.":         "uploaded updated deleted counted",
 	"workspaces.subscriptions.": "created updated deleted disabled",
 	"workspaces.collections.":   "updated",
 	"workspaces.versions.":      "published deleted progress marked intended",

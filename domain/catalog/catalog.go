@@ -105,6 +105,7 @@ func Table() []domain.Fact {
 		domain.Describe[file.Uploaded](domain.State, "A file was uploaded to a workspace."),
 		domain.Describe[file.Updated](domain.State, "The name, the terms or the content of a file changed."),
 		domain.Describe[file.Deleted](domain.State, "A file was deleted, by somebody or because its time was over."),
+		domain.Describe[file.Counted](domain.State, "How many bytes the files of a workspace have together.").Internal(),
 		domain.Describe[app.Published](domain.State, "A workspace was published as an app, or a new version of it."),
 		domain.Describe[app.Deleted](domain.State, "An app is published no more."),
 		domain.Describe[apikey.Created](domain.State, "An API key was made in a workspace."),

@@ -89,7 +89,7 @@ func create(s State, c Create) ([]domain.Event, error) {
 	next, err := tidy(State{User: User{
 		ID: c.ID, Email: email, FirstName: c.FirstName, LastName: c.LastName, Photo: c.Photo, Language: c.Language,
 		Status: c.Status, Groups: c.Groups, AuthData: map[string]Identity{c.Provider: c.Identity},
-	}, Credentials: Credentials{EmailProven: c.EmailProven, Password: c.Password}})
+	}, Credentials: Credentials{EmailProven: c.EmailProven, EmailVouched: !c.EmailProven && email != "", Password: c.Password}})
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +110,10 @@ func change(s State, c Change) ([]domain.Event, error) {
 	set(&next.Groups, c.Groups)
 	if c.Email != nil {
 		next = withEmail(next, NormalEmail(*c.Email))
+	}
+	// Only super admins change these two, and both say that the address is right.
+	if c.Email != nil || c.Status != nil && *c.Status == Validated {
+		next.Credentials.EmailVouched = !next.Credentials.EmailProven && next.Email != ""
 	}
 	if c.Password != nil {
 		next = withPassword(next, *c.Password)

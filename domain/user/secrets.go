@@ -42,7 +42,7 @@ func spent() error {
 
 // proven returns s with an address that somebody showed to own.
 func proven(s State, validate bool) State {
-	s.Credentials.EmailProven = true
+	s.Credentials.EmailProven, s.Credentials.EmailVouched = true, false
 	if validate && s.Status == Pending {
 		s.Status = Validated
 	}
@@ -61,7 +61,8 @@ func claim(s State, c Claim) ([]domain.Event, error) {
 		}
 		next = withPassword(withoutTOTP(next), c.Password)
 	}
-	next.Credentials.EmailProven, next.Status = true, Validated
+	next = proven(next, true)
+	next.Status = Validated
 	return owned(s, next, taken)
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // Decider is the rule of the user aggregate.
-var Decider = domain.Decider[State, Command]{Kind: "user", Version: 1, Decide: decide, Evolve: evolve}
+var Decider = domain.Decider[State, Command]{Kind: "user", Version: 2, Decide: decide, Evolve: evolve}
 
 // Stream returns the stream of the user with this id. Users belong to the
 // platform, not to a workspace.
@@ -65,12 +65,19 @@ type User struct {
 
 // Credentials are the part of an account that is never shown.
 type Credentials struct {
-	EmailProven bool   `json:"emailProven,omitempty"` // somebody showed to own the address
-	Password    string `json:"password,omitempty"`    // argon2id text; "": none
-	TOTP        []byte `json:"totp,omitempty"`        // sealed secret
-	OfferedTOTP []byte `json:"offeredTotp,omitempty"` // sealed secret that awaits its first code
-	TOTPStep    int64  `json:"totpStep,omitempty"`    // of the last code that was accepted
+	EmailProven  bool   `json:"emailProven,omitempty"`  // somebody showed to own the address
+	EmailVouched bool   `json:"emailVouched,omitempty"` // not proven, but a super admin set the address or validated the account
+	Password     string `json:"password,omitempty"`     // argon2id text; "": none
+	TOTP         []byte `json:"totp,omitempty"`         // sealed secret
+	OfferedTOTP  []byte `json:"offeredTotp,omitempty"`  // sealed secret that awaits its first code
+	TOTPStep     int64  `json:"totpStep,omitempty"`     // of the last code that was accepted
 }
+
+// IsEmailValid reports whether the address of the account may give roles, be
+// shared with, and be compared in rules: its owner proved it, or a super admin
+// vouches for it. An address that somebody only typed at sign-up does not count.
+// Being a super admin takes proof: see User.Super.
+func (c Credentials) IsEmailValid() bool { return c.EmailProven || c.EmailVouched }
 
 // Fingerprint names the password without telling it, nor its hash: what was
 // issued for one password can be refused after another took its place.
@@ -104,15 +111,28 @@ func evolve(s State, ev domain.Event) State {
 	case SignedUp:
 		return State{User: e.User, Credentials: e.Credentials}
 	case Created:
+		// Only operators, providers that verify addresses and super admins make
+		// accounts for others; events of before EmailVouched existed do not say so.
+		e.Credentials.EmailVouched = !e.Credentials.EmailProven && e.User.Email != ""
 		return State{User: e.User, Credentials: e.Credentials}
 	case Updated:
-		return State{User: e.User, Credentials: e.Credentials}
+		return replaced(s, e.User, e.Credentials)
 	case PasswordReset:
-		return State{User: e.User, Credentials: e.Credentials}
+		return replaced(s, e.User, e.Credentials)
 	case CodeAccepted:
 		s.Credentials.TOTPStep = e.Step
 	case Deleted:
 		return State{User: User{ID: s.ID}, Deleted: true}
 	}
 	return s
+}
+
+// replaced returns s with another account in its place. Whoever ended the pending
+// state of an account without a proof of its address was a super admin: events of
+// before EmailVouched existed do not say so.
+func replaced(s State, u User, c Credentials) State {
+	if u.Email == s.Email && !c.EmailProven {
+		c.EmailVouched = c.EmailVouched || s.Credentials.EmailVouched || s.Status == Pending && u.Status == Validated
+	}
+	return State{User: u, Credentials: c}
 }

@@ -37,6 +37,7 @@ func ada(changes ...func(*user.State)) user.State {
 }
 
 func unproven(s *user.State) { s.Credentials.EmailProven = false }
+func vouched(s *user.State)  { s.Credentials.EmailProven, s.Credentials.EmailVouched = false, true }
 func pending(s *user.State)  { s.Status = user.Pending; unproven(s) }
 func inactive(s *user.State) { s.Status = user.Deactivated }
 
@@ -60,6 +61,10 @@ func identity(provider, subject string) func(*user.State) {
 
 func given(s user.State) events {
 	return events{user.Created{User: s.User, Credentials: s.Credentials}}
+}
+
+func signedUp(s user.State) events {
+	return events{user.SignedUp{User: s.User, Credentials: s.Credentials}}
 }
 
 func becomes(s user.State) events {
@@ -137,7 +142,7 @@ func TestMakingAnAccount(t *testing.T) {
 func TestChangingAnAccount(t *testing.T) {
 	two := json.RawMessage("2")
 	withMeta := func(m meta) func(*user.State) { return func(s *user.State) { s.Meta = m } }
-	moved := ada(unproven, func(s *user.State) {
+	moved := ada(vouched, func(s *user.State) {
 		s.Email = "ada@new.org"
 		s.AuthData[user.Local] = user.Identity{ID: id, Email: "ada@new.org"}
 	})
@@ -157,6 +162,18 @@ func TestChangingAnAccount(t *testing.T) {
 		},
 		"a new address is not proven": {
 			Given: given(ada()), When: user.Change{Email: new("Ada@New.org")}, Then: becomes(moved),
+		},
+		"a super admin vouches for the address of an account that validated itself": {
+			Given: signedUp(ada(unproven)), When: user.Change{Status: new(user.Validated)}, Then: becomes(ada(vouched)),
+		},
+		"a super admin ends the pending state": {
+			Given: signedUp(ada(pending)), When: user.Change{Status: new(user.Validated)}, Then: becomes(ada(vouched)),
+		},
+		"what is proven needs nobody's word": {
+			Given: given(ada(inactive)), When: user.Change{Status: new(user.Validated)}, Then: becomes(ada()),
+		},
+		"one's own changes prove nothing": {
+			Given: signedUp(ada(unproven)), When: user.Change{FirstName: new("Eve")}, Then: becomes(ada(unproven, func(s *user.State) { s.FirstName = "Eve" })),
 		},
 		"a local account keeps an address": {
 			Given: given(ada()), When: user.Change{Email: new("")}, Refuse: domain.CodeValidation,
@@ -211,4 +228,30 @@ func TestASuperAdminOwnsAListedAddress(t *testing.T) {
 
 func TestUsersBelongToThePlatform(t *testing.T) {
 	require.Equal(t, domain.StreamID{Scope: domain.Platform, Kind: "user", ID: id}, user.Stream(id))
+}
+
+// Which addresses may give roles. Events of before EmailVouched was stored say it by what
+// they did.
+func TestWhichAddressesAreValid(t *testing.T) {
+	updated := func(s user.State) domain.Event { return becomes(s)[0] }
+	for name, tt := range map[string]struct {
+		history events
+		valid   bool
+	}{
+		"typed at sign-up":                        {signedUp(ada(unproven)), false},
+		"waiting for a super admin":               {signedUp(ada(pending)), false},
+		"validated by a super admin, before":      {append(signedUp(ada(pending)), updated(ada(unproven))), true},
+		"and changed since":                       {append(signedUp(ada(pending)), updated(ada(unproven)), updated(ada(unproven, password("hash-2")))), true},
+		"and moved since":                         {append(signedUp(ada(pending)), updated(ada(unproven)), updated(ada(unproven, func(s *user.State) { s.Email = "x@y.z" }))), false},
+		"validated itself, before, and changed":   {append(signedUp(ada(unproven)), updated(ada(unproven, password("hash-2")))), false},
+		"made by a super admin, before":           {given(ada(unproven)), true},
+		"made at the first start, or by an IdP":   {given(ada()), true},
+		"proven by a mail link":                   {append(signedUp(ada(pending)), updated(ada())), true},
+		"vouched for":                             {append(signedUp(ada(unproven)), updated(ada(vouched))), true},
+		"proven by choosing a password by a mail": {append(signedUp(ada(unproven)), user.PasswordReset{User: ada().User, Credentials: ada().Credentials}), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tt.valid, user.Decider.Fold(user.State{}, tt.history...).Credentials.IsEmailValid())
+		})
+	}
 }

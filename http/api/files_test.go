@@ -197,9 +197,13 @@ func TestFilesAreForThoseWhoMay(t *testing.T) {
 	s.refused(403, "workspace_access_denied", "GET", "/v2/workspaces/w9/files", as("carol"))
 	s.refused(401, "missing_token", "GET", at(secret))
 	s.refused(403, "insufficient_scope", "GET", at(secret), as("narrow"))
-	given := s.do("POST", "/v2/workspaces/w1/files", as("carol"), form(t, field{name: "f", file: "b.txt", content: "y"}, field{name: "shareToken", content: "true"}))
-	require.Equal(t, 201, given.status, "everyone may give a file by the rules of a new workspace")
-	require.NotContains(t, given.items(t)[0], "shareToken", "and manages none")
+	s.refused(403, "workspace_access_denied", "POST", "/v2/workspaces/w1/files", as("carol"), form(t, field{name: "f", file: "b.txt", content: "y"}))
+	given := s.do("POST", "/v2/workspaces/w2/files", as("carol"), form(t, field{name: "f", file: "b.txt", content: "y"}))
+	require.Equal(t, 201, given.status, "where a rule lets everyone upload: %s", given.body)
+	require.Equal(t, false, given.items(t)[0]["public"])
+	for _, option := range []field{{name: "shareToken", content: "true"}, {name: "public", content: "true"}} {
+		s.refused(403, "permission_denied", "POST", "/v2/workspaces/w2/files", as("carol"), form(t, field{name: "f", file: "b.txt", content: "y"}, option))
+	}
 
 	// Who may change what is told about a file makes no links to it.
 	require.Equal(t, 200, s.do("PATCH", at(secret), as("dora"), body(`{"metadata":{"by":"dora"}}`)).status)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"svc/commands/files"
+	"svc/domain"
 	"svc/domain/file"
 	"svc/http/gateway"
 )
@@ -25,7 +26,11 @@ func createFiles(d Deps) gateway.HandlerFunc {
 		if len(form.files) == 0 {
 			return nil, missing("file")
 		}
-		made, err := d.Files.Commands.Upload(r.Context(), workspaceID(r), form.uploads(), mayFile(r, "create"))
+		uploads := form.uploads()
+		if err := keepPrivate(r, uploads); err != nil {
+			return nil, err
+		}
+		made, err := d.Files.Commands.Upload(r.Context(), workspaceID(r), uploads, mayFile(r, "create"))
 		if err != nil {
 			return nil, err
 		}
@@ -37,6 +42,24 @@ func createFiles(d Deps) gateway.HandlerFunc {
 		}
 		return gateway.Created(shown, strings.TrimRight(r.URL.Path, "/")+"/"+made[0].ID), nil
 	}
+}
+
+// keepPrivate makes the files of a visitor private: somebody without a role in the
+// workspace whom a rule lets upload, and no more. What they ask for otherwise is refused.
+func keepPrivate(r *http.Request, uploads []files.Upload) error {
+	rights := gateway.GrantFrom(r.Context()).Rights
+	if rights.Role() != "" || gateway.CallerFrom(r.Context()).KeyID != "" || rights.Could("update", "files") {
+		return nil
+	}
+	for i := range uploads {
+		u := &uploads[i]
+		if u.Public != nil && *u.Public || u.ShareToken != nil {
+			return domain.Refuse(domain.CodePermissionDenied, "files of visitors are private: leave out public and shareToken").
+				With("action", "update").With("subject", "files")
+		}
+		u.Public = new(false)
+	}
+	return nil
 }
 
 // replaceFile handles PUT …/files/{id}.

@@ -88,8 +88,7 @@ type loginBody struct {
 	ExpiresAfter *int64 `json:"expiresAfter"`
 }
 
-// login handles POST /v2/login. Tries are counted for each address before
-// anything is looked up: who guesses learns nothing from when it is enough.
+// login handles POST /v2/login.
 func login(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
 		var in loginBody
@@ -103,14 +102,18 @@ func login(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		if err := gateway.Limit(r.Context(), gateway.RateLogin, user.NormalEmail(*in.Email)); err != nil {
+		email := user.NormalEmail(*in.Email)
+		if err := gateway.LimitLogin(r, email); err != nil {
 			return nil, err
 		}
-		done, err := d.Accounts.Login(r.Context(), accounts.Login{Email: *in.Email, Password: *in.Password, TOTP: in.TOTP, Client: from})
+		done, err := d.Accounts.Login(r.Context(), accounts.Login{
+			Email: *in.Email, Password: *in.Password, TOTP: in.TOTP, Client: from,
+			LimitCode: func() error { return gateway.LimitAccount(r.Context(), email) },
+		})
 		if err != nil {
 			return nil, err
 		}
-		return signedIn(d, r, done), nil
+		return signedIn(d, r, done).WithCookie(gateway.RememberDevice(r, email)), nil
 	}
 }
 

@@ -112,7 +112,7 @@ func countGuess(ctx context.Context, d Deps, userID string) error {
 	if err != nil {
 		return err
 	}
-	return gateway.Limit(ctx, gateway.RateLogin, subject)
+	return gateway.LimitAccount(ctx, subject)
 }
 
 // currentPassword returns the password that the caller shows to confirm what

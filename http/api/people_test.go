@@ -204,7 +204,7 @@ func (h *realm) openGateway(opened *sessions.Sessions, changes []func(*api.Deps)
 	}
 	g, err := gateway.New(gateway.Options{
 		Routes: api.Routes(h.deps), Authenticator: who, Authorizer: who, CheckCSRF: who.CheckCSRF, ReadModel: h.models, Known: h.log.Known,
-		Idempotency: &answers{kept: map[string][]byte{}}, Settings: h.gatewaySettings, Now: h.now, Host: domain.Host{Service: "api-gateway"},
+		Idempotency: &answers{kept: map[string][]byte{}}, Settings: h.gatewaySettings, Now: h.now, Devices: &ips{kept: map[string][]byte{}}, DeviceKey: []byte("device key"), Host: domain.Host{Service: "api-gateway"},
 	})
 	require.NoError(h.t, err)
 	server := httptest.NewServer(g)

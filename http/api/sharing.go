@@ -109,6 +109,9 @@ func readShare(d Deps, r *http.Request) (entry access.Share, email string, err e
 		return entry, "", domain.Invalid(domain.FieldError{Field: "target", Message: "must name a user, a role or the public, and one of them only"})
 	}
 	found, err := findUser(d, t.ID, t.Email)
+	if err == nil && t.ID == "" && !found.IsEmailValid() {
+		err = noUser(t.Email) // whoever typed the address at sign-up may not be whom the caller means
+	}
 	entry.Target.ID = found.ID
 	return entry, t.Email, err
 }

@@ -90,6 +90,9 @@ func isOurs(name string) bool {
 // credentials, which go no further than the gateway.
 func (g *Gateway) introduce(_ http.ResponseWriter, r *http.Request) error {
 	ex := exchangeOf(r)
+	if ex.route.Rate == RateLogin {
+		ex.devices = deviceTokens(r)
+	}
 	if ex.route.OwnAuth {
 		return nil
 	}

@@ -35,6 +35,7 @@ type exchange struct {
 	grant   Grant
 	command *commands.Request
 	slot    *slot
+	devices []string // tokens by which the device is known, on routes that sign in
 
 	mu   sync.Mutex
 	rate *rateState // the tightest limit met so far

@@ -34,6 +34,8 @@ type Options struct {
 	Idempotency   IdempotencyStore                  // nil: nothing is replayed
 	SeedKey       []byte                            // the same on all nodes: whoever lacks it cannot work out the ids of requests with an Idempotency-Key; nil: anybody can
 	Limiter       Limiter                           // nil: this node counts alone
+	Devices       Devices                           // nil: no IP is known for a login
+	DeviceKey     []byte                            // the same on all nodes: signs the cookies of known devices; required with routes that sign people in
 	Failures      ErrorRecorder                     // nil: errors are not recorded
 
 	Host    domain.Host           // names this node in events

@@ -30,11 +30,11 @@ const (
 // Per says whom a limit counts.
 type Per string
 
-// Whom limits count. A handler counts by email itself, with Limit: only it
+// Whom limits count. A handler counts by email and IP itself, with LimitLogin: only it
 // knows the body.
 const (
 	PerIP     Per = "IP"
-	PerEmail  Per = "email"
+	PerEmail  Per = "email and IP"
 	PerCaller Per = "caller" // user, else API key, else IP
 )
 

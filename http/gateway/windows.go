@@ -52,6 +52,11 @@ func newWindows(shared Limiter, now func() time.Time, log *slog.Logger) *windows
 // take counts one use of class by subject, notes it in ex, and refuses it when
 // the limit is exceeded.
 func (w *windows) take(ctx context.Context, ex *exchange, class RateClass, subject string) error {
+	return w.takeTimes(ctx, ex, class, subject, 1)
+}
+
+// takeTimes is take for somebody who may do so many times as much.
+func (w *windows) takeTimes(ctx context.Context, ex *exchange, class RateClass, subject string, times int64) error {
 	limit := findClass(class)
 	if limit == nil || ex.settings.DisableRateLimit || ex.unlimited() {
 		return nil
@@ -63,6 +68,7 @@ func (w *windows) take(ctx context.Context, ex *exchange, class RateClass, subje
 	if most <= 0 {
 		return nil
 	}
+	most *= times
 	now := w.now()
 	start := now.Truncate(ratePeriod)
 	state := &rateState{limit: *limit, max: most, reset: start.Add(ratePeriod)}

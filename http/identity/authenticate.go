@@ -127,9 +127,18 @@ type person struct {
 	authData map[string]map[string]any
 }
 
+// validEmail is the address of the user as rules see it: "" while nobody has
+// proven it and no super admin vouches for it.
+func (p person) validEmail() string {
+	if !p.EmailValid {
+		return ""
+	}
+	return p.Email
+}
+
 func newPerson(stored []byte) (person, error) {
 	brief, err := projections.ParseBrief(stored)
-	return person{brief, authData(brief.AuthData)}, err
+	return person{brief, authData(brief)}, err
 }
 
 // find returns a user; ok is false when there is none.
@@ -160,7 +169,7 @@ func (i *Identity) admit(userID string, visitor bool, caller *gateway.Caller) er
 		caller.Role = "superAdmin"
 	}
 	*caller.Principal = access.Principal{
-		UserID: userID, SessionID: caller.SessionID, Email: found.Email, Super: caller.Super, AuthData: found.authData,
+		UserID: userID, SessionID: caller.SessionID, Email: found.validEmail(), Super: caller.Super, AuthData: found.authData,
 		Key: caller.Principal.Key,
 	}
 	return nil
@@ -173,11 +182,16 @@ func onlyVisitor(data map[string]user.Identity) bool {
 	return visitor && len(data) == 1
 }
 
-// authData is what conditions of roles are tested on.
-func authData(data map[string]user.Identity) map[string]map[string]any {
-	all := make(map[string]map[string]any, len(data))
-	for provider, identity := range data {
-		all[provider] = map[string]any{"id": identity.ID, "email": identity.Email}
+// authData is what conditions of roles are tested on. Addresses that providers tell
+// are stored only when they verified them; that of a local account is left out until
+// it is valid.
+func authData(b projections.UserBrief) map[string]map[string]any {
+	all := make(map[string]map[string]any, len(b.AuthData))
+	for provider, identity := range b.AuthData {
+		all[provider] = map[string]any{"id": identity.ID}
+		if identity.Email != "" && (provider != user.Local || b.EmailValid) {
+			all[provider]["email"] = identity.Email
+		}
 	}
 	return all
 }

@@ -277,6 +277,6 @@ func (i *Identity) PrincipalOf(userID string) (p access.Principal, ok bool, err 
 		return p, false, err
 	}
 	return access.Principal{
-		UserID: userID, Email: found.Email, Super: found.Super(i.o.SuperAdmins()), AuthData: found.authData,
+		UserID: userID, Email: found.validEmail(), Super: found.Super(i.o.SuperAdmins()), AuthData: found.authData,
 	}, true, nil
 }

@@ -79,15 +79,22 @@ func (a attempt) password() (any, error) {
 	if email == "" || password == "" || step == stepCode && code == "" {
 		return a.again(http.StatusBadRequest, step, "incomplete")
 	}
-	if err := gateway.Limit(a.r.Context(), gateway.RateLogin, user.NormalEmail(email)); err != nil {
+	if err := gateway.LimitLogin(a.r, user.NormalEmail(email)); err != nil {
 		return a.limited(step, err)
 	}
 	opened, err := a.s.o.Accounts.SignIn(a.r.Context(), accounts.Login{
 		Email: email, Password: password, TOTP: code, Client: clientOf(a.r, a.it.ClientID),
+		LimitCode: func() error { return gateway.LimitAccount(a.r.Context(), user.NormalEmail(email)) },
 	})
 	switch reason := reasonOf(err); {
 	case err == nil:
-		return a.signedIn(opened)
+		answer, err := a.s.signedIn(a.r, a.it, opened)
+		if err != nil {
+			return nil, err
+		}
+		return answer.WithCookie(gateway.RememberDevice(a.r, user.NormalEmail(email))), nil
+	case domain.CodeOf(err) == domain.CodeRateLimit:
+		return a.limited(step, err)
 	case domain.CodeOf(err) == domain.CodePermissionDenied:
 		return a.again(http.StatusForbidden, stepPassword, "local_disabled")
 	case domain.CodeOf(err) != domain.CodeInvalidCredentials:
@@ -145,7 +152,7 @@ func (a attempt) limitUser(session sessions.Session) error {
 	if subject == "" {
 		subject = session.UserID
 	}
-	return gateway.Limit(a.r.Context(), gateway.RateLogin, subject)
+	return gateway.LimitAccount(a.r.Context(), subject)
 }
 
 // consent lets somebody who is signed in go on as they are.
@@ -165,11 +172,7 @@ func (a attempt) consent() (any, error) {
 func (it interaction) end(s *Service) string { return s.path("/oidc/auth/", it.ID) }
 
 // signedIn notes who signed in and goes on. The browser is signed in as well.
-func (a attempt) signedIn(session sessions.Session) (any, error) {
-	return a.s.signedIn(a.r, a.it, session)
-}
-
-func (s *Service) signedIn(r *http.Request, it interaction, session sessions.Session) (any, error) {
+func (s *Service) signedIn(r *http.Request, it interaction, session sessions.Session) (*gateway.Answer, error) {
 	it.UserID, it.SessionID, it.Email, it.Sealed = session.UserID, session.ID, "", nil
 	if err := s.keep(r.Context(), it); err != nil {
 		return nil, err

@@ -205,6 +205,7 @@ type Service struct {
 	Lease time.Duration         // 0: as long as usual
 	Clock func() time.Time      // of schedules; nil: the usual one
 
+	Root    http.Header // of a super admin, once SignUp needed one
 	Client  *http.Client
 	End     context.CancelFunc
 	Outcome chan error // of Serve
@@ -488,13 +489,25 @@ func Certificate(t *testing.T, names ...string) (cert, key string, pool *x509.Ce
 	return cert, key, pool
 }
 
+// SignUp makes an account whose address a super admin vouches for, so that it can be
+// shared with, and returns its id.
+func (s *Service) SignUp(t *testing.T, email string) string {
+	t.Helper()
+	id := s.Must(t, "POST", "/v2/signup", nil, fmt.Sprintf(`{"email":%q,"password":"long enough","firstName":"F","lastName":"L"}`, email))["id"].(string)
+	if s.Root == nil {
+		s.Root = Bearer(s.Admin(t))
+	}
+	s.Must(t, "PATCH", "/v2/users/"+id, s.Root, `{"status":"validated"}`)
+	return id
+}
+
 // Members signs up people and returns their headers and ids.
 func (s *Service) Members(t *testing.T, names ...string) (headers map[string]http.Header, ids map[string]string) {
 	t.Helper()
 	headers, ids = map[string]http.Header{}, map[string]string{}
 	for _, name := range names {
 		email := name + "@example.org"
-		s.Must(t, "POST", "/v2/signup", nil, fmt.Sprintf(`{"email":%q,"password":"long enough","firstName":"F","lastName":"L"}`, email))
+		s.SignUp(t, email)
 		in := s.Login(t, email, "long enough")
 		headers[name], ids[name] = Bearer(in["token"].(string)), in["userId"].(string)
 	}

@@ -41,7 +41,7 @@ func OwnedPlace(t *testing.T, s *Service) Place {
 // Person signs somebody up and in.
 func (s *Service) Person(t *testing.T, name string) http.Header {
 	t.Helper()
-	s.Must(t, "POST", "/v2/signup", nil, fmt.Sprintf(`{"email":"%s@example.org","password":"long enough","firstName":"F","lastName":"L"}`, name))
+	s.SignUp(t, name+"@example.org")
 	return Bearer(s.Login(t, name+"@example.org", "long enough")["token"].(string))
 }
 

@@ -45,7 +45,7 @@ func TestBulkRunsTakeRights(t *testing.T) {
 		ask(401, nil, path, body)
 	}
 	stranger := "stranger@example.org"
-	p.Must(t, "POST", "/v2/signup", nil, fmt.Sprintf(`{"email":%q,"password":"long enough","firstName":"F","lastName":"L"}`, stranger))
+	p.SignUp(t, stranger)
 	for _, email := range []string{stranger, "editor@example.org", "owner@example.org"} {
 		p.Must(t, "POST", "/v2/workspaces/platform/permissions", p.super, fmt.Sprintf(`{"target":{"email":%q},"permissions":{"role":"owner"}}`, email))
 	}

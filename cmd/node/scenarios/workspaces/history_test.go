@@ -28,7 +28,7 @@ func newPast(t *testing.T, env ...string) *past {
 	s.Start(t)
 	p := &past{Service: s, t: t, super: nodetest.Bearer(s.Admin(t))}
 	for name, h := range map[string]*http.Header{"owner": &p.owner, "editor": &p.editor} {
-		s.Must(t, "POST", "/v2/signup", nil, fmt.Sprintf(`{"email":"%s@example.org","password":"long enough","firstName":"F","lastName":"L"}`, name))
+		s.SignUp(t, name+"@example.org")
 		*h = nodetest.Bearer(s.Login(t, name+"@example.org", "long enough")["token"].(string))
 	}
 	p.id = s.Must(t, "POST", "/v2/workspaces", p.owner, `{"name":"Shop","slug":"shop","labels":["web"]}`)["id"].(string)

@@ -1,0 +1,160 @@
+package gateway
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Guessing passwords is slowed down by address and client together, so that nobody locks
+// somebody else out, and by address alone over all clients, so that many clients guess no
+// faster than some. Who signed in before is known, and counted apart from everybody who
+// did not: a device by a cookie that it was given then, a client by its IP.
+
+// Devices remembers from which IPs addresses signed in. It is a *jetstream.Records.
+type Devices interface {
+	Get(ctx context.Context, key string) (value []byte, ok bool, err error)
+	Put(ctx context.Context, key string, value []byte, ttl time.Duration) error
+}
+
+// DeviceLifetime is how long a device, or an IP, is known after somebody signed in there.
+const DeviceLifetime = 30 * 24 * time.Hour
+
+const (
+	knownLogins   = 4  // times the limit: tries from a known device, or a known IP
+	allLogins     = 10 // times the limit: tries for one address from all that are unknown
+	deviceNonce   = 16 // bytes
+	maxDevices    = 4  // accounts that one browser is known for
+	deviceDivider = "."
+)
+
+// deviceCookie is the name of the cookie of a known device. Over HTTPS the prefix keeps
+// other hosts of the same domain from setting it.
+func deviceCookie(r *http.Request) string {
+	if Secure(r) {
+		return "__Host-svc-device"
+	}
+	return "svc-device"
+}
+
+// LimitLogin counts one more try at the password of the account with an address in its
+// normal form, before anything is looked up: who guesses learns nothing from when it is
+// enough. It refuses with 429.
+func LimitLogin(r *http.Request, email string) error {
+	ex := exchangeFrom(r.Context())
+	if ex == nil || ex.gateway == nil {
+		return nil
+	}
+	g, ctx := ex.gateway, r.Context()
+	if device := g.knownDevice(ex, email); device != "" {
+		return g.limits.takeTimes(ctx, ex, RateLogin, "device\n"+email+"\n"+device, knownLogins)
+	}
+	if g.isKnownIP(ctx, ex, email) {
+		return g.limits.takeTimes(ctx, ex, RateLogin, "known\n"+email+"\n"+addressKey(ex.ip), knownLogins)
+	}
+	if err := g.limits.take(ctx, ex, RateLogin, email+"\n"+addressKey(ex.ip)); err != nil {
+		return err
+	}
+	return g.limits.takeTimes(ctx, ex, RateLogin, email, allLogins)
+}
+
+// LimitAccount counts one more try at the code of an account, or at its password by who is
+// signed in. Only who has shown something already gets here, so that it is counted by
+// account alone.
+func LimitAccount(ctx context.Context, account string) error {
+	return Limit(ctx, RateLogin, "account\n"+account)
+}
+
+// RememberDevice notes that an address signed in, and returns the cookie by which the
+// device is known from now on.
+func RememberDevice(r *http.Request, email string) *http.Cookie {
+	ex := exchangeFrom(r.Context())
+	if ex == nil || ex.gateway == nil {
+		return nil
+	}
+	ex.gateway.rememberIP(r.Context(), ex, email)
+	nonce := make([]byte, deviceNonce)
+	_, _ = rand.Read(nonce) // never fails: crypto/rand ends the process instead
+	tokens := []string{base64.RawURLEncoding.EncodeToString(append(nonce, ex.gateway.signDevice(email, nonce)...))}
+	for _, other := range ex.devices {
+		if len(tokens) < maxDevices && ex.gateway.deviceOf(other, email) == "" {
+			tokens = append(tokens, other)
+		}
+	}
+	return &http.Cookie{
+		Name: deviceCookie(r), Value: strings.Join(tokens, deviceDivider), Path: "/", MaxAge: int(DeviceLifetime / time.Second),
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: Secure(r),
+	}
+}
+
+// deviceTokens returns the tokens that a request shows: one for each account that signed in
+// on the device.
+func deviceTokens(r *http.Request) []string {
+	cookie, err := r.Cookie(deviceCookie(r))
+	if err != nil || len(cookie.Value) > 4096 {
+		return nil
+	}
+	return strings.Split(cookie.Value, deviceDivider)
+}
+
+// knownDevice returns the name of the device that a request comes from, if the address
+// signed in there before; else "".
+func (g *Gateway) knownDevice(ex *exchange, email string) string {
+	for i, token := range ex.devices {
+		if device := g.deviceOf(token, email); device != "" && i < maxDevices {
+			return device
+		}
+	}
+	return ""
+}
+
+// deviceOf returns the name of the device whose token for an address this is; else "".
+func (g *Gateway) deviceOf(token, email string) string {
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(raw) <= deviceNonce || !hmac.Equal(raw[deviceNonce:], g.signDevice(email, raw[:deviceNonce])) {
+		return ""
+	}
+	return token[:deviceNonce]
+}
+
+func (g *Gateway) signDevice(email string, nonce []byte) []byte {
+	mac := hmac.New(sha256.New, g.opts.DeviceKey)
+	mac.Write([]byte("device\n" + email + "\n"))
+	mac.Write(nonce)
+	return mac.Sum(nil)[:16]
+}
+
+// deviceKey is where it is kept that an address signed in from an IP. Neither can be read
+// from it.
+func (g *Gateway) deviceKey(ex *exchange, email string) string {
+	mac := hmac.New(sha256.New, g.opts.DeviceKey)
+	mac.Write([]byte("device address\n" + email + "\n" + addressKey(ex.ip)))
+	return digest(string(mac.Sum(nil)))
+}
+
+// isKnownIP reports whether an address signed in from the IP of a request lately. A store
+// that does not answer knows nobody.
+func (g *Gateway) isKnownIP(ctx context.Context, ex *exchange, email string) bool {
+	if g.opts.Devices == nil || ex.settings.DisableRateLimit {
+		return false
+	}
+	_, known, err := g.opts.Devices.Get(ctx, g.deviceKey(ex, email))
+	if err != nil {
+		g.opts.Log.WarnContext(ctx, "known devices not read", "err", err)
+	}
+	return known
+}
+
+func (g *Gateway) rememberIP(ctx context.Context, ex *exchange, email string) {
+	if g.opts.Devices == nil || ex.settings.DisableRateLimit || g.isKnownIP(ctx, ex, email) {
+		return
+	}
+	if err := g.opts.Devices.Put(ctx, g.deviceKey(ex, email), []byte{1}, DeviceLifetime); err != nil {
+		g.opts.Log.WarnContext(ctx, "a known device was not stored", "err", err)
+	}
+}
