@@ -29,6 +29,7 @@ func (p *player) again(r machine.Request, q *request, recorded machine.Answer) (
 	}
 	clock, _ := q.code.value.(float64)
 	job.WorkspaceID = p.record.WorkspaceID
+	job.Undefined = append(job.Undefined, r.Omitted("parameters", "arguments")...)
 	job.Clock, job.Seed = time.UnixMilli(int64(clock)).UTC(), q.code.number
 	result, err := p.code.Run(p.context, job)
 	if err := context.Cause(p.context); err != nil {

@@ -45,6 +45,7 @@ func (t *tree) job(r machine.Request, function string, params *value.Object) (jo
 		err = automation.Invalid("module code has no function %s", function)
 	}
 	job.WorkspaceID = t.workspaceID()
+	job.Undefined = append(job.Undefined, r.Omitted("parameters", "arguments")...)
 	job.Clock, job.Seed = t.world.Now(), int64(binary.LittleEndian.Uint64(t.world.Random(8))) //nolint:gosec // any number will do
 	t.recorder.Code(r.ID, job.Clock, job.Seed)
 	return job, err

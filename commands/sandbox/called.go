@@ -1,23 +1,25 @@
 package sandbox
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"svc/domain/automation"
-	"svc/domain/automation/input"
 	"svc/domain/automation/redact"
 	"svc/domain/automation/value"
 )
 
-// Called returns the job of a call of the function with the parameters of code.call,
-// whose arguments must be what it declares.
+// Called returns the job of a call of the function with the parameters of code.call. A
+// parameter that the function declares and that is not given is undefined.
 func (f Function) Called(params *value.Object) (Job, error) {
 	given, err := Arguments(params)
-	if err == nil && f.Parameters != nil {
-		err = input.Compile(&automation.Automation{Arguments: f.Parameters, ValidateArguments: true}).Check(given)
+	if err != nil {
+		return Job{}, err
 	}
-	return f.Job(given), err
+	job := f.Job(given)
+	job.Undefined = slices.Clone(f.Parameters.Keys())
+	return job, nil
 }
 
 // Redacted returns an error without secrets in what code said, of which the end may have

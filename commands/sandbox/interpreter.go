@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,7 +45,7 @@ func newInterpreter(o order, tell func(line string)) (*interpreter, error) {
 	in.parse, _ = sobek.AssertFunction(json.Get("parse"))
 	in.stringify, _ = sobek.AssertFunction(json.Get("stringify"))
 	lines := &console{left: maxLogs, tell: tell}
-	return in, lines.install(vm, in.text)
+	return in, errors.Join(lines.install(vm, in.text), installBuiltins(vm))
 }
 
 // run returns what the code returns, as JSON; nil for undefined.
@@ -81,16 +82,25 @@ func (in *interpreter) run() (result []byte, failed *failure) {
 	return in.json(settled)
 }
 
-// arguments returns args, and the variables that go with it by their names.
-func (in *interpreter) arguments() ([]sobek.Value, []string, error) {
+// arguments returns the variables of the code and their names: each argument, undefined ones
+// too, and args, which is all of them together unless an argument has that name.
+func (in *interpreter) arguments() (all []sobek.Value, names []string, err error) {
 	args, err := in.parse(sobek.Undefined(), in.vm.ToValue(string(in.order.Arguments)))
 	if err != nil {
 		return nil, nil, err
 	}
-	object, all := args.ToObject(in.vm), []sobek.Value{args}
-	names := variables(object.Keys())
+	object := args.ToObject(in.vm)
+	for _, name := range in.order.Undefined {
+		if err := object.Set(name, sobek.Undefined()); err != nil {
+			return nil, nil, err
+		}
+	}
+	names = variables(object.Keys())
 	for _, name := range names {
 		all = append(all, object.Get(name))
+	}
+	if !slices.Contains(names, allArguments) {
+		all, names = append(all, args), append(names, allArguments)
 	}
 	return all, names, nil
 }

@@ -13,7 +13,8 @@ type Job struct {
 	WorkspaceID string // whose code it is: workspaces wait for each other in turns
 
 	Code      string        // the body of a function
-	Arguments *value.Object // its variables, and args
+	Arguments *value.Object // its variables, and args: all of them together
+	Undefined []string      // names of more variables, which have no value unless an argument has that name
 	Timeout   time.Duration // zero, or more than the sandbox allows: as long as that allows
 	Clock     time.Time     // what the code sees as now, for as long as it runs
 	Seed      int64         // of Math.random
@@ -28,7 +29,7 @@ type Result struct {
 // Function is what stands under a name in config.functions.
 type Function struct {
 	Code       string
-	Parameters *value.Object // typed fields, by which the arguments are validated; nil: any arguments
+	Parameters *value.Object // typed fields of the form for its arguments, which are not enforced
 	Timeout    time.Duration // zero: as long as the sandbox allows
 }
 
@@ -75,14 +76,7 @@ func FunctionAt(functions any, name string, most time.Duration) (Function, error
 	if f.Code, ok = o.At("code").(string); !ok {
 		return Function{}, automation.Invalid("config.functions.%s.code is the body of a function, not %s", name, value.Kind(o.At("code")))
 	}
-	if given := o.At("parameters"); !value.IsNothing(given) {
-		if f.Parameters, ok = given.(*value.Object); !ok {
-			return Function{}, automation.Invalid("config.functions.%s.parameters are typed fields, not %s", name, value.Kind(given))
-		}
-		if faults := automation.TypedFields(f.Parameters, "config.functions."+name+".parameters", 1); len(faults) > 0 {
-			return Function{}, automation.Invalid("%s: %s", faults[0].Field, faults[0].Message)
-		}
-	}
+	f.Parameters, _ = o.At("parameters").(*value.Object)
 	timeout, err := timeoutOf(o.At("timeout"), most)
 	f.Timeout = timeout
 	return f, err
@@ -103,6 +97,7 @@ func timeoutOf(given any, most time.Duration) (time.Duration, error) {
 type order struct {
 	Code      string          `json:"code"`
 	Arguments json.RawMessage `json:"arguments"`
+	Undefined []string        `json:"undefined,omitempty"` // names of arguments that have no value
 	Timeout   time.Duration   `json:"timeout"`
 	Clock     int64           `json:"clock"` // milliseconds of the epoch
 	Seed      int64           `json:"seed"`

@@ -59,27 +59,28 @@ func TestFunctionsOfTheConfigAreRead(t *testing.T) {
 		"good": {"code": "return a", "parameters": {"a": {"type": "string", "required": true}}, "timeout": 100},
 		"plain": {"code": "return 1"},
 		"text": "return 1", "none": {}, "list": {"code": "", "parameters": []},
-		"odd": {"code": "", "parameters": {"a": {"type": "colour"}}}, "slow": {"code": "", "timeout": 1e9}
+		"odd": {"code": "", "parameters": {"a": {"type": "colour"}, "b": 5}}, "slow": {"code": "", "timeout": 1e9}
 	}`)
 	tests := map[string]string{
-		"good": "", "plain": "",
+		"good": "", "plain": "", "list": "", "odd": "",
 		"missing": `config.functions has no function "missing"`,
 		"text":    `config.functions has no function "text"`,
 		"none":    "config.functions.none.code is the body of a function, not undefined",
-		"list":    "config.functions.list.parameters are typed fields, not array",
 		"slow":    "timeout is a number of milliseconds above 0 and up to 20000",
 	}
 	for name, want := range tests {
 		_, err := sandbox.FunctionAt(functions, name, 20*time.Second)
 		require.Equal(t, want, refusal(err), name)
 	}
-	_, err := sandbox.FunctionAt(functions, "odd", 20*time.Second)
-	require.ErrorContains(t, err, "config.functions.odd.parameters.a.type: \"colour\" is no type")
-	_, err = sandbox.FunctionAt(value.Undefined, "good", 20*time.Second)
+	_, err := sandbox.FunctionAt(value.Undefined, "good", 20*time.Second)
 	require.Error(t, err)
 	f, err := sandbox.FunctionAt(functions, "good", 20*time.Second)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, f.Parameters.Keys())
 	arguments := value.NewObject("a", "x")
 	require.Equal(t, sandbox.Job{Code: "return a", Arguments: arguments, Timeout: 100 * time.Millisecond}, f.Job(arguments))
+	called, err := f.Called(value.NewObject("arguments", value.NewObject("b", 1.0)))
+	require.NoError(t, err, "typed fields make a form and are not enforced")
+	require.Equal(t, []string{"b"}, called.Arguments.Keys())
+	require.Equal(t, []string{"a"}, called.Undefined, "a parameter that is not given is undefined")
 }

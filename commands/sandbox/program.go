@@ -14,9 +14,12 @@ import (
 // sourceName is the file that positions in code name.
 const sourceName = "code"
 
+// allArguments is the variable that holds all arguments together.
+const allArguments = "args"
+
 // reserved are the words that cannot name a variable. Arguments of these names
 // are only in args.
-var reserved = strings.Fields(`args arguments await break case catch class const continue debugger default delete do
+var reserved = strings.Fields(`arguments await break case catch class const continue debugger default delete do
 	else enum eval export extends false finally for function if implements import in instanceof interface let new null
 	package private protected public return static super switch this throw true try typeof var void while with yield`)
 
@@ -35,7 +38,7 @@ func variables(names []string) []string {
 // that columns are those of the author. A body that awaits is that of an async
 // function.
 func compile(code string, variables []string) (*sobek.Program, *failure) {
-	head := "function(" + strings.Join(append([]string{"args"}, variables...), ",") + "){\n"
+	head := "function(" + strings.Join(variables, ",") + "){\n"
 	program, failed := compileAs(head, code)
 	if failed != nil && strings.Contains(code, "await") {
 		if async, fault := compileAs("async "+head, code); fault == nil {

@@ -114,8 +114,14 @@ func (s *Sandbox) order(job Job) order {
 	if arguments == nil {
 		arguments = &value.Object{}
 	}
+	var undefined []string
+	for _, name := range job.Undefined {
+		if _, given := arguments.Get(name); !given {
+			undefined = append(undefined, name)
+		}
+	}
 	return order{
-		Code: job.Code, Arguments: json.RawMessage(value.JSON(arguments, "")), Timeout: timeout, Clock: job.Clock.UnixMilli(), Seed: job.Seed,
+		Code: job.Code, Arguments: json.RawMessage(value.JSON(arguments, "")), Undefined: undefined, Timeout: timeout, Clock: job.Clock.UnixMilli(), Seed: job.Seed,
 		MemoryMB: s.options.MemoryMB, MaxOutput: s.options.MaxOutput,
 	}
 }

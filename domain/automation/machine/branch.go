@@ -32,7 +32,6 @@ type branch struct {
 type waiting struct {
 	Request
 
-	in *automation.Instruction
 	to result
 }
 

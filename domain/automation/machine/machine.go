@@ -192,11 +192,11 @@ func (m *Machine) raisedIn(b *branch, err *automation.Error) *outcome {
 // ask makes a request that the branch waits for.
 func (m *Machine) ask(b *branch, r Request, to result) {
 	m.lastID++
-	r.ID, r.Execution, r.Place = m.lastID, b.x, b.place()
+	r.ID, r.Execution, r.Place, r.in = m.lastID, b.x, b.place(), b.in
 	if b.in != nil {
 		r.Name = b.in.Name
 	}
-	b.waiting = &waiting{Request: r, in: b.in, to: to}
+	b.waiting = &waiting{Request: r, to: to}
 	m.pending[r.ID] = b
 	m.turn.Requests = append(m.turn.Requests, r)
 }

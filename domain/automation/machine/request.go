@@ -72,6 +72,24 @@ type Request struct {
 	Stream   value.Stream
 	Value    any
 	Write    *Write
+
+	in *automation.Instruction // that asked; nil for the output of an automation
+}
+
+// Omitted returns the members that the instruction has at a path of its parameters and that
+// came out as nothing: an object has no member that is undefined.
+func (r Request) Omitted(path ...string) (names []string) {
+	if r.in == nil || r.in.Params == nil {
+		return nil
+	}
+	written, _ := value.Walk(r.in.Params.Written(), path...).(*value.Object)
+	evaluated, _ := value.Walk(r.Params, path...).(*value.Object)
+	for _, name := range written.Keys() {
+		if _, ok := evaluated.Get(name); !ok {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Answer is what came of a request. Value is Undefined when there is no result:
