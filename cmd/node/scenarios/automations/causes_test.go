@@ -106,8 +106,8 @@ func TestAnErrorHasTheSourceOfWhoRaisedIt(t *testing.T) {
 	w := nodetest.NewWorkshop(t)
 	p := w.Place(t).Has(t, `
 t: [{all: [{a: {}}, {b: {}}]}]
-a: [{run: {module: crypto, function: none}}]
-b: [{wait: {timeout: 0.1}}, {run: {module: text, function: none}}]`)
+a: [{run: {module: crypto, function: '{{x}}none'}}]
+b: [{wait: {timeout: 0.1}}, {run: {module: text, function: '{{x}}none'}}]`)
 	got := p.Tries(t, 400, `{}`)
 	told := got.Awaits(t, 1, "error")[0]
 	require.Equal(t, "a", told.Source["automationSlug"])
