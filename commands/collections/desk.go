@@ -214,6 +214,9 @@ func (c *Collections) decide(ctx context.Context, id domain.StreamID, v collecti
 			continue
 		}
 		draft.Take(own)
+		if own.Reshaped() {
+			break // the next job needs the indexes that this one declares
+		}
 	}
 	d.changes = draft.Changes
 	return d

@@ -46,6 +46,9 @@ func prepareAggregate(p *parameters) (*Call, error) {
 	if _, err := optionsObject(p.At("opts")); err != nil {
 		return nil, err
 	}
+	if !value.IsNothing(p.At("query")) {
+		steps = append([]any{value.NewObject("$match", p.At("query"))}, steps...)
+	}
 	first, line, err := compileStages(steps)
 	if err != nil {
 		return nil, err

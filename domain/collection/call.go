@@ -59,17 +59,17 @@ func functions() map[string]function {
 		"getCollectionSchemas":  {"", true, false, prepareSchemas},
 		"getCollectionStats":    {"", false, false, prepareStats},
 		"inferCollectionSchema": {"", false, false, prepareInfer},
-		"deleteCollections":     {"collections", true, true, prepareDeleteCollections},
+		"deleteCollections":     {"collections all", true, true, prepareDeleteCollections},
 		"findOne":               {"query opts", false, false, prepareFindOne},
 		"findMany":              {"query opts", false, false, prepareFindMany},
 		"findAndCount":          {"query opts", false, false, prepareFindAndCount},
 		"count":                 {"query opts", false, false, prepareCount},
 		"distinct":              {"field query opts", false, false, prepareDistinct},
-		"aggregate":             {"steps opts", false, false, prepareAggregate},
-		"create":                {"data", false, false, prepareCreate},
+		"aggregate":             {"steps query opts", false, false, prepareAggregate},
+		"create":                {"data outputMode", false, false, prepareCreate},
 		"bulkCreate":            {"data", false, false, prepareBulkCreate},
-		"updateOne":             {"query update opts allowMatchAll", false, false, func(p *parameters) (*Call, error) { return prepareUpdate(p, true) }},
-		"updateMany":            {"query update opts allowMatchAll", false, false, func(p *parameters) (*Call, error) { return prepareUpdate(p, false) }},
+		"updateOne":             {"query update data opts allowMatchAll", false, false, func(p *parameters) (*Call, error) { return prepareUpdate(p, true) }},
+		"updateMany":            {"query update data opts allowMatchAll", false, false, func(p *parameters) (*Call, error) { return prepareUpdate(p, false) }},
 		"upsert":                {"data opts", false, false, func(p *parameters) (*Call, error) { return prepareUpsert(p, false) }},
 		"bulkUpsert":            {"data opts", false, false, func(p *parameters) (*Call, error) { return prepareUpsert(p, true) }},
 		"deleteOne":             {"query opts allowMatchAll", false, false, func(p *parameters) (*Call, error) { return prepareDelete(p, true) }},
@@ -145,6 +145,26 @@ func (p *parameters) object(key string) (*value.Object, error) {
 		return nil, Refuse(Validation, "%s is an object, not %s", key, value.Kind(p.At(key)))
 	}
 	return o, nil
+}
+
+// flag reads a parameter that is true or false; absent is false.
+func (p *parameters) flag(key string) (bool, error) {
+	on, ok := p.At(key).(bool)
+	if !ok && !value.IsNothing(p.At(key)) {
+		return false, Refuse(Validation, "%s must be true or false", key)
+	}
+	return on, nil
+}
+
+// oneOf reads a parameter that has a second name.
+func (p *parameters) oneOf(name, alias string) (any, error) {
+	if value.IsNothing(p.At(alias)) {
+		return p.At(name), nil
+	}
+	if !value.IsNothing(p.At(name)) {
+		return nil, Refuse(Validation, "%s and %s cannot both be given: they mean the same", name, alias)
+	}
+	return p.At(alias), nil
 }
 
 // objects reads a parameter that is a list of objects, no more than a write may have.

@@ -43,7 +43,7 @@ func AppendChange(b []byte, c Change) []byte {
 	case Made, Renamed:
 		return appendText(appendText(b, c.Schema), c.Name)
 	case Declared:
-		return AppendValue(b, c.Declaration.Object())
+		return AppendValue(b, c.Declaration.stored())
 	case Put:
 		b = binary.AppendUvarint(appendText(b, c.RowID), uint64(len(c.Row)))
 		return append(b, c.Row...)
@@ -74,7 +74,7 @@ func (d *decoder) change() Change {
 		c.Schema, c.Name = d.text(), d.text()
 	case Declared:
 		o, _ := d.value(0).(*value.Object)
-		declaration, err := readDeclaration(o)
+		declaration, err := reading{}.readDeclaration(o)
 		if c.Declaration = declaration; err != nil {
 			d.fail()
 		}

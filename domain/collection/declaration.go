@@ -1,6 +1,7 @@
 package collection
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,17 +11,20 @@ import (
 // Declaration says what the rows of a collection are.
 type Declaration struct {
 	Properties []Property
-	Indexes    [][]string // lists of fields
-	Uniques    [][]string
+	Indexes    []FieldList
+	Uniques    []FieldList
+	// Implied are the uniques that upserts made: over fields that rows are found by. A
+	// later declaration leaves them, unless it says that there are no uniques.
+	Implied []FieldList
+	// Open says that fields which are not declared are stored, too: nothing was declared
+	// but what upserts made.
+	Open bool
 }
 
-// Property is one declared field.
-type Property struct {
-	Name, Type string
-	Enum       []any         // of enum and enumArray
-	Spec       *value.Object // as it was declared
-
-	listed identities // of Enum
+// FieldList is the fields of an index or a unique, and the name that its author gave it.
+type FieldList struct {
+	Fields []string
+	Name   string // "" for none
 }
 
 // Index is an index or a unique, with the fields it is made of.
@@ -34,29 +38,24 @@ const (
 	maxProperties = 500
 	maxIndexes    = 32 // indexes and uniques together
 	maxFields     = 8  // of one index
-	maxEnum       = 10_000
 )
 
-// types are the types of fields, and whether their values are neither arrays nor
-// objects.
-var types = map[string]bool{
-	"string": true, "text": true, "date": true, "time": true, "datetime": true, "number": true, "double": true, "float": true,
-	"integer": true, "decimal": true, "boolean": true, "uint8array": true, "blob": true, "enum": true,
-	"array": false, "enumArray": false, "json": false,
-}
+// reading says how a declaration is read: strictly when an author makes it. One that is
+// stored may be older than the rules of today: what they do not know of it is ignored.
+type reading struct{ strict bool }
 
 // readDeclaration reads {properties, indexes, uniques}.
-func readDeclaration(o *value.Object) (*Declaration, error) {
+func (r reading) readDeclaration(o *value.Object) (*Declaration, error) {
 	properties, ok := o.At("properties").(*value.Object)
 	if !ok {
-		return nil, Refuse(Validation, "properties is an object of fields and their types")
+		return nil, Refuse(Validation, "properties must be an object of fields and their types, got %s", value.Kind(o.At("properties")))
 	}
-	d := &Declaration{}
+	d := &Declaration{Open: !r.strict && o.At("open") == true}
 	for _, name := range properties.Keys() {
 		if isKept(name) {
 			continue // every row has them
 		}
-		p, err := readProperty(name, properties.At(name))
+		p, err := r.readProperty(name, properties.At(name))
 		if err != nil {
 			return nil, err
 		}
@@ -72,70 +71,84 @@ func readDeclaration(o *value.Object) (*Declaration, error) {
 	if d.Uniques, err = d.readIndexes("uniques", o.At("uniques")); err != nil {
 		return nil, err
 	}
-	if len(d.Indexes)+len(d.Uniques) > maxIndexes {
-		return nil, Refuse(Validation, "a collection has at most %d indexes and uniques", maxIndexes)
-	}
-	return d, nil
-}
-
-// readProperty reads a field: its type, or an object with it.
-func readProperty(name string, v any) (Property, error) {
-	if err := checkField(name); err != nil {
-		return Property{}, err
-	}
-	spec, ok := v.(*value.Object)
-	if text, is := v.(string); is {
-		spec, ok = value.NewObject("type", text), true
-	}
-	if !ok {
-		return Property{}, Refuse(Validation, "the property %s is neither a type nor an object with one", name)
-	}
-	p := Property{Name: name, Spec: spec}
-	p.Type, _ = spec.At("type").(string)
-	if _, known := types[p.Type]; !known {
-		return p, with(Refuse(Validation, "the property %s has no known type", name), "field", name)
-	}
-	if p.Type != "enum" && p.Type != "enumArray" {
-		return p, nil
-	}
-	for _, key := range []string{"enum", "values"} {
-		if p.Enum, ok = spec.At(key).([]any); ok && len(p.Enum) > 0 {
-			p.listed = identitiesOf(p.Enum)
-			return p, nil
+	if !r.strict {
+		if d.Implied, err = d.readIndexes("implied", o.At("implied")); err != nil {
+			return nil, err
 		}
 	}
-	return p, with(Refuse(Validation, "the property %s needs the list of its values: enum", name), "field", name)
+	return d, d.checkIndexes()
 }
 
-// readIndexes reads a list of lists of fields. A field alone stands for a list of
-// one.
-func (d *Declaration) readIndexes(what string, v any) ([][]string, error) {
+func (d *Declaration) checkIndexes() error {
+	if len(d.Indexes)+len(d.Uniques)+len(d.Implied) > maxIndexes {
+		return Refuse(Validation, "a collection has at most %d indexes and uniques", maxIndexes)
+	}
+	return nil
+}
+
+// readIndexes reads a list of indexes. Each is a list of fields, {properties: [fields],
+// name?}, or one field.
+func (d *Declaration) readIndexes(what string, v any) ([]FieldList, error) {
 	if value.IsNothing(v) {
 		return nil, nil
 	}
 	items, ok := v.([]any)
 	if !ok {
-		return nil, Refuse(Validation, "%s is a list of lists of fields", what)
+		return nil, Refuse(Validation, "%s must be a list of lists of fields, got %s", what, value.Kind(v))
 	}
-	var all [][]string
-	for _, item := range items {
-		fields, ok := fieldList(item)
-		if !ok || len(fields) == 0 || len(fields) > maxFields {
-			return nil, Refuse(Validation, "%s is a list of lists of 1 to %d fields", what, maxFields)
+	var all []FieldList
+	for i, item := range items {
+		index, err := readFieldList(item)
+		if err == nil {
+			err = d.checkFields(index.Fields)
 		}
-		for i, field := range fields {
-			if d.property(field) == nil && !isKept(field) || slices.Contains(fields[:i], field) {
-				return nil, with(Refuse(Validation, "%s names the field %s, which is not declared, or twice", what, field), "field", field)
-			}
+		if err != nil {
+			return nil, Refuse(Validation, "%s[%d]: %s", what, i, err)
 		}
-		if !slices.ContainsFunc(all, func(have []string) bool { return slices.Equal(have, fields) }) {
-			all = append(all, fields)
+		if !slices.ContainsFunc(all, func(have FieldList) bool { return slices.Equal(have.Fields, index.Fields) }) {
+			all = append(all, index)
 		}
 		if len(all) > maxIndexes {
 			break // which is refused
 		}
 	}
 	return all, nil
+}
+
+// readFieldList reads the fields of an index. Its errors are texts: whoever asks knows
+// which index it is.
+func readFieldList(v any) (FieldList, error) {
+	var index FieldList
+	if o, ok := v.(*value.Object); ok {
+		for _, key := range o.Keys() {
+			if key != "properties" && key != "name" {
+				return index, fmt.Errorf("unknown keyword %s, an index is {properties, name}", key)
+			}
+		}
+		name, isText := o.At("name").(string)
+		if !isText && !value.IsNothing(o.At("name")) || len(name) > maxName {
+			return index, fmt.Errorf("name must be a string of at most %d bytes", maxName)
+		}
+		index.Name, v = name, o.At("properties")
+	}
+	var ok bool
+	if index.Fields, ok = fieldList(v); !ok || len(index.Fields) == 0 || len(index.Fields) > maxFields {
+		return index, fmt.Errorf("an index is a list of 1 to %d fields, or {properties: [fields]}", maxFields)
+	}
+	return index, nil
+}
+
+// checkFields refuses an index over a field that rows do not have.
+func (d *Declaration) checkFields(fields []string) error {
+	for i, field := range fields {
+		if slices.Contains(fields[:i], field) {
+			return fmt.Errorf("the field %s is named twice", field)
+		}
+		if d.property(field) == nil && !isKept(field) && !d.Open {
+			return fmt.Errorf("the field %s is not declared in properties", field)
+		}
+	}
+	return nil
 }
 
 // fieldList reads a field, or a list of them.
@@ -184,11 +197,22 @@ func (d *Declaration) All() []Index {
 		return nil
 	}
 	var all []Index
-	for _, fields := range d.Indexes {
-		all = append(all, Index{Name: strings.Join(fields, "\x1f"), Fields: fields})
+	for _, x := range d.Indexes {
+		all = append(all, Index{Name: strings.Join(x.Fields, "\x1f"), Fields: x.Fields})
 	}
-	for _, fields := range d.Uniques {
-		all = append(all, Index{Name: strings.Join(fields, "\x1f"), Fields: fields, Unique: true})
+	for _, x := range d.uniques() {
+		all = append(all, Index{Name: strings.Join(x.Fields, "\x1f"), Fields: x.Fields, Unique: true})
+	}
+	return all
+}
+
+// uniques returns the declared uniques, and those that upserts made besides.
+func (d *Declaration) uniques() []FieldList {
+	all := slices.Clip(d.Uniques)
+	for _, x := range d.Implied {
+		if !slices.ContainsFunc(all, func(have FieldList) bool { return sameFields(have.Fields, x.Fields) }) {
+			all = append(all, x)
+		}
 	}
 	return all
 }
@@ -199,13 +223,29 @@ func (d *Declaration) Object() *value.Object {
 	for _, p := range d.Properties {
 		properties.Set(p.Name, p.Spec)
 	}
-	return value.NewObject("properties", properties, "indexes", lists(d.Indexes), "uniques", lists(d.Uniques))
+	return value.NewObject("properties", properties, "indexes", lists(d.Indexes), "uniques", lists(d.uniques()))
 }
 
-func lists(all [][]string) []any {
+// stored returns the declaration as the log has it.
+func (d *Declaration) stored() *value.Object {
+	o := d.Object()
+	o.Set("uniques", lists(d.Uniques))
+	if len(d.Implied) > 0 {
+		o.Set("implied", lists(d.Implied))
+	}
+	if d.Open {
+		o.Set("open", true)
+	}
+	return o
+}
+
+func lists(all []FieldList) []any {
 	made := make([]any, len(all))
-	for i, fields := range all {
-		made[i] = value.From(fields)
+	for i, x := range all {
+		made[i] = value.From(x.Fields)
+		if x.Name != "" {
+			made[i] = value.NewObject("properties", made[i], "name", x.Name)
+		}
 	}
 	return made
 }

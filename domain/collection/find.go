@@ -75,6 +75,7 @@ func readSkip(given *value.Object, limit int) (int, error) {
 	if !value.IsNothing(given.At("page")) && !value.IsNothing(given.At("skip")) {
 		return 0, Refuse(BadQuery, "skip and page cannot both be given")
 	}
+	page = max(page, 1) - 1 // the first page is 1
 	if page > 0 && limit > math.MaxInt32/page {
 		return 0, Refuse(BadQuery, "page is too large")
 	}
@@ -135,7 +136,14 @@ func find(r reader, info *Info, q *query, o options, count bool) (rows []*value.
 	p := planFor(info, q)
 	_, drafted := r.View.(*Draft)
 	if len(o.sort) == 0 && p.inOrder && (p.index == nil || !drafted) {
-		return p.findInOrder(r, info, q, o, count)
+		if !count || !q.empty() || drafted {
+			return p.findInOrder(r, info, q, o, count)
+		}
+		if rows, _, err = p.findInOrder(r, info, q, o, false); err != nil {
+			return nil, 0, err
+		}
+		all, _, err := r.Stats(info.Collection) // which are counted already
+		return rows, int(all), err
 	}
 	return p.findSorted(r, info, q, o)
 }

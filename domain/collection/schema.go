@@ -1,6 +1,7 @@
 package collection
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -13,13 +14,12 @@ func prepareUpdateSchema(p *parameters) (*Call, error) {
 	if !ok {
 		return nil, Refuse(Validation, "the declaration is nested too deeply")
 	}
-	d, err := readDeclaration(o)
+	d, err := reading{strict: true}.readDeclaration(o)
 	if err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(d.Properties, func(p Property) bool { return len(p.Enum) > maxEnum }); i >= 0 {
-		return nil, with(Refuse(Validation, "an enum has at most %d values", maxEnum), "field", d.Properties[i].Name)
-	}
+	none, ok := o.At("uniques").([]any)
+	forget := ok && len(none) == 0
 	old := p.target
 	for key, name := range map[string]*string{"oldCollection": &old.name, "oldSchema": &old.schema} {
 		if !value.IsNothing(p.At(key)) {
@@ -29,21 +29,76 @@ func prepareUpdateSchema(p *parameters) (*Call, error) {
 		}
 	}
 	t := p.target
-	return &Call{write: func(w *writer) (any, error) { return w.declare(t, old, d) }}, nil
+	return &Call{write: func(w *writer) (any, error) { return w.declare(t, old, d, forget) }}, nil
 }
 
-// declare makes or alters a collection, which was called old before.
-func (w *writer) declare(t, old target, d *Declaration) (any, error) {
+// declare makes or alters a collection, which was called old before. Uniques that
+// upserts made stay while their fields are declared, unless they are to be forgotten.
+func (w *writer) declare(t, old target, d *Declaration, forget bool) (any, error) {
 	if err := w.rename(t, old); err != nil {
 		return nil, err
 	}
 	had := w.info.Declaration
-	if had == nil || !value.Same(had.Object(), d.Object()) {
+	if had != nil && !forget {
+		next := *d
+		for _, x := range had.Implied {
+			if next.checkFields(x.Fields) == nil {
+				next.Implied = append(next.Implied, x)
+			}
+		}
+		if err := next.checkIndexes(); err != nil {
+			return nil, err
+		}
+		d = &next
+	}
+	if had == nil || !value.Same(had.stored(), d.stored()) {
 		if err := w.convert(had, d); err != nil {
 			return nil, err
 		}
 	}
 	return w.info.shown(), nil
+}
+
+// ensureUnique makes a unique of the fields that rows are found by, unless they are one.
+// It refuses when two rows have the same values.
+func (w *writer) ensureUnique(fields []string) error {
+	if len(fields) == 1 && fields[0] == fieldID {
+		return nil
+	}
+	had := w.info.Declaration
+	if _, ok := had.uniqueOf(fields); ok {
+		return nil
+	}
+	next := Declaration{Open: true}
+	if had != nil {
+		next = *had
+	}
+	if len(fields) > maxFields {
+		return Refuse(Validation, "onConflictFields has at most %d fields", maxFields)
+	}
+	if err := next.checkFields(fields); err != nil {
+		return Refuse(Validation, "onConflictFields: %s", err)
+	}
+	for _, field := range fields {
+		if err := checkField(field); err != nil {
+			return err
+		}
+	}
+	next.Implied = append(slices.Clip(next.Implied), FieldList{Fields: fields})
+	if err := next.checkIndexes(); err != nil {
+		return err
+	}
+	return w.convert(had, &next)
+}
+
+// uniqueOf returns the unique over some fields, in whatever order.
+func (d *Declaration) uniqueOf(fields []string) (Index, bool) {
+	for _, x := range d.All() {
+		if x.Unique && sameFields(x.Fields, fields) {
+			return x, true
+		}
+	}
+	return Index{}, false
 }
 
 // rename opens the collection under its new name. One that has that name already,
@@ -66,7 +121,7 @@ func (w *writer) rename(t, old target) error {
 // convert changes the declaration, and the rows where it asks for other values. It
 // refuses when a row does not fit, or when two have the same unique.
 func (w *writer) convert(had, d *Declaration) error {
-	held := map[hold]bool{}
+	held := map[hold]string{}
 	var altered []Change
 	next := *w.info
 	next.Declaration = d
@@ -83,7 +138,7 @@ func (w *writer) convert(had, d *Declaration) error {
 		if err != nil {
 			return false, err
 		}
-		if err := hasOwn(&next, held, fitted); err != nil {
+		if err := hasOwn(&next, held, id, fitted); err != nil {
 			return false, err
 		}
 		if fitted == row {
@@ -100,6 +155,7 @@ func (w *writer) convert(had, d *Declaration) error {
 	w.info = w.change(w.info, Change{Kind: Declared, Collection: w.info.Collection, Declaration: d})
 	w.Changes = append(w.Changes, altered...)
 	w.heavy += size
+	w.reshaped(w.info, held)
 	return nil
 }
 
@@ -110,15 +166,24 @@ func (w *writer) fitted(row *value.Object, had, d *Declaration) (*value.Object, 
 	for i := range d.Properties {
 		p := &d.Properties[i]
 		v, ok := row.Get(p.Name)
-		if !ok {
-			continue
-		}
 		if before := had.property(p.Name); before != nil && value.Same(before.Spec, p.Spec) {
 			continue
 		}
+		if !ok && p.Required && !value.IsUndefined(p.Default) {
+			next = replaced(next, p.Name, p.Default)
+			continue
+		}
 		kept, fits := p.convert(v)
+		fault := p.fault(kept)
 		if !fits {
-			return nil, misfit(w.info, p.Name, p, v)
+			fault = p.mistyped(v) + ", which cannot be converted"
+		}
+		if fault != "" {
+			id, _ := row.At(fieldID).(string)
+			return nil, with(misfit(w.info, p.Name, fmt.Sprintf("the row %s: %s", id, fault)), "id", id)
+		}
+		if !ok {
+			continue
 		}
 		if !value.Same(kept, v) {
 			next = replaced(next, p.Name, kept)
@@ -128,26 +193,33 @@ func (w *writer) fitted(row *value.Object, had, d *Declaration) (*value.Object, 
 }
 
 // hasOwn refuses a row whose unique one before it has.
-func hasOwn(info *Info, held map[hold]bool, row *value.Object) error {
+func hasOwn(info *Info, held map[hold]string, id string, row *value.Object) error {
 	for _, x := range info.Declaration.All() {
 		if !x.Unique {
 			continue
 		}
 		for _, key := range info.Declaration.Keys(x, row) {
 			at := hold{info.Collection, x.Name, string(key)}
-			if held[at] {
+			if _, taken := held[at]; taken {
 				return notUnique(info, x.Fields)
 			}
-			held[at] = true
+			held[at] = id
 		}
 	}
 	return nil
 }
 
 func prepareDeleteCollections(p *parameters) (*Call, error) {
+	all, err := p.flag("all")
+	if err != nil {
+		return nil, err
+	}
 	wanted, ok := p.At("collections").([]any)
-	if !ok {
-		return nil, Refuse(Validation, "collections is a list of names")
+	if !ok && (!all || !value.IsNothing(p.At("collections"))) {
+		return nil, Refuse(Validation, "collections is a list of names, or all is true")
+	}
+	if ok && all {
+		return nil, Refuse(Validation, "collections and all cannot both be given")
 	}
 	for _, name := range wanted {
 		if _, ok := name.(string); !ok {
@@ -162,7 +234,7 @@ func prepareDeleteCollections(p *parameters) (*Call, error) {
 		}
 		deleted := []any{}
 		for _, info := range infos {
-			if slices.Contains(wanted, any(info.Name)) {
+			if all || slices.Contains(wanted, any(info.Name)) {
 				w.change(info, Change{Kind: Dropped, Collection: info.Collection})
 				deleted = append(deleted, info.Name)
 			}

@@ -62,7 +62,9 @@ type Draft struct {
 	infos map[uint32]*Info // of collections that were changed; nil: dropped
 	rows  map[place]*value.Object
 	holds map[hold]string // uniques that changed rows hold
-	heavy int             // bytes of the rows in it
+	// made are the uniques that the base has no keys of: they were declared in the draft.
+	made  map[uint32]map[hold]string
+	heavy int // bytes of the rows in it
 }
 
 // place is where a row is; hold is a key of a unique.
@@ -95,8 +97,21 @@ func (d *Draft) Take(from *Draft) {
 	for at, id := range from.holds {
 		d.holds[at] = id
 	}
+	if from.made != nil {
+		d.made = from.made
+	}
 	d.heavy += from.heavy
 }
+
+// reshaped notes the keys of all uniques of a collection whose declaration changed: the
+// base cannot be asked for those that are new.
+func (d *Draft) reshaped(info *Info, held map[hold]string) {
+	d.made = map[uint32]map[hold]string{info.Collection: held}
+}
+
+// Reshaped reports whether a declaration changed. Indexes that are new have no keys in
+// the base: no query can be answered by them before the draft is applied.
+func (d *Draft) Reshaped() bool { return d.made != nil }
 
 // Size returns how many bytes of rows the draft holds.
 func (d *Draft) Size() int { return d.heavy }
@@ -139,7 +154,12 @@ func (d *Draft) Holder(collection uint32, x Index, key []byte) (string, error) {
 	if id, ok := d.holds[hold{collection, x.Name, string(key)}]; ok {
 		return id, nil
 	}
-	id, err := d.base.Holder(collection, x, key)
+	id, err := "", error(nil)
+	if held, ok := d.made[collection]; ok {
+		id = held[hold{collection, x.Name, string(key)}]
+	} else {
+		id, err = d.base.Holder(collection, x, key)
+	}
 	if _, changed := d.rows[place{collection, id}]; changed {
 		return "", err // as it is now, it holds another key or none
 	}

@@ -3,6 +3,7 @@ package collection
 import (
 	"time"
 
+	"svc/domain/automation"
 	"svc/domain/automation/value"
 )
 
@@ -74,7 +75,7 @@ func (w *writer) keep(field string, v any) (any, bool, error) {
 	}
 	d := w.info.Declaration
 	p := d.property(field)
-	if d != nil && p == nil {
+	if d != nil && p == nil && !d.Open {
 		w.drop(field)
 		return nil, false, nil
 	}
@@ -82,22 +83,31 @@ func (w *writer) keep(field string, v any) (any, bool, error) {
 		return nil, false, err
 	}
 	kept, ok := plain(v, 0)
-	if ok && p != nil {
-		kept, ok = p.fit(kept)
-	}
 	if !ok {
-		return nil, false, misfit(w.info, field, p, v)
+		return nil, false, misfit(w.info, field, "is nested too deeply")
+	}
+	if p == nil {
+		return kept, true, nil
+	}
+	if err := w.spendOn(kept); err != nil {
+		return nil, false, err
+	}
+	kept, fault := p.accept(kept)
+	if fault != "" {
+		return nil, false, misfit(w.info, field, fault)
 	}
 	return kept, true, nil
 }
 
-func misfit(info *Info, field string, p *Property, v any) error {
-	kind := "value"
-	if p != nil {
-		kind = p.Type
-	}
-	refusal := Refuse(Validation, "%s of %s: %s is no %s", field, info.Name, value.Kind(v), kind)
-	return with(with(refusal, "collection", info.Name), "field", field)
+// spendOn takes what it costs to hold a text against a declaration.
+func (w *writer) spendOn(v any) error {
+	text, _ := v.(string)
+	return w.spend(len(text) / stepSize)
+}
+
+// misfit refuses a value of a field.
+func misfit(info *Info, field, fault string) *automation.Error {
+	return with(with(Refuse(Validation, "%s of %s: %s", field, info.Name, fault), "collection", info.Name), "field", field)
 }
 
 // insert adds a row.
@@ -107,7 +117,7 @@ func (w *writer) insert(data *value.Object) (id string, err error) {
 	}
 	row := value.NewObject(fieldID, id)
 	for _, field := range data.Keys() {
-		if isKept(field) {
+		if isKept(field) || w.absent(data, field) {
 			continue
 		}
 		kept, ok, err := w.keep(field, data.At(field))
@@ -118,12 +128,42 @@ func (w *writer) insert(data *value.Object) (id string, err error) {
 			row.Set(field, kept)
 		}
 	}
+	if err := w.complete(row); err != nil {
+		return "", err
+	}
 	now, by := stamp(w.stamp.Now), w.stamp.by()
 	row.Set(fieldCreatedAt, now)
 	row.Set(fieldUpdatedAt, now)
 	row.Set(fieldCreatedBy, by)
 	row.Set(fieldUpdatedBy, by)
 	return id, w.put(w.info, id, row, w.limits)
+}
+
+// absent reports whether a declared field is given as undefined, which is not given.
+func (w *writer) absent(data *value.Object, field string) bool {
+	return value.IsUndefined(data.At(field)) && w.info.Declaration.property(field) != nil
+}
+
+// complete adds the defaults of declared fields that a new row lacks, and refuses one
+// that lacks a required field.
+func (w *writer) complete(row *value.Object) error {
+	if w.info.Declaration == nil {
+		return nil
+	}
+	for i := range w.info.Declaration.Properties {
+		p := &w.info.Declaration.Properties[i]
+		if _, ok := row.Get(p.Name); ok {
+			continue
+		}
+		if !value.IsUndefined(p.Default) {
+			row.Set(p.Name, p.Default)
+			continue
+		}
+		if fault := p.fault(value.Undefined); fault != "" {
+			return misfit(w.info, p.Name, fault)
+		}
+	}
+	return nil
 }
 
 // idFor returns the id of a new row: the given one, when no row has it, or a new one.
@@ -214,12 +254,12 @@ func (w *writer) mayChange(row *value.Object, s step) (bool, error) {
 		return false, nil
 	}
 	p := w.info.Declaration.property(s.root)
-	if w.info.Declaration != nil && p == nil && !s.clears {
+	if d := w.info.Declaration; d != nil && p == nil && !d.Open && !s.clears {
 		w.drop(s.root)
 		return false, nil
 	}
 	if text, ok := value.Walk(row, s.path...).(string); ok && s.adds && (p == nil || p.Type != "decimal") {
-		return false, misfit(w.info, s.root, &Property{Type: "number"}, text)
+		return false, misfit(w.info, s.root, (&Property{Type: "number"}).mistyped(text))
 	}
 	return true, nil
 }
@@ -228,13 +268,21 @@ func (w *writer) mayChange(row *value.Object, s step) (bool, error) {
 func (w *writer) refit(row *value.Object, field string) error {
 	v, ok := row.Get(field)
 	p := w.info.Declaration.property(field)
-	if !ok || p == nil {
+	if p == nil {
 		return checkField(field)
 	}
-	kept, fits := p.fit(v)
-	if !fits {
-		return misfit(w.info, field, p, v)
+	if err := w.spendOn(v); err != nil {
+		return err
 	}
-	row.Set(field, kept)
+	kept, fault := p.accept(v)
+	if !ok {
+		fault = p.fault(value.Undefined)
+	}
+	if fault != "" {
+		return misfit(w.info, field, fault)
+	}
+	if ok {
+		row.Set(field, kept)
+	}
 	return nil
 }

@@ -23,9 +23,19 @@ func prepareCreate(p *parameters) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
+	mode := p.At("outputMode")
+	if !value.IsNothing(mode) && mode != "result" && mode != "row" {
+		return nil, Refuse(Validation, "outputMode must be one of: result, row")
+	}
 	return p.writing(true, func(w *writer) (any, error) {
 		id, err := w.insert(data)
-		return w.tell("acknowledged", true, "insertedId", id), err
+		if err != nil {
+			return nil, err
+		}
+		if mode == "row" {
+			return w.showRow(id)
+		}
+		return w.tell("acknowledged", true, "insertedId", id), nil
 	}), nil
 }
 
@@ -45,6 +55,19 @@ func prepareBulkCreate(p *parameters) (*Call, error) {
 		}
 		return w.tell("acknowledged", true, "insertedCount", float64(len(ids)), "insertedIds", ids), nil
 	}), nil
+}
+
+// showRow returns a row as it is stored, and the fields that were left out.
+func (w *writer) showRow(id string) (*value.Object, error) {
+	row, err := w.Row(w.info.Collection, id)
+	if err != nil || row == nil {
+		return nil, err
+	}
+	shown, err := DecodeRow(AppendValue(nil, row))
+	if _, own := shown.Get("droppedFields"); err == nil && w.dropped.Len() > 0 && !own {
+		shown.Set("droppedFields", value.From(w.dropped.Keys()))
+	}
+	return shown, err
 }
 
 // reader reads what was written so far.
@@ -77,7 +100,11 @@ func prepareUpdate(p *parameters, one bool) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := compileUpdate(p.At("update"), p.limits)
+	given, err := p.oneOf("update", "data")
+	if err != nil {
+		return nil, err
+	}
+	u, err := compileUpdate(given, p.limits)
 	if err != nil {
 		return nil, err
 	}
@@ -151,6 +178,11 @@ func (p *parameters) upsertData(bulk bool) ([]*value.Object, error) {
 }
 
 func (w *writer) upsertAll(data []*value.Object, u upsert) (any, error) {
+	if len(data) > 0 {
+		if err := w.ensureUnique(u.fields); err != nil {
+			return nil, err
+		}
+	}
 	ids, inserted, modified := make([]any, len(data)), 0, 0
 	for i, item := range data {
 		have, err := w.conflicting(item, u)
@@ -212,12 +244,11 @@ func (w *writer) conflicting(data *value.Object, u upsert) (*value.Object, error
 		id, _ := givenID(data).(string)
 		return w.Row(w.info.Collection, id)
 	}
-	for _, x := range w.info.Declaration.All() {
-		if x.Unique && sameFields(x.Fields, u.fields) {
-			return w.holder(data, x)
-		}
+	x, ok := w.info.Declaration.uniqueOf(u.fields)
+	if !ok {
+		return nil, Refuse(Validation, "opts.onConflictFields are neither a unique of %s nor id", w.info.Name)
 	}
-	return nil, Refuse(Validation, "opts.onConflictFields are neither a declared unique of %s nor id", w.info.Name)
+	return w.holder(data, x)
 }
 
 func sameFields(a, b []string) bool {

@@ -1,9 +1,11 @@
 package input
 
 import (
+	"maps"
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -151,3 +153,12 @@ func isIPv6(s string) bool {
 	addr, err := netip.ParseAddr(s)
 	return err == nil && addr.Is6() && addr.Zone() == ""
 }
+
+// Format returns what a known format expects, in words, and its test.
+func Format(name string) (expected string, is func(string) bool, ok bool) {
+	f, ok := formats[name]
+	return f.told, f.is, ok
+}
+
+// Formats returns the names of the known formats.
+func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
