@@ -19,6 +19,15 @@ func drawIDs(ctx context.Context, purpose string) ids {
 	return ids{base: RequestFrom(ctx).draw(purpose)}
 }
 
+// RepeatableIDs returns ids that a repetition of the request in ctx draws again; nil when
+// the request cannot be recognised.
+func RepeatableIDs(ctx context.Context, purpose string) func(i int) string {
+	if RequestFrom(ctx).Seed == "" {
+		return nil
+	}
+	return drawIDs(ctx, purpose).at
+}
+
 // at returns the id of the i-th event, in order.
 func (d ids) at(i int) string {
 	id := ulid.ULID(d.base)

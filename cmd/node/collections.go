@@ -31,7 +31,7 @@ func (n *Node) openCollections() (*collections.Collections, error) {
 	n.work("rows of collections", model.Run)
 	n.remembers("collections", model.Forget)
 	made, err := collections.New(collections.Options{
-		Log: n.store, Rows: model, Vault: n.places.vault, Logger: n.log,
+		Log: n.store, Rows: model, Vault: n.places.vault, Logger: n.log, Record: n.engine.Record,
 		Limits: func() collection.Limits {
 			r := n.config().Runtime
 			return collection.Limits{MaxWrite: r.CollectionsMaxWrite, MaxLimit: r.CollectionsMaxLimit, MaxRowSize: int(r.CollectionsMaxRowSize)}
@@ -40,6 +40,7 @@ func (n *Node) openCollections() (*collections.Collections, error) {
 	if err != nil {
 		return nil, err
 	}
+	n.running.collections = made
 	n.work("compaction of collections", made.Run)
 	return made, nil
 }

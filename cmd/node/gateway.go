@@ -99,7 +99,8 @@ func (n *Node) deps() api.Deps {
 		NATSUsers: n.natsUsers(), NATSListening: c.Broker.Listen != "",
 		Cleanup:       api.CleanupDeps{Jobs: n.cleanup, Terms: n.cleanupTerms, Duration: settings.ParseDuration},
 		Subscriptions: n.subscriptionsDeps(),
-		Programs:      n.running.programs, Runtime: n.running.runtime, Replays: n.running.replays, CancelRun: n.cancelRun,
+		Collections:   n.running.collections, Contexts: n.running.contexts, Redactor: n.running.secrets.Redactor,
+		Programs: n.running.programs, Runtime: n.running.runtime, Replays: n.running.replays, CancelRun: n.cancelRun,
 		Emitter: n.emitter(), Feed: n.feed, Heartbeat: c.HTTP.SSEHeartbeat,
 		Claim: n.claim, Accounts: n.people.accounts, Sessions: n.people.sessions, CSRFToken: n.people.identity.CSRFToken,
 		Local: func() (signin, signup bool) {

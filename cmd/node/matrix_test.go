@@ -247,7 +247,7 @@ func ofEveryone(a gateway.Action, place string) bool {
 }
 
 // ofEditors are those of the role editor besides what it may do to the workspace.
-var ofEditors = []string{"manage files", "read pages", "update pages", "read apps", "update apps", "read events", "create events", "execute automations", "test automations"}
+var ofEditors = []string{"manage files", "read pages", "update pages", "read apps", "update apps", "read events", "create events", "execute automations", "test automations", "manage collections"}
 
 // holds tells whether somebody with these rights on a workspace has a right in
 // it, by contract 4.1 to 4.3.

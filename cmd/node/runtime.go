@@ -8,6 +8,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"svc/cmd/settings"
+	"svc/commands/collections"
 	"svc/commands/contexts"
 	"svc/commands/egress"
 	"svc/commands/parked"
@@ -24,17 +25,18 @@ import (
 
 // running are the parts that automations take.
 type running struct {
-	secrets  *secretValues // repositories take them too
-	programs *programs.Library
-	contexts *contexts.Contexts
-	runtime  *runtime.Runtime
-	out      *egress.Egress // for fetch
-	sandbox  *sandbox.Sandbox
-	parked   *parked.Parked
-	records  *recording.Store
-	replays  *recording.Replayer
-	process  string            // this node since its start, as the others know it
-	alive    *jetstream.Bucket // which of them are there; nil: there are no others
+	secrets     *secretValues // repositories take them too
+	programs    *programs.Library
+	contexts    *contexts.Contexts
+	runtime     *runtime.Runtime
+	out         *egress.Egress // for fetch
+	sandbox     *sandbox.Sandbox
+	collections *collections.Collections
+	parked      *parked.Parked
+	records     *recording.Store
+	replays     *recording.Replayer
+	process     string            // this node since its start, as the others know it
+	alive       *jetstream.Bucket // which of them are there; nil: there are no others
 
 	cancelled *jetstream.Bucket // which runs were cancelled, for trees that are nobody's at that moment
 }

@@ -49,6 +49,9 @@ type Options struct {
 	Vault  Vault
 	Limits func() collection.Limits // default none given
 
+	// Record records what happened in a workspace; required by Declare only.
+	Record func(ctx context.Context, workspaceID string, ev domain.Event) error
+
 	Now    func() time.Time // default time.Now
 	NewID  func() string    // default a ULID
 	Logger *slog.Logger     // default slog.Default
@@ -92,6 +95,8 @@ type Caller struct {
 	App         string // slug of the app that runs; "" for the workspace itself
 	Instance    string // full slug of its instance
 	UserID      string // "" for nobody
+
+	ids func(i int) string // of new rows, the same for every attempt; nil: new ones
 }
 
 // Call carries out a function of the module. What the automation is to blame for is
@@ -99,15 +104,18 @@ type Caller struct {
 // returns; a read sees every write that was acknowledged before it began, on any
 // node.
 func (c *Collections) Call(ctx context.Context, caller Caller, function string, params *value.Object) (any, error) {
+	return c.do(ctx, caller, function, func(l collection.Limits) (*collection.Call, error) { return collection.Prepare(function, params, l) })
+}
+
+// do carries out a call.
+func (c *Collections) do(ctx context.Context, caller Caller, function string, prepare func(collection.Limits) (*collection.Call, error)) (any, error) {
 	id := StreamOf(caller.WorkspaceID, caller.App, caller.Instance)
-	call, err := guarded(ctx, c, id, function, func() (*collection.Call, error) {
-		return collection.Prepare(function, params, c.opts.Limits())
-	})
+	call, err := guarded(ctx, c, id, function, func() (*collection.Call, error) { return prepare(c.opts.Limits()) })
 	if err != nil {
 		return nil, err
 	}
 	if call.Writes() {
-		j := &job{ctx: ctx, call: call, userID: caller.UserID}
+		j := &job{ctx: ctx, call: call, userID: caller.UserID, ids: caller.ids}
 		if err := c.take(ctx, id, j); err != nil {
 			return nil, err // whoever has the turn may still write to the job
 		}

@@ -32,6 +32,7 @@ type job struct {
 	ctx    context.Context // of whoever waits for call
 	call   *collection.Call
 	userID string
+	ids    func(i int) string              // of new rows; nil: whichever
 	do     func(ctx context.Context) error // instead of call
 
 	result any
@@ -205,7 +206,7 @@ func (c *Collections) decide(ctx context.Context, id domain.StreamID, v collecti
 		}
 		own, turn, caller := collection.NewDraft(draft), waited(ctx), waited(j.ctx)
 		j.result, j.err = guarded(ctx, c, id, j.call.Function, func() (any, error) {
-			return j.call.Write(own, collection.Stamp{Now: c.opts.Now(), UserID: j.userID, NewID: c.opts.NewID}, func() error {
+			return j.call.Write(own, c.stamp(j), func() error {
 				return cmp.Or(caller(), turn())
 			})
 		})
@@ -220,6 +221,16 @@ func (c *Collections) decide(ctx context.Context, id domain.StreamID, v collecti
 	}
 	d.changes = draft.Changes
 	return d
+}
+
+// stamp is what a job writes into rows. Each attempt draws the same ids when there are any.
+func (c *Collections) stamp(j *job) collection.Stamp {
+	s := collection.Stamp{Now: c.opts.Now(), UserID: j.userID, NewID: c.opts.NewID}
+	if j.ids != nil {
+		next := -1
+		s.Repeated, s.NewID = true, func() string { next++; return j.ids(next) }
+	}
+	return s
 }
 
 // sure reports whether a decision stands that the log is not asked about: one that

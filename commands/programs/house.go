@@ -3,6 +3,7 @@ package programs
 import (
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -206,6 +207,11 @@ func (p *Place) ParentApp() string {
 		return ""
 	}
 	return p.Parent.App
+}
+
+// Places returns the workspace and its instances, in the order of their full slugs.
+func (h *House) Places() []*Place {
+	return slices.SortedFunc(maps.Values(h.places), func(a, b *Place) int { return strings.Compare(a.Instance, b.Instance) })
 }
 
 // Place returns the place of an instance by its full slug, nil when there is none.

@@ -23,8 +23,9 @@ var builtIn = []struct {
 	{who: everyone, rule: readEvents("target.sessionId", "{{session.id}}")},
 	{who: everyone, rule: readEvents("target.userTopic", map[string]any{"$in": "{{user.topics}}"})},
 	{who: editor, rule: Rule{Action: List("execute", "test"), Subject: Word("automations")}},
+	{who: editor, rule: Rule{Action: List("read", "create", "update", "delete"), Subject: Word("collections")}},
 	{who: owner, priority: 1000, rule: Rule{
-		Action: Word(manage), Subject: List("workspaces", "automations", "pages", "apps", "files", "secrets"),
+		Action: Word(manage), Subject: List("workspaces", "automations", "pages", "apps", "files", "secrets", "collections"),
 	}},
 	{who: owner, priority: 1000, rule: Rule{Action: List("create", "read"), Subject: Word("events")}},
 	{who: itself, priority: 1000, rule: Rule{Action: Word("execute"), Subject: Word("automations")}},

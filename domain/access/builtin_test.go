@@ -50,6 +50,10 @@ secrets create                  yes  yes  -    -    -    -       -
 secrets read                    yes  yes  -    -    -    -       -
 secrets update                  yes  yes  -    -    -    -       -
 secrets delete                  yes  yes  -    -    -    -       -
+collections create              yes  yes  yes  -    -    -       -
+collections read                yes  yes  yes  -    -    -       -
+collections update              yes  yes  yes  -    -    -       -
+collections delete              yes  yes  yes  -    -    -       -
 `
 
 func TestRightsInANewWorkspace(t *testing.T) {

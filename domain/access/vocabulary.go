@@ -36,6 +36,7 @@ var vocabulary = []subject{
 	{name: "files", scope: "workspaceId", actions: []string{"create", "read", "update", "delete"}},
 	{name: "events", scope: "source.workspaceId", actions: []string{"create", "read"}},
 	{name: "secrets", scope: "workspaceId", actions: []string{"create", "read", "update", "delete"}},
+	{name: "collections", scope: "workspaceId", actions: []string{"create", "read", "update", "delete"}},
 }
 
 // Subjects lists what rights can be about, without "all".

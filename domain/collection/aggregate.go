@@ -39,6 +39,15 @@ func stageTable() map[string]func(operand any) (stage, error) {
 }
 
 func prepareAggregate(p *parameters) (*Call, error) {
+	run, err := p.compileAggregate()
+	if err != nil {
+		return nil, err
+	}
+	return p.reading(run), nil
+}
+
+// compileAggregate reads the steps of an aggregate, and the query in front of them.
+func (p *parameters) compileAggregate() (func(r reader, info *Info) (any, error), error) {
 	steps, ok := p.At("steps").([]any)
 	if !ok || len(steps) > maxStages {
 		return nil, Refuse(BadQuery, "steps is a list of at most %d objects", maxStages)
@@ -54,7 +63,7 @@ func prepareAggregate(p *parameters) (*Call, error) {
 		return nil, err
 	}
 	most := p.limits.MaxLimit
-	return p.reading(func(r reader, info *Info) (any, error) { return aggregate(r, info, first, line, most) }), nil
+	return func(r reader, info *Info) (any, error) { return aggregate(r, info, first, line, most) }, nil
 }
 
 // compileStages returns the query that an aggregate begins with, and what follows.

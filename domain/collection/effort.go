@@ -83,3 +83,6 @@ func sizeWith(size int, v any) int {
 	}
 	return size
 }
+
+// Weight estimates the memory of a row.
+func Weight(row *value.Object) int { return roughSize(row) }

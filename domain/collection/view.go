@@ -113,6 +113,9 @@ func (d *Draft) reshaped(info *Info, held map[hold]string) {
 // the base: no query can be answered by them before the draft is applied.
 func (d *Draft) Reshaped() bool { return d.made != nil }
 
+// clear forgets what is in the draft.
+func (d *Draft) clear() { *d = *NewDraft(d.base) }
+
 // Size returns how many bytes of rows the draft holds.
 func (d *Draft) Size() int { return d.heavy }
 

@@ -12,6 +12,9 @@ type Stamp struct {
 	Now    time.Time
 	UserID string        // "" for nobody
 	NewID  func() string // a ULID
+	// Repeated says that the ids are those that an earlier attempt of the same request drew:
+	// a row that has one was written by that.
+	Repeated bool
 }
 
 // by is who a row was written by.
@@ -114,6 +117,11 @@ func misfit(info *Info, field, fault string) *automation.Error {
 func (w *writer) insert(data *value.Object) (id string, err error) {
 	if id, err = w.idFor(data); err != nil {
 		return "", err
+	}
+	if w.stamp.Repeated && value.IsNothing(givenID(data)) {
+		if have, err := w.Row(w.info.Collection, id); err != nil || have != nil {
+			return id, err
+		}
 	}
 	row := value.NewObject(fieldID, id)
 	for _, field := range data.Keys() {

@@ -19,6 +19,7 @@ import (
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/apikey"
+	"svc/domain/automation/redact"
 	"svc/domain/document"
 	"svc/domain/workspace"
 	"svc/http/gateway"
@@ -83,6 +84,11 @@ type Deps struct {
 
 	Operations OperationsDeps // of workspaces
 	Cleanup    CleanupDeps    // of events
+
+	Collections Collections // rows of workspaces
+	Contexts    Contexts    // what automations remember
+	// Redactor knows the secrets of a workspace.
+	Redactor func(ctx context.Context, workspaceID string) (*redact.Set, error)
 
 	Programs Programs // what can run
 	Runtime  Runtime  // runs it

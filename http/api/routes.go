@@ -96,6 +96,7 @@ func Routes(d Deps) []gateway.Route {
 		{Method: get, Path: "/user/sessions", Surface: gateway.Versioned, Permission: gateway.Session, Scope: "settings", Handler: listSessions(d), Summary: "List one's sessions"},
 		{Method: del, Path: "/user/sessions/{id}", Surface: gateway.Versioned, Permission: gateway.Session, Scope: "settings", Handler: endSession(d), Summary: "End one of one's sessions"},
 		{Method: post, Path: "/contacts", Surface: gateway.Versioned, Permission: gateway.Auth, Scope: "settings", Effect: gateway.Reads, Handler: findContacts(d), Summary: "Find people"},
+		{Method: get, Path: "/users", Surface: gateway.Versioned, Permission: gateway.Super, Scope: "settings", Handler: listUsers(d), Summary: "List the users"},
 		{Method: post, Path: "/users", Surface: gateway.Versioned, Permission: gateway.Super, Scope: "settings", Handler: createUser(d), Summary: "Make or invite a user"},
 		{Method: patch, Path: "/users/{userId}", Surface: gateway.Versioned, Permission: gateway.Auth, Scope: "settings", Handler: patchUser(d), Summary: "Change a user"},
 		{Method: del, Path: "/users/{userId}", Surface: gateway.Versioned, Permission: gateway.Super, Scope: "settings", Handler: deleteUser(d), Summary: "Delete a user"},
@@ -239,6 +240,22 @@ func Routes(d Deps) []gateway.Route {
 		{Method: post, Path: "/workspaces/{workspaceId}/subscriptions/{subscriptionId}/replay", Surface: gateway.Versioned, Permission: maySecure, Handler: replaySubscription(d), Summary: "Deliver a part of the past once more"},
 		{Method: post, Path: "/workspaces/{workspaceId}/subscriptions/{subscriptionId}/rotateSecret", Surface: gateway.Versioned, Permission: maySecure, Handler: rotateSecret(d), Summary: "Sign with another secret"},
 		{Method: post, Path: "/workspaces/{workspaceId}/subscriptions/{subscriptionId}/test", Surface: gateway.Versioned, Permission: maySecure, Body: gateway.NoBody, Handler: testSubscription(d), Summary: "Test a subscription"},
+
+		// Data
+		{Method: get, Path: "/workspaces/{workspaceId}/collections", Surface: gateway.Versioned, Permission: collectionsMay("read"), Handler: listCollections(d), Summary: "List the collections"},
+		{Method: del, Path: "/workspaces/{workspaceId}/collections/{name}", Surface: gateway.Versioned, Permission: collectionsMay("delete"), Handler: deleteCollection(d), Summary: "Delete a collection and its rows"},
+		{Method: get, Path: "/workspaces/{workspaceId}/collections/{name}/schema", Surface: gateway.Versioned, Permission: collectionsMay("read"), Handler: getCollectionSchema(d), Summary: "Read the declaration of a collection"},
+		{Method: put, Path: "/workspaces/{workspaceId}/collections/{name}/schema", Surface: gateway.Versioned, Permission: collectionsMay("update"), Handler: putCollectionSchema(d), Summary: "Declare a collection"},
+		{Method: get, Path: "/workspaces/{workspaceId}/collections/{name}/rows", Surface: gateway.Versioned, Permission: collectionsMay("read"), Handler: listRows(d), Summary: "List rows, or export all of them"},
+		{Method: post, Path: "/workspaces/{workspaceId}/collections/{name}/rows", Surface: gateway.Versioned, Permission: collectionsMay("create"), Handler: createRow(d), Summary: "Create a row"},
+		{Method: get, Path: "/workspaces/{workspaceId}/collections/{name}/rows/{id}", Surface: gateway.Versioned, Permission: collectionsMay("read"), Handler: getRow(d), Summary: "Read a row"},
+		{Method: patch, Path: "/workspaces/{workspaceId}/collections/{name}/rows/{id}", Surface: gateway.Versioned, Permission: collectionsMay("update"), Handler: updateRow(d), Summary: "Change a row"},
+		{Method: del, Path: "/workspaces/{workspaceId}/collections/{name}/rows/{id}", Surface: gateway.Versioned, Permission: collectionsMay("delete"), Handler: deleteRow(d), Summary: "Delete a row"},
+		{Method: post, Path: "/workspaces/{workspaceId}/collections/{name}/query", Surface: gateway.Versioned, Permission: collectionsMay("read"), Effect: gateway.Reads, Handler: queryRows(d), Summary: "Find or aggregate rows"},
+		{Method: post, Path: "/workspaces/{workspaceId}/collections/{name}/import", Surface: gateway.Versioned, Permission: collectionsMay("create"), Rate: gateway.RateUploadFile, Body: gateway.ArchiveBody, Streaming: true, Handler: importRows(d), Summary: "Import rows from a file"},
+		{Method: get, Path: "/workspaces/{workspaceId}/contexts/global", Surface: gateway.Versioned, Permission: mayTest, Scope: "workspaces:read", Handler: getContext(d, "global", ""), Summary: "Read the global context"},
+		{Method: get, Path: "/workspaces/{workspaceId}/contexts/user/{userId}", Surface: gateway.Versioned, Permission: mayTest, Scope: "workspaces:read", Handler: getContext(d, "user", "userId"), Summary: "Read the context of a user"},
+		{Method: get, Path: "/workspaces/{workspaceId}/contexts/session/{sessionId}", Surface: gateway.Versioned, Permission: mayTest, Scope: "workspaces:read", Handler: getContext(d, "session", "sessionId"), Summary: "Read the context of a session"},
 
 		// Files
 		{Method: post, Path: "/workspaces/{workspaceId}/files", Surface: gateway.Versioned, Permission: filesMay("create"), Rate: gateway.RateUploadFile, Body: gateway.UploadBody, Handler: createFiles(d), Summary: "Upload files"},

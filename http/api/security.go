@@ -9,6 +9,7 @@ import (
 	"svc/commands/archive"
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/collection"
 	"svc/domain/document"
 	"svc/domain/shape"
 	"svc/domain/workspace"
@@ -206,6 +207,8 @@ func objectOf(subject, id, workspaceID string) access.Object {
 		return access.Fields{"id": id, "source": map[string]any{"workspaceId": workspaceID, "serviceTopic": "topic:runtime:emit"}}
 	case "secrets":
 		return access.Fields{"name": id, "workspaceId": workspaceID}
+	case "collections":
+		return access.Fields{"name": id, "schema": collection.DefaultSchema, "workspaceId": workspaceID}
 	}
 	return access.Fields{"id": id, "slug": id, "workspaceId": workspaceID}
 }

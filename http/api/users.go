@@ -1,17 +1,62 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"svc/commands/accounts"
 	"svc/domain/user"
 	"svc/http/gateway"
+	"svc/projections"
 )
 
 // userIDForm is the form of the ids of users. Nothing else is looked for.
 var userIDForm = regexp.MustCompile(`^[0-9a-f]{24}$`)
+
+// listUsers handles GET /v2/users: for super admins, those who were changed last first.
+func listUsers(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		q := gateway.NewQuery(r)
+		page, order := q.Page(20, 100), q.Sort("updatedAt", "createdAt", "email", "firstName", "lastName")
+		status := user.Status(q.OneOf("status", "", string(user.Pending), string(user.Validated), string(user.Deactivated)))
+		wanted := projections.UserQuery{Text: q.Text("search"), Status: status}
+		validated := q.Bool("validated")
+		if err := q.Err(); err != nil {
+			return nil, err
+		}
+		var found []projections.User
+		err := d.ReadModel.View(func(rd projections.Reader) (err error) {
+			found, _, err = projections.Users{}.Search(rd, wanted)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if validated != nil {
+			found = slices.DeleteFunc(found, func(u projections.User) bool { return (u.Status == user.Validated) != *validated })
+		}
+		field := func(u projections.User) string {
+			return map[string]string{
+				"updatedAt": u.UpdatedAt, "createdAt": u.CreatedAt, "email": u.Email, "firstName": strings.ToLower(u.FirstName), "lastName": strings.ToLower(u.LastName),
+			}[order.Field]
+		}
+		slices.SortStableFunc(found, func(a, b projections.User) int {
+			if order.Down {
+				a, b = b, a
+			}
+			return cmp.Or(strings.Compare(field(a), field(b)), strings.Compare(a.ID, b.ID))
+		})
+		from := min(page.Offset(), len(found))
+		shown := make([]shownUser, 0, page.Limit)
+		for _, u := range found[from:min(from+page.Limit, len(found))] {
+			shown = append(shown, showUser(d, u))
+		}
+		return gateway.List(r, shown, len(found), page), nil
+	}
+}
 
 // newUserBody is the body of POST /v2/users.
 type newUserBody struct {

@@ -60,17 +60,37 @@ func readBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
 	}
-	body, err := io.ReadAll(r.Body)
-	if err == nil {
-		return body, nil
-	}
-	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, tooLarge(max(r.ContentLength, large.Limit+1), large.Limit)
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	body, err := io.ReadAll(BodyReader(r))
+	if err != nil {
 		return nil, err
 	}
-	return nil, badBody("the body could not be read to its end")
+	return body, nil
+}
+
+// BodyReader returns the body of r to be read bit by bit. What stops it is a refusal, as
+// that of ReadBody.
+func BodyReader(r *http.Request) io.Reader {
+	if r.Body == nil {
+		return http.NoBody
+	}
+	return bodyReader{r}
+}
+
+type bodyReader struct{ r *http.Request }
+
+// Read implements io.Reader.
+func (b bodyReader) Read(p []byte) (int, error) {
+	n, err := b.r.Body.Read(p)
+	if err == nil || errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return n, err
+	}
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return n, tooLarge(max(b.r.ContentLength, large.Limit+1), large.Limit)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return n, err
+	}
+	return n, badBody("the body could not be read to its end")
 }
 
 // ReadBody returns the body of r, bounded as its route says.

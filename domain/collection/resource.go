@@ -1,0 +1,571 @@
+package collection
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"svc/domain"
+	"svc/domain/automation"
+	"svc/domain/automation/value"
+)
+
+// Target names a collection for those who are no automations. Schema "" is the default.
+type Target struct{ Schema, Name string }
+
+func (t Target) check() (target, error) {
+	made := target{schema: t.Schema, name: t.Name}
+	if made.schema == "" {
+		made.schema = defaultSchema
+	}
+	if err := checkName("schema", made.schema); err != nil {
+		return made, err
+	}
+	return made, checkName("collection", made.name)
+}
+
+// DefaultSchema is the group that a collection is in unless another one is named.
+const DefaultSchema = defaultSchema
+
+// TaggedRow is a row, with what its state is told by and the fields that a write left
+// out of it.
+type TaggedRow struct {
+	Row     *value.Object
+	Tag     string
+	Dropped []string
+}
+
+// TagOf returns a text that is another one whenever a row is.
+func TagOf(row *value.Object) string {
+	sum := sha256.Sum256(AppendValue(nil, row))
+	return base64.RawURLEncoding.EncodeToString(sum[:15])
+}
+
+// NoCollection is the refusal of a collection that does not exist.
+func NoCollection(name string) error {
+	return domain.Refuse(domain.CodeNotFound, "there is no collection %s", name).With("resource", "collection").With("id", name)
+}
+
+func noRow(id string) error {
+	return domain.Refuse(domain.CodeNotFound, "there is no row %s", id).With("resource", "row").With("id", id)
+}
+
+// readingExisting makes a call of a read of a collection that must exist.
+func readingExisting(name string, t Target, l Limits, read func(r reader, info *Info) (any, error)) (*Call, error) {
+	of, err := t.check()
+	if err != nil {
+		return nil, err
+	}
+	return &Call{Function: name, limit: l.WithDefaults(), read: func(r reader) (any, error) {
+		info, err := lookup(r, of.schema, of.name)
+		if err == nil && info == nil {
+			err = NoCollection(of.name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return read(r, info)
+	}}, nil
+}
+
+// writingRow makes a call of a write to one row, which must exist. Match is asked about
+// the tag of the row before anything changes; nil: any will do.
+func writingRow(name string, t Target, id string, match func(tag string) error, l Limits, write func(w *writer, row *value.Object) (any, error)) (*Call, error) {
+	of, err := t.check()
+	if err != nil {
+		return nil, err
+	}
+	return &Call{Function: name, limit: l.WithDefaults(), write: func(w *writer) (any, error) {
+		if err := w.open(of, false); err != nil {
+			return nil, err
+		}
+		if w.info == nil {
+			return nil, NoCollection(of.name)
+		}
+		row, err := w.Row(w.info.Collection, id)
+		if err == nil && row == nil {
+			err = noRow(id)
+		}
+		if err == nil && match != nil {
+			err = match(TagOf(row))
+		}
+		if err != nil {
+			return nil, err
+		}
+		return write(w, row)
+	}}, nil
+}
+
+// ReadRow returns a row: a TaggedRow.
+func ReadRow(t Target, id string, l Limits) (*Call, error) {
+	return readingExisting("readRow", t, l, func(r reader, info *Info) (any, error) {
+		row, err := r.Row(info.Collection, id)
+		if err != nil {
+			return nil, err
+		}
+		if row == nil {
+			return nil, noRow(id)
+		}
+		return TaggedRow{Row: row, Tag: TagOf(row)}, nil
+	})
+}
+
+// CreateRow adds a row, and makes its collection when there is none. It returns a TaggedRow.
+func CreateRow(t Target, data *value.Object, l Limits) (*Call, error) {
+	of, err := t.check()
+	if err != nil {
+		return nil, err
+	}
+	return &Call{Function: "createRow", limit: l.WithDefaults(), write: func(w *writer) (any, error) {
+		if err := w.open(of, true); err != nil {
+			return nil, err
+		}
+		id, err := w.insert(data)
+		if err != nil {
+			return nil, err
+		}
+		return w.tagged(id)
+	}}, nil
+}
+
+// tagged returns a row as it is stored.
+func (w *writer) tagged(id string) (TaggedRow, error) {
+	row, err := w.Row(w.info.Collection, id)
+	if err != nil {
+		return TaggedRow{}, err
+	}
+	stored, err := DecodeRow(AppendValue(nil, row))
+	return TaggedRow{Row: stored, Tag: TagOf(stored), Dropped: slices.Clone(w.dropped.Keys())}, err
+}
+
+// ChangeRow merges fields into a row: null removes one. It returns a TaggedRow.
+func ChangeRow(t Target, id string, patch *value.Object, match func(tag string) error, l Limits) (*Call, error) {
+	u := &update{}
+	for _, field := range patch.Keys() {
+		v := patch.At(field)
+		operand, ok := plain(v, 0)
+		if !ok {
+			return nil, with(Refuse(Validation, "the value of %s is nested too deeply", field), "field", field)
+		}
+		if !isKept(field) {
+			if err := checkField(field); err != nil {
+				return nil, err
+			}
+		}
+		if operand == nil {
+			operand = value.Undefined
+		}
+		u.steps = append(u.steps, step{
+			path: []string{unalias(field)}, root: unalias(field), clears: value.IsUndefined(operand),
+			do: func(*effort, any) (any, error) { return operand, nil },
+		})
+	}
+	return writingRow("changeRow", t, id, match, l, func(w *writer, row *value.Object) (any, error) {
+		if _, err := w.alter(row, u); err != nil {
+			return nil, err
+		}
+		return w.tagged(id)
+	})
+}
+
+// RemoveRow deletes a row.
+func RemoveRow(t Target, id string, match func(tag string) error, l Limits) (*Call, error) {
+	return writingRow("removeRow", t, id, match, l, func(w *writer, _ *value.Object) (any, error) {
+		w.remove(w.info, id)
+		return id, nil
+	})
+}
+
+// RemoveCollection deletes a collection and its rows.
+func RemoveCollection(t Target, l Limits) (*Call, error) {
+	of, err := t.check()
+	if err != nil {
+		return nil, err
+	}
+	return &Call{Function: "removeCollection", Alone: true, limit: l.WithDefaults(), write: func(w *writer) (any, error) {
+		if err := w.open(of, false); err != nil {
+			return nil, err
+		}
+		if w.info == nil {
+			return nil, NoCollection(of.name)
+		}
+		w.change(w.info, Change{Kind: Dropped, Collection: w.info.Collection})
+		return of.name, nil
+	}}, nil
+}
+
+// RowPage is some of the rows that meet a query, and how many there are.
+type RowPage struct {
+	Rows  []*value.Object
+	Total int
+}
+
+// FindRows returns rows of a collection: a RowPage. The options are those of findMany.
+func FindRows(t Target, query any, opts *value.Object, l Limits) (*Call, error) {
+	p := &parameters{Object: value.NewObject("query", query, "opts", opts), limits: l.WithDefaults()}
+	q, o, err := p.selecting()
+	if err != nil {
+		return nil, err
+	}
+	return readingExisting("findRows", t, l, func(r reader, info *Info) (any, error) {
+		rows, total, err := find(r, info, q, o, true)
+		return RowPage{rows, total}, err
+	})
+}
+
+// AggregateRows returns what the steps of an aggregate make of rows.
+func AggregateRows(t Target, query any, steps []any, l Limits) (*Call, error) {
+	p := &parameters{Object: value.NewObject("steps", steps, "query", query), limits: l.WithDefaults()}
+	run, err := p.compileAggregate()
+	if err != nil {
+		return nil, err
+	}
+	return readingExisting("aggregateRows", t, l, run)
+}
+
+// Summary is what a list of collections tells of each.
+type Summary struct {
+	Name, Schema string
+	Rows, Bytes  int64
+	Indexes      int
+	Declared     bool
+}
+
+// Summarize returns every collection of a namespace in the order of schemas and names:
+// a []Summary.
+func Summarize(l Limits) *Call {
+	return &Call{Function: "summarize", limit: l.WithDefaults(), read: func(r reader) (any, error) {
+		infos, err := r.Infos()
+		if err != nil {
+			return nil, err
+		}
+		all := make([]Summary, 0, len(infos))
+		for _, info := range infos {
+			rows, bytes, err := r.Stats(info.Collection)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, Summary{info.Name, info.Schema, rows, bytes, len(info.Declaration.All()), info.declared()})
+		}
+		slices.SortFunc(all, func(a, b Summary) int {
+			if order := strings.Compare(a.Schema, b.Schema); order != 0 {
+				return order
+			}
+			return strings.Compare(a.Name, b.Name)
+		})
+		return all, nil
+	}}
+}
+
+// declared reports whether an author said what the rows are.
+func (i *Info) declared() bool { return i.Declaration != nil && !i.Declaration.Open }
+
+// ReadSchema returns the declaration of a collection as automations see it, and `declared:
+// false` when there is none.
+func ReadSchema(t Target, l Limits) (*Call, error) {
+	return readingExisting("readSchema", t, l, func(_ reader, info *Info) (any, error) {
+		shown := info.shown()
+		if !info.declared() {
+			shown.Set("declared", false)
+		}
+		return shown, nil
+	})
+}
+
+// TextReader returns the value that a text stands for in a field.
+type TextReader func(field, text string) any
+
+// ReadTexts returns how texts are read that a table has for the values of a collection: a
+// TextReader. What is not declared stays text, since nobody knows what it was.
+func ReadTexts(t Target, l Limits) (*Call, error) {
+	of, err := t.check()
+	if err != nil {
+		return nil, err
+	}
+	return &Call{Function: "readTexts", limit: l.WithDefaults(), read: func(r reader) (any, error) {
+		info, err := lookup(r, of.schema, of.name)
+		if err != nil {
+			return nil, err
+		}
+		return TextReader(func(field, text string) any {
+			if info == nil {
+				return text
+			}
+			return info.Declaration.property(field).valueOf(text)
+		}), nil
+	}}, nil
+}
+
+// valueOf reads a text as a value of the field. Numbers and dates are accepted as texts.
+func (p *Property) valueOf(text string) any {
+	if p == nil {
+		return text
+	}
+	isEnum := p.Type == "enum" && !p.lists(text)
+	if p.Type == "boolean" || isEnum {
+		switch strings.ToLower(text) {
+		case "true":
+			return true
+		case "false":
+			return false
+		}
+	}
+	if n, ok := value.Numeric(text); ok && isEnum {
+		return n
+	}
+	if p.Type == "array" || p.Type == "enumArray" || p.Type == "json" {
+		if parsed, err := value.ParseJSON(text); err == nil {
+			return parsed
+		}
+	}
+	return text
+}
+
+// Export visits all rows of a collection that meet a query, in the order of their ids.
+type Export struct {
+	Query  any
+	Fields any // as those of findMany; nil: all
+	// Begin is called before the rows with the fields that they have, id first and what the
+	// platform writes last; nil: nobody wants to know, and no row is looked at twice.
+	Begin func(fields []string) error
+	Visit func(row *value.Object) error
+}
+
+// maxColumns is how many fields the rows of an export may have that begins with them.
+const maxColumns = maxPaths
+
+// ExportRows visits rows. Its result is nil.
+func ExportRows(t Target, x Export, l Limits) (*Call, error) {
+	q, err := compileQuery(x.Query)
+	if err != nil {
+		return nil, err
+	}
+	pick, err := readSelection(x.Fields)
+	if err != nil {
+		return nil, err
+	}
+	return readingExisting("exportRows", t, l, func(r reader, info *Info) (any, error) {
+		visit := func(take func(*value.Object) error) error {
+			p := planFor(info, q)
+			if !p.inOrder {
+				p = plan{inOrder: true} // sorting them would take the memory of all
+			}
+			return p.whole(r, info, q, func(_ string, row *value.Object) (bool, error) {
+				if err := r.spend(rowSteps); err != nil {
+					return false, err
+				}
+				return true, take(pick.apply(row))
+			})
+		}
+		if x.Begin != nil {
+			columns, err := columnsOf(info, pick, visit)
+			if err == nil {
+				err = x.Begin(columns)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		return nil, visit(x.Visit)
+	})
+}
+
+// Columns returns the fields of some rows: id first, what the platform writes last.
+func Columns(rows []*value.Object) []string {
+	c := newColumns(nil)
+	for _, row := range rows {
+		c.add(row)
+	}
+	return c.all(false)
+}
+
+// columns gathers the fields of rows.
+type columns struct {
+	fields []string
+	seen   map[string]bool
+}
+
+// newColumns begins with the declared fields.
+func newColumns(d *Declaration) *columns {
+	c := &columns{seen: map[string]bool{}}
+	if d != nil {
+		for _, p := range d.Properties {
+			c.seen[p.Name] = true
+			c.fields = append(c.fields, p.Name)
+		}
+	}
+	return c
+}
+
+func (c *columns) add(row *value.Object) {
+	for _, field := range row.Keys() {
+		if !c.seen[field] && !isKept(field) {
+			c.fields = append(c.fields, field)
+		}
+		c.seen[field] = true
+	}
+}
+
+// all returns the fields; of those that the platform writes all, or those that rows have.
+func (c *columns) all(whole bool) []string {
+	all := append([]string{fieldID}, c.fields...)
+	for _, field := range []string{fieldCreatedAt, fieldUpdatedAt, fieldCreatedBy, fieldUpdatedBy} {
+		if whole || c.seen[field] {
+			all = append(all, field)
+		}
+	}
+	return all
+}
+
+// columnsOf returns the fields of the rows that are visited.
+func columnsOf(info *Info, pick *selection, visit func(func(*value.Object) error) error) ([]string, error) {
+	c := newColumns(nil)
+	if pick == nil {
+		c = newColumns(info.Declaration)
+	}
+	err := visit(func(row *value.Object) error {
+		if c.add(row); len(c.fields) > maxColumns {
+			return with(Refuse(TooLarge, "the rows have more than %d different fields: export them as application/x-ndjson", maxColumns), "limit", float64(maxColumns))
+		}
+		return nil
+	})
+	return c.all(pick == nil), err
+}
+
+// ImportItem is a row that is imported, and where it stands in its file.
+type ImportItem struct {
+	Line int
+	Data *value.Object
+}
+
+// ImportFault is what is wrong with a line of a file.
+type ImportFault struct {
+	Line    int    `json:"line"`
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+}
+
+// ImportResult is what became of the rows of an import.
+type ImportResult struct {
+	Inserted, Updated, Unchanged int
+	Refused                      int           // lines at fault
+	Faults                       []ImportFault // of the first of them
+	Dropped                      []string
+}
+
+// maxFaults is how many lines of an import are told why they are refused.
+const maxFaults = 1000
+
+// Refuse notes that lines are at fault.
+func (r *ImportResult) Refuse(faults ...ImportFault) {
+	r.Refused += len(faults)
+	r.Faults = append(r.Faults, faults[:min(len(faults), maxFaults-len(r.Faults))]...)
+}
+
+// ImportRows writes the rows of a file that fit, and tells of the others why they do not:
+// an ImportResult. With fields to find rows by, rows that are there are changed.
+func ImportRows(t Target, items []ImportItem, onConflict []string, l Limits) (*Call, error) {
+	of, err := t.check()
+	if err != nil {
+		return nil, err
+	}
+	l = l.WithDefaults()
+	if err := tooMany(len(items), l); err != nil {
+		return nil, err
+	}
+	fields := make([]string, len(onConflict))
+	for i, field := range onConflict {
+		fields[i] = unalias(field)
+	}
+	return &Call{Function: "importRows", limit: l, write: func(w *writer) (any, error) {
+		if err := w.open(of, true); err != nil {
+			return nil, err
+		}
+		if len(fields) > 0 {
+			if err := w.ensureUnique(fields); err != nil {
+				return nil, err
+			}
+		}
+		var result ImportResult
+		for _, item := range items {
+			err := w.importOne(item.Data, fields, &result)
+			if fault, ok := errors.AsType[*automation.Error](err); ok && w.left >= 0 {
+				result.Refuse(faultOf(item.Line, fault))
+				continue
+			}
+			if err == nil {
+				err = tooHeavy(w.heavy)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		if result.Inserted+result.Updated == 0 {
+			w.Draft.clear() // a collection, or a unique, that no row needs
+		}
+		result.Dropped = slices.Clone(w.dropped.Keys())
+		return result, nil
+	}}, nil
+}
+
+func (w *writer) importOne(data *value.Object, fields []string, result *ImportResult) error {
+	if len(fields) > 0 {
+		have, err := w.conflicting(data, upsert{fields: fields})
+		if err != nil {
+			return err
+		}
+		if have != nil {
+			changes, err := compileFields(data)
+			if err != nil {
+				return err
+			}
+			changed, err := w.alter(have, changes)
+			if err == nil {
+				result.Updated += truth(changed)
+				result.Unchanged += truth(!changed)
+			}
+			return err
+		}
+	}
+	_, err := w.insert(data)
+	result.Inserted += truth(err == nil)
+	return err
+}
+
+// compileFields makes an update that sets whole fields.
+func compileFields(data *value.Object) (*update, error) {
+	u := &update{}
+	for _, field := range data.Keys() {
+		v := data.At(field)
+		if isKept(field) && (unalias(field) != fieldID || value.IsNothing(v)) {
+			continue
+		}
+		operand, ok := plain(v, 0)
+		if !ok {
+			return nil, with(Refuse(Validation, "the value of %s is nested too deeply", field), "field", field)
+		}
+		u.steps = append(u.steps, step{
+			path: []string{unalias(field)}, root: unalias(field), do: func(*effort, any) (any, error) { return operand, nil },
+		})
+	}
+	return u, nil
+}
+
+func faultOf(line int, e *automation.Error) ImportFault {
+	field, _ := e.Details.At("field").(string)
+	message := e.Message
+	if fields, ok := e.Details.At("fields").([]any); ok && field == "" {
+		names := make([]string, len(fields))
+		for i, name := range fields {
+			names[i] = value.Text(name)
+		}
+		field = strings.Join(names, ", ")
+	}
+	if collection, ok := e.Details.At("collection").(string); ok && field != "" {
+		message = strings.TrimPrefix(message, fmt.Sprintf("%s of %s: ", field, collection))
+	}
+	return ImportFault{Line: line, Field: field, Message: message}
+}

@@ -1,0 +1,305 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"svc/commands/collections"
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/automation"
+	"svc/domain/automation/value"
+	"svc/domain/collection"
+	"svc/http/gateway"
+)
+
+// Collections keep the rows of workspaces and app instances. It is a
+// *collections.Collections.
+type Collections interface {
+	Summarize(ctx context.Context, of collections.Caller) ([]collection.Summary, error)
+	Schema(ctx context.Context, of collections.Caller, t collection.Target) (*value.Object, error)
+	Declare(ctx context.Context, of collections.Caller, appSlug string, params *value.Object) (*value.Object, error)
+	Find(ctx context.Context, of collections.Caller, t collection.Target, query any, opts *value.Object) (collection.RowPage, error)
+	Aggregate(ctx context.Context, of collections.Caller, t collection.Target, query any, steps []any) ([]any, error)
+	Row(ctx context.Context, of collections.Caller, t collection.Target, id string) (collection.TaggedRow, error)
+	Create(ctx context.Context, of collections.Caller, t collection.Target, data *value.Object) (collection.TaggedRow, error)
+	Change(ctx context.Context, of collections.Caller, t collection.Target, id string, patch *value.Object, match func(tag string) error) (collection.TaggedRow, error)
+	Remove(ctx context.Context, of collections.Caller, t collection.Target, id string, match func(tag string) error) error
+	Drop(ctx context.Context, of collections.Caller, t collection.Target) error
+	TextReader(ctx context.Context, of collections.Caller, t collection.Target) (collection.TextReader, error)
+	Export(ctx context.Context, of collections.Caller, t collection.Target, x collection.Export) error
+	Import(ctx context.Context, of collections.Caller, in collections.Import) (collection.ImportResult, error)
+}
+
+// collectionsMay is a right on collections. Whether it is one on this collection is
+// decided when its name is known.
+func collectionsMay(action string) gateway.Action {
+	return gateway.Action{Action: action, Subject: "collections"}
+}
+
+// collectionObject is a collection as rules see it.
+func collectionObject(workspaceID, appInstance, schema, name string) access.Object {
+	fields := access.Fields{"name": name, "schema": schema, "workspaceId": workspaceID}
+	if appInstance != "" {
+		fields["appInstance"] = appInstance
+	}
+	return fields
+}
+
+// requestedCollection is the collection that a request is about, and in whose name it is
+// used.
+type requestedCollection struct {
+	target      collection.Target
+	of          collections.Caller
+	appInstance string // full slug; "": the collection is the workspace's own
+	appSlug     string
+}
+
+// collectionOf returns the collection that a path names, when the caller may do all of
+// these actions to it.
+func (d Deps) collectionOf(r *http.Request, q *gateway.Query, actions ...string) (c requestedCollection, err error) {
+	c.target = collection.Target{Schema: q.Text("schema"), Name: gateway.Var(r, "name")}
+	c.appInstance = q.Text("appInstance")
+	if err := q.Err(); err != nil {
+		return c, err
+	}
+	if c.target.Schema == "" {
+		c.target.Schema = collection.DefaultSchema
+	}
+	for _, action := range actions {
+		if err := c.check(r, action); err != nil {
+			return c, err
+		}
+	}
+	c.of = collections.Caller{WorkspaceID: workspaceID(r), UserID: gateway.CallerFrom(r.Context()).Actor()}
+	if c.appInstance == "" {
+		return c, nil
+	}
+	house, err := d.Programs.House(r.Context(), workspaceID(r))
+	if err != nil {
+		return c, err
+	}
+	place := house.Place(c.appInstance)
+	if place == nil {
+		return c, domain.Refuse(domain.CodeNotFound, "there is no app instance %s", c.appInstance).With("resource", "appInstance").With("id", c.appInstance)
+	}
+	c.of.App, c.of.Instance, c.appSlug = place.Namespace.App, place.Namespace.Instance, place.App
+	return c, nil
+}
+
+// check refuses an action that the caller may not do to the collection; fields are those
+// of a row that change.
+func (c requestedCollection) check(r *http.Request, action string, fields ...string) error {
+	object := collectionObject(workspaceID(r), c.appInstance, c.target.Schema, c.target.Name)
+	return gateway.GrantFrom(r.Context()).Rights.Check(action, "collections", object, fields...)
+}
+
+// collectionFault is what a caller is told of a CollectionError. Code is that of a value
+// that is not acceptable: of the address or of the body.
+func collectionFault(err error, code domain.Code, row *value.Object) error {
+	fault, ok := errors.AsType[*automation.Error](err)
+	if !ok || fault.Name != automation.CollectionFailed {
+		return err
+	}
+	field, _ := fault.Details.At("field").(string)
+	reason, _ := fault.Details.At("reason").(string)
+	if reason == collection.NotUnique {
+		return takenRow(fault, row)
+	}
+	refusal := domain.Refuse(code, "%s", fault.Message).Reason(reason)
+	if code == domain.CodeInvalidParameter {
+		return refusal.With("parameter", "query")
+	}
+	if field != "" {
+		refusal.With("errors", []domain.FieldError{{Field: field, Message: fault.Message}})
+	}
+	return refusal
+}
+
+// messageOf is what is wrong in words, without the code.
+func messageOf(err error) string {
+	if refusal, ok := errors.AsType[*domain.Error](err); ok {
+		return refusal.Message
+	}
+	return err.Error()
+}
+
+// takenRow says which values another row has.
+func takenRow(fault *automation.Error, row *value.Object) error {
+	var names []string
+	var values []any
+	fields, _ := fault.Details.At("fields").([]any)
+	for _, field := range fields {
+		name := value.Text(field)
+		names = append(names, name)
+		if v := row.At(name); !value.IsUndefined(v) {
+			values = append(values, v)
+		}
+	}
+	refusal := domain.Refuse(domain.CodeAlreadyExists, "%s", fault.Message).With("field", strings.Join(names, ", "))
+	switch {
+	case len(values) == 1 && len(names) == 1:
+		refusal.With("value", json.RawMessage(value.JSON(values[0], "")))
+	case len(values) > 0:
+		refusal.With("value", json.RawMessage(value.JSON(values, "")))
+	}
+	return refusal
+}
+
+// shownCollection is an item of the list of collections.
+type shownCollection struct {
+	Name        string `json:"name"`
+	Schema      string `json:"schema"`
+	AppInstance string `json:"appInstance,omitempty"`
+	Rows        int64  `json:"rows"`
+	Bytes       int64  `json:"bytes"`
+	Indexes     int    `json:"indexes"`
+	Declared    bool   `json:"declared"`
+}
+
+// listCollections handles GET …/collections: those of the workspace, then those of its app
+// instances, each in the order of their names.
+func listCollections(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		q := gateway.NewQuery(r)
+		page, sort := q.Page(20, 100), q.OneOf("sort", "", "name", "-name", "rows", "-rows", "bytes", "-bytes")
+		schema, instance := q.Text("schema"), q.Text("appInstance")
+		if err := q.Err(); err != nil {
+			return nil, err
+		}
+		id := workspaceID(r)
+		house, err := d.Programs.House(r.Context(), id)
+		if err != nil {
+			return nil, err
+		}
+		may := gateway.GrantFrom(r.Context()).Rights.Filter("read", "collections")
+		var found []shownCollection
+		for _, place := range house.Places() {
+			if q.Has("appInstance") && place.Instance != instance {
+				continue
+			}
+			all, err := d.Collections.Summarize(r.Context(), collections.Caller{WorkspaceID: id, App: place.Namespace.App, Instance: place.Namespace.Instance})
+			if err != nil {
+				return nil, err
+			}
+			for _, s := range all {
+				if (schema == "" || schema == s.Schema) && may(collectionObject(id, place.Instance, s.Schema, s.Name)) {
+					found = append(found, shownCollection{s.Name, s.Schema, place.Instance, s.Rows, s.Bytes, s.Indexes, s.Declared})
+				}
+			}
+		}
+		sortCollections(found, sort)
+		return gateway.ListOf(r, found, page), nil
+	}
+}
+
+// getCollectionSchema handles GET …/collections/{name}/schema.
+func getCollectionSchema(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		c, err := d.collectionOf(r, gateway.NewQuery(r), "read")
+		if err != nil {
+			return nil, err
+		}
+		shown, err := d.Collections.Schema(r.Context(), c.of, c.target)
+		if err != nil {
+			return nil, collectionFault(err, domain.CodeInvalidParameter, nil)
+		}
+		return shown, nil
+	}
+}
+
+// schemaBody is the body of PUT …/collections/{name}/schema. What GET answers may be sent
+// back.
+type schemaBody struct {
+	Collection    json.RawMessage `json:"collection"`
+	Properties    json.RawMessage `json:"properties"`
+	Indexes       json.RawMessage `json:"indexes"`
+	Uniques       json.RawMessage `json:"uniques"`
+	OldCollection *string         `json:"oldCollection"`
+	OldSchema     *string         `json:"oldSchema"`
+}
+
+// putCollectionSchema handles PUT …/collections/{name}/schema.
+func putCollectionSchema(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		var in schemaBody
+		if err := gateway.Decode(r, &in); err != nil {
+			return nil, err
+		}
+		c, err := d.collectionOf(r, gateway.NewQuery(r), "update")
+		if err != nil {
+			return nil, err
+		}
+		if in.Properties == nil {
+			return nil, missing("properties")
+		}
+		params := value.NewObject("collection", c.target.Name, "schema", c.target.Schema)
+		for name, raw := range map[string]json.RawMessage{"properties": in.Properties, "indexes": in.Indexes, "uniques": in.Uniques} {
+			if raw != nil {
+				params.Set(name, parsedJSON(raw))
+			}
+		}
+		if in.OldCollection != nil || in.OldSchema != nil {
+			old := c
+			if in.OldCollection != nil {
+				old.target.Name = *in.OldCollection
+				params.Set("oldCollection", *in.OldCollection)
+			}
+			if in.OldSchema != nil {
+				old.target.Schema = *in.OldSchema
+				params.Set("oldSchema", *in.OldSchema)
+			}
+			if err := old.check(r, "delete"); err != nil { // under that name it is gone
+				return nil, err
+			}
+		}
+		shown, err := d.Collections.Declare(r.Context(), c.of, c.appSlug, params)
+		if err != nil {
+			return nil, collectionFault(err, domain.CodeValidation, nil)
+		}
+		settle(r.Context(), d.ReadModel)
+		return shown, nil
+	}
+}
+
+// parsedJSON is a part of a body as collections see it. The body was JSON.
+func parsedJSON(raw json.RawMessage) any {
+	v, err := value.ParseJSON(string(raw))
+	if err != nil {
+		return value.Undefined
+	}
+	return v
+}
+
+// deleteCollection handles DELETE …/collections/{name}.
+func deleteCollection(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		c, err := d.collectionOf(r, gateway.NewQuery(r), "delete")
+		if err != nil {
+			return nil, err
+		}
+		if err := d.Collections.Drop(r.Context(), c.of, c.target); err != nil {
+			return nil, collectionFault(err, domain.CodeInvalidParameter, nil)
+		}
+		return map[string]string{"name": c.target.Name}, nil
+	}
+}
+
+// placeOfRow is where a new row is found.
+func placeOfRow(r *http.Request, id string) string {
+	kept := url.Values{}
+	for _, name := range []string{"appInstance", "schema"} {
+		if v := r.URL.Query().Get(name); v != "" {
+			kept.Set(name, v)
+		}
+	}
+	place := strings.TrimRight(r.URL.EscapedPath(), "/") + "/" + url.PathEscape(id)
+	if len(kept) > 0 {
+		place += "?" + kept.Encode()
+	}
+	return place
+}
