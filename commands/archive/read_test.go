@@ -40,7 +40,7 @@ func TestABrokenFileIsAnItemBesideTheOthers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []archive.Item{
 		{"slug \"bad.slug\" is not allowed for this kind of object", archive.ErrInvalidSlug, "automations/bad.slug.yml", 1, "k3", nil},
-		{"line 2: did not find expected node content", archive.ErrInvalidDocument, "automations/broken.yml", 2, "k3", nil},
+		{"line 2, column 5: expected a value here; put texts that begin with { or [ into quotes", archive.ErrInvalidDocument, "automations/broken.yml", 2, "k3", nil},
 		{"line 1, column 1: must be a mapping", archive.ErrInvalidDocument, "automations/lfs.yml", 1, "k3", nil},
 		{"slug must be a text", archive.ErrInvalidSlug, "automations/number.yml", 1, "k3", nil},
 		{"line 3, column 1: the key \"a\" is given twice", archive.ErrInvalidDocument, "automations/twice.yml", 3, "k3", nil},
@@ -195,7 +195,7 @@ checksums:
 func TestABrokenImportFileIsAnItem(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"a: [": "line 1: did not find expected node content", "groups: x": "groups must be a list of texts", "groups: [1]": "groups must be a list of texts",
+		"a: [": "line 1, column 4: expected a value here; put texts that begin with { or [ into quotes", "groups: x": "groups must be a list of texts", "groups: [1]": "groups must be a list of texts",
 		"version: v1": "version must be a mapping", "workspaceId: 1": "workspaceId must be a text", "checksums: {pages: {a: 1}}": "a must be a text",
 	} {
 		read, err := archive.Read(tree(map[string]string{"index.yml": "{}\n", ".import.yml": text}), usual)

@@ -115,7 +115,7 @@ func checkKey(key *yaml.Node) error {
 	}
 	switch {
 	case scalarKey.Kind != yaml.ScalarNode:
-		return fault(key, "a key must be a text")
+		return fault(key, "a key must be a text; put a template into quotes: '{{name}}'")
 	case scalarKey.Style&yaml.TaggedStyle != 0 && scalarKey.Tag != "!!str" && !isMerge(scalarKey):
 		return fault(key, "the tag %s is not allowed in a key", document.Shown(scalarKey.Tag))
 	default:

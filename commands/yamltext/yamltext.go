@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -96,7 +94,16 @@ func isControl(r rune) bool {
 }
 
 // parse returns the root of the only document of text; nil when it has none.
-func parse(text []byte) (root *yaml.Node, err error) {
+func parse(text []byte) (*yaml.Node, error) {
+	root, err := decode(text)
+	if syntax, ok := errors.AsType[*syntaxError](err); ok {
+		return nil, syntax.fault(text)
+	}
+	return root, err
+}
+
+// decode is parse without the place of a fault in the syntax.
+func decode(text []byte) (root *yaml.Node, err error) {
 	defer func() { // the parser panics on what it thinks cannot be
 		if p := recover(); p != nil {
 			root, err = nil, &document.Fault{Message: "cannot be read as YAML"}
@@ -107,33 +114,15 @@ func parse(text []byte) (root *yaml.Node, err error) {
 	if err := decoder.Decode(&first); errors.Is(err, io.EOF) {
 		return nil, nil
 	} else if err != nil {
-		return nil, syntaxFault(err)
+		return nil, &syntaxError{err.Error()}
 	}
 	if err := decoder.Decode(&second); err == nil {
 		return nil, &document.Fault{Line: second.Line, Column: second.Column, Message: "has more than one document"}
 	} else if !errors.Is(err, io.EOF) {
-		return nil, syntaxFault(err)
+		return nil, &syntaxError{err.Error()}
 	}
 	if len(first.Content) == 0 {
 		return nil, nil
 	}
 	return first.Content[0], nil
-}
-
-var placeOfFault = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-
-// syntaxFault takes the line out of what the parser says; it tells no column.
-func syntaxFault(err error) error {
-	text := err.Error()
-	m := placeOfFault.FindStringSubmatch(text)
-	if m == nil {
-		return &document.Fault{Message: text}
-	}
-	fault := &document.Fault{Line: 1, Message: strings.TrimPrefix(text, m[0])} // the first line is not told
-	if line, err := strconv.Atoi(m[1]); err == nil {
-		fault.Line = line
-	} else if strings.HasPrefix(fault.Message, "unknown anchor") {
-		fault.Line = 0 // it can be anywhere
-	}
-	return fault
 }

@@ -81,6 +81,36 @@ func TestAnEmptyTextIsNull(t *testing.T) {
 	}
 }
 
+const (
+	noKey   = "expected a key here: check the indentation, and put texts with { } [ ] : or quotes in them into quotes"
+	noColon = `a ":" is not allowed here: check the indentation, and put texts with ": " in them into quotes`
+	noToken = "this character cannot begin a value: put the text into quotes; indent with spaces, not tabs"
+)
+
+// A fault of the syntax is where it is, and not where the mapping or list around it begins.
+func TestBadSyntaxIsRefusedWithItsOwnLine(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"name: a\ndo:\n  - fetch:\n      url: {{config.url}}/path\n      method: get\noutput: 1\n": "line 4, column 26: " + noKey,
+		"name: a\ndo:\n  - set: {name: a, value: 1}\n bad: 1\noutput: 2\n":                         "line 4, column 2: " + noKey,
+		"name: a\ndo:\n- a: 1\n- b: 2\n c: 3\n":                                                    "line 5, column 2: " + noKey,
+		"name: a\nb: 'x'y\nc: 2":                                                                   "line 2, column 7: " + noKey,
+		"name: a\ndo:\n\t- set: 1\n":                                                               "line 3, column 1: " + noToken,
+		"name: a\nb: @x\n":                                                                         "line 2, column 4: " + noToken,
+		"name: a\nk: value: other\nz: 1\n":                                                         "line 2, column 9: " + noColon,
+		"name: a\n  b: 1\n":                                                                        "line 2, column 4: " + noColon,
+		"name: a\nlist:\n  - a\n  b: 1\nz: 1":                                                      `line 4, column 4: expected a list item ("- ") here: check the indentation`,
+		"name: a\nx: \"abc\noutput: 1\n":                                                           "line 2, column 4: a quote is opened and not closed",
+		"name: a\nx:\n  y: {a: 1\nb: 2\n":                                                          `line 3, column 10: expected "," or "}": a { is not closed; put texts that begin with { into quotes`,
+		"a: [1,\n 2,\n \"y\" \"z\"]\n":                                                             `line 3, column 8: expected "," or "]": a [ is not closed; put texts that begin with [ into quotes`,
+		"a: \"\\q\"\n":                                                                             `line 1, column 5: unknown escape after \ in double quotes: write \\, or use single quotes`,
+		strings.Repeat("k: {a: [1, 2]}\n", 20_000) + "é: b: c\n":                                   "line 20001, column 5: " + noColon,
+	} {
+		_, err := yamltext.ReadMap([]byte(text), document.Usual)
+		require.EqualError(t, err, want, text[:min(len(text), 200)])
+	}
+}
+
 func TestBadTextIsRefusedWithItsPlace(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -95,7 +125,8 @@ func TestBadTextIsRefusedWithItsPlace(t *testing.T) {
 		"a: !!int x\n":                 `line 1, column 4: "x" is no int`,
 		"a: .inf\n":                    "line 1, column 4: .inf is no number of JSON",
 		"a: 1e999\n":                   `line 1, column 4: "1e999" is too large a number`,
-		"[a]: b\n":                     "line 1, column 1: a key must be a text",
+		"[a]: b\n":                     "line 1, column 1: a key must be a text; put a template into quotes: '{{name}}'",
+		"b: 1\na: {{x}}\n":             "line 2, column 5: a key must be a text; put a template into quotes: '{{name}}'",
 		"a: &x\n  b: *x\n":             `line 2, column 6: the alias "x" contains itself`,
 		"<<: 1\n":                      "line 1, column 5: only mappings can be merged with <<",
 		"a: 1\nb: \xff\n":              "line 2, column 4: is not UTF-8",
@@ -103,10 +134,8 @@ func TestBadTextIsRefusedWithItsPlace(t *testing.T) {
 		"a: b\rc: d\n":                 "line 1, column 5: the character U+000D is not allowed",
 		"\xff\xfea\x00":                "line 1, column 1: is not UTF-8",
 		"{\"a\": 1, \"a\": 2}":         `line 1, column 10: the key "a" is given twice`,
-		"a: *nobody\n":                 "unknown anchor 'nobody' referenced",
-		"a: [1, 2\n":                   "line 1: did not find expected ',' or ']'",
-		"a: 'open\n":                   "line 2: found unexpected end of stream",
-		"a: b: c\n":                    "line 1: mapping values are not allowed in this context",
+		"a: *nobody\n":                 "line 1, column 10: unknown anchor 'nobody' referenced",
+		"a: b: c\n":                    "line 1, column 5: " + noColon,
 		"version https://git-lfs.x\na": "line 1, column 1: must be a mapping",
 	} {
 		_, err := yamltext.ReadMap([]byte(text), document.Usual)

@@ -82,7 +82,10 @@ func readYAML(body []byte) (sent, error) {
 func notReadable(err error, language string) error {
 	refusal := domain.Refuse(domain.CodeInvalidRequest, "the body cannot be read as %s: %v", language, err)
 	if fault, ok := errors.AsType[*document.Fault](err); ok && fault.Line > 0 {
-		refusal.With("errors", []located{{Field: "", Message: fault.Message, Line: fault.Line, Column: fault.Column}})
+		refusal.With("errors", []located{{Field: "", Message: fault.Message, Line: fault.Line, Column: fault.Column}}).With("line", fault.Line)
+		if fault.Column > 0 {
+			refusal.With("column", fault.Column)
+		}
 	}
 	return refusal
 }
