@@ -21,7 +21,7 @@ type APIKey = Execution[apikey.State]
 // Create makes a key in a workspace and returns its value, which is kept nowhere.
 func (k APIKeys) Create(ctx context.Context, workspaceID string, terms apikey.Terms) (made APIKey, value string, err error) {
 	id := "key_" + NewID(ctx, 16)
-	value = "sk_" + rand.Text() + rand.Text()
+	value = apikey.Prefix + rand.Text() + rand.Text()
 	made, err = k.execute(ctx, workspaceID, id, apikey.Create{
 		ID: id, WorkspaceID: workspaceID, Hash: domain.HashSecret(value), Last4: value[len(value)-4:], Terms: terms, Now: k.Now(),
 	})

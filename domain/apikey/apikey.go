@@ -15,6 +15,9 @@ var Decider = domain.Decider[State, Command]{Kind: "apiKey", Version: 1, Decide:
 // Stream returns the stream of a key of a workspace.
 func Stream(workspaceID, id string) domain.StreamID { return Decider.Stream(workspaceID, id) }
 
+// Prefix begins every API key, so that one that is sent as another credential is known.
+const Prefix = "sk_"
+
 // SubjectType is what a key is for. There is no other.
 const SubjectType = "workspaces"
 

@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"svc/domain"
@@ -50,9 +52,28 @@ func (l *Lock) ofRun() bool {
 	return l.Operation != nil && (l.Reason == BulkImportInProgress || l.Reason == BulkPushInProgress)
 }
 
+// message says why the workspace is locked, and what to do about it.
+func (l *Lock) message() string {
+	switch {
+	case l.Reason == MergeConflict:
+		return "the workspace is locked because a pull ended in a merge conflict: resolve it first. " +
+			"GET {w}/conflicts lists the files, POST {w}/conflicts/resolve chooses a side or gives the content of each"
+	case l.Operation != nil:
+		return fmt.Sprintf("the workspace is locked while %s %s is running (%s): try again when it has ended", articleOf(l.Operation.Kind), l.Operation.Kind, l.Reason)
+	}
+	return fmt.Sprintf("the workspace is locked (%s): wait until it is unlocked, or unlock it with DELETE {w}/writeLock (needs manage_security)", l.Reason)
+}
+
+func articleOf(noun string) string {
+	if strings.ContainsAny(noun[:min(1, len(noun))], "aeiou") {
+		return "an"
+	}
+	return "a"
+}
+
 // Refusal is the answer to whoever comes while the lock holds.
 func (l *Lock) Refusal() error {
-	e := domain.Refuse(domain.CodeLocked, "the workspace is locked (%s): wait until it is free, or let somebody who manages its security unlock it", l.Reason).
+	e := domain.Refuse(domain.CodeLocked, "%s", l.message()).
 		Reason(l.Reason).With("lockedBy", l.LockedBy).With("lockedAt", l.LockedAt.UTC().Format(domain.Timestamp))
 	if l.ExpiresAt != nil {
 		e.With("expiresAt", l.ExpiresAt.UTC().Format(domain.Timestamp))

@@ -110,7 +110,7 @@ func credentials(r *http.Request) (Credentials, error) {
 		scheme, token, _ := strings.Cut(header, " ")
 		c.Bearer = strings.TrimSpace(token)
 		if !strings.EqualFold(scheme, "Bearer") || c.Bearer == "" {
-			return c, domain.Refuse(domain.CodeInvalidToken, "the Authorization header must be a bearer token")
+			return c, domain.Refuse(domain.CodeInvalidToken, `the Authorization header must be "Bearer " and a token`)
 		}
 		return c, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"svc/domain"
 	"svc/domain/access"
 	"svc/domain/accesstoken"
+	"svc/domain/apikey"
 	"svc/domain/user"
 	"svc/http/gateway"
 	"svc/projections"
@@ -43,11 +44,15 @@ func (i *Identity) identify(ctx context.Context, c gateway.Credentials) (gateway
 	switch {
 	case strings.HasPrefix(token, accesstoken.Prefix):
 		err = i.byAccessToken(token, &caller)
+	case strings.HasPrefix(token, apikey.Prefix):
+		err = domain.Refuse(domain.CodeInvalidToken, "this is an API key: send it in the x-svc-api-key header, not as a bearer token")
 	case token != "":
 		err = i.byJWT(ctx, token, &caller)
 	}
 	switch {
 	case err != nil || c.APIKey == "":
+	case strings.HasPrefix(c.APIKey, accesstoken.Prefix):
+		err = domain.Refuse(domain.CodeInvalidCredentials, "this is an access token: send it as Authorization: Bearer, not in the x-svc-api-key header")
 	case isToken(c.APIKey):
 		err = i.byRole(ctx, c.APIKey, &caller)
 	default:
