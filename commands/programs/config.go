@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"svc/domain/automation"
@@ -23,11 +24,13 @@ type Settings struct {
 	Secrets []string
 	// Faults are settings of an app instance that do not fit the schema of its app.
 	Faults []input.ConfigFault
+
+	missing []missingSecret
 }
 
-// Fault returns the error of reading a setting that does not fit the schema of the app; key
+// fault returns the error of reading a setting that does not fit the schema of the app; key
 // "" is all of them. It is nil when there is nothing wrong.
-func (s Settings) Fault(instance, key string) error {
+func (s Settings) fault(instance, key string) error {
 	for _, f := range s.Faults {
 		if key == "" || f.Key == key {
 			return automation.Raise(automation.InvalidInstruction, f.Field+" of the app instance "+instance+": "+f.Message, "field", f.Field, "appInstance", instance)
@@ -36,14 +39,102 @@ func (s Settings) Fault(instance, key string) error {
 	return nil
 }
 
+// missingSecret is a text of settings that refers to a secret without a value.
+type missingSecret struct {
+	path []string
+	name string
+}
+
+// Read returns what the settings of an instance hold at a path. It raises
+// SecretMissingError where a secret has no value, so that nobody is sent the reference in
+// its place, and what does not fit the schema of the app.
+func (s Settings) Read(instance string, keys ...string) (any, error) {
+	for _, m := range s.missing {
+		if n := min(len(m.path), len(keys)); slices.Equal(m.path[:n], keys[:n]) {
+			return value.Undefined, automation.MissingSecret(m.name)
+		}
+	}
+	key := ""
+	if len(keys) > 0 {
+		key = keys[0]
+	}
+	if err := s.fault(instance, key); err != nil {
+		return value.Undefined, err
+	}
+	return value.Walk(s.Value, keys...), nil
+}
+
+// With returns the settings with another value.
+func (s Settings) With(v *value.Object) Settings {
+	s.Value, s.missing = v, findMissing(nil, nil, v)
+	return s
+}
+
+// findMissing adds the texts in a value that refer to a secret to those found before:
+// what was not replaced when the settings were read has no value.
+func findMissing(found []missingSecret, path []string, v any) []missingSecret {
+	switch v := v.(type) {
+	case string:
+		if name, ok := MissingIn(v); ok {
+			found = append(found, missingSecret{slices.Clone(path), name})
+		}
+	case []any:
+		for i, item := range v {
+			found = findMissing(found, append(path, strconv.Itoa(i)), item)
+		}
+	case *value.Object:
+		for _, key := range v.Keys() {
+			found = findMissing(found, append(path, key), v.At(key))
+		}
+	}
+	return found
+}
+
+// MissingIn returns the secret that a value of resolved settings still refers to; false
+// when there is none.
+func MissingIn(v any) (name string, ok bool) {
+	switch v := v.(type) {
+	case string:
+		if !strings.Contains(v, "{{") {
+			return "", false
+		}
+		for _, m := range written.FindAllStringSubmatch(v, -1) {
+			if name, ok = strings.CutPrefix(m[1], "secret."); ok {
+				return name, true
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if name, ok = MissingIn(item); ok {
+				return name, true
+			}
+		}
+	case *value.Object:
+		for _, key := range v.Keys() {
+			if name, ok = MissingIn(v.At(key)); ok {
+				return name, true
+			}
+		}
+	}
+	return "", false
+}
+
 // Config returns the settings of a place: what the operator gives, below what its
 // workspace or app says, below what its instance says.
 func (p *Place) Config(ctx context.Context) (Settings, error) {
+	settings, err := p.config(ctx)
+	if err != nil {
+		return Settings{}, err
+	}
+	return settings.With(settings.Value), nil
+}
+
+func (p *Place) config(ctx context.Context) (Settings, error) {
 	own, err := p.own(ctx)
 	if err != nil || p.Parent == nil {
 		return own, err
 	}
-	parent, err := p.Parent.Config(ctx)
+	parent, err := p.Parent.config(ctx)
 	if err != nil {
 		return Settings{}, err
 	}
@@ -60,7 +151,9 @@ func (p *Place) Config(ctx context.Context) (Settings, error) {
 	for _, key := range given.Keys() {
 		merged.Set(key, given.At(key))
 	}
-	return Settings{merged, slices.Concat(own.Secrets, parent.Secrets, p.edition.hidden(given), *s.used), p.edition.settings.CheckResolved(given)}, nil
+	return Settings{
+		Value: merged, Secrets: slices.Concat(own.Secrets, parent.Secrets, p.edition.hidden(given), *s.used), Faults: p.edition.settings.CheckResolved(given),
+	}, nil
 }
 
 // own returns the settings without what the instance says.
@@ -120,9 +213,9 @@ func (p *Place) given(ctx context.Context, s *scope) (*value.Object, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the setting %s of the app instance %s: %w", key, p.Instance, err)
 		}
-		resolved.Set(key, v)
+		resolved.Set(key, s.resolve(v)) // a sealed text may refer to secrets as any other
 	}
-	return resolved, nil
+	return resolved, s.full()
 }
 
 // hidden returns the texts of the settings that the content declares as secret.
@@ -151,7 +244,7 @@ func mentionsSecrets(config any) bool { return strings.Contains(value.JSON(confi
 // read have none that anybody could tell.
 func (h *House) Hidden(ctx context.Context) (secrets []string) {
 	for _, p := range h.guarded {
-		if settings, err := p.Config(ctx); err == nil {
+		if settings, err := p.config(ctx); err == nil {
 			secrets = append(secrets, settings.Secrets...)
 		}
 	}
@@ -195,7 +288,8 @@ func (s *scope) brings(v any, size int) any {
 }
 
 // resolve returns a value with its references replaced. One that leads nowhere, and
-// everything that is no reference, is left as written.
+// everything that is no reference, is left as written: reading a secret that has no value
+// raises (Settings.Read).
 func (s *scope) resolve(v any) any {
 	switch v := v.(type) {
 	case string:

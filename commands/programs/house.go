@@ -11,6 +11,7 @@ import (
 	"svc/domain/automation"
 	"svc/domain/automation/input"
 	"svc/domain/automation/machine"
+	"svc/domain/nearest"
 )
 
 // House is everything that can run in a workspace at one moment.
@@ -269,3 +270,9 @@ func (p *Place) callable() iter.Seq[string] {
 // Program returns an automation of the workspace itself, disabled and private ones
 // too, nil when there is none.
 func (h *House) Program(slug string) *Program { return h.Root.programs[slug] }
+
+// Nearest returns the automation of the workspace itself whose slug is most like a slug
+// that none has, nil when none is like it.
+func (h *House) Nearest(slug string) *Program {
+	return h.Root.programs[nearest.Name(slug, slices.Values(h.Root.edition.slugs))]
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"svc/commands/programs"
 	"svc/commands/sandbox"
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
@@ -73,7 +74,11 @@ func (p *player) function(r machine.Request, params *value.Object) (sandbox.Job,
 	if !known {
 		return sandbox.Job{}, missing("read")
 	}
-	f, err := sandbox.FunctionAt(config.value.At("functions"), value.Text(params.At("name")), p.record.CodeTimeout)
+	name := value.Text(params.At("name"))
+	if secret, ok := programs.MissingIn(value.Walk(config.value, "functions", name)); ok {
+		return sandbox.Job{}, automation.MissingSecret(secret)
+	}
+	f, err := sandbox.FunctionAt(config.value.At("functions"), name, p.record.CodeTimeout)
 	if err != nil {
 		return sandbox.Job{}, err
 	}

@@ -53,11 +53,12 @@ func (t *tree) job(r machine.Request, function string, params *value.Object) (jo
 
 // function reads a call of a function that the config has.
 func (t *tree) function(r machine.Request, params *value.Object) (sandbox.Job, error) {
-	functions, err := t.world.setting(t.program(r.Execution).Place, []string{"functions"})
+	name := value.Text(params.At("name"))
+	function, err := t.world.setting(t.program(r.Execution).Place, []string{"functions", name})
 	if err != nil {
 		return sandbox.Job{}, err
 	}
-	f, err := sandbox.FunctionAt(functions, value.Text(params.At("name")), t.settings.CodeTimeout)
+	f, err := sandbox.FunctionAt(value.NewObject(name, function), name, t.settings.CodeTimeout)
 	if err != nil {
 		return sandbox.Job{}, err
 	}

@@ -217,8 +217,10 @@ func (w recordedWorld) note(x *machine.Execution, keys []string, v any) {
 		r.Date(x, at, v)
 	case "secret":
 		if len(keys) > 1 && x.Program.Instance == "" {
-			v, _ := w.secret(w.t.program(x).Place, keys[1:2])
-			r.First("", keys[:2], v)
+			if whole, ok := w.secrets[keys[1]]; ok {
+				keys, v = keys[:2], whole
+			}
+			r.First("", keys, v)
 		}
 	case "$workspace":
 		r.First(x.Program.Instance, keys, v)

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"svc/commands/contexts"
@@ -103,21 +104,14 @@ func (w *world) whole(x *machine.Execution, root string, stored *value.Object) (
 	return all, nil
 }
 
-// setting reads the config of a place. A value that does not fit the schema of its app is
-// raised by whoever reads it.
+// setting reads the config of a place. A secret that has no value, and a value that does not
+// fit the schema of its app, are raised where they are read.
 func (w *world) setting(place *programs.Place, keys []string) (any, error) {
 	settings, err := w.settings(place)
 	if err != nil {
 		return value.Undefined, err
 	}
-	key := ""
-	if len(keys) > 0 {
-		key = keys[0]
-	}
-	if err := settings.Fault(place.Instance, key); err != nil {
-		return value.Undefined, err
-	}
-	return value.Walk(settings.Value, keys...), nil
+	return settings.Read(place.Instance, keys...)
 }
 
 // settings returns the config of a place. It is read once: a tree sees one config.
@@ -153,9 +147,11 @@ func (w *world) configured(place *programs.Place, op variable.Op) error {
 	if err != nil {
 		return err
 	}
-	if settings.Value, _ = next.(*value.Object); settings.Value == nil {
-		settings.Value = &value.Object{}
+	changed, _ := next.(*value.Object)
+	if changed == nil {
+		changed = &value.Object{}
 	}
+	settings = settings.With(changed)
 	settings.Faults = slices.DeleteFunc(slices.Clone(settings.Faults), func(f input.ConfigFault) bool { // what was written was checked
 		return len(op.Path) == 0 || f.Key == op.Path[0].Key
 	})
@@ -164,7 +160,8 @@ func (w *world) configured(place *programs.Place, op variable.Op) error {
 	return nil
 }
 
-// secret reads a secret of the workspace: app instances see none.
+// secret reads a secret of the workspace: app instances see none. One that has no value
+// raises.
 func (w *world) secret(place *programs.Place, keys []string) (any, error) {
 	if place.Parent != nil || len(keys) == 0 {
 		return value.Undefined, nil
@@ -172,7 +169,11 @@ func (w *world) secret(place *programs.Place, keys []string) (any, error) {
 	if found, ok := w.secrets[keys[0]]; ok {
 		return value.Walk(found, keys[1:]...), nil
 	}
-	return value.Undefined, nil
+	name := strings.Join(keys, ".") // names of secrets may have dots in them
+	if found, ok := w.secrets[name]; ok {
+		return found, nil
+	}
+	return value.Undefined, automation.MissingSecret(name)
 }
 
 // view returns a context, read when it is first asked for.

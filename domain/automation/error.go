@@ -22,6 +22,7 @@ const (
 	EventTooLarge       = "EventValidationError"
 	FetchFailed         = "FetchError"
 	FetchForbidden      = "FetchForbiddenError"
+	SecretMissing       = "SecretMissingError"
 	RateLimitExceeded   = "RateLimitExceededError"
 	ContextTooLarge     = "ContextSizeError"
 	ResourceLocked      = "ResourceLockedError"
@@ -53,6 +54,14 @@ func (e *Error) Error() string { return e.Name + ": " + e.Message }
 
 // Catchable reports whether a try may catch the error.
 func (e *Error) Catchable() bool { return e.Name != ExecutionTimeout && e.Name != ExecutionCancelled }
+
+// IsMissing implements expr.Missing: whether a secret exists may be asked.
+func (e *Error) IsMissing() bool { return e.Name == SecretMissing }
+
+// MissingSecret returns the error of a secret that has no value.
+func MissingSecret(name string) *Error {
+	return Raise(SecretMissing, fmt.Sprintf("secret %q has no value; set it with PATCH {w}/security/secrets", name), "name", name)
+}
 
 // Raise returns an error. Details are alternating keys and values.
 func Raise(name, message string, details ...any) *Error {

@@ -62,8 +62,17 @@ func (t *Template) Eval(env *Env) (any, error) { return evaluate(env, t.root, t.
 
 // Eval returns whether the condition holds.
 func (c *Condition) Eval(env *Env) (bool, error) {
-	v, err := evaluate(env, c.root, c.src)
-	return value.Truth(v), err
+	if _, ok := c.root.(constant); ok {
+		v, err := evaluate(env, c.root, c.src)
+		return value.Truth(v), err
+	}
+	e := begin(env)
+	defer e.end()
+	v := e.leave(c.root, e.ask(c.root))
+	if e.err != nil {
+		return false, e.blame(c.src)
+	}
+	return value.Truth(v), nil
 }
 
 // Value returns what the condition's expression yields.
@@ -99,10 +108,12 @@ func evaluate(env *Env, root node, src string) (any, error) {
 	return v, nil
 }
 
-// settled returns the value of n as it leaves an expression: what variables hold, texts
-// and what leaves a block is so already.
-func (e *evaluation) settled(n node) any {
-	v := n.eval(e)
+// settled returns the value of n as it leaves an expression.
+func (e *evaluation) settled(n node) any { return e.leave(n, n.eval(e)) }
+
+// leave returns a value of n as it leaves an expression: without NaN and infinities. What
+// variables hold, texts and what leaves a block is so already.
+func (e *evaluation) leave(n node, v any) any {
 	switch n.(type) {
 	case *path, block, text:
 		return v

@@ -92,10 +92,11 @@ func (p *parser) call(word string) node {
 	if p.err != nil {
 		p.err.Function = word
 	}
-	if word, ok := only(args).(bare); ok && strings.HasPrefix(name, "is") {
+	c := call{name, f.do, args}
+	if word, ok := only(args).(bare); ok && c.asks() {
 		args[0] = variable(word) // the one place where a bare word is a variable
 	}
-	return call{name, f.do, args}
+	return c
 }
 
 // only returns the argument of a call that has one.
@@ -111,10 +112,17 @@ func (c call) yieldsInstant() bool {
 	return c.name == "date" && len(c.args) == 1 || c.name == "now" || c.name == "dateadd"
 }
 
+// asks reports whether the function only asks what its argument is.
+func (c call) asks() bool { return strings.HasPrefix(c.name, "is") }
+
 func (c call) eval(e *evaluation) any {
 	args := make([]any, len(c.args))
 	for i, arg := range c.args {
-		args[i] = arg.eval(e)
+		if c.asks() {
+			args[i] = e.ask(arg)
+		} else {
+			args[i] = arg.eval(e)
+		}
 	}
 	if e.err != nil {
 		return value.Undefined

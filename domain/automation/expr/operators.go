@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"math"
 
 	"svc/domain/automation/value"
@@ -46,26 +47,87 @@ type (
 
 var names = map[string]any{"true": true, "false": false, "null": nil, "undefined": value.Undefined}
 
-func (c constant) eval(*evaluation) any     { return c.v }
-func (b bare) eval(*evaluation) any         { return string(b) }
-func (b block) eval(e *evaluation) any      { return e.settled(b.node) }
-func (n not) eval(e *evaluation) any        { return !value.Truth(n.node.eval(e)) }
-func (m minus) eval(e *evaluation) any      { return -e.number(m.node.eval(e)) }
-func (x exists) eval(e *evaluation) any     { return !value.IsNothing(x.node.eval(e)) }
-func (v variable) eval(e *evaluation) any   { return e.read([]string{string(v)}) }
-func (x either) eval(e *evaluation) any     { return deciding(e, x.items, true) }
-func (b both) eval(e *evaluation) any       { return deciding(e, b.items, false) }
-func (c comparison) eval(e *evaluation) any { return e.compare(c.op, c.left.eval(e), c.right.eval(e)) }
+func (c constant) eval(*evaluation) any   { return c.v }
+func (b bare) eval(*evaluation) any       { return string(b) }
+func (b block) eval(e *evaluation) any    { return e.settled(b.node) }
+func (n not) eval(e *evaluation) any      { return !value.Truth(e.ask(n.node)) }
+func (m minus) eval(e *evaluation) any    { return -e.number(m.node.eval(e)) }
+func (x exists) eval(e *evaluation) any   { return !value.IsNothing(e.ask(x.node)) }
+func (v variable) eval(e *evaluation) any { return e.read([]string{string(v)}) }
+func (x either) eval(e *evaluation) any   { return deciding(e, x.items, true, false) }
+func (b both) eval(e *evaluation) any     { return deciding(e, b.items, false, false) }
 
-// deciding returns the first operand whose truth is wanted, else the last.
-func deciding(e *evaluation, items []node, wanted bool) any {
+// deciding returns the first operand whose truth is wanted, else the last. All but the
+// last are only asked for their truth, and so is the last one of what is asked itself.
+func deciding(e *evaluation, items []node, wanted, asked bool) any {
 	var v any
-	for _, item := range items {
-		if v = item.eval(e); e.err != nil || value.Truth(v) == wanted {
+	for i, item := range items {
+		if asked || i < len(items)-1 {
+			v = e.ask(item)
+		} else {
+			v = item.eval(e)
+		}
+		if e.err != nil || value.Truth(v) == wanted {
 			break
 		}
 	}
 	return v
+}
+
+func (c comparison) eval(e *evaluation) any {
+	left, right := c.operands(e)
+	return e.compare(c.op, left, right)
+}
+
+// operands returns what is compared. What is compared with a written null or undefined is
+// only asked for.
+func (c comparison) operands(e *evaluation) (left, right any) {
+	switch {
+	case isNothing(c.right):
+		return e.ask(c.left), c.right.eval(e)
+	case isNothing(c.left):
+		return c.left.eval(e), e.ask(c.right)
+	}
+	return c.left.eval(e), c.right.eval(e)
+}
+
+// isNothing reports whether a part is a written null or undefined.
+func isNothing(n node) bool {
+	c, ok := n.(constant)
+	return ok && value.IsNothing(c.v)
+}
+
+// Missing is implemented by errors of a World that say that a variable has no value where
+// it must have one, such as a secret. They end an evaluation that uses the variable; one
+// that only asks whether there is a value finds undefined.
+type Missing interface {
+	error
+	// IsMissing reports whether that is what the error says.
+	IsMissing() bool
+}
+
+// ask evaluates what is only asked for its existence or its truth: a variable that must
+// have a value, and has none, is undefined.
+func (e *evaluation) ask(n node) any {
+	switch n := n.(type) {
+	case *path, variable:
+		if e.err != nil {
+			return value.Undefined
+		}
+		v := n.eval(e)
+		if missing, ok := errors.AsType[Missing](e.err); ok && missing.IsMissing() {
+			e.err = nil
+			return value.Undefined
+		}
+		return v
+	case block:
+		return e.leave(n.node, e.ask(n.node))
+	case either:
+		return deciding(e, n.items, true, true)
+	case both:
+		return deciding(e, n.items, false, true)
+	}
+	return n.eval(e)
 }
 
 func (l list) eval(e *evaluation) any {

@@ -55,7 +55,7 @@ delete: {when: {endpoint: true}, do: [{delete: {name: global.region}}]}
 kept: {when: {endpoint: true}, do: [{set r: ['{{global.region}}', '{{global.mine}}']}], output: '{{r}}'}`)
 	require.JSONEq(t, `["eu",1]`, string(p.Calls(t, 200, "POST", "whole", "").Body))
 	for _, writes := range []string{"set", "unset", "below", "named", "pushed", "merged", "output", "delete"} {
-		got := p.Calls(t, 400, "POST", writes, "")
+		got := p.Calls(t, 500, "POST", writes, "")
 		told := got.Awaits(t, 1, "error")[0]
 		require.Equal(t, []any{"InvalidInstructionError", "InvalidInstructionError"}, []any{got.JSON(t)["details"].(map[string]any)["name"], told.Payload["error"]}, writes)
 		require.Contains(t, told.Payload["message"], "cannot be written", writes)
@@ -74,7 +74,7 @@ func TestSettingsGiveSecretsOfThePlatform(t *testing.T) {
 	p := w.Made(nodetest.Place{Service: w.Service, Path: "/v2/workspaces/" + id, ID: id, Me: w.Owner})
 	p.Does(t, 200, "PATCH", p.Path, `{"config":{"value":{"key":"{{secret.key}}","pace":"{{secret.svc_ratelimit_automations}}"}}}`)
 	p.Has(t, `
-t: [{child: {}}, {run: {module: secrets, function: get, parameters: {name: svc_ratelimit_automations}, output: got}}, {T: ['{{secret.key}}', '{{secret.svc_ratelimit_automations}}', '{{config.key}}', '{{config.pace}}', '{{got.error}}']}]
+t: [{child: {}}, {run: {module: secrets, function: get, parameters: {name: svc_ratelimit_automations}, output: got}}, {T: ['{{secret.key}}', '{% {{secret.svc_ratelimit_automations}} exists %}', '{{config.key}}', '{% {{config.pace}} exists %}', '{{got.error}}']}]
 child: []`)
 	throttled := func(r nodetest.Run) bool {
 		for _, e := range r.Awaits(t, 2, nodetest.Executed) {
@@ -85,7 +85,7 @@ child: []`)
 		return false
 	}
 	got := p.Tries(t, 200, `{}`)
-	require.JSONEq(t, `["operators",null,"operators","{{secret.svc_ratelimit_automations}}","forbidden"]`, got.R(t))
+	require.JSONEq(t, `["operators",false,"operators",false,"forbidden"]`, got.R(t))
 	require.True(t, throttled(got), "its pace is the one that the settings give")
 
 	admin := p.As(nodetest.Bearer(w.Admin(t)))

@@ -37,7 +37,7 @@ func TestADeletedWorkspaceSaysGoodbye(t *testing.T) {
 	w := nodetest.NewWorkshop(t, "EVENTS_SCHEDULED_DELETION_DAYS=0")
 	leaving(t, w)
 	p := w.Place(t).Installs(t, "leaving", "a", `,"config":{"k":1}`).Installs(t, "around", "o", `,"config":{"k":2}`).Has(t, fullHouse+`
-bye: {when: {events: [workspaces.deleted]}, do: [{set global.left: 1}, {wait: {timeout: 3}}, {runWorkflow: {workflow: alone, wait: false}}, {emit: {event: 'bye {{payload.name}} {{secret.k}}{{global.left}}'}}]}
+bye: {when: {events: [workspaces.deleted]}, do: [{set global.left: 1}, {wait: {timeout: 3}}, {runWorkflow: {workflow: alone, wait: false}}, {emit: {event: 'bye {{payload.name}} {% {{secret.k}} or "" %}{{global.left}}'}}]}
 alone: {do: [{emit: {event: alone}}]}
 hears: {when: {events: [alone, workspaces.apps.uninstalled]}, do: [{emit: {event: heard}}]}
 stays: {when: {events: [workspaces.deleted]}, do: [{wait: {timeout: 600}}, {emit: {event: stayed}}]}`)
