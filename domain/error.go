@@ -32,6 +32,7 @@ const (
 	CodeConcurrency        Code = "concurrent_request_limit"
 	CodeInternal           Code = "internal_error"
 	CodeUnavailable        Code = "service_unavailable"
+	CodeUpstream           Code = "upstream_failed"
 	CodeGatewayTimeout     Code = "gateway_timeout"
 	CodeDatabase           Code = "database_error"
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net/textproto"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -27,16 +28,57 @@ type HTTP struct {
 	begun     bool          // a chunk was sent: status and headers are gone
 }
 
-// dropped are headers that automations cannot set: of the connection, and what a browser
-// keeps for all that comes from the origin, which is not one of their workspace alone.
-var dropped = map[string]bool{
-	"Set-Cookie": true, "Set-Cookie2": true, "Content-Length": true, "X-Correlation-Id": true,
-	"Service-Worker-Allowed": true, "Clear-Site-Data": true, "Nel": true, "Report-To": true, "Strict-Transport-Security": true,
-	"Public-Key-Pins": true, "Public-Key-Pins-Report-Only": true, "Expect-Ct": true, "Alt-Svc": true, "Accept-Ch": true, "Critical-Ch": true,
-	"Origin-Agent-Cluster": true, "Set-Login": true, "Access-Control-Allow-Credentials": true,
-	"Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true, "Proxy-Authorization": true, "Te": true, "Trailer": true,
-	"Transfer-Encoding": true, "Upgrade": true, "Proxy-Connection": true,
+// droppedHeaders are what automations cannot set, by what it would do. An endpoint shares its
+// origin with the API, the console's cookie and every other workspace: an answer may say
+// what it is itself, and nothing about the site. Location and the headers of caches and
+// downloads stay, and so does Content-Security-Policy, which can only take away more.
+var droppedHeaders = map[string][]string{
+	"belongs to the connection": {
+		"Connection", "Content-Length", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
+		"Transfer-Encoding", "Upgrade",
+	},
+	"is set by the platform": {"X-Correlation-Id", "Traceparent", "Tracestate", "Idempotency-Replayed"},
+	"keeps something in the browser for the whole site": {
+		"Set-Cookie", "Set-Cookie2", "Set-Login", "Clear-Site-Data", "Strict-Transport-Security", "Public-Key-Pins", "Public-Key-Pins-Report-Only",
+		"Expect-Ct", "Alt-Svc", "Accept-Ch", "Critical-Ch", "Origin-Agent-Cluster", "Service-Worker-Allowed", "Use-As-Dictionary",
+		"Activate-Storage-Access", "Sec-Session-Registration", "Secure-Session-Registration", "Secure-Session-Challenge",
+	},
+	"makes the browser request something as the site": {
+		"Refresh", "Link", "Speculation-Rules", "Supports-Loading-Mode", "Sourcemap", "X-Sourcemap", "Attribution-Reporting-Register-Source",
+		"Attribution-Reporting-Register-Trigger", "Observe-Browsing-Topics", "Shared-Storage-Write", "Ad-Auction-Allowed",
+	},
+	"makes the browser report about the site": {
+		"Nel", "Report-To", "Reporting-Endpoints", "Content-Security-Policy-Report-Only", "Cross-Origin-Opener-Policy-Report-Only",
+		"Cross-Origin-Embedder-Policy-Report-Only", "Permissions-Policy-Report-Only", "Document-Policy-Report-Only",
+	},
+	"lets pages of others act with the cookie of the site": {"Access-Control-Allow-Credentials"},
+	"makes a proxy in front of the platform send something else": {
+		"X-Accel-Redirect", "X-Accel-Buffering", "X-Accel-Charset", "X-Accel-Expires", "X-Accel-Limit-Rate", "X-Sendfile", "X-Lighttpd-Send-File",
+		"X-Lighttpd-Send-Tempfile", "X-Reproxy-Url", "Surrogate-Control",
+	},
 }
+
+// promptSchemes finds challenges for which a browser asks whoever sees the site for a
+// password, or sends what it knows of them. Tokens it leaves to scripts.
+var promptSchemes = regexp.MustCompile(`(?i)(^|,)\s*(basic|digest|negotiate|ntlm|kerberos)\b`)
+
+// isDropped reports whether an automation cannot set a header to a text.
+func isDropped(canonical, text string) bool {
+	if canonical == "Www-Authenticate" {
+		return promptSchemes.MatchString(text)
+	}
+	return droppedNames[canonical] || strings.HasPrefix(canonical, "X-Svc-")
+}
+
+var droppedNames = func() map[string]bool {
+	all := map[string]bool{}
+	for _, names := range droppedHeaders {
+		for _, name := range names {
+			all[name] = true
+		}
+	}
+	return all
+}()
 
 // Head returns the status that was set, 0 for none, and the headers.
 func (h *HTTP) Head() (status int, header map[string][]string) {
@@ -132,7 +174,7 @@ func (h *HTTP) set(name string, v any) error {
 	if !validHeader(name, text) {
 		return automation.Invalid("$http.headers: %q has a name or a value that no header can have", name)
 	}
-	if dropped[canonical] || strings.HasPrefix(canonical, "X-Svc-") {
+	if isDropped(canonical, text) {
 		return nil
 	}
 	if h.header == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"svc/commands/programs"
 	"svc/commands/runtime"
 	"svc/domain"
+	"svc/domain/access"
 	"svc/domain/activity"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/value"
@@ -121,7 +123,7 @@ func testAutomation(d Deps) gateway.HandlerFunc {
 		slug := gateway.Var(r, "slug")
 		program := house.Program(slug)
 		if program == nil {
-			return nil, domain.Refuse(domain.CodeNotFound, "there is no such automation").With("resource", "automation").With("id", slug)
+			return nil, unknownAutomation(house, gateway.GrantFrom(r.Context()).Rights, slug)
 		}
 		s := d.start(r, house, program, activity.ByTest, slug)
 		s.Record = record
@@ -140,6 +142,16 @@ func testAutomation(d Deps) gateway.HandlerFunc {
 	}
 }
 
+// unknownAutomation refuses a slug that no automation has. It names the nearest one that
+// the caller may read.
+func unknownAutomation(house *programs.House, rights *access.Rights, slug string) error {
+	e := domain.Refuse(domain.CodeNotFound, "Automation %q not found", slug).With("resource", "automation").With("id", slug)
+	if near := house.Nearest(slug); near != nil && rights.Allows("read", "automations", runtime.Subject(near)) {
+		e.Message += fmt.Sprintf("; did you mean %q?", near.Slug)
+	}
+	return e
+}
+
 // begun launches a tree and answers as soon as what triggered it is on disk.
 func (d Deps) begun(r *http.Request, s runtime.Start) (any, error) {
 	s.Announce = true
@@ -150,7 +162,7 @@ func (d Deps) begun(r *http.Request, s runtime.Start) (any, error) {
 		if out, err := run.Outcome(); err != nil {
 			return nil, broken(run, err)
 		} else if out.ExecutionID == "" { // it was refused before it began
-			return nil, refusal(out.Err, &s.Caller, true)
+			return nil, refuseRun(out, &s.Caller, tester)
 		}
 	case <-r.Context().Done():
 		return nil, goesOn(context.Cause(r.Context()))

@@ -2,29 +2,23 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"mime"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 
 	"svc/commands"
 	"svc/commands/runtime"
-	"svc/domain"
-	"svc/domain/automation"
 	"svc/domain/automation/value"
 	"svc/http/gateway"
 )
 
 // answer runs a tree and answers with what it comes to: piece by piece, unless its chunks
-// are sent elsewhere. Whole says that the caller is told all that is known of an error. The
-// tree goes on when the caller leaves, or is not
-// waited for any more; who repeats the call is answered when it has ended.
-func (d Deps) answer(r *http.Request, s runtime.Start, whole bool) (any, error) {
-	t := &trickle{start: s, whole: whole, chunks: make(chan []byte)}
+// are sent elsewhere. Test says that the caller tests it and is shown all that is known of
+// an error. The tree goes on when the caller leaves, or is not waited for any more; who
+// repeats the call is answered when it has ended.
+func (d Deps) answer(r *http.Request, s runtime.Start, test bool) (any, error) {
+	t := &trickle{start: s, test: test, chunks: make(chan []byte)}
 	if s.HTTP.Send == nil {
 		s.HTTP.Send = t.sendUntil(r.Context().Done())
 	}
@@ -62,7 +56,7 @@ func (t *trickle) outcome() (any, error) {
 		return nil, broken(t.run, err)
 	}
 	if out.Err != nil {
-		return nil, refusal(out.Err, &t.start.Caller, t.whole)
+		return nil, refuseRun(out, &t.start.Caller, audienceOf(&t.start, t.test))
 	}
 	return out.Output, nil
 }
@@ -102,70 +96,16 @@ func shownOutput(out any, status int, header http.Header) gateway.Content {
 		c.Type = kind
 	}
 	c.Type = strings.TrimSpace(c.Type)
-	header.Set("X-Content-Type-Options", "nosniff")
-	if !inert(c.Type) { // beside a policy of the automation, which can only take away more
-		header["Content-Security-Policy"] = append([]string{sandboxed}, header["Content-Security-Policy"]...)
-	}
+	putInSandbox(header)
 	return c
 }
 
 // sandboxed lets scripts of an answer run, but not as ones of the API.
 const sandboxed = "sandbox allow-scripts allow-forms"
 
-// inert reports whether browsers execute nothing of a content type.
-func inert(kind string) bool {
-	media, _, err := mime.ParseMediaType(kind)
-	return err == nil && slices.Contains([]string{
-		"application/json", "text/plain", "application/octet-stream", "text/event-stream",
-		"image/png", "image/jpeg", "image/gif", "image/webp",
-	}, media)
+// putInSandbox keeps an answer, of whatever type, from acting as the site that it comes
+// from. A policy of the automation stays beside it, which can only take away more.
+func putInSandbox(header http.Header) {
+	header.Set("X-Content-Type-Options", "nosniff")
+	header["Content-Security-Policy"] = append([]string{sandboxed}, header["Content-Security-Policy"]...)
 }
-
-// refusal is an error of a run as the caller of an endpoint is told it.
-func refusal(err *automation.Error, c *runtime.Caller, whole bool) error {
-	e := domain.Refuse(codeOf(err, c), "%s", err.Message).With("name", err.Name)
-	if listed := value.Walk(err.Details, "errors"); !value.IsUndefined(listed) {
-		e.With("errors", plainly(listed))
-	}
-	if whole {
-		for _, key := range err.Details.Keys() {
-			e.With(key, plainly(err.Details.At(key)))
-		}
-		if err.Document != "" {
-			e.With("automation", err.Document).With("instruction", err.Instruction)
-		}
-	}
-	if err.Name == automation.Forbidden {
-		e.With("action", "execute").With("subject", "automations")
-	}
-	told := gateway.RefuseTold(e) // by the run
-	if err.Name == automation.RateLimitExceeded {
-		told.Header.Set("Retry-After", strconv.Itoa(max(1, int(value.Num(err.Details.At("retryAfter"))))))
-	}
-	return told
-}
-
-// codeOf is the code of an error of a run.
-func codeOf(err *automation.Error, c *runtime.Caller) domain.Code {
-	switch err.Name {
-	case automation.Forbidden:
-		if !c.Credential {
-			return domain.CodeMissingToken
-		}
-		return domain.CodePermissionDenied
-	case automation.RateLimitExceeded:
-		return domain.CodeRateLimit
-	case automation.ResourceLocked:
-		return domain.CodeLocked
-	case automation.ExecutionTimeout:
-		return domain.CodeGatewayTimeout
-	case automation.ExecutionCancelled:
-		return domain.CodeConflict
-	case automation.InternalFault:
-		return domain.CodeInternal
-	}
-	return domain.CodeInvalidRequest
-}
-
-// plainly is a value as encoders know it.
-func plainly(v any) any { return json.RawMessage(value.JSON(v, "")) }

@@ -15,7 +15,7 @@ import (
 type trickle struct {
 	start  runtime.Start
 	run    *runtime.Running
-	whole  bool
+	test   bool
 	chunks chan []byte
 	said   atomic.Pointer[[]byte] // the last chunk, whoever got it; nil: there was none
 }
@@ -66,7 +66,7 @@ func (t *trickle) serve(w http.ResponseWriter, r *http.Request, first []byte) er
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
+	putInSandbox(w.Header())
 	if status != 0 {
 		w.WriteHeader(status)
 	}

@@ -39,6 +39,7 @@ var statuses = map[domain.Code]int{
 	domain.CodeConcurrency:        http.StatusTooManyRequests,
 	domain.CodeInternal:           http.StatusInternalServerError,
 	domain.CodeUnavailable:        http.StatusServiceUnavailable,
+	domain.CodeUpstream:           http.StatusBadGateway,
 	domain.CodeGatewayTimeout:     http.StatusGatewayTimeout,
 	domain.CodeDatabase:           http.StatusInternalServerError,
 }

@@ -53,7 +53,7 @@ keeps: {when: {endpoint: true}, do: [{a.keeps: {output: k}}], output: ['{{k.r}}'
 	})
 	t.Run("what is hidden is not there", func(t *testing.T) {
 		for _, path := range []string{"private", "deep"} {
-			got := p.Calls(t, 400, "GET", path, "")
+			got := p.Calls(t, 500, "GET", path, "")
 			require.Equal(t, "ObjectNotFoundError", got.JSON(t)["details"].(map[string]any)["name"])
 		}
 		require.Equal(t, "1", string(p.Calls(t, 200, "GET", "a.hidden", "").Body), "its endpoint is served all the same")
@@ -70,7 +70,7 @@ keeps: {when: {endpoint: true}, do: [{a.keeps: {output: k}}], output: ['{{k.r}}'
 		require.Empty(t, p.Awaits(t, 0, nodetest.Executed, "payload.slug=a.broken"), "neither unprefixed nor native events of others reach it")
 	})
 	t.Run("errors and waits too", func(t *testing.T) {
-		got := p.Calls(t, 400, "GET", "fails", "")
+		got := p.Calls(t, 500, "GET", "fails", "")
 		told := got.Awaits(t, 1, "a.error")[0]
 		require.Equal(t, "ObjectNotFoundError", told.Payload["error"])
 		require.Empty(t, got.Events(t, "error"))
@@ -88,7 +88,7 @@ keeps: {when: {endpoint: true}, do: [{a.keeps: {output: k}}], output: ['{{k.r}}'
 	})
 	t.Run("a disabled instance does not exist", func(t *testing.T) {
 		p.Does(t, 200, "PATCH", p.Path+"/apps/a", `{"disabled":true}`)
-		require.Equal(t, "ObjectNotFoundError", p.Tries(t, 400, `{}`).JSON(t)["details"].(map[string]any)["name"])
+		require.Equal(t, "ObjectNotFoundError", p.Tries(t, 500, `{}`).JSON(t)["details"].(map[string]any)["name"])
 		p.Refuses(t, 404, "resource_not_found", "GET", p.Path+"/webhooks/a.show", "")
 	})
 }

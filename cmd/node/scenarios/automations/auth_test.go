@@ -208,8 +208,8 @@ bad: {when: {endpoint: true}, arguments: {body: {type: object, properties: {key:
 		is.URL + "/token": "oauth2", is.URL + "/none": "oauth2", "http://127.0.0.1:1/token": "connect", "http://nowhere.invalid/token": "dns",
 	} {
 		is.now(func() {})
-		got := p.Calls(t, 400, "POST", "bad", `{"url":"`+url+`","key":"`+wrong+`"}`)
-		require.Equal(t, "invalid_request", got.Code(t))
+		got := p.Calls(t, 502, "POST", "bad", `{"url":"`+url+`","key":"`+wrong+`"}`)
+		require.Equal(t, "upstream_failed", got.Code(t))
 		require.Equal(t, map[string]any{"name": "FetchError"}, got.JSON(t)["details"])
 		require.Equal(t, `"`+reason+`"`, got.Failures(t)[0].At("details", "reason"), url)
 		require.Equal(t, `"`+reason+`"`, got.Awaits(t, 1, "runtime.fetch.failed")[0].At("error", "reason"))
@@ -218,7 +218,7 @@ bad: {when: {endpoint: true}, arguments: {body: {type: object, properties: {key:
 		}
 		require.NotContains(t, string(got.Body), "CANARY")
 	}
-	require.Equal(t, "InvalidInstructionError", p.Calls(t, 400, "POST", "bad", `{"url":"nowhere"}`).JSON(t)["details"].(map[string]any)["name"])
+	require.Equal(t, "InvalidInstructionError", p.Calls(t, 500, "POST", "bad", `{"url":"nowhere"}`).JSON(t)["details"].(map[string]any)["name"])
 	for _, one := range []nodetest.Place{p, other} {
 		nodetest.RequireHidden(t, one, secret, wrong, tokenCanary)
 	}

@@ -143,9 +143,18 @@ func (a *attempt) check(t *testing.T) {
 	if name == value.Undefined {
 		require.Equal(t, http.StatusOK, a.ran.StatusCode, "%s", a.ran.Body)
 	} else {
-		require.Equal(t, http.StatusBadRequest, a.ran.StatusCode, "%s", a.ran.Body)
+		status, code := http.StatusInternalServerError, "internal_error" // a fault of the automation
+		switch {
+		case name == "InvalidArgumentsError" && value.IsUndefined(value.Walk(output, "details", "instruction")): // those of the caller
+			status, code = http.StatusBadRequest, "invalid_request"
+		case name == "FetchError":
+			status, code = http.StatusBadGateway, "upstream_failed"
+		case name == "CustomCodeError" && value.Walk(output, "details", "reason") == "timeout":
+			status, code = http.StatusGatewayTimeout, "gateway_timeout"
+		}
+		require.Equal(t, status, a.ran.StatusCode, "%s", a.ran.Body)
 		require.Equal(t, name, value.Walk(output, "details", "name"), "%s", a.ran.Body)
-		require.Equal(t, "invalid_request", a.ran.Code(t))
+		require.Equal(t, code, a.ran.Code(t))
 		require.NotEmpty(t, told, "one error event tells of it")
 		require.Equal(t, name, told[len(told)-1])
 		told = told[:len(told)-1]

@@ -23,7 +23,7 @@ func TestAutomationsForgeNothing(t *testing.T) {
 		if fact.Name == "error" || fact.Name == "usage" {
 			continue
 		}
-		got := p.Tries(t, 400, fmt.Sprintf(`{"n":%q,"p":{"workspaceId":%q,"from":0,"to":9007199254740991}}`, fact.Name, p.ID))
+		got := p.Tries(t, 500, fmt.Sprintf(`{"n":%q,"p":{"workspaceId":%q,"from":0,"to":9007199254740991}}`, fact.Name, p.ID))
 		require.Equal(t, "InvalidEventError", got.JSON(t)["details"].(map[string]any)["name"], fact.Name)
 	}
 	for _, odd := range []string{`{"error":5}`, `{"error":"Oops","message":"bad","details":"a text"}`, `{"message":{}}`} {
@@ -108,7 +108,7 @@ func TestAnErrorHasTheSourceOfWhoRaisedIt(t *testing.T) {
 t: [{all: [{a: {}}, {b: {}}]}]
 a: [{run: {module: crypto, function: '{{x}}none'}}]
 b: [{wait: {timeout: 0.1}}, {run: {module: text, function: '{{x}}none'}}]`)
-	got := p.Tries(t, 400, `{}`)
+	got := p.Tries(t, 500, `{}`)
 	told := got.Awaits(t, 1, "error")[0]
 	require.Equal(t, "a", told.Source["automationSlug"])
 	require.Contains(t, told.Payload["message"], "crypto")

@@ -17,7 +17,7 @@ func TestConsoleLinesAreToldOfRecordedRuns(t *testing.T) {
 	p := w.Place(t)
 	p.Does(t, http.StatusOK, "PATCH", p.Path+"/security/secrets", `{"KEY":{"value":"s3cret-value"}}`)
 	p.Has(t, `t: [{run: {module: code, function: run, parameters: {code: 'console.log("it is", key, {a: 1}); if (fails) throw 1; return 2', arguments: {key: '{{secret.KEY}}', fails: '{{fails}}'}}, output: r}}]`)
-	for payload, status := range map[string]int{`{"fails":false}`: http.StatusOK, `{"fails":true}`: http.StatusBadRequest} {
+	for payload, status := range map[string]int{`{"fails":false}`: http.StatusOK, `{"fails":true}`: http.StatusInternalServerError} {
 		r := p.Records(t, status, payload)
 		var shown struct {
 			Tree []struct{ Effects []struct{ Logs []string } }

@@ -25,7 +25,7 @@ shows: {when: {endpoint: true}, do: [], output: '{{config}}'}`).Publishes(t, "pa
 	p.Does(t, 200, "PATCH", p.Path, `{"config":{"value":{"k":1}}}`)
 	p.Installs(t, "passed", "a", `,"config":"{{config}}"`)
 	for _, writes := range []string{"sets", "merges", "replaces", "deletes"} {
-		got := p.Calls(t, 400, "POST", "a."+writes, "")
+		got := p.Calls(t, 500, "POST", "a."+writes, "")
 		require.Equal(t, "InvalidInstructionError", got.JSON(t)["details"].(map[string]any)["name"], writes)
 		told := got.Awaits(t, 1, "a.error")[0]
 		require.Equal(t, "InvalidInstructionError", told.Payload["error"], writes)
@@ -45,7 +45,7 @@ shows: {when: {endpoint: true}, do: [], output: '{{config}}'}`).Publishes(t, "pa
 	p.Does(t, 200, "PATCH", p.Path, `{"config":{"value":{"o":{"a":1}}}}`)
 	p.Installs(t, "passed", "c", `,"config":{"k":"{{config.o}}"}`)
 	for _, below := range []string{"below", "joins"} {
-		p.Calls(t, 400, "POST", "c."+below, "")
+		p.Calls(t, 500, "POST", "c."+below, "")
 		require.JSONEq(t, `{"k":{"a":1}}`, string(p.Calls(t, 200, "GET", "c.shows", "").Body), "what is below one is not written")
 	}
 	p.Calls(t, 200, "POST", "c.deletes", "")

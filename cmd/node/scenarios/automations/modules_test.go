@@ -72,7 +72,7 @@ asked: {when: {endpoint: true}, do: [], output: '{{run.authenticatedWorkspaceId}
 		require.JSONEq(t, `[true,true]`, got.R(t))
 		p.Awaits(t, 2, "events.userTopics.created", "")
 		p.Awaits(t, 2, "events.userTopics.joined", "")
-		require.Equal(t, "InvalidInstructionError", p.Calls(t, 400, "GET", "nope", "").JSON(t)["details"].(map[string]any)["name"])
+		require.Equal(t, "InvalidInstructionError", p.Calls(t, 500, "GET", "nope", "").JSON(t)["details"].(map[string]any)["name"])
 		require.Equal(t, `"`+p.ID+`"`, p.Calls(t, 200, "GET", "who", "").R(t))
 	})
 	t.Run("what is saved is checked", func(t *testing.T) {

@@ -55,7 +55,7 @@ t: {when: {endpoint: true}, do: [{child: {}}]}
 child: [{set x: 1}, {try: {do: [{nope: {}}]}}, {grandchild: {}}]
 grandchild: [{fetch: {url: '{{x}}'}}]
 after: {when: {endpoint: true}, do: []}`)
-	for _, got := range []nodetest.Run{p.Tries(t, 400, `{}`), p.Calls(t, 400, "POST", "t", "")} {
+	for _, got := range []nodetest.Run{p.Tries(t, 500, `{}`), p.Calls(t, 500, "POST", "t", "")} {
 		ended := got.Awaits(t, 3, nodetest.Executed)
 		require.Equal(t, []string{`"grandchild"`, `"child"`, `"t"`}, []string{ended[0].At("slug"), ended[1].At("slug"), ended[2].At("slug")})
 		for _, e := range ended {
@@ -69,8 +69,8 @@ after: {when: {endpoint: true}, do: []}`)
 		require.Equal(t, `"do[0].fetch"`, told.At("details", "instruction"))
 		require.Equal(t, got.Correlation(), got.JSON(t)["requestId"])
 	}
-	whole := p.Tries(t, 400, `{}`).JSON(t)["details"].(map[string]any)
+	whole := p.Tries(t, 500, `{}`).JSON(t)["details"].(map[string]any)
 	require.Equal(t, "do[0].fetch", whole["instruction"], "tests are told everything")
-	short := p.Calls(t, 400, "POST", "t", "").JSON(t)["details"].(map[string]any)
-	require.Equal(t, map[string]any{"name": "InvalidInstructionError"}, short)
+	short := p.Calls(t, 500, "POST", "t", "").JSON(t)["details"].(map[string]any)
+	require.Equal(t, map[string]any{"name": "InvalidInstructionError", "reason": "automation_failed"}, short)
 }

@@ -64,7 +64,7 @@ func TestSchemasThatARunWouldRefuse(t *testing.T) {
 			}
 		}
 		require.Empty(t, path, test.name)
-		ran := p.Does(t, 400, "POST", fmt.Sprintf("%s/test/a%d", p.Path, i), `{"payload":{}}`).JSON(t)["details"].(map[string]any)
+		ran := p.Does(t, 500, "POST", fmt.Sprintf("%s/test/a%d", p.Path, i), `{"payload":{}}`).JSON(t)["details"].(map[string]any)
 		require.Equal(t, "InvalidInstructionError", ran["name"], test.name)
 		require.Equal(t, test.field, ran["field"], test.name)
 	}
@@ -90,11 +90,11 @@ t: [{run: {module: secrets, function: set, parameters: {name: u, value: '{{u}}'}
 fixed: {when: {endpoint: true}, do: [{fetch: {url: '$secret:eyJzIjoid29ya3NwYWNlIiwibiI6ImsifQ.AAAAAAAAAAAAAAAAAAAAAA'}}]}`)
 	require.Equal(t, `"/hidden/place"`, p.Tries(t, 200, `{"u":"`+far.URL+`/hidden","more":"/place"}`).R(t))
 	for _, address := range []string{"nowhere", "ftp://example.com"} {
-		bad := p.Tries(t, 400, `{"u":"`+address+`"}`)
+		bad := p.Tries(t, 500, `{"u":"`+address+`"}`)
 		require.Equal(t, "InvalidInstructionError", bad.JSON(t)["details"].(map[string]any)["name"])
 		require.NotContains(t, string(bad.Body), address, "what is wrong is told without the secret")
 	}
-	require.Equal(t, "InvalidInstructionError", p.Calls(t, 400, "POST", "fixed", "").JSON(t)["details"].(map[string]any)["name"], "one that nobody made here stays text")
+	require.Equal(t, "InvalidInstructionError", p.Calls(t, 500, "POST", "fixed", "").JSON(t)["details"].(map[string]any)["name"], "one that nobody made here stays text")
 	p.Refuses(t, 422, "validation_failed", "POST", p.Path+"/automations", `{"name":"bad","do":[{"fetch":{"url":"secret:k"}}]}`)
 	nodetest.RequireHidden(t, p, far.URL+"/hidden")
 }

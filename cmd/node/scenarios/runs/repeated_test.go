@@ -67,11 +67,11 @@ func TestARepeatedCallIsNotRunAgain(t *testing.T) {
 		p := insisting(w.Place(t).Has(t, `t: {when: {endpoint: true}, do: [{set $http.chunk: 1}, {set $http.status: 201}]}`))
 		for range 2 {
 			got := p.Service.SendAs(t, "POST", p.Path+"/webhooks/t", "", p.Me, "")
-			require.Contains(t, string(got.Body), `data: {"error":"invalid_request"`, "failures keep nothing")
+			require.Contains(t, string(got.Body), `data: {"error":"internal_error"`, "failures keep nothing")
 			require.Contains(t, string(got.Body), "InvalidInstructionError")
 		}
 		nested := p.Service.SendAs(t, "POST", strings.Replace(p.Path, "/v2/", "/v3/", 1)+"/webhooks/t", "", p.Me, "")
-		require.Contains(t, string(nested.Body), `data: {"error":{"code":"invalid_request"`)
+		require.Contains(t, string(nested.Body), `data: {"error":{"code":"internal_error"`)
 	})
 	t.Run("too large to be kept", func(t *testing.T) {
 		t.Parallel()

@@ -72,7 +72,7 @@ hears: {when: {events: [e]}, do: []}`)
 hears: {when: {events: ['e.*']}, do: []}
 fails: {when: {events: [error]}, do: [], output: '{{payload.details.eventType}}'}
 t: [{set x: 1}, {repeat: {until: 501, do: [{set x: {a: '{{x}}'}}]}}, {emit: {event: e.deep, payload: '{{x}}'}}]`)
-		refused := p.Tries(t, 400, `{}`)
+		refused := p.Tries(t, 500, `{}`)
 		require.Equal(t, `"InvalidEventError"`, refused.Awaits(t, 1, "error")[0].At("error"))
 		recordsRaw(t, p, "e.deep", strings.Repeat(`{"a":`, 1000)+"1"+strings.Repeat("}", 1000))
 		p.Emits(t, `{"type":"e.plain"}`)
@@ -95,7 +95,7 @@ t: {when: {events: [begin]}, do: [{repeat: {until: 900, batch: {size: 900}, do: 
 		t.Parallel()
 		p := w.Place(t).Has(t, `
 t: [{repeat: {until: 1001, batch: {size: 1001}, do: [{wait: {oneOf: [{event: e, cancelTriggers: true}], timeout: 1}}]}}]`)
-		p.Tries(t, 400, `{}`)
+		p.Tries(t, 500, `{}`)
 		require.Equal(t, `1000`, p.Awaits(t, 1, "error", "")[0].At("details", "limit"))
 		startsSoon(t, other)
 	})

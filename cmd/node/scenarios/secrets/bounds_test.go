@@ -31,7 +31,7 @@ t: [{conditions: {
 		"wait": {100_000, "InvalidInstructionError"},
 	} {
 		payload := func(length int) string { return fmt.Sprintf(`{"do":%q,"big":%q}`, do, strings.Repeat("x", length)) }
-		got := p.Tries(t, 400, payload(c.length))
+		got := p.Tries(t, 500, payload(c.length))
 		require.Equal(t, c.want, got.JSON(t)["details"].(map[string]any)["name"], do)
 		p.Tries(t, 200, payload(250))
 	}

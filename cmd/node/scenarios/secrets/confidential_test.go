@@ -22,7 +22,7 @@ var confidential = map[string]func(*testing.T, *nodetest.Workshop, confidant, *n
 hook: {when: {endpoint: 'hook/:p'}, arguments: {pathParams: {type: object, properties: {p: {type: string, secret: true}}}, headers: {type: object, properties: {x-key: {type: string, secret: true}}}}, do: [{set p: '{{pathParams.p}}'}, `+says+`, {nope: {v: '{{secret.k}}'}}]}
 piecewise: {when: {endpoint: true}, do: [{set $http.chunk: {k: 1}}, {fetch: {url: 'x{{secret.k}}'}}]}
 answers: {when: {endpoint: true}, do: [`+says+`], output: '{{secret.k}}'}`)
-		got := c.Calls(t, 400, "POST", "hook/"+inputCanary+"?k="+workspaceCanary, `{"k":"`+workspaceCanary+`"}`, "X-Key", inputCanary)
+		got := c.Calls(t, 500, "POST", "hook/"+inputCanary+"?k="+workspaceCanary, `{"k":"`+workspaceCanary+`"}`, "X-Key", inputCanary)
 		nodetest.RequireUntold(t, "a refusal", string(got.Body), inputCanary, workspaceCanary)
 		last := c.Service.SendAs(t, "GET", c.Path+"/webhooks/piecewise", "", c.Me, "")
 		require.Contains(t, string(last.Body), "InvalidInstructionError")
@@ -33,7 +33,7 @@ answers: {when: {endpoint: true}, do: [`+says+`], output: '{{secret.k}}'}`)
 		c.Has(t, `
 t: {validateArguments: true, arguments: {p: {type: string, secret: true, pattern: '^input', maxLength: 20}, o: {type: object, properties: {p: {type: string, secret: true, enum: [a]}}}}, do: [`+says+`, {child: {v: '{{p}}'}}, {fetch: {url: '{{p}}'}}]}
 child: {do: [{set session.p: '{{v}}'}, {emit: {event: childs, payload: {v: '{{session.p}}'}}}], output: 'x{{v}}x'}`)
-		c.Tries(t, 400, `{"p":"`+inputCanary+`"}`)
+		c.Tries(t, 500, `{"p":"`+inputCanary+`"}`)
 		for _, payload := range []string{`{"p":"x` + inputCanary + `"}`, `{"p":"` + inputCanary + strings.Repeat("x", 20) + `"}`, `{"o":{"p":"` + inputCanary + `"}}`, `{"o":{"p":["` + workspaceCanary + `"]}}`} {
 			got := c.Tries(t, 400, payload)
 			require.Equal(t, "InvalidArgumentsError", got.JSON(t)["details"].(map[string]any)["name"])
@@ -95,7 +95,7 @@ t: {arguments: {p: {type: string, secret: true}}, do: [{run: {module: code, func
   {try: {do: [{fetch: {url: 'http://127.0.0.1:1/{{secret.k}}?{{p}}'}}], catch: [{emit: {event: caught, payload: {e: '{{$error}}'}}}]}},
   {fetch: {url: '{{global.apiUrl}}/me', output: me}}, {fetch: {url: '{{global.apiUrl}}/workspaces/{{global.workspaceId}}/webhooks/none/{{secret.k}}', headers: {authorization: 'Bearer {{h}}'}}}, {auth: {output: j}}, {emit: {event: jwt, payload: {j: '{{j}}'}}},
   {fetch: {url: 'http://nowhere.invalid/{{p}}', headers: {authorization: '{{h}}'}}}]}`)
-		c.Tries(t, 400, `{"p":"`+inputCanary+`"}`).Awaits(t, 6, "runtime.fetch.failed")
+		c.Tries(t, 502, `{"p":"`+inputCanary+`"}`).Awaits(t, 6, "runtime.fetch.failed")
 		_, head := f.Seen("/sse")
 		require.NotNil(t, head)
 	},
@@ -111,7 +111,7 @@ fails: [{fetch: {url: '{{config.token}}{{config.k}}'}}]`)
 		c.Has(t, `
 t: [{a.uses: {output: r}}, {emit: {event: mine, payload: {r: '{{r}}'}}}, {a.fails: {}}]
 hears: {when: {events: [a.told]}, do: [], output: '{{payload}}'}`)
-		c.Tries(t, 400, `{}`).Awaits(t, 4, nodetest.Executed)
+		c.Tries(t, 500, `{}`).Awaits(t, 4, nodetest.Executed)
 		require.Equal(t, instanceCanary, string(c.Calls(t, 200, "GET", "a.uses", "").Body))
 		c.Emits(t, `{"type":"a.ask"}`)
 		c.Awaits(t, 3, nodetest.Executed, "payload.slug=hears")
@@ -124,7 +124,7 @@ t: {arguments: {p: {type: string, secret: true}}, do: [{'set fields[{{p}}]': {ty
   `+rows+`query: {k: '{{p}}'}}, function: findMany, output: found}}, {emit: {event: found, payload: {f: '{{found}}'}}},
   `+rows+`data: {k: '{{p}}'}}, function: create, onError: emit}}, `+rows+`data: {n: '{{p}}'}}, function: create, onError: emit}}, `+rows+`data: {k: x, '{{secret.k}}': '{{p}}'}}, function: create, output: more}},
   `+rows+`query: {k: {$regex: '({{p}}'}}}, function: findMany, onError: continue, output: e}}, {emit: {event: e, payload: {e: '{{e}}', m: '{{more}}'}}}, `+rows+`x: 1}, function: '{{p}}'}}], output: '{{found}}'}`)
-		c.Tries(t, 400, `{"p":"`+inputCanary+`"}`).Awaits(t, 1, "found")
+		c.Tries(t, 500, `{"p":"`+inputCanary+`"}`).Awaits(t, 1, "found")
 	},
 	"code": func(t *testing.T, _ *nodetest.Workshop, c confidant, _ *nodetest.Clock) {
 		const code = `run: {module: code, function: run, parameters: {arguments: {k: '{{secret.k}}', p: '{{p}}', c: '{{config.key}}'}, code: `
@@ -133,7 +133,7 @@ t: {arguments: {p: {type: string, secret: true}}, do: [{'set fields[{{p}}]': {ty
 t: {arguments: {p: {type: string, secret: true}}, do: [{`+code+`'console.log(k, {p}); return [k, p, {[c]: 1}]'}, output: r}}, {emit: {event: said, payload: {r: '{{r}}'}}},
   {`+code+`'console.error(p); throw new TypeError(k + p + c)'}, onError: emit}}, {`+code+`'return k +'}, onError: emit}}, {`+code+`'throw {k, toString() { return p }}'}, onError: continue, output: e}}, {emit: {event: e, payload: {e: '{{e}}'}}},
   {run: {module: code, function: call, parameters: {name: f, arguments: {p: '{{p}}'}}, onError: emit}}, {run: {module: code, function: call, parameters: {name: '{{p}}'}}}]}`)
-		c.Tries(t, 400, `{"p":"`+inputCanary+`"}`).Awaits(t, 1, "e")
+		c.Tries(t, 500, `{"p":"`+inputCanary+`"}`).Awaits(t, 1, "e")
 	},
 }
 

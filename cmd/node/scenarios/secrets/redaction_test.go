@@ -89,7 +89,7 @@ logs: {when: {endpoint: true}, do: [{run: {module: code, function: run, paramete
 	pad := `{"pad":"` + strings.Repeat("x", 10000-13) + `"}`
 	told := p.Calls(t, 200, "POST", "cuts", pad).Awaits(t, 1, "runtime.fetch.failed")[0].At("request", "body")
 	require.NotContains(t, told, secret[:4])
-	failed := p.Calls(t, 400, "POST", "logs", pad)
+	failed := p.Calls(t, 500, "POST", "logs", pad)
 	require.NotContains(t, string(failed.Body), secret[:7])
 	text, err := json.Marshal(failed.Failures(t))
 	require.NoError(t, err)

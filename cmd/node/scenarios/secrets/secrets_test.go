@@ -33,7 +33,7 @@ refs: {when: {endpoint: true}, do: [{run: {module: secrets, function: set, param
 	require.JSONEq(t, `{"a":"Bearer REDACTED","o":{"REDACTED":1},"s":"REDACTED","t":"xxyz","c":"REDACTED","b":"REDACTED","q":"only here"}`, e.At())
 	require.JSONEq(t, e.At(), ended[2].At("output"), "listeners get it so")
 
-	failed := p.Calls(t, 400, "POST", "fails", "")
+	failed := p.Calls(t, 500, "POST", "fails", "")
 	require.NotContains(t, string(failed.Body), "CANARY")
 	asked, head := f.Seen("/bad")
 	require.Equal(t, workspace, head.Get("X-Key"), "fetch sends it")
