@@ -35,7 +35,7 @@ func (n *Node) Serve(ctx context.Context) error {
 
 // shutdown stops accepting, drains, flushes and closes, in that order.
 func (n *Node) shutdown(grace context.Context) error {
-	err := n.server.Shutdown(grace)
+	err := n.drain(grace)
 	if errors.Is(err, context.DeadlineExceeded) {
 		n.log.Warn("requests were still running at the end of the grace period and are cut off")
 		err = n.server.Close()
@@ -45,3 +45,19 @@ func (n *Node) shutdown(grace context.Context) error {
 	defer cancel()
 	return errors.Join(err, n.Close(closing))
 }
+
+// drain lets running requests finish. The server is asked again and again: it tells only
+// those connections that are over HTTP/2 already that it stops, and one whose handshake
+// ends later would stay, idle, until the end of the grace period.
+func (n *Node) drain(grace context.Context) error {
+	for {
+		round, cancel := context.WithTimeout(grace, drainRound)
+		err := n.server.Shutdown(round)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || grace.Err() != nil {
+			return err
+		}
+	}
+}
+
+const drainRound = time.Second

@@ -2,7 +2,9 @@ package node_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -49,7 +51,7 @@ func TestAShutdownLetsRequestsFinish(t *testing.T) {
 			_ = conn.Close()
 		}
 		return err != nil
-	}, 10*time.Second, time.Millisecond, "new connections must be refused")
+	}, time.Minute, time.Millisecond, "new connections must be refused")
 	require.Empty(t, s.Outcome, "the service waits for the request")
 	require.Empty(t, outcome)
 	require.NoFileExists(t, filepath.Join(s.Dir, "log", "clean"), "the log is still open")
@@ -106,4 +108,39 @@ func TestTheDataDirectoryIsPrivate(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, os.FileMode(0o700), info.Mode().Perm(), name)
 	}
+}
+
+// A connection that is over HTTP/2 only after the service was told to stop holds it up no
+// longer than any other that nobody uses.
+func TestAConnectionThatComesWithTheStopHoldsNothingUp(t *testing.T) {
+	cert, key, pool := nodetest.Certificate(t, "svc.example.com")
+	s := nodetest.NewService(t, "TLS_CERT_FILE="+cert, "TLS_KEY_FILE="+key).Start(t)
+	address := strings.TrimPrefix(s.Base, "http://")
+	conn, err := net.Dial("tcp", address)
+	require.NoError(t, err)
+	defer conn.Close()
+	require.Eventually(t, func() bool { // those before it have been accepted, too
+		probe, err := tls.Dial("tcp", address, &tls.Config{RootCAs: pool, ServerName: "svc.example.com"})
+		if err == nil {
+			_ = probe.Close()
+		}
+		return err == nil
+	}, time.Minute, time.Millisecond)
+	s.End()
+	require.Eventually(t, func() bool {
+		probe, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = probe.Close()
+		}
+		return err != nil
+	}, time.Minute, time.Millisecond)
+
+	late := tls.Client(conn, &tls.Config{RootCAs: pool, ServerName: "svc.example.com", NextProtos: []string{"h2"}})
+	require.NoError(t, late.Handshake())
+	_, err = late.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + "\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
+	require.NoError(t, err)
+	_, _ = io.Copy(io.Discard, late) // until the service closes it
+	require.NoError(t, <-s.Outcome)
+	s.Ended = true
+	require.False(t, strings.Contains(s.Log.String(), "end of the grace period"), "it was cut off") //nolint:testifylint // the whole log would be printed
 }
