@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 var quiet = slog.New(slog.DiscardHandler)
 
 // patience bounds every wait of a test.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 func bounded(tb testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)

@@ -65,7 +65,7 @@ func next(t *testing.T, from <-chan keyring.Updated) keyring.Updated {
 	select {
 	case u := <-from:
 		return u
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("nothing happened")
 		return keyring.Updated{}
 	}

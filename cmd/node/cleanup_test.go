@@ -135,7 +135,7 @@ func TestPayloadsOfExecutionsAreStripped(t *testing.T) {
 	}}})
 	require.NoError(t, err)
 	shown := func() map[string]any { return p.Does(t, 200, "GET", p.Path+"/events/"+id, "").JSON(t) }
-	require.Eventually(t, func() bool { return p.Ask(t, "GET", p.Path+"/events/"+id, "").StatusCode == 200 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return p.Ask(t, "GET", p.Path+"/events/"+id, "").StatusCode == 200 }, time.Minute, 10*time.Millisecond)
 	require.Equal(t, map[string]any{"card": "4242"}, shown()["payload"].(map[string]any)["payload"])
 
 	card := `{"query":{"term":{"payload.payload.card":"4242"}},"limit":0}`

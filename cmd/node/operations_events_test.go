@@ -18,7 +18,7 @@ import (
 // tune opens the stream of an operation. It is closed with the test, if not before.
 func (s *shop) tune(t *testing.T, path string, h http.Header) io.ReadCloser {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Base+path, nil)
 	require.NoError(t, err)
@@ -119,7 +119,7 @@ func (s *shop) endsStream(t *testing.T, do func()) {
 	select {
 	case frames := <-over:
 		require.NotContains(t, types(frames), "workspaces.operations.ended")
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the stream goes on")
 	}
 	close(ready)

@@ -211,7 +211,7 @@ func TestWhatANodeLeavesBehindIsSettledByTheNext(t *testing.T) {
 	require.Eventually(t, func() bool {
 		facts := s.Facts(t, s.id)
 		return facts[len(facts)-1] == "workspaces.unlocked"
-	}, 30*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	op, err := s.Node.Operations().Get(t.Context(), s.id, h.ID())
 	require.NoError(t, err)
 	require.Equal(t, operation.Failed, op.Status)
@@ -233,7 +233,7 @@ func TestTheLockOfAKilledNodeIsGoneSoon(t *testing.T) {
 	require.Eventually(t, func() bool {
 		facts := heir.Facts(t, s.id)
 		return facts[len(facts)-1] == "workspaces.unlocked"
-	}, 30*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	op, err := heir.Node.Operations().Get(t.Context(), s.id, h.ID())
 	require.NoError(t, err)
 	require.Equal(t, "interrupted", op.Failure.Details["reason"])

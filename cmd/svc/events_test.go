@@ -75,7 +75,7 @@ func (d *desk) tailing(t *testing.T, args ...string) *process {
 // prints waits until a process has printed so many lines.
 func (pr *process) prints(t *testing.T, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Count(pr.out.String(), "\n") >= n }, 40*time.Second, 5*time.Millisecond, "%d lines must be printed: %s%s", n, pr.out, pr.log)
+	require.Eventually(t, func() bool { return strings.Count(pr.out.String(), "\n") >= n }, time.Minute, 5*time.Millisecond, "%d lines must be printed: %s%s", n, pr.out, pr.log)
 }
 
 // The service is killed twice meanwhile: nothing is missing, nothing is there twice.
@@ -122,7 +122,7 @@ func TestATailBeginsNow(t *testing.T) {
 			d.describe(t, shop, n)
 			n++
 			return strings.Contains(pr.out.String(), "\n")
-		}, 20*time.Second, 10*time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 		require.NoError(t, pr.cmd.Wait())
 		for _, ev := range events(t, pr.out.String()) {
 			require.NotEqual(t, "edition 0", ev.Payload["workspace"].(map[string]any)["description"])

@@ -137,7 +137,7 @@ func (p *place) awaitReady(t *testing.T) {
 	require.Eventually(t, func() bool {
 		status, _, err := p.get(t.Context(), "/readyz")
 		return err == nil && status == http.StatusOK
-	}, 30*time.Second, 5*time.Millisecond, "the service must become ready")
+	}, time.Minute, 5*time.Millisecond, "the service must become ready")
 }
 
 // signal sends a signal and returns the exit code.
@@ -155,7 +155,7 @@ func (pr *process) signal(t *testing.T, s os.Signal) int {
 // says waits until the log of the process has a text.
 func (pr *process) says(t *testing.T, text string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Contains(pr.log.String(), text) }, 20*time.Second, 5*time.Millisecond, "%q must be logged", text)
+	require.Eventually(t, func() bool { return strings.Contains(pr.log.String(), text) }, time.Minute, 5*time.Millisecond, "%q must be logged", text)
 }
 
 var plainHTTP = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}

@@ -280,7 +280,7 @@ func TestATokenThatIsNoLongerGood(t *testing.T) {
 	require.Eventually(t, func() bool {
 		got = d.run(t, "versions", "platform")
 		return got.code == 1
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	require.Contains(t, got.err, "(token_expired)")
 	require.Contains(t, got.err, "svc: next: `svc login` again")
 

@@ -55,7 +55,7 @@ func (s *screen) close() string {
 // types answers a question.
 func (s *screen) types(t *testing.T, question, answer string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Contains(s.shown.String(), question) }, 20*time.Second, 5*time.Millisecond, "%s: %s", question, s.shown)
+	require.Eventually(t, func() bool { return strings.Contains(s.shown.String(), question) }, time.Minute, 5*time.Millisecond, "%s: %s", question, s.shown)
 	_, err := s.keyboard.WriteString(answer + "\n")
 	require.NoError(t, err)
 }
@@ -90,8 +90,8 @@ func TestAQuestionCanBeLeft(t *testing.T) {
 		_, err := world{in: s.tty, log: s.tty}.ask(ctx, "Password", true)
 		done <- err
 	}()
-	require.Eventually(t, func() bool { return strings.Contains(s.shown.String(), "Password: ") }, 20*time.Second, time.Millisecond)
-	require.Eventually(t, func() bool { return !echoes(t, s) }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(s.shown.String(), "Password: ") }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return !echoes(t, s) }, time.Minute, time.Millisecond)
 	leave()
 	require.ErrorIs(t, <-done, context.Canceled)
 	require.True(t, echoes(t, s))

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds every wait of a test.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 var quiet = slog.New(slog.DiscardHandler)
 

@@ -27,7 +27,7 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // house is a store with the collections of one node, or of several.
 type house struct {

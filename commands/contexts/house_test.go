@@ -101,7 +101,7 @@ func openStore(t testing.TB, o jetstream.Options) *jetstream.Store {
 	store, err := jetstream.Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		require.NoError(t, store.Close(ctx))
 	})
@@ -133,7 +133,7 @@ func pair(t testing.TB) (one, two *node) {
 	require.NoError(t, err)
 	broker.Start()
 	t.Cleanup(func() { broker.Shutdown(); broker.WaitForShutdown() })
-	require.True(t, broker.ReadyForConnections(10*time.Second))
+	require.True(t, broker.ReadyForConnections(time.Minute))
 	o := jetstream.Options{URL: []string{broker.ClientURL()}}
 	one, two = join(t, openStore(t, o), 0), join(t, openStore(t, o), 0)
 	require.False(t, one.store.Alone())

@@ -49,7 +49,7 @@ func TestAFewLargeAnswersOfAWorkspaceAreReadAtOnce(t *testing.T) {
 			ended <- err
 		}()
 	}
-	require.Eventually(t, func() bool { return begun.Load() == 6 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return begun.Load() == 6 }, time.Minute, time.Millisecond)
 	result, err := get("busy", "/small")
 	require.NoError(t, err, "what is small does not wait")
 	require.Len(t, result.Value, 1<<20)
@@ -75,7 +75,7 @@ func TestTheTimeThatALargeAnswerWaitsIsThatOfTheFetch(t *testing.T) {
 			ended <- err
 		}()
 	}
-	require.Eventually(t, func() bool { return begun.Load() == 4 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return begun.Load() == 4 }, time.Minute, time.Millisecond)
 	_, err := fetched(t, c, `{"url":"URL","timeout":0.5}`, address)
 	requireReason(t, err, "timeout")
 	close(open)

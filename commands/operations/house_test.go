@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds every wait of a test.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // house is a log with a workspace.
 type house struct {

@@ -26,7 +26,7 @@ const (
 	issuer   = "https://svc.example"
 	audience = issuer + "/v2"
 	day      = 24 * time.Hour
-	patience = 30 * time.Second
+	patience = time.Minute
 )
 
 var (

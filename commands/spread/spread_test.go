@@ -1,7 +1,7 @@
 package spread_test
 
 import (
-	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,18 +20,20 @@ func TestEveryPieceIsDoneOnce(t *testing.T) {
 	}
 }
 
+// Whichever goroutine a piece is done in, the caller's own included.
 func TestAPanicIsTheCallers(t *testing.T) {
 	t.Parallel()
-	require.PanicsWithError(t, "boom", func() {
-		defer func() {
-			err, _ := recover().(error)
-			require.ErrorContains(t, err, "boom")
-			panic(errors.New("boom"))
+	for _, n := range []int{1, 7, 100} {
+		recovered := func() (v any) {
+			defer func() { v = recover() }()
+			spread.Over(n, func(i int) {
+				if i == n/2 {
+					panic("boom")
+				}
+			})
+			return nil
 		}()
-		spread.Over(100, func(i int) {
-			if i == 50 {
-				panic("boom")
-			}
-		})
-	})
+		require.NotNil(t, recovered, "of %d", n)
+		require.Contains(t, fmt.Sprint(recovered), "boom", "of %d", n)
+	}
 }

@@ -25,7 +25,7 @@ func (e *estate) imported(count int) (list []map[string]any) {
 	require.Eventually(e.t, func() bool {
 		list = e.imports()
 		return len(list) == count && list[0]["endedAt"] != nil
-	}, 30*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	return list
 }
 
@@ -86,5 +86,5 @@ func TestALostDirectoryIsPushedAgain(t *testing.T) {
 // told waits until the service says something.
 func (h *house) told(t *testing.T, text string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Contains(h.log.String(), text) }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(h.log.String(), text) }, time.Minute, 50*time.Millisecond)
 }

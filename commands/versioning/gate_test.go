@@ -64,7 +64,7 @@ func (g *gate) reached() {
 	}
 	select {
 	case <-g.at:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		require.Fail(g.t, "nobody came")
 	}
 }
@@ -74,7 +74,7 @@ func (g *gate) await(name string) {
 	require.Eventually(g.t, func() bool {
 		_, err := os.Stat(filepath.Join(g.dir, name))
 		return err == nil
-	}, 20*time.Second, 10*time.Millisecond, "no hook says %s", name)
+	}, time.Minute, 10*time.Millisecond, "no hook says %s", name)
 }
 
 // open lets everybody go on.

@@ -33,7 +33,7 @@ func cluster(t *testing.T, count int, env ...string) []*house {
 	broker, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, SyncAlways: true})
 	require.NoError(t, err)
 	broker.Start()
-	require.True(t, broker.ReadyForConnections(20*time.Second))
+	require.True(t, broker.ReadyForConnections(time.Minute))
 	t.Cleanup(func() { broker.Shutdown(); broker.WaitForShutdown() })
 	shared := append([]string{
 		"NATS_URL=" + broker.ClientURL(), "STREAM_REPLICAS=1",
@@ -98,7 +98,7 @@ func TestFaultTwoNodesPushAtOnce(t *testing.T) {
 		require.NoError(t, os.Remove(filepath.Join(g.dir, "at")))
 		require.NoError(t, os.Remove(filepath.Join(g.dir, "left")))
 		for _, h := range nodes {
-			require.Eventually(t, func() bool { return !p.on(h).dirty() }, 10*time.Second, 20*time.Millisecond)
+			require.Eventually(t, func() bool { return !p.on(h).dirty() }, time.Minute, 20*time.Millisecond)
 			require.Nil(t, p.on(h).workspace()["writeLock"])
 		}
 		p.consistent(event)

@@ -137,7 +137,7 @@ func (h *hold) wait(t *testing.T) {
 	t.Helper()
 	select {
 	case <-h.held:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		require.FailNow(t, "nobody came to the door")
 	}
 }
@@ -170,7 +170,7 @@ func (p *place) ended(id string) map[string]any {
 	p.t.Helper()
 	p.stream(id) // which ends with it
 	var op map[string]any
-	require.Eventually(p.t, func() bool { op = p.ok(200, "GET", "/operations/"+id, ""); return op["endedAt"] != nil }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(p.t, func() bool { op = p.ok(200, "GET", "/operations/"+id, ""); return op["endedAt"] != nil }, time.Minute, 20*time.Millisecond)
 	return op
 }
 

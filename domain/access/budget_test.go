@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain/access"
+	"svc/domain/domaintest"
 )
 
 // costly is a condition that takes about all the steps of a decision on a text
@@ -24,14 +25,12 @@ var long = strings.Repeat("x", 5000)
 // soon is several times what one decision may take.
 const soon = slowdown * 20 * time.Millisecond
 
-// quickest returns the shortest of some attempts: what the work takes when
-// nobody else uses the machine.
-func quickest(work func()) time.Duration {
+// effortOf returns the smallest effort of some attempts.
+func effortOf(t *testing.T, work func()) time.Duration {
+	t.Helper()
 	best := time.Hour
 	for range 10 {
-		start := time.Now()
-		work()
-		best = min(best, time.Since(start))
+		best = min(best, domaintest.MeasureEffort(t, work))
 	}
 	return best
 }
@@ -83,7 +82,7 @@ func TestOneDecisionHasOneBudget(t *testing.T) {
 			"Any":     func() { r.Any() },
 			"all":     func() { r.Allows("read", "workspaces", nil); _ = r.Refusal("read", "workspaces"); r.Any() },
 		} {
-			require.Less(t, quickest(work), soon, name)
+			require.Less(t, effortOf(t, work), soon, name)
 		}
 	}
 }
@@ -108,11 +107,11 @@ func TestFindingRolesHasOneBudget(t *testing.T) {
 	w := workspace(t, hundred())
 	who := access.Principal{UserID: "u", AuthData: map[string]map[string]any{"corp": {"name": long}}}
 	require.Empty(t, w.For(who).Roles())
-	require.Less(t, quickest(func() { w.For(who) }), soon)
+	require.Less(t, effortOf(t, func() { w.For(who) }), soon)
 
 	who.AuthData["lab"] = nil
 	require.Len(t, w.For(who).Roles(), 100)
-	require.Less(t, quickest(func() { w.For(who) }), soon, "with all the roles")
+	require.Less(t, effortOf(t, func() { w.For(who) }), soon, "with all the roles")
 
 	doc := hundred()
 	for i := range doc.Authorizations.Rules {
@@ -124,7 +123,7 @@ func TestFindingRolesHasOneBudget(t *testing.T) {
 	doc.Authorizations.Roles["role-000"] = role
 	w = workspace(t, doc)
 	require.Len(t, w.For(who).Roles(), 99)
-	require.Less(t, quickest(func() { w.For(who) }), soon, "with all but the one that matters")
+	require.Less(t, effortOf(t, func() { w.For(who) }), soon, "with all but the one that matters")
 }
 
 // Rules that come too late to be judged count against the caller.

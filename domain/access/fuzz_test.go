@@ -9,10 +9,11 @@ import (
 
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/domaintest"
 )
 
-// patience is far more than the evaluator ever takes, on a busy machine too.
-const patience = 10 * time.Second
+// most is far more effort than the evaluator ever takes.
+const most = 10 * time.Second
 
 // Whatever the conditions and the object, compiling refuses or succeeds, a
 // condition and its opposite never both hold, and all of it ends.
@@ -33,21 +34,21 @@ func FuzzConditions(f *testing.F) {
 		if json.Unmarshal([]byte(conditions), &c) != nil || json.Unmarshal([]byte(text), &o) != nil {
 			return
 		}
-		start := time.Now()
-		p, err := access.Compile(here, fileRule(c))
-		require.Contains(t, []domain.Code{domain.CodeNone, domain.CodeValidation}, domain.CodeOf(err))
-		require.Less(t, time.Since(start), patience)
-		if err != nil {
-			return
-		}
-		object := with("files", here, o)
-		holds := (&access.Workspace{Policy: p}).For(rob).Allows("read", "files", object)
-		delete(c, "workspaceId") // the scope overrides it
-		opposite, err := access.Compile(here, fileRule(map[string]any{"$nor": []any{c}}))
-		if err == nil && holds {
-			require.False(t, (&access.Workspace{Policy: opposite}).For(rob).Allows("read", "files", object))
-		}
-		require.Less(t, time.Since(start), patience)
+		effort := domaintest.MeasureEffort(t, func() {
+			p, err := access.Compile(here, fileRule(c))
+			require.Contains(t, []domain.Code{domain.CodeNone, domain.CodeValidation}, domain.CodeOf(err))
+			if err != nil {
+				return
+			}
+			object := with("files", here, o)
+			holds := (&access.Workspace{Policy: p}).For(rob).Allows("read", "files", object)
+			delete(c, "workspaceId") // the scope overrides it
+			opposite, err := access.Compile(here, fileRule(map[string]any{"$nor": []any{c}}))
+			if err == nil && holds {
+				require.False(t, (&access.Workspace{Policy: opposite}).For(rob).Allows("read", "files", object))
+			}
+		})
+		require.Less(t, effort, most)
 	})
 }
 
@@ -65,8 +66,9 @@ func FuzzSecurity(f *testing.F) {
 		if json.Unmarshal([]byte(text), &doc) != nil {
 			return
 		}
-		start := time.Now()
-		p, err := access.Compile(here, doc)
+		var p *access.Policy
+		var err error
+		effort := domaintest.MeasureEffort(t, func() { p, err = access.Compile(here, doc) })
 		require.Contains(t, []domain.Code{domain.CodeNone, domain.CodeValidation}, domain.CodeOf(err))
 		require.Equal(t, err == nil, doc.Validate(nil) == nil)
 		if err != nil {
@@ -82,20 +84,22 @@ func FuzzSecurity(f *testing.F) {
 
 		w := &access.Workspace{Policy: p, Shares: family()}
 		for _, who := range everybody {
-			r := w.For(who)
-			r.Any()
-			for _, subject := range access.Subjects() {
-				for _, action := range access.Actions(subject) {
-					object := with(subject, here, map[string]any{"name": "svc_x", "type": "runtime.contexts.updated"})
-					allowed := r.Allows(action, subject, object)
-					require.Equal(t, allowed, r.May(action, subject, object).Allowed)
-					require.Equal(t, allowed, r.Filter(action, subject)(object))
-					guarded := subject == "secrets" && !who.Super || subject == "events" && action == "read"
-					require.False(t, allowed && guarded)
+			effort += domaintest.MeasureEffort(t, func() {
+				r := w.For(who)
+				r.Any()
+				for _, subject := range access.Subjects() {
+					for _, action := range access.Actions(subject) {
+						object := with(subject, here, map[string]any{"name": "svc_x", "type": "runtime.contexts.updated"})
+						allowed := r.Allows(action, subject, object)
+						require.Equal(t, allowed, r.May(action, subject, object).Allowed)
+						require.Equal(t, allowed, r.Filter(action, subject)(object))
+						guarded := subject == "secrets" && !who.Super || subject == "events" && action == "read"
+						require.False(t, allowed && guarded)
+					}
 				}
-			}
+			})
 		}
-		require.Less(t, time.Since(start), patience)
+		require.Less(t, effort, most)
 	})
 }
 

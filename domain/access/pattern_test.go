@@ -1,14 +1,15 @@
 package access_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/domaintest"
 )
 
 func TestPatternsAreBounded(t *testing.T) {
@@ -36,7 +37,7 @@ func TestPatternsAreBounded(t *testing.T) {
 		require.EqualError(t, err, message, text)
 		require.Nil(t, re)
 		require.Equal(t, domain.CodeInternal, domain.CodeOf(err), "a plain error: what is refused is for the caller to say")
-		require.Less(t, quickest(func() { _, _ = access.Pattern(text) }), soon, text)
+		require.Less(t, effortOf(t, func() { _, _ = access.Pattern(text) }), soon, text)
 	}
 }
 
@@ -47,9 +48,9 @@ func FuzzPattern(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		start := time.Now()
-		re, err := access.Pattern(text)
-		require.Less(t, time.Since(start), patience)
+		var re *regexp.Regexp
+		var err error
+		require.Less(t, domaintest.MeasureEffort(t, func() { re, err = access.Pattern(text) }), most)
 		require.Equal(t, err == nil, re != nil)
 		_, refused := access.Compile(here, fileRule(map[string]any{"a": map[string]any{"$regex": text}}))
 		require.True(t, refused != nil || err == nil, "%q", text)

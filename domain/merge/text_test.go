@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"svc/domain/domaintest"
 	"svc/domain/merge"
 )
 
@@ -102,22 +102,11 @@ func TestNeitherSideIsPreferred(t *testing.T) {
 func TestNoTextIsSlow(t *testing.T) {
 	for name, texts := range adversaries() {
 		t.Run(name, func(t *testing.T) {
-			before := spent(t)
-			merge.Text([]byte(texts[0]), []byte(texts[1]), []byte(texts[2]))
-			took := spent(t) - before
-			t.Log(took)
-			require.Less(t, took, slowdown*5*time.Second)
+			effort := domaintest.MeasureEffort(t, func() { merge.Text([]byte(texts[0]), []byte(texts[1]), []byte(texts[2])) })
+			t.Log(effort)
+			require.Less(t, effort, slowdown*5*time.Second)
 		})
 	}
-}
-
-// spent returns how long the processors have worked for this process: others may
-// keep them busy too.
-func spent(t *testing.T) time.Duration {
-	t.Helper()
-	var usage syscall.Rusage
-	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // adversaries are texts that a merge without bounds would never end with.

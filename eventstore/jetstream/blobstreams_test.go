@@ -24,7 +24,7 @@ func openBlobs(t *testing.T) *Store {
 	s, err := Open(t.Context(), Options{Dir: t.TempDir(), Events: catalog.Events(), Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		require.NoError(t, s.Close(ctx))
 	})

@@ -71,7 +71,7 @@ func (c *cluster) start(t *testing.T, i int) {
 			_ = conn.Close()
 		}
 		return err == nil
-	}, 30*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 }
 
 func (c *cluster) kill(i int) {

@@ -42,7 +42,7 @@ func (c *tally) open(t *testing.T) {
 
 func (c *tally) close(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	require.NoError(t, c.Close(ctx))
 }

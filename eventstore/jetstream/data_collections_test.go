@@ -36,7 +36,7 @@ func TestEntriesOfCollectionsAreFollowed(t *testing.T) {
 	var got []collection.Logged
 	follow := func(from uint64, until int) {
 		got = nil
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		require.ErrorIs(t, s.FollowCollections(ctx, from, func(entries []collection.Logged, pending uint64) error {
 			if got = append(got, entries...); len(got) >= until && pending == 0 {

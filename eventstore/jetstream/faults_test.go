@@ -27,7 +27,7 @@ func openHere(t *testing.T, o Options) *Store {
 	s, err := Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		require.NoError(t, s.Close(ctx))
 	})
@@ -58,7 +58,7 @@ func happenings(n int) []eventstore.Fact {
 // readFrom returns what a reader that starts at from is handed up to last.
 func readFrom(t *testing.T, s *Store, log domain.Log, from, last uint64) (got []domain.Recorded) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	require.NoError(t, s.Subscribe(ctx, log, from, func(b eventstore.Batch) error {
 		got = append(got, b.Events...)
@@ -155,7 +155,7 @@ func TestManyBatchesAtOnceAllCount(t *testing.T) {
 // awaitWritable waits until the store has mended itself.
 func awaitWritable(t *testing.T, s *Store) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.Writable() == nil }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return s.Writable() == nil }, time.Minute, 10*time.Millisecond)
 }
 
 func TestABucketWorksAgainAfterItsGateFailed(t *testing.T) {
@@ -178,7 +178,7 @@ func TestALowDiskDoesNotHideABrokenGate(t *testing.T) {
 	set := func(n int64) { mu.Lock(); defer mu.Unlock(); least = n }
 	s := openHere(t, Options{MinFree: func() int64 { mu.Lock(); defer mu.Unlock(); return least }})
 	set(1 << 60)
-	require.Eventually(t, func() bool { return errors.Is(s.Writable(), errDiskLow) }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return errors.Is(s.Writable(), errDiskLow) }, time.Minute, 10*time.Millisecond)
 	s.gate("STATE").shut(errors.New("ENOSPC"))
 	require.ErrorIs(t, s.Writable(), errBroken)
 	set(0)
@@ -199,7 +199,7 @@ func TestAReopenedLogThatIsShorterIsNotWrittenTo(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Truncate(block, info.Size()*2/3))
 	s.fail(errors.New("EIO"))
-	require.Eventually(t, func() bool { return s.Damage() != nil }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return s.Damage() != nil }, time.Minute, 10*time.Millisecond)
 	_, err = s.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: facts(1)})
 	require.ErrorIs(t, err, ErrDamaged)
 	require.EqualValues(t, 10, s.gate("STATE").mark.get(), "the evidence stays")

@@ -155,7 +155,7 @@ func next(t *testing.T, from <-chan *nats.Msg) *nats.Msg {
 	select {
 	case m := <-from:
 		return m
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		require.FailNow(t, "nothing came")
 		return nil
 	}
@@ -166,7 +166,7 @@ func receive(t *testing.T, from <-chan error) error {
 	select {
 	case err := <-from:
 		return err
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		return errors.New("nothing was said")
 	}
 }

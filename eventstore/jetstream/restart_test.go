@@ -76,7 +76,7 @@ func (h *house) start(t *testing.T) {
 func (h *house) stop(t *testing.T) {
 	t.Helper()
 	if h.store != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		require.NoError(t, h.store.Close(ctx))
 		h.store = nil

@@ -34,7 +34,7 @@ func withEvents(o jetstream.Options) jetstream.Options {
 }
 
 func closeStore(t *testing.T, s *jetstream.Store) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	require.NoError(t, s.Close(ctx))
 }

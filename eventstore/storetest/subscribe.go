@@ -20,7 +20,7 @@ func isConflict(err error) bool { return errors.Is(err, eventstore.ErrConflict) 
 // read subscribes from seq until enough says so, and returns what it saw.
 func read(t *testing.T, s eventstore.Store, from uint64, enough func(ev domain.Recorded) bool) []domain.Recorded {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var seen []domain.Recorded
 	err := s.Subscribe(ctx, domain.State, from, func(b eventstore.Batch) error {
@@ -69,7 +69,7 @@ func subscribeFrom(t *testing.T, s eventstore.Store) {
 func caughtUp(t *testing.T, s eventstore.Store) {
 	r := mustAppend(t, s, commit(newStream(), 0, created("a")))
 	for _, from := range []uint64{r.Seqs[0], r.Seqs[0] + 1} {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		err := s.Subscribe(ctx, domain.State, from, func(b eventstore.Batch) error {
 			if b.Pending == 0 {
 				return errSeenEnough

@@ -38,7 +38,7 @@ var (
 	today = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 )
 
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // house is the API over a real log, real read models and real commands.
 type house struct {

@@ -236,7 +236,7 @@ func TestAnAnswerThatCameTooLateIsKept(t *testing.T) {
 	require.Eventually(t, func() bool {
 		again = w.do("POST", "/x", `{}`, "Idempotency-Key", "k")
 		return again.status == 201
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
 	require.EqualValues(t, 1, calls.Load())
 }

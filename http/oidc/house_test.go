@@ -33,7 +33,7 @@ import (
 )
 
 const (
-	patience = 30 * time.Second
+	patience = time.Minute
 	console  = "https://console.example/console/"
 	spa      = "shop" // an external client
 	spaHome  = "https://shop.example/cb"

@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds every wait.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // Patient lets a service under test wait for its log on a machine that does much else, too.
 const Patient = "PUBLISH_TIMEOUT_MS=20000"

@@ -21,7 +21,7 @@ import (
 	"svc/projections/rows"
 )
 
-const patience = 30 * time.Second
+const patience = time.Minute
 
 var quiet = slog.New(slog.DiscardHandler)
 

@@ -23,7 +23,7 @@ import (
 	"svc/streams/feed"
 )
 
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // house is a log with its read models and a feed.
 type house struct {

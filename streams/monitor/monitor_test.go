@@ -23,7 +23,7 @@ import (
 	"svc/streams/monitor"
 )
 
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // ear is an outside that hears everything, and may be deaf for a while.
 type ear struct {

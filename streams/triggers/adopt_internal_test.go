@@ -32,7 +32,7 @@ import (
 )
 
 const (
-	patience = 30 * time.Second
+	patience = time.Minute
 	tick     = 5 * time.Millisecond
 )
 

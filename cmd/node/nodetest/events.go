@@ -110,7 +110,7 @@ func (p Place) EmitsMany(t *testing.T, name string, n int) (ids []string) {
 // Follow opens a stream of events.
 func (p Place) Follow(t *testing.T, path string, headers ...string) io.ReadCloser {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Service.Base+path, nil)
 	require.NoError(t, err)
@@ -175,7 +175,7 @@ type Wire struct {
 // Plug opens a WebSocket of events.
 func (p Place) Plug(t *testing.T, query string, h http.Header) Wire {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	conn, res, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(p.Service.Base, "http")+p.Path+"/events/ws"+query, &websocket.DialOptions{HTTPHeader: h, HTTPClient: p.Service.Client})
 	require.NoError(t, err)

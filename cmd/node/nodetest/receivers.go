@@ -139,7 +139,7 @@ func (g *Gate) Awaits(t *testing.T, n int, path string) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		return g.asked[path] >= n
-	}, 30*time.Second, 10*time.Millisecond, "%d times %s", n, path)
+	}, time.Minute, 10*time.Millisecond, "%d times %s", n, path)
 }
 
 // Clock is one that a test moves.
@@ -216,7 +216,7 @@ func (in *Inbox) Seen() []Parcel {
 // Await waits until so many deliveries came.
 func (in *Inbox) Await(t *testing.T, n int) []Parcel {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(in.Seen()) >= n }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(in.Seen()) >= n }, time.Minute, 5*time.Millisecond)
 	return in.Seen()
 }
 
@@ -246,6 +246,6 @@ func (p Place) AwaitDelivery(t *testing.T, sub, status string) Delivery {
 	require.Eventually(t, func() bool {
 		list, _ = p.Deliveries(t, sub, "limit=1")
 		return len(list) > 0 && list[0].Status == status
-	}, 20*time.Second, 10*time.Millisecond, "the newest delivery must be %s", status)
+	}, time.Minute, 10*time.Millisecond, "the newest delivery must be %s", status)
 	return list[0]
 }

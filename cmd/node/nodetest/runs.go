@@ -176,7 +176,7 @@ func (r Run) Awaits(t *testing.T, n int, types ...string) (found []ShownEvent) {
 	require.Eventually(t, func() bool {
 		found = r.Events(t, types...)
 		return len(found) >= n
-	}, 20*time.Second, 10*time.Millisecond, "%d of %v", n, types)
+	}, time.Minute, 10*time.Millisecond, "%d of %v", n, types)
 	require.Len(t, found, n, "%v", TypesOf(found))
 	return found
 }
@@ -189,7 +189,7 @@ func (p Place) Awaits(t *testing.T, n int, types, query string) (found []ShownEv
 		found, err = p.Recorded(t.Context(), "types="+url.QueryEscape(types)+"&"+query)
 		require.NoError(t, err)
 		return len(found) >= n
-	}, 20*time.Second, 10*time.Millisecond, "%d of %s", n, types)
+	}, time.Minute, 10*time.Millisecond, "%d of %s", n, types)
 	require.Len(t, found, n)
 	return found
 }
@@ -248,7 +248,7 @@ const (
 // AwaitsTrees waits until trees of a workspace have begun so often.
 func (p Place) AwaitsTrees(t *testing.T, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return CountOf(p.Service.TypesOf(t, p.ID), "runtime.trees.started") >= n }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return CountOf(p.Service.TypesOf(t, p.ID), "runtime.trees.started") >= n }, time.Minute, 20*time.Millisecond)
 }
 
 // Replay is what replaying a run came to.
@@ -277,7 +277,7 @@ func (r Run) Ended(t *testing.T) {
 	require.Eventually(t, func() bool {
 		got, err := r.Place.Service.Request(t.Context(), http.MethodGet, r.Place.Path+"/runs/"+r.Correlation(), r.Place.Me, "")
 		return err == nil && got.StatusCode == http.StatusOK && !strings.Contains(string(got.Body), `"status":"running"`)
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 // Records runs automation t with record=true.

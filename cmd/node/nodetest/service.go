@@ -92,7 +92,7 @@ func StartBroker(t *testing.T) *server.Server {
 	})
 	require.NoError(t, err)
 	srv.Start()
-	require.True(t, srv.ReadyForConnections(20*time.Second))
+	require.True(t, srv.ReadyForConnections(time.Minute))
 	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
 	return srv
 }
@@ -223,7 +223,7 @@ func NewService(t *testing.T, env ...string) *Service {
 		livetest.Patient,
 	}, env...)
 	s.Known = people{}
-	s.Client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{}}
+	s.Client = &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{}}
 	t.Cleanup(func() {
 		s.Stop(t)
 		if t.Failed() {
@@ -287,7 +287,7 @@ func (s *Service) Stop(t *testing.T) {
 	select {
 	case err := <-s.Outcome:
 		require.NoError(t, err)
-	case <-time.After(30 * time.Second):
+	case <-time.After(3 * time.Minute):
 		t.Error("the service did not stop")
 	}
 }
@@ -382,7 +382,7 @@ func (s *Service) Await(t *testing.T, path string, status int) {
 	require.Eventually(t, func() bool {
 		got, err := s.Request(t.Context(), http.MethodGet, path, AsInternal, "")
 		return err == nil && got.StatusCode == status
-	}, 20*time.Second, 5*time.Millisecond, "%s must answer %d", path, status)
+	}, time.Minute, 5*time.Millisecond, "%s must answer %d", path, status)
 }
 
 // TokenOf is the credential of a user.

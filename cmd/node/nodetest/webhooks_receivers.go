@@ -21,6 +21,6 @@ func (p Place) AwaitEnd(t *testing.T, operation, status string) (shown map[strin
 	require.Eventually(t, func() bool {
 		shown = p.Does(t, 200, "GET", operation, "").JSON(t)
 		return shown["status"] == status
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	return shown
 }

@@ -93,7 +93,7 @@ func awaitsEnd(t *testing.T, r nodetest.Run, slug string) (ended nodetest.ShownE
 			}
 		}
 		return false
-	}, 20*time.Second, 10*time.Millisecond, slug)
+	}, time.Minute, 10*time.Millisecond, slug)
 	return ended
 }
 

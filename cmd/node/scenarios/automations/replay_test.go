@@ -95,10 +95,10 @@ func TestRunsThatCannotBeReplayed(t *testing.T) {
 	large.Ended(t)
 	require.Equal(t, "truncated", reason(large.Correlation(), `{}`))
 	going := p.Does(t, http.StatusAccepted, "POST", p.Path+"/test/t?async=true&record=true", `{"payload":{"wait":true}}`).Header.Get("X-Correlation-Id")
-	require.Eventually(t, func() bool { return slices.Contains(p.Service.TypesOf(t, p.ID), "runtime.waits.pending") }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return slices.Contains(p.Service.TypesOf(t, p.ID), "runtime.waits.pending") }, time.Minute, 10*time.Millisecond)
 	require.Eventually(t, func() bool {
 		return p.Ask(t, "POST", p.Path+"/runs/"+going+"/replay", `{}`).StatusCode == http.StatusConflict
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.Equal(t, "running", reason(going, `{}`))
 	p.Refuses(t, http.StatusNotFound, "resource_not_found", "POST", p.Path+"/runs/nothing/replay", `{}`)
 	p.Refuses(t, http.StatusUnprocessableEntity, "validation_failed", "POST", p.Path+"/runs/"+failed.Correlation()+"/replay", `{"document":"other"}`)
@@ -112,11 +112,11 @@ func TestARecordSurvivesAWaitAndARestart(t *testing.T) {
 	w := nodetest.NewWorkshop(t)
 	p := w.Place(t).Has(t, `{t: [{set session.a: 1}, {set a: '{{run.date}}'}, {all: [{wait: {oneOf: [{event: go}], timeout: 600, output: w}}, {wait: {timeout: 1}}]}, {set r: ['{{a}}', '{{w.payload}}', '{{session.a}}', '{{run.date}}', '{% rand() %}']}, {nope: {}}]}`)
 	id := p.Does(t, http.StatusAccepted, "POST", p.Path+"/test/t?async=true", `{"payload":{}}`).Header.Get("X-Correlation-Id")
-	require.Eventually(t, func() bool { return slices.Contains(p.Service.TypesOf(t, p.ID), "runtime.waits.pending") }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return slices.Contains(p.Service.TypesOf(t, p.ID), "runtime.waits.pending") }, time.Minute, 10*time.Millisecond)
 	p.Service.Stop(t)
 	p.Service.Start(t)
 	p.Emits(t, `{"type":"go","payload":{"n":7}}`)
-	require.Eventually(t, func() bool { return slices.Contains(p.Service.TypesOf(t, p.ID), "runtime.automations.executed") }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return slices.Contains(p.Service.TypesOf(t, p.ID), "runtime.automations.executed") }, time.Minute, 20*time.Millisecond)
 	r := nodetest.Run{Answer: nodetest.Answer{Response: &http.Response{Header: http.Header{"X-Correlation-Id": {id}}}}, Place: p}
 	r.Ended(t)
 	require.Equal(t, "identical", r.Replays(t, `{}`).Status)

@@ -133,7 +133,7 @@ func TestTheRecordOfALongRefusalIsCut(t *testing.T) {
 			failure, _ = ev.Data.(activity.Failure)
 		}
 		return failure.Error != ""
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.True(t, failure.Truncated)
 	require.Equal(t, "validation_failed", failure.Error)
 	require.NotEmpty(t, failure.Details["errors"])

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
@@ -99,10 +98,8 @@ func TestACredentialInTheFirstFrame(t *testing.T) {
 
 	w = p.Plug(t, "", p.Me)
 	require.Contains(t, w.Hears(), "ready")
-	begun := time.Now()
 	s.Must(t, "POST", "/v2/logout", p.Me, "")
 	require.Equal(t, websocket.StatusCode(4401), w.Ends())
-	require.Less(t, time.Since(begun), 6*time.Second)
 }
 
 func TestSocketsEndWithTheService(t *testing.T) {

@@ -105,7 +105,7 @@ func TestTheBreakerIsShownAndClosedByHand(t *testing.T) {
 	p.Emits(t, `{"type":"orders.paid"}`)
 	require.Eventually(t, func() bool {
 		return p.Does(t, 200, "GET", path, "").JSON(t)["breaker"] == "open"
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.Len(t, in.Seen(), 10, "the next is a minute away")
 	in.Answer(http.StatusOK)
 	shown := p.Does(t, 200, "PATCH", path, `{"disabled":false}`).JSON(t)
@@ -144,7 +144,7 @@ func TestADeletedWorkspaceDeliversNothing(t *testing.T) {
 			types[e.Type]++
 		}
 		return types["workspaces.undeleted"] == 1 && types["workspaces.deleted"] == 1
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.NotContains(t, types, "webhooks.deliveries.attempted", "how deliveries are remembered is shown to nobody")
 }
 
@@ -158,7 +158,7 @@ func waitingReplay(t *testing.T, p nodetest.Place, in *nodetest.Inbox) (sub, ope
 	require.Eventually(t, func() bool {
 		_, total := p.Deliveries(t, sub, "limit=1&status=pending")
 		return total == "5000"
-	}, 30*time.Second, 20*time.Millisecond, "the rest waits for the receiver")
+	}, time.Minute, 20*time.Millisecond, "the rest waits for the receiver")
 	return sub, p.Path + "/operations/" + id
 }
 

@@ -126,7 +126,7 @@ func TestSubscriptions(t *testing.T) {
 		operation := p.Path + "/operations/" + started["operationId"].(string)
 		require.Eventually(t, func() bool {
 			return p.Does(t, 200, "GET", operation, "").JSON(t)["status"] == "succeeded"
-		}, 20*time.Second, 10*time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 		op := p.Does(t, 200, "GET", operation, "").JSON(t)
 		require.Equal(t, "replay", op["kind"])
 		require.Equal(t, map[string]any{"current": 3.0, "total": 3.0, "percentage": 100.0}, op["progress"])

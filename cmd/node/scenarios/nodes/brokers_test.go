@@ -70,7 +70,7 @@ func TestAClusterOfEmbeddedBrokers(t *testing.T) {
 	require.Eventually(t, func() bool { // a reader that lost its broker needs a moment to find another
 		got := nodes[2].Get(t, "/v2/workspaces/"+id, nodetest.As("root"))
 		return got.StatusCode == http.StatusOK || got.Code(t) != "service_unavailable"
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.Equal(t, "two of three", nodes[2].Get(t, "/v2/workspaces/"+id, nodetest.As("root")).JSON(t)["name"])
 	nodes[0].Start(t)
 	nodes[0].Await(t, "/readyz", http.StatusOK)

@@ -53,7 +53,7 @@ well: {when: {endpoint: true}, do: [{emit: {event: well}}], output: '{{global.ca
 	require.Eventually(t, func() bool {
 		got, err := here.Posts(t.Context(), "well", "")
 		return err == nil && string(got.Body) == "1"
-	}, 20*time.Second, 50*time.Millisecond, "it is back, and what was written before is there")
+	}, time.Minute, 50*time.Millisecond, "it is back, and what was written before is there")
 	for _, p := range []nodetest.Place{here, there} {
 		require.Equal(t, `"2"`, `"`+p.Awaits(t, 1, nodetest.Executed, "payload.slug=works")[0].At("output")+`"`)
 		require.Equal(t, nodetest.Interrupted, p.Awaits(t, 1, nodetest.Executed, "payload.slug=calls")[0].At("error", "error"))
@@ -130,7 +130,7 @@ stops: {when: {events: [stops]}, do: [{try: {do: [{wait: {oneOf: [{event: never}
 	require.Eventually(t, func() bool {
 		_, err := c.one.Request(t.Context(), http.MethodGet, "/livez", nil, "")
 		return err != nil
-	}, 20*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	g.Open() // what ends while its node stops has ended
 	c.one.Stop(t)
 	stopped := made[0].Source["correlationId"].(string)
@@ -183,7 +183,7 @@ b: {when: {events: [e]}, do: [], output: '{{run.attempt}}'}`)
 			}
 			require.Len(t, started, 2*events)
 			wire.set(false)
-			require.Eventually(t, func() bool { return name == "that stops" || c.one.Node.Store().Refresh(t.Context()) == nil }, 20*time.Second, 50*time.Millisecond)
+			require.Eventually(t, func() bool { return name == "that stops" || c.one.Node.Store().Refresh(t.Context()) == nil }, time.Minute, 50*time.Millisecond)
 			require.Equal(t, "other", probed(t, there))
 			there.Awaits(t, 2*events, nodetest.Executed, "payload.trigger.type=event&payload.trigger.value=e")
 			there.Awaits(t, 2*events, "runtime.interactions.triggered", "payload.trigger.type=event&payload.trigger.value=e")

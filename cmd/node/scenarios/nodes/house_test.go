@@ -120,7 +120,7 @@ func insists(t *testing.T, p nodetest.Place, name, key string, n int) {
 	require.Eventually(t, func() bool {
 		got, err := p.Service.Request(t.Context(), http.MethodPost, p.Path+"/events", h, `{"events":[`+events+`]}`)
 		return err == nil && got.StatusCode == http.StatusCreated
-	}, 30*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 }
 
 // ours makes a workspace whose events are read by the first node.

@@ -81,17 +81,17 @@ func TestADeletedWorkspaceEndsItsRunsAndIsErasedWithWhatTheyKept(t *testing.T) {
 		require.Equal(t, `"kept"`, p.Tries(t, 200, `{}`).R(t))
 		p.Emits(t, `{"type":"begin"}`)
 		p.Awaits(t, 1, "runtime.waits.pending", "")
-		require.Eventually(t, func() bool { return len(dataOf(t, p)) == 4 }, 20*time.Second, 10*time.Millisecond, "%v", dataOf(t, p))
+		require.Eventually(t, func() bool { return len(dataOf(t, p)) == 4 }, time.Minute, 10*time.Millisecond, "%v", dataOf(t, p))
 		p.Awaits(t, 1, "runtime.schedules.created", "")
 	}
 	before := dataOf(t, other)
 
 	gone.Does(t, 200, "DELETE", gone.Path, "")
-	require.Eventually(t, func() bool { return len(endings(t, gone, "waits")) == 1 }, 20*time.Second, 10*time.Millisecond, "its trees end")
+	require.Eventually(t, func() bool { return len(endings(t, gone, "waits")) == 1 }, time.Minute, 10*time.Millisecond, "its trees end")
 	require.Equal(t, []string{"ExecutionCancelledError"}, endings(t, gone, "waits"))
 	require.Contains(t, w.Emitted(t, gone.ID), "finally")
 	require.NotContains(t, w.Emitted(t, gone.ID), "after")
-	require.Eventually(t, func() bool { return dataOf(t, gone)["trees"] == 0 }, 20*time.Second, 10*time.Millisecond, "nothing stands there any more")
+	require.Eventually(t, func() bool { return dataOf(t, gone)["trees"] == 0 }, time.Minute, 10*time.Millisecond, "nothing stands there any more")
 	require.NotZero(t, dataOf(t, gone)["contexts"], "what it may need when it comes back stays")
 	require.Empty(t, endings(t, other, "waits"))
 
@@ -127,7 +127,7 @@ func TestAWorkspaceThatComesBackHasItsContexts(t *testing.T) {
 	p.Emits(t, `{"type":"begin"}`)
 	p.Awaits(t, 1, "runtime.waits.pending", "")
 	p.Does(t, 200, "DELETE", p.Path, "")
-	require.Eventually(t, func() bool { return len(endings(t, p, "waits")) == 1 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(endings(t, p, "waits")) == 1 }, time.Minute, 10*time.Millisecond)
 	p.Does(t, 200, "POST", p.Path+"/undelete", `{}`)
 	require.JSONEq(t, `[1,"kept"]`, string(p.Calls(t, 200, "POST", "read", "").Body))
 	p.Emits(t, `{"type":"go"}`)
@@ -142,10 +142,10 @@ func TestATreeOfADeletedWorkspaceDoesNotGoOnAfterARestart(t *testing.T) {
 	p := w.Place(t).Has(t, fullHouse)
 	p.Emits(t, `{"type":"begin"}`)
 	p.Awaits(t, 1, "runtime.waits.pending", "")
-	require.Eventually(t, func() bool { return dataOf(t, p)["trees"] == 1 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return dataOf(t, p)["trees"] == 1 }, time.Minute, 10*time.Millisecond)
 	deletesAndStops(t, w, p)
 	w.Start(t)
-	require.Eventually(t, func() bool { return len(endings(t, p, "waits")) == 1 && dataOf(t, p)["trees"] == 0 }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return len(endings(t, p, "waits")) == 1 && dataOf(t, p)["trees"] == 0 }, time.Minute, 20*time.Millisecond)
 }
 
 // deletesAndStops deletes a workspace and stops before its trees are cancelled, if it is
@@ -164,9 +164,9 @@ func TestADeletedWorkspaceEndsItsRunsOnEveryNode(t *testing.T) {
 	at := (&nodetest.Workshop{Service: one, Owner: nodetest.Bearer(one.Admin(t))}).Place(t).Has(t, fullHouse+`
 slow: {when: {endpoint: true}, do: [{set global.g: kept}, {wait: {timeout: 600}}]}`)
 	there := nodetest.Place{Service: other, Path: at.Path, ID: at.ID, Me: at.Me}
-	require.Eventually(t, func() bool { return there.Ask(t, "GET", at.Path+"/automations/slow", "").StatusCode == 200 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return there.Ask(t, "GET", at.Path+"/automations/slow", "").StatusCode == 200 }, time.Minute, 10*time.Millisecond)
 	answered := there.Background(t, t.Context(), "slow")
-	require.Eventually(t, func() bool { return dataOf(t, at)["trees"] == 1 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return dataOf(t, at)["trees"] == 1 }, time.Minute, 10*time.Millisecond)
 	at.Does(t, 200, "DELETE", at.Path, "")
 	got := <-answered
 	require.Equal(t, 409, got.StatusCode, "%s", got.Body)

@@ -20,7 +20,7 @@ tells: [{set global.told: 1}]`
 // awaitsSaid waits until something was emitted in a place that nobody may look into any more.
 func awaitsSaid(t *testing.T, p nodetest.Place, wanted string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return nodetest.CountOf(p.Service.Emitted(t, p.ID), wanted) == 1 }, 30*time.Second, 20*time.Millisecond, "%q in %q", wanted, p.Service.TypesOf(t, p.ID))
+	require.Eventually(t, func() bool { return nodetest.CountOf(p.Service.Emitted(t, p.ID), wanted) == 1 }, time.Minute, 20*time.Millisecond, "%q in %q", wanted, p.Service.TypesOf(t, p.ID))
 }
 
 // leaving publishes an app that tells when it goes, and one around it.
@@ -54,7 +54,7 @@ stays: {when: {events: [workspaces.deleted]}, do: [{wait: {timeout: 600}}, {emit
 	require.NotContains(t, w.Emitted(t, p.ID), "heard", "nothing more begins there")
 
 	require.Len(t, w.Cleans(t, "indices", `{"retention":-1,"workspaceMaxEvents":-1}`).Deleted.Found, 1)
-	require.Eventually(t, func() bool { return len(endings(t, p, "stays")) == 1 }, 20*time.Second, 20*time.Millisecond, "what is erased says nothing more")
+	require.Eventually(t, func() bool { return len(endings(t, p, "stays")) == 1 }, time.Minute, 20*time.Millisecond, "what is erased says nothing more")
 	w.Cleans(t, "indices", "")
 	require.Empty(t, dataOf(t, p))
 }
@@ -66,7 +66,7 @@ func TestAGoodbyeSurvivesARestart(t *testing.T) {
 	p := w.Place(t).Has(t, `
 bye: {when: {events: [workspaces.deleted]}, do: [{emit: {event: first}}, {wait: {timeout: 2}}, {emit: {event: second}}]}`)
 	p.Does(t, 200, "DELETE", p.Path, "")
-	require.Eventually(t, func() bool { return dataOf(t, p)["trees"] == 1 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return dataOf(t, p)["trees"] == 1 }, time.Minute, 10*time.Millisecond)
 	w.Stop(t)
 	w.Start(t)
 	awaitsSaid(t, p, "second")

@@ -32,7 +32,7 @@ func attempts(t *testing.T, p nodetest.Place) map[string][]int {
 // awaitsAttempts waits until the trees of a workspace have begun and gone on like that.
 func awaitsAttempts(t *testing.T, p nodetest.Place, want map[string][]int) {
 	t.Helper()
-	require.EventuallyWithT(t, func(c *assert.CollectT) { require.Equal(c, want, attempts(t, p)) }, 20*time.Second, 20*time.Millisecond)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { require.Equal(c, want, attempts(t, p)) }, time.Minute, 20*time.Millisecond)
 }
 
 // A tree that did more than wait when its node went is tried so often, whoever else of its
@@ -47,7 +47,7 @@ waits: {do: [{runWorkflow: {workflow: went, wait: false}}, {runWorkflow: {workfl
 went: {do: [{wait: {timeout: 600}}]}
 busy: {do: [{all: [{wait: {timeout: 600}}, {fetch: {url: '`+far.URL+`'}}]}]}`)
 	p.Does(t, http.StatusAccepted, "POST", p.Path+"/test/waits?async=true", `{}`)
-	require.Eventually(t, func() bool { return nodetest.CountOf(w.TypesOf(t, p.ID), "runtime.waits.pending") == 3 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return nodetest.CountOf(w.TypesOf(t, p.ID), "runtime.waits.pending") == 3 }, time.Minute, 10*time.Millisecond)
 	w.Restarts(t, func() { // as if the node had gone when the wait was just over
 		for _, ev := range w.ActivityOf(t, p.ID) {
 			if wait, is := ev.Data.(activity.WaitPending); is && ev.Meta.AutomationSlug == "went" {
@@ -79,9 +79,9 @@ one: {do: [{wait: {timeout: 600}}]}
 two: {do: [{wait: {timeout: 600}}]}`)
 	for _, slug := range []string{"one", "two"} {
 		p.Does(t, http.StatusAccepted, "POST", p.Path+"/test/"+slug+"?async=true", `{}`)
-		require.Eventually(t, func() bool { return len(attempts(t, p)[slug]) == 1 }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return len(attempts(t, p)[slug]) == 1 }, time.Minute, 10*time.Millisecond)
 	}
-	require.Eventually(t, func() bool { return nodetest.CountOf(w.TypesOf(t, p.ID), "runtime.waits.pending") == 2 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return nodetest.CountOf(w.TypesOf(t, p.ID), "runtime.waits.pending") == 2 }, time.Minute, 10*time.Millisecond)
 	w.Restarts(t, func() {
 		for _, ev := range w.ActivityOf(t, p.ID) {
 			if begun, is := ev.Data.(activity.TreeStarted); is && begun.Automation == "one" { // who is looked at first

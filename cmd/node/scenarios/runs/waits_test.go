@@ -22,12 +22,12 @@ func TestAWaitSurvivesARestart(t *testing.T) {
 		"do":[{"set":{"name":"x","value":"{{n}}"}},{"emit":{"event":"before"}},{"wait":{"oneOf":[{"event":"go","filters":{"payload.n":"{{x}}"}}],"timeout":600,"output":"w"}},
 		{"emit":{"event":"done","payload":{"n":"{{w.payload.n}}","x":"{{x}}"}}}]}`)
 	p.Does(t, http.StatusAccepted, "POST", p.Path+"/test/wait?async=true", `{"payload":{"n":7}}`)
-	require.Eventually(t, func() bool { return slices.Contains(s.TypesOf(t, p.ID), "runtime.waits.pending") }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return slices.Contains(s.TypesOf(t, p.ID), "runtime.waits.pending") }, time.Minute, 10*time.Millisecond)
 
 	s.Stop(t)
 	s.Start(t)
 	p.Emits(t, `{"type":"go","payload":{"n":1}},{"type":"go","payload":{"n":7}}`)
-	require.Eventually(t, func() bool { return nodetest.CountOf(s.TypesOf(t, p.ID), "runtime.automations.executed") == 1 }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return nodetest.CountOf(s.TypesOf(t, p.ID), "runtime.automations.executed") == 1 }, time.Minute, 20*time.Millisecond)
 	types := s.TypesOf(t, p.ID)
 	require.Equal(t, 1, nodetest.CountOf(types, "before"), "what was before the wait is not repeated")
 	require.Equal(t, 1, nodetest.CountOf(types, "done"))

@@ -87,7 +87,7 @@ func TestAWorkspaceHasRoomForSoManyInstances(t *testing.T) {
 	require.Eventually(t, func() bool {
 		got, err := w.Request(t.Context(), "GET", p.Path+"/webhooks/"+shown, p.Me, "")
 		return err == nil && string(got.Body) == "shown" && strings.Contains(w.Log.String(), warning)
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	p.Calls(t, 404, "GET", "d.i11.i11.i12.show", "")
 	require.Equal(t, `"here"`, p.Tries(t, 200, `{}`).R(t))
 	p.Does(t, 200, "PATCH", p.Path+"/apps/b/config", `{"k":1}`)

@@ -55,7 +55,7 @@ func (c confidant) tellsNobody(t *testing.T) {
 	delivered := func(id string) bool {
 		return slices.ContainsFunc(c.in.Seen(), func(p nodetest.Parcel) bool { return strings.Contains(string(p.Body), id) })
 	}
-	require.Eventually(t, func() bool { return !slices.ContainsFunc(hidden, func(id string) bool { return !delivered(id) }) }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return !slices.ContainsFunc(hidden, func(id string) bool { return !delivered(id) }) }, time.Minute, 20*time.Millisecond)
 	for _, p := range c.in.Seen() {
 		head, err := json.Marshal(p.Header)
 		require.NoError(t, err)
@@ -70,5 +70,5 @@ func (c confidant) settles(t *testing.T) {
 		running, _ := c.Runs(t, "status=running")
 		waiting, _ := c.Runs(t, "status=waiting")
 		return len(running)+len(waiting) == 0
-	}, 20*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 }
