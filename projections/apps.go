@@ -157,6 +157,16 @@ func (p Apps) Running(r Reader, slug, version string) (a App, revision uint64, e
 	return a, revision, err
 }
 
+// Publisher returns the workspace that publishes the app with this slug, or did; "" when
+// none ever did.
+func (p Apps) Publisher(r Reader, slug string) (workspaceID string, err error) {
+	a, ok, err := p.at(r, appKey(slug))
+	if err == nil && !ok {
+		a, _, err = p.at(r, formerAppKey(slug))
+	}
+	return a.WorkspaceID, err
+}
+
 func (p Apps) edition(r Reader, key []byte, version string) (a App, revision uint64, err error) {
 	a, ok, err := p.at(r, key)
 	if err != nil || !ok {

@@ -20,6 +20,7 @@ import (
 //	k{workspace}           how many changes documents have seen
 //	s{workspace}\0{n}      entries that were put down for a later step, and its name
 //	p{pageId}              workspace and path of a page
+//	a{app}\0{workspace}    nothing; the workspace has, or had, an instance of the app
 //	q{workspace}\0{pageId} shares of a page, but for the public one
 type Content struct{}
 
@@ -55,7 +56,7 @@ type Audit struct {
 }
 
 // Name implements Projection.
-func (Content) Name() string { return "content.2" }
+func (Content) Name() string { return "content.3" }
 
 // Log implements Projection.
 func (Content) Log() domain.Log { return domain.State }
@@ -186,6 +187,11 @@ func (c Content) put(tx Tx, ev domain.Recorded, id string, e workspace.Entry, re
 	}
 	if err := c.place(tx, id, e); err != nil {
 		return err
+	}
+	if e.App != "" {
+		if err := tx.Set(scoped('a', e.App, []byte(id)), nil); err != nil {
+			return err
+		}
 	}
 	return tx.Set(scoped('c', id, []byte(e.Path)), item.encode())
 }

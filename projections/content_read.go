@@ -93,3 +93,13 @@ func (c Content) Shares(r Reader, id, pageID string) (shares []access.Share, err
 	}
 	return shares, json.Unmarshal(value, &shares)
 }
+
+// Users returns the workspaces that have, or had, an instance of an app.
+func (c Content) Users(r Reader, appSlug string) (ids []string, err error) {
+	prefix := scoped('a', appSlug, nil)
+	err = r.Iterate(c, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		ids = append(ids, string(key[len(prefix):]))
+		return true, nil
+	})
+	return ids, err
+}

@@ -24,7 +24,7 @@ import (
 type Usage struct{}
 
 // Name implements Projection.
-func (Usage) Name() string { return "usage.1" }
+func (Usage) Name() string { return "usage.2" }
 
 // Log implements Projection.
 func (Usage) Log() domain.Log { return domain.Activity }

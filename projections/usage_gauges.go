@@ -1,9 +1,9 @@
 package projections
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
-	"strings"
 	"time"
 
 	"svc/domain"
@@ -22,21 +22,14 @@ type metric struct {
 	Action string  `json:"action"` // set or increment
 }
 
-// saidBy returns what an event says of the app instance that it names: {instance}.usage
-// does, and usage when it came from within one.
+// saidBy returns what an event says of the app instance that emitted it: {instance}.usage
+// does, and usage. What anybody else emits under such a name says nothing.
 func saidBy(ev domain.Recorded) (said, bool) {
-	kind := ev.Data.EventType()
-	instance, ok := strings.CutSuffix(kind, ".usage")
-	if kind == "usage" {
-		instance, ok = ev.Meta.AppInstance, true
-	}
-	if _, void := ev.Data.(domain.Void); !ok || void || instance == "" {
+	kind, instance := ev.Data.EventType(), ev.Meta.AppInstance
+	if _, void := ev.Data.(domain.Void); void || instance == "" || kind != "usage" && kind != instance+".usage" {
 		return said{}, false
 	}
-	s := said{At: ev.At.UTC(), App: ev.Meta.AppSlug, Instance: instance, Metrics: map[string]metric{}}
-	if s.App == "" {
-		s.App = instance
-	}
+	s := said{At: ev.At.UTC(), App: cmp.Or(ev.Meta.AppSlug, instance), Instance: instance, Metrics: map[string]metric{}}
 	var body struct{ Metrics map[string]json.RawMessage }
 	if json.Unmarshal(ev.Body, &body) != nil {
 		return said{}, false // an event of this name that is about something else

@@ -135,10 +135,12 @@ func TestUsageSumsWhatAppsSay(t *testing.T) {
 		usageEvent(2, "2026-03-01T11:00:00Z", "pay.usage", pay, `{"calls":{"value":0.5,"action":"increment"},"seats":{"value":4,"action":"set"}}`),
 		usageEvent(3, "2026-03-02T10:00:00Z", "usage", domain.Meta{AppSlug: "payments", AppInstance: "pay.eu"}, `{"calls":{"value":10,"action":"increment"}}`),
 		usageEvent(4, "2026-03-03T10:00:00Z", "pay.usage", pay, `{"seats":{"value":1,"action":"increment"}}`),
-		usageEvent(5, "2026-03-03T11:00:00Z", "mail.usage", domain.Meta{}, `{"sent":{"value":1,"action":"increment"},"odd":{"value":"x","action":"set"},"other":{"value":1,"action":"multiply"}}`),
+		usageEvent(5, "2026-03-03T11:00:00Z", "mail.usage", domain.Meta{AppInstance: "mail"}, `{"sent":{"value":1,"action":"increment"},"odd":{"value":"x","action":"set"},"other":{"value":1,"action":"multiply"}}`),
 		usageEvent(6, "2026-03-03T12:00:00Z", "usage", domain.Meta{}, `{"of nobody":{"value":1,"action":"increment"}}`),
-		usageEvent(7, "2026-03-03T12:00:00Z", "mail.usage", domain.Meta{}, `"words"`),
-		usageEvent(8, "2026-03-03T12:00:00Z", "mail.usages", domain.Meta{}, `{"sent":{"value":1,"action":"increment"}}`),
+		usageEvent(7, "2026-03-03T12:00:00Z", "mail.usage", domain.Meta{AppInstance: "mail"}, `"words"`),
+		usageEvent(8, "2026-03-03T12:00:00Z", "mail.usages", domain.Meta{AppInstance: "mail"}, `{"sent":{"value":1,"action":"increment"}}`),
+		usageEvent(9, "2026-03-03T12:00:00Z", "mail.usage", domain.Meta{}, `{"sent":{"value":99,"action":"increment"}}`), // forged
+		usageEvent(10, "2026-03-03T12:00:00Z", "mail.usage", pay, `{"sent":{"value":99,"action":"increment"}}`),
 	)
 	custom := func(pairs ...any) CustomUsage {
 		c := CustomUsage{map[string]float64{}}
@@ -162,7 +164,7 @@ func TestADayOfManyMetricsIsReadFromItsEvents(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for i := range 600 {
-		b.apply(usageEvent(uint64(i+1), "2026-03-01T10:00:00Z", "pay.usage", domain.Meta{}, fmt.Sprintf(`{"metric-%03d":{"value":1,"action":"increment"},"all":{"value":1e308,"action":"increment"}}`, i)))
+		b.apply(usageEvent(uint64(i+1), "2026-03-01T10:00:00Z", "pay.usage", domain.Meta{AppInstance: "pay"}, fmt.Sprintf(`{"metric-%03d":{"value":1,"action":"increment"},"all":{"value":1e308,"action":"increment"}}`, i)))
 	}
 	for key, value := range b.rows() {
 		require.LessOrEqual(t, len(value), maxGauges, "%q", key)
@@ -202,7 +204,8 @@ func TestUsageOfAPurgedLogIsTheSame(t *testing.T) {
 				})
 			case 1, 2, 3, 4, 5:
 				action := []string{"set", "increment"}[random.IntN(2)]
-				ev = usageEvent(seq, when, id("app")+".usage", domain.Meta{}, fmt.Sprintf(`{"%s":{"value":%v,"action":"%s"}}`, id("m"), random.Float64(), action))
+				app := id("app")
+				ev = usageEvent(seq, when, app+".usage", domain.Meta{AppInstance: app}, fmt.Sprintf(`{"%s":{"value":%v,"action":"%s"}}`, id("m"), random.Float64(), action))
 			}
 			kept[seq] = ev
 			live.apply(ev)

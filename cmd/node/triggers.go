@@ -10,6 +10,7 @@ import (
 	"svc/domain/access"
 	"svc/domain/feed"
 	"svc/eventstore/jetstream"
+	"svc/projections"
 	"svc/streams"
 	"svc/streams/triggers"
 )
@@ -23,7 +24,7 @@ func (n *Node) openTriggers(ctx context.Context) error {
 	}
 	o := triggers.Options{
 		Feed: n.feed, Programs: n.running.programs, Runtime: n.running.runtime, History: n.runHistory(), Cursors: cursors,
-		Caller: n.callerOf, Identify: n.identify, Fresh: n.everything, Saved: n.saved, Position: n.models.Position,
+		Caller: n.callerOf, Identify: n.identify, Audience: n.audienceOf, Fresh: n.everything, Saved: n.saved, Position: n.models.Position,
 		MaxDepth:    func() int { return n.config().Runtime.MaxSuccessiveCalls },
 		MaxAttempts: func() int { return n.config().Runtime.ExecutionMaxAttempts },
 		LookEvery:   n.lease(), Log: n.log,
@@ -58,6 +59,39 @@ func (n *Node) runHistory() runHistory {
 		longest:     func() time.Duration { return n.config().Runtime.ExecutionMaxActive + time.Minute },
 		suppression: newSuppression(n.models),
 	}
+}
+
+// audienceOf returns who publishes an app, or did, and the workspaces that may have
+// instances of it: their own, or within instances of other apps.
+func (n *Node) audienceOf(appSlug string) (publisher string, users []string, err error) {
+	err = n.models.View(func(r projections.Reader) (err error) {
+		if publisher, err = (projections.Apps{}).Publisher(r, appSlug); err != nil {
+			return err
+		}
+		known := map[string]bool{}
+		for apps := []string{appSlug}; len(apps) > 0; apps = apps[1:] {
+			found, err := projections.Content{}.Users(r, apps[0])
+			if err != nil {
+				return err
+			}
+			for _, id := range found {
+				if known[id] {
+					continue
+				}
+				known[id] = true
+				users = append(users, id)
+				other, ok, err := projections.Apps{}.Of(r, id)
+				if err != nil {
+					return err
+				}
+				if ok {
+					apps = append(apps, other.Slug)
+				}
+			}
+		}
+		return nil
+	})
+	return publisher, users, err
 }
 
 // saved waits until the read models have what any node has saved in workspaces.

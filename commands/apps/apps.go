@@ -42,7 +42,7 @@ type Publication struct {
 	WorkspaceID string
 	Version     string             // of the workspace; "" and current: as it is now
 	Slug        string             // of the app; "" when it is published already
-	Name        document.Localized // instead of that of the workspace
+	Name        document.Localized // instead of that of the workspace; a version such as 1.2.0 names nothing
 	Description document.Localized // likewise
 }
 
@@ -124,6 +124,9 @@ func (a Apps) command(ctx context.Context, p Publication, since uint64) (app.Pub
 		Slug: p.Slug, WorkspaceID: p.WorkspaceID, Revision: revision, Name: p.Name, Description: p.Description,
 		Photo: detail.Index.Text("photo"), Labels: labels(detail.Index),
 		Now: a.Now(), By: commands.RequestFrom(ctx).Meta.UserID,
+	}
+	if cmd.KeepName = app.IsVersionLike(p.Name); cmd.KeepName {
+		cmd.Name = document.Localized{}
 	}
 	if cmd.Name.IsZero() {
 		cmd.Name = document.InEveryLanguage(detail.Index.Text("name"))

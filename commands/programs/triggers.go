@@ -104,8 +104,9 @@ func (h *House) Listens() bool { return len(h.exact) > 0 || len(h.patterns) > 0 
 type Event struct {
 	Type     string
 	Instance string // full slug of the app instance that a native event is about, "" for none
-	App      string // slug of its app, when it is Alone
+	App      string // slug of its app, when it is Alone, or of the app that the event is about
 	Alone    bool   // nobody hears of it but the instance
+	Foreign  bool   // it is about an app that the workspace does not publish
 }
 
 // brings are the events about app instances that one about the whole workspace brings.
@@ -158,11 +159,14 @@ func (h *House) Listeners(e Event) []*Program {
 
 // hearing returns the places that may hear of an event: the workspace, the instances
 // whose full slug the type of a custom one begins with, and of a native one those
-// that it is about.
+// that it is about. Of an app that somebody else publishes only its instances hear.
 func (h *House) hearing(e Event) []*Place {
 	places := []*Place{h.Root}
 	if e.Alone {
 		return []*Place{h.places[e.Instance]}
+	}
+	if e.Foreign {
+		places = nil
 	}
 	if !automation.Native(e.Type) {
 		for i, r := range e.Type {
@@ -186,5 +190,11 @@ func (p *Place) told(e Event) bool {
 	case "workspaces.apps.installed", "workspaces.apps.configured", "workspaces.apps.uninstalled":
 		return e.Instance == p.Instance
 	}
-	return e.Type == "apps.published" || e.Type == "apps.deleted"
+	return IsAboutApp(e.Type) && e.App == p.App
+}
+
+// IsAboutApp reports whether events of a type are about an app. They are recorded on the
+// platform: who publishes the app hears of them, and its instances.
+func IsAboutApp(eventType string) bool {
+	return eventType == "apps.published" || eventType == "apps.deleted"
 }

@@ -90,6 +90,7 @@ type (
 		Revision      uint64 // the sequence in STATE of the content
 		Version       string // its name; "": one is made, unless the revision is the newest already
 		Name          document.Localized
+		KeepName      bool               // an app that is published already has the name that it had
 		Description   document.Localized // required
 		Photo         string             // required
 		Labels        []string

@@ -328,3 +328,23 @@ func BenchmarkFold(b *testing.B) {
 		app.Decider.Fold(app.State{}, history...)
 	}
 }
+
+// A version in the place of a name does not rename an app.
+func TestAVersionIsNoName(t *testing.T) {
+	for name, want := range map[string]bool{
+		"1.2.0": true, "v3": true, "V1.0": true, "2": true, "2.0.0-rc.1": true, "20261115-120000-00001f": true,
+		"Mail": false, "Mail 2": false, "7-eleven": false, "v": false, "3D": false, "": false,
+	} {
+		require.Equal(t, want, app.IsVersionLike(document.InEveryLanguage(name)), name)
+	}
+	keep := func(c *app.Publish) { c.KeepName, c.Name = true, document.InEveryLanguage("Workspace") }
+	named := mail(8, "v2")
+	for name, sc := range map[string]scenario{
+		"the first publication has that of the workspace": {When: mail(7, "v1", keep), Then: []domain.Event{published(mail(7, "v1", keep), "v1")}},
+		"the next keep what it is called": {
+			Given: []domain.Event{published(mail(7, "v1"), "v1")}, When: mail(8, "v2", keep), Then: []domain.Event{published(named, "v2")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) { sc.Check(t, app.Decider) })
+	}
+}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,9 @@ func publish(s State, c Publish) ([]domain.Event, error) {
 		return nil, domain.Refuse(domain.CodeAlreadyExists, "the app %s belongs to another workspace", s.Slug).
 			With("field", "slug").With("value", s.Slug)
 	}
+	if c.KeepName && s.Slug != "" {
+		c.Name = s.Name
+	}
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
@@ -38,12 +42,12 @@ func publish(s State, c Publish) ([]domain.Event, error) {
 	if s.isNewest(next, c) {
 		return nil, nil
 	}
-	version := c.version()
-	if old, used := s.Find(version.Name); used && old.Revision != c.Revision {
+	made := c.version()
+	if old, used := s.Find(made.Name); used && old.Revision != c.Revision {
 		return nil, domain.Refuse(domain.CodeAlreadyExists, "the version %s of this app has other content", old.Name).
 			With("field", "workspaceVersion").With("value", old.Name)
 	}
-	next.Versions = []Version{version}
+	next.Versions = []Version{made}
 	return []domain.Event{Published{App: next}}, nil
 }
 
@@ -106,6 +110,15 @@ func (c Publish) validate() error {
 		return domain.Invalid(errs...)
 	}
 	return nil
+}
+
+// version is what a text looks like that says a version rather than a name: 1.2.0, v3,
+// 2.0.0-rc.1, or one that was made for a publication.
+var version = regexp.MustCompile(`^([vV]?\d+(\.\d+)*|[vV]?\d+(\.\d+)+[-+][0-9A-Za-z.+-]+|\d{8}-\d{6}-\w+)$`)
+
+// IsVersionLike reports whether a name says a version, in every language that it is in.
+func IsVersionLike(name document.Localized) bool {
+	return !name.IsZero() && all(name, func(s string) bool { return version.MatchString(strings.TrimSpace(s)) })
 }
 
 func isDescription(s string) bool {

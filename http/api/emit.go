@@ -12,6 +12,7 @@ import (
 	"svc/domain/access"
 	"svc/domain/feed"
 	"svc/http/gateway"
+	"svc/projections"
 )
 
 // mayEmit is the right to emit events. Whether it is one to these events is decided
@@ -93,22 +94,49 @@ func emitterOf(c gateway.Caller) *domain.Actor {
 // emit records events of the caller of ctx, if they may emit each of them, and returns
 // them as they are shown.
 func (d Deps) emit(ctx context.Context, rights *access.Rights, workspaceID string, batch []commands.Emission) ([]*feed.Event, error) {
-	always, by := rights.Always(mayEmit.Action, mayEmit.Subject), emitterOf(gateway.CallerFrom(ctx))
+	caller := gateway.CallerFrom(ctx)
+	always, by := rights.Always(mayEmit.Action, mayEmit.Subject), emitterOf(caller)
+	visitor := rights.Role() == "" && caller.KeyID == ""
 	for i := range batch {
 		batch[i].Actor = by
 	}
 	made, err := d.Emitter.Emit(ctx, workspaceID, batch, func(ev domain.Recorded) error {
-		if always {
-			return nil
+		if !always {
+			refusal := rights.Check(mayEmit.Action, mayEmit.Subject, feed.Of(ev, domain.Position{}, ev.Body))
+			if refusal != nil && caller.Kind == gateway.KindNone {
+				return domain.Refuse(domain.CodeMissingToken, "a credential is required")
+			}
+			if refusal != nil {
+				return refusal
+			}
 		}
-		refusal := rights.Check(mayEmit.Action, mayEmit.Subject, feed.Of(ev, domain.Position{}, ev.Body))
-		if refusal != nil && gateway.CallerFrom(ctx).Kind == gateway.KindNone {
-			return domain.Refuse(domain.CodeMissingToken, "a credential is required")
+		if visitor {
+			return d.refuseVisitor(workspaceID, ev.Data.EventType())
 		}
-		return refusal
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return d.Feed.Recorded(ctx, made...)
+}
+
+// refuseVisitor refuses an event by which somebody without a role in the workspace, and
+// without a key of it, would speak for the platform or for an app instance.
+func (d Deps) refuseVisitor(workspaceID, eventType string) error {
+	reserved := eventType == "error" || eventType == "usage" || strings.HasSuffix(eventType, ".usage")
+	if instance, _, within := strings.Cut(eventType, "."); within && !reserved {
+		err := d.ReadModel.View(func(rd projections.Reader) (err error) {
+			_, reserved, err = projections.Content{}.Get(rd, workspaceID, instanceFolder+instance)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !reserved {
+		return nil
+	}
+	return domain.Refuse(domain.CodePermissionDenied, "%s can be emitted by members of the workspace only", eventType).
+		With("action", mayEmit.Action).With("subject", mayEmit.Subject).With("type", eventType)
 }

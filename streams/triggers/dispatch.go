@@ -62,13 +62,21 @@ func (s *share) linger(ctx context.Context, try int, e *feed.Event, why error) e
 
 // begin starts what listens to an event.
 func (s *share) begin(ctx context.Context, e *feed.Event) ([]*begun, error) {
+	if programs.IsAboutApp(e.Type) { // many workspaces hear of one event
+		select {
+		case s.hearings <- struct{}{}:
+			defer func() { <-s.hearings }()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 	house, err := s.house(ctx, e)
 	if err != nil || house == nil {
 		return nil, err
 	}
-	told := hearing(house, e)
-	if len(told) == 0 {
-		return nil, nil
+	told, err := s.hearing(house, e)
+	if err != nil || len(told) == 0 {
+		return nil, err
 	}
 	suppressed, err := s.History.Suppressed(e)
 	if err != nil || suppressed {

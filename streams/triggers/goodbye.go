@@ -34,9 +34,10 @@ func (s *share) listened(ctx context.Context, b *begun) (bool, error) {
 	if err != nil || then == nil {
 		return false, err
 	}
-	return slices.ContainsFunc(hearing(then, b.event), func(h heard) bool {
+	told, err := s.hearing(then, b.event)
+	return slices.ContainsFunc(told, func(h heard) bool {
 		return slices.ContainsFunc(h.by, func(p *programs.Program) bool { return p.Name == b.start.Program.Name })
-	}), nil
+	}), err
 }
 
 // houseOf is house for a tree that was begun before. Of a workspace that was deleted only
@@ -57,8 +58,15 @@ type heard struct {
 
 // hearing returns who hears of an event, and what: app instances hear that they come or go
 // with their workspace.
-func hearing(house *programs.House, e *feed.Event) (all []heard) {
-	if by := house.Listeners(programs.Event{Type: e.Type, Instance: instanceOf(e)}); len(by) > 0 {
+func (s *share) hearing(house *programs.House, e *feed.Event) (all []heard, err error) {
+	about := programs.Event{Type: e.Type, Instance: instanceOf(e)}
+	if programs.IsAboutApp(e.Type) {
+		var publisher string
+		about.App = appOf(e)
+		publisher, _, err = s.Audience(about.App)
+		about.Foreign = house.Workspace.ID != publisher && house.Workspace.ID != domain.Platform
+	}
+	if by := house.Listeners(about); len(by) > 0 {
 		all = append(all, heard{e, by})
 	}
 	for _, about := range house.Brings(e.Type) {
@@ -66,7 +74,7 @@ func hearing(house *programs.House, e *feed.Event) (all []heard) {
 			all = append(all, heard{inInstance(e, about), by})
 		}
 	}
-	return all
+	return all, err
 }
 
 // inInstance is what an app instance is told of an event about the whole workspace: the

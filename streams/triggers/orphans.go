@@ -78,7 +78,11 @@ func (a *adopter) remains(ctx context.Context, o Orphan) (bool, error) {
 		return false, err
 	}
 	if o.Trigger.Type == activity.ByEvent { // one that is not kept comes to nobody again
-		if _, kept, err := a.Feed.Get(ctx, o.WorkspaceID, o.Trigger.ID); err != nil || !kept {
+		recordedOn := o.WorkspaceID
+		if programs.IsAboutApp(o.Trigger.Value) {
+			recordedOn = domain.Platform
+		}
+		if _, kept, err := a.Feed.Get(ctx, recordedOn, o.Trigger.ID); err != nil || !kept {
 			return false, err
 		}
 	}
@@ -92,8 +96,8 @@ func started(house *programs.House, name string, by activity.Trigger) bool {
 			return p.Name == name && slices.ContainsFunc(p.When.Schedules, func(c *cron.Schedule) bool { return c.String() == by.Value })
 		})
 	}
-	if strings.HasPrefix(by.Value, aboutInstances) {
-		return true // of which instance it tells is not known here
+	if strings.HasPrefix(by.Value, aboutInstances) || programs.IsAboutApp(by.Value) {
+		return true // of which instance or app it tells is not known here
 	}
 	return slices.ContainsFunc(house.Listeners(programs.Event{Type: by.Value}), func(p *programs.Program) bool { return p.Name == name })
 }

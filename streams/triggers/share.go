@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"svc/commands/programs"
 	"svc/domain"
 	"svc/domain/automation"
 	"svc/domain/feed"
@@ -95,7 +96,13 @@ func (s *share) receive(ctx context.Context, d live.Delivery) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, e := range d.Events {
-		if s.starts(e) {
+		switch {
+		case !s.starts(e):
+		case programs.IsAboutApp(e.Type):
+			if err := s.announce(ctx, e, d.Places[i]); err != nil {
+				return err
+			}
+		default:
 			s.take(ctx, e, d.Places[i])
 		}
 	}
@@ -105,7 +112,7 @@ func (s *share) receive(ctx context.Context, d live.Delivery) error {
 
 // starts reports whether an event may start something in a workspace of the share.
 func (s *share) starts(e *feed.Event) bool {
-	return automation.Triggering(e.Type) && s.mine(s.number, e.Source.WorkspaceID)
+	return automation.Triggering(e.Type) && (s.mine(s.number, e.Source.WorkspaceID) || programs.IsAboutApp(e.Type))
 }
 
 // prepare waits until everything is known that was saved before events that may start

@@ -55,6 +55,9 @@ type Options struct {
 	Caller func(ctx context.Context, e *feed.Event) (runtime.Caller, error)
 	// Identify returns somebody who acts in a workspace.
 	Identify func(ctx context.Context, workspaceID string, actor domain.Actor) (runtime.Caller, error)
+	// Audience returns who publishes an app, or did, and the workspaces that may have
+	// instances of it, in whatever apps those are.
+	Audience func(appSlug string) (publisher string, users []string, err error)
 	// Fresh waits until the read models have what any node has written.
 	Fresh func(context.Context) error
 	// Saved waits until the read models have what any node has saved in workspaces.
@@ -79,11 +82,12 @@ type Triggers struct {
 	shares   int
 	first    domain.Position // where the feed was when the process began
 	resuming chan struct{}   // bounds how many trees are made ready to go on at once
+	hearings chan struct{}   // bounds in how many workspaces it is looked at once who hears of an app
 }
 
 // New returns Triggers. They start nothing before Run.
 func New(o Options) (*Triggers, error) {
-	if o.Feed == nil || o.Programs == nil || o.Runtime == nil || o.History == nil || o.Cursors == nil || o.Caller == nil || o.Identify == nil || o.Fresh == nil || o.Saved == nil || o.Position == nil {
+	if o.Feed == nil || o.Programs == nil || o.Runtime == nil || o.History == nil || o.Cursors == nil || o.Caller == nil || o.Identify == nil || o.Audience == nil || o.Fresh == nil || o.Saved == nil || o.Position == nil {
 		return nil, errors.New("triggers: an option is missing")
 	}
 	if o.LookEvery == 0 {
@@ -96,7 +100,7 @@ func New(o Options) (*Triggers, error) {
 		o.Log = slog.Default()
 	}
 	t := &Triggers{
-		Options: o, shares: streams.Shares, resuming: make(chan struct{}, mostResuming),
+		Options: o, shares: streams.Shares, resuming: make(chan struct{}, mostResuming), hearings: make(chan struct{}, mostHearings),
 		trees: streams.Trees{Runtime: o.Runtime, Begun: o.History.Begun, Fresh: o.Fresh, MaxAttempts: o.MaxAttempts, Log: o.Log},
 	}
 	if o.Hold == nil {

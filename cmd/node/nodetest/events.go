@@ -17,6 +17,7 @@ import (
 
 	"svc/domain"
 	"svc/domain/activity"
+	"svc/domain/feed"
 	"svc/eventstore"
 )
 
@@ -227,6 +228,17 @@ func (p Place) Interacts(t *testing.T, trigger, correlation, session, user strin
 		Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: activity.Interaction{
 			WorkspaceID: p.ID, Automation: "charge", Trigger: activity.Trigger{Type: trigger, Value: "pay"},
 		}}},
+	})
+	require.NoError(t, err)
+}
+
+// SaysUsage records what an app instance, which is called as its app, says of itself.
+func (p Place) SaysUsage(t *testing.T, instance, metrics string) {
+	t.Helper()
+	_, err := p.Service.Node.Store().Append(t.Context(), eventstore.Commit{
+		Stream: domain.StreamID{Scope: p.ID},
+		Meta:   domain.Meta{CorrelationID: "c1", AppSlug: instance, AppInstance: instance, ServiceTopic: feed.Emitted},
+		Facts:  []eventstore.Fact{{ID: ulid.Make().String(), Event: domain.Unknown{Name: instance + ".usage", Body: json.RawMessage(`{"metrics":` + metrics + `}`)}}},
 	})
 	require.NoError(t, err)
 }

@@ -32,6 +32,69 @@ func TestInstalledApps(t *testing.T) {
 	app.Publishes(t, "orders")
 	t.Run("a config is checked against the schema of the app", func(t *testing.T) { checkedConfig(t, w, app) })
 	t.Run("automations of an app see local names", func(t *testing.T) { localNames(t, w) })
+	t.Run("its publication reaches who listens", func(t *testing.T) { heardPublications(t, w) })
+	t.Run("a version is no name", func(t *testing.T) { versionsAsNames(t, w) })
+	t.Run("visitors do not speak for it", func(t *testing.T) { visitorsEmit(t, w) })
+}
+
+// heardPublications publishes an app, and takes it back: its workspace hears of it, and its
+// instances wherever they are; no other app does, nor who has it installed.
+func heardPublications(t *testing.T, w *nodetest.Workshop) {
+	const listens = `hears: {when: {events: [apps.published, apps.deleted]}, do: [], output: {type: '{{type}}', app: '{{payload.app.slug}}{{payload.appSlug}}', user: '{{user.id}}', source: '{{source}}'}}`
+	app := w.Place(t).Has(t, listens)
+	app.Publishes(t, "heard")
+	app.Awaits(t, 1, nodetest.Executed, "payload.slug=hears")
+	other := w.Place(t).Has(t, listens)
+	other.Publishes(t, "unheard")
+	outer := w.Place(t).Installs(t, "heard", "h", "").Has(t, listens)
+	outer.Publishes(t, "outerheard")
+	p := w.PlaceOf(t, w.Person(t, "installer")).Installs(t, "heard", "h", "").Installs(t, "unheard", "u", "").Installs(t, "outerheard", "o", "").Has(t, listens)
+
+	app.Does(t, 200, "PATCH", app.Path, `{"labels":["again"]}`)
+	app.Does(t, 200, "POST", "/v2/apps", `{"workspaceId":"`+app.ID+`"}`)
+	app.Awaits(t, 2, nodetest.Executed, "payload.slug=hears")
+	for _, slug := range []string{"h.hears", "o.h.hears"} {
+		ended := p.Awaits(t, 1, nodetest.Executed, "payload.slug="+slug)[0]
+		require.Contains(t, ended.At("output"), `"app":"heard"`)
+		require.Contains(t, ended.At("output"), `"type":"apps.published"`)
+		require.NotContains(t, ended.At("output"), app.UserID(t), "nobody hears who published it")
+	}
+	app.Does(t, 200, "DELETE", "/v2/apps/heard", "")
+	app.Awaits(t, 3, nodetest.Executed, "payload.slug=hears")
+	require.Contains(t, p.Awaits(t, 2, nodetest.Executed, "payload.slug=h.hears")[1].At("output"), `"type":"apps.deleted"`)
+	require.Empty(t, p.Awaits(t, 0, nodetest.Executed, "payload.slug=hears"))
+	require.Empty(t, p.Awaits(t, 0, nodetest.Executed, "payload.slug=u.hears"))
+	require.Empty(t, p.Awaits(t, 0, nodetest.Executed, "payload.slug=o.hears"))
+}
+
+func versionsAsNames(t *testing.T, w *nodetest.Workshop) {
+	app := w.Place(t)
+	app.Does(t, 200, "PATCH", app.Path, `{"name":"Workspace","description":"An app","photo":"/a.png"}`)
+	for _, step := range []struct{ name, want string }{{"1.2.0", "Workspace"}, {"Mailer", "Mailer"}, {"v3", "Mailer"}, {"2.0.0-rc.1", "Mailer"}} {
+		got := app.Ask(t, "POST", "/v2/apps", `{"workspaceId":"`+app.ID+`","slug":"versioned","name":"`+step.name+`"}`)
+		require.Equal(t, step.want, got.JSON(t)["name"], "%s", got.Body)
+	}
+}
+
+func visitorsEmit(t *testing.T, w *nodetest.Workshop) {
+	p := w.Place(t).Installs(t, "orders", "od", "")
+	usage := `"payload":{"metrics":{"calls":{"value":99,"action":"increment"}}}`
+	forged := []string{`"type":"usage",` + usage, `"type":"od.usage",` + usage, `"type":"other.usage",` + usage, `"type":"error","payload":{"error":"E","message":"m"}`, `"type":"od.approval.given"`}
+	for _, visitor := range []nodetest.Place{p.Anyone(), p.As(w.Person(t, "visitor"))} {
+		for _, e := range forged {
+			details := visitor.Refuses(t, 403, "permission_denied", "POST", p.Path+"/events", `{"events":[{"type":"fine"},{`+e+`}]}`)
+			require.Equal(t, "create", details["action"])
+		}
+		visitor.Does(t, 201, "POST", p.Path+"/events", `{"events":[{"type":"fine"},{"type":"odd.approval.given"},{"type":"od"}]}`)
+	}
+	wire := p.Plug(t, "", w.Person(t, "onlooker"))
+	require.Contains(t, wire.Hears(), "ready")
+	wire.Says(`{"emit":{"type":"od.approval.given"}}`)
+	require.Equal(t, "permission_denied", nodetest.Inner(wire.Hears(), "error")["code"])
+	for _, e := range forged {
+		p.Does(t, 201, "POST", p.Path+"/events", `{"events":[{`+e+`}]}`)
+	}
+	require.Equal(t, []any{}, p.Used(t, "")["apps"], "only the app says how much it was used")
 }
 
 // nestedApp has orders as od, listens to what it asks, and answers it.
@@ -43,17 +106,14 @@ calls: {when: {endpoint: true}, do: [
   {wait: {oneOf: [{event: runtime.automations.executed, filters: {payload.slug: listens, payload.trigger.value: ping, payload.trigger.id: '{{ev.id}}'}, cancelTriggers: false}], timeout: 20, output: w}},
   {inner: {output: called}}], output: {slug: '{{run.automationSlug}}', input: '{{automationSlug}}', ended: '{{w.payload.slug}}', by: '{{w.payload.trigger.value}}', said: '{{w.payload.output}}', called: '{{called}}', trigger: '{{run.trigger.value}}'}}
 inner: {do: [], output: ['{{run.automationSlug}}', '{{run.trigger.value}}']}
-takes: {when: {endpoint: true}, do: [
-  {emit: {event: taken.asked}},
-  {wait: {oneOf: [{event: taken, filters: {type: taken}, cancelTriggers: true}], timeout: 20, output: w}}], output: '{{w.type}}'}
+takes: {when: {endpoint: true}, do: [{wait: {oneOf: [{event: taken, filters: {type: taken}, cancelTriggers: true}], timeout: 20, output: w}}], output: '{{w.type}}'}
 untaken: {when: {events: [taken]}, do: []}`
 
 // localNames tries an app in the workspace itself and one in another app. What is recorded
 // has the full names.
 func localNames(t *testing.T, w *nodetest.Workshop) {
 	p := w.Place(t).Installs(t, "orders", "od", `,"config":{"approvalLimit":1000}`).Has(t, `
-gives: {when: {events: [od.approval.requested]}, do: [{emit: {event: od.approval.given}}], output: '{{type}}'}
-answers: {when: {events: [n.taken.asked]}, do: [{emit: {event: n.taken}}]}`)
+gives: {when: {events: [od.approval.requested]}, do: [{emit: {event: od.approval.given}}], output: '{{type}}'}`)
 	want := `{"verdict":"approved","asked":"approval.requested","word":"approval.given","slug":"order","trigger":{"type":"endpoint","value":"order"},"currency":"EUR"}`
 	got := p.Calls(t, 200, "POST", "od.order", `{"amount":100000}`)
 	require.JSONEq(t, want, string(got.Body))
@@ -71,8 +131,10 @@ answers: {when: {events: [n.taken.asked]}, do: [{emit: {event: n.taken}}]}`)
 	require.Len(t, got.Events(t, "n.od.approval.requested"), 1)
 	require.JSONEq(t, `{"slug":"calls","input":"calls","ended":"listens","by":"ping","said":"pinged","called":["inner","calls"],"trigger":"calls"}`,
 		string(p.Calls(t, 200, "GET", "n.calls", "").Body))
-	got = p.Calls(t, 200, "GET", "n.takes", "")
-	require.Equal(t, "taken", string(got.Body))
+	taking := p.Background(t, t.Context(), "n.takes")
+	p.Awaits(t, 1, "runtime.waits.pending", "source.automationSlug=n.takes")
+	p.Emits(t, `{"type":"n.taken"}`)
+	require.Equal(t, "taken", string((<-taking).Body))
 	require.Empty(t, p.Awaits(t, 0, nodetest.Executed, "payload.slug=n.untaken"), "the filter of the wait names the event as the app does")
 
 	p.Has(t, `t: [{n.calls: {output: r}}]`)
