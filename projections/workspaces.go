@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"svc/domain"
@@ -40,8 +41,31 @@ type Record struct {
 	Meta     Listed   `json:"meta"`
 	Dynamic  Dynamics `json:"dynamic"`
 	Synced   uint64   `json:"synced,omitempty"` // revision known to be in a repository outside
+	// Repositories says which revision is known to be in each repository, by its id.
+	Repositories map[string]SyncedContent `json:"repositories,omitempty"`
 
 	Deleted *workspace.Gone `json:"deleted,omitempty"`
+}
+
+// SyncedContent is what is known to be in a repository.
+type SyncedContent struct {
+	workspace.Place
+	Revision uint64 `json:"revision"`
+}
+
+// synced notes that the content up to a revision is at a place of a repository.
+func (r *Record) synced(repositoryID string, at workspace.Place, revision uint64) {
+	if repositoryID == "" {
+		return
+	}
+	if known := r.Repositories[repositoryID]; known.Place == at {
+		revision = max(revision, known.Revision)
+	}
+	r.Repositories = maps.Clone(r.Repositories)
+	if r.Repositories == nil {
+		r.Repositories = map[string]SyncedContent{}
+	}
+	r.Repositories[repositoryID] = SyncedContent{at, revision}
 }
 
 // Listed are the settings that lists show.
@@ -102,7 +126,7 @@ func LockOf(l *workspace.Lock) *WriteLock {
 }
 
 // Name implements Projection.
-func (Workspaces) Name() string { return "workspaces.5" }
+func (Workspaces) Name() string { return "workspaces.6" }
 
 // Log implements Projection.
 func (Workspaces) Log() domain.Log { return domain.State }
@@ -148,6 +172,7 @@ func published(r *Record, e workspace.Published) {
 	if e.Synced == 0 {
 		return // a native version says nothing about the outside
 	}
+	r.synced(e.Version.Repository.ID, e.Place, e.Synced)
 	if r.Synced = max(r.Synced, e.Synced); e.Base == nil {
 		return // something else came after it
 	}
@@ -164,6 +189,7 @@ func pulled(r *Record, ev domain.Recorded, s *workspace.Integration) {
 	}
 	if s.Clean {
 		r.Synced = ev.Seq
+		r.synced(s.RepositoryID, s.Place, ev.Seq)
 	}
 	if s.Pulled != nil {
 		r.Dynamic.LastPull = &Sync{

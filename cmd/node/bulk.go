@@ -12,6 +12,7 @@ import (
 	"svc/commands/bulk"
 	"svc/commands/content"
 	"svc/domain"
+	"svc/domain/workspace"
 	"svc/http/api"
 	"svc/projections"
 )
@@ -131,6 +132,14 @@ func runnable(rec projections.Record) bulk.Workspace {
 	w := bulk.Workspace{ID: rec.ID, Slug: rec.Meta.Slug, Name: rec.Meta.Name, Dirty: rec.Dynamic.Dirty}
 	if lock := rec.Dynamic.WriteLock; lock != nil && !expired(lock.ExpiresAt) {
 		w.Lock = lock.Reason
+	}
+	for id, content := range rec.Repositories {
+		if content.Revision >= rec.Dynamic.ContentRevision {
+			if w.In == nil {
+				w.In = map[string]workspace.Place{}
+			}
+			w.In[id] = content.Place
+		}
 	}
 	if pull := rec.Dynamic.LastPull; pull != nil {
 		w.Version, w.Digest = pull.Version, pull.Digest

@@ -16,6 +16,7 @@ import (
 	"svc/commands/versioning"
 	"svc/domain"
 	"svc/domain/operation"
+	"svc/domain/workspace"
 )
 
 // Runs pushes and imports many workspaces. Every field is required.
@@ -47,6 +48,8 @@ type Workspace struct {
 	Lock           string // why it is locked; "": it is not
 	Version        string // of the last pull
 	Digest         string // of what that brought
+	// In says where in each repository, by its id, the present content is known to be.
+	In map[string]workspace.Place
 }
 
 // Rights tells what those who start imports may do.

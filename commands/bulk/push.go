@@ -108,22 +108,29 @@ func (r *Runs) sorted(ctx context.Context, in PushRequest) (operation.Bulk, erro
 	}
 	bulk := operation.Bulk{Groups: in.Groups, Version: in.Name}
 	for _, w := range list {
-		bulk.Planned = append(bulk.Planned, operation.Planned{Slug: w.Slug, WorkspaceID: w.ID, Name: w.Name, Status: category(w, in.Force)})
+		bulk.Planned = append(bulk.Planned, operation.Planned{Slug: w.Slug, WorkspaceID: w.ID, Name: w.Name, Status: r.category(w, in)})
 	}
 	return bulk, err
 }
 
 // category is what is to be done about a workspace.
-func category(w Workspace, force bool) string {
+func (r *Runs) category(w Workspace, in PushRequest) string {
 	switch {
 	case w.Lock == workspace.MergeConflict:
 		return operation.InConflict
 	case w.Lock != "" && w.ID != domain.Platform: // that is the lock of the run itself
 		return operation.InProgress
-	case w.Dirty || force:
+	case w.Dirty || in.Force || !r.isIn(w, in.RepositoryID):
 		return operation.Candidate
 	}
 	return operation.AlreadyPushed
+}
+
+// isIn reports whether the present content of a workspace is in a platform repository: it may have
+// been pushed to another one only. A workspace that cannot be there is not missing.
+func (r *Runs) isIn(w Workspace, repositoryID string) bool {
+	repo, err := r.Repositories.InPlatform(repositoryID, w.Slug)
+	return err != nil || w.In[repositoryID] == versioning.PlaceOf(repo)
 }
 
 // resumePush goes on with a push whose runner is gone.

@@ -78,6 +78,37 @@ func TestAPushOfManySortsWorkspaces(t *testing.T) {
 	require.Nil(t, e.does(t, 200, "GET", platformPath, "").json(t)["writeLock"], "it was given back")
 }
 
+// A workspace is a candidate while its content is not in that repository, whatever other repository
+// it was pushed to.
+func TestAPushOfManyGoesByItsOwnRepository(t *testing.T) {
+	t.Parallel()
+	e := newEstate(t)
+	elsewhere, both, pulled := e.workspace("elsewhere", "core"), e.workspace("both", "core"), e.workspace("pulled", "core")
+	for _, p := range []*place{elsewhere, both, pulled} {
+		p.automation("charge", "charged")
+		p.pushTo("disk", "v0")
+		require.False(t, p.dirty())
+	}
+	both.pushTo("main", "v1")
+	pulled.pushTo("main", "v1")
+	pulled.automation("charge", "changed")
+	pulled.ok(200, "POST", "/pull", `{"repository":"main","discardLocalChanges":true}`)
+	require.False(t, pulled.dirty())
+
+	plan := e.pushAll(200, `{"groups":["base"],"dryRun":true,"repository":"main"}`)
+	require.Equal(t, map[string]string{"elsewhere": "candidate", "both": "alreadyPushed", "pulled": "alreadyPushed"}, statuses(plan))
+	got := e.pushAll(200, `{"groups":["base"],"name":"v2","repository":"main"}`)
+	require.Equal(t, map[string]string{"elsewhere": "pushed", "both": "alreadyPushed", "pulled": "alreadyPushed"}, statuses(got))
+	require.Contains(t, e.shown("envs/elsewhere/automations/charge.yml"), "charged")
+	again := e.pushAll(200, `{"groups":["base"],"name":"v3","repository":"main"}`)
+	require.Equal(t, map[string]string{"elsewhere": "alreadyPushed", "both": "alreadyPushed", "pulled": "alreadyPushed"}, statuses(again))
+	plan = e.pushAll(200, `{"groups":["base"],"dryRun":true,"repository":"disk"}`)
+	require.Equal(t, map[string]string{"elsewhere": "alreadyPushed", "both": "alreadyPushed", "pulled": "candidate"}, statuses(plan), "the pull changed what it had pushed there")
+
+	both.rename("renamed")
+	require.Equal(t, "candidate", statuses(e.pushAll(200, `{"groups":["base"],"dryRun":true,"repository":"main"}`))["renamed"])
+}
+
 // conflict leaves a workspace in conflict.
 func conflict(p *place) {
 	p.t.Helper()

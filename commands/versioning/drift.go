@@ -97,8 +97,8 @@ func (v *Versioning) ask(ctx context.Context, s workspace.State, id string, now 
 		return seen{err: err}
 	}
 	known := v.drift.last(s.ID, id)
-	if known.place != placeOf(repo) {
-		known = seen{place: placeOf(repo)} // of another place
+	if known.place != PlaceOf(repo) {
+		known = seen{place: PlaceOf(repo)} // of another place
 	}
 	now = now || known.base != baseOf(s.SyncWith(id, known.place))
 	if !now && time.Since(known.asked) < fresh {

@@ -92,7 +92,7 @@ func (v *Versioning) partial(s *Source, part Part, may content.ImportOptions) (*
 	}
 	return &pull{
 		v: v, part: &part, name: named, in: PullRequest{Version: Latest, RepositoryID: repo.ID, Discard: true}, may: may, there: part.Files, commit: s.commit,
-		remote: &remote{repo: repo, place: placeOf(repo), target: repo.Branch, refs: gitsync.Refs{IDs: map[string]string{"refs/heads/" + repo.Branch: s.commit}}},
+		remote: &remote{repo: repo, place: PlaceOf(repo), target: repo.Branch, refs: gitsync.Refs{IDs: map[string]string{"refs/heads/" + repo.Branch: s.commit}}},
 	}, nil
 }
 

@@ -16,7 +16,7 @@ func (v *Versioning) BaseFiles(ctx context.Context, workspaceID, repositoryID st
 	if err != nil {
 		return nil, err
 	}
-	sync := s.SyncWith(repo.ID, placeOf(repo))
+	sync := s.SyncWith(repo.ID, PlaceOf(repo))
 	if sync.Base == nil {
 		return nil, domain.Refuse(domain.CodeNotFound, "nothing was pushed to, or pulled from, %s yet", repo.ID).Reason("no_base").With("repositoryId", repo.ID)
 	}

@@ -127,7 +127,7 @@ func (p *pull) prepare(ctx context.Context, workspaceID string, repo repositorie
 // refresh takes the workspace as it is now.
 func (p *pull) refresh(ctx context.Context, workspaceID string, repo repositories.Repository) error {
 	now, err := p.v.Workspaces.Get(ctx, workspaceID)
-	p.state, p.seq, p.sync = now.State, now.Seq, now.State.SyncWith(repo.ID, placeOf(repo))
+	p.state, p.seq, p.sync = now.State, now.Seq, now.State.SyncWith(repo.ID, PlaceOf(repo))
 	return err
 }
 

@@ -103,7 +103,7 @@ func (v *Versioning) Push(ctx context.Context, workspaceID string, in PushReques
 	return v.Operations.Start(ctx, spec, func(ctx context.Context, run *operations.Run) (any, error) {
 		joined := func() {}
 		if repo.Platform && repo.Type == repositories.Git {
-			joined = v.convoys.expect(placeOf(repo))
+			joined = v.convoys.expect(PlaceOf(repo))
 			defer joined()
 		}
 		what, err := v.newSaving(ctx, run, repo, in, user)

@@ -29,11 +29,11 @@ func (v *Versioning) connect(repo repositories.Repository, slug string) (*remote
 	if err != nil {
 		return nil, err
 	}
-	return &remote{Session: session, repo: repo, place: placeOf(repo), target: repo.Branch, own: "svc/" + slug + "/" + repo.Branch}, nil
+	return &remote{Session: session, repo: repo, place: PlaceOf(repo), target: repo.Branch, own: "svc/" + slug + "/" + repo.Branch}, nil
 }
 
-// placeOf is where a workspace lives in a repository.
-func placeOf(repo repositories.Repository) workspace.Place {
+// PlaceOf is where a workspace lives in a repository.
+func PlaceOf(repo repositories.Repository) workspace.Place {
 	return workspace.Place{URL: repo.Address, Branch: repo.Branch, Root: repo.Root}
 }
 

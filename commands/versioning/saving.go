@@ -46,9 +46,9 @@ func (v *Versioning) newSaving(ctx context.Context, run *operations.Run, repo re
 
 // meet takes what is known of a workspace and a repository.
 func (s *saving) meet(state workspace.State, repo repositories.Repository) {
-	s.state, s.sync = state, state.SyncWith(repo.ID, placeOf(repo))
+	s.state, s.sync = state, state.SyncWith(repo.ID, PlaceOf(repo))
 	if repo.Platform {
-		s.was = state.LeftIn(repo.ID, placeOf(repo))
+		s.was = state.LeftIn(repo.ID, PlaceOf(repo))
 	}
 }
 

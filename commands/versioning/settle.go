@@ -23,7 +23,7 @@ func (v *Versioning) settleEarlier(ctx context.Context, r *remote, s workspace.S
 func (v *Versioning) settleWith(
 	ctx context.Context, repo repositories.Repository, s workspace.State, but string, find func(context.Context, workspace.Intent) (settled, error),
 ) (recorded bool, err error) {
-	at := placeOf(repo)
+	at := PlaceOf(repo)
 	intent := s.SyncWith(repo.ID, at).Intent
 	if intent == nil || intent.OperationID == but {
 		return false, nil
@@ -77,7 +77,7 @@ func (v *Versioning) settlePush(ctx context.Context, run *operations.Run, op ope
 	if err != nil {
 		return nil, err
 	}
-	sync := now.State.SyncWith(repo.ID, placeOf(repo))
+	sync := now.State.SyncWith(repo.ID, PlaceOf(repo))
 	if sync.Intent == nil || sync.Intent.OperationID != op.ID {
 		return nil, operations.ErrInterrupted
 	}

@@ -29,7 +29,7 @@ func (v *Versioning) openShelf(repo repositories.Repository) (*shelf, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &shelf{dir, v, repo, placeOf(repo)}, nil
+	return &shelf{dir, v, repo, PlaceOf(repo)}, nil
 }
 
 // close gives the directory back.

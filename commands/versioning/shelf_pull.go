@@ -27,7 +27,7 @@ type filePull struct {
 
 func (v *Versioning) newFilePull(ctx context.Context, workspaceID string, repo repositories.Repository, in PullRequest, may content.ImportOptions) (filePull, error) {
 	p := filePull{pull: &pull{
-		v: v, part: &Part{}, in: in, may: may, user: commands.RequestFrom(ctx).Meta.UserID, remote: &remote{repo: repo, place: placeOf(repo)},
+		v: v, part: &Part{}, in: in, may: may, user: commands.RequestFrom(ctx).Meta.UserID, remote: &remote{repo: repo, place: PlaceOf(repo)},
 	}}
 	p.leaveOut(repo)
 	if err := p.refresh(ctx, workspaceID, repo); err != nil {

@@ -118,7 +118,7 @@ type comparison struct {
 func (v *Versioning) standing(ctx context.Context, s workspace.State, seq uint64, listed repositories.Listed, answer seen) (c comparison, err error) {
 	known := s.Sync[listed.ID]
 	if repo, err := v.Repositories.Find(ctx, s, listed.ID); err == nil {
-		known = s.SyncWith(listed.ID, placeOf(repo))
+		known = s.SyncWith(listed.ID, PlaceOf(repo))
 	}
 	c.status = RepositoryStatus{
 		ID: listed.ID, Type: listed.Type, Mode: listed.Mode, Branch: listed.Branch, Ahead: answer.ahead, Behind: answer.behind,
