@@ -65,7 +65,9 @@ func (w Workspaces) Make(ctx context.Context, create workspace.Create) (Workspac
 	if create.ID == "" {
 		create.ID = NewID(ctx, 7)
 	}
-	create.Owner = RequestFrom(ctx).Meta.UserID
+	if userID := RequestFrom(ctx).Meta.UserID; userID != "" && create.Owners == nil {
+		create.Owners = []string{userID}
+	}
 	if create.Settings.Slug != "" {
 		if err := checkSlug(create.Settings.Slug); err != nil {
 			return Workspace{}, err

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -43,6 +44,8 @@ type Record struct {
 	Synced   uint64   `json:"synced,omitempty"` // revision known to be in a repository outside
 	// Repositories says which revision is known to be in each repository, by its id.
 	Repositories map[string]SyncedContent `json:"repositories,omitempty"`
+	// LastRepository is the id of the repository that was last pushed to or pulled from.
+	LastRepository string `json:"lastRepository,omitempty"`
 
 	Deleted *workspace.Gone `json:"deleted,omitempty"`
 }
@@ -176,6 +179,7 @@ func published(r *Record, e workspace.Published) {
 	if r.Synced = max(r.Synced, e.Synced); e.Base == nil {
 		return // something else came after it
 	}
+	r.LastRepository = e.Version.Repository.ID
 	r.Dynamic.LastPush = &Sync{
 		Version: e.Version.Name, CreatedAt: stamp(e.Version.CreatedAt), CreatedBy: e.Version.CreatedBy, RepositoryID: e.Version.Repository.ID,
 	}
@@ -191,6 +195,7 @@ func pulled(r *Record, ev domain.Recorded, s *workspace.Integration) {
 		r.Synced = ev.Seq
 		r.synced(s.RepositoryID, s.Place, ev.Seq)
 	}
+	r.LastRepository = cmp.Or(s.RepositoryID, r.LastRepository)
 	if s.Pulled != nil {
 		r.Dynamic.LastPull = &Sync{
 			Version: s.Pulled.Version, Digest: s.Pulled.Digest, CreatedAt: stamp(ev.At), CreatedBy: ev.Meta.UserID, RepositoryID: s.RepositoryID,

@@ -9,6 +9,7 @@ import (
 
 	"svc/commands"
 	"svc/domain"
+	"svc/domain/access"
 	"svc/domain/document"
 	"svc/domain/slug"
 	"svc/domain/workspace"
@@ -21,12 +22,16 @@ type Copy struct {
 	Seq  uint64 // the moment whose content is copied; 0: now
 	// May tells whether the caller may read a document: others are not copied.
 	May func(path string, ref Ref) bool
+	// ForOwners gives the copy to the owners of the original, for a caller that is no user and
+	// cannot own it: an API key.
+	ForOwners bool
 }
 
 // removeOnDuplicate is the reason of rules that stay behind.
 const removeOnDuplicate = "REMOVE_ON_DUPLICATE"
 
-// Duplicate makes a workspace with the content of another. Whoever asks owns it.
+// Duplicate makes a workspace with the content of another. Whoever asks owns it, or the
+// owners of the original do.
 // What belongs to where the original runs stays behind: hosts, repositories,
 // secrets, shares and some labels and rules. The copy is there whole or not at
 // all.
@@ -67,10 +72,14 @@ func (c *Content) Duplicate(ctx context.Context, workspaceID string, o Copy) (co
 	if err := c.putDown(ctx, &p); err != nil {
 		return commands.Workspace{}, err
 	}
-	return c.Workspaces.Make(ctx, workspace.Create{
+	create := workspace.Create{
 		ID: id, Settings: settings, Security: security, Entries: p.to.Entries, Stage: p.to.Stage,
 		From: &workspace.Named{ID: workspaceID, Slug: now.State.Settings.Slug, Name: now.State.Settings.Name},
-	})
+	}
+	if o.ForOwners {
+		create.Owners = append([]string{}, access.Owners(now.State.Shares)...)
+	}
+	return c.Workspaces.Make(ctx, create)
 }
 
 // settingsAt are the settings of a workspace as they were at a sequence; 0: now.

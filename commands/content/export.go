@@ -63,6 +63,41 @@ func (c *Content) at(ctx context.Context, workspaceID string, seq uint64, may fu
 	return all, nil
 }
 
+// Between returns the files that differ between two moments of a workspace, as they were and as they
+// became. Before the sequence 0 there was nothing.
+func (c *Content) Between(ctx context.Context, workspaceID string, from, to uint64) (before, after archive.Tree, err error) {
+	became, err := c.Library.At(ctx, workspaceID, to)
+	if err != nil {
+		return nil, nil, err
+	}
+	before, was := archive.Tree{}, map[string]Ref{}
+	if from > 0 {
+		if was, err = c.Library.At(ctx, workspaceID, from); err != nil {
+			return nil, nil, err
+		}
+		if before, err = c.textsAt(ctx, workspaceID, from, became); err != nil {
+			return nil, nil, err
+		}
+	}
+	after, err = c.textsAt(ctx, workspaceID, to, was)
+	return before, after, err
+}
+
+// textsAt returns the files of one moment that are not the same in another.
+func (c *Content) textsAt(ctx context.Context, workspaceID string, seq uint64, other map[string]Ref) (archive.Tree, error) {
+	some, err := c.at(ctx, workspaceID, seq, func(path string, ref Ref) bool { return other[path].Hash != ref.Hash })
+	if err != nil {
+		return nil, err
+	}
+	tree := archive.Tree{}
+	for _, place := range some.Places() {
+		if tree[place.Path()], err = archive.Text(place, some.Get(place)); err != nil {
+			return nil, err
+		}
+	}
+	return tree, nil
+}
+
 // Exported is a workspace to be exported with others.
 type Exported struct {
 	ID      string

@@ -5,6 +5,7 @@ import (
 
 	"svc/commands"
 	"svc/commands/content"
+	"svc/commands/gitsync"
 	"svc/commands/operations"
 	"svc/domain"
 	"svc/domain/operation"
@@ -15,6 +16,7 @@ import (
 // holds already, the version names it.
 func (v *Versioning) pushNative(ctx context.Context, run *operations.Run, in PushRequest) (any, error) {
 	version := workspace.Version{Name: in.Name, Description: in.Description, OperationID: run.ID(), CreatedBy: commands.RequestFrom(ctx).Meta.UserID}
+	var changes *workspace.Changes
 	err := run.Step(ctx, operation.Write, "Saving the version", func(ctx context.Context) (err error) {
 		if version.ContentRevision, err = v.Revisions.Revision(ctx, run.WorkspaceID(), run.LockSeq()); err != nil {
 			return err
@@ -29,11 +31,17 @@ func (v *Versioning) pushNative(ctx context.Context, run *operations.Run, in Pus
 		if err != nil {
 			return err
 		}
+		before, _ := newestNative(now.State, Latest)
+		was, is, err := v.Content.Between(ctx, run.WorkspaceID(), before.ContentRevision, version.ContentRevision)
+		if err != nil {
+			return err
+		}
+		changes = told(gitsync.Compare(was, is))
 		version.CreatedAt = v.Workspaces.Now()
-		_, err = v.Workspaces.Execute(ctx, run.WorkspaceID(), workspace.Push{Epoch: run.Epoch(), Version: version})
+		_, err = v.Workspaces.Execute(ctx, run.WorkspaceID(), workspace.Push{Epoch: run.Epoch(), Version: version, Changes: changes})
 		return err
 	})
-	return Show(version, nil), err
+	return Show(version, changes), err
 }
 
 // nativeVersion finds a version in the platform's own store.
@@ -45,8 +53,16 @@ func (v *Versioning) nativeVersion(ctx context.Context, workspaceID, name string
 	if err != nil {
 		return workspace.Version{}, err
 	}
-	var found workspace.Version
-	for _, version := range now.State.Versions {
+	found, there := newestNative(now.State, name)
+	if !there {
+		return found, workspace.NoVersion(name)
+	}
+	return found, nil
+}
+
+// newestNative returns the native version with a name, or the newest one for Latest.
+func newestNative(s workspace.State, name string) (found workspace.Version, there bool) {
+	for _, version := range s.Versions {
 		if version.Repository != nil || name != Latest && version.Name != name {
 			continue
 		}
@@ -54,10 +70,7 @@ func (v *Versioning) nativeVersion(ctx context.Context, workspaceID, name string
 			found = version
 		}
 	}
-	if found.Name == "" {
-		return found, workspace.NoVersion(name)
-	}
-	return found, nil
+	return found, found.Name != ""
 }
 
 // pullNative brings what a version of the platform's own store holds.

@@ -41,11 +41,54 @@ func TestPush20Native(t *testing.T) {
 	require.Len(t, list, 1)
 	require.Equal(t, "v1", list[0]["name"])
 	require.Len(t, p.history("workspaces.versions.published"), 1)
+	changes := version["changes"].(map[string]any)
+	require.Equal(t, []any{"automations/charge.yml", "index.yml", "security.yml"}, changes["files"], "the first version has everything")
+	require.Equal(t, changes["files"], changes["created"])
+	require.Equal(t, changes, list[0]["changes"])
 
 	p.push("g1")
-	p.ok(201, "POST", "/versions", `{"name":"v2"}`)
+	p.automation("charge", "charged twice")
+	p.automation("refund", "refunded")
+	second := p.ok(201, "POST", "/versions", `{"name":"v2"}`)["changes"].(map[string]any)
+	require.Equal(t, []any{"automations/charge.yml", "automations/refund.yml"}, second["files"], "since the version before it")
+	require.Equal(t, []any{"automations/refund.yml"}, second["created"])
+	require.Equal(t, map[string]any{"changes": 2.0, "insertions": 7.0, "deletions": 2.0}, second["summary"])
+	empty := p.ok(201, "POST", "/versions", `{"name":"v3"}`)["changes"].(map[string]any)
+	require.Equal(t, []any{}, empty["files"])
+	p.push("g2")
 	require.False(t, p.dirty(), "nor does it change what is known")
-	require.Equal(t, "g1", p.workspace()["lastPush"].(map[string]any)["version"])
+	require.Equal(t, "g2", p.workspace()["lastPush"].(map[string]any)["version"])
+}
+
+// After a native pull the status tells what differs: from the repository that the workspace was last
+// pushed to or pulled from; without one, from the version.
+func TestStatusAfterANativePull(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, shared(t))
+	p.automation("charge", "first")
+	p.ok(201, "POST", "/versions", `{"name":"v1"}`)
+	p.ok(200, "POST", "/pull", `{}`)
+	require.Equal(t, []any{}, p.ok(200, "GET", "/status", "")["changes"])
+	p.automation("refund", "refunded")
+	changes := func() (list []string) {
+		for _, c := range p.ok(200, "GET", "/status", "")["changes"].([]any) {
+			one := c.(map[string]any)
+			list = append(list, one["change"].(string)+" "+one["type"].(string)+"/"+one["slug"].(string)+" "+one["side"].(string))
+		}
+		return list
+	}
+	require.Equal(t, []string{"added automations/refund local"}, changes())
+
+	p.automation("charge", "second")
+	p.push("g1")
+	theirs(p.repo.Clone(), "more", "more")
+	p.pull()
+	p.ok(200, "POST", "/versions/v1/pull", `{}`)
+	status := p.ok(200, "GET", "/status", "")
+	require.Equal(t, "local_dirty", status["state"])
+	require.Equal(t, "v1", status["version"].(map[string]any)["name"])
+	require.Equal(t, []string{"modified automations/charge local", "deleted automations/more local", "deleted automations/refund local"}, changes())
+	require.Equal(t, status["changes"], p.ok(200, "GET", "/status?repository=origin", "")["changes"])
 }
 
 func TestPush20NativeVersionsAreKept(t *testing.T) {

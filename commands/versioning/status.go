@@ -55,10 +55,17 @@ type Drifted struct {
 	Path string `json:"-"`
 }
 
+// LastSync is what a workspace was last pushed to or pulled from.
+type LastSync struct {
+	RepositoryID string // "": no repository
+	Native       string // the native version that was pulled; "": none
+}
+
 // Status returns how a workspace stands with its repositories, and what differs
 // from one of them: the one that is named, else the one last pushed to or pulled
-// from, which last is. With refresh they are asked now.
-func (v *Versioning) Status(ctx context.Context, workspaceID, named, last string, refresh bool) ([]RepositoryStatus, []Drifted, error) {
+// from; where there is none, from the native version that was pulled. With refresh they
+// are asked now.
+func (v *Versioning) Status(ctx context.Context, workspaceID, named string, last LastSync, refresh bool) ([]RepositoryStatus, []Drifted, error) {
 	now, err := v.Workspaces.Get(ctx, workspaceID)
 	if err != nil {
 		return nil, nil, err
@@ -80,11 +87,26 @@ func (v *Versioning) Status(ctx context.Context, workspaceID, named, last string
 			return nil, nil, err
 		}
 		all = append(all, c.status)
-		if listed.ID == named || named == "" && listed.ID == last {
+		if listed.ID == named || named == "" && listed.ID == last.RepositoryID {
 			changes = c.drifted()
 		}
 	}
-	return all, changes, nil
+	if version, there := newestNative(now.State, last.Native); there && named == "" && last.RepositoryID == "" {
+		changes, err = v.sinceVersion(ctx, now.State, now.Seq, version)
+	}
+	return all, changes, err
+}
+
+// sinceVersion lists what differs from a native version.
+func (v *Versioning) sinceVersion(ctx context.Context, s workspace.State, seq uint64, version workspace.Version) ([]Drifted, error) {
+	was, is, err := v.Content.Between(ctx, s.ID, version.ContentRevision, seq)
+	if err != nil {
+		return nil, err
+	}
+	limits := v.limits().Document
+	c := comparison{ours: is, base: was, here: meaningsOf(is, limits), then: meaningsOf(was, limits)}
+	c.have = c.then
+	return c.drifted(), nil
 }
 
 // askAll asks remotes, a few at a time.

@@ -37,7 +37,7 @@ func TestSharing(t *testing.T) {
 	everyone := access.Share{Target: access.Target{Public: true}, Permissions: access.Permissions{Policies: map[string]bool{"read": true}}}
 	for name, sc := range map[string]scenario{
 		"whoever creates a workspace owns it": {
-			When: workspace.Create{ID: id, Owner: "ada", Settings: shop}, Then: owned(),
+			When: workspace.Create{ID: id, Owners: []string{"ada"}, Settings: shop}, Then: owned(),
 		},
 		"it is shared with a user": {
 			Given: owned(), When: workspace.Share{Entry: user("bob", "editor")}, Then: []domain.Event{shared(user("bob", "editor"))},

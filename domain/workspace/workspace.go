@@ -51,11 +51,11 @@ type State struct {
 type Command interface{ workspaceCommand() }
 
 type (
-	// Create makes the workspace ID, owned by Owner. Creating the platform
+	// Create makes the workspace ID, owned by Owners. Creating the platform
 	// workspace twice does nothing, so that every node may ask for it at start.
 	Create struct {
 		ID       string
-		Owner    string // "": nobody owns it
+		Owners   []string // user ids; none: nobody owns it
 		Settings Settings
 		Security *SecurityChange // nil: that of a new workspace
 		Entries  []Entry
@@ -173,8 +173,8 @@ func create(s State, c Create) ([]domain.Event, error) {
 		Workspace: Snapshot{ID: c.ID, Settings: c.Settings}, Security: access.Default(c.ID),
 		Entries: c.Entries, Stage: c.Stage,
 	}
-	if c.Owner != "" {
-		made.Shares = []access.Share{access.OwnedBy(c.Owner)}
+	for _, userID := range c.Owners {
+		made.Shares = append(made.Shares, access.OwnedBy(userID))
 	}
 	if c.Security != nil {
 		made.Security, made.Source = c.Security.Security, c.Security.Source

@@ -33,10 +33,7 @@ func duplicateWorkspace(d Deps) gateway.HandlerFunc {
 		if err := gateway.Decode(r, &in); err != nil {
 			return nil, err
 		}
-		if gateway.CallerFrom(r.Context()).Kind != gateway.KindUser {
-			return nil, domain.Refuse(domain.CodeMissingToken, "a user is required, not an API key alone")
-		}
-		o := content.Copy{May: readableIn(d, gateway.GrantFrom(r.Context()).Rights, workspaceID(r))}
+		o := content.Copy{May: readableIn(d, gateway.GrantFrom(r.Context()).Rights, workspaceID(r)), ForOwners: gateway.CallerFrom(r.Context()).Kind != gateway.KindUser}
 		if in.Name != nil {
 			if o.Name = *in.Name; o.Name == "" {
 				return nil, domain.Invalid(domain.FieldError{Field: "name", Message: "must be 1 to 60 characters without control characters"})

@@ -105,7 +105,7 @@ func Routes(d Deps) []gateway.Route {
 		{Method: del, Path: "/users/{userId}/sessions", Surface: gateway.Versioned, Permission: gateway.Super, Scope: "settings", Handler: endUserSessions(d), Summary: "End the sessions of a user"},
 
 		// Workspaces
-		{Method: get, Path: "/workspaces", Surface: gateway.Versioned, Permission: gateway.Auth, Scope: "workspaces:read", Handler: listWorkspaces(d), Summary: "List workspaces"},
+		{Method: get, Path: "/workspaces", Surface: gateway.Versioned, Permission: mayRead, Handler: listWorkspaces(d), Summary: "List workspaces"},
 		{Method: post, Path: "/workspaces", Surface: gateway.Versioned, Permission: gateway.Auth, Scope: "workspaces:write", Rate: gateway.RateCreateWorkspace, Handler: createWorkspace(d), Summary: "Create a workspace"},
 		{Method: get, Path: "/workspaces/labels", Surface: gateway.Versioned, Permission: gateway.Auth, Scope: "workspaces:read", Handler: listLabels(d), Summary: "List the labels in use"},
 		{Method: get, Path: "/workspaces/{workspaceId}", Surface: gateway.Versioned, Permission: mayRead, Handler: getWorkspace(d), Summary: "Read a workspace"},

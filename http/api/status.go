@@ -49,12 +49,11 @@ func getStatus(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		last := lastSync(before)
-		repository := ""
-		if last != nil {
-			repository = last.RepositoryID
+		last := versioning.LastSync{RepositoryID: before.LastRepository}
+		if sync := lastSync(before); sync != nil && sync.RepositoryID == "" {
+			last.Native = sync.Version
 		}
-		stand, changes, err := d.Versioning.Status(r.Context(), id, named, repository, refresh)
+		stand, changes, err := d.Versioning.Status(r.Context(), id, named, last, refresh)
 		if err != nil {
 			return nil, err
 		}
@@ -79,9 +78,9 @@ func (d Deps) status(id, named string, stand []versioning.RepositoryStatus, chan
 	top := named
 	if last := lastSync(now); last != nil {
 		answer.Version = &statusVersion{last.Version, last.RepositoryID, last.CreatedAt}
-		if top == "" {
-			top = last.RepositoryID
-		}
+	}
+	if top == "" {
+		top = now.LastRepository
 	}
 	for _, one := range stand {
 		if one.ID == top {
