@@ -82,6 +82,10 @@ func (r Remote) read(allowHTTP bool) (target, ssh.Signer, error) {
 		fault("url", why)
 	case t.scheme == "ssh" && r.Password != "":
 		fault("auth.password", "needs an https URL")
+	case t.scheme == "http" && !r.Exempt && r.Password != "":
+		fault("auth.password", "needs an https URL: over http everybody on the way could read it")
+	case t.scheme == "http" && !r.Exempt && r.User != "": // it may be an access token
+		fault("auth.user", "needs an https URL: over http everybody on the way could read it")
 	case t.scheme != "ssh" && r.SSHKey != "":
 		fault("auth.sshkey", "needs an SSH URL")
 	}

@@ -106,7 +106,10 @@ func (d draft) judged() gitsync.Remote {
 	if unknown(r.SSHKey) || unknown(r.Passphrase) || !d.overSSH() {
 		r.SSHKey = ""
 	}
-	for _, text := range []*string{&r.User, &r.CABundle, &r.KnownHosts} {
+	if unknown(r.User) {
+		r.User = "any"
+	}
+	for _, text := range []*string{&r.CABundle, &r.KnownHosts} {
 		if unknown(*text) {
 			*text = ""
 		}

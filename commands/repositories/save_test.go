@@ -153,6 +153,24 @@ func TestWhatCannotBeSaved(t *testing.T) {
 	h.git.AllowHTTP = true
 	require.Contains(t, h.save(`{"origin":{"name":"O","config":{"url":"http://example.com/r.git"}}}`), "http://example.com/r.git")
 	require.Contains(t, h.save(`{"origin":{"name":"O","config":{"url":"{{secret.URL}}","caBundle":"{{secret.CA}}"}}}`), "{{secret.CA}}")
+
+	// Even where http is allowed, no credential is sent in clear.
+	for config, field := range map[string]string{
+		`"url":"http://example.com/r.git","auth":{"user":"me","password":"S3CRET"}`: "auth.password", `"url":"http://me:S3CRET@example.com/r.git"`: "auth.password",
+		`"url":"http://example.com/r.git","auth":{"password":"{{secret.TOKEN}}"}`: "auth.password", `"url":"HTTP://S3CRET@example.com/r.git"`: "auth.user",
+		`"url":"http://example.com/r.git","auth":{"user":"{{secret.TOKEN}}"}`: "auth.user",
+	} {
+		fault := h.refuses(domain.CodeValidation, `{"origin":{"name":"O","config":{`+config+`}}}`)
+		require.Equal(t, "repositories.origin.config."+field, fault.Field, config)
+		require.Contains(t, fault.Message, "https", config)
+		require.NotContains(t, fault.Message, "S3CRET")
+	}
+	h.keep("URL", "http://example.com/r.git")
+	h.save(`{"origin":{"name":"O","config":{"url":"{{secret.URL}}","auth":{"password":"S3CRET"}}}}`)
+	report, err := h.Test(t.Context(), h.state(), "origin")
+	require.NoError(t, err)
+	require.False(t, report.Reachable)
+	require.Contains(t, fmt.Sprint(report.Error), "https", "what a reference turns out to be is refused when it is used")
 }
 
 func TestAWorkspaceThatIsNotThere(t *testing.T) {
