@@ -78,7 +78,7 @@ func TestPushAndPull(t *testing.T) {
 
 	t.Log("what others push is brought")
 	clone := s.repo.Clone()
-	clone.Write("automations/refund.yml", "name: Refund\ndo: []\n", "automations/broken.yml", "name: [\n")
+	clone.Write("automations/refund.yml", "name: Refund\ndo: []\nteam: red\n", "automations/broken.yml", "name: [\n")
 	clone.Commit("refund")
 	clone.Push("main")
 	behind := s.fails(t, 1, "push", "web-shop", "--repository", "origin")
@@ -97,6 +97,7 @@ func TestPushAndPull(t *testing.T) {
 	require.Equal(t, 1, got.code)
 	require.Contains(t, got.out, "  + automations/refund\n")
 	require.Regexp(t, `(?m)^error: automations/broken.yml:\d+: `, got.out)
+	require.Regexp(t, `(?m)^warning: automations/refund.yml:3: .+"team"$`, got.out)
 	require.Contains(t, got.err, "svc: 1 file could not be imported")
 
 	t.Log("an earlier one, and back")
