@@ -22,5 +22,5 @@ func Main(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(m, Forgotten)
+	goleak.VerifyTestMain(sharing{m}, Forgotten)
 }

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -137,10 +138,13 @@ func (s *Service) Cleans(t *testing.T, job, body string) activity.Cleaned {
 // AdminPassword is the password of admin@localhost in these tests.
 const AdminPassword = "correct horse battery staple"
 
+// identified are the settings of a service that knows people by itself.
+var identified = []string{"ADMIN_PASSWORD=" + AdminPassword, "ACCOUNT_VALIDATION_METHOD=auto", "DISABLE_RATE_LIMIT=yes"}
+
 // NewIdentified prepares a service that knows people by itself.
 func NewIdentified(t *testing.T, env ...string) *Service {
 	t.Helper()
-	s := NewService(t, append([]string{"ADMIN_PASSWORD=" + AdminPassword, "ACCOUNT_VALIDATION_METHOD=auto", "DISABLE_RATE_LIMIT=yes"}, env...)...)
+	s := NewService(t, append(slices.Clone(identified), env...)...)
 	s.Known = nil
 	return s
 }
@@ -215,8 +219,25 @@ type Service struct {
 // NewService prepares a service on a free port. What env says wins.
 func NewService(t *testing.T, env ...string) *Service {
 	t.Helper()
+	s := prepare(filepath.Join(t.TempDir(), "data"), env...)
+	t.Cleanup(func() {
+		s.Stop(t)
+		s.showLog(t)
+	})
+	return s
+}
+
+// showLog shows what the service logged when a test failed.
+func (s *Service) showLog(t *testing.T) {
+	if t.Failed() {
+		t.Logf("log of the service:\n%s", s.Log)
+	}
+}
+
+// prepare is a service with a data directory on a free port.
+func prepare(dir string, env ...string) *Service {
 	port := livetest.Ports(1)[0]
-	s := &Service{Dir: filepath.Join(t.TempDir(), "data"), Base: fmt.Sprintf("http://127.0.0.1:%d", port), Log: new(livetest.Lines), Level: new(slog.LevelVar)}
+	s := &Service{Dir: dir, Base: fmt.Sprintf("http://127.0.0.1:%d", port), Log: new(livetest.Lines), Level: new(slog.LevelVar)}
 	s.Env = append([]string{
 		"DATA_DIR=" + s.Dir, "ADDR=127.0.0.1", fmt.Sprintf("PORT=%d", port), "NODE_NAME=n1", "INTERNAL_API_KEY=" + InternalKey,
 		"DISK_MIN_FREE_MB=1", "BADGER_MEMTABLE_MB=16", "BADGER_BLOCK_CACHE_MB=1", "JWKS_ALG=ES256", "JWKS_KTY=EC",
@@ -224,12 +245,6 @@ func NewService(t *testing.T, env ...string) *Service {
 	}, env...)
 	s.Known = people{}
 	s.Client = &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{}}
-	t.Cleanup(func() {
-		s.Stop(t)
-		if t.Failed() {
-			t.Logf("log of the service:\n%s", s.Log)
-		}
-	})
 	return s
 }
 
@@ -251,13 +266,17 @@ func (s *Service) Open(t *testing.T) error {
 // TryOpen starts the parts and does not serve yet. The settings may be wrong.
 func (s *Service) TryOpen(t *testing.T) error {
 	t.Helper()
+	return s.open(t.Context())
+}
+
+func (s *Service) open(ctx context.Context) error {
 	loaded, err := settings.Load(s.source())
 	if err != nil {
 		return err
 	}
 	s.Live = settings.NewLive(loaded)
 	s.Level.Set(slog.LevelDebug)
-	s.Node, err = node.Open(t.Context(), node.Options{
+	s.Node, err = node.Open(ctx, node.Options{
 		Settings: s.Live, Log: node.NewLog(s.Log, "json", s.Level), Level: s.Level, Version: "1.2.3",
 		Authenticator: s.Known, Hashing: accounts.Hashing{Memory: 64, Iterations: 1}, Lease: s.Lease, Clock: s.Clock,
 	})
@@ -268,11 +287,15 @@ func (s *Service) TryOpen(t *testing.T) error {
 func (s *Service) Start(t *testing.T) *Service {
 	t.Helper()
 	require.NoError(t, s.Open(t))
+	s.serve()
+	return s
+}
+
+func (s *Service) serve() {
 	var ctx context.Context
 	ctx, s.End = context.WithCancel(context.Background())
 	s.Outcome, s.Ended = make(chan error, 1), false
 	go func() { s.Outcome <- s.Node.Serve(ctx) }()
-	return s
 }
 
 // Stop ends the service in good order.

@@ -47,7 +47,7 @@ chunks: {when: {endpoint: true}, do: [{set $http.chunk: 1}], output: {}}`)
 // JSON is any JSON: only what is broken is refused.
 func TestEndpointsTakeAnyJSON(t *testing.T) {
 	t.Parallel()
-	p := nodetest.NewWorkshop(t).Place(t).Has(t, `e: {when: {endpoint: true}, do: [], output: {b: '{{body}}', raw: '{{rawBody}}'}}`)
+	p := nodetest.SharedWorkshop(t).Place(t).Has(t, `e: {when: {endpoint: true}, do: [], output: {b: '{{body}}', raw: '{{rawBody}}'}}`)
 	for sent, want := range map[string]string{
 		`[1, {"a": null}]`: `{"b":[1,{"a":null}],"raw":"[1, {\"a\": null}]"}`, `"x"`: `{"b":"x","raw":"\"x\""}`,
 		`7`: `{"b":7,"raw":"7"}`, `true`: `{"b":true,"raw":"true"}`, ` null`: `{"b":null,"raw":" null"}`, `{"z":1}`: `{"b":{"z":1},"raw":"{\"z\":1}"}`,
@@ -65,7 +65,7 @@ func TestEndpointsTakeAnyJSON(t *testing.T) {
 // What is wrong with a request is told as everywhere else.
 func TestBadCallsOfEndpointsAndTests(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
+	w := nodetest.SharedWorkshop(t)
 	p := w.Place(t).Has(t, `t: {when: {endpoint: true}, do: [], output: {r: '{{a}}'}}`)
 	for _, query := range []string{"?q=a;b", "?q=%zz", "?%=1"} {
 		require.Equal(t, "query", p.Refuses(t, 400, "invalid_parameter", "GET", p.Path+"/webhooks/t"+query, "")["parameter"])

@@ -17,7 +17,7 @@ import (
 // nobody.
 func TestAutomationsForgeNothing(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
+	w := nodetest.SharedWorkshop(t)
 	p := w.Place(t).Has(t, `t: [{emit: {event: '{{n}}', payload: '{{p}}'}}]`)
 	for _, fact := range catalog.Table() {
 		if fact.Name == "error" || fact.Name == "usage" {
@@ -37,7 +37,7 @@ func TestAutomationsForgeNothing(t *testing.T) {
 // Whatever a run causes belongs to it, and what that starts is one step deeper.
 func TestWhatARunCausesBelongsToIt(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
+	w := nodetest.SharedWorkshop(t)
 	p := w.Place(t).Has(t, `
 t: [{set global.x: '{{n}}'}, {set config.n: '{{n}}'}, {createUserTopic: {topic: 'topic {{n}}', userIds: [u1]}}]
 hears: {when: {events: [workspaces.configured, events.userTopics.created]}, do: [{emit: {event: heard, payload: {type: '{{type}}', x: '{{global.x}}', run: '{{run.correlationId}}', depth: '{{run.depth}}'}}}]}`)
@@ -103,7 +103,7 @@ func TestTheTimeOfAllThrottlesIsTold(t *testing.T) {
 
 func TestAnErrorHasTheSourceOfWhoRaisedIt(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
+	w := nodetest.SharedWorkshop(t)
 	p := w.Place(t).Has(t, `
 t: [{all: [{a: {}}, {b: {}}]}]
 a: [{run: {module: crypto, function: '{{x}}none'}}]
@@ -116,7 +116,7 @@ b: [{wait: {timeout: 0.1}}, {run: {module: text, function: '{{x}}none'}}]`)
 
 func TestWaitsHearOfOtherWaits(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
+	w := nodetest.SharedWorkshop(t)
 	p := w.Place(t).Has(t, `
 t: [{runWorkflow: {workflow: other, wait: false}}, {wait: {oneOf: [{event: runtime.waits.*}], timeout: 20, output: w}}, {T: '{{w.type}}'}]
 other: [{wait: {timeout: 1}}]`)
@@ -128,7 +128,7 @@ other: [{wait: {timeout: 1}}]`)
 // A tree of its own has nobody who waits for an answer.
 func TestAChunkOfAnotherRunRaises(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
+	w := nodetest.SharedWorkshop(t)
 	p := w.Place(t).Has(t, `
 e: {when: {endpoint: true}, do: [{runWorkflow: {workflow: c, wait: false, parameters: {$http: '{{$http}}'}}}]}
 c: [{try: {do: [{set: {name: $http.chunk, value: 1}}], catch: [{emit: {event: caught, payload: {name: '{{$error.error}}'}}}]}}]`)

@@ -13,7 +13,7 @@ import (
 
 func TestEventsStartAutomations(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
+	w := nodetest.SharedWorkshop(t)
 	t.Run("patterns", func(t *testing.T) {
 		t.Parallel()
 		p := w.Place(t).Has(t, `
@@ -93,7 +93,7 @@ hears: {when: {events: [gone]}, do: [], output: 1}`)
 
 func TestWaitsOfAutomations(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
+	w := nodetest.SharedWorkshop(t)
 	t.Run("the answer to an emit is not missed", func(t *testing.T) {
 		t.Parallel()
 		p := w.Place(t).Has(t, `

@@ -10,7 +10,7 @@ import (
 
 func TestAutomationsFetch(t *testing.T) {
 	t.Parallel()
-	w, f := nodetest.NewWorkshop(t), nodetest.NewFar(t)
+	w, f := nodetest.SharedWorkshop(t), nodetest.NewFar(t)
 	fetch := func(t *testing.T, params string) nodetest.Run {
 		t.Helper()
 		return w.Place(t).Has(t, `t: [{fetch: {url: '`+f.URL+params+`, output: r}}]`).Tries(t, 200, `{}`)

@@ -10,7 +10,7 @@ import (
 
 func TestWhatARunRecords(t *testing.T) {
 	t.Parallel()
-	p := nodetest.NewWorkshop(t).Place(t).Has(t, `
+	p := nodetest.SharedWorkshop(t).Place(t).Has(t, `
 hello: {when: {endpoint: true}, do: [{'set global.count[]': 1}, {emit: {event: greeted, payload: {who: '{{body.who}}'}, output: ev}}, {child: {}}],
   output: {hello: '{{body.who}}', n: '{{global.count.length}}', type: '{{ev.type}}'}}
 child: []
@@ -50,7 +50,7 @@ listen: {when: {events: [greeted]}, do: [], output: {depth: '{{run.depth}}', tri
 // goes through, and to whom called.
 func TestAnErrorIsToldOnce(t *testing.T) {
 	t.Parallel()
-	p := nodetest.NewWorkshop(t).Place(t).Has(t, `
+	p := nodetest.SharedWorkshop(t).Place(t).Has(t, `
 t: {when: {endpoint: true}, do: [{child: {}}]}
 child: [{set x: 1}, {try: {do: [{nope: {}}]}}, {grandchild: {}}]
 grandchild: [{fetch: {url: '{{x}}'}}]

@@ -72,7 +72,7 @@ func TestSchemasThatARunWouldRefuse(t *testing.T) {
 
 func TestReferencesInPercentAreFollowed(t *testing.T) {
 	t.Parallel()
-	p := nodetest.NewWorkshop(t).Place(t).Has(t, `t: {validateArguments: true, schemas: [{payload: {properties: {v: {$ref: '#/$defs/a%20b'}}, $defs: {'a b': {type: string}}}}], do: [{T: on}]}`)
+	p := nodetest.SharedWorkshop(t).Place(t).Has(t, `t: {validateArguments: true, schemas: [{payload: {properties: {v: {$ref: '#/$defs/a%20b'}}, $defs: {'a b': {type: string}}}}], do: [{T: on}]}`)
 	require.Equal(t, `"on"`, p.Tries(t, 200, `{"v":"x"}`).R(t))
 	require.Equal(t, "invalid_request", p.Tries(t, 400, `{"v":1}`).Code(t))
 }
@@ -103,7 +103,7 @@ fixed: {when: {endpoint: true}, do: [{fetch: {url: '$secret:eyJzIjoid29ya3NwYWNl
 // request.
 func TestCirclesThroughOtherNamesOfTheServiceEnd(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
+	w := nodetest.SharedWorkshop(t)
 	p := w.Place(t)
 	by := w.Base // which is not how API_URL has it
 	p.Has(t, `

@@ -15,7 +15,7 @@ import (
 // What an automation gives a name or a place of its choice is bounded, wherever it is told.
 func TestTextsOfAnAutomationsChoiceAreBounded(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
+	w := nodetest.SharedWorkshop(t)
 	p := w.Place(t).Has(t, `
 t: [{conditions: {
   '{{do}} == "session"': [{set: {name: session.id, value: '{{big}}'}}],
@@ -43,7 +43,7 @@ t: [{conditions: {
 // platform.
 func TestSecretsOfARunStaySecretsBehindEventsOfThePlatform(t *testing.T) {
 	t.Parallel()
-	w := nodetest.NewWorkshop(t)
+	w := nodetest.SharedWorkshop(t)
 	p := w.Place(t).Has(t, `
 t: [{auth: {output: a}}, {set run.t: '{{a.jwt}}'}, {set config.n: '{{n}}'}]
 hears: {when: {events: [workspaces.configured]}, do: [{wait: {timeout: 0.1}}, {emit: {event: heard, payload: {t: '{{run.t}}'}}}]}`)

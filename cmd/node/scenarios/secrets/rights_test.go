@@ -59,7 +59,7 @@ show: {when: {endpoint: true}, do: [], output: '{{config}}'}`)
 // References to settings bring a bounded amount.
 func TestAConfigThatGrowsByItsReferencesIsRefused(t *testing.T) {
 	t.Parallel()
-	p := nodetest.NewWorkshop(t).Place(t).Has(t, `show: {when: {endpoint: true}, do: [], output: '{{config.n}}'}`)
+	p := nodetest.SharedWorkshop(t).Place(t).Has(t, `show: {when: {endpoint: true}, do: [], output: '{{config.n}}'}`)
 	large := strings.Repeat("x", 30_000)
 	p.Does(t, 200, "PATCH", p.Path, `{"config":{"value":{"n":1,"a":"`+large+`","b":"`+strings.Repeat("{{config.a}}", 20)+`"}}}`)
 	require.Equal(t, "1", string(p.Calls(t, 200, "GET", "show", "").Body))
