@@ -62,6 +62,8 @@ func unsafeSegment(s string) string {
 		return why
 	}
 	switch {
+	case !utf8.ValidString(s):
+		return "is not UTF-8"
 	case isGit(s):
 		return "is a name of Git's own folder"
 	case strings.ContainsFunc(s, unicode.IsControl):
@@ -76,11 +78,10 @@ func unsafeSegment(s string) string {
 }
 
 // hostileSegment returns why an archive with such a part in any of its names is
-// refused, or "": no honest program makes one.
+// refused, or "": no honest program makes one. Names in another encoding than UTF-8 are
+// honest: only those of documents are refused.
 func hostileSegment(s string) string {
 	switch {
-	case !utf8.ValidString(s):
-		return "is not UTF-8"
 	case s == "":
 		return "is absolute or has an empty part"
 	case s == ".", s == "..":

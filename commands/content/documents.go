@@ -243,7 +243,7 @@ func (c *Content) instance(ctx context.Context, p *plan, path string, doc *docum
 // They are kept as they are: reading them raises.
 func (p *plan) warnOfConfig(path string, app App, doc *document.Map) {
 	for _, f := range ConfigFaults(app, doc) {
-		p.warn("invalid_config", path, f.Field+": "+f.Message)
+		p.warnAt("invalid_config", path, f.Field, f.Field+": "+f.Message)
 	}
 }
 

@@ -82,7 +82,7 @@ func TestOddArchives(t *testing.T) {
 			files: map[string]string{
 				"index.yml": index, "README.md": "# Odd", ".gitignore": "x", ".gitattributes": "* text", ".git/config": "[core]", ".git/hooks/pre-commit": "#!/bin/sh",
 				".github/workflows/ci.yml": "on: push\n", "docker-compose.yml": "services: {}\n", "node_modules/x/package.json": "{", "src/index.js": "x",
-				"runtime.yml": "x: 1\n", "automations/__index__.yml": "a: b\n", "automations/.hidden/a.yml": "[", "pages/.draft.yml": "[", "assets/logo.png": "\x89PNG",
+				"runtime.yml": "x: 1\n", "automations/__index__.yml": "a: b\n", "automations/.hidden/a.yml": "[", "pages/.draft.yml": "[", "assets/logo.png": "\x89PNG", "LISEZ-MOI \x82t\x82.txt": "x",
 				"automations/a.yml": automation,
 			},
 			imported: []string{"automations/a"},
