@@ -148,6 +148,9 @@ type Import struct {
 	DryRun     bool     // tell what would become of them, and change nothing
 }
 
+// maxDryRun is how much of rows a dry run holds: they are written nowhere.
+const maxDryRun = 64 << 20
+
 // batchBytes is how much of rows an import writes at once.
 const batchBytes = 4 << 20
 
@@ -179,7 +182,9 @@ func (c *Collections) Import(ctx context.Context, caller Caller, in Import) (res
 				own := collection.NewDraft(draft)
 				done, err := call.Write(own, c.stamp(&job{userID: caller.UserID}), waited(ctx))
 				made, _ = done.(collection.ImportResult)
-				draft.Take(own)
+				if draft.Take(own); err == nil && draft.Size() > maxDryRun {
+					err = collection.Refuse(collection.TooLarge, "a dry run takes at most %d MB of new rows: try a part of the file", maxDryRun>>20)
+				}
 				return made, err
 			})
 		})

@@ -34,6 +34,9 @@ func readOptions(v any, limits Limits) (options, error) {
 	if o.sort, err = readSort(given.At("sort")); err != nil {
 		return o, err
 	}
+	if len(o.sort) > 0 && o.sort[0] == (sortKey{path: fieldID}) {
+		o.sort = nil // the order that rows are in
+	}
 	if o.limit, err = readCount(given, "limit", o.limit); err != nil {
 		return o, err
 	}

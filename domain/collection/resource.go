@@ -503,7 +503,7 @@ func ImportRows(t Target, items []ImportItem, onConflict []string, l Limits) (*C
 				return nil, err
 			}
 		}
-		if result.Inserted+result.Updated == 0 {
+		if result.Inserted+result.Updated+result.Unchanged == 0 {
 			w.Draft.clear() // a collection, or a unique, that no row needs
 		}
 		result.Dropped = slices.Clone(w.dropped.Keys())
@@ -555,8 +555,14 @@ func compileFields(data *value.Object) (*update, error) {
 }
 
 func faultOf(line int, e *automation.Error) ImportFault {
-	field, _ := e.Details.At("field").(string)
-	message := e.Message
+	field, message := FieldFault(e)
+	return ImportFault{Line: line, Field: field, Message: message}
+}
+
+// FieldFault returns the field that an error is about, "" for none, and what is wrong with
+// it without saying its name again.
+func FieldFault(e *automation.Error) (field, message string) {
+	field, _ = e.Details.At("field").(string)
 	if fields, ok := e.Details.At("fields").([]any); ok && field == "" {
 		names := make([]string, len(fields))
 		for i, name := range fields {
@@ -564,8 +570,6 @@ func faultOf(line int, e *automation.Error) ImportFault {
 		}
 		field = strings.Join(names, ", ")
 	}
-	if collection, ok := e.Details.At("collection").(string); ok && field != "" {
-		message = strings.TrimPrefix(message, fmt.Sprintf("%s of %s: ", field, collection))
-	}
-	return ImportFault{Line: line, Field: field, Message: message}
+	collection, _ := e.Details.At("collection").(string)
+	return field, strings.TrimPrefix(e.Message, fmt.Sprintf("%s of %s: ", field, collection))
 }

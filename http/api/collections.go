@@ -105,7 +105,7 @@ func collectionFault(err error, code domain.Code, row *value.Object) error {
 	if !ok || fault.Name != automation.CollectionFailed {
 		return err
 	}
-	field, _ := fault.Details.At("field").(string)
+	field, message := collection.FieldFault(fault)
 	reason, _ := fault.Details.At("reason").(string)
 	if reason == collection.NotUnique {
 		return takenRow(fault, row)
@@ -115,7 +115,7 @@ func collectionFault(err error, code domain.Code, row *value.Object) error {
 		return refusal.With("parameter", "query")
 	}
 	if field != "" {
-		refusal.With("errors", []domain.FieldError{{Field: field, Message: fault.Message}})
+		refusal.With("errors", []domain.FieldError{{Field: field, Message: message}})
 	}
 	return refusal
 }

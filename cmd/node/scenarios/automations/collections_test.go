@@ -172,10 +172,10 @@ func declaredOverREST(t *testing.T, w *nodetest.Workshop) {
 	require.JSONEq(t, `{"id":"a","n":5,"free":1,"state":"new"}`, fieldsOf(t, p.Does(t, 200, "GET", c+"/rows/a", "")))
 	require.JSONEq(t, `{"id":"b","n":2,"mail":"a@example.org","state":"new","droppedFields":["zz"]}`, fieldsOf(t, p.Does(t, 201, "POST", c+"/rows", `{"id":"b","n":"2","mail":"a@example.org","zz":1}`)))
 	for body, want := range map[string]string{
-		`{"n":10}`:      `[{"field":"n","message":"n of orders: must be at most 9"}]`,
-		`{"n":true}`:    `[{"field":"n","message":"n of orders: expected integer, got boolean"}]`,
-		`{"mail":"x"}`:  `[{"field":"mail","message":"mail of orders: must be an e-mail address (format email)"}]`,
-		`{"state":"x"}`: `[{"field":"state","message":"state of orders: must be one of: new, done"}]`,
+		`{"n":10}`:      `[{"field":"n","message":"must be at most 9"}]`,
+		`{"n":true}`:    `[{"field":"n","message":"expected integer, got boolean"}]`,
+		`{"mail":"x"}`:  `[{"field":"mail","message":"must be an e-mail address (format email)"}]`,
+		`{"state":"x"}`: `[{"field":"state","message":"must be one of: new, done"}]`,
 	} {
 		require.JSONEq(t, want, nodetest.Faults(p.Refuses(t, 422, "validation_failed", "POST", c+"/rows", body)))
 		require.JSONEq(t, want, nodetest.Faults(p.Refuses(t, 422, "validation_failed", "PATCH", c+"/rows/b", body)))
