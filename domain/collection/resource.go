@@ -44,6 +44,11 @@ func TagOf(row *value.Object) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
 
+// ChangedFields returns the fields of a change, without those that only the platform writes.
+func ChangedFields(patch *value.Object) []string {
+	return slices.DeleteFunc(slices.Clone(patch.Keys()), isKept)
+}
+
 // NoCollection is the refusal of a collection that does not exist.
 func NoCollection(name string) error {
 	return domain.Refuse(domain.CodeNotFound, "there is no collection %s", name).With("resource", "collection").With("id", name)

@@ -91,7 +91,7 @@ func updateRow(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		if err := c.check(r, "update", patch.Keys()...); err != nil {
+		if err := c.check(r, "update", collection.ChangedFields(patch)...); err != nil {
 			return nil, err
 		}
 		changed, err := d.Collections.Change(r.Context(), c.of, c.target, gateway.Var(r, "id"), patch, matchTag(r))

@@ -135,6 +135,15 @@ add: {when: {endpoint: true}, do: [{run: {module: collections, function: create,
 	require.JSONEq(t, `{"rows":[{"id":"r4","n":4}],"total":3}`, string(p.Does(t, 200, "POST", p.Path+"/collections/people/query", `{"query":{"n":{"$gte":2}},"sort":{"n":-1},"limit":1,"fields":["n"]}`).Body))
 	require.JSONEq(t, `{"rows":[{"_id":true,"sum":4}]}`, string(p.Does(t, 200, "POST", p.Path+"/collections/people/query", `{"query":{"odd":true},"aggregate":[{"$group":{"_id":"$odd","sum":{"$sum":"$n"}}}]}`).Body))
 
+	// Names and ids may be any text.
+	odd := p.Path + "/collections/" + url.PathEscape("Ann's list/2") + "/rows"
+	oddRow := p.Does(t, 201, "POST", odd, `{"id":"a/b c?"}`)
+	require.Equal(t, odd+"/"+url.PathEscape("a/b c?"), oddRow.Header.Get("Location"))
+	require.Equal(t, `{"id":"a/b c?","n":1}`, fieldsOf(t, p.Does(t, 200, "PATCH", oddRow.Header.Get("Location"), `{"n":1}`)))
+	require.Contains(t, string(p.Does(t, 200, "GET", p.Path+"/collections?sort=name", "").Body), `"name":"Ann's list/2"`)
+	p.Refuses(t, 422, "validation_failed", "POST", p.Path+"/collections/"+strings.Repeat("n", 200)+"/rows", `{}`)
+	p.Does(t, 200, "DELETE", p.Path+"/collections/"+url.PathEscape("Ann's list/2"), "")
+
 	// The same request twice makes one row.
 	first := p.Does(t, 201, "POST", rows, `{"once":true}`, "Idempotency-Key", "k1")
 	again := p.Does(t, 201, "POST", rows, `{"once":true}`, "Idempotency-Key", "k1")
@@ -337,7 +346,7 @@ func rightsOnCollections(t *testing.T, w *nodetest.Workshop) {
 	p.Does(t, 200, "PUT", p.Path+"/security", string(body))
 	share(clerk, `{"role":"clerk"}`)
 	require.Equal(t, "1", rowIDs(t, clerk.Does(t, 200, "GET", rows, "")))
-	clerk.Does(t, 200, "PATCH", rows+"/1", `{"n":3}`)
+	clerk.Does(t, 200, "PATCH", rows+"/1", `{"n":3,"id":"1","createdBy":"x"}`)
 	clerk.Refuses(t, 403, "permission_denied", "PATCH", rows+"/1", `{"n":3,"m":2}`)
 	clerk.Refuses(t, 403, "permission_denied", "POST", rows, `{}`)
 	clerk.Refuses(t, 403, "permission_denied", "POST", p.Path+"/collections/people/import", "n\n1\n", "Content-Type", "text/csv")
