@@ -95,7 +95,7 @@ func TestATreeThatDoesNotKnowWhetherAChunkIsRecordedBreaksOff(t *testing.T) {
 // and goes on later. It has not failed.
 func TestAHiccupAtTheEndOfAWaitIsNoFailure(t *testing.T) {
 	t.Parallel()
-	h := open(t, documents{"a": `[{"wait":{"timeout":0.5}},{"set":{"name":"global.x","value":1}}]`})
+	h := open(t, documents{"a": `[{"wait":{"timeout":5}},{"set":{"name":"global.x","value":1}}]`})
 	id := stood(t, h, h.evented())
 	goesOn := func() (runtime.Outcome, error) {
 		return h.ends(h.Resume("w1", id, 1, h.house, func(context.Context, domain.Actor) (runtime.Caller, error) {

@@ -48,7 +48,7 @@ func TestATreeActsForWhomItActedBeforeItStood(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := open(t, documents{"a": `[{"wait":{"timeout":0.5}},{"set":{"name":"global.acts","value":"{{run.authenticatedWorkspaceId}}|{{user.email}}|{{run.permissions}}"}}]`})
+			h := open(t, documents{"a": `[{"wait":{"timeout":5}},{"set":{"name":"global.acts","value":"{{run.authenticatedWorkspaceId}}|{{user.email}}|{{run.permissions}}"}}]`})
 			s := h.evented()
 			s.Caller = runtime.Caller{Actor: domain.Actor{UserID: "u1", SessionID: "s1"}, Rights: c.rights}
 			asked := 0
@@ -133,7 +133,7 @@ func (u unrecorded) Put(context.Context, recording.Kept) error {
 
 func TestATreeThatBrokeOffAfterAWaitStandsStill(t *testing.T) {
 	t.Parallel()
-	h := open(t, documents{"a": `[{"wait":{"timeout":0.3}},{"set":{"name":"global.x","value":1}}]`})
+	h := open(t, documents{"a": `[{"wait":{"timeout":5}},{"set":{"name":"global.x","value":1}}]`})
 	run := h.Launch(h.evented())
 	<-run.Stands()
 	h.store.refuse(func([]eventstore.Commit) bool { return true })

@@ -101,7 +101,7 @@ func TestATreeIsKeptAgainWhenABranchEnds(t *testing.T) {
 // Else one that ends the process at once would go on without end.
 func TestATreeGoesOnOnlyOnceThatIsOnTheLog(t *testing.T) {
 	t.Parallel()
-	h := open(t, documents{"a": `[{"wait":{"timeout":0.1}},{"set":{"name":"global.x","value":1}}]`})
+	h := open(t, documents{"a": `[{"wait":{"timeout":5}},{"set":{"name":"global.x","value":1}}]`})
 	treeID := stood(t, h, h.evented())
 	h.store.refuse(func(c []eventstore.Commit) bool { return tells(c, activity.TreeStarted{}.EventType()) })
 	run := h.again(treeID, 2)
