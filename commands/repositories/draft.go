@@ -73,7 +73,7 @@ func (d draft) faults(allowHTTP bool) []shape.Fault {
 		return nil
 	}
 	if d.remote.URL == "" {
-		return []shape.Fault{{Field: at + ".url", Code: domain.CodeMissingParameter, Message: "required"}}
+		return []shape.Fault{{Field: at + ".url", Code: domain.CodeMissingParameter, Message: "is required"}}
 	}
 	faults := d.misplaced(at + ".")
 	if d.remote.SSHKey != "" && !d.overSSH() && !refers(d.remote.URL) {

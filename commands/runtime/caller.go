@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"fmt"
+
 	"svc/commands/programs"
 	"svc/domain"
 	"svc/domain/access"
@@ -76,7 +78,7 @@ func (c *Caller) may(p *programs.Program) error {
 	if c.Rights == nil || c.Rights.Allows("execute", "automations", Subject(p)) {
 		return nil
 	}
-	return automation.Raise(automation.Forbidden, "this automation may not be executed by who calls", "action", "execute", "subject", "automations")
+	return automation.Raise(automation.Forbidden, fmt.Sprintf("you lack permission to run `%s`", p.Name), "action", "execute", "subject", "automations")
 }
 
 // admit checks that a program may be executed with an input.

@@ -108,7 +108,7 @@ func (r *Rights) Refusal(action, subject string) error {
 	if !r.Any() {
 		return domain.Refuse(domain.CodeWorkspaceDenied, "you have no access to this workspace")
 	}
-	return domain.Refuse(domain.CodePermissionDenied, "you may not %s %s", action, subject).
+	return domain.Refuse(domain.CodePermissionDenied, "you lack permission to %s %s", action, subject).
 		With("action", action).With("subject", subject)
 }
 

@@ -218,7 +218,7 @@ func TestWhoIsInAWorkspace(t *testing.T) {
 			require.Equal(t, tt.want, r.Any())
 			err := r.Refusal("delete", "workspaces")
 			if tt.want {
-				require.Equal(t, domain.Refuse(domain.CodePermissionDenied, "you may not delete workspaces").
+				require.Equal(t, domain.Refuse(domain.CodePermissionDenied, "you lack permission to delete workspaces").
 					With("action", "delete").With("subject", "workspaces"), err)
 			} else {
 				require.Equal(t, access.Outside(tt.who).Refusal("delete", "workspaces"), err, "as where there is no workspace")

@@ -25,7 +25,7 @@ func Example() {
 	readable := rights.Filter("read", "events")
 	fmt.Println(readable(event), readable(access.Fields{"type": "hello", "source": event["source"]}))
 	// Output:
-	// true permission_denied: you may not delete workspaces
+	// true permission_denied: you lack permission to delete workspaces
 	// false authorizations.rules[5]
 	// false true
 }

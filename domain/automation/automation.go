@@ -86,7 +86,7 @@ func (c *checker) document(o *value.Object) {
 	}
 	for _, f := range documentFields {
 		if _, ok := o.Get(f.name); f.must && !ok {
-			c.misfit(false, domain.CodeMissingParameter, "", f.name, "required")
+			c.misfit(false, domain.CodeMissingParameter, "", f.name, "is required")
 		}
 	}
 	if slug, ok := o.At("slug").(string); ok {

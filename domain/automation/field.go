@@ -101,7 +101,7 @@ func (c *checker) check(f field, v any, path string, templates bool) *Fault {
 		return nil
 	}
 	if !has(f.is, v) {
-		return c.misfit(templates, domain.CodeInvalidRequest, f.error(), path, "%s is expected, not %s", strings.Join(f.is.Names(), " or "), value.Kind(v))
+		return c.misfit(templates, domain.CodeInvalidRequest, f.error(), path, "expected %s, got %s", strings.Join(f.is.Names(), " or "), value.Kind(v))
 	}
 	if why := f.wrong(v); why != "" {
 		return c.fault(f.error(), path, "%s", why)
@@ -146,12 +146,12 @@ func (f field) wrong(v any) string {
 	case float64:
 		if f.least != nil && (v < *f.least || f.above && v == *f.least) {
 			if f.above {
-				return "more than " + value.Text(*f.least) + " is expected"
+				return "must be more than " + value.Text(*f.least)
 			}
-			return "at least " + value.Text(*f.least) + " is expected"
+			return "must be at least " + value.Text(*f.least)
 		}
 		if f.most != nil && v > *f.most {
-			return "at most " + value.Text(*f.most) + " is expected"
+			return "must be at most " + value.Text(*f.most)
 		}
 	}
 	if f.rule != nil {
@@ -162,7 +162,7 @@ func (f field) wrong(v any) string {
 
 func (f field) wrongText(s string) string {
 	if f.enum != nil && !slices.ContainsFunc(f.enum, func(e string) bool { return e == s || f.fold && strings.EqualFold(e, s) }) {
-		return fmt.Sprintf("%q is not one of %s", s, strings.Join(f.enum, ", "))
+		return "must be one of: " + strings.Join(f.enum, ", ")
 	}
 	if f.match != "" && !compiled(f.match).MatchString(s) {
 		return fmt.Sprintf("%q is no %s", s, f.says)
@@ -233,7 +233,7 @@ func (c *checker) checkMembers(fields []field, o *value.Object, path string, tem
 	for _, f := range fields {
 		v, ok := o.Get(f.name)
 		if f.must && (!ok || f.isAbsent(v)) {
-			first = or(first, c.misfit(templates, domain.CodeMissingParameter, f.error(), expr.Member(path, f.name), "required"))
+			first = or(first, c.misfit(templates, domain.CodeMissingParameter, f.error(), expr.Member(path, f.name), "is required"))
 		}
 	}
 	return first

@@ -55,7 +55,7 @@ func (c *checker) body(v any, path string, at place) []*Instruction {
 	list, ok := v.([]any)
 	if !ok {
 		if !value.IsNothing(v) && path != "do" {
-			f := c.fault(InvalidInstruction, path, "a list of instructions is expected, not %s", value.Kind(v))
+			f := c.fault(InvalidInstruction, path, "expected a list of instructions, got %s", value.Kind(v))
 			return []*Instruction{{Path: path, Fault: f}}
 		}
 		return nil
@@ -129,7 +129,7 @@ func (c *checker) builtin(in *Instruction, row *instruction, params any, at plac
 		return
 	}
 	if !has(row.form, params) {
-		in.Fault = c.fault(InvalidInstruction, in.Path, "%s is expected, not %s", strings.Join(row.form.Names(), " or "), value.Kind(params))
+		in.Fault = c.fault(InvalidInstruction, in.Path, "expected %s, got %s", strings.Join(row.form.Names(), " or "), value.Kind(params))
 		return
 	}
 	o, _ := params.(*value.Object)
@@ -180,7 +180,7 @@ func (c *checker) output(in *Instruction, o *value.Object) {
 	s, ok := v.(string)
 	if !ok {
 		in.BadOutput = true
-		c.warn(InvalidOutput, path, "the path of a variable is expected, not %s: the result goes nowhere", value.Kind(v))
+		c.warn(InvalidOutput, path, "expected the path of a variable, got %s: the result goes nowhere", value.Kind(v))
 		return
 	}
 	out, err := expr.ParseTarget(s, false)

@@ -62,7 +62,7 @@ func (c *checker) target(in *Instruction, o *value.Object) {
 	path := expr.Member(in.Path, "name")
 	s, ok := v.(string)
 	if !ok {
-		in.Fault = or(in.Fault, c.fault(InvalidInstruction, path, "the path of a variable is expected, not %s", value.Kind(v)))
+		in.Fault = or(in.Fault, c.fault(InvalidInstruction, path, "expected the path of a variable, got %s", value.Kind(v)))
 		return
 	}
 	t, err := expr.ParseTarget(s, in.Name == "set")

@@ -41,7 +41,7 @@ func (t *table) check(doc *document.Map) []Fault {
 func (c *checker) value(f *field, v any, at *place) {
 	got := kindOf(v)
 	if got&f.is == 0 {
-		c.fault(domain.CodeInvalidRequest, at, "%s is expected, not %s", strings.Join(f.is.Names(), " or "), got)
+		c.fault(domain.CodeInvalidRequest, at, "expected %s, got %s", strings.Join(f.is.Names(), " or "), got)
 		return
 	}
 	if why := f.wrong(v); why != "" {
@@ -99,7 +99,7 @@ func (c *checker) members(f *field, m *document.Map, at *place) {
 	}
 	for _, f := range f.of {
 		if v, ok := m.Get(f.name); f.must && v == nil && (!ok || !f.firm) {
-			c.fault(domain.CodeMissingParameter, at.at(f.name), "required")
+			c.fault(domain.CodeMissingParameter, at.at(f.name), "is required")
 		}
 	}
 }

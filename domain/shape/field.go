@@ -135,9 +135,9 @@ func (f *field) wrongText(s string) string {
 	case !utf8.ValidString(s):
 		return "is not UTF-8"
 	case f.limit > 0 && utf8.RuneCountInString(s) > f.limit:
-		return fmt.Sprintf("at most %d characters are expected", f.limit)
+		return fmt.Sprintf("must have at most %d characters", f.limit)
 	case f.enum != nil && !slices.Contains(f.enum, s):
-		return fmt.Sprintf("%s is not one of %s", document.Shown(s), strings.Join(f.enum, ", "))
+		return "must be one of: " + strings.Join(f.enum, ", ")
 	case f.match != nil && !f.match.MatchString(s):
 		return f.match.wrong(s)
 	}
@@ -152,5 +152,5 @@ func (f *field) wrongNumber(n float64) string {
 	if f.whole {
 		what = "a whole number"
 	}
-	return fmt.Sprintf("%s from %v to %v is expected", what, f.least, f.most)
+	return fmt.Sprintf("must be %s from %v to %v", what, f.least, f.most)
 }

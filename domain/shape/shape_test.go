@@ -97,23 +97,23 @@ var (
 func TestTheIndex(t *testing.T) {
 	t.Parallel()
 	prove(t, "index", []rule{
-		{doc: `{}VALUE`, bad: []string{``}, want: "missing name: required"},
-		{doc: `{"name":VALUE}`, bad: []string{`null`}, want: "missing name: required"},
-		{doc: `{"name":VALUE}`, bad: odd, want: "400 name: string is expected, not "},
+		{doc: `{}VALUE`, bad: []string{``}, want: "missing name: is required"},
+		{doc: `{"name":VALUE}`, bad: []string{`null`}, want: "missing name: is required"},
+		{doc: `{"name":VALUE}`, bad: odd, want: "400 name: expected string, got "},
 		{doc: `{"name":VALUE}`, bad: []string{`""`, `"a\nb"`, `"a\u0000"`, quoted(strings.Repeat("é", 61))}, want: "422 name: ", good: []string{`"a"`, quoted(strings.Repeat("é", 60)), `"\u0416 & Co"`}},
 		{doc: `{"name":"a","slug":VALUE}`, bad: []string{`""`, `"A"`, `"a b"`, `"a//b"`, `"/a"`, `"a/"`, `"а"`, `"a.b"`, quoted(strings.Repeat("a", 61))}, want: "422 slug: ", good: []string{`"a"`, `"a-1/b"`, `null`, `"platform"`}},
-		{doc: `{"name":"a","description":VALUE}`, bad: noText, want: "400 description: string or object is expected", good: []string{`"x\ny"`, `{"en":"a","pt-BR":"b"}`, `{}`}},
-		{doc: `{"name":"a","description":{"en":VALUE}}`, bad: []string{`1`, `null`, `{}`}, want: "400 description.en: string is expected"},
-		{doc: `{"name":"a","description":VALUE}`, bad: []string{quoted(strings.Repeat("a", 10001))}, want: "422 description: at most 10000 characters"},
-		{doc: `{"name":"a","description":{"en":VALUE}}`, bad: []string{quoted(strings.Repeat("a", 10001))}, want: "422 description.en: at most 10000 characters"},
+		{doc: `{"name":"a","description":VALUE}`, bad: noText, want: "400 description: expected string or object", good: []string{`"x\ny"`, `{"en":"a","pt-BR":"b"}`, `{}`}},
+		{doc: `{"name":"a","description":{"en":VALUE}}`, bad: []string{`1`, `null`, `{}`}, want: "400 description.en: expected string"},
+		{doc: `{"name":"a","description":VALUE}`, bad: []string{quoted(strings.Repeat("a", 10001))}, want: "422 description: must have at most 10000 characters"},
+		{doc: `{"name":"a","description":{"en":VALUE}}`, bad: []string{quoted(strings.Repeat("a", 10001))}, want: "422 description.en: must have at most 10000 characters"},
 		{doc: `{"name":"a","description":{VALUE:"x"}}`, bad: []string{`"e"`, `"en gb"`, `"\u202een"`, `"анг"`, `""`}, want: "422 description", good: []string{`"en"`, `"fr_FR"`, `"zh-Hant-TW"`}},
 		{doc: `{"name":"a","photo":VALUE}`, bad: pictures, want: "422 photo: ", good: []string{`"/a.png"`, `"https://a.example/x.png"`, `null`, `""`}},
 		{doc: `{"name":"a","logo":VALUE}`, bad: pictures, want: "422 logo: ", good: []string{`"/a.png"`}},
-		{doc: `{"name":"a","labels":VALUE}`, bad: noList, want: "400 labels: array is expected", good: []string{`[]`, `["ab","A.1_:-"]`, `null`}},
+		{doc: `{"name":"a","labels":VALUE}`, bad: noList, want: "400 labels: expected array", good: []string{`[]`, `["ab","A.1_:-"]`, `null`}},
 		{doc: `{"name":"a","labels":VALUE}`, bad: badLabel, want: "422 labels[0]: "},
-		{doc: `{"name":"a","labels":["ab",VALUE]}`, bad: []string{`null`, `1`}, want: "400 labels[1]: string is expected"},
-		{doc: `{"name":"a","registerWorkspace":VALUE}`, bad: noSwitch, want: "400 registerWorkspace: boolean is expected", good: []string{`true`, `null`}},
-		{doc: `{"name":"a","allowUnsecurePages":VALUE}`, bad: noSwitch, want: "400 allowUnsecurePages: boolean is expected", good: []string{`false`}},
+		{doc: `{"name":"a","labels":["ab",VALUE]}`, bad: []string{`null`, `1`}, want: "400 labels[1]: expected string"},
+		{doc: `{"name":"a","registerWorkspace":VALUE}`, bad: noSwitch, want: "400 registerWorkspace: expected boolean", good: []string{`true`, `null`}},
+		{doc: `{"name":"a","allowUnsecurePages":VALUE}`, bad: noSwitch, want: "400 allowUnsecurePages: expected boolean", good: []string{`false`}},
 		{doc: `{"name":"a","customDomains":[VALUE]}`, bad: []string{`"Shop.example.com"`, `"localhost"`, `"a.example:80"`, `"127.0.0.1"`, `"https://a.example"`, `"-a.example"`, `"а.example"`}, want: "422 customDomains[0]: ", good: []string{`"shop.example.com"`, `"xn--bcher-kva.example"`}},
 		{doc: `{"name":"a","tags":VALUE}`, bad: []string{`1`, `null`}, want: "unknown tags: unknown field; known are name, slug"},
 	})
@@ -122,11 +122,11 @@ func TestTheIndex(t *testing.T) {
 func TestConfigSecretsAndEvents(t *testing.T) {
 	t.Parallel()
 	prove(t, "index", []rule{
-		{doc: `{"name":"a","config":VALUE}`, bad: noObject, want: "400 config: object is expected", good: []string{`{}`, `null`, `{"value":{"any":[1,{"thing":null}]}}`, `{"block":"Form"}`}},
+		{doc: `{"name":"a","config":VALUE}`, bad: noObject, want: "400 config: expected object", good: []string{`{}`, `null`, `{"value":{"any":[1,{"thing":null}]}}`, `{"block":"Form"}`}},
 		{doc: `{"name":"a","config":{"more":VALUE}}`, bad: []string{`1`}, want: "400 config.more: unknown field; known are schema, block, value"},
-		{doc: `{"name":"a","config":{"value":VALUE}}`, bad: noObject, want: "400 config.value: object is expected"},
-		{doc: `{"name":"a","config":{"block":VALUE}}`, bad: noText, want: "400 config.block: string or object is expected"},
-		{doc: `{"name":"a","config":{"schema":VALUE}}`, bad: noObject, want: "400 config.schema: object is expected", good: []string{`{"a":{"type":"string","required":true},"b":{"type":"localized:string","ui:widget":"textarea"}}`}},
+		{doc: `{"name":"a","config":{"value":VALUE}}`, bad: noObject, want: "400 config.value: expected object"},
+		{doc: `{"name":"a","config":{"block":VALUE}}`, bad: noText, want: "400 config.block: expected string or object"},
+		{doc: `{"name":"a","config":{"schema":VALUE}}`, bad: noObject, want: "400 config.schema: expected object", good: []string{`{"a":{"type":"string","required":true},"b":{"type":"localized:string","ui:widget":"textarea"}}`}},
 		{doc: `{"name":"a","config":{"schema":{"a":VALUE}}}`, bad: append([]string{`null`}, noObject...), want: "400 config.schema.a: a typed field is an object"},
 		{doc: `{"name":"a","config":{"schema":{"a":{"type":VALUE}}}}`, bad: []string{`"text"`, `1`, `["string","x"]`}, want: "422 config.schema.a.type: ", good: []string{`"integer"`, `["string","null"]`}},
 		{doc: `{"name":"a","config":{"schema":{"a b":{"properties":{"c":{"pattern":VALUE}}}}}}`, bad: []string{`"("`, `1`}, want: `422 config.schema["a b"].properties.c.pattern: `, good: []string{`"^a$"`}},
@@ -134,16 +134,16 @@ func TestConfigSecretsAndEvents(t *testing.T) {
 		{doc: `{"name":"a","config":{"schema":{VALUE:{}}}}`, bad: []string{`""`, `" a"`, `"a\u200b"`, `"p\u0430y"`, quoted(strings.Repeat("a", 101))}, want: "422 config.schema", good: []string{`"a.b"`, `"équipe"`}},
 		{doc: `{"name":"a","config":{"schema":{"a":{"properties":{VALUE:{}}}}}}`, bad: []string{quoted(strings.Repeat("a", 201))}, want: "422 config.schema: a name has at most 200 characters", good: []string{quoted(strings.Repeat("a", 200))}},
 		{doc: `{"name":"a","config":{"schema":{"a":{"anyOf":[{"properties":{VALUE:{}}}]}}}}`, bad: []string{quoted(strings.Repeat("a", 201))}, want: "422 config.schema: a name has at most 200 characters"},
-		{doc: `{"name":"a","secrets":VALUE}`, bad: noObject, want: "400 secrets: object is expected", good: []string{`{}`, `{"schema":{"key.A_1-b":{"type":"string","secret":true}}}`}},
+		{doc: `{"name":"a","secrets":VALUE}`, bad: noObject, want: "400 secrets: expected object", good: []string{`{}`, `{"schema":{"key.A_1-b":{"type":"string","secret":true}}}`}},
 		{doc: `{"name":"a","secrets":{"values":VALUE}}`, bad: []string{`{"k":"v"}`}, want: "400 secrets.values: unknown field"},
 		{doc: `{"name":"a","secrets":{"schema":{VALUE:{}}}}`, bad: []string{`""`, `"a b"`, `"a/b"`, `"clé"`, quoted(strings.Repeat("a", 101))}, want: "422 secrets.schema", good: []string{`"a"`}},
-		{doc: `{"name":"a","events":VALUE}`, bad: noObject, want: "400 events: object is expected", good: []string{`{}`, `{"mapping":{"any":{"thing":1}}}`}},
+		{doc: `{"name":"a","events":VALUE}`, bad: noObject, want: "400 events: expected object", good: []string{`{}`, `{"mapping":{"any":{"thing":1}}}`}},
 		{doc: `{"name":"a","events":{"types":{VALUE:{}}}}`, bad: []string{`""`, `"a*"`, `"a/b"`, `"ordеr"`}, want: "422 events.types", good: []string{`"order.paid"`, `"An event_1-2"`}},
-		{doc: `{"name":"a","events":{"types":{"x":VALUE}}}`, bad: noObject, want: "400 events.types.x: object or null is expected", good: []string{`null`, `{}`, `{"schema":{"type":"object","properties":{"a":{"type":"number"}}}}`, `{"schema":{"type":{"type":"string"},"amount":{"type":"number"}}}`}},
+		{doc: `{"name":"a","events":{"types":{"x":VALUE}}}`, bad: noObject, want: "400 events.types.x: expected object or null", good: []string{`null`, `{}`, `{"schema":{"type":"object","properties":{"a":{"type":"number"}}}}`, `{"schema":{"type":{"type":"string"},"amount":{"type":"number"}}}`}},
 		{doc: `{"name":"a","events":{"types":{"x":{"fields":VALUE}}}}`, bad: []string{`{}`}, want: "400 events.types.x.fields: unknown field; known are schema"},
 		{doc: `{"name":"a","events":{"types":{"x":{"schema":{"amount":{"type":VALUE}}}}}}`, bad: []string{`"money"`}, want: "422 events.types.x.schema.amount.type: "},
 		{doc: `{"name":"a","events":{"types":{"x":{"schema":{"type":VALUE}}}}}`, bad: []string{`"money"`}, want: "422 events.types.x.schema.type: "},
-		{doc: `{"name":"a","events":{"mapping":VALUE}}`, bad: noObject, want: "400 events.mapping: object is expected"},
+		{doc: `{"name":"a","events":{"mapping":VALUE}}`, bad: noObject, want: "400 events.mapping: expected object"},
 	})
 }
 
@@ -154,16 +154,16 @@ func TestRepositoriesAndModels(t *testing.T) {
 	require.Empty(t, shape.Check(document.Index, mapping(t, git)))
 	prove(t, "index", []rule{
 		{doc: `{"name":"a","repositories":{VALUE:{"name":"a"}}}`, bad: []string{`""`, `"-a"`, `"a.b"`, `"é"`, quoted(strings.Repeat("a", 41))}, want: "422 repositories", good: []string{`"Main_1-a"`}},
-		{doc: `{"name":"a","repositories":{"m":VALUE}}`, bad: append([]string{`null`}, noObject...), want: "400 repositories.m: object is expected"},
-		{doc: `{"name":"a","repositories":{"m":VALUE}}`, bad: []string{`{}`}, want: "missing repositories.m.name: required"},
+		{doc: `{"name":"a","repositories":{"m":VALUE}}`, bad: append([]string{`null`}, noObject...), want: "400 repositories.m: expected object"},
+		{doc: `{"name":"a","repositories":{"m":VALUE}}`, bad: []string{`{}`}, want: "missing repositories.m.name: is required"},
 		{doc: `{"name":"a","repositories":{"m":{"name":"a","type":VALUE}}}`, bad: []string{`"filesystem"`, `"svn"`}, want: "422 repositories.m.type: ", good: []string{`"archive"`, `null`}},
-		{doc: `{"name":"a","repositories":{"m":{"name":"a","mode":VALUE}}}`, bad: []string{`"rw"`}, want: `422 repositories.m.mode: "rw" is not one of read-write, read-only, write-only`},
+		{doc: `{"name":"a","repositories":{"m":{"name":"a","mode":VALUE}}}`, bad: []string{`"rw"`}, want: `422 repositories.m.mode: must be one of: read-write, read-only, write-only`},
 		{doc: `{"name":"a","repositories":{"m":{"name":"a","config":{"token":VALUE}}}}`, bad: []string{`"x"`}, want: "400 repositories.m.config.token: unknown field"},
-		{doc: `{"name":"a","repositories":{"m":{"name":"a","pull":{"exclude":[VALUE]}}}}`, bad: []string{`{}`}, want: "missing repositories.m.pull.exclude[0].path: required"},
-		{doc: `{"name":"a","models":{"providers":{"own":VALUE}}}`, bad: []string{`{}`}, want: "missing models.providers.own.baseUrl: required", good: []string{`{"baseUrl":"https://llm.example/v1","apiKey":"{{secret.llm}}","models":[{"id":"m","kind":"chat","context":8192}]}`}},
+		{doc: `{"name":"a","repositories":{"m":{"name":"a","pull":{"exclude":[VALUE]}}}}`, bad: []string{`{}`}, want: "missing repositories.m.pull.exclude[0].path: is required"},
+		{doc: `{"name":"a","models":{"providers":{"own":VALUE}}}`, bad: []string{`{}`}, want: "missing models.providers.own.baseUrl: is required", good: []string{`{"baseUrl":"https://llm.example/v1","apiKey":"{{secret.llm}}","models":[{"id":"m","kind":"chat","context":8192}]}`}},
 		{doc: `{"name":"a","models":{"providers":{"own":{"baseUrl":VALUE}}}}`, bad: []string{`""`, `"/v1"`, `"ftp://x"`}, want: "422 models.providers.own.baseUrl: "},
 		{doc: `{"name":"a","models":{"providers":{"own":{"baseUrl":"https://a.example","apiKey":VALUE}}}}`, bad: []string{`"sk-canary"`, `"{{config.x}}"`, `"a {{secret.b}}"`}, want: "422 models.providers.own.apiKey: must be a secret of the workspace"},
-		{doc: `{"name":"a","models":{"providers":{"own":{"baseUrl":"https://a.example","models":[{"id":"m","context":VALUE}]}}}}`, bad: []string{`0`, `1.5`, `1e10`, `-1`}, want: "422 models.providers.own.models[0].context: a whole number from 1 to 1e+09 is expected", good: []string{`1`}},
+		{doc: `{"name":"a","models":{"providers":{"own":{"baseUrl":"https://a.example","models":[{"id":"m","context":VALUE}]}}}}`, bad: []string{`0`, `1.5`, `1e10`, `-1`}, want: "422 models.providers.own.models[0].context: must be a whole number from 1 to 1e+09", good: []string{`1`}},
 	})
 }
 
@@ -197,7 +197,7 @@ func TestARefusalSaysAll(t *testing.T) {
 	require.Equal(t, []domain.FieldError{{Field: "slug", Message: "bad"}, {Field: "name", Message: "required"}}, refusal.Details["errors"])
 	require.Equal(t, "2 fields are not acceptable, the first: slug: bad", refusal.Message)
 
-	require.EqualError(t, shape.Refusal(shape.CheckConfig(nil)), "invalid_request: object is expected, not null")
+	require.EqualError(t, shape.Refusal(shape.CheckConfig(nil)), "invalid_request: expected object, got null")
 	require.Equal(t, "400 : there is no table", "400 : "+shape.Check(document.Agent, nil)[0].Message[:17])
 	require.Equal(t, domain.CodeInternal, domain.CodeOf(shape.Refusal(shape.Check(nil, nil))))
 }
@@ -205,7 +205,7 @@ func TestARefusalSaysAll(t *testing.T) {
 func TestConfigAlone(t *testing.T) {
 	t.Parallel()
 	prove(t, "config", []rule{
-		{doc: `VALUE`, bad: append([]string{`null`}, noObject...), want: "400 : object is expected", good: []string{`{}`, `{"schema":{},"block":"x","value":{"a":1}}`}},
+		{doc: `VALUE`, bad: append([]string{`null`}, noObject...), want: "400 : expected object", good: []string{`{}`, `{"schema":{},"block":"x","value":{"a":1}}`}},
 		{doc: `{"x":VALUE}`, bad: []string{`1`}, want: "unknown x: unknown field"},
 		{doc: `{"schema":{"a":{"type":VALUE}}}`, bad: []string{`"x"`}, want: "422 schema.a.type: "},
 	})

@@ -94,7 +94,7 @@ func (f folder) find(rd projections.Reader, rights *access.Rights, id, slug, act
 func checkOn(rights *access.Rights, action, subject string, o access.Object, fields ...string) error {
 	err := rights.Check(action, subject, o, fields...)
 	if err != nil && rights.Allows("read", subject, o) {
-		return domain.Refuse(domain.CodePermissionDenied, "you may not %s %s", action, subject).With("action", action).With("subject", subject)
+		return domain.Refuse(domain.CodePermissionDenied, "you lack permission to %s %s", action, subject).With("action", action).With("subject", subject)
 	}
 	return err
 }

@@ -27,7 +27,7 @@ func searchEvents(d Deps) gateway.HandlerFunc {
 		}
 		rights := gateway.GrantFrom(r.Context()).Rights
 		if asked.Aggregates() && !rights.Allows(mayAggregate.Action, mayAggregate.Subject, nil) {
-			return nil, domain.Refuse(domain.CodePermissionDenied, "you may not aggregate the events of this workspace").
+			return nil, domain.Refuse(domain.CodePermissionDenied, "you lack permission to aggregate the events of this workspace").
 				With("action", mayAggregate.Action).With("subject", mayAggregate.Subject)
 		}
 		rng := feed.Range{WorkspaceID: workspaceID(r), Filter: hinted(asked.Filter(), rights)}

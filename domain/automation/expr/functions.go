@@ -148,7 +148,7 @@ func (c *calling) refuse(why string) any {
 func (c *calling) onlyText(i int) string {
 	s, ok := c.arg(i).(string)
 	if !ok {
-		c.refuse("a string is expected, not " + value.Kind(c.arg(i)))
+		c.refuse("expected string, got " + value.Kind(c.arg(i)))
 	}
 	c.works(len(s))
 	return s
@@ -166,7 +166,7 @@ func (c *calling) whole(i, otherwise int) int {
 	}
 	n, ok := v.(float64)
 	if !ok || n != float64(int(n)) || n > 1e15 || n < -1e15 {
-		c.refuse("an integer is expected")
+		c.refuse("expected an integer")
 		return otherwise
 	}
 	return int(n)

@@ -23,7 +23,7 @@ func rounded(away direction) func(*calling) any {
 	return func(c *calling) any {
 		n, ok := c.arg(0).(float64)
 		if !ok {
-			return c.refuse("a number is expected, not " + value.Kind(c.arg(0)))
+			return c.refuse("expected number, got " + value.Kind(c.arg(0)))
 		}
 		decimals := c.whole(1, 0)
 		if decimals < 0 || decimals > 15 {
@@ -61,7 +61,7 @@ func shifted(n float64, decimals int, away direction) float64 {
 func abs(c *calling) any {
 	n, ok := c.arg(0).(float64)
 	if !ok {
-		return c.refuse("a number is expected, not " + value.Kind(c.arg(0)))
+		return c.refuse("expected number, got " + value.Kind(c.arg(0)))
 	}
 	return math.Abs(n)
 }

@@ -25,7 +25,7 @@ func split(c *calling) any {
 func join(c *calling) any {
 	list, ok := c.arg(0).([]any)
 	if !ok {
-		return c.refuse("a list is expected, not " + value.Kind(c.arg(0)))
+		return c.refuse("expected list, got " + value.Kind(c.arg(0)))
 	}
 	sep := ","
 	if !value.IsUndefined(c.arg(1)) {
@@ -68,13 +68,13 @@ func slice(c *calling) any {
 		v = v[runesIn(v, from):]
 		return v[:runesIn(v, to-from)]
 	}
-	return c.refuse("a list or a string is expected, not " + value.Kind(c.arg(0)))
+	return c.refuse("expected list or a string, got " + value.Kind(c.arg(0)))
 }
 
 // bounds returns the range that the second and third argument cut out of n.
 func (c *calling) bounds(n int) (from, to int) {
 	if value.IsUndefined(c.arg(1)) {
-		c.refuse("an integer is expected")
+		c.refuse("expected an integer")
 	}
 	from, to = fromEnd(c.whole(1, 0), n), fromEnd(c.whole(2, n), n)
 	return from, max(from, to)

@@ -42,7 +42,7 @@ func (s *anyOf) check(r *run, n *node, v any) bool {
 }
 
 func formsExpected(forms []*node) string {
-	return "one of " + strconv.Itoa(len(forms)) + " forms is expected"
+	return "must fit one of " + strconv.Itoa(len(forms)) + " schemas"
 }
 
 // oneOf is the keyword of the same name, with faults as those of anyOf.
@@ -62,7 +62,7 @@ func (s *oneOf) check(r *run, n *node, v any) bool {
 		return r.faultBefore(told, n, "oneOf", formsExpected(s.nodes), "passingSchemas", nil)
 	}
 	r.faults = r.faults[:told]
-	return len(fitting) == 1 || r.fault(n, "oneOf", fmt.Sprintf("only one of %d forms is expected to fit", len(s.nodes)), "passingSchemas", fitting)
+	return len(fitting) == 1 || r.fault(n, "oneOf", fmt.Sprintf("must fit exactly one of %d schemas", len(s.nodes)), "passingSchemas", fitting)
 }
 
 // not is the keyword of the same name.

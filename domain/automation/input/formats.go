@@ -29,7 +29,7 @@ func (f *format) check(r *run, n *node, v any) bool {
 	if !ok || r.spend(1+len(s)/16) && f.is(s) {
 		return true
 	}
-	return r.fault(n, "format", f.told+" is expected", "format", f.name)
+	return r.fault(n, "format", "must be "+f.told, "format", f.name)
 }
 
 // formats are those that are asserted.

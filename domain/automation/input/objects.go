@@ -15,7 +15,7 @@ func (q required) check(r *run, n *node, v any) bool {
 	all := true
 	for _, name := range q {
 		if _, has := o.Get(name); !has {
-			all = r.faultOf(n, name, "required", "required", "missingProperty", cut(name))
+			all = r.faultOf(n, name, "required", "is required", "missingProperty", cut(name))
 		}
 	}
 	return r.spend(len(q)/4) && all
@@ -139,7 +139,7 @@ func matchesAny(r *run, patterns []matching, key string) bool {
 // told by the keyword that refuses it.
 func leftOver(r *run, n, below *node, refused bool, keyword, param, key string, v any) bool {
 	if refused {
-		return r.spend(1) && r.faultOf(n, key, keyword, "no such field is expected", param, cut(key))
+		return r.spend(1) && r.faultOf(n, key, keyword, "unknown field", param, cut(key))
 	}
 	return r.member(below, key, v)
 }

@@ -17,7 +17,7 @@ import (
 type never struct{}
 
 func (never) check(r *run, n *node, _ any) bool {
-	return r.fault(n, "false schema", "nothing is expected here")
+	return r.fault(n, "false schema", "no value is allowed here")
 }
 
 // types is the keyword type: the names are alternatives.
@@ -25,11 +25,11 @@ type types []string
 
 // knownTypes are those of typed fields, and how they are told.
 var knownTypes = map[string]string{
-	"string": "a string", "number": "a number", "integer": "a whole number", "boolean": "true or false",
-	"object": "an object", "array": "a list", "null": "null",
-	"localized:string":  "a string or strings by locale",
-	"localized:number":  "a number or numbers by locale",
-	"localized:boolean": "true or false, or these by locale",
+	"string": "string", "number": "number", "integer": "integer", "boolean": "boolean",
+	"object": "object", "array": "array", "null": "null",
+	"localized:string":  "string or {locale: string}",
+	"localized:number":  "number or {locale: number}",
+	"localized:boolean": "boolean or {locale: boolean}",
 }
 
 func (k keywords) types(v any) rule {
@@ -63,7 +63,7 @@ func (t types) check(r *run, n *node, v any) bool {
 	if len(t) == 1 {
 		names = t[0]
 	}
-	return r.fault(n, "type", fmt.Sprintf("%s is expected, not %s", strings.Join(told, " or "), knownTypes[value.Kind(v)]), "type", names)
+	return r.fault(n, "type", fmt.Sprintf("expected %s, got %s", strings.Join(told, " or "), value.Kind(v)), "type", names)
 }
 
 func isType(r *run, name string, v any) bool {
@@ -125,13 +125,13 @@ func (e *enum) check(r *run, n *node, v any) bool {
 		return false
 	}
 	if len(e.values) > maxChoices {
-		return r.fault(n, "enum", fmt.Sprintf("one of %d values is expected", len(e.values)))
+		return r.fault(n, "enum", fmt.Sprintf("must be one of %d values", len(e.values)))
 	}
 	var told []string
 	for _, v := range e.values {
 		told = append(told, value.JSON(v, ""))
 	}
-	return r.fault(n, "enum", cut("one of these is expected: "+strings.Join(told, ", ")), "allowedValues", e.values)
+	return r.fault(n, "enum", cut("must be one of: "+strings.Join(told, ", ")), "allowedValues", e.values)
 }
 
 // constant is the keyword const.
@@ -144,7 +144,7 @@ func (c *constant) check(r *run, n *node, v any) bool {
 	if r.spend(c.size/16) && value.Same(v, c.v) {
 		return true
 	}
-	return r.fault(n, "const", cut(value.JSON(c.v, "")+" is expected"), "allowedValue", c.v)
+	return r.fault(n, "const", cut("must be "+value.JSON(c.v, "")), "allowedValue", c.v)
 }
 
 // bound is minimum, maximum and their exclusive forms.
@@ -169,7 +169,7 @@ func (b *bound) check(r *run, n *node, v any) bool {
 	case "exclusiveMaximum":
 		ok, words, comparison = number < b.limit, "below", "<"
 	}
-	return ok || r.fault(n, b.keyword, fmt.Sprintf("a number %s %s is expected", words, value.Text(b.limit)), "comparison", comparison, "limit", b.limit)
+	return ok || r.fault(n, b.keyword, fmt.Sprintf("must be %s %s", words, value.Text(b.limit)), "comparison", comparison, "limit", b.limit)
 }
 
 // multipleOf is the keyword of the same name.
@@ -180,7 +180,7 @@ func (m multipleOf) check(r *run, n *node, v any) bool {
 	if !ok || r.spend(10) && divides(float64(m), number) {
 		return true
 	}
-	return r.fault(n, "multipleOf", fmt.Sprintf("a multiple of %s is expected", value.Text(float64(m))), "multipleOf", float64(m))
+	return r.fault(n, "multipleOf", fmt.Sprintf("must be a multiple of %s", value.Text(float64(m))), "multipleOf", float64(m))
 }
 
 // divides computes with decimals, as the numbers are written: 0.3 is three times
@@ -259,5 +259,5 @@ func (p *pattern) check(r *run, n *node, v any) bool {
 	if !ok || p.matches(r, s) {
 		return true
 	}
-	return r.fault(n, "pattern", cut("the pattern "+p.String()+" is expected"), "pattern", cut(p.String()))
+	return r.fault(n, "pattern", cut("must match the pattern "+p.String()), "pattern", cut(p.String()))
 }

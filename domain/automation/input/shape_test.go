@@ -80,21 +80,21 @@ func TestInputsAreChecked(t *testing.T) {
 		want             []string
 	}{
 		{"what fits is taken", digits, `{"z": "12"}`, nil},
-		{"a pattern is told", digits, `{"z": "x"}`, []string{`z: the pattern ^\d+$ is expected`}},
-		{"nothing is coerced", digits, `{"z": 12}`, []string{"z: a string is expected, not a number"}},
+		{"a pattern is told", digits, `{"z": "x"}`, []string{`z: must match the pattern ^\d+$`}},
+		{"nothing is coerced", digits, `{"z": 12}`, []string{"z: expected string, got number"}},
 		{"what is not declared is taken", digits, `{"y": 1}`, nil},
 		{"a field of arguments is not required by itself", digits, `{}`, nil},
-		{"required: true requires a field, a list its members", needed, `{"o": {}}`, []string{"a: required", "o.k: required"}},
+		{"required: true requires a field, a list its members", needed, `{"o": {}}`, []string{"a: is required", "o.k: is required"}},
 		{"null is there", needed, `{"a": null}`, nil},
-		{"with both, schemas validate", both, `{"a": 1}`, []string{"b: required"}},
-		{"a path leads to an item", items, `{"body": {"items": [{"name": 1}, {"name": "n"}]}}`, []string{"body.items[0].name: a string is expected, not a number"}},
-		{"odd keys are quoted", closed, `{"body": 1, "a b": 2}`, []string{`["a b"]: no such field is expected`}},
+		{"with both, schemas validate", both, `{"a": 1}`, []string{"b: is required"}},
+		{"a path leads to an item", items, `{"body": {"items": [{"name": 1}, {"name": "n"}]}}`, []string{"body.items[0].name: expected string, got number"}},
+		{"odd keys are quoted", closed, `{"body": 1, "a b": 2}`, []string{`["a b"]: unknown field`}},
 		{"the answer is no part of the input", closed, `{"body": 1, "$http": {}}`, nil},
 		{"who does not validate takes everything", `{"arguments": {"z": {"type": "string", "required": true}}}`, `{"z": 1}`, nil},
 		{"without schemas everything fits", `{"validateArguments": true}`, `{"z": 1}`, nil},
 		{"a branch without a payload takes everything", `{"validateArguments": true, "schemas": [{}]}`, `{"z": 1}`, nil},
 		{"outputs are never enforced", `{"validateArguments": true, "schemas": [{"output": {"type": "nonsense"}}]}`, `{}`, nil},
-		{"a query is text", `{"validateArguments": true, "arguments": {"query": {"properties": {"n": {"type": "integer"}}}}}`, `{"query": {"n": "2"}}`, []string{"query.n: a whole number is expected, not a string"}},
+		{"a query is text", `{"validateArguments": true, "arguments": {"query": {"properties": {"n": {"type": "integer"}}}}}`, `{"query": {"n": "2"}}`, []string{"query.n: expected integer, got string"}},
 		{
 			"editors' keywords say nothing",
 			`{"validateArguments": true, "arguments": {"z": {"title": "Z", "description": "d", "ui:widget": "x", "ui:options": {"a": 1}, "event": true, "secret": true, "redact": true, "type": "string"}}}`,
@@ -120,23 +120,23 @@ func TestBranchesAreChosen(t *testing.T) {
 		name, conditions, in string
 		want                 []string
 	}{
-		{"the first that holds", `{"method": "post"}`, `{"method": "POST"}`, []string{"first: required"}},
-		{"else the next", `{"method": "post"}`, `{"method": "PATCH"}`, []string{"second: required"}},
+		{"the first that holds", `{"method": "post"}`, `{"method": "POST"}`, []string{"first: is required"}},
+		{"else the next", `{"method": "post"}`, `{"method": "PATCH"}`, []string{"second: is required"}},
 		{"else the input is refused", `{"method": "post"}`, `{"method": "GET"}`, none},
-		{"no conditions hold always", `{}`, `{"method": "PATCH"}`, []string{"first: required"}},
-		{"null is no conditions", `null`, `{}`, []string{"first: required"}},
+		{"no conditions hold always", `{}`, `{"method": "PATCH"}`, []string{"first: is required"}},
+		{"null is no conditions", `null`, `{}`, []string{"first: is required"}},
 		{"all must hold", `{"method": "post", "a": 1}`, `{"method": "POST", "a": 2}`, none},
-		{"a number matches its text", `{"a.b": 2}`, `{"a": {"b": "2"}}`, []string{"first: required"}},
-		{"a text matches its number", `{"a.b": "2"}`, `{"a": {"b": 2}}`, []string{"first: required"}},
-		{"a boolean is text too", `{"a": true}`, `{"a": "true"}`, []string{"first: required"}},
-		{"a path goes into lists", `{"a.1": "x"}`, `{"a": ["w", "x"]}`, []string{"first: required"}},
+		{"a number matches its text", `{"a.b": 2}`, `{"a": {"b": "2"}}`, []string{"first: is required"}},
+		{"a text matches its number", `{"a.b": "2"}`, `{"a": {"b": 2}}`, []string{"first: is required"}},
+		{"a boolean is text too", `{"a": true}`, `{"a": "true"}`, []string{"first: is required"}},
+		{"a path goes into lists", `{"a.1": "x"}`, `{"a": ["w", "x"]}`, []string{"first: is required"}},
 		{"case counts elsewhere", `{"a": "x"}`, `{"a": "X"}`, none},
 		{"a method below the root is as any other", `{"body.method": "x"}`, `{"body": {"method": "X"}}`, none},
 		{"an object never matches", `{"a": {"b": 1}}`, `{"a": {"b": 1}}`, none},
 		{"an array never matches", `{"a": [1]}`, `{"a": [1]}`, none},
 		{"null never matches", `{"a": null}`, `{"a": null}`, none},
 		{"an absent value is not the empty text", `{"a": ""}`, `{}`, none},
-		{"the empty text is", `{"a": ""}`, `{"a": ""}`, []string{"first: required"}},
+		{"the empty text is", `{"a": ""}`, `{"a": ""}`, []string{"first: is required"}},
 		{"an object in the input is no text", `{"a": "{}"}`, `{"a": {}}`, none},
 	}
 	for _, test := range tests {
@@ -150,14 +150,14 @@ func TestBranchesAreChosen(t *testing.T) {
 func TestFaultsSayWhere(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, schema, in, want string }{
-		{"a pattern", `{"pattern": "^a"}`, `"x"`, `{"field":"v","message":"the pattern ^a is expected","keyword":"pattern","schemaPath":"#/properties/v/pattern","params":{"pattern":"^a"}}`},
+		{"a pattern", `{"pattern": "^a"}`, `"x"`, `{"field":"v","message":"must match the pattern ^a","keyword":"pattern","schemaPath":"#/properties/v/pattern","params":{"pattern":"^a"}}`},
 		{
 			"a reference tells where it leads", `{"$ref": "#/$defs/a~1b", "$defs": {"a/b": {"minLength": 3}}}`, `"x"`,
 			`{"field":"v","message":"at least 3 characters are expected","keyword":"minLength","schemaPath":"#/properties/v/$defs/a~1b/minLength","params":{"limit":3}}`,
 		},
-		{"several types", `{"type": ["string", "null"]}`, `1`, `{"field":"v","message":"a string or null is expected, not a number","keyword":"type","schemaPath":"#/properties/v/type","params":{"type":["string","null"]}}`},
-		{"an enum", `{"enum": ["a", 1]}`, `2`, `{"field":"v","message":"one of these is expected: \"a\", 1","keyword":"enum","schemaPath":"#/properties/v/enum","params":{"allowedValues":["a",1]}}`},
-		{"a missing member", `{"required": ["a"]}`, `{}`, `{"field":"v.a","message":"required","keyword":"required","schemaPath":"#/properties/v/required","params":{"missingProperty":"a"}}`},
+		{"several types", `{"type": ["string", "null"]}`, `1`, `{"field":"v","message":"expected string or null, got number","keyword":"type","schemaPath":"#/properties/v/type","params":{"type":["string","null"]}}`},
+		{"an enum", `{"enum": ["a", 1]}`, `2`, `{"field":"v","message":"must be one of: \"a\", 1","keyword":"enum","schemaPath":"#/properties/v/enum","params":{"allowedValues":["a",1]}}`},
+		{"a missing member", `{"required": ["a"]}`, `{}`, `{"field":"v.a","message":"is required","keyword":"required","schemaPath":"#/properties/v/required","params":{"missingProperty":"a"}}`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

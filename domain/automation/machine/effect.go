@@ -68,7 +68,7 @@ func (m *Machine) parameters(in *automation.Instruction) (*value.Object, result,
 	}
 	params, ok := v.(*value.Object)
 	if !ok {
-		return nil, result{}, automation.Invalid("parameters are an object, not %s", value.Kind(v))
+		return nil, result{}, automation.Invalid("expected parameters as an object, got %s", value.Kind(v))
 	}
 	if err := m.sized(params); err != nil {
 		return nil, result{}, err

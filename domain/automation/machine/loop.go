@@ -98,7 +98,7 @@ func (l *loop) over(v any) error {
 		l.list, l.count, l.counted = nil, v, true
 	default:
 		if !value.IsNothing(v) && v != "" {
-			return automation.Invalid("a list, an object, a stream or a number is expected, not %s", value.Kind(v))
+			return automation.Invalid("expected a list, an object, a stream or a number, got %s", value.Kind(v))
 		}
 	}
 	return nil
