@@ -43,7 +43,7 @@ func (c Content) stage(tx Tx, id string, e workspace.Staged) error {
 		if err := c.keep(tx, id, entry); err != nil {
 			return err
 		}
-		entry.Body, entry.About, entry.Events, entry.Checksum = nil, nil, nil, ""
+		entry.Body, entry.About, entry.Events, entry.Review, entry.Checksum = nil, nil, nil, nil, ""
 		part.Entries[i] = entry
 	}
 	body, err := json.Marshal(part)

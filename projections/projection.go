@@ -21,6 +21,14 @@ type Projection interface {
 	Apply(tx Tx, ev domain.Recorded) error
 }
 
+// Repeatable is a Projection whose Apply may be repeated after its writes were kept up to
+// some key, in the order of keys: the outcome is the same. One event may change more in it
+// than fits into one transaction.
+type Repeatable interface {
+	Projection
+	Repeatable()
+}
+
 // Table lists every read model.
 func Table() []Projection {
 	return []Projection{
@@ -48,6 +56,7 @@ func Table() []Projection {
 		Runs{},
 		Schedules{},
 		Instances{},
+		Problems{},
 	}
 }
 

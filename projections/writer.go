@@ -170,9 +170,29 @@ func (w *writer) applyApart(ev domain.Recorded) error {
 func (w *writer) applyAlone(s scope, ev domain.Recorded, at checkpoint) error {
 	txn := w.db.NewTransaction(true)
 	defer txn.Discard()
-	if err := s.safely(stored{txn}, ev); err != nil {
+	err := s.safely(stored{txn}, ev)
+	if err == nil {
+		err = w.moveTo(txn, at)
+	}
+	if _, repeatable := s.Projection.(Repeatable); !repeatable || !errors.Is(err, badger.ErrTxnTooBig) {
 		return err
 	}
+	return w.applyInParts(s, ev, at)
+}
+
+// applyInParts applies an event that changes more than fits into one transaction, and
+// moves the checkpoint when all of it is written.
+func (w *writer) applyInParts(s scope, ev domain.Recorded, at checkpoint) error {
+	parts := newBulk(w.db)
+	parts.partial = true // others were written before
+	if err := s.safely(parts, ev); err != nil {
+		return err
+	}
+	if err := parts.flush(); err != nil {
+		return err
+	}
+	txn := w.db.NewTransaction(true)
+	defer txn.Discard()
 	return w.moveTo(txn, at)
 }
 

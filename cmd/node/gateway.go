@@ -86,8 +86,9 @@ func (n *Node) deps() api.Deps {
 			loaded := n.opts.Settings.Get()
 			return loaded.Report(loaded.Entries())
 		},
-		SetLogLevel: n.opts.Level.Set,
-		Metrics:     promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}), MetricsPublic: c.Obs.MetricsPublic,
+		SetLogLevel:    n.opts.Level.Set,
+		SecretDefaults: n.secretDefaults,
+		Metrics:        promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}), MetricsPublic: c.Obs.MetricsPublic,
 		Checks: n.checks.table(), ReadinessTTL: c.HTTP.ReadinessCacheTTL,
 		InternalURL: c.HTTP.InternalAPIURL, InternalKey: func() string { return n.config().Core.InternalAPIKey.Reveal() },
 		Transport: n.self,

@@ -12,3 +12,12 @@ func (n *Node) openSecrets() {
 
 // secrets resolves references to secrets of workspaces.
 func (n *Node) secrets() secrets.Secrets { return secrets.Secrets{Values: n.running.secrets} }
+
+// secretDefaults returns the names of the secrets that the settings give a workspace.
+func (n *Node) secretDefaults(workspaceSlug string) map[string]bool {
+	names := map[string]bool{}
+	for name := range n.config().Runtime.WorkspaceSecrets[workspaceSlug] {
+		names[name] = true
+	}
+	return names
+}

@@ -108,6 +108,10 @@ func (c *Content) entry(kind *document.Kind, doc *document.Map, parsed *automati
 		return e, nil
 	}
 	e.About, e.Apart = workspace.Describe(e.Path, doc), true
+	if kind == document.Automation {
+		review := input.Review(doc).Bounded()
+		e.Review = &review
+	}
 	return e, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"svc/domain"
 	"svc/domain/access"
+	"svc/domain/automation"
 	"svc/domain/document"
 )
 
@@ -25,6 +26,9 @@ type Entry struct {
 	Body  json.RawMessage `json:"body,omitempty"`
 	About *document.Map   `json:"about,omitempty"`
 	Apart bool            `json:"apart,omitempty"`
+	// Review tells of an automation that is kept apart what is wrong with it and which names
+	// it uses.
+	Review *automation.Review `json:"review,omitempty"`
 
 	ID       string            `json:"id,omitempty"`       // of a page
 	Public   bool              `json:"public,omitempty"`   // of a page: shared with everyone

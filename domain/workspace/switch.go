@@ -232,7 +232,7 @@ func (s State) staged(e Staged) State {
 	}
 	s.Staged = slices.Clone(s.Staged)
 	for _, entry := range e.Entries {
-		entry.Body, entry.About = nil, nil // decisions need the rest
+		entry.Body, entry.About, entry.Review = nil, nil, nil // decisions need the rest
 		s.Staged = append(s.Staged, entry)
 	}
 	return s

@@ -58,10 +58,13 @@ type Deps struct {
 	Versioning *versioning.Versioning
 	Bulk       *bulk.Runs
 	Vault      Vault
-	Apps       Apps        // published workspaces
-	Shelf      *apps.Shelf // what they consist of
-	APIKeys    Keys
-	NATSUsers  NATSUsers // programs of others that watch events
+	// SecretDefaults returns the names of the secrets that the settings give the workspace of
+	// a slug. Default: none.
+	SecretDefaults func(workspaceSlug string) map[string]bool
+	Apps           Apps        // published workspaces
+	Shelf          *apps.Shelf // what they consist of
+	APIKeys        Keys
+	NATSUsers      NATSUsers // programs of others that watch events
 	// NATSListening tells whether those have where to connect to.
 	NATSListening bool
 	// Repositories saves, finds and tests those of workspaces.
@@ -215,6 +218,9 @@ func (d Deps) withDefaults() Deps {
 	}
 	if d.Zone == nil {
 		d.Zone = func() *time.Location { return time.UTC }
+	}
+	if d.SecretDefaults == nil {
+		d.SecretDefaults = func(string) map[string]bool { return nil }
 	}
 	if d.Transport == nil {
 		d.Transport = &http.Transport{MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute}

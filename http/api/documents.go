@@ -38,6 +38,7 @@ type shownDocument struct {
 	rights      *access.Rights
 	item        projections.Item
 	doc         *document.Map
+	warnings    []located // of a document that was saved
 }
 
 func (f folder) may(action string) gateway.Action {
@@ -128,6 +129,9 @@ func (f folder) answer(d Deps, r *http.Request, shown *shownDocument) (any, erro
 	}
 	if err != nil {
 		return nil, err
+	}
+	if len(shown.warnings) > 0 {
+		shown.doc.Set("warnings", document.ValueOf(shown.warnings))
 	}
 	whole, err := jsonOf(shown.doc, tag)
 	if f.detail != nil {

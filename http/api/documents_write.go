@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -55,7 +56,7 @@ func createDocument(d Deps, f folder) gateway.HandlerFunc {
 		if err != nil {
 			return nil, in.withLines(err)
 		}
-		body, err := f.saved(d, r, saved)
+		body, err := f.saved(d, r, saved, in)
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +120,7 @@ func updateDocument(d Deps, f folder) gateway.HandlerFunc {
 			if err != nil {
 				return nil, in.withLines(err)
 			}
-			return f.saved(d, r, saved)
+			return f.saved(d, r, saved, in)
 		}
 	}
 }
@@ -259,7 +260,7 @@ func (f folder) after(rd projections.Reader, id string, item projections.Item, d
 }
 
 // saved is the answer to a document that was saved.
-func (f folder) saved(d Deps, r *http.Request, saved content.Saved) (any, error) {
+func (f folder) saved(d Deps, r *http.Request, saved content.Saved, in sent) (any, error) {
 	settle(r.Context(), d.ReadModel)
 	shown := &shownDocument{workspaceID: workspaceID(r), rights: gateway.GrantFrom(r.Context()).Rights}
 	err := d.ReadModel.View(func(rd projections.Reader) (err error) {
@@ -269,6 +270,9 @@ func (f folder) saved(d Deps, r *http.Request, saved content.Saved) (any, error)
 			err = f.absent(shown.rights, "read", slug)
 		}
 		shown.item = item
+		if err == nil && f.name == automationFolder.name {
+			shown.warnings, err = d.savedWarnings(rd, shown.workspaceID, saved.Path, in)
+		}
 		return err
 	})
 	if err != nil {
@@ -298,6 +302,12 @@ func (f folder) verdict(d Deps, r *http.Request, slug string, in sent) (any, err
 	if parsed == nil {
 		return v, nil
 	}
+	path := f.name + "/" + cmp.Or(in.doc.Text("slug"), slug)
+	more, err := d.triedWarnings(workspaceID(r), path, parsed, in)
+	if err != nil {
+		return nil, err
+	}
+	v.Warnings = append(v.Warnings, more...)
 	for _, firing := range parsed.Firings(d.Now(), d.Zone(), shownFirings) {
 		next := make([]string, len(firing.Next))
 		for i, at := range firing.Next {

@@ -214,6 +214,7 @@ func Routes(d Deps) []gateway.Route {
 		{Method: patch, Path: "/workspaces/{workspaceId}/security/secrets", Surface: gateway.Versioned, Permission: secretsMay("update"), Handler: patchSecrets(d), Summary: "Set secrets"},
 		{Method: put, Path: "/workspaces/{workspaceId}/security/secrets", Surface: gateway.Versioned, Permission: secretsMay("update"), Handler: putSecrets(d), Summary: "Set the secrets, and remove all others"},
 		{Method: del, Path: "/workspaces/{workspaceId}/security/secrets/{name}", Surface: gateway.Versioned, Permission: secretsMay("delete"), Handler: deleteSecret(d), Summary: "Remove a secret"},
+		{Method: get, Path: "/workspaces/{workspaceId}/problems", Surface: gateway.Versioned, Permission: mayRead, Handler: listProblems(d), Summary: "List what is wrong with the content"},
 		{Method: get, Path: "/schemas/{name}", Surface: gateway.Versioned, Permission: gateway.Public, NoWait: true, Handler: getSchema(), Summary: "Read the JSON Schema of a sort of documents"},
 
 		// Security of a workspace

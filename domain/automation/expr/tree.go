@@ -70,6 +70,14 @@ func (t *Tree) Member(key string) *Tree {
 	return nil
 }
 
+// itemPath returns the path of an item below the path of its list or object.
+func (t *Tree) itemPath(path string, i int) string {
+	if o, ok := t.written.(*value.Object); ok {
+		return Member(path, o.Keys()[i])
+	}
+	return path + "[" + strconv.Itoa(i) + "]"
+}
+
 // Written returns the value as it stands in the document.
 func (t *Tree) Written() any { return t.written }
 

@@ -1,4 +1,4 @@
-package node_test
+package automations_test
 
 import (
 	"net/http"

@@ -1,0 +1,127 @@
+package automations_test
+
+import (
+	"fmt"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/cmd/node/nodetest"
+	"svc/domain"
+	"svc/domain/workspace"
+)
+
+// problems lists the problems of a workspace as "severity object field: message".
+func problems(t *testing.T, p nodetest.Place, query string) (all []string) {
+	t.Helper()
+	all = []string{}
+	for _, item := range p.Does(t, 200, "GET", p.Path+"/problems?"+query, "").List(t) {
+		all = append(all, fmt.Sprintf("%s %s %s: %s", item["severity"], item["object"], item["field"], item["message"]))
+	}
+	return all
+}
+
+// warnings are those of an answer, as "field line: message".
+func warnings(t *testing.T, a nodetest.Answer) (all []string) {
+	t.Helper()
+	list, _ := a.JSON(t)["warnings"].([]any)
+	for _, item := range list {
+		w := item.(map[string]any)
+		all = append(all, fmt.Sprintf("%v %v: %v", w["field"], w["line"], w["message"]))
+	}
+	return all
+}
+
+// What is likely wrong is told when it is saved, and listed until it is mended.
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	s := nodetest.NewIdentified(t, "WORKSPACE_SECRET_shop_given=CANARY-given").Start(t)
+	p := nodetest.OwnedPlace(t, s)
+	const order = `name: Order
+slug: order
+when:
+  events: [order.creatd]
+do:
+  - chrage: {card: '{{payload.card}}'}
+  - fetch:
+      url: https://pay.example/{{paylod.id}}
+      timout: 5
+      headers: {k: '{{secret.pay}}', g: '{{secret.given}}'}
+`
+	p.Does(t, 201, "POST", p.Path+"/automations", `{"name":"Charge","slug":"charge","arguments":{"card":{"type":"string"}},"do":[{"emit":{"event":"charged"}}]}`)
+	want := []string{
+		`do[1].fetch.timout 9: unknown parameter, which is ignored; known are`,
+		`do[1].fetch.url 8: nothing sets the variable "paylod"`,
+		`do[0].chrage 6: there is no instruction and no automation "chrage"; did you mean "charge"?`,
+		`do[1].fetch.headers.k 10: the secret "pay" has no value`,
+		`when.events[0] 4: no automation, page or app of this workspace emits "order.creatd"; if it is sent from outside, declare it in events.types`,
+	}
+	same := func(t *testing.T, got []string) {
+		t.Helper()
+		require.Len(t, got, len(want), "%q", got)
+		for i := range want {
+			require.Contains(t, got[i], want[i])
+		}
+	}
+
+	t.Run("a dry run tells what the save tells", func(t *testing.T) {
+		same(t, warnings(t, p.Does(t, 200, "POST", p.Path+"/automations?dryRun=true", order, "Content-Type", nodetest.YAMLType)))
+		require.Empty(t, problems(t, p, ""))
+		made := p.Does(t, 201, "POST", p.Path+"/automations", order, "Content-Type", nodetest.YAMLType)
+		same(t, warnings(t, made))
+		same(t, warnings(t, p.Does(t, 200, "PUT", p.Path+"/automations/order", order, "Content-Type", nodetest.YAMLType)))
+		require.Len(t, warnings(t, p.Does(t, 200, "PATCH", p.Path+"/automations/order", `{"description":"x"}`)), len(want))
+		require.NotContains(t, p.Does(t, 200, "GET", p.Path+"/automations/order", "").JSON(t), "warnings")
+		require.NotContains(t, p.Does(t, 200, "PATCH", p.Path+"/automations/charge", `{"description":"x"}`).JSON(t), "warnings")
+	})
+	t.Run("they are listed", func(t *testing.T) {
+		all := p.Does(t, 200, "GET", p.Path+"/problems", "")
+		require.Equal(t, "5", all.Header.Get("X-Total-Count"))
+		first := all.List(t)[0]
+		require.Equal(t, []any{"automations/order", "do[1].fetch.timout", "warning"}, []any{first["object"], first["field"], first["severity"]})
+		require.NotZero(t, first["line"])
+		require.Len(t, problems(t, p, "severity=warning&object=automations"), 5)
+		require.Len(t, problems(t, p, "object="+url.QueryEscape("automations/order")+"&limit=2&page=1"), 2)
+		require.Empty(t, problems(t, p, "severity=error"))
+		require.Empty(t, problems(t, p, "object=automations/charge"))
+		p.Refuses(t, 400, "invalid_parameter", "GET", p.Path+"/problems?severity=loud", "")
+		p.Refuses(t, 400, "invalid_parameter", "GET", p.Path+"/problems?limit=0", "")
+		p.As(s.Person(t, "stranger")).Refuses(t, 403, "workspace_access_denied", "GET", p.Path+"/problems", "")
+		p.Anyone().Refuses(t, 401, "missing_token", "GET", p.Path+"/problems", "")
+	})
+	t.Run("changes elsewhere mend and break", func(t *testing.T) {
+		p.Does(t, 201, "POST", p.Path+"/automations", `{"name":"C","slug":"chrage","do":[{"emit":{"event":"order.creatd"}}]}`)
+		p.Does(t, 200, "PATCH", p.Path+"/security/secrets", `{"pay":{"value":"CANARY-pay"}}`)
+		require.Len(t, problems(t, p, ""), 2)
+		p.Does(t, 200, "PATCH", p.Path+"/automations/chrage", `{"slug":"charge2"}`)
+		require.Len(t, problems(t, p, ""), 3)
+		p.Does(t, 200, "DELETE", p.Path+"/automations/charge2", "")
+		p.Does(t, 200, "DELETE", p.Path+"/security/secrets/pay", "")
+		require.Len(t, problems(t, p, ""), 5)
+		p.Does(t, 200, "DELETE", p.Path+"/automations/order", "")
+		require.Empty(t, problems(t, p, ""))
+	})
+	t.Run("imports keep faults, which are listed", func(t *testing.T) {
+		zip := nodetest.ZipOf(t, map[string]string{
+			"index.yml":            "name: Shop\nslug: shop\nconfig: {value: {k: '{{secret.missing}}'}}\n",
+			"automations/late.yml": "name: Late\nwhen: {schedules: ['99 * * * *']}\ndo:\n  - emit: {}\n",
+		})
+		got := s.Upload(t, p.Path+"/import", p.Me, zip, false)
+		require.Less(t, got.StatusCode, 300, "%s", got.Body)
+		require.Equal(t, []string{
+			`error automations/late when.schedules[0]: minute "99": a value from 0 to 59 is expected`,
+			`error automations/late do[0].emit.event: required`,
+			`warning index config.value.k: the secret "missing" has no value`,
+		}, problems(t, p, ""))
+	})
+	s.Stop(t)
+	var created []string
+	for _, ev := range nodetest.Stored(t, s.Dir, domain.State) {
+		if e, ok := ev.Data.(workspace.AutomationCreated); ok {
+			created = append(created, e.Path)
+		}
+	}
+	require.Equal(t, []string{"automations/charge", "automations/order", "automations/chrage"}, created, "a dry run records nothing")
+	nodetest.RequireNoSecret(t, s.Dir, "CANARY-pay", "CANARY-given")
+}

@@ -1,0 +1,276 @@
+package automation
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"svc/domain/automation/expr"
+	"svc/domain/automation/value"
+	"svc/domain/nearest"
+)
+
+// Review is what one document says about itself and what it needs of others: what is
+// wrong with it wherever it is, and the names that have to exist in its workspace.
+type Review struct {
+	Findings []Finding `json:"findings,omitempty"`
+	// Calls are automations that it calls, Secrets those that it reads, Listens the types
+	// of events, or patterns, that start it or that it waits for; each name once.
+	Calls   []Reference `json:"calls,omitempty"`
+	Secrets []Reference `json:"secrets,omitempty"`
+	Listens []Reference `json:"listens,omitempty"`
+	// Emits are the types of events that it emits. EmitsLike are what types begin with
+	// that are computed when it runs; "": it may be any.
+	Emits     []string `json:"emits,omitempty"`
+	EmitsLike []string `json:"emitsLike,omitempty"`
+}
+
+// Finding is something wrong with a document.
+type Finding struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+	Warning bool   `json:"warning,omitempty"`
+}
+
+// Reference is a name that a document uses, and where it does so first.
+type Reference struct {
+	Name  string `json:"name"`
+	Field string `json:"field"`
+}
+
+// maxNames is how many names of a sort a bounded review has.
+const maxNames = 500
+
+// Bounded returns a review that an event has room for.
+func (r Review) Bounded() Review {
+	for _, list := range []*[]Reference{&r.Calls, &r.Secrets, &r.Listens} {
+		*list = (*list)[:min(len(*list), maxNames)]
+	}
+	for _, list := range []*[]string{&r.Emits, &r.EmitsLike} {
+		*list = (*list)[:min(len(*list), maxNames)]
+	}
+	return r
+}
+
+// maxFindings is how many findings of one document are listed.
+const maxFindings = 100
+
+// NewReview reviews an automation; faults are what is wrong with it as a document.
+func NewReview(a *Automation, faults []Fault) Review {
+	v := &reviewer{set: map[string]bool{}, read: map[string]string{}, tested: map[string]bool{}}
+	for _, f := range faults {
+		v.Findings = append(v.Findings, Finding{Field: f.Field, Message: f.Message, Warning: f.Warning})
+	}
+	if a == nil {
+		return v.Review
+	}
+	a.Walk(v.instruction)
+	a.Output.Reads("output", v.reads)
+	for i, name := range a.When.Events {
+		v.listens(name, "when.events["+strconv.Itoa(i)+"]")
+	}
+	v.variables(a)
+	v.Findings = v.Findings[:min(len(v.Findings), maxFindings)]
+	return v.Review
+}
+
+// reviewer collects a review.
+type reviewer struct {
+	Review
+	set    map[string]bool   // roots that something sets
+	read   map[string]string // roots that are read, and where first
+	order  []string          // of read
+	tested map[string]bool   // roots that are read to see whether they are there
+	any    bool              // a variable is set whose name is computed
+}
+
+func add(list []Reference, name, field string) []Reference {
+	if name == "" || slices.ContainsFunc(list, func(r Reference) bool { return r.Name == name }) {
+		return list
+	}
+	return append(list, Reference{name, field})
+}
+
+func addName(list []string, name string) []string {
+	if slices.Contains(list, name) {
+		return list
+	}
+	return append(list, name)
+}
+
+func (v *reviewer) instruction(in *Instruction) {
+	if in.Name != "" && !in.Builtin {
+		v.Calls = add(v.Calls, in.Name, in.Path)
+	}
+	for _, t := range []*expr.Target{in.Target, in.Output} {
+		if t == nil {
+			continue
+		}
+		t.Reads(func(r expr.Read) { v.reads(in.Path, r) })
+		if in.Name == "delete" && t == in.Target {
+			continue
+		}
+		root := t.Root()
+		v.set[root] = true
+		v.any = v.any || root == ""
+	}
+	in.Params.Reads(in.Path, v.reads)
+	in.Until.Reads(expr.Member(in.Path, "until"), v.reads)
+	for _, b := range in.Branches {
+		b.Condition.Reads(func(r expr.Read) { v.reads(expr.Member(in.Path, b.Condition.String()), r) })
+	}
+	if in.Params == nil {
+		return
+	}
+	params, isObject := in.Params.Written().(*value.Object)
+	if !isObject { // one template that yields all of them, with an output or an event perhaps
+		v.any = true
+		if in.Name == "emit" || in.Name == "fetch" {
+			v.EmitsLike = addName(v.EmitsLike, "")
+		}
+		return
+	}
+	switch in.Name {
+	case "emit":
+		v.emits(params.At("event"))
+	case "fetch":
+		v.emits(value.At(params.At("stream"), "event"))
+	case "runWorkflow":
+		if slug, ok := params.At("workflow").(string); ok && !dynamic(slug) {
+			v.Calls = add(v.Calls, slug, expr.Member(in.Path, "workflow"))
+		}
+	case "wait":
+		for i, item := range OneOf(params) {
+			if name, ok := value.At(item, "event").(string); ok && !dynamic(name) {
+				v.listens(name, in.Path+".oneOf["+strconv.Itoa(i)+"].event")
+			}
+		}
+	}
+}
+
+func (v *reviewer) emits(name any) {
+	s, ok := name.(string)
+	switch {
+	case !ok || s == "":
+	case dynamic(s):
+		at := len(s)
+		for _, open := range []string{"{{", "{%"} {
+			if i := strings.Index(s, open); i >= 0 {
+				at = min(at, i)
+			}
+		}
+		v.EmitsLike = addName(v.EmitsLike, s[:at])
+	default:
+		v.Emits = addName(v.Emits, s)
+	}
+}
+
+// listens notes an event that has to come from somewhere. The platform emits its own.
+func (v *reviewer) listens(name, field string) {
+	if pattern(name) == "" && !emittedByPlatform(name) {
+		v.Listens = add(v.Listens, name, field)
+	}
+}
+
+// emittedByPlatform reports whether the platform itself emits events that a type or a
+// pattern fits.
+func emittedByPlatform(name string) bool {
+	own := func(eventType string) bool { return MatchEvent(name, eventType) }
+	if last := name[strings.LastIndexByte(name, '.')+1:]; last == "error" || last == "usage" {
+		return true
+	}
+	if base, ok := strings.CutSuffix(name, ".*"); !ok {
+		return Native(name)
+	} else if strings.HasPrefix("error.", base+".") {
+		return true
+	}
+	for eventType := range nativeTypes {
+		if own(eventType) {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *reviewer) reads(field string, r expr.Read) {
+	if len(r.Keys) == 0 {
+		return
+	}
+	root := r.Keys[0]
+	if root == "secret" {
+		if len(r.Keys) > 1 {
+			v.Secrets = add(v.Secrets, r.Keys[1], field)
+		}
+		return
+	}
+	if r.Tested {
+		v.tested[root] = true
+	}
+	if _, known := v.read[root]; !known {
+		v.read[root] = field
+		v.order = append(v.order, root)
+	}
+}
+
+// given are the variables that an execution may have whatever its document says:
+// contexts, those of instructions, and what triggers and pages hand over.
+var given = func() map[string]bool {
+	all := map[string]bool{}
+	for _, name := range strings.Fields(`run session user global socket config secret $workspace
+		item $index $error $http
+		id type source payload createdAt
+		method headers query pathParams body rawBody workspaceId automationSlug
+		pageSlug language`) {
+		all[name] = true
+	}
+	return all
+}()
+
+// variables warns of variables that are read and that nothing sets. Callers may hand over
+// anything, so only documents are judged that say what they are given: by their
+// arguments, their schemas or what triggers them.
+func (v *reviewer) variables(a *Automation) {
+	declared, closed := declaredInput(a)
+	if v.any || !closed {
+		return
+	}
+	known := maps.Clone(v.set)
+	for name := range declared {
+		known[name] = true
+	}
+	for _, root := range v.order {
+		if known[root] || given[root] || v.tested[root] {
+			continue
+		}
+		v.Findings = append(v.Findings, Finding{Field: v.read[root], Warning: true, Message: "nothing sets the variable " + strconv.Quote(root) +
+			nearest.DidYouMean(root, slices.Values(slices.Sorted(maps.Keys(known))))})
+	}
+}
+
+// declaredInput returns the arguments that a document names; closed is false when others
+// are to be expected.
+func declaredInput(a *Automation) (names map[string]bool, closed bool) {
+	names = map[string]bool{}
+	closed = a.Arguments.Len() > 0 || len(a.Schemas) > 0 || len(a.When.Events) > 0 || a.When.Endpoint != nil || len(a.When.Schedules) > 0
+	for _, name := range a.Arguments.Keys() {
+		names[name] = true
+	}
+	for _, s := range a.Schemas {
+		if s.Payload == nil {
+			closed = false
+			continue
+		}
+		properties, ok := s.Payload.At("properties").(*value.Object)
+		if !ok || s.Payload.At("additionalProperties") == true || s.Payload.At("patternProperties") != value.Undefined ||
+			slices.ContainsFunc([]string{"$ref", "allOf", "anyOf", "oneOf", "if"}, func(key string) bool { _, has := s.Payload.Get(key); return has }) {
+			closed = false
+		}
+		if ok {
+			for _, name := range properties.Keys() {
+				names[name] = true
+			}
+		}
+	}
+	return names, closed
+}

@@ -1,0 +1,221 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"svc/commands/archive"
+	"svc/commands/content"
+	"svc/commands/yamltext"
+	"svc/domain/access"
+	"svc/domain/automation"
+	"svc/domain/document"
+	"svc/domain/nearest"
+	"svc/domain/workspace"
+	"svc/http/gateway"
+	"svc/projections"
+)
+
+// shownProblem is a problem as it is answered.
+type shownProblem struct {
+	Object   string `json:"object"`
+	Field    string `json:"field"`
+	Message  string `json:"message"`
+	Line     int    `json:"line,omitempty"` // in the file of the document
+	Severity string `json:"severity"`
+}
+
+// The severities of problems.
+const (
+	severityError   = "error"
+	severityWarning = "warning"
+)
+
+// listProblems handles GET /v2/workspaces/{workspaceId}/problems.
+func listProblems(d Deps) gateway.HandlerFunc {
+	return func(r *http.Request) (any, error) {
+		q := gateway.NewQuery(r)
+		severity, object, page := q.OneOf("severity", "", severityError, severityWarning), q.Text("object"), q.Page(20, 100)
+		if err := q.Err(); err != nil {
+			return nil, err
+		}
+		id, rights := workspaceID(r), gateway.GrantFrom(r.Context()).Rights
+		shown, total := []shownProblem{}, 0
+		var items []projections.Item
+		err := d.ReadModel.View(func(rd projections.Reader) error {
+			hints, err := d.newHints(rd, id)
+			if err != nil {
+				return err
+			}
+			may := mayReadObject(rd, rights, id)
+			var failed error
+			err = projections.Problems{}.List(rd, id, func(p projections.Problem) bool {
+				s := shownProblem{Object: p.Object, Field: p.Field, Severity: severityError}
+				if p.Warning {
+					s.Severity = severityWarning
+				}
+				under := object == "" || p.Object == object || strings.HasPrefix(p.Object, object+"/")
+				if !under || severity != "" && severity != s.Severity || hints.hasDefault(p) {
+					return true
+				}
+				item, ok, err := may(p.Object)
+				if failed = err; err != nil || !ok {
+					return err == nil
+				}
+				if total++; total > page.Offset() && len(shown) < page.Limit {
+					s.Message = hints.message(p)
+					shown, items = append(shown, s), append(items, item)
+				}
+				return true
+			})
+			return orElse(failed, err)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if err := d.addLines(r.Context(), id, shown, items); err != nil {
+			return nil, err
+		}
+		return gateway.List(r, shown, total, page), nil
+	}
+}
+
+// mayReadObject tells of objects of a workspace whether the caller may read them, and where
+// the document is that one is. Problems of one object follow each other.
+func mayReadObject(rd projections.Reader, rights *access.Rights, id string) func(object string) (projections.Item, bool, error) {
+	var last string
+	var item projections.Item
+	allowed := false
+	return func(object string) (_ projections.Item, _ bool, err error) {
+		if object == last {
+			return item, allowed, nil
+		}
+		folder, _ := workspace.Folder(object)
+		last, item, allowed = object, projections.Item{}, true
+		if folder != automationFolder.name && folder != pageFolder.name && folder != "imports" {
+			return item, allowed, nil
+		}
+		item, allowed, err = projections.Content{}.Get(rd, id, object)
+		if allowed && folder != "imports" {
+			allowed = rights.Allows("read", folder, objectAt(rd, id, folder, item))
+		}
+		return item, allowed, err
+	}
+}
+
+// addLines says of problems in which line of the file of their document they are.
+func (d Deps) addLines(ctx context.Context, id string, shown []shownProblem, items []projections.Item) error {
+	var source *yamltext.Source
+	for i := range shown {
+		if items[i].Hash == "" {
+			continue
+		}
+		if i == 0 || items[i].Path != items[i-1].Path {
+			doc, err := d.Library.Document(ctx, id, content.Ref{Hash: items[i].Hash, Apart: items[i].Apart})
+			if err != nil {
+				return err
+			}
+			folder, slug := workspace.Folder(items[i].Path)
+			kind := map[string]*document.Kind{"automations": document.Automation, "pages": document.Page, "imports": document.Import}[folder]
+			text, err := archive.Text(archive.Place{Kind: kind, Slug: slug}, doc)
+			if err == nil {
+				source, err = yamltext.Locate(text, bodyLimits)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		shown[i].Line = source.Place(shown[i].Field).Line
+	}
+	return nil
+}
+
+// hints complete the problems of a workspace: the nearest name of one that does not exist,
+// and the secrets that the operator gives.
+type hints struct {
+	rd       projections.Reader
+	id       string
+	defaults map[string]bool // names of secrets that have a value by the settings
+	names    []string        // that can be called; nil: not read yet
+}
+
+func (d Deps) newHints(rd projections.Reader, id string) (*hints, error) {
+	rec, _, err := projections.Workspaces{}.Record(rd, id)
+	if err != nil {
+		return nil, err
+	}
+	return &hints{rd: rd, id: id, defaults: d.SecretDefaults(rec.Meta.Slug)}, nil
+}
+
+// hasDefault reports whether a problem is a missing secret that the settings give a value.
+func (h *hints) hasDefault(p projections.Problem) bool {
+	return p.Kind == projections.MissingSecret && h.defaults[p.Name]
+}
+
+// message returns the message of a problem, with the nearest name of a missing automation.
+func (h *hints) message(p projections.Problem) string {
+	if p.Kind != projections.MissingCall {
+		return p.Message
+	}
+	if h.names == nil {
+		h.names = h.callable()
+	}
+	return p.Message + nearest.DidYouMean(p.Name, slices.Values(h.names))
+}
+
+// maxCallable is how many names are looked at for the nearest one.
+const maxCallable = 2000
+
+// callable lists what an automation of the workspace can call: instructions, automations
+// and, with a dot behind them, app instances.
+func (h *hints) callable() []string {
+	names := automation.Instructions()
+	for folder, suffix := range map[string]string{"automations/": "", "imports/": "."} {
+		_ = projections.Content{}.List(h.rd, h.id, folder, func(item projections.Item) (bool, error) {
+			names = append(names, item.Slug()+suffix)
+			return len(names) < maxCallable, nil
+		}) // a hint is not worth an error
+	}
+	slices.Sort(names)
+	return names
+}
+
+// warningsOf returns the problems of a saved automation, or of one that is tried.
+func (d Deps) warningsOf(rd projections.Reader, id string, found []projections.Problem, place func(field, message string) located) ([]located, error) {
+	hints, err := d.newHints(rd, id)
+	if err != nil {
+		return nil, err
+	}
+	var all []located
+	for _, p := range found {
+		if !hints.hasDefault(p) {
+			all = append(all, place(p.Field, hints.message(p)))
+		}
+	}
+	return all, nil
+}
+
+// savedWarnings returns what is likely wrong with an automation that was saved.
+func (d Deps) savedWarnings(rd projections.Reader, id, path string, in sent) ([]located, error) {
+	found, err := projections.Problems{}.Of(rd, id, path)
+	if err != nil {
+		return nil, err
+	}
+	return d.warningsOf(rd, id, found, in.place)
+}
+
+// triedWarnings returns the names that an automation uses and that do not exist, and the
+// variables that nothing sets.
+func (d Deps) triedWarnings(id, path string, parsed *automation.Automation, in sent) (all []located, err error) {
+	err = d.ReadModel.View(func(rd projections.Reader) error {
+		found, err := projections.Problems{}.Try(rd, id, path, automation.NewReview(parsed, nil))
+		if err != nil {
+			return err
+		}
+		all, err = d.warningsOf(rd, id, found, in.place)
+		return err
+	})
+	return all, err
+}

@@ -1,0 +1,981 @@
+package projections
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"svc/domain"
+	"svc/domain/app"
+	"svc/domain/automation"
+	"svc/domain/automation/input"
+	"svc/domain/automation/value"
+	"svc/domain/document"
+	"svc/domain/operation"
+	"svc/domain/shape"
+	"svc/domain/workspace"
+)
+
+// Problems is the read model of what is wrong with the content of workspaces: faults and
+// warnings of each document, and names that documents use and that do not exist. What a
+// document says is kept with it (a review), and for each name which documents use it, so
+// that a change is followed by the documents that it concerns and by no others.
+//
+//	a{app}\0{workspace}\0{path}  nothing: an instance of the app
+//	b{workspace}\0{object}       problems of the object
+//	g{workspace}                 the last config schemas of a workspace, with their sequences
+//	l{workspace}                 paths of the documents that listen to events
+//	m{workspace}\0{event}        paths of the documents that emit the event; for a.b also under a.*
+//	n{workspace}\0{name}         paths of the documents that use a name: c:automation, i:instance, s:secret, e:event
+//	s{workspace}\0{secret}       nothing: the secret has a value
+//	t{workspace}                 name and number of what is staged
+//	t{workspace}\0{n}            entries that were staged
+//	u{app}                       publication: who publishes the app, and whether it still does
+//	v{app}\0{version}            config schema of a version of an app; version "": the newest
+//	w{workspace}                 workspaceFacts
+//	x{workspace}                 by path: what types of events begin with that a document computes
+//	z{workspace}\0{path}         documentFacts
+//
+// Lists of paths have at most as many entries as a workspace has documents. Apply may be
+// repeated: its keys are in such an order that what says that a change was made comes
+// after everything that follows from it.
+type Problems struct{}
+
+// Name implements Projection.
+func (Problems) Name() string { return "problems.1" }
+
+// Log implements Projection.
+func (Problems) Log() domain.Log { return domain.State }
+
+// Repeatable implements Repeatable.
+func (Problems) Repeatable() {}
+
+// Problem is something wrong with an object of a workspace.
+type Problem struct {
+	Object  string `json:"-"` // path of a document, index, or repositories/{id}
+	Field   string `json:"field"`
+	Message string `json:"message"`
+	Warning bool   `json:"warning,omitempty"`
+	// Kind and Name tell of a name that does not exist what it is the name of: call,
+	// event or secret. Of other problems they are empty.
+	Kind string `json:"kind,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
+// The kinds of names that may be missing.
+const (
+	MissingCall   = "call"
+	MissingEvent  = "event"
+	MissingSecret = "secret"
+)
+
+// documentFacts is what is known of a document.
+type documentFacts struct {
+	automation.Review
+	App     string          `json:"app,omitempty"` // of an app instance
+	Version string          `json:"version,omitempty"`
+	Config  json.RawMessage `json:"config,omitempty"`
+}
+
+// workspaceFacts is what is known of a workspace besides its documents.
+type workspaceFacts struct {
+	Declared []string `json:"declared,omitempty"` // names of secrets
+	Events   []string `json:"events,omitempty"`   // types that are declared
+	Apps     []string `json:"apps,omitempty"`     // that it publishes: others may emit what it listens to
+	// Unreachable are the repositories that have a problem.
+	Unreachable []string `json:"unreachable,omitempty"`
+}
+
+// problemsTx is the rows of one workspace.
+type problemsTx struct {
+	getter
+	tx Tx
+	id string
+}
+
+// getter reads keys: of a transaction, or of a reader.
+type getter interface {
+	Get(key []byte) (value []byte, ok bool, err error)
+}
+
+// readerGetter reads the keys of Problems.
+type readerGetter struct{ r Reader }
+
+func (g readerGetter) Get(key []byte) ([]byte, bool, error) { return g.r.Get(Problems{}, key) }
+
+// Apply implements Projection.
+func (p Problems) Apply(tx Tx, ev domain.Recorded) error {
+	w := problemsTx{tx, tx, ev.Stream.ID}
+	switch e := ev.Data.(type) {
+	case app.Published:
+		return w.publish(e.App)
+	case app.Deleted:
+		return w.unpublish(e.AppSlug)
+	case operation.Progress:
+		w.id = ev.Stream.Scope
+		return w.repository(e)
+	case workspace.Staged:
+		return w.stage(e)
+	case workspace.SecretsUpdated:
+		return w.secrets(e)
+	case workspace.Updated:
+		if e.Aside {
+			return w.settings(ev.Seq, e.Workspace.Settings, nil)
+		}
+	}
+	d, ok := workspace.DeltaOf(ev.Data)
+	if !ok {
+		return nil
+	}
+	changes := map[string]*documentFacts{}
+	for _, path := range d.Deleted {
+		changes[path] = nil
+	}
+	if d.Stage != "" {
+		if err := w.unstage(d.Stage, changes); err != nil {
+			return err
+		}
+	}
+	for _, e := range d.Entries {
+		if e.From != "" {
+			changes[e.From] = nil
+		}
+	}
+	for _, e := range d.Entries {
+		facts := factsOf(e)
+		changes[e.Path] = &facts
+	}
+	touched := map[string]bool{}
+	if d.Settings != nil {
+		if err := w.settings(ev.Seq, *d.Settings, touched); err != nil {
+			return err
+		}
+	}
+	return w.change(changes, touched)
+}
+
+// change replaces what is known of documents, nil for those that are gone, and looks again
+// at those that it concerns, and at those that were touched.
+func (w problemsTx) change(changes map[string]*documentFacts, touched map[string]bool) error {
+	index := listChanges{}
+	var appeared, gone []string // names
+	olds := map[string]*documentFacts{}
+	for _, path := range slices.Sorted(maps.Keys(changes)) {
+		old, err := w.facts(path)
+		if err != nil {
+			return err
+		}
+		next := changes[path]
+		olds[path], touched[path] = old, true
+		index.remove(path, w.namesOf(old))
+		index.add(path, w.namesOf(next))
+		if folder, slug := workspace.Folder(path); (old == nil) != (next == nil) {
+			name := map[string]string{"automations": "c:", "imports": "i:"}[folder]
+			if name != "" && next != nil {
+				appeared = append(appeared, name+slug)
+			} else if name != "" {
+				gone = append(gone, name+slug)
+			}
+		}
+	}
+	listening, err := w.emitters(olds, changes)
+	if err != nil {
+		return err
+	}
+	flipped, err := index.apply(w)
+	if err != nil {
+		return err
+	}
+	for _, key := range flipped {
+		if event, ok := strings.CutPrefix(key, string(scoped('m', w.id, nil))); ok {
+			appeared = append(appeared, "e:"+event)
+		}
+	}
+	for _, name := range append(appeared, gone...) {
+		if strings.HasPrefix(name, "i:") {
+			listening = true // events of an instance begin with its name
+		}
+		if err := w.touch(scoped('n', w.id, []byte(name)), touched); err != nil {
+			return err
+		}
+	}
+	if listening {
+		if err := w.touch(scoped('l', w.id, nil), touched); err != nil {
+			return err
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(changes)) {
+		if err := w.keep(path, olds[path], changes[path]); err != nil {
+			return err
+		}
+	}
+	return w.review(touched)
+}
+
+// keep stores what is known of a document.
+func (w problemsTx) keep(path string, old, next *documentFacts) error {
+	if old != nil && old.App != "" && (next == nil || next.App != old.App) {
+		if err := w.tx.Delete(instanceKey(old.App, w.id, path)); err != nil {
+			return err
+		}
+	}
+	key := scoped('z', w.id, []byte(path))
+	if next == nil {
+		return errors.Join(w.tx.Delete(key), w.tx.Delete(scoped('b', w.id, []byte(path))))
+	}
+	if next.App != "" {
+		if err := w.tx.Set(instanceKey(next.App, w.id, path), nil); err != nil {
+			return err
+		}
+	}
+	return setJSON(w.tx, key, next)
+}
+
+func instanceKey(appSlug, workspaceID, path string) []byte {
+	return scoped('a', appSlug, []byte(workspaceID+"\x00"+path))
+}
+
+// facts returns what is known of a document, nil when it is not there.
+func (w problemsTx) facts(path string) (*documentFacts, error) {
+	body, ok, err := w.Get(scoped('z', w.id, []byte(path)))
+	if err != nil || !ok {
+		return nil, err
+	}
+	facts := &documentFacts{}
+	return facts, json.Unmarshal(body, facts)
+}
+
+// namesOf returns the lists that a document is in.
+func (w problemsTx) namesOf(f *documentFacts) (keys []string) {
+	if f == nil {
+		return nil
+	}
+	use := func(name string) { keys = append(keys, string(scoped('n', w.id, []byte(name)))) }
+	for _, r := range f.Calls {
+		if instance, _, ok := strings.Cut(r.Name, "."); ok {
+			use("i:" + instance)
+		} else {
+			use("c:" + r.Name)
+		}
+	}
+	for _, r := range f.Secrets {
+		use("s:" + r.Name)
+	}
+	for _, r := range f.Listens {
+		use("e:" + r.Name)
+	}
+	if len(f.Listens) > 0 {
+		keys = append(keys, string(scoped('l', w.id, nil)))
+	}
+	for _, e := range f.Emits {
+		keys = append(keys, string(scoped('m', w.id, []byte(e))))
+		for i, c := range e {
+			if c == '.' {
+				keys = append(keys, string(scoped('m', w.id, []byte(e[:i+1]+"*"))))
+			}
+		}
+	}
+	return keys
+}
+
+// emitters keeps which documents emit events whose types are computed, and reports whether
+// that changed.
+func (w problemsTx) emitters(olds, changes map[string]*documentFacts) (changed bool, err error) {
+	var all map[string][]string
+	for path, next := range changes {
+		var before, after []string
+		if old := olds[path]; old != nil {
+			before = old.EmitsLike
+		}
+		if next != nil {
+			after = next.EmitsLike
+		}
+		if len(before) == 0 && len(after) == 0 || slices.Equal(before, after) {
+			continue
+		}
+		if all == nil {
+			if all, err = w.computed(); err != nil {
+				return false, err
+			}
+		}
+		if delete(all, path); len(after) > 0 {
+			all[path] = after
+		}
+		changed = true
+	}
+	if !changed {
+		return false, nil
+	}
+	return true, setJSON(w.tx, scoped('x', w.id, nil), all)
+}
+
+func (w problemsTx) computed() (map[string][]string, error) {
+	all := map[string][]string{}
+	body, ok, err := w.Get(scoped('x', w.id, nil))
+	if err != nil || !ok {
+		return all, err
+	}
+	return all, json.Unmarshal(body, &all)
+}
+
+// touch adds the paths of a list.
+func (w problemsTx) touch(key []byte, touched map[string]bool) error {
+	paths, err := w.list(key)
+	for _, path := range paths {
+		touched[path] = true
+	}
+	return err
+}
+
+// list reads a list of paths.
+func (w problemsTx) list(key []byte) (paths []string, err error) {
+	body, ok, err := w.Get(key)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return paths, json.Unmarshal(body, &paths)
+}
+
+// listChanges are paths that enter lists, or leave them, by the key of the list.
+type listChanges map[string]map[string]bool
+
+func (c listChanges) add(path string, keys []string)    { c.note(path, keys, true) }
+func (c listChanges) remove(path string, keys []string) { c.note(path, keys, false) }
+
+func (c listChanges) note(path string, keys []string, in bool) {
+	for _, key := range keys {
+		if c[key] == nil {
+			c[key] = map[string]bool{}
+		}
+		c[key][path] = in
+	}
+}
+
+// apply changes the lists, each once. It returns the keys of those that became empty, or
+// are so no more.
+func (c listChanges) apply(w problemsTx) (flipped []string, err error) {
+	for _, key := range slices.Sorted(maps.Keys(c)) {
+		before, err := w.list([]byte(key))
+		if err != nil {
+			return nil, err
+		}
+		after := slices.DeleteFunc(slices.Clone(before), func(path string) bool {
+			_, named := c[key][path]
+			return named
+		})
+		for path, in := range c[key] {
+			if in {
+				after = append(after, path)
+			}
+		}
+		slices.Sort(after)
+		switch {
+		case slices.Equal(before, after):
+			continue
+		case len(after) == 0:
+			err = w.tx.Delete([]byte(key))
+		default:
+			err = setJSON(w.tx, []byte(key), after)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if (len(before) == 0) != (len(after) == 0) {
+			flipped = append(flipped, key)
+		}
+	}
+	return flipped, nil
+}
+
+// review looks again at documents.
+func (w problemsTx) review(touched map[string]bool) error {
+	for _, path := range slices.Sorted(maps.Keys(touched)) {
+		facts, err := w.facts(path)
+		if err != nil {
+			return err
+		}
+		if facts == nil {
+			continue
+		}
+		found, err := w.resolve(path, *facts)
+		if err == nil {
+			err = w.set(path, found)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// set stores the problems of an object.
+func (w problemsTx) set(object string, found []Problem) error {
+	key := scoped('b', w.id, []byte(object))
+	if len(found) == 0 {
+		return w.tx.Delete(key)
+	}
+	return setJSON(w.tx, key, found)
+}
+
+// resolve returns the problems of a document: its own, and the names that do not exist.
+func (w problemsTx) resolve(path string, f documentFacts) (found []Problem, err error) {
+	for _, finding := range f.Findings {
+		found = append(found, Problem{Field: finding.Field, Message: finding.Message, Warning: finding.Warning})
+	}
+	missing := func(kind string, refs []automation.Reference, exists func(name string) (bool, error), message func(name string) string) {
+		for _, r := range refs {
+			ok, failed := exists(r.Name)
+			if err = errors.Join(err, failed); !ok {
+				found = append(found, Problem{Field: r.Field, Message: message(r.Name), Warning: true, Kind: kind, Name: r.Name})
+			}
+		}
+	}
+	missing(MissingCall, f.Calls, func(name string) (bool, error) { return w.callable(path, name) }, func(name string) string {
+		return "there is no instruction and no automation " + quoted(name)
+	})
+	missing(MissingSecret, f.Secrets, w.hasSecret, func(name string) string {
+		return "the secret " + quoted(name) + " has no value"
+	})
+	missing(MissingEvent, f.Listens, func(name string) (bool, error) { return w.emitted(name, f) }, func(name string) string {
+		return "no automation, page or app of this workspace emits " + quoted(name) + "; if it is sent from outside, declare it in events.types"
+	})
+	if f.App == "" || err != nil {
+		return found, err
+	}
+	own, err := w.checkInstance(f)
+	return append(found, own...), err
+}
+
+func quoted(name string) string { return `"` + name + `"` }
+
+func (w problemsTx) has(key []byte) (bool, error) {
+	_, ok, err := w.Get(key)
+	return ok, err
+}
+
+// callable reports whether a name is that of an automation of the workspace, or begins
+// with that of an app instance.
+func (w problemsTx) callable(path, name string) (bool, error) {
+	if instance, _, ok := strings.Cut(name, "."); ok {
+		return w.has(scoped('z', w.id, []byte("imports/"+instance)))
+	}
+	if path == "automations/"+name {
+		return true, nil
+	}
+	return w.has(scoped('z', w.id, []byte("automations/"+name)))
+}
+
+func (w problemsTx) hasSecret(name string) (bool, error) {
+	return w.has(scoped('s', w.id, []byte(name)))
+}
+
+// emitted reports whether something in the workspace emits an event, or one that a pattern
+// fits. f is the document that listens, as it is to become.
+func (w problemsTx) emitted(name string, f documentFacts) (bool, error) {
+	fits := func(prefix string) bool {
+		base := strings.TrimSuffix(name, "*")
+		return strings.HasPrefix(base, prefix) || base != name && strings.HasPrefix(prefix, base)
+	}
+	if slices.ContainsFunc(f.Emits, func(e string) bool { return automation.MatchEvent(name, e) }) || slices.ContainsFunc(f.EmitsLike, fits) {
+		return true, nil
+	}
+	facts, err := w.workspace()
+	if err != nil || len(facts.Apps) > 0 || slices.ContainsFunc(facts.Events, func(e string) bool { return automation.MatchEvent(name, e) }) {
+		return true, err
+	}
+	if instance, _, ok := strings.Cut(name, "."); ok {
+		if known, err := w.has(scoped('z', w.id, []byte("imports/"+instance))); err != nil || known {
+			return true, err
+		}
+	}
+	if known, err := w.has(scoped('m', w.id, []byte(name))); err != nil || known {
+		return true, err
+	}
+	computed, err := w.computed()
+	for _, prefixes := range computed {
+		if slices.ContainsFunc(prefixes, fits) {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+func (w problemsTx) workspace() (f workspaceFacts, err error) {
+	body, ok, err := w.Get(scoped('w', w.id, nil))
+	if err != nil || !ok {
+		return f, err
+	}
+	return f, json.Unmarshal(body, &f)
+}
+
+// secretReference is what refers to a secret in a config.
+var secretReference = regexp.MustCompile(`\{\{\s*secret\.([A-Za-z0-9_-]+)`)
+
+// secretsIn returns the secrets that the strings of a value refer to.
+func secretsIn(v any, field string) (refs []automation.Reference) {
+	switch v := v.(type) {
+	case string:
+		for _, m := range secretReference.FindAllStringSubmatch(v, -1) {
+			refs = append(refs, automation.Reference{Name: m[1], Field: field})
+		}
+	case []any:
+		for _, item := range v {
+			refs = append(refs, secretsIn(item, field)...)
+		}
+	case *document.Map:
+		for key, item := range v.All() {
+			refs = append(refs, secretsIn(item, field+"."+key)...)
+		}
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(refs, func(r automation.Reference) bool {
+		before := seen[r.Name]
+		seen[r.Name] = true
+		return before
+	})
+}
+
+// factsOf reads what an entry says. Of a document that is kept apart because of its size
+// its event tells it.
+func factsOf(e workspace.Entry) (f documentFacts) {
+	folder, _ := workspace.Folder(e.Path)
+	if folder == "imports" {
+		f.App = e.App
+	}
+	if len(e.Body) == 0 {
+		if e.Review != nil {
+			f.Review = *e.Review
+		}
+		return f
+	}
+	doc := &document.Map{}
+	if json.Unmarshal(e.Body, doc) != nil {
+		return f
+	}
+	switch folder {
+	case "automations":
+		f.Review = input.Review(doc)
+	case "pages":
+		f.Review = reviewPage(doc)
+		f.Emits, _ = shape.PageEvents(doc)
+	case "imports":
+		config, _ := doc.Get("config")
+		f.Version, f.Findings, f.Secrets = doc.Text("appVersion"), unknownFields(document.Import, doc), secretsIn(config, "config")
+		if given, ok := config.(*document.Map); ok {
+			f.Config, _ = document.JSON(given)
+		}
+	}
+	return f
+}
+
+// unknownFields are fields that an import kept and that mean nothing.
+func unknownFields(kind *document.Kind, doc *document.Map) (found []automation.Finding) {
+	for _, f := range shape.Check(kind, doc) {
+		found = append(found, automation.Finding{Field: f.Field, Message: f.Message, Warning: f.Unknown})
+	}
+	return found
+}
+
+// reviewPage reviews a page: its fields, and the automations that it and its blocks run.
+func reviewPage(doc *document.Map) automation.Review {
+	r := automation.Review{Findings: unknownFields(document.Page, doc)}
+	addAutomation := func(v any, field string) {
+		slug, _ := v.(string)
+		if m, ok := v.(*document.Map); ok {
+			slug = m.Text("slug")
+		}
+		if slug != "" && !strings.Contains(slug, "{{") && !slices.ContainsFunc(r.Calls, func(c automation.Reference) bool { return c.Name == slug }) {
+			r.Calls = append(r.Calls, automation.Reference{Name: slug, Field: field})
+		}
+	}
+	run, _ := doc.Get("automation")
+	addAutomation(run, "automation")
+	blocks, _ := doc.Get("blocks")
+	list, _ := blocks.([]any)
+	for i, item := range list {
+		block, ok := item.(*document.Map)
+		if !ok || block.Text("appInstance") != "" || strings.Contains(block.Text("slug"), ".") {
+			continue // an instance resolves its own names
+		}
+		run, _ := block.Get("automation")
+		addAutomation(run, "blocks["+strconv.Itoa(i)+"].automation")
+	}
+	return r
+}
+
+// settings keeps what the settings of a workspace say. Documents that it concerns are
+// touched; nil: of settings that are no content.
+func (w problemsTx) settings(seq uint64, s workspace.Settings, touched map[string]bool) error {
+	before, err := w.workspace()
+	if err != nil {
+		return err
+	}
+	after := workspaceFacts{Apps: before.Apps, Declared: keysAt(s.Secrets, "schema"), Events: keysAt(s.Events, "types")}
+	for _, id := range before.Unreachable {
+		if _, ok := s.Repositories.Get(id); ok {
+			after.Unreachable = append(after.Unreachable, id)
+		} else if err := w.set("repositories/"+id, nil); err != nil {
+			return err
+		}
+	}
+	config, _ := s.Config.Get("value")
+	facts := &documentFacts{Review: automation.Review{Secrets: secretsIn(config, "config.value")}}
+	for _, name := range after.Declared {
+		if !slices.ContainsFunc(facts.Secrets, func(r automation.Reference) bool { return r.Name == name }) {
+			facts.Secrets = append(facts.Secrets, automation.Reference{Name: name, Field: "secrets.schema." + name})
+		}
+	}
+	if err := setJSON(w.tx, scoped('w', w.id, nil), after); err != nil {
+		return err
+	}
+	if !slices.Equal(before.Events, after.Events) && touched != nil {
+		if err := w.touch(scoped('l', w.id, nil), touched); err != nil {
+			return err
+		}
+	}
+	if err := w.keepSchema(seq, s.Config); err != nil {
+		return err
+	}
+	return w.change(map[string]*documentFacts{"index": facts}, map[string]bool{})
+}
+
+func keysAt(m *document.Map, key string) (keys []string) {
+	v, _ := m.Get(key)
+	fields, _ := v.(*document.Map)
+	for name := range fields.All() {
+		keys = append(keys, name)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// secrets notes which secrets have a value.
+func (w problemsTx) secrets(e workspace.SecretsUpdated) error {
+	touched := map[string]bool{}
+	note := func(name string, has bool) error {
+		key := scoped('s', w.id, []byte(name))
+		var err error
+		if has {
+			err = w.tx.Set(key, nil)
+		} else {
+			err = w.tx.Delete(key)
+		}
+		if err != nil {
+			return err
+		}
+		return w.touch(scoped('n', w.id, []byte("s:"+name)), touched)
+	}
+	for _, name := range e.Deleted {
+		if err := note(name, false); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Values)) {
+		if err := note(name, true); err != nil {
+			return err
+		}
+	}
+	return w.review(touched)
+}
+
+// repository notes whether a repository could be reached by the last operation that tried.
+func (w problemsTx) repository(e operation.Progress) error {
+	if e.RepositoryID == "" || e.Failure == nil && e.State != operation.StepDone {
+		return nil
+	}
+	var found []Problem
+	if e.Failure != nil {
+		reason, _ := e.Failure.Details["reason"].(string)
+		if !strings.HasPrefix(reason, "remote_") {
+			return nil
+		}
+		found = []Problem{{Message: "the repository could not be reached: " + e.Failure.Message}}
+	}
+	facts, err := w.workspace()
+	if err != nil {
+		return err
+	}
+	had := slices.Contains(facts.Unreachable, e.RepositoryID)
+	if !had && found == nil {
+		return nil
+	}
+	if found == nil {
+		facts.Unreachable = slices.DeleteFunc(facts.Unreachable, func(id string) bool { return id == e.RepositoryID })
+	} else if !had {
+		facts.Unreachable = append(facts.Unreachable, e.RepositoryID)
+		slices.Sort(facts.Unreachable)
+	}
+	return errors.Join(setJSON(w.tx, scoped('w', w.id, nil), facts), w.set("repositories/"+e.RepositoryID, found))
+}
+
+// stagedFacts is what one event put down.
+type stagedFacts struct {
+	Path  string        `json:"path"`
+	Facts documentFacts `json:"facts"`
+}
+
+// stagedName is under which name parts were put down, and how many.
+type stagedName struct {
+	Name  string `json:"name"`
+	Parts int    `json:"parts"`
+}
+
+func (w problemsTx) stage(e workspace.Staged) error {
+	var at stagedName
+	if err := getJSON(w.tx, scoped('t', w.id, nil), &at); err != nil {
+		return err
+	}
+	if at.Name != e.Name {
+		if err := w.dropStaged(at); err != nil {
+			return err
+		}
+		at = stagedName{Name: e.Name}
+	}
+	part := make([]stagedFacts, len(e.Entries))
+	for i, entry := range e.Entries {
+		part[i] = stagedFacts{entry.Path, factsOf(entry)}
+	}
+	at.Parts++
+	return errors.Join(setJSON(w.tx, scoped('t', w.id, seqKey(uint64(at.Parts))), part), setJSON(w.tx, scoped('t', w.id, nil), at))
+}
+
+func (w problemsTx) dropStaged(at stagedName) error {
+	for n := 1; n <= at.Parts; n++ {
+		if err := w.tx.Delete(scoped('t', w.id, seqKey(uint64(n)))); err != nil {
+			return err
+		}
+	}
+	return w.tx.Delete(scoped('t', w.id, nil))
+}
+
+// unstage adds what was put down under a name. It is forgotten when something else is put
+// down: until then the change may be repeated.
+func (w problemsTx) unstage(name string, changes map[string]*documentFacts) error {
+	var at stagedName
+	if err := getJSON(w.tx, scoped('t', w.id, nil), &at); err != nil || at.Name != name {
+		return err
+	}
+	for n := 1; n <= at.Parts; n++ {
+		var part []stagedFacts
+		if err := getJSON(w.tx, scoped('t', w.id, seqKey(uint64(n))), &part); err != nil {
+			return err
+		}
+		for _, s := range part { // what is staged is never renamed
+			changes[s.Path] = &s.Facts
+		}
+	}
+	return nil
+}
+
+// configSchema is the config schema that a workspace has since a sequence.
+type configSchema struct {
+	Seq    uint64          `json:"seq"`
+	Schema json.RawMessage `json:"schema,omitempty"`
+}
+
+// maxSchemas is how many schemas of a workspace are known: versions of apps are made of
+// what the workspace was a while ago at most.
+const maxSchemas = 20
+
+func (w problemsTx) keepSchema(seq uint64, config *document.Map) error {
+	schema, _ := config.Get("schema")
+	fields, _ := schema.(*document.Map)
+	now := configSchema{Seq: seq}
+	if fields.Len() > 0 {
+		now.Schema, _ = document.JSON(fields)
+	}
+	var all []configSchema
+	key := scoped('g', w.id, nil)
+	if err := getJSON(w.tx, key, &all); err != nil {
+		return err
+	}
+	if n := len(all); n > 0 && (all[n-1].Seq >= seq || string(all[n-1].Schema) == string(now.Schema)) || n == 0 && now.Schema == nil {
+		return nil
+	}
+	all = append(all, now)
+	return setJSON(w.tx, key, all[max(0, len(all)-maxSchemas):])
+}
+
+// publish keeps the config schema of the version of an app that was published, and checks
+// the instances that it concerns.
+func (w problemsTx) publish(a app.App) error {
+	if len(a.Versions) == 0 {
+		return nil
+	}
+	var all []configSchema
+	if err := getJSON(w.tx, scoped('g', a.WorkspaceID, nil), &all); err != nil {
+		return err
+	}
+	schema := json.RawMessage("null")
+	for _, s := range all {
+		if s.Seq <= a.Versions[0].Revision && s.Schema != nil {
+			schema = s.Schema
+		} else if s.Seq <= a.Versions[0].Revision {
+			schema = json.RawMessage("null")
+		}
+	}
+	var was publication
+	if err := getJSON(w.tx, publicationKey(a.Slug), &was); err != nil {
+		return err
+	}
+	before, known, err := w.Get(schemaKey(a.Slug, ""))
+	if err != nil {
+		return err
+	}
+	now := publication{WorkspaceID: a.WorkspaceID}
+	err = errors.Join(w.tx.Set(schemaKey(a.Slug, a.Versions[0].Name), schema), w.tx.Set(schemaKey(a.Slug, ""), schema), setJSON(w.tx, publicationKey(a.Slug), now))
+	if err != nil || known && was == now && string(before) == string(schema) {
+		return err
+	}
+	return errors.Join(w.checkInstances(a.Slug), w.setApp(a.WorkspaceID, a.Slug, true))
+}
+
+// publication is who publishes an app.
+type publication struct {
+	WorkspaceID string `json:"workspaceId"`
+	Ended       bool   `json:"ended,omitempty"`
+}
+
+func publicationKey(appSlug string) []byte { return append([]byte{'u'}, appSlug...) }
+
+func schemaKey(appSlug, version string) []byte { return scoped('v', appSlug, []byte(version)) }
+
+// unpublish notes that an app is published no more. Its instances run on.
+func (w problemsTx) unpublish(slug string) error {
+	var was publication
+	if err := getJSON(w.tx, publicationKey(slug), &was); err != nil || was.WorkspaceID == "" {
+		return err
+	}
+	was.Ended = true
+	if err := setJSON(w.tx, publicationKey(slug), was); err != nil {
+		return err
+	}
+	return errors.Join(w.checkInstances(slug), w.setApp(was.WorkspaceID, slug, false))
+}
+
+// setApp notes that a workspace publishes an app: what it listens to may come from others.
+func (w problemsTx) setApp(workspaceID, slug string, published bool) error {
+	w.id = workspaceID
+	facts, err := w.workspace()
+	if err != nil {
+		return err
+	}
+	facts.Apps = slices.DeleteFunc(facts.Apps, func(s string) bool { return s == slug })
+	if published {
+		facts.Apps = append(facts.Apps, slug)
+		slices.Sort(facts.Apps)
+	}
+	touched := map[string]bool{}
+	err = errors.Join(setJSON(w.tx, scoped('w', w.id, nil), facts), w.touch(scoped('l', w.id, nil), touched))
+	if err != nil {
+		return err
+	}
+	return w.review(touched)
+}
+
+// checkInstances looks again at the instances of an app.
+func (w problemsTx) checkInstances(slug string) error {
+	found := map[string]map[string]bool{}
+	prefix := scoped('a', slug, nil)
+	err := w.tx.Iterate(Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		id, path, _ := strings.Cut(string(key[len(prefix):]), "\x00")
+		if found[id] == nil {
+			found[id] = map[string]bool{}
+		}
+		found[id][path] = true
+		return true, nil
+	})
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		if err != nil {
+			return err
+		}
+		w.id = id
+		err = w.review(found[id])
+	}
+	return err
+}
+
+// checkInstance returns what is wrong with an app instance and its config. An app that was
+// never published here is not judged: it may be built in.
+func (w problemsTx) checkInstance(f documentFacts) (found []Problem, err error) {
+	body, known, err := w.Get(publicationKey(f.App))
+	if err != nil || !known {
+		return nil, err
+	}
+	var p publication
+	if err := json.Unmarshal(body, &p); err != nil {
+		return nil, err
+	}
+	if p.Ended {
+		found = append(found, Problem{Field: "appSlug", Warning: true, Message: "the app " + quoted(f.App) + " is not published any more; the instance runs the version that it has"})
+	}
+	schema, ok, err := w.Get(schemaKey(f.App, f.Version))
+	if err != nil || !ok || len(f.Config) == 0 {
+		return found, err
+	}
+	fields, err := objectOf(schema)
+	if err != nil {
+		return found, err
+	}
+	config, err := objectOf(f.Config)
+	if err != nil {
+		return found, err
+	}
+	for _, fault := range input.CompileConfig(fields).CheckWritten(config, nil) {
+		found = append(found, Problem{Field: fault.Field, Message: fault.Message})
+	}
+	return found, nil
+}
+
+// objectOf reads an object; null is none.
+func objectOf(body []byte) (*value.Object, error) {
+	v, err := value.ParseJSON(string(body))
+	o, _ := v.(*value.Object)
+	return o, err
+}
+
+// List visits the problems of a workspace by object, until visit returns false.
+func (p Problems) List(r Reader, workspaceID string, visit func(Problem) (more bool)) error {
+	prefix := scoped('b', workspaceID, nil)
+	return r.Iterate(p, Span{Prefix: prefix}, func(key, value []byte) (bool, error) {
+		var found []Problem
+		if err := json.Unmarshal(value, &found); err != nil {
+			return false, err
+		}
+		for _, problem := range found {
+			problem.Object = string(key[len(prefix):])
+			if !visit(problem) {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
+// Of returns the problems of one object.
+func (p Problems) Of(r Reader, workspaceID, object string) (found []Problem, err error) {
+	body, ok, err := r.Get(p, scoped('b', workspaceID, []byte(object)))
+	if err != nil || !ok {
+		return nil, err
+	}
+	if err := json.Unmarshal(body, &found); err != nil {
+		return nil, err
+	}
+	for i := range found {
+		found[i].Object = object
+	}
+	return found, nil
+}
+
+// Try returns the problems that an automation would have at a path.
+func (p Problems) Try(r Reader, workspaceID, path string, review automation.Review) ([]Problem, error) {
+	found, err := problemsTx{getter: readerGetter{r}, id: workspaceID}.resolve(path, documentFacts{Review: review})
+	for i := range found {
+		found[i].Object = path
+	}
+	return found, err
+}
