@@ -76,7 +76,7 @@ func TestAutomations(t *testing.T) {
 		require.Contains(t, fmt.Sprint(taken["errors"]), "when.endpoint")
 		taken = p.Does(t, 200, "POST", all+"?dryRun=true", `{"name":"x","slug":"charge IT","do":[]}`).JSON(t)
 		require.Contains(t, fmt.Sprint(taken["errors"]), "slug")
-		fine := p.Does(t, 200, "PATCH", one+"?dryRun=true", `{"name":"x","do":[]}`)
+		fine := p.Does(t, 200, "PUT", one+"?dryRun=true", `{"name":"x","do":[]}`)
 		require.JSONEq(t, `{"errors":[],"warnings":[]}`, string(fine.Body))
 		p.Refuses(t, 404, "resource_not_found", "PATCH", all+"/nope?dryRun=true", `{"name":"x","do":[]}`)
 		p.Refuses(t, 400, "invalid_request", "POST", all+"?dryRun=true", "a: [", "Content-Type", nodetest.YAMLType)
