@@ -108,7 +108,7 @@ func visitReads(n node, tested bool, visit func(Read)) {
 		visitAll(n.text.parts, false, visit)
 	case comparison:
 		// Comparing with nothing is a test too.
-		nothing := isNothing(n.left) || isNothing(n.right)
+		nothing := isWrittenNothing(n.left) || isWrittenNothing(n.right)
 		visitReads(n.left, nothing, visit)
 		visitReads(n.right, nothing, visit)
 	case matching:
@@ -144,8 +144,8 @@ func visitSteps(steps []step, visit func(Read)) {
 	}
 }
 
-// isNothing reports whether a node is null, undefined or the empty text, written out.
-func isNothing(n node) bool {
+// isWrittenNothing reports whether a node is null, undefined or the empty text, written out.
+func isWrittenNothing(n node) bool {
 	c, ok := n.(constant)
 	if !ok {
 		return false
