@@ -278,20 +278,15 @@ func (c *corrector) blocksInside(v any, at *place) any {
 	case []any:
 		return c.items(v, at, c.blocksInside)
 	case *document.Map:
-		next := v
-		for key, value := range v.All() {
-			var after any
+		return c.each(v, at, func(value any, at *place) any {
 			switch {
-			case key == "blocks" && kindOf(value) == list:
-				after = c.blocks(value, at.at(key), false)
-			case key == "content" && kindOf(value)&(list|object) != 0:
-				after = c.blocks(value, at.at(key), true)
-			default:
-				after = c.blocksInside(value, at.at(key))
+			case at.step == "blocks" && kindOf(value) == list:
+				return c.blocks(value, at, false)
+			case at.step == "content" && kindOf(value)&(list|object) != 0:
+				return c.blocks(value, at, true)
 			}
-			next = c.replace(next, key, after)
-		}
-		return next
+			return c.blocksInside(value, at)
+		})
 	}
 	return v
 }
@@ -329,11 +324,17 @@ func (c *corrector) rules(doc *document.Map) *document.Map {
 	return c.replace(doc, "authorizations", c.replace(authorizations, "rules", kept))
 }
 
+// maxRuleWords is how many subjects or actions of a rule are looked at.
+const maxRuleWords = 200
+
 // rule returns a rule without what is unknown; some is false when nothing is left of it.
 func (c *corrector) rule(rule *document.Map, at *place, fixed bool) (next *document.Map, some bool) {
 	subjects, actions := wordsAt(rule, "subject"), wordsAt(rule, "action")
-	if denies, _ := rule.Get("inverted"); len(subjects) == 0 || len(actions) == 0 || denies != nil && denies != false {
-		return rule, true // it is refused later; what denies is not dropped, it may be misspelt
+	if len(subjects) == 0 || len(actions) == 0 || len(subjects) > maxRuleWords || len(actions) > maxRuleWords {
+		return rule, true // it is refused later
+	}
+	if denies, _ := rule.Get("inverted"); denies != nil && denies != false {
+		return rule, true // it may be misspelt, and is refused later
 	}
 	knownSubjects := slices.DeleteFunc(slices.Clone(subjects), func(s string) bool { return s != "all" && access.Actions(s) == nil })
 	knownActions := slices.DeleteFunc(slices.Clone(actions), func(a string) bool {

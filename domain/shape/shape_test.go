@@ -277,3 +277,19 @@ func TestACorrectedDocumentStaysAsItIs(t *testing.T) {
 		require.Same(t, doc, same, name)
 	}
 }
+
+// The work follows the size of the document, whatever it holds.
+func TestCorrectionsOfALargeDocument(t *testing.T) {
+	config := document.MapOf()
+	for i := range 30_000 {
+		config.Set(fmt.Sprint("k", i), document.MapOf(document.Pair{Key: "blocks", Value: []any{document.MapOf(document.Pair{Key: "name", Value: "B"})}}))
+	}
+	old := document.MapOf(document.Pair{Key: "name", Value: "A"}, document.Pair{Key: "config", Value: config})
+	doc, changes := shape.Correct(document.Page, document.MapOf(document.Pair{Key: "name", Value: "P"}, document.Pair{Key: "blocks", Value: []any{old}}))
+	require.Len(t, changes, 1)
+	require.Contains(t, changes[0].Message, "30001 blocks")
+	blocks, _ := doc.Get("blocks")
+	inner, _ := blocks.([]any)[0].(*document.Map).Get("k29999")
+	list, _ := inner.(*document.Map).Get("blocks")
+	require.Equal(t, "B", list.([]any)[0].(*document.Map).Text("slug"))
+}
