@@ -12,8 +12,9 @@ import (
 	"svc/domain/app"
 )
 
-// Apps is the read model of published apps. Those that are published no more are
-// known to whoever runs their instances only.
+// Apps is the read model of published apps, and of those that are built in, of which no
+// event tells. Those that are published no more are known to whoever runs their instances
+// only.
 //
 //	a{slug}          JSON
 //	f{slug}          JSON, as it was until it was taken back
@@ -113,8 +114,32 @@ func (Apps) stored(tx Tx, slug string) (have storedApp, ok bool, err error) {
 
 // Get returns the app with this slug; ok is false when there is none.
 func (p Apps) Get(r Reader, slug string) (a App, ok bool, err error) {
-	return p.at(r, appKey(slug))
+	if a, ok, err = p.at(r, appKey(slug)); err == nil && !ok {
+		a, ok = builtInApp(slug)
+	}
+	return a, ok, err
 }
+
+// builtInSince is when built-in apps are said to have been made.
+const builtInSince = "2026-01-01T00:00:00.000Z"
+
+// builtInApp returns the built-in app with exactly this slug.
+func builtInApp(slug string) (a App, ok bool) {
+	b, ok := app.BuiltIn(slug)
+	if !ok || b.Slug != slug {
+		return App{}, false
+	}
+	return App{
+		App: b.App, ID: b.Slug, Versions: []AppVersion{{Name: builtInVersion, Revision: app.BuiltInRevision, CreatedAt: builtInSince}},
+		CreatedAt: builtInSince, UpdatedAt: builtInSince,
+	}, true
+}
+
+// builtInVersion is the one version of a built-in app: that of the binary.
+const builtInVersion = "built-in"
+
+// IsBuiltIn reports whether the app is part of the binary.
+func (a App) IsBuiltIn() bool { return app.IsBuiltInHome(a.WorkspaceID) }
 
 func (p Apps) at(r Reader, key []byte) (a App, ok bool, err error) {
 	value, ok, err := r.Get(p, key)
@@ -144,7 +169,20 @@ const Current = "current"
 // version: "" and current are the newest. The revision is 0 when there is no such
 // app, not that version of it, or when its workspace is gone.
 func (p Apps) Edition(r Reader, slug, version string) (a App, revision uint64, err error) {
-	return p.edition(r, appKey(slug), version)
+	a, revision, err = p.edition(r, appKey(slug), version)
+	return orBuiltIn(a, revision, slug, err)
+}
+
+// orBuiltIn returns an app that was found, else the built-in one of that slug. It has one
+// version, whatever version an instance from elsewhere asks for.
+func orBuiltIn(a App, revision uint64, slug string, err error) (App, uint64, error) {
+	if err != nil || a.ID != "" {
+		return a, revision, err
+	}
+	if b, ok := builtInApp(slug); ok {
+		return b, app.BuiltInRevision, nil
+	}
+	return a, 0, nil
 }
 
 // Running is Edition for instances: of an app that is published no more it is the
@@ -152,9 +190,9 @@ func (p Apps) Edition(r Reader, slug, version string) (a App, revision uint64, e
 func (p Apps) Running(r Reader, slug, version string) (a App, revision uint64, err error) {
 	a, revision, err = p.edition(r, appKey(slug), version)
 	if err == nil && a.ID == "" {
-		return p.edition(r, formerAppKey(slug), version)
+		a, revision, err = p.edition(r, formerAppKey(slug), version)
 	}
-	return a, revision, err
+	return orBuiltIn(a, revision, slug, err)
 }
 
 // Publisher returns the workspace that publishes the app with this slug, or did; "" when
@@ -181,6 +219,9 @@ func (p Apps) edition(r Reader, key []byte, version string) (a App, revision uin
 
 // Revision returns that of the version with this name, 0 when there is none.
 func (a App) Revision(version string) uint64 {
+	if a.IsBuiltIn() {
+		return app.BuiltInRevision
+	}
 	for _, v := range a.Versions {
 		if version == "" || version == Current || version == v.Name {
 			return v.Revision
@@ -189,8 +230,8 @@ func (a App) Revision(version string) uint64 {
 	return 0
 }
 
-// List visits the apps that q selects, the last published first, until visit
-// returns false.
+// List visits the apps that q selects, the last published first and built-in ones last,
+// until visit returns false.
 func (p Apps) List(r Reader, q AppQuery, visit func(App) (more bool)) error {
 	q.Text = strings.ToLower(q.Text)
 	if q.WorkspaceID != "" {
@@ -200,14 +241,25 @@ func (p Apps) List(r Reader, q AppQuery, visit func(App) (more bool)) error {
 		}
 		return err
 	}
-	newestFirst := Span{Prefix: []byte{'u'}, Reverse: true, KeysOnly: true}
-	return r.Iterate(p, newestFirst, func(key, _ []byte) (bool, error) {
-		a, ok, err := p.Get(r, string(key[9:]))
+	more, newestFirst := true, Span{Prefix: []byte{'u'}, Reverse: true, KeysOnly: true}
+	err := r.Iterate(p, newestFirst, func(key, _ []byte) (bool, error) {
+		a, ok, err := p.at(r, appKey(string(key[9:])))
 		if err == nil && !ok {
 			err = fmt.Errorf("app %s is in the index, but not there", key[9:])
 		}
-		return err == nil && (!q.matches(a) || visit(a)), err
+		more = err == nil && (!q.matches(a) || visit(a))
+		return more, err
 	})
+	for _, b := range app.BuiltIns() {
+		if err != nil || !more {
+			break
+		}
+		var a App
+		if a, _, err = p.Get(r, b.Slug); err == nil && a.IsBuiltIn() && q.matches(a) {
+			more = visit(a)
+		}
+	}
+	return err
 }
 
 // matches reports whether q, in lower case, selects a.

@@ -141,7 +141,7 @@ func TestAppsAreFound(t *testing.T) {
 		query projections.AppQuery
 		slugs []string
 	}{
-		"all, the last published first":  {projections.AppQuery{}, []string{"Mail", "Chat", "Billing"}},
+		"all, the last published first":  {projections.AppQuery{}, []string{"Mail", "Chat", "Billing", "Collection", "Custom Code"}},
 		"a word of the slug":             {projections.AppQuery{Text: "mAI"}, []string{"Mail"}},
 		"a word of the name":             {projections.AppQuery{Text: "chat APP"}, []string{"Chat"}},
 		"a word in another language":     {projections.AppQuery{Text: "rechnungen"}, []string{"Billing"}},
@@ -154,7 +154,7 @@ func TestAppsAreFound(t *testing.T) {
 		"a label that nobody has":        {projections.AppQuery{Labels: []string{"mon"}}, nil},
 		"a label and words":              {projections.AppQuery{Labels: []string{"core", "money"}, Text: "sends"}, []string{"Billing"}},
 		"a word is no pattern of bytes":  {projections.AppQuery{Text: ".*"}, nil},
-		"nothing but blanks is no query": {projections.AppQuery{Text: "  "}, []string{"Mail", "Chat", "Billing"}},
+		"nothing but blanks is no query": {projections.AppQuery{Text: "  "}, []string{"Mail", "Chat", "Billing", "Collection", "Custom Code"}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.slugs, s.list(c.query)) })
 	}
@@ -180,7 +180,7 @@ func TestADeletedAppVanishesAndItsSlugIsFree(t *testing.T) {
 	_, ok := s.get("Mail")
 	require.False(t, ok)
 	require.Empty(t, s.of("w1"))
-	require.Empty(t, s.list(projections.AppQuery{}))
+	require.Equal(t, []string{"Collection", "Custom Code"}, s.list(projections.AppQuery{}), "those that are built in")
 
 	s.publish("Mail", "w2", 3)
 	a, ok := s.get("Mail")
@@ -188,7 +188,7 @@ func TestADeletedAppVanishesAndItsSlugIsFree(t *testing.T) {
 	require.Len(t, a.Versions, 1, "nothing of what was")
 	require.Equal(t, "Mail", s.of("w2"))
 	require.Empty(t, s.of("w1"))
-	require.Equal(t, []string{"Mail"}, s.list(projections.AppQuery{}))
+	require.Equal(t, []string{"Mail", "Collection", "Custom Code"}, s.list(projections.AppQuery{}))
 }
 
 func TestAnAppThatWasNeverPublishedStopsTheLog(t *testing.T) {

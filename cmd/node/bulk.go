@@ -119,7 +119,7 @@ func (l *library) Publisher(ctx context.Context, appSlug string) (workspaceID st
 	}
 	err = l.models.View(func(r projections.Reader) error {
 		app, there, err := projections.Apps{}.Get(r, appSlug)
-		if there {
+		if there && !app.IsBuiltIn() {
 			workspaceID = app.WorkspaceID
 		}
 		return err

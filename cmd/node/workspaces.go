@@ -8,6 +8,7 @@ import (
 
 	"svc/commands"
 	"svc/commands/apps"
+	"svc/commands/apps/builtin"
 	"svc/commands/archive"
 	"svc/commands/bulk"
 	"svc/commands/content"
@@ -16,6 +17,7 @@ import (
 	"svc/commands/vault"
 	"svc/commands/versioning"
 	"svc/domain"
+	"svc/domain/app"
 	"svc/domain/automation"
 	"svc/domain/document"
 	"svc/domain/workspace"
@@ -43,13 +45,17 @@ func (n *Node) openPlaces(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	library, err := newLibrary(n.models, n.store)
+	if err != nil {
+		return err
+	}
 	p := &places{
 		workspaces: commands.Workspaces{
 			Engine:        n.engine,
 			LockTimeout:   func() time.Duration { return n.config().Workspaces.LockTimeout },
 			DeletionDelay: func() time.Duration { return n.config().Events.DeletionDelay },
 		},
-		library: newLibrary(n.models, n.store), vault: vault.New(n.people.box, keys),
+		library: library, vault: vault.New(n.people.box, keys),
 	}
 	p.content = &content.Content{
 		Workspaces: p.workspaces, Library: p.library, Blobs: n.store, Apps: p.library, Vault: p.vault,
@@ -89,12 +95,16 @@ type library struct {
 	models *projections.Models
 	blobs  *jetstream.Store
 	shelf  *apps.Shelf // what apps consist of
+
+	builtIn *builtin.Content
 }
 
-func newLibrary(models *projections.Models, blobs *jetstream.Store) *library {
+func newLibrary(models *projections.Models, blobs *jetstream.Store) (*library, error) {
 	l := &library{models: models, blobs: blobs}
 	l.shelf = apps.NewShelf(l)
-	return l
+	var err error
+	l.builtIn, err = builtin.Read()
+	return l, err
 }
 
 // reading bounds how long a command waits for the read models.
@@ -102,6 +112,9 @@ const reading = 5 * time.Second
 
 // At implements content.Library.
 func (l *library) At(ctx context.Context, workspaceID string, seq uint64) (refs map[string]content.Ref, err error) {
+	if app.IsBuiltInHome(workspaceID) {
+		return l.builtIn.At(ctx, workspaceID, seq)
+	}
 	if err := l.reach(ctx, seq); err != nil {
 		return nil, err
 	}
@@ -129,6 +142,9 @@ func (l *library) reach(ctx context.Context, seq uint64) error {
 
 // Document implements content.Library.
 func (l *library) Document(ctx context.Context, workspaceID string, ref content.Ref) (*document.Map, error) {
+	if app.IsBuiltInHome(workspaceID) {
+		return l.builtIn.Document(ctx, workspaceID, ref)
+	}
 	var body []byte
 	found := false
 	err := l.models.View(func(r projections.Reader) (err error) {

@@ -89,6 +89,9 @@ func (a Apps) slug(ctx context.Context, p Publication) (string, error) {
 		return "", err
 	}
 	have := strings.TrimPrefix(holder, app.Stream("").String())
+	if b, ok := app.BuiltIn(p.Slug); ok && have != p.Slug {
+		return "", domain.Refuse(domain.CodeAlreadyExists, "%s is a built-in app: choose another slug", b.Slug).With("field", "slug").With("value", p.Slug)
+	}
 	switch {
 	case have == "" && p.Slug == "":
 		return "", domain.Refuse(domain.CodeMissingParameter, "slug is required: the workspace is published for the first time").

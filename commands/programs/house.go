@@ -130,6 +130,7 @@ func (h *House) furnish(ctx context.Context, p *Place, depth int) (*Place, error
 		p.programs[slug] = program
 		h.register(program)
 	}
+	h.addFunctions(p)
 	if depth == maxNesting {
 		return p, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"svc/commands/content"
+	"svc/domain/app"
 )
 
 // reference is what finds a program again when it is not the one of now any more: a
@@ -48,7 +49,16 @@ func (h *House) Find(ctx context.Context, ref string) (*Program, error) {
 	if now := place.programs[r.Slug]; now != nil && now.ref == ref {
 		return now, nil
 	}
+	if r.Hash == "" { // made of the config: there is no other document of it
+		if now := place.programs[r.Slug]; now != nil {
+			return now, nil
+		}
+		return nil, fmt.Errorf("the function %s of the app instance %s is not there any more", r.Slug, r.Instance)
+	}
 	c, err := h.library.compile(ctx, r.Home, content.Ref{Hash: r.Hash, Apart: r.Apart})
+	if now := place.programs[r.Slug]; err != nil && now != nil && app.IsBuiltInHome(r.Home) {
+		c, err = &compiled{Automation: now.Automation, shape: now.Shape}, nil // it began on a node with another binary
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -227,6 +227,10 @@ func deleteApp(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
+		if found.IsBuiltIn() {
+			return nil, domain.Refuse(domain.CodePermissionDenied, "%s is a built-in app: it cannot be deleted", found.Slug).
+				With("action", "delete").With("subject", "apps").Reason("built_in")
+		}
 		rights, _, err := d.Access.RightsOf(gateway.CallerFrom(r.Context()).Identity(), found.WorkspaceID)
 		if err != nil {
 			return nil, err

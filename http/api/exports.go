@@ -154,7 +154,7 @@ func queryOf(d Deps, members map[string]any) (workspaceQuery, error) {
 func (d Deps) workspaceOf(r *http.Request, appSlug string) (found content.Exported, ok bool, err error) {
 	err = d.ReadModel.View(func(rd projections.Reader) error {
 		app, published, err := projections.Apps{}.Get(rd, appSlug)
-		if err != nil || !published {
+		if err != nil || !published || app.IsBuiltIn() {
 			return err
 		}
 		if _, ok, err = d.Access.Readable(gateway.CallerFrom(r.Context()), rd)(app.WorkspaceID); err != nil || !ok {

@@ -35,6 +35,54 @@ func TestInstalledApps(t *testing.T) {
 	t.Run("its publication reaches who listens", func(t *testing.T) { heardPublications(t, w) })
 	t.Run("a version is no name", func(t *testing.T) { versionsAsNames(t, w) })
 	t.Run("visitors do not speak for it", func(t *testing.T) { visitorsEmit(t, w) })
+	t.Run("built-in apps are everywhere", func(t *testing.T) { builtInApps(t, w) })
+}
+
+// builtInApps finds the built-in apps in the catalogue, and uses them in a workspace that
+// comes from elsewhere.
+func builtInApps(t *testing.T, w *nodetest.Workshop) {
+	p := w.Place(t)
+	listed := p.Does(t, 200, "GET", "/v2/apps?text=built&limit=100&labels=built-in", "")
+	require.Contains(t, string(p.Does(t, 200, "GET", "/v2/apps?labels=built-in", "").Body), `"slug":"Custom Code"`, "%s", listed.Body)
+	detail := p.Does(t, 200, "GET", "/v2/apps/Custom%20Code", "").JSON(t)
+	require.Len(t, detail["automations"], 2)
+	require.NotContains(t, string(p.Does(t, 200, "GET", "/v2/apps/Collection", "").Body), `"declare"`, "what is private is not shown")
+	p.Refuses(t, 403, "permission_denied", "DELETE", "/v2/apps/Collection", "")
+	p.Does(t, 200, "PATCH", p.Path, `{"description":"An app","photo":"/a.png"}`)
+	p.Refuses(t, 409, "resource_already_exists", "POST", "/v2/apps", `{"workspaceId":"`+p.ID+`","slug":"custom code"}`)
+	p.Refuses(t, 422, "validation_failed", "POST", p.Path+"/apps", `{"appSlug":"Custom Code","config":{"functions":{"f":{"code":5}}}}`)
+
+	got := w.Upload(t, p.Path+"/import", w.Owner, nodetest.ZipOf(t, map[string]string{
+		"index.yml":         "name: From elsewhere\n",
+		"imports/Code.yml":  "appSlug: Custom Code\nappVersion: 3.1.4\nconfig:\n  functions:\n    add: {code: 'return a + (b || 1)', parameters: {a: {type: number}, b: {type: number}}}\n    bad: {code: 'throw new Error(\"no\")'}\n",
+		"imports/Books.yml": "appSlug: Collection\nconfig:\n  properties: {title: {type: string}, n: {type: number}}\n  uniques: [[title]]\n",
+	}), false)
+	require.Equal(t, 200, got.StatusCode, "%s", got.Body)
+	require.Empty(t, got.JSON(t)["warnings"])
+	p.Has(t, `
+code: {when: {endpoint: true}, do: [
+  {Code.run: {function: add, parameters: {a: 2, b: 3}, output: r1}}, {Code.run function: {function: add, args: {a: 4}, output: r2}}, {Code.add: {a: 5, b: 6, output: r3}},
+  {try: {do: [{Code.run: {function: bad}}], catch: [{set r4: '{{$error.error}}'}]}}], output: ['{{r1}}', '{{r2}}', '{{r3}}', '{{r4}}']}
+rows: {when: {endpoint: true}, do: [
+  {Books.insert: {data: {title: a, n: 1}, output: one}}, {Books.insertMany: {data: [{title: b, n: 2}, {title: c, n: 2, extra: 1}], output: many}},
+  {Books.find: {query: {n: {$gte: 1}}, options: {sort: {title: -1}, limit: 2, page: 1}, output: found}}, {Books.findOne: {query: {_id: '{{one._id}}'}, output: same}},
+  {Books.updateOne: {query: {title: a}, data: {n: 5}, output: u1}}, {Books.updateMany: {query: {title: z}, data: {$set: {n: 9}}, options: {upsert: true}, output: u2}},
+  {Books.count: {query: {n: 2}, output: n}}, {Books.distinct: {field: n, output: d}}, {Books.aggregate: {pipeline: [{$group: {_id: '$n', all: {$sum: 1}}}, {$sort: {_id: 1}}], output: g}},
+  {try: {do: [{Books.insert: {data: {title: a}}}], catch: [{set twice: '{{$error.details.reason}}'}]}},
+  {Books.deleteOne: {query: {title: z}, output: d1}}, {Books.deleteMany: {query: {}, output: d2}}, {Books.findOne: {query: {}, output: none}}],
+  output: {one: '{{one.title}}', alias: '{% {{one._id}} == {{one.id}} %}', many: '{{many.length}}', manyIds: '{% {{many[0]._id}} == {{many[0].id}} %}', found: ['{{found[0].title}}', '{{found[1].title}}', '{{found.length}}'], same: '{{same.title}}', u1: '{{u1.modifiedCount}}', u2: '{% {{u2.upsertedId}} exists %}', n: '{{n}}', d: '{{d}}', g: '{{g}}', twice: '{{twice}}', d1: '{{d1.deletedCount}}', d2: '{{d2.deletedCount}}', none: '{{none}}'}}`)
+	require.JSONEq(t, `[5,5,11,"CustomCodeError"]`, string(p.Calls(t, 200, "GET", "code", "").Body))
+	want := `{"one":"a","alias":true,"many":2,"manyIds":true,"found":["c","b",2],"same":"a","u1":1,"u2":true,"n":2,"d":[2,5,9],"g":[{"_id":2,"all":2},{"_id":5,"all":1},{"_id":9,"all":1}],"twice":"unique","d1":1,"d2":3}`
+	for range 2 {
+		ran := p.Calls(t, 200, "GET", "rows", "")
+		require.JSONEq(t, want, string(ran.Body))
+	}
+	require.Equal(t, "Books", p.Awaits(t, 1, "workspaces.collections.updated", "")[0].Payload["collection"], "declared once, as long as it stays the same")
+	p.Does(t, 200, "PATCH", p.Path+"/apps/Books/config", `{"properties":{"title":{"type":"string"},"n":{"type":"number"},"extra":{"type":"number"}}}`)
+	p.Calls(t, 200, "GET", "rows", "")
+	p.Awaits(t, 2, "workspaces.collections.updated", "")
+	require.Contains(t, string(p.Does(t, 200, "GET", p.Path+"/apps", "").Body), `"slug":"findOne"`)
+	require.Empty(t, p.Awaits(t, 0, "apps.published", ""), "no event tells of built-in apps")
 }
 
 // heardPublications publishes an app, and takes it back: its workspace hears of it, and its

@@ -179,7 +179,7 @@ func TestAppsAreListedAndRead(t *testing.T) {
 		}
 		return found
 	}
-	require.Equal(t, []string{"tool2", "tool1", "tool0", "mail"}, slugs("", m.eve), "the last published first, for everyone")
+	require.Equal(t, []string{"tool2", "tool1", "tool0", "mail", "Collection", "Custom Code"}, slugs("", m.eve), "the last published first and built-in ones last, for everyone")
 	require.Equal(t, []string{"tool0"}, slugs("?labels=tools&text=tool&limit=2&page=1", m.eve))
 	require.Equal(t, []string{"mail"}, slugs("?text=sends%20MAILER", m.eve))
 	require.Equal(t, []string{"mail"}, slugs("?workspaceId="+id, m.eve))
@@ -205,7 +205,7 @@ func TestAppsAreListedAndRead(t *testing.T) {
 
 	key := m.Must(t, "POST", "/v2/workspaces/"+id+"/security/apikeys", m.ada, `{"name":"k","rules":[{"action":["create","delete"],"subject":"apps"}]}`)
 	byKey := http.Header{"X-Svc-Api-Key": {key["apiKey"].(string)}}
-	require.Len(t, slugs("", byKey), 4)
+	require.Len(t, slugs("", byKey), 6)
 	m.Must(t, "POST", "/v2/apps", byKey, fmt.Sprintf(`{"workspaceId":%q}`, id))
 	m.refused(403, "workspace_access_denied", "DELETE", "/v2/apps/tool0", byKey, "")
 	m.Must(t, "DELETE", "/v2/apps/mail", byKey, "")
@@ -213,7 +213,7 @@ func TestAppsAreListedAndRead(t *testing.T) {
 
 	security := `{"authorizations":{"roles":{"editor":{}},"rules":[{"action":"read","subject":"apps","inverted":true}]}}`
 	m.Must(t, "PUT", "/v2/workspaces/"+id+"/security", m.ada, security)
-	require.Len(t, slugs("", m.eve), 3, "a workspace may keep its app to itself")
+	require.Len(t, slugs("", m.eve), 5, "a workspace may keep its app to itself")
 	require.Len(t, slugs("", m.ada), 4)
 	m.refused(404, "resource_not_found", "GET", "/v2/apps/mail", m.eve, "")
 }
