@@ -100,7 +100,7 @@ func newUneasy(t *testing.T, env ...string) (*cluster, *cable, *nodetest.Clock) 
 	port := livetest.Ports(1)[0] // the platform has one public address
 	shared := append([]string{
 		"STREAM_REPLICAS=1", "SECRETS_MASTER_KEYS=" + nodetest.MasterKeys, fmt.Sprintf("API_URL=http://127.0.0.1:%d/v2", port),
-		"EGRESS_ALLOW_PRIVATE=yes", "RATE_LIMIT_DISABLED=yes", "PUBLISH_TIMEOUT_MS=10000",
+		"EGRESS_ALLOW_PRIVATE=yes", "RATE_LIMIT_DISABLED=yes", livetest.Patient,
 	}, env...)
 	begin := func(name, address string) *nodetest.Service {
 		s := nodetest.NewIdentified(t, append(shared, "NODE_NAME="+name, "NATS_URL=nats://svc:hunter2@"+address)...)
