@@ -47,9 +47,10 @@ type player struct {
 	observes bool // what executions did on the way is compared with another replay
 	branches []observed
 	writes   []observed
-	most     int   // bytes that are kept until the end
-	notes    int   // so many are
-	excess   error // why there is too much of it
+	tracer   *tracer // that looks at the steps; nil: nobody does
+	most     int     // bytes that are kept until the end
+	notes    int     // so many are
+	excess   error   // why there is too much of it
 }
 
 // outcome is how an execution ended.
@@ -75,10 +76,14 @@ func newPlayer(ctx context.Context, r *Record, find func(string) (*machine.Progr
 
 func (p *player) options() machine.Options {
 	r := p.record
-	return machine.Options{
+	o := machine.Options{
 		World: p, MaxDepth: r.MaxDepth, LocalLimit: r.LocalLimit, MaxWait: r.MaxWait, Wait: r.Wait, Locale: r.Locale, Zone: r.zone(),
 		Zones: time.LoadLocation, Observe: p.observe, Missed: p.misses,
 	}
+	if p.tracer != nil {
+		o.Trace = p.tracer
+	}
+	return o
 }
 
 // play runs the tree to its end. An error says why it could not go on.
@@ -94,6 +99,9 @@ func (p *player) play(root *machine.Program) error {
 		p.end(turn.Ended)
 		if p.excess != nil {
 			return p.excess
+		}
+		if p.tracer != nil && p.tracer.full() {
+			return errEnoughSteps
 		}
 		answered := false
 		for _, r := range turn.Requests {
@@ -191,6 +199,7 @@ func (p *player) give() (given bool, err error) {
 				return given, err
 			}
 		case len(p.ready) > 0 && p.ready[0].entry.turn <= p.turn:
+			p.tracer.passed(p.ready[0].entry)
 			p.machine.Answer(p.ready[0].id, p.ready[0].answer)
 			p.ready = p.ready[1:]
 		default:

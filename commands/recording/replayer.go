@@ -2,7 +2,9 @@ package recording
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
+	"maps"
 
 	"svc/commands"
 	"svc/commands/programs"
@@ -87,20 +89,38 @@ func (r *Replayer) tell(ctx context.Context, workspaceID string, w Wanted, repor
 	return err
 }
 
-// Effects returns what left the executions of a run, by their ids, without secrets.
-func (r *Replayer) Effects(ctx context.Context, workspaceID, correlationID string) (map[string][]Effect, error) {
-	secrets, err := r.Secrets.Redactor(ctx, workspaceID)
+// RecordedRun is what the records of a run tell of it, without secrets. Effects and steps are
+// those of each execution, by its id.
+type RecordedRun struct {
+	Effects map[string][]Effect
+	Steps   map[string][]*Step
+	Chunks  []json.RawMessage // that were sent to the caller of the endpoint
+	Cut     bool              // there are more steps or chunks
+}
+
+// Recorded returns what the records of a run tell of it.
+func (r *Replayer) Recorded(ctx context.Context, house *programs.House, correlationID string) (RecordedRun, error) {
+	run := RecordedRun{Effects: map[string][]Effect{}, Steps: map[string][]*Step{}}
+	secrets, err := r.Secrets.Redactor(ctx, house.Workspace.ID)
 	if err != nil {
-		return nil, err
+		return run, err
 	}
-	all := map[string][]Effect{}
-	_, err = r.Store.Each(ctx, workspaceID, correlationID, "", func(rec *Record) error {
-		for id, effects := range rec.Effects(secrets) {
-			all[id] = effects
+	within, cancel := context.WithTimeout(ctx, maxStepTime)
+	defer cancel()
+	left := maxSteps
+	_, err = r.Store.Each(ctx, house.Workspace.ID, correlationID, "", func(rec *Record) error {
+		maps.Copy(run.Effects, rec.Effects(secrets))
+		chunks, all := rec.Chunks(secrets)
+		run.Chunks, run.Cut = append(run.Chunks, chunks...), run.Cut || !all
+		steps, all := rec.Steps(within, finder(house), secrets, left)
+		maps.Copy(run.Steps, steps)
+		for _, of := range steps {
+			left -= len(of)
 		}
-		return nil
+		run.Cut = run.Cut || !all
+		return context.Cause(ctx)
 	})
-	return all, err
+	return run, err
 }
 
 // finder finds the documents that were recorded.

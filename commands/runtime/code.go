@@ -29,6 +29,7 @@ func (t *tree) code(r machine.Request, function string, params *value.Object) {
 		return result.Value, err
 	}, func(a machine.Answer) machine.Answer {
 		t.recorder.Console(r.ID, said)
+		t.log(r.Execution, said...)
 		return a
 	})
 }

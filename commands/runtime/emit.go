@@ -62,7 +62,7 @@ func (t *tree) emit(r machine.Request) {
 func (t *tree) emission(x *machine.Execution, params *value.Object) (*emission, error) {
 	e, err := t.emissionOf(x.Program.Instance, t.meta(x), params)
 	if misfit, ok := errors.AsType[*misfit](err); ok {
-		t.tell(x, automation.Raise(automation.InvalidEvent, "the payload of an event is an object, not "+misfit.kind, "event", misfit.event))
+		t.notice(x, automation.Raise(automation.InvalidEvent, "the payload of an event is an object, not "+misfit.kind, "event", misfit.event))
 		return nil, nil //nolint:nilnil // that is told, and nothing is emitted
 	}
 	return e, err

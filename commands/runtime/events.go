@@ -64,12 +64,15 @@ func (t *tree) ended(x *machine.Execution) {
 	}
 	done.Recorded = t.recorded(x)
 	id := t.rt.NewID()
-	if kept, ok := t.given(x); ok {
-		done.Apart = true
-		content, _ := json.Marshal(kept) // JSON already
+	kept, fits := t.given(x)
+	if !fits {
+		kept, done.Truncated = given{}, true
+	}
+	kept.Logs = e.log.Shown(t.redact)
+	done.Logged = len(kept.Logs) > 0
+	if done.Apart = fits || done.Logged; done.Apart {
+		content, _ := json.Marshal(kept) // JSON already, and texts
 		t.journal.apart(payload{id, content})
-	} else {
-		done.Truncated = true
 	}
 	t.journal.add(t.meta(x), eventstore.Fact{ID: id, Event: t.bounded(done)})
 	delete(t.executions, x.ID)
@@ -109,6 +112,28 @@ func (t *tree) failure(err *automation.Error) *activity.Failure {
 
 // tell records an error event of an execution.
 func (t *tree) tell(x *machine.Execution, err *automation.Error) { t.tellAs(t.rt.NewID(), x, err) }
+
+// notice records an error event of an error that ended nothing, which its execution logs,
+// too.
+func (t *tree) notice(x *machine.Execution, err *automation.Error) {
+	t.log(x, lineOf(err))
+	t.tell(x, err)
+}
+
+// lineOf is an error as a line of a log.
+func lineOf(err *automation.Error) string {
+	if err.Instruction == "" {
+		return err.Name + ": " + err.Message
+	}
+	return err.Name + ": " + err.Message + " (" + err.Instruction + ")"
+}
+
+// log keeps lines for the execution, until it has ended.
+func (t *tree) log(x *machine.Execution, lines ...string) {
+	if e := t.executions[x.ID]; e != nil {
+		e.log.Add(lines...)
+	}
+}
 
 // tellAs is tell of an event with an id.
 func (t *tree) tellAs(id string, x *machine.Execution, err *automation.Error) {

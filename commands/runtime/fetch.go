@@ -44,7 +44,7 @@ func (t *tree) fetch(r machine.Request) {
 		f, _ := a.Value.(fetched)
 		t.unlessInDoubt(machine.Answer{Err: published})
 		for _, n := range f.notices {
-			t.tell(x, n)
+			t.notice(x, n)
 		}
 		if f.result.Failed != nil {
 			t.failed(x, f.result.Failed)

@@ -48,6 +48,7 @@ type payload struct {
 type given struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Output  json.RawMessage `json:"output,omitempty"`
+	Logs    []string        `json:"logs,omitempty"`
 }
 
 // add gathers events of one source.

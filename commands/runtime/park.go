@@ -56,6 +56,7 @@ type executing struct {
 	Trigger   activity.Trigger `json:"trigger"`
 	StartedAt time.Time        `json:"startedAt"`
 	Throttled time.Duration    `json:"throttled,omitempty"`
+	Logs      []string         `json:"logs,omitempty"`
 }
 
 // waited is a wait, as it is kept.
@@ -96,7 +97,7 @@ func (t *tree) keep() error {
 		Meta: t.start.Meta, Recorded: t.start.Record, Record: t.recorder.Save(), Busy: t.moved, Untold: rest, KeptAt: t.rt.Now(),
 	}
 	for id, e := range t.executions {
-		s.Running = append(s.Running, executing{id, e.trigger, e.startedAt, time.Duration(e.throttled.Load())})
+		s.Running = append(s.Running, executing{id, e.trigger, e.startedAt, time.Duration(e.throttled.Load()), e.log.Lines()})
 	}
 	for request, p := range t.waits {
 		s.Waits = append(s.Waits, waited{request, *p})
@@ -224,6 +225,7 @@ func (t *tree) restore(ctx context.Context, s standing) ([]machine.Request, erro
 	for _, e := range s.Running {
 		t.executions[e.ID] = &execution{trigger: e.Trigger, startedAt: e.StartedAt}
 		t.executions[e.ID].throttled.Store(int64(e.Throttled))
+		t.executions[e.ID].log.Add(e.Logs...)
 	}
 	for _, w := range s.Waits {
 		w.again = true

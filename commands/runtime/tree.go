@@ -11,6 +11,7 @@ import (
 	"svc/commands/contexts"
 	"svc/commands/programs"
 	"svc/commands/recording"
+	"svc/commands/sandbox"
 	"svc/commands/throttle"
 	"svc/domain"
 	"svc/domain/activity"
@@ -75,6 +76,7 @@ type execution struct {
 	trigger   activity.Trigger
 	startedAt time.Time
 	throttled atomic.Int64 // nanoseconds
+	log       sandbox.Log  // lines of its custom code, and errors that ended nothing
 }
 
 // answer is what came of a request.

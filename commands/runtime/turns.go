@@ -25,6 +25,9 @@ func (t *tree) turn() error {
 			return err
 		}
 	}
+	for _, n := range turn.Notices { // before their executions end
+		t.log(n.Execution, lineOf(n.Err))
+	}
 	for _, x := range turn.Ended {
 		if x.Err != nil && x.Origin == x.ID {
 			t.raise(x)

@@ -22,7 +22,8 @@ type Executed struct {
 	Error             *Failure        `json:"error,omitempty"`
 	Truncated         bool            `json:"truncated,omitempty"`
 	Recorded          any             `json:"recorded,omitempty"` // true, or "truncated"
-	Apart             bool            `json:"apart,omitempty"`    // payload and output are kept apart; not shown
+	Apart             bool            `json:"apart,omitempty"`    // payload, output and logs are kept apart; not shown
+	Logged            bool            `json:"logged,omitempty"`   // there are logs
 }
 
 // EventType implements domain.Event.

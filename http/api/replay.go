@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"svc/commands/programs"
@@ -17,7 +18,7 @@ import (
 // Replays executes recorded runs again. It is a *recording.Replayer.
 type Replays interface {
 	Replay(ctx context.Context, house *programs.House, w recording.Wanted) (report recording.Report, found bool, err error)
-	Effects(ctx context.Context, workspaceID, correlationID string) (map[string][]recording.Effect, error)
+	Recorded(ctx context.Context, house *programs.House, correlationID string) (recording.RecordedRun, error)
 }
 
 // replayRequest is the body of POST …/replay.
@@ -120,19 +121,24 @@ func notReplayable(reason, message string) error {
 	return domain.Refuse(domain.CodeConflict, "%s", message).Reason(reason)
 }
 
-// addEffects adds to the executions of a run what left them, as far as it was recorded.
-func (d Deps) addEffects(ctx context.Context, run projections.Run, tree *runTree) error {
-	if d.Replays == nil || run.Recorded != true {
-		return nil
+// addRecorded adds to the executions of a run what they did and what left them, as far as
+// that was recorded, and returns the chunks that were sent. What the caller may not read of
+// the run is left out.
+func (d Deps) addRecorded(r *http.Request, run projections.Run, tree *runTree) (chunks []json.RawMessage, err error) {
+	if d.Replays == nil || run.Recorded != true || len(tree.all) == 0 {
+		return nil, nil
 	}
-	effects, err := d.Replays.Effects(ctx, run.WorkspaceID, run.CorrelationID)
+	house, err := d.house(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for id, of := range effects {
-		if x := tree.byID[id]; x != nil {
-			x.Effects = of
-		}
+	told, err := d.Replays.Recorded(r.Context(), house, run.CorrelationID)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	for _, x := range tree.all {
+		x.Effects, x.Steps = told.Effects[x.ExecutionID], told.Steps[x.ExecutionID]
+	}
+	tree.cut = tree.cut || told.Cut
+	return told.Chunks, nil
 }

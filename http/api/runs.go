@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"time"
@@ -243,10 +244,11 @@ func getRun(d Deps) gateway.HandlerFunc {
 		if len(tree.all) == 0 && !readable(rights)(run.Event()) {
 			return nil, noRun(id)
 		}
-		if err := d.addEffects(r.Context(), run, tree); err != nil {
+		chunks, err := d.addRecorded(r, run, tree)
+		if err != nil {
 			return nil, err
 		}
-		return wholeRun{d.showRun(run), tree.grown(), tree.cut}, nil
+		return wholeRun{d.showRun(run), tree.grown(), chunks, tree.cut}, nil
 	}
 }
 
@@ -258,7 +260,14 @@ func noRun(id string) error {
 type wholeRun struct {
 	shownRun
 	Tree      []*shownExecution `json:"tree"`
+	Chunks    []json.RawMessage `json:"chunks,omitempty"`    // that a recorded tree sent piece by piece
 	Truncated bool              `json:"truncated,omitempty"` // it has more than is shown
+}
+
+// awaitedEvent is an event that an execution waits for.
+type awaitedEvent struct {
+	Event   string          `json:"event"`
+	Filters json.RawMessage `json:"filters,omitempty"`
 }
 
 // shownExecution is an execution as it is answered, with what it caused.
@@ -271,10 +280,19 @@ type shownExecution struct {
 	Throttled   int64             `json:"throttled,omitempty"`
 	Break       bool              `json:"break,omitempty"`
 	Error       *activity.Failure `json:"error,omitempty"`
+	Logs        []string          `json:"logs"` // of the console of its custom code, and errors that ended nothing
 	Children    []*shownExecution `json:"children"`
+	// WaitsFor are the events that it waits for, and Until the time when that is over, while
+	// it waits.
+	WaitsFor []awaitedEvent `json:"waitsFor,omitempty"`
+	Until    string         `json:"until,omitempty"`
 	// Effects are what left it, in the order of completion, when it was recorded.
 	Effects []recording.Effect `json:"effects,omitempty"`
+	// Steps are its instructions, in the order in which they began, when it was recorded.
+	Steps []*recording.Step `json:"steps,omitempty"`
 
+	logged bool   // what it logged is kept with this event
+	event  string // that says how it ended
 	parent string
 	began  time.Time
 }

@@ -102,6 +102,22 @@ func (f *Feed) revision(workspaceID string, seq uint64) (at uint64, err error) {
 	return at, err
 }
 
+// Logs returns what an execution logged, by the id of the event that says how it ended. It is
+// nil when that was erased.
+func (f *Feed) Logs(ctx context.Context, workspaceID, eventID string) ([]string, error) {
+	apart, kept, err := f.store.GetPayload(ctx, workspaceID, eventID)
+	if err != nil || !kept {
+		return nil, err
+	}
+	var body struct {
+		Logs []string `json:"logs"`
+	}
+	if err := json.Unmarshal(apart, &body); err != nil {
+		return nil, fmt.Errorf("event %s: what is kept apart does not open: %w", eventID, err)
+	}
+	return body.Logs, nil
+}
+
 // showExecuted puts an execution together with what it was given and gave.
 func (f *Feed) showExecuted(ctx context.Context, ev domain.Recorded, at domain.Position) (*Event, error) {
 	fields := map[string]json.RawMessage{}
@@ -109,6 +125,7 @@ func (f *Feed) showExecuted(ctx context.Context, ev domain.Recorded, at domain.P
 		return nil, fmt.Errorf("%s %d: the payload does not open: %w", ev.Log, ev.Seq, err)
 	}
 	delete(fields, "apart")
+	delete(fields, "logged")
 	apart, kept, err := f.store.GetPayload(ctx, ev.Stream.Scope, ev.ID)
 	if err != nil {
 		return nil, err

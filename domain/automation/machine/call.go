@@ -16,6 +16,7 @@ type call struct {
 // call asks for an automation that an instruction names.
 func (m *Machine) call(b *branch, in *automation.Instruction) *outcome {
 	arguments, to, err := m.parameters(in)
+	m.traceBegin(b, orUndefined(arguments))
 	if err != nil {
 		return m.raise(b, err)
 	}
@@ -25,6 +26,7 @@ func (m *Machine) call(b *branch, in *automation.Instruction) *outcome {
 // runWorkflow asks for an automation whose slug is computed.
 func (m *Machine) runWorkflow(b *branch, in *automation.Instruction) *outcome {
 	params, to, err := m.parameters(in)
+	m.traceBegin(b, orUndefined(params))
 	if err != nil {
 		return m.raise(b, err)
 	}
@@ -86,8 +88,12 @@ func (m *Machine) finish(b *branch, out *outcome) *outcome {
 	}
 	b.x, b.iter, b.in, b.ordinal = x.Parent, back.iter, back.in, back.ordinal
 	if out != nil && (out.err != nil || out.scope == scopeAll) {
+		if out.err != nil {
+			m.traceEnd(b, value.Undefined, out.err)
+		}
 		return out
 	}
+	m.traceEnd(b, x.Output, nil)
 	return m.store(b, back.to, x.Output)
 }
 

@@ -17,6 +17,7 @@ var kinds = map[string]Kind{
 // effect begins an instruction that something outside carries out.
 func (m *Machine) effect(b *branch, in *automation.Instruction) *outcome {
 	params, to, err := m.parameters(in)
+	m.traceBegin(b, orUndefined(params))
 	if err != nil {
 		return m.raise(b, err)
 	}
@@ -42,6 +43,14 @@ func (m *Machine) effect(b *branch, in *automation.Instruction) *outcome {
 	}
 	m.ask(b, r, to)
 	return nil
+}
+
+// orUndefined is an object as a value: none is Undefined.
+func orUndefined(o *value.Object) any {
+	if o == nil {
+		return value.Undefined
+	}
+	return o
 }
 
 // payloadOf returns the parameters of an emit with a payload, an empty one when

@@ -45,7 +45,11 @@ type loop struct {
 func (m *Machine) repeat(b *branch, in *automation.Instruction) *outcome {
 	l := &loop{outer: b.iter, next: value.Undefined}
 	if err := m.through(l, in); err != nil {
+		m.traceBegin(b, value.Undefined)
 		return m.raise(b, err)
+	}
+	if m.Trace != nil {
+		m.traceBegin(b, l.shown())
 	}
 	l.ordinal = b.ordinal
 	f := frame{kind: loopFrame, in: in, loop: l}
@@ -78,6 +82,21 @@ func (m *Machine) through(l *loop, in *automation.Instruction) error {
 		return m.batches(l, in, batch)
 	}
 	return nil
+}
+
+// shown is what a loop goes through, for who looks at what instructions are given.
+func (l *loop) shown() any {
+	switch {
+	case l.object != nil:
+		return value.NewObject("on", l.object)
+	case l.list != nil:
+		return value.NewObject("on", l.list)
+	case l.counted:
+		return value.NewObject("on", l.count)
+	case l.limited:
+		return value.NewObject("until", l.limit)
+	}
+	return value.Undefined
 }
 
 func (l *loop) over(v any) error {

@@ -130,9 +130,21 @@ type Options struct {
 	Zones  func(name string) (*time.Location, error)
 	// Observe is told which branch of conditions was taken, "" when none.
 	Observe func(x *Execution, at Place, taken string)
+	// Trace is told what instructions are given and what comes of them; nil: nobody looks.
+	Trace Trace
 	// Missed tells why the World had no time, or no chance, to give just now. It is
 	// raised where that was asked for. Only a replay misses anything: nil never does.
 	Missed func() error
+}
+
+// Trace looks at what instructions do. Values must not be changed.
+type Trace interface {
+	// Begin is told that an instruction begins, with its parameters as they are evaluated;
+	// Undefined for one that has none. Name is that of the instruction.
+	Begin(x *Execution, at Place, name string, input any)
+	// End is told what came of the instruction that began last at a place: its result,
+	// Undefined for none, or its error.
+	End(x *Execution, at Place, result any, err *automation.Error)
 }
 
 func (o Options) withDefaults() Options {

@@ -25,7 +25,11 @@ func (a assignment) op() variable.Op {
 func (m *Machine) set(b *branch, in *automation.Instruction) *outcome {
 	a, err := m.assignmentOf(in)
 	if err != nil {
+		m.traceBegin(b, value.Undefined)
 		return m.raise(b, err)
+	}
+	if m.Trace != nil {
+		m.traceBegin(b, value.NewObject("name", pathText(a.steps), "value", a.value))
 	}
 	return m.assign(b, a)
 }
@@ -114,7 +118,11 @@ func (m *Machine) delete(b *branch, in *automation.Instruction) *outcome {
 		}
 	}
 	if err != nil {
+		m.traceBegin(b, value.Undefined)
 		return m.raise(b, err)
+	}
+	if m.Trace != nil {
+		m.traceBegin(b, value.NewObject("name", pathText(a.steps)))
 	}
 	return m.assign(b, a)
 }

@@ -28,6 +28,7 @@ func (m *Machine) step(b *branch) {
 func (m *Machine) perform(b *branch, in *automation.Instruction) *outcome {
 	b.in, b.ordinal = in, 0
 	if in.Fault != nil {
+		m.traceBegin(b, value.Undefined)
 		return m.raise(b, in.Fault.Raised())
 	}
 	if !in.Builtin {
@@ -47,6 +48,7 @@ func (m *Machine) perform(b *branch, in *automation.Instruction) *outcome {
 	case "all":
 		return m.all(b, in)
 	case "try":
+		m.traceBegin(b, value.Undefined)
 		m.try(b, in)
 		return nil
 	case "comment":
@@ -59,6 +61,7 @@ func (m *Machine) perform(b *branch, in *automation.Instruction) *outcome {
 
 // conditions takes the first branch whose condition holds.
 func (m *Machine) conditions(b *branch, in *automation.Instruction) *outcome {
+	m.traceBegin(b, value.Undefined)
 	for i := range in.Branches {
 		branch := &in.Branches[i]
 		if branch.Fault != nil {
@@ -87,6 +90,21 @@ func (m *Machine) observe(b *branch, taken string) {
 	if m.Observe != nil {
 		m.Observe(b.x, b.place(), taken)
 	}
+	m.traceEnd(b, taken, nil)
+}
+
+// traceBegin tells who looks that the instruction of a branch begins.
+func (m *Machine) traceBegin(b *branch, input any) {
+	if m.Trace != nil && b.in != nil {
+		m.Trace.Begin(b.x, b.place(), b.in.Name, input)
+	}
+}
+
+// traceEnd tells who looks what came of the instruction of a branch.
+func (m *Machine) traceEnd(b *branch, result any, err *automation.Error) {
+	if m.Trace != nil && b.in != nil {
+		m.Trace.End(b.x, b.place(), result, err)
+	}
 }
 
 // mostBranches is how many branches a tree may have before an all is refused.
@@ -100,6 +118,7 @@ func (m *Machine) all(b *branch, in *automation.Instruction) *outcome {
 	if len(m.branches) > mostBranches {
 		return m.raise(b, automation.Invalid("more than %d instructions side by side", mostBranches))
 	}
+	m.traceBegin(b, value.Undefined)
 	b.push(frame{kind: allFrame, in: in, results: make([]*outcome, len(in.Do))})
 	b.open = len(in.Do)
 	for i := range in.Do {
@@ -120,6 +139,9 @@ func (m *Machine) deliver(d delivery) {
 	w := b.waiting
 	b.waiting, b.in, b.ordinal = nil, w.in, w.Ordinal+1
 	m.current = b
+	if d.Err == nil && w.Kind != Call && w.Kind != Next && w.Kind != Throttle && w.Kind != Sleep {
+		m.traceEnd(b, d.Value, nil)
+	}
 	if out := m.answered(b, w, d.Answer); out != nil {
 		m.unwind(b, out)
 	}

@@ -26,7 +26,11 @@ type outcome struct {
 func (o *outcome) broke(scope string) bool { return o != nil && o.err == nil && o.scope == scope }
 
 // raise returns the outcome of an instruction that failed.
-func (m *Machine) raise(b *branch, err error) *outcome { return m.raisedIn(b, automation.ErrorOf(err)) }
+func (m *Machine) raise(b *branch, err error) *outcome {
+	raised := automation.ErrorOf(err)
+	m.traceEnd(b, value.Undefined, raised)
+	return m.raisedIn(b, raised)
+}
 
 // unwind leaves the frames of a branch until one of them takes the outcome.
 func (m *Machine) unwind(b *branch, out *outcome) {
@@ -133,8 +137,10 @@ func brokenOff(payload any) (name, message string, details any) {
 func (m *Machine) breakOff(b *branch, in *automation.Instruction) *outcome {
 	params, _, err := m.parameters(in)
 	if err != nil {
+		m.traceBegin(b, value.Undefined)
 		return m.raise(b, err)
 	}
+	m.traceBegin(b, params)
 	out := &outcome{scope: scopeAutomation}
 	if scope, ok := params.At("scope").(string); ok {
 		out.scope = scope
