@@ -71,20 +71,43 @@ func (r *Record) Steps(ctx context.Context, find func(context.Context, string) (
 	return t.steps, err == nil
 }
 
-// credentials are those that the trigger came with: events do not tell them, and steps do not
-// either.
+// credentials are those that the trigger came with, and that requests were sent with: events do
+// not tell them, and steps do not either.
 func (r *Record) credentials() (all []string) {
-	for _, name := range []string{"authorization", "cookie", "x-svc-api-key"} {
-		text, _ := value.Walk(r.Input, "headers", name).(string)
-		_, credential, _ := strings.Cut(text, " ")
-		for _, secret := range []string{text, credential} {
-			if secret != "" {
-				all = append(all, secret)
+	add := func(texts ...string) {
+		for _, text := range texts {
+			if text != "" && len(all) < maxCredentials {
+				all = append(all, text)
 			}
+		}
+	}
+	ofHeaders := func(headers any) {
+		o, _ := headers.(*value.Object)
+		for _, name := range o.Keys() {
+			switch strings.ToLower(name) {
+			case "authorization", "proxy-authorization", "cookie", "x-svc-api-key":
+				text := value.Text(o.At(name))
+				_, credential, _ := strings.Cut(text, " ")
+				add(text, credential)
+			}
+		}
+	}
+	ofHeaders(value.At(r.Input, "headers"))
+	for _, q := range r.requests {
+		if q.asked.name != string(machine.Fetch) {
+			continue
+		}
+		ofHeaders(value.At(q.asked.value, "headers"))
+		for _, at := range [][]string{{"basic", "password"}, {"awsv4", "secretAccessKey"}, {"oauth2", "clientSecret"}} {
+			text, _ := value.Walk(value.At(q.asked.value, "auth"), at...).(string)
+			add(text)
 		}
 	}
 	return all
 }
+
+// maxCredentials is how many credentials of a record are looked for in its steps.
+const maxCredentials = 1000
 
 func (t *tracer) full() bool { return t.left <= 0 }
 

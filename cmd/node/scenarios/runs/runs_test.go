@@ -113,9 +113,9 @@ func TestRunsAreShown(t *testing.T) {
 	t.Run("one by one, as trees", func(t *testing.T) {
 		require.JSONEq(t, `{"correlationId":"r1","startedAt":"2026-03-01T12:00:00.000Z","duration":5500,"status":"succeeded",
 			"trigger":{"type":"endpoint","value":"pay"},"automation":"pay","executions":3,"recorded":true,"tree":[
-			{"executionId":"x1","slug":"pay","trigger":{"type":"endpoint","value":"pay"},"startedAt":"2026-03-01T12:00:00.000Z","duration":500,"children":[
-			{"executionId":"x2","slug":"charge","trigger":{"type":"automation","value":"pay"},"startedAt":"2026-03-01T12:00:01.000Z","duration":500,"throttled":7,"break":true,"children":[
-			{"executionId":"x3","slug":"shop.mail","trigger":{"type":"event","value":"paid","id":"`+emitted+`"},"startedAt":"2026-03-01T12:00:05.000Z","duration":500,"children":[]}]}]}]}`,
+			{"executionId":"x1","slug":"pay","trigger":{"type":"endpoint","value":"pay"},"startedAt":"2026-03-01T12:00:00.000Z","duration":500,"logs":[],"children":[
+			{"executionId":"x2","slug":"charge","trigger":{"type":"automation","value":"pay"},"startedAt":"2026-03-01T12:00:01.000Z","duration":500,"throttled":7,"break":true,"logs":[],"children":[
+			{"executionId":"x3","slug":"shop.mail","trigger":{"type":"event","value":"paid","id":"`+emitted+`"},"startedAt":"2026-03-01T12:00:05.000Z","duration":500,"logs":[],"children":[]}]}]}]}`,
 			string(p.Does(t, http.StatusOK, "GET", p.Path+"/runs/r1", "").Body))
 		got := p.Does(t, http.StatusOK, "GET", p.Path+"/runs/r2", "").JSON(t)
 		require.Equal(t, map[string]any{"error": "FetchError", "message": "no"}, nodetest.AsMaps(got["tree"])[0]["error"])
@@ -126,7 +126,8 @@ func TestRunsAreShown(t *testing.T) {
 		require.Greater(t, got["duration"], 0.0)
 		require.InDelta(t, 0, got["executions"], 0)
 		require.Equal(t, []map[string]any{{
-			"executionId": "x5", "slug": "ask", "trigger": map[string]any{"type": "endpoint", "value": "pay"}, "startedAt": afternoon(20), "children": []any{},
+			"executionId": "x5", "slug": "ask", "trigger": map[string]any{"type": "endpoint", "value": "pay"}, "startedAt": afternoon(20), "logs": []any{}, "children": []any{},
+			"until": afternoon(50),
 		}}, nodetest.AsMaps(got["tree"]))
 		ran(t, p, "r3", "x5", activity.WaitFulfilled{ID: "p1"})
 		require.Equal(t, "running", p.Does(t, http.StatusOK, "GET", p.Path+"/runs/r3", "").JSON(t)["status"])
