@@ -48,7 +48,7 @@ func (g *Gateway) catchUp(_ http.ResponseWriter, r *http.Request) error {
 }
 
 // minPosition reads x-svc-min-seq. A contentRevision is accepted in place of a
-// position: a fresh read model has every revision that was acknowledged.
+// position: it is the sequence of the change in STATE.
 func minPosition(token string) (domain.Position, error) {
 	if token == "" {
 		return domain.Position{}, nil
@@ -56,7 +56,7 @@ func minPosition(token string) (domain.Position, error) {
 	var pos domain.Position
 	var err error
 	if strings.Trim(token, "0123456789") == "" {
-		_, err = strconv.ParseUint(token, 10, 64)
+		pos.State, err = strconv.ParseUint(token, 10, 64)
 	} else {
 		pos, err = domain.ParsePosition(token)
 	}

@@ -62,7 +62,8 @@ type holder struct {
 func (h holder) outlived(by holder) bool { return h.Node != "" && h.Node == by.Node && h.Run != by.Run }
 
 // onceOnly runs each write with an Idempotency-Key once, and answers repeats
-// with the first successful answer.
+// with the first successful answer. Keys belong to callers: without a credential there is
+// none, and each request is one of its own.
 type onceOnly struct {
 	store IdempotencyStore
 	key   []byte // of seeds
@@ -98,6 +99,9 @@ func (o *onceOnly) wrap(work task) task {
 		if len(keys) > 1 || !isKey(keys[0]) {
 			return nil, domain.Refuse(domain.CodeInvalidParameter, "Idempotency-Key must be 1 to %d printable characters", maxKeySize).
 				With("parameter", "Idempotency-Key")
+		}
+		if ex.caller.Kind == KindNone {
+			return work(r) // an IP is nobody: others behind it must not meet each other's answers
 		}
 		c, err := claimOf(r, ex, keys[0])
 		if err != nil {

@@ -146,6 +146,12 @@ func TestARepeatedWriteGetsTheFirstAnswer(t *testing.T) {
 	require.Equal(t, `{"id":"2","token":"once"}`, w.do("POST", "/x", `{"a":1}`, "Idempotency-Key", "k2").body)
 	require.Equal(t, `{"id":"3","token":"once"}`, w.do("POST", "/x", `{"a":1}`, "Idempotency-Key", "k1", "Authorization", "Bearer ann").body, "another caller")
 	require.Equal(t, `{"id":"4","token":"once"}`, w.do("POST", "/x", `{"a":1}`).body, "no key")
+	for _, id := range []string{"5", "6"} { // somebody else behind the same address
+		nobody := w.do("POST", "/x", `{"a":1}`, "Idempotency-Key", "k1", "Authorization", "")
+		require.Equal(t, `{"id":"`+id+`","token":"once"}`, nobody.body, "without a credential nothing is replayed")
+		require.Empty(t, nobody.header.Get("Idempotency-Replayed"))
+	}
+	require.Equal(t, 201, w.do("POST", "/x", `{"a":2}`, "Idempotency-Key", "k1", "Authorization", "").status, "nor held against another")
 }
 
 func TestFailuresKeepNothing(t *testing.T) {
@@ -275,6 +281,7 @@ func TestTheSeedOfIDs(t *testing.T) {
 	require.NotEqual(t, seed("{}", "a"), seed(`{"x":1}`, "a"))
 	require.NotEqual(t, seed("{}", "a"), seed("{}", "a", "Authorization", "Bearer ann"))
 	require.Equal(t, `""`, w.do("POST", "/x", "{}").body)
+	require.Equal(t, `""`, seed("{}", "a", "Authorization", ""), "nobody's requests are each their own")
 }
 
 func TestASeedTakesTheKeyOfTheService(t *testing.T) {

@@ -91,6 +91,12 @@ func (w *world) request(method, path, body string, headers ...string) *http.Requ
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
+	if _, named := r.Header["Authorization"]; r.Header.Get("Idempotency-Key") != "" && !named {
+		r.Header.Set("Authorization", "Bearer eve") // keys belong to callers
+	}
+	if r.Header.Get("Authorization") == "" {
+		r.Header.Del("Authorization")
+	}
 	return r
 }
 
@@ -135,6 +141,7 @@ var people = map[string]gateway.Caller{
 	"root":    {Kind: gateway.KindUser, UserID: "u0", SessionID: "s0", Role: "superAdmin", Super: true},
 	"scoped":  {Kind: gateway.KindUser, UserID: "u2", SessionID: "s2", Scopes: []string{"events:read"}},
 	"halfway": {Kind: gateway.KindUser, UserID: "u3", SessionID: "s3", MFAPending: true},
+	"eve":     {Kind: gateway.KindUser, UserID: "u5", SessionID: "s5"},
 	"runtime": {Kind: gateway.KindUser, UserID: "u4", SessionID: "s4", WorkspaceID: "w9", AuthData: `{"a":1}`},
 }
 

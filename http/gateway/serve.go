@@ -167,6 +167,11 @@ func (g *Gateway) logFailure(r *http.Request, err error) {
 func (g *Gateway) harden(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
+			// It may have had a Content-Length, too, which net/http drops: whoever stands in
+			// front may see its end elsewhere. What comes after it is not read (RFC 9112, 6.1).
+			w.Header().Set("Connection", "close")
+		}
 		if exchangeOf(r).secure {
 			w.Header().Set("Strict-Transport-Security", "max-age=31536000")
 		}
