@@ -28,6 +28,7 @@ func (n *Node) openCollections() (*collections.Collections, error) {
 	if err != nil {
 		return nil, err
 	}
+	n.running.rows, n.running.rowModel = db, model
 	n.work("rows of collections", model.Run)
 	n.remembers("collections", model.Forget)
 	made, err := collections.New(collections.Options{

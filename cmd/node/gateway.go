@@ -89,7 +89,7 @@ func (n *Node) deps() api.Deps {
 		SetLogLevel:    n.opts.Level.Set,
 		SecretDefaults: n.secretDefaults,
 		Metrics:        promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}), MetricsPublic: c.Obs.MetricsPublic,
-		Checks: n.checks.table(), ReadinessTTL: c.HTTP.ReadinessCacheTTL,
+		Checks: n.checks.table(), DisabledServices: c.Core.DisabledServices, ReadinessTTL: c.HTTP.ReadinessCacheTTL,
 		InternalURL: c.HTTP.InternalAPIURL, InternalKey: func() string { return n.config().Core.InternalAPIKey.Reveal() },
 		Transport: n.self,
 		ReadModel: n.models, Keeper: n.models, Workspaces: n.places.workspaces,
@@ -114,8 +114,11 @@ func (n *Node) deps() api.Deps {
 	return deps
 }
 
-// ready reports whether the log takes writes and the read models are caught up.
-func (n *Node) ready() bool { return n.writable() == nil && n.models.Health().OK() }
+// ready reports whether the log takes writes, the read models are caught up, and the
+// platform has what it cannot be without: the first keys and accounts.
+func (n *Node) ready() bool {
+	return n.writable() == nil && n.models.Health().OK() && n.begun.Load()
+}
 
 // writable refuses writes while the log takes none, or when events are missing
 // from it: what would be decided on a history with a hole cannot be trusted.

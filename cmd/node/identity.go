@@ -276,5 +276,6 @@ func (n *Node) first(ctx context.Context) error {
 	if len(made) > 0 && n.opts.Announce != nil {
 		n.opts.Announce(made, n.config().HTTP.ConsoleURLs[0])
 	}
+	n.begun.Store(err == nil)
 	return err
 }

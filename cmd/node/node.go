@@ -84,7 +84,8 @@ type Node struct {
 	running       running
 	runtimeForm   atomic.Pointer[runtimeForm]
 
-	keysInDir bool // the master keys lie in the data directory
+	begun     atomic.Bool // the platform workspace, the signing keys and the first accounts are there
+	keysInDir bool        // the master keys lie in the data directory
 	gateway   *gateway.Gateway
 	listener  net.Listener
 	server    *http.Server

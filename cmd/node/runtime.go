@@ -21,6 +21,7 @@ import (
 	"svc/domain/workspace"
 	"svc/eventstore/jetstream"
 	"svc/projections"
+	"svc/projections/rows"
 )
 
 // running are the parts that automations take.
@@ -31,6 +32,8 @@ type running struct {
 	runtime     *runtime.Runtime
 	out         *egress.Egress // for fetch
 	sandbox     *sandbox.Sandbox
+	rows        *projections.DB // of collections
+	rowModel    *rows.Model
 	collections *collections.Collections
 	parked      *parked.Parked
 	records     *recording.Store

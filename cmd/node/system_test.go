@@ -126,13 +126,14 @@ func readyReport(s *nodetest.Service) string {
 		return fmt.Sprintf(`%q:{"status":"ready","url":%q,"response":{"status":"ready","modulesReady":[%s]}}`, name, internal+name, modules)
 	}
 	const cache, broker, dsul = `{"module":"cache","driver":"nats-kv"}`, `{"module":"broker","driver":"nats-jetstream"}`, `{"module":"dsulStorage","driver":"nats-jetstream"}`
-	const permissions = `{"module":"permissions","driver":"badger"}`
+	const permissions, gateway = `{"module":"permissions","driver":"badger"}`, `{"module":"api-gateway","driver":"http"}`
 	return `{"status":"ready","services":{` + strings.Join([]string{
 		`"api-gateway":{"status":"ready","modulesReady":[{"module":"database","driver":"badger"},{"module":"sessionsRedis","driver":"nats-kv"},` +
 			`{"module":"rateLimitsRedis","driver":"nats-kv"},{"module":"broker","driver":"nats-jetstream"},{"module":"jwks","driver":"http"}]}`,
-		service("runtime", cache+","+broker+","+permissions+","+dsul),
-		service("events", cache+","+broker+","+permissions+`,{"module":"eventsStorage","driver":"badger"}`),
-		service("workspaces", broker+","+permissions+","+dsul+`,{"module":"keys","driver":"file"}`),
+		service("runtime", cache+","+broker+","+permissions+`,{"module":"collections","driver":"badger"},`+dsul+
+			`,{"module":"searchengine","driver":"badger"},{"module":"customCode","driver":"sobek"},`+gateway),
+		service("events", cache+","+broker+","+permissions+`,{"module":"eventsStorage","driver":"badger"},`+gateway),
+		service("workspaces", broker+","+permissions+","+dsul+","+gateway+`,{"module":"keys","driver":"file"}`),
 	}, ",") + "}}"
 }
 
@@ -144,6 +145,40 @@ func TestReadinessTurnsRedWhenTheReadModelsStop(t *testing.T) {
 	first := s.Get(t, "/v2/readiness", nodetest.AsInternal)
 	require.Equal(t, http.StatusOK, first.StatusCode, "%s", first.Body)
 	require.JSONEq(t, readyReport(s), string(first.Body))
+
+	t.Log("what is not built is not ready, and says so")
+	missing := s.Get(t, "/v2/readiness?services=searchengine,crawler,events", nodetest.AsInternal)
+	require.Equal(t, http.StatusBadRequest, missing.StatusCode, "%s", missing.Body)
+	for name, modules := range map[string][]string{"searchengine": {"index", "documents"}, "crawler": {"index", "queue", "extractor"}} {
+		entry := missing.JSON(t)["services"].(map[string]any)[name].(map[string]any)
+		require.Equal(t, "error", entry["status"])
+		var failing []string
+		for _, e := range entry["errors"].([]any) {
+			fault := e.(map[string]any)
+			failing = append(failing, fault["module"].(string))
+			require.Equal(t, "NotAvailable", fault["error"])
+			require.Contains(t, fault["message"], "DISABLED_SERVICES")
+		}
+		require.Equal(t, modules, failing)
+	}
+	require.Equal(t, "ready", missing.JSON(t)["services"].(map[string]any)["events"].(map[string]any)["status"])
+
+	t.Log("times are UTC with milliseconds")
+	var keys []map[string]string
+	require.NoError(t, json.Unmarshal(s.Get(t, "/sys/jwks", nodetest.AsInternal).Body, &keys))
+	for _, key := range keys {
+		for _, field := range []string{"createdAt", "rotatesAt", "expiresAt"} {
+			require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`, key[field], field)
+		}
+	}
+
+	t.Log("a number beyond the log is a read model that is behind")
+	beyond := s.Get(t, "/v2/workspaces/platform", nodetest.As("root", "X-Svc-Min-Seq", "999999999"))
+	require.Equal(t, http.StatusServiceUnavailable, beyond.StatusCode, "%s", beyond.Body)
+	require.Equal(t, "service_unavailable", beyond.Code(t))
+	require.Equal(t, "read_model_behind", beyond.JSON(t)["details"].(map[string]any)["reason"])
+	require.Equal(t, "1", beyond.Header.Get("Retry-After"))
+	require.Equal(t, http.StatusOK, s.Get(t, "/v2/workspaces/platform", nodetest.As("root", "X-Svc-Min-Seq", "1")).StatusCode)
 
 	_, err := s.Node.Store().Append(t.Context(), eventstore.Commit{
 		Stream: workspace.Stream("w1"), Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: domain.Unknown{Name: "from.the.future", Body: []byte(`{}`)}}},
@@ -199,14 +234,16 @@ func TestALowDiskStopsWritesUntilThereIsSpace(t *testing.T) {
 }
 
 func TestAServiceStartsWhenTheDiskIsLow(t *testing.T) {
-	s := nodetest.NewService(t, "DISK_MIN_FREE_MB=1048576").Start(t)
+	s := nodetest.NewService(t, "DISK_MIN_FREE_MB=1048576", "DISABLED_SERVICES=searchengine,crawler", "ADMIN_PASSWORD="+nodetest.AdminPassword).Start(t)
 	s.Await(t, "/readyz", http.StatusServiceUnavailable)
 	require.Equal(t, http.StatusNotFound, s.Get(t, "/v2/workspaces/platform", nodetest.As("root")).StatusCode, "it could not be made yet")
 	s.Reload(t, "DISK_MIN_FREE_MB=1") // as if there were space again
 	s.Await(t, "/readyz", http.StatusOK)
-	require.Eventually(t, func() bool {
-		return s.Get(t, "/v2/workspaces/platform", nodetest.As("root")).StatusCode == http.StatusOK
-	}, time.Minute, 20*time.Millisecond, "it is made as soon as writes are possible")
+	s.Login(t, "admin@localhost", nodetest.AdminPassword) // at once: ready says that the first accounts are there
+	require.Equal(t, http.StatusOK, s.Get(t, "/v2/workspaces/platform", nodetest.As("root")).StatusCode, "it is made as soon as writes are possible")
+	left := s.Get(t, "/v2/readiness?services=searchengine,crawler,workspaces", nodetest.AsInternal)
+	require.Equal(t, http.StatusOK, left.StatusCode, "%s", left.Body)
+	require.Len(t, left.JSON(t)["services"], 1, "what is switched off is left out")
 	s.Stop(t)
 	s.Start(t)
 	s.Await(t, "/readyz", http.StatusServiceUnavailable)

@@ -14,6 +14,7 @@ type Core struct {
 	BadgerBlockCache int64       // bytes
 	ShutdownGrace    time.Duration
 	Roles            []string
+	DisabledServices []string // left out of readiness
 }
 
 func coreTable(c *Core) []Setting {
@@ -28,5 +29,6 @@ func coreTable(c *Core) []Setting {
 		{Name: "BADGER_BLOCK_CACHE_MB", Default: "64", Unit: "MB", Meaning: "read-model store cache", marks: perNode, value: size(&c.BadgerBlockCache, mb, 0, 64*gb)},
 		{Name: "SHUTDOWN_GRACE_SECONDS", Default: "30", Unit: "s", Meaning: "drain time on SIGTERM", marks: perNode, value: seconds(&c.ShutdownGrace, 0, time.Hour)},
 		{Name: "ROLES", Default: "all", Unit: "list", Meaning: "background work this node takes: runtime, webhooks, bulk, cleanup, crawler; HTTP is served by every node", marks: perNode, value: someOf(&c.Roles, "runtime", "webhooks", "bulk", "cleanup", "crawler")},
+		{Name: "DISABLED_SERVICES", Default: "-", Unit: "list", Meaning: "services that are switched off, and left out of readiness: searchengine, crawler", value: listOf(&c.DisabledServices, "searchengine, crawler", func(s string) bool { return s == "searchengine" || s == "crawler" })},
 	}
 }

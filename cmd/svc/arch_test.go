@@ -357,7 +357,7 @@ func TestDeploymentFilesKeepTheProbeValues(t *testing.T) {
 			require.Contains(t, []any{2, 3}, check["retries"], service)
 		}
 	}
-	set := documents["kubernetes.yaml"][2]
+	set := documents["kubernetes.yaml"][1]
 	pod := at(set, "spec", "template", "spec").(map[string]any)
 	require.Greater(t, pod["terminationGracePeriodSeconds"], 40, "SHUTDOWN_GRACE_SECONDS and closing")
 	container := pod["containers"].([]any)[0].(map[string]any)
@@ -366,6 +366,16 @@ func TestDeploymentFilesKeepTheProbeValues(t *testing.T) {
 	require.GreaterOrEqual(t, ready["timeoutSeconds"], 3)
 	require.Contains(t, []any{2, 3}, ready["failureThreshold"])
 	require.Equal(t, "/healthz", at(container["livenessProbe"].(map[string]any), "httpGet", "path"))
+
+	require.Regexp(t, `^[^:]+/[^:]+(:v?\d+\.\d+\.\d+|@sha256:[0-9a-f]{64})$`, container["image"], "a version, not latest")
+	require.Equal(t, "IfNotPresent", container["imagePullPolicy"])
+	require.Contains(t, container["env"], map[string]any{"name": "ADDR", "value": "0.0.0.0"})
+	require.NotContains(t, container["env"], map[string]any{"name": "METRICS_PUBLIC", "value": "yes"}, "the port is the API's")
+	require.NotEmpty(t, at(container, "resources", "limits", "memory"))
+	require.NotContains(t, at(set, "spec", "template", "metadata"), "annotations", "nothing is scraped without the key")
+	image, err := os.ReadFile("../../deploy/Dockerfile")
+	require.NoError(t, err)
+	require.Regexp(t, `(?m)^ENV .*\bADDR=0\.0\.0\.0\b`, string(image))
 }
 
 // at walks into nested maps.

@@ -44,11 +44,12 @@ type Deps struct {
 	Metrics       http.Handler // Prometheus text
 	MetricsPublic bool         // METRICS_PUBLIC: no credential is needed
 
-	Checks       []Check           // what readiness tests, in the order of its report
-	ReadinessTTL time.Duration     // READINESS_CACHE_TTL_MS; 0: every call tests anew
-	InternalURL  string            // INTERNAL_API_URL; credentials in it are not used
-	InternalKey  func() string     // INTERNAL_API_KEY, shown to the services
-	Transport    http.RoundTripper // asks the services; default one without a proxy
+	Checks           []Check           // what readiness tests, in the order of its report
+	DisabledServices []string          // DISABLED_SERVICES: left out of the report
+	ReadinessTTL     time.Duration     // READINESS_CACHE_TTL_MS; 0: every call tests anew
+	InternalURL      string            // INTERNAL_API_URL; credentials in it are not used
+	InternalKey      func() string     // INTERNAL_API_KEY, shown to the services
+	Transport        http.RoundTripper // asks the services; default one without a proxy
 
 	ReadModel  ReadModel
 	Keeper     Keeper

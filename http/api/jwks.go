@@ -2,17 +2,36 @@ package api
 
 import (
 	"net/http"
+	"time"
 
+	"svc/domain"
+	"svc/domain/keyring"
 	"svc/http/gateway"
 )
+
+// shownSigningKey is a signing key as GET /sys/jwks lists it.
+type shownSigningKey struct {
+	KID       string        `json:"kid"`
+	State     keyring.Stage `json:"state"`
+	CreatedAt string        `json:"createdAt"`
+	RotatesAt string        `json:"rotatesAt"`
+	ExpiresAt string        `json:"expiresAt"`
+}
 
 // listSigningKeys handles GET /sys/jwks.
 func listSigningKeys(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
 		keys, err := d.SigningKeys.List(r.Context())
-		return wholeList(r, keys, err)
+		shown := make([]shownSigningKey, len(keys))
+		for i, k := range keys {
+			shown[i] = shownSigningKey{k.KID, k.State, timestamp(k.CreatedAt), timestamp(k.RotatesAt), timestamp(k.ExpiresAt)}
+		}
+		return wholeList(r, shown, err)
 	}
 }
+
+// timestamp is a time as answers have it.
+func timestamp(t time.Time) string { return t.UTC().Format(domain.Timestamp) }
 
 // keyChange is the answer to a rotation.
 type keyChange struct {

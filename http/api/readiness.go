@@ -54,6 +54,7 @@ type response struct {
 // readiness tests services and remembers, for a while, what it found.
 type readiness struct {
 	checks    []Check
+	disabled  []string // services that are left out
 	ttl       time.Duration
 	base      string // INTERNAL_API_URL without credentials
 	key       func() string
@@ -73,7 +74,7 @@ type keptReport struct {
 
 func newReadiness(d Deps) *readiness {
 	return &readiness{
-		checks: d.Checks, ttl: d.ReadinessTTL, base: withoutCredentials(d.InternalURL), key: d.InternalKey,
+		checks: d.Checks, disabled: d.DisabledServices, ttl: d.ReadinessTTL, base: withoutCredentials(d.InternalURL), key: d.InternalKey,
 		transport: d.Transport, now: d.Now, kept: map[string]keptReport{},
 	}
 }
@@ -85,6 +86,7 @@ func (rd *readiness) report() gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
+		chosen = slices.DeleteFunc(slices.Clone(chosen), func(s string) bool { return slices.Contains(rd.disabled, s) })
 		report, err := rd.recall(r.Context(), chosen)
 		if err != nil {
 			return nil, err
