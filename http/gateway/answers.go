@@ -6,11 +6,13 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"svc/domain"
+	"svc/domain/timestamps"
 )
 
 // HandlerFunc answers a request with a value to encode or an error to map. A
@@ -178,7 +180,7 @@ func renderAnswer(r *http.Request, a *Answer) (*reply, error) {
 	if stored, ok := a.Body.(Encoded); ok {
 		rp.body = stored.Encoded()
 	} else if encoded, err := json.Marshal(a.Body); err == nil {
-		rp.body = encoded
+		rp.body = timestamps.Normalize(reflect.TypeOf(a.Body), encoded)
 	} else {
 		return nil, fmt.Errorf("encode answer: %w", err)
 	}

@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"sync"
 	"unicode/utf8"
 
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/domain/feed"
+	"svc/domain/timestamps"
 	"svc/projections"
 )
 
@@ -81,6 +84,7 @@ func (f *Feed) payload(ev domain.Recorded) (json.RawMessage, error) {
 			return nil, err
 		}
 	}
+	body = timestamps.Normalize(payloadType(ev), body)
 	limit := f.maxLen()
 	if ev.Log == domain.Activity || limit <= 0 || len(body) <= limit || utf8.RuneCount(body) <= limit {
 		return body, nil
@@ -91,6 +95,26 @@ func (f *Feed) payload(ev domain.Recorded) (json.RawMessage, error) {
 	}
 	fitting, _ := activity.Fit(fields, limit)
 	return json.Marshal(fitting)
+}
+
+// payloadTypes are the types of what events show, by those of the events.
+var payloadTypes sync.Map
+
+// payloadType returns the type of what an event shows.
+func payloadType(ev domain.Recorded) reflect.Type {
+	if ev.Data == nil {
+		return nil
+	}
+	of := reflect.TypeOf(ev.Data)
+	if known, ok := payloadTypes.Load(of); ok {
+		return known.(reflect.Type)
+	}
+	shown, err := domain.PayloadOf(ev, func(string, uint64) (uint64, error) { return 0, nil })
+	if err != nil || shown == nil {
+		return nil
+	}
+	payloadTypes.Store(of, reflect.TypeOf(shown))
+	return reflect.TypeOf(shown)
 }
 
 // revision tells the content revision of a workspace at a sequence.

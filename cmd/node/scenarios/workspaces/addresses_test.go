@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mime/multipart"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -110,6 +111,49 @@ func TestAnUnprovenAddressGivesNothing(t *testing.T) {
 	require.Nil(t, s.Must(t, "GET", "/v2/me", asEve.Me, "")["role"])
 	p.Does(t, 200, "POST", p.Path+"/permissions", `{"target":{"email":"eve@example.org"},"permissions":{"role":"editor"}}`)
 	p.Does(t, 200, "DELETE", p.Path+"/permissions/"+eve["id"].(string), "")
+
+	t.Run("times", func(t *testing.T) {
+		inOneForm := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
+		likeATime := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d`)
+		seen := 0
+		var walk func(path string, v any)
+		walk = func(path string, v any) {
+			switch v := v.(type) {
+			case map[string]any:
+				for key, member := range v {
+					walk(path+"."+key, member)
+				}
+			case []any:
+				for _, item := range v {
+					walk(path+"[]", item)
+				}
+			case string:
+				if likeATime.MatchString(v) {
+					seen++
+					require.Regexp(t, inOneForm, v, path)
+				}
+			}
+		}
+		answered := func(got nodetest.Answer) {
+			var v any
+			require.NoError(t, json.Unmarshal(got.Body, &v))
+			walk(got.Request.URL.Path, v)
+		}
+		answered(p.Does(t, 201, "POST", p.Path+"/security/apikeys", `{"name":"k","expiresAt":"2099-01-01T01:00:00+01:00","rules":[{"action":"read","subject":"workspaces"}]}`))
+		answered(p.Does(t, 200, "POST", p.Path+"/writeLock", `{"reason":"times"}`))
+		answered(p.Does(t, 200, "GET", p.Path, ""))
+		answered(p.Does(t, 200, "DELETE", p.Path+"/writeLock", ""))
+		answered(asEve.Does(t, 201, "POST", "/v2/user/accessTokens", `{"name":"t","expiresAt":"2099-01-01T00:00:00Z"}`))
+		answered(p.Does(t, 201, "POST", p.Path+"/subscriptions", `{"url":"https://example.org/hook","types":["x"]}`))
+		answered(p.Does(t, 201, "POST", p.Path+"/versions", `{"name":"v1"}`))
+		for _, path := range []string{"/security/apikeys", "/subscriptions", "/versions", "/operations", "/history", "/files", "/events?limit=1000", "/status"} {
+			answered(p.Does(t, 200, "GET", p.Path+path, ""))
+		}
+		for _, path := range []string{"/v2/workspaces/platform/events?limit=1000", "/v2/workspaces/platform/history", "/sys/jwks", "/v2/user/sessions", "/v2/user/accessTokens", "/"} {
+			answered(s.Get(t, path, s.Root))
+		}
+		require.Greater(t, seen, 60)
+	})
 
 	t.Log("a super admin does not become one by the word of another: that takes proof")
 	s.Reload(t, "SUPER_ADMIN_EMAILS=admin@localhost,eve@example.org")
