@@ -25,6 +25,8 @@ import (
 //	x{workspace}\0{wait}                 what it is for, JSON, of one that keeps events from starting anything else
 //	v{workspace}\0{run}\0{execution}\0{wait} nothing: the execution stands in it
 //	h{workspace}\0{run}\0{execution}     in how many waits it stands
+//	y{workspace}\0{seq}{wait}            PendingWait, JSON, of one that an execution stands in
+//	e{workspace}\0{wait}                 nothing: it was fulfilled or expired
 //	p{workspace}\0{wait}                 nothing: events that it is for start nothing else
 //	q{workspace}\0{seq}{wait}            nothing: until this sequence they did not
 //	r{workspace}\0{run}                  runRow
@@ -39,7 +41,7 @@ import (
 type Runs struct{}
 
 // Name implements Projection.
-func (Runs) Name() string { return "runs.3" }
+func (Runs) Name() string { return "runs.4" }
 
 // Log implements Projection.
 func (Runs) Log() domain.Log { return domain.Activity }
@@ -69,9 +71,9 @@ func (p Runs) Apply(tx Tx, ev domain.Recorded) error {
 	case activity.WaitKept:
 		return w.stayOn(ev, activity.WaitPending(e))
 	case activity.WaitFulfilled:
-		return w.goOn(ev, e.ID)
+		return errors.Join(w.goOn(ev, e.ID), w.noteEnd(ev, e.ID))
 	case activity.WaitExpired:
-		return w.goOn(ev, e.ID)
+		return errors.Join(w.goOn(ev, e.ID), w.noteEnd(ev, e.ID))
 	}
 	return nil
 }
@@ -87,6 +89,7 @@ const (
 	ofTree byte = 'T' // it began or ended
 	ofCall byte = 'N' // an execution that another one called
 	ofWait byte = 'P' // it began
+	ofEnd  byte = 'E' // a wait ended
 )
 
 // note keeps what the event at a sequence is of.
@@ -171,6 +174,8 @@ func (p Runs) drop(tx Tx, gone activity.Dropped) error {
 			return w.untell(rest, seq, again)
 		case value[0] == ofWait:
 			return w.forgetWait(rest, seq)
+		case value[0] == ofEnd:
+			return w.tx.Delete(endedWaitKey(w.workspaceID, rest))
 		case value[0] == ofCall && len(rest) > 1:
 			return w.adjust(rest[1:], func(r *runRow) { r.tally = r.plus(executed(int(rest[0])), -1) })
 		}

@@ -59,8 +59,15 @@ func (w runsTx) stand(ev domain.Recorded, e activity.WaitPending) error {
 		return nil
 	}
 	before, known, err := w.wait(e.ID)
-	if err == nil && known && before.EndSeq == 0 {
-		err = w.leave(before, e.ID) // it is said again
+	shown := PendingWait{
+		ID: e.ID, CorrelationID: ev.Meta.CorrelationID, Automation: ev.Meta.AutomationSlug, Since: ev.At.UTC(), Until: e.ExpiresAt, Wait: e.Wait,
+	}
+	if err == nil && known && before.EndSeq == 0 { // it is said again
+		var first PendingWait
+		if err = getJSON(w.tx, pendingKey(w.workspaceID, e.ID, before.Seq), &first); err == nil && first.ID != "" {
+			shown.Since, shown.Automation = first.Since, first.Automation
+		}
+		err = errors.Join(err, w.leave(before, e.ID))
 	}
 	if err != nil {
 		return err
@@ -77,7 +84,7 @@ func (w runsTx) stand(ev domain.Recorded, e activity.WaitPending) error {
 			return err
 		}
 	}
-	if err := w.tx.Set(standingKey(w.workspaceID, row.Run, row.ExecutionID, e.ID), nil); err != nil {
+	if err := errors.Join(w.tx.Set(standingKey(w.workspaceID, row.Run, row.ExecutionID, e.ID), nil), setJSON(w.tx, pendingKey(w.workspaceID, e.ID, ev.Seq), shown)); err != nil {
 		return err
 	}
 	return w.standing(row, 1)
@@ -123,7 +130,7 @@ func (w runsTx) standing(row waitRow, by int) error {
 
 // leave notes that an execution does not stand in a wait any more.
 func (w runsTx) leave(row waitRow, id string) error {
-	if err := w.tx.Delete(standingKey(w.workspaceID, row.Run, row.ExecutionID, id)); err != nil {
+	if err := deleteAll(w.tx, standingKey(w.workspaceID, row.Run, row.ExecutionID, id), pendingKey(w.workspaceID, id, row.Seq)); err != nil {
 		return err
 	}
 	return w.standing(row, -1)
@@ -255,4 +262,58 @@ func (p Runs) read(r Reader, key []byte, into any) (ok bool, err error) {
 		return false, err
 	}
 	return true, json.Unmarshal(value, into)
+}
+
+// PendingWait is a wait that an execution stands in.
+type PendingWait struct {
+	ID            string          `json:"id"`
+	CorrelationID string          `json:"correlationId"`
+	Automation    string          `json:"automation"`
+	Since         time.Time       `json:"since"`
+	Until         string          `json:"until"`
+	Wait          json.RawMessage `json:"wait,omitempty"` // as the instruction has it
+}
+
+func pendingKey(workspaceID, id string, seq uint64) []byte {
+	return scoped('y', workspaceID, append(seqKey(seq), id...))
+}
+
+func endedWaitKey(workspaceID, id string) []byte { return scoped('e', workspaceID, []byte(id)) }
+
+// noteEnd remembers, as long as its last event is kept, that there was a wait.
+func (w runsTx) noteEnd(ev domain.Recorded, id string) error {
+	if !Indexed(id) {
+		return nil
+	}
+	return errors.Join(w.note(ev.Seq, ofEnd, id), w.tx.Set(endedWaitKey(w.workspaceID, id), nil))
+}
+
+// PendingWaits visits the waits of a workspace that executions stand in, the oldest first,
+// until visit returns false.
+func (p Runs) PendingWaits(r Reader, workspaceID string, visit func(PendingWait) (more bool)) error {
+	return r.Iterate(p, Span{Prefix: scoped('y', workspaceID, nil)}, func(_, value []byte) (bool, error) {
+		var wait PendingWait
+		if err := json.Unmarshal(value, &wait); err != nil {
+			return false, err
+		}
+		return visit(wait), nil
+	})
+}
+
+// PendingWait returns a wait that an execution stands in; ended is true when there was one.
+func (p Runs) PendingWait(r Reader, workspaceID, id string) (wait PendingWait, pending, ended bool, err error) {
+	if !Indexed(id) {
+		return wait, false, false, nil
+	}
+	var row waitRow
+	ok, err := p.read(r, waitKey(workspaceID, id), &row)
+	if err != nil {
+		return wait, false, false, err
+	}
+	if ok && row.EndSeq == 0 {
+		pending, err = p.read(r, pendingKey(workspaceID, id, row.Seq), &wait)
+		return wait, pending, false, err
+	}
+	_, ended, err = r.Get(p, endedWaitKey(workspaceID, id))
+	return wait, false, ended || ok, err
 }

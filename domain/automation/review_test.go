@@ -49,6 +49,7 @@ do:
   - conditions:
       '{{a}} exists': [{comment: x}]
       'not {{b}}': [{comment: x}]
+      '{{secret.optional}} exists': [{comment: x}]
       '{{c}}': [{comment: x}]
       'isArray(d)': [{comment: x}]
       '{{e}} == null': [{comment: x}]

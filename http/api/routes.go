@@ -167,6 +167,8 @@ func Routes(d Deps) []gateway.Route {
 		{Method: get, Path: "/workspaces/{workspaceId}/usage", Surface: gateway.Versioned, Permission: mayGetUsage, Scope: "events:read", Rate: gateway.RateSearchEvents, Handler: getUsage(d), Summary: "Read how much a workspace is used"},
 
 		// Runs of automations
+		{Method: get, Path: "/workspaces/{workspaceId}/waits", Surface: gateway.Versioned, Permission: mayReadEvents, Handler: listWaits(d), Summary: "List who waits for what"},
+		{Method: post, Path: "/workspaces/{workspaceId}/waits/{waitId}/answer", Surface: gateway.Versioned, Permission: mayTest, Handler: answerWait(d), Summary: "End a wait by the event that it is for"},
 		{Method: get, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, AnyOrigin: true, OwnSite: true, Scope: "webhooks", Runs: true, Rate: gateway.RateWebhooks, Effect: gateway.Writes, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation"},
 		{Method: post, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, AnyOrigin: true, Scope: "webhooks", Runs: true, Rate: gateway.RateWebhooks, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation, by POST"},
 		{Method: put, Path: "/workspaces/{workspaceId}/webhooks/{endpoint:.+}", Surface: gateway.Versioned, Permission: mayExecute, AnyOrigin: true, Scope: "webhooks", Runs: true, Rate: gateway.RateWebhooks, Body: gateway.FormBody, Handler: callEndpoint(d), Summary: "Call the endpoint of an automation, by PUT"},
