@@ -36,6 +36,38 @@ func TestInstalledApps(t *testing.T) {
 	t.Run("a version is no name", func(t *testing.T) { versionsAsNames(t, w) })
 	t.Run("visitors do not speak for it", func(t *testing.T) { visitorsEmit(t, w) })
 	t.Run("built-in apps are everywhere", func(t *testing.T) { builtInApps(t, w) })
+	t.Run("it reaches what the documentation says", func(t *testing.T) { reach(t, w) })
+}
+
+// reach tries what docs/automations.md says an app can reach.
+func reach(t *testing.T, w *nodetest.Workshop) {
+	app := w.Place(t).Has(t, `
+show: {when: {endpoint: true}, do: [
+  {run: {module: collections, function: findMany, parameters: {collection: c}, output: rows}}, {run: {module: secrets, function: get, parameters: {name: kept}, output: ref}},
+  {rateLimit: {name: l, limit: 5, window: 3600, output: rate}},
+  {try: {do: [{own: {}}], catch: [{set called: '{{$error.error}}'}]}},
+  {fetch: {url: '{{global.apiUrl}}/me', outputMode: detailed_response, output: me}}, {fetch: {url: '{{global.apiUrl}}/workspaces/{{global.workspaceId}}', outputMode: detailed_response, output: inside}},
+  {set global.byApp: 1}, {set user.byApp: 2}, {set session.byApp: 3}],
+  output: {global: '{{global.x}}', user: '{{user.x}}', email: '{{user.email}}', session: '{{session.x}}', run: '{{run.x}}', socket: '{{socket.x}}', endpoints: '{% isObject({{global.endpoints}}) %}', endpoint: '{% {{global.endpoints.t}} exists %}', secret: '{{secret.k}}', config: '{{config}}', content: '{{$workspace.name}}', rows: '{{rows}}', ref: '{{ref.error}}', rate: '{{rate.remaining}}', called: '{{called}}', me: '{{me.status}}', inside: '{{inside.status}}'}}`)
+	app.Does(t, 200, "PATCH", app.Path, `{"name":"The app","config":{"value":{"key":"{{secret.own}}"}}}`)
+	app.Does(t, 200, "PATCH", app.Path+"/security/secrets", `{"own":{"value":"of the publisher"},"k":{"value":"app"}}`)
+	app.Publishes(t, "reaching")
+	p := w.Place(t)
+	p.Does(t, 200, "PATCH", p.Path, `{"config":{"value":{"hidden":1}}}`)
+	p.Does(t, 200, "PATCH", p.Path+"/security/secrets", `{"k":{"value":"of the workspace"}}`)
+	p.Installs(t, "reaching", "a", "").Has(t, `
+own: {do: [], output: 1}
+t: {when: {endpoint: true}, do: [
+  {set global.x: g}, {set user.x: u}, {set session.x: s}, {set run.x: r}, {set socket.x: k},
+  {run: {module: collections, function: create, parameters: {collection: c, data: {n: 1}}}}, {run: {module: secrets, function: set, parameters: {name: kept, value: v}}}, {rateLimit: {name: l, limit: 5, window: 3600}},
+  {a.show: {output: r}}], output: {r: '{{r}}', back: ['{{global.byApp}}', '{{user.byApp}}', '{{session.byApp}}']}}`)
+	got := p.Calls(t, 200, "GET", "t", "").JSON(t)
+	require.Equal(t, []any{1.0, 2.0, 3.0}, got["back"])
+	require.Equal(t, map[string]any{
+		"global": "g", "user": "u", "email": "owner@example.org", "session": "s", "run": "r", "socket": "k", "endpoints": true, "endpoint": true,
+		"config": map[string]any{"key": "of the publisher"}, "content": "The app", "rows": []any{}, "ref": "not_found", "rate": 4.0,
+		"called": "ObjectNotFoundError", "me": 200.0, "inside": 403.0,
+	}, got["r"])
 }
 
 // builtInApps finds the built-in apps in the catalogue, and uses them in a workspace that
