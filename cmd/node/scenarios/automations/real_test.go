@@ -1,4 +1,4 @@
-package node_test
+package automations_test
 
 import (
 	"cmp"
@@ -20,6 +20,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"svc/cmd/node/nodetest"
 )
 
 // realWorkspace is what runs.yml of a workspace below testdata/real says: how it is prepared
@@ -62,9 +64,9 @@ type realRun struct {
 // its automations are run over HTTP.
 func TestRealWorkspaces(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t)
+	w := nodetest.NewWorkshop(t)
 	// What the automation of an endpoint redirects to is not followed.
-	w.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	w.Client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	outside := httptest.NewServer(http.HandlerFunc(serveUpstream))
 	t.Cleanup(outside.Close)
 	dirs, err := filepath.Glob("testdata/real/*")
@@ -79,7 +81,7 @@ func TestRealWorkspaces(t *testing.T) {
 					count++
 				}
 			}
-			p := w.importReal(t, files, runs)
+			p := importReal(t, w, files, runs)
 			for i, r := range runs.Runs {
 				t.Run(fmt.Sprintf("%d %s%s", i, r.Test, r.Endpoint), func(t *testing.T) { r.check(t, p) })
 			}
@@ -110,11 +112,11 @@ func readRealWorkspace(t *testing.T, dir, upstream string) (files map[string]str
 }
 
 // importReal imports a workspace, and prepares it.
-func (w *workshop) importReal(t *testing.T, files map[string]string, runs realWorkspace) place {
+func importReal(t *testing.T, w *nodetest.Workshop, files map[string]string, runs realWorkspace) nodetest.Place {
 	t.Helper()
-	got := w.upload(t, "/v2/workspaces/import", w.owner, zipOf(t, files), false)
-	require.Equal(t, http.StatusCreated, got.StatusCode, "%s", got.body)
-	result := got.json(t)
+	got := w.Upload(t, "/v2/workspaces/import", w.Owner, nodetest.ZipOf(t, files), false)
+	require.Equal(t, http.StatusCreated, got.StatusCode, "%s", got.Body)
+	result := got.JSON(t)
 	require.Empty(t, result["errors"], "%v", result["errors"])
 	warnings, _ := json.Marshal(result["warnings"])
 	for _, part := range runs.Warnings {
@@ -124,66 +126,66 @@ func (w *workshop) importReal(t *testing.T, files map[string]string, runs realWo
 		require.Contains(t, []string{"[]", "null"}, string(warnings))
 	}
 	id := result["workspace"].(map[string]any)["id"].(string)
-	p := w.made(place{w.service, "/v2/workspaces/" + id, id, w.owner})
+	p := w.Made(nodetest.Place{Service: w.Service, Path: "/v2/workspaces/" + id, ID: id, Me: w.Owner})
 	if runs.Config != nil {
-		p.does(t, 200, "PATCH", p.path+"/config", asJSON(map[string]any{"value": runs.Config}))
+		p.Does(t, 200, "PATCH", p.Path+"/config", asJSON(map[string]any{"value": runs.Config}))
 	}
 	if runs.Secrets != nil {
 		values := map[string]any{}
 		for name, text := range runs.Secrets {
 			values[name] = map[string]string{"value": text}
 		}
-		p.does(t, 200, "PATCH", p.path+"/security/secrets", asJSON(values))
+		p.Does(t, 200, "PATCH", p.Path+"/security/secrets", asJSON(values))
 	}
 	if runs.Publish != "" {
-		p.does(t, http.StatusCreated, "POST", "/v2/apps", fmt.Sprintf(`{"workspaceId":%q,"slug":%q}`, p.id, runs.Publish))
+		p.Does(t, http.StatusCreated, "POST", "/v2/apps", fmt.Sprintf(`{"workspaceId":%q,"slug":%q}`, p.ID, runs.Publish))
 	}
 	return p
 }
 
 // check runs an automation and compares what comes back.
-func (r realRun) check(t *testing.T, p place) {
+func (r realRun) check(t *testing.T, p nodetest.Place) {
 	if r.Before != nil {
 		answered := make(chan error, 1)
-		earlier := len(p.ofType(t, r.Before.When))
+		earlier := len(eventsOfType(t, p, r.Before.When))
 		go func() { answered <- r.answer(t, p, earlier) }()
 		defer func() { require.NoError(t, <-answered) }()
 	}
 	if r.Anonymous {
-		p = p.as(http.Header{})
+		p = p.As(http.Header{})
 	}
-	got := run{r.send(t, p), p}
-	require.Equal(t, cmp.Or(r.Status, http.StatusOK), got.StatusCode, "%s", got.body)
+	got := nodetest.Run{Answer: r.send(t, p), Place: p}
+	require.Equal(t, cmp.Or(r.Status, http.StatusOK), got.StatusCode, "%s", got.Body)
 	for name, text := range r.Headers {
 		require.Equal(t, text, got.Header.Get(name), name)
 	}
 	if r.Output != nil {
-		require.JSONEq(t, asJSON(r.Output), string(got.body))
+		require.JSONEq(t, asJSON(r.Output), string(got.Body))
 	}
 	if r.Text != "" {
-		require.Equal(t, r.Text, string(got.body))
+		require.Equal(t, r.Text, string(got.Body))
 	}
-	require.Contains(t, string(got.body), r.Contains)
+	require.Contains(t, string(got.Body), r.Contains)
 	if r.Name != "" {
-		require.Equal(t, r.Name, got.json(t)["details"].(map[string]any)["name"], "%s", got.body)
+		require.Equal(t, r.Name, got.JSON(t)["details"].(map[string]any)["name"], "%s", got.Body)
 	}
 	for _, kind := range r.Awaits {
-		require.Eventually(t, func() bool { return len(got.events(t, kind)) > 0 }, time.Minute, 20*time.Millisecond, kind)
+		require.Eventually(t, func() bool { return len(got.Events(t, kind)) > 0 }, time.Minute, 20*time.Millisecond, kind)
 	}
 	if r.Absent != "" {
-		events, err := p.recorded(t.Context(), "source.correlationId="+got.correlation())
+		events, err := p.Recorded(t.Context(), "source.correlationId="+got.Correlation())
 		require.NoError(t, err)
 		require.NotContains(t, asJSON(events), r.Absent)
 	}
 }
 
 // send calls the automation.
-func (r realRun) send(t *testing.T, p place) answer {
+func (r realRun) send(t *testing.T, p nodetest.Place) nodetest.Answer {
 	t.Helper()
 	if r.Test != "" {
-		return p.ask(t, "POST", p.path+"/test/"+strings.ReplaceAll(r.Test, " ", "%20"), asJSON(map[string]any{"payload": orEmpty(r.Payload)}))
+		return p.Ask(t, "POST", p.Path+"/test/"+strings.ReplaceAll(r.Test, " ", "%20"), asJSON(map[string]any{"payload": orEmpty(r.Payload)}))
 	}
-	body, media, headers := "", "application/json", p.me.Clone()
+	body, media, headers := "", "application/json", p.Me.Clone()
 	if r.Body != nil {
 		body = asJSON(r.Body)
 	}
@@ -196,13 +198,13 @@ func (r realRun) send(t *testing.T, p place) answer {
 		_, _ = io.WriteString(mac, body)
 		headers.Set("X-Hub-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
 	}
-	return p.s.sendAs(t, cmp.Or(r.Method, http.MethodPost), p.path+"/webhooks/"+r.Endpoint, media, headers, body)
+	return p.Service.SendAs(t, cmp.Or(r.Method, http.MethodPost), p.Path+"/webhooks/"+r.Endpoint, media, headers, body)
 }
 
 // answer waits for one more event of the type than there was, and does what the run waits for.
-func (r realRun) answer(t *testing.T, p place, earlier int) error {
+func (r realRun) answer(t *testing.T, p nodetest.Place, earlier int) error {
 	for {
-		found, err := p.recorded(t.Context(), "types="+r.Before.When)
+		found, err := p.Recorded(t.Context(), "types="+r.Before.When)
 		if err != nil {
 			return err
 		}
@@ -216,20 +218,20 @@ func (r realRun) answer(t *testing.T, p place, earlier int) error {
 		}
 		if r.Before.Call != "" {
 			id, _ := found[len(found)-1].Payload["id"].(string)
-			_, err = p.s.request(t.Context(), "GET", p.path+"/webhooks/"+strings.ReplaceAll(r.Before.Call, "{{payload.id}}", id), p.me, "")
+			_, err = p.Service.Request(t.Context(), "GET", p.Path+"/webhooks/"+strings.ReplaceAll(r.Before.Call, "{{payload.id}}", id), p.Me, "")
 			return err
 		}
-		_, err = p.s.request(t.Context(), "POST", p.path+"/events", p.me, asJSON(map[string]any{
+		_, err = p.Service.Request(t.Context(), "POST", p.Path+"/events", p.Me, asJSON(map[string]any{
 			"events": []any{map[string]any{"type": r.Before.Emit, "payload": r.Before.Payload}},
 		}))
 		return err
 	}
 }
 
-// ofType are the events of a type so far.
-func (p place) ofType(t *testing.T, kind string) []shownEvent {
+// eventsOfType are the events of a type so far.
+func eventsOfType(t *testing.T, p nodetest.Place, kind string) []nodetest.ShownEvent {
 	t.Helper()
-	found, err := p.recorded(t.Context(), "types="+kind)
+	found, err := p.Recorded(t.Context(), "types="+kind)
 	require.NoError(t, err)
 	return found
 }
