@@ -170,7 +170,10 @@ func (r realRun) check(t *testing.T, p nodetest.Place) {
 		require.Equal(t, r.Name, got.JSON(t)["details"].(map[string]any)["name"], "%s", got.Body)
 	}
 	for _, kind := range r.Awaits {
-		require.Eventually(t, func() bool { return len(got.Events(t, kind)) > 0 }, time.Minute, 20*time.Millisecond, kind)
+		require.Eventually(t, func() bool {
+			found, err := p.Recorded(t.Context(), "types="+kind+"&source.correlationId="+got.Correlation())
+			return err == nil && len(found) > 0
+		}, 30*time.Second, 20*time.Millisecond, kind)
 	}
 	if r.Absent != "" {
 		events, err := p.Recorded(t.Context(), "source.correlationId="+got.Correlation())
