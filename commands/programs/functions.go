@@ -3,7 +3,6 @@ package programs
 import (
 	"svc/commands/content"
 	"svc/domain/automation"
-	"svc/domain/automation/expr"
 	"svc/domain/automation/input"
 	"svc/domain/automation/value"
 	"svc/domain/document"
@@ -34,19 +33,17 @@ func (h *House) addFunctions(p *Place) {
 	}
 }
 
-// callOf is the automation that calls a function with the parameters that it declares.
+// callOf is the automation that calls a function with all that it is called with: the
+// parameters that a function declares make a form, and are not enforced.
 func (l *Library) callOf(name string, function *value.Object) *compiled {
 	parameters, _ := function.At("parameters").(*value.Object)
-	arguments, fields := &value.Object{}, &value.Object{}
+	fields := &value.Object{}
 	for _, key := range parameters.Keys() {
 		if field, ok := parameters.At(key).(*value.Object); ok {
 			fields.Set(key, field)
 		}
-		if _, ok := expr.PlainPath(key); ok {
-			arguments.Set(key, "{{"+key+"}}")
-		}
 	}
-	call := value.NewObject("module", "code", "function", "call", "output", "result", "parameters", value.NewObject("name", name, "arguments", arguments))
+	call := value.NewObject("module", "code", "function", "call", "output", "result", "parameters", value.NewObject("name", name, "input", true))
 	made, doc := value.NewObject("slug", name, "name", name, "arguments", fields, "do", []any{value.NewObject("run", call)}, "output", "{{result}}"), document.MapOf()
 	c := &compiled{}
 	if doc.UnmarshalJSON([]byte(value.JSON(made, ""))) != nil {

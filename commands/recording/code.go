@@ -82,5 +82,5 @@ func (p *player) function(r machine.Request, params *value.Object) (sandbox.Job,
 	if err != nil {
 		return sandbox.Job{}, err
 	}
-	return f.Called(params)
+	return f.Called(params, r.Execution.Input)
 }

@@ -63,5 +63,5 @@ func (t *tree) function(r machine.Request, params *value.Object) (sandbox.Job, e
 	if err != nil {
 		return sandbox.Job{}, err
 	}
-	return f.Called(params)
+	return f.Called(params, r.Execution.Input)
 }

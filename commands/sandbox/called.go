@@ -11,11 +11,21 @@ import (
 )
 
 // Called returns the job of a call of the function with the parameters of code.call. A
-// parameter that the function declares and that is not given is undefined.
-func (f Function) Called(params *value.Object) (Job, error) {
+// parameter that the function declares and that is not given is undefined. Input is that of
+// the calling execution: with `input: true` the function gets all of it, and arguments win.
+func (f Function) Called(params, input *value.Object) (Job, error) {
 	given, err := Arguments(params)
 	if err != nil {
 		return Job{}, err
+	}
+	if params.At("input") == true {
+		all := &value.Object{}
+		for _, o := range []*value.Object{input, given} {
+			for _, key := range o.Keys() {
+				all.Set(key, o.At(key))
+			}
+		}
+		given = all
 	}
 	job := f.Job(given)
 	job.Undefined = slices.Clone(f.Parameters.Keys())

@@ -79,8 +79,11 @@ func TestFunctionsOfTheConfigAreRead(t *testing.T) {
 	require.Equal(t, []string{"a"}, f.Parameters.Keys())
 	arguments := value.NewObject("a", "x")
 	require.Equal(t, sandbox.Job{Code: "return a", Arguments: arguments, Timeout: 100 * time.Millisecond}, f.Job(arguments))
-	called, err := f.Called(value.NewObject("arguments", value.NewObject("b", 1.0)))
+	called, err := f.Called(value.NewObject("arguments", value.NewObject("b", 1.0)), nil)
 	require.NoError(t, err, "typed fields make a form and are not enforced")
 	require.Equal(t, []string{"b"}, called.Arguments.Keys())
 	require.Equal(t, []string{"a"}, called.Undefined, "a parameter that is not given is undefined")
+	called, err = f.Called(value.NewObject("input", true, "arguments", value.NewObject("b", 1.0)), value.NewObject("a", "x", "b", 2.0))
+	require.NoError(t, err)
+	require.Equal(t, value.NewObject("a", "x", "b", 1.0), called.Arguments, "the whole input, and arguments win")
 }
