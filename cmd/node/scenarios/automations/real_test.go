@@ -31,6 +31,7 @@ type realWorkspace struct {
 	Config   map[string]any    // replaces the value of its config
 	Secrets  map[string]string // by name
 	Warnings []string          // each is part of a warning of the import
+	Problems []string          // each is part of what GET problems lists
 	Runs     []realRun
 }
 
@@ -139,6 +140,10 @@ func importReal(t *testing.T, w *nodetest.Workshop, files map[string]string, run
 	}
 	if runs.Publish != "" {
 		p.Does(t, http.StatusCreated, "POST", "/v2/apps", fmt.Sprintf(`{"workspaceId":%q,"slug":%q}`, p.ID, runs.Publish))
+	}
+	problems := p.Does(t, 200, "GET", p.Path+"/problems?limit=100", "")
+	for _, part := range runs.Problems {
+		require.Contains(t, string(problems.Body), part)
 	}
 	return p
 }
