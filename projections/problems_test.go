@@ -134,7 +134,7 @@ func TestProblemsFollowTheChange(t *testing.T) {
 			entryOf("automations/bad", `{"slug":"bad","name":"B","when":{"schedules":["99 * * * *"]},"do":[{"emit":{}}]}`),
 		}}},
 			`error automations/bad when.schedules[0] : minute "99": a value from 0 to 59 is expected`,
-			`error automations/bad do[0].emit.event : required`)
+			`error automations/bad do[0].emit.event : is required`)
 		change(t, workspace.Restored{Switch: workspace.Switch{Deleted: []string{"automations/bad"}}})
 	})
 	requireTrue(t, h.Models)

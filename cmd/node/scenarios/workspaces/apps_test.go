@@ -248,6 +248,6 @@ func TestOneOfManyPublishesTheSlug(t *testing.T) {
 		require.Contains(t, []int{409, 422}, status)
 	}
 	require.Equal(t, 1, created)
-	require.Len(t, m.list("/v2/apps", m.ada), 1)
+	require.Len(t, m.list("/v2/apps?text=contested", m.ada), 1)
 	require.Len(t, m.events(app.Published{}.EventType()), 1)
 }
