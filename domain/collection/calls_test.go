@@ -47,6 +47,8 @@ func TestFunctionsDoWhatTheContractSays(t *testing.T) {
 			`findMany {"collection":"c","opts":{"limit":1,"page":1,"fields":["id"]}}`, `[{"id":"a"}]`,
 			`findMany {"collection":"c","opts":{"limit":1,"page":0,"fields":["id"]}}`, `[{"id":"a"}]`,
 			`findMany {"collection":"c","opts":{"limit":1,"page":2,"fields":["id"]}}`, `[{"id":"b"}]`,
+			`findMany {"collection":"c","opts":{"limit":1,"sort":{"n":1},"fields":["n"],"idAlias":true}}`, `[{"_id":"c","id":"c","n":null}]`,
+			`findOne {"collection":"c","query":{"id":"b"},"opts":{"fields":["n"],"idAlias":true}}`, `{"_id":"b","id":"b","n":2}`,
 			`findMany {"collection":"c","opts":{"limit":2,"page":2,"sort":{"id":-1},"fields":["id"]}}`, `[{"id":"a"}]`,
 			`findMany {"collection":"c","opts":{"sort":{"n":1},"limit":1,"skip":2,"fields":["id"]}}`, `[{"id":"b"}]`,
 			`findMany {"collection":"c","opts":{"limit":0}}`, `[]`,

@@ -14,6 +14,7 @@ type options struct {
 	skip  int
 	limit int
 	pick  *selection // nil: every field
+	alias bool       // rows have their id as _id, too
 }
 
 type sortKey struct {
@@ -24,10 +25,10 @@ type sortKey struct {
 // defaultLimit is how many rows a read returns that does not say.
 const defaultLimit = 1000
 
-// readOptions reads {sort, limit, skip or page, fields}.
+// readOptions reads {sort, limit, skip or page, fields, idAlias}.
 func readOptions(v any, limits Limits) (options, error) {
 	o := options{limit: min(defaultLimit, limits.MaxLimit)}
-	given, err := optionsObject(v, "sort", "limit", "skip", "page", "fields")
+	given, err := optionsObject(v, "sort", "limit", "skip", "page", "fields", "idAlias")
 	if err != nil {
 		return o, err
 	}
@@ -46,8 +47,27 @@ func readOptions(v any, limits Limits) (options, error) {
 	if o.skip, err = readSkip(given, o.limit); err != nil {
 		return o, err
 	}
+	if v := given.At("idAlias"); !value.IsNothing(v) {
+		var ok bool
+		if o.alias, ok = v.(bool); !ok {
+			return o, Refuse(Validation, "opts.idAlias: expected boolean, got %s", value.Kind(v))
+		}
+	}
 	o.pick, err = readSelection(given.At("fields"))
 	return o, err
+}
+
+// show returns a row as the read shows it.
+func (o options) show(row *value.Object) *value.Object {
+	row = o.pick.apply(row)
+	if !o.alias {
+		return row
+	}
+	shown := value.NewObject(aliasID, row.At(fieldID))
+	for _, key := range row.Keys() {
+		shown.Set(key, row.At(key))
+	}
+	return shown
 }
 
 func optionsObject(v any, known ...string) (*value.Object, error) {
@@ -163,7 +183,7 @@ func (p plan) findInOrder(r reader, info *Info, q *query, o options, count bool)
 		if err != nil {
 			return false, err
 		}
-		rows = append(rows, o.pick.apply(found))
+		rows = append(rows, o.show(found))
 		held += roughSize(found)
 		return count || len(rows) < o.limit, tooHeavy(held)
 	})

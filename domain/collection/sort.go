@@ -77,7 +77,7 @@ func (t *top) read(r reader, info *Info, o options) (rows []*value.Object, err e
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, o.pick.apply(row))
+		rows = append(rows, o.show(row))
 		if held += roughSize(row); held > maxHeld {
 			return nil, tooHeavy(held)
 		}
