@@ -133,7 +133,7 @@ func TestProblemsFollowTheChange(t *testing.T) {
 		change(t, workspace.Imported{Switch: workspace.Switch{Entries: []workspace.Entry{
 			entryOf("automations/bad", `{"slug":"bad","name":"B","when":{"schedules":["99 * * * *"]},"do":[{"emit":{}}]}`),
 		}}},
-			`error automations/bad when.schedules[0] : minute "99": a value from 0 to 59 is expected`,
+			`error automations/bad when.schedules[0] : minute "99": expected a value from 0 to 59`,
 			`error automations/bad do[0].emit.event : is required`)
 		change(t, workspace.Restored{Switch: workspace.Switch{Deleted: []string{"automations/bad"}}})
 	})

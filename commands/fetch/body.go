@@ -71,7 +71,7 @@ func charsetOf(header string) string {
 func encodeParts(v any, header http.Header) ([]byte, error) {
 	list, ok := v.([]any)
 	if !ok {
-		return nil, automation.Invalid("fetch.multipart: a list is expected, not %s", value.Kind(v))
+		return nil, automation.Invalid("fetch.multipart: expected a list, got %s", value.Kind(v))
 	}
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -92,7 +92,7 @@ func encodeParts(v any, header http.Header) ([]byte, error) {
 func writePart(w *multipart.Writer, item any) *automation.Error {
 	part, ok := item.(*value.Object)
 	if !ok {
-		return automation.Invalid(": an object is expected, not %s", value.Kind(item))
+		return automation.Invalid(": expected an object, got %s", value.Kind(item))
 	}
 	r, err := reader{part, ""}, error(nil)
 	field, file, media := r.text("fieldname", "", &err), r.text("filename", "", &err), r.text("contentType", "", &err)
@@ -100,13 +100,13 @@ func writePart(w *multipart.Writer, item any) *automation.Error {
 	case err != nil:
 		return automation.ErrorOf(err)
 	case field == "":
-		return automation.Invalid(".fieldname: a name is expected")
+		return automation.Invalid(".fieldname: expected a name")
 	case !httpguts.ValidHeaderFieldValue(media):
-		return automation.Invalid(".contentType: a type is expected")
+		return automation.Invalid(".contentType: expected a type")
 	}
 	content, known := partContent(part.At("value"), file != "")
 	if !known {
-		return automation.Invalid(".value: a text or bytes are expected, not %s", value.Kind(part.At("value")))
+		return automation.Invalid(".value: expected a text or bytes, got %s", value.Kind(part.At("value")))
 	}
 	// Writing to memory does not fail.
 	to, _ := w.CreatePart(partHeader(field, file, media))

@@ -84,7 +84,7 @@ func (x *exchange) clientToken(ctx context.Context, c credentials) (string, erro
 	}
 	address, err := readAddress(c.tokenURL, nil)
 	if err != nil {
-		return "", automation.Invalid("fetch.auth.oauth2.tokenUrl: an absolute http or https address is expected")
+		return "", automation.Invalid("fetch.auth.oauth2.tokenUrl: expected an absolute http or https address")
 	}
 	grant := clientcredentials.Config{
 		ClientID: c.clientID, ClientSecret: c.clientSecret, TokenURL: address.String(), Scopes: strings.Fields(c.scope),

@@ -48,7 +48,7 @@ func newRequest(method string, params *value.Object) (*request, error) {
 func readAddress(text string, query *value.Object) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, automation.Invalid("fetch.url: an absolute http or https address is expected")
+		return nil, automation.Invalid("fetch.url: expected an absolute http or https address")
 	}
 	more, err := encodePairs(query, "fetch.query")
 	if err != nil {
@@ -135,7 +135,7 @@ func readHeaders(o *value.Object) (http.Header, error) {
 		}
 		texts, err := textsOf(o.At(key))
 		if err != nil || slices.ContainsFunc(texts, badHeaderValue) {
-			return nil, automation.Invalid("fetch.headers.%s: a text without control characters is expected", key)
+			return nil, automation.Invalid("fetch.headers.%s: expected a text without control characters", key)
 		}
 		if slices.Contains(notTheirs, name) {
 			continue

@@ -58,7 +58,7 @@ func (c *Client) readTerms(params *value.Object) (t terms, err error) {
 	}
 	t.timeout = time.Duration(r.number("timeout", c.Timeout.Seconds(), &err) * float64(time.Second))
 	if err == nil && (t.timeout <= 0 || t.timeout > max(maxTimeout, c.Timeout)) {
-		err = automation.Invalid("fetch.timeout: more than 0 and at most 600 seconds are expected")
+		err = automation.Invalid("fetch.timeout: expected more than 0 and at most 600 seconds")
 	}
 	t.report = r.yes("emitErrors", true, &err)
 	t.trusting = r.yes("allowSelfSignedCert", false, &err)
@@ -91,7 +91,7 @@ func readChunkTerms(r reader, err *error) *chunkTerms {
 	}
 	steps, ok := expr.PlainPath(path)
 	if !ok && *err == nil {
-		*err = automation.Invalid("fetch.stream.concatenate.path: a path is expected")
+		*err = automation.Invalid("fetch.stream.concatenate.path: expected a path")
 	}
 	for _, step := range steps {
 		t.path = append(t.path, step.Key)

@@ -70,7 +70,7 @@ func (t *tree) topic(r machine.Request) {
 		users = append(users, t.world.userID)
 	}
 	if name == "" || join && len(users) == 0 {
-		t.now(r, machine.Answer{Value: value.Undefined, Err: automation.Invalid("a topic and a user are expected")})
+		t.now(r, machine.Answer{Value: value.Undefined, Err: automation.Invalid("expected a topic and a user")})
 		return
 	}
 	create, as := r.Params.At("create") != false, t.request(r.Execution)

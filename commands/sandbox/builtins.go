@@ -165,7 +165,7 @@ func (b *builtins) localized(name string, args ...sobek.Value) sobek.Value {
 // btoa writes characters up to U+00FF as base64.
 func (b *builtins) btoa(call sobek.FunctionCall) sobek.Value {
 	if len(call.Arguments) == 0 {
-		panic(b.vm.NewTypeError("a text is expected"))
+		panic(b.vm.NewTypeError("expected a text"))
 	}
 	content, ok := toLatin1(call.Argument(0).String())
 	if !ok {
@@ -177,7 +177,7 @@ func (b *builtins) btoa(call sobek.FunctionCall) sobek.Value {
 // atob reads base64, with or without padding, as characters up to U+00FF.
 func (b *builtins) atob(call sobek.FunctionCall) sobek.Value {
 	if len(call.Arguments) == 0 {
-		panic(b.vm.NewTypeError("a text is expected"))
+		panic(b.vm.NewTypeError("expected a text"))
 	}
 	text := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" \t\n\f\r", r) {
@@ -296,7 +296,7 @@ func decodeBase64(text string) []byte {
 func (b *builtins) decodeText(call sobek.FunctionCall) sobek.Value {
 	buffer, ok := call.Argument(0).Export().(sobek.ArrayBuffer)
 	if !ok {
-		panic(b.vm.NewTypeError("an ArrayBuffer is expected"))
+		panic(b.vm.NewTypeError("expected an ArrayBuffer"))
 	}
 	content, fatal := buffer.Bytes(), call.Argument(2).ToBoolean()
 	switch call.Argument(1).String() {

@@ -95,7 +95,7 @@ func TestBuiltins(t *testing.T) {
 			{"new Intl.NumberFormat('de').formatToParts(-1234.5).map(p => p.type + '=' + p.value)", `["minusSign=-","integer=1","group=.","integer=234","decimal=,","fraction=5"]`},
 			{"[1, 2].map(Intl.NumberFormat('fr', {minimumFractionDigits: 1}).format)", `["1,0","2,0"]`},
 			{"new Intl.NumberFormat('fr', {style: 'currency', currency: 'EUR'}).resolvedOptions().currency", `"EUR"`},
-			{"new Intl.NumberFormat('en', {style: 'currency'})", `"TypeError: currency: the code of a currency is expected, such as EUR"`},
+			{"new Intl.NumberFormat('en', {style: 'currency'})", `"TypeError: currency: expected the code of a currency, such as EUR"`},
 			{"new Intl.NumberFormat('en', {notation: 'compact'})", `"RangeError: notation: \"compact\" is not known here; there are standard"`},
 			{"(5).toLocaleString('e')", `"RangeError: Incorrect locale information provided: e"`},
 			{"[1234.5, 2].toLocaleString()", `"1,234.5,2"`},

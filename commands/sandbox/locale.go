@@ -203,7 +203,7 @@ func (o options) number(key string, least, most int) (n int, ok bool) {
 	}
 	f := v.ToFloat()
 	if !(f >= float64(least) && f <= float64(most)) {
-		o.of.throw(o.of.rangeError, "%s: a number from %d to %d is expected", key, least, most)
+		o.of.throw(o.of.rangeError, "%s: expected a number from %d to %d", key, least, most)
 	}
 	return int(f), true
 }

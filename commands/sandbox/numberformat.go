@@ -27,7 +27,7 @@ func (b *builtins) numberOptions(call sobek.FunctionCall) sobek.Value {
 	case "currency":
 		code := strings.ToUpper(o.text("currency", ""))
 		if len(code) != 3 || strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-			panic(b.vm.NewTypeError("currency: the code of a currency is expected, such as EUR"))
+			panic(b.vm.NewTypeError("currency: expected the code of a currency, such as EUR"))
 		}
 		set("currency", code)
 		set("currencyDisplay", o.text("currencyDisplay", "symbol", "symbol", "narrowSymbol", "code", "name"))

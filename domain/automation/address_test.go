@@ -44,7 +44,7 @@ func TestAddressesThatAreKnownLater(t *testing.T) {
 		if test.saved {
 			require.Empty(t, told, test.address)
 		} else {
-			require.Equal(t, []string{"do[0].fetch.url: an absolute http or https address is expected"}, told, test.address)
+			require.Equal(t, []string{"do[0].fetch.url: expected an absolute http or https address"}, told, test.address)
 		}
 		err := automation.CheckParams("do[0].fetch", "fetch", params)
 		require.Equal(t, test.runs, err == nil, "%s: %v", test.address, err)

@@ -51,7 +51,7 @@ func endpointRule(v any) string {
 func ParseEndpoint(path string) (*Endpoint, error) {
 	path = strings.TrimSuffix(path, "/")
 	if path == "" || !domain.IsLine(path, maxEndpoint) {
-		return nil, errors.New("a path is expected")
+		return nil, errors.New("expected a path")
 	}
 	if strings.ContainsAny(path, "?#") {
 		return nil, errors.New("a path has no ? and no #")

@@ -91,7 +91,7 @@ func (c *checker) instruction(v any, path string, at place) *Instruction {
 	in.Builtin = ok
 	switch {
 	case params == nil:
-		in.Fault = c.fault(InvalidInstruction, in.Path, "parameters are expected; write {} if there are none")
+		in.Fault = c.fault(InvalidInstruction, in.Path, "expected parameters; write {} if there are none")
 	case !ok:
 		c.call(in, params)
 	default:

@@ -153,7 +153,7 @@ func Instructions() []string {
 
 func integer(v any) string {
 	if n, ok := v.(float64); ok && n != float64(int64(n)) {
-		return "an integer is expected"
+		return "expected an integer"
 	}
 	return ""
 }
@@ -206,7 +206,7 @@ func webAddress(v any) string {
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Hostname() == "" || !strings.EqualFold(u.Scheme, "http") && !strings.EqualFold(u.Scheme, "https") {
-		return "an absolute http or https address is expected"
+		return "expected an absolute http or https address"
 	}
 	return ""
 }

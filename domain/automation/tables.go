@@ -39,7 +39,7 @@ var documentFields = []field{
 func named(v any) string {
 	o, ok := v.(*value.Object)
 	if v == "" || ok && o.Len() == 0 {
-		return "a name is expected"
+		return "expected a name"
 	}
 	return ""
 }

@@ -162,7 +162,7 @@ func (c *schemaChecker) keyword(k keyword, v any, path string, depth int) string
 		c.schema(v, path, depth+1)
 	case schemaList:
 		if len(items(v)) == 0 {
-			return "a list of schemas is expected"
+			return "expected a list of schemas"
 		}
 		for i, item := range items(v) {
 			c.schema(item, fmt.Sprintf("%s[%d]", path, i), depth+1)
@@ -170,7 +170,7 @@ func (c *schemaChecker) keyword(k keyword, v any, path string, depth int) string
 	case schemaMap:
 		o, ok := v.(*value.Object)
 		if !ok {
-			return "an object of schemas is expected"
+			return "expected an object of schemas"
 		}
 		for _, key := range o.Keys() {
 			at := expr.Member(path, key)
@@ -193,19 +193,19 @@ func wrongKeyword(k keyword, v any) string {
 	_, isBool := v.(bool)
 	switch {
 	case k == aNumber && !isNumber:
-		return "a number is expected"
+		return "expected a number"
 	case k == aCount && (!isNumber || n < 0 || integer(n) != ""):
-		return "a whole number from 0 on is expected"
+		return "expected a whole number from 0 on"
 	case k == aBoolean && !isBool:
-		return "true or false is expected"
+		return "expected true or false"
 	case (k == aText || k == aPattern) && !isText:
-		return "a string is expected"
+		return "expected a string"
 	case k == aPattern:
 		return expr.CheckPattern(textOf(v))
 	case k == aTextList && (!has(list, v) || len(texts(v)) != len(items(v))):
-		return "a list of names is expected"
+		return "expected a list of names"
 	case k == aList && !has(list, v):
-		return "a list is expected"
+		return "expected a list"
 	case k == aType:
 		return wrongType(v)
 	}

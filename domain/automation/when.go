@@ -28,7 +28,7 @@ func pattern(v any) string {
 	exact := strings.TrimSuffix(s, ".*")
 	switch {
 	case s == "" || exact == "" || !domain.IsLine(s, maxPattern):
-		return "the name of an event is expected"
+		return "expected the name of an event"
 	case strings.Contains(exact, "*"):
 		return "* may only be the last part, after a dot"
 	}

@@ -144,7 +144,7 @@ func TestAppInstances(t *testing.T) {
 		{doc: `{"appSlug":"a","disabled":VALUE}`, bad: noSwitch, want: "400 disabled: expected boolean", good: []string{`true`}},
 		{doc: `{"appSlug":"a","labels":VALUE}`, bad: badLabel, want: "422 labels[0]: "},
 		{doc: `{"appSlug":"a","config":VALUE}`, bad: []string{`1`, `true`, `[]`}, want: "400 config: expected string or object", good: []string{`{"any":{"thing":[null]}}`, `"{{config}}"`, `"{{ config.mail }}"`}},
-		{doc: `{"appSlug":"a","config":VALUE}`, bad: []string{`"x"`, `"{{secret.k}}"`, `"{{config}} "`}, want: "422 config: an object is expected"},
+		{doc: `{"appSlug":"a","config":VALUE}`, bad: []string{`"x"`, `"{{secret.k}}"`, `"{{config}} "`}, want: "422 config: expected an object"},
 		{doc: `{"appSlug":"a","version":VALUE}`, bad: []string{`1`}, want: "unknown version: unknown field; known are slug, appSlug, appVersion, disabled, labels, config"},
 	})
 }

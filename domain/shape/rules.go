@@ -35,7 +35,7 @@ func wrongWorkspaceName(v any) string {
 // wrongTitle is the rule of a name in one language, or of all together.
 func wrongTitle(v any) string {
 	if m, ok := v.(*document.Map); ok && m.Len() == 0 {
-		return "a name is expected in at least one language"
+		return "expected a name in at least one language"
 	}
 	if s, ok := v.(string); ok && !domain.IsTitle(s, len(s)) {
 		return "a name is one line that is not blank, without control characters"
@@ -139,7 +139,7 @@ var passedOn = regexp.MustCompile(`^\{\{\s*config(\.[A-Za-z0-9_.-]+)?\s*\}\}$`)
 // wrongConfig is the rule of the config of an app instance that is no object.
 func wrongConfig(v any) string {
 	if text, ok := v.(string); ok && !passedOn.MatchString(text) {
-		return "an object is expected, or {{config}} or a part of it"
+		return "expected an object, or {{config}} or a part of it"
 	}
 	return ""
 }

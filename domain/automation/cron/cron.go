@@ -160,7 +160,7 @@ func (f span) value(text string) (int, error) {
 	}
 	n, ok := digits(text)
 	if !ok || n < f.low || n > f.high {
-		return 0, fmt.Errorf("a value from %d to %d is expected", f.low, f.high)
+		return 0, fmt.Errorf("expected a value from %d to %d", f.low, f.high)
 	}
 	return n, nil
 }

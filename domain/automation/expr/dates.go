@@ -153,7 +153,7 @@ func (c *calling) span(amount, unit int) (millis, months float64) {
 	switch {
 	case c.err != nil:
 	case !ok || math.IsNaN(n):
-		c.refuse("a number of units is expected")
+		c.refuse("expected a number of units")
 	case fixed:
 		return n * float64(length.Milliseconds()), 0
 	case name == "month":
@@ -173,7 +173,7 @@ func now(c *calling) any { return millis(c.now()) }
 func dateAdd(c *calling) any {
 	passed, months := c.span(1, 2)
 	if c.err == nil && months != math.Trunc(months) {
-		c.refuse("a whole number of months is expected")
+		c.refuse("expected a whole number of months")
 	}
 	t, ok := c.instant(c.arg(0))
 	if c.err != nil || !ok || math.Abs(months) > maxMonths {

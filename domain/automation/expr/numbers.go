@@ -94,7 +94,7 @@ func extreme(sign int) func(*calling) any {
 		for i, arg := range args {
 			n, ok := arg.(float64)
 			if !ok {
-				return c.refuse("numbers are expected, not " + value.Kind(arg))
+				return c.refuse("expected numbers, got " + value.Kind(arg))
 			}
 			if order, _ := value.Compare(n, best); i == 0 || order == sign || math.IsNaN(n) {
 				best = n
@@ -110,7 +110,7 @@ func rand(c *calling) any {
 	}
 	a, b := c.whole(0, 0), c.whole(1, 0)
 	if c.err == nil && (len(c.args) != 2 || slices.ContainsFunc(c.args, value.IsUndefined) || b <= a) {
-		return c.refuse("two integers are expected, the second larger")
+		return c.refuse("expected two integers, the second larger")
 	}
 	if c.err != nil {
 		return value.Undefined

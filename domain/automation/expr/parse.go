@@ -173,7 +173,7 @@ func (p *parser) members(n node) node {
 		case p.take("."):
 			word := p.word()
 			if word == "" {
-				p.fail(SyntaxError, "a key is expected%s", p.found())
+				p.fail(SyntaxError, "expected a key%s", p.found())
 			}
 			p.pos += len(word)
 			steps = append(steps, literal{Key: word})
@@ -202,7 +202,7 @@ func (p *parser) atom(word string) node {
 	case isDigit(p.peek()):
 		return p.number()
 	case word == "":
-		p.fail(SyntaxError, "a value is expected%s", p.found())
+		p.fail(SyntaxError, "expected a value%s", p.found())
 		return constant{}
 	}
 	return p.named(word)
@@ -264,7 +264,7 @@ func (p *parser) pairKey() string {
 	}
 	word := p.word()
 	if word == "" {
-		p.fail(SyntaxError, "a key is expected%s", p.found())
+		p.fail(SyntaxError, "expected a key%s", p.found())
 	}
 	p.pos = min(p.pos+len(word), p.end)
 	return word

@@ -118,7 +118,7 @@ func indexed(name string) Step {
 func (p *parser) name() string {
 	name := p.while(isName)
 	if name == "" {
-		p.fail(VariableError, "a name is expected%s", p.found())
+		p.fail(VariableError, "expected a name%s", p.found())
 	}
 	return name
 }
@@ -189,7 +189,7 @@ func (p *parser) segment() step {
 		}
 	}
 	if len(parts) == 0 {
-		p.fail(VariableError, "a name is expected%s", p.found())
+		p.fail(VariableError, "expected a name%s", p.found())
 		return literal{}
 	}
 	if c, ok := parts[0].(constant); ok && !values {

@@ -62,7 +62,7 @@ func ParseTarget(s string, mayPush bool) (*Target, error) {
 	t := &Target{src: s, path: p.path()}
 	t.Push = mayPush && p.take("[]")
 	if p.pos < p.end {
-		p.fail(VariableError, "the name of a variable is expected%s", p.found())
+		p.fail(VariableError, "expected the name of a variable%s", p.found())
 	}
 	if p.err != nil {
 		return nil, p.err

@@ -62,9 +62,9 @@ func (c *contains) check(r *run, n *node, v any) bool {
 	}
 	switch {
 	case found < c.least:
-		return r.fault(n, "contains", fmt.Sprintf("at least %s items of a certain form are expected", value.Text(c.least)), "minContains", c.least)
+		return r.fault(n, "contains", fmt.Sprintf("expected at least %s items of a certain form", value.Text(c.least)), "minContains", c.least)
 	case found > c.most:
-		return r.fault(n, "contains", fmt.Sprintf("at most %s items of a certain form are expected", value.Text(c.most)), "maxContains", c.most)
+		return r.fault(n, "contains", fmt.Sprintf("expected at most %s items of a certain form", value.Text(c.most)), "maxContains", c.most)
 	}
 	return true
 }

@@ -80,9 +80,9 @@ func TestFaultsOfSeveralSchemas(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		`arguments.ab.type: "x" is no type; known are string, number, integer, boolean, object, array, null, localized:string, localized:number, localized:boolean`,
-		`arguments["a b"].multipleOf: a number above 0 is expected`,
+		`arguments["a b"].multipleOf: expected a number above 0`,
 		`arguments.a.$ref: there is nothing at #x`,
-		`schemas[0].payload.multipleOf: a number above 0 is expected`,
+		`schemas[0].payload.multipleOf: expected a number above 0`,
 		`schemas[0].output: a reference leads back to itself`,
 	}, lines)
 }

@@ -86,7 +86,7 @@ func (k keywords) below(key string, v any) *node { return k.node(v, k.at.to(key)
 func (k keywords) list(key string, v any) []*node {
 	list, _ := v.([]any)
 	if len(list) == 0 {
-		k.fail(k.at.to(key), "a list of schemas is expected")
+		k.fail(k.at.to(key), "expected a list of schemas")
 	}
 	var all []*node
 	for i, item := range list {
@@ -99,7 +99,7 @@ func (k keywords) list(key string, v any) []*node {
 func (k keywords) each(key string, v any, add func(name string, n *node)) {
 	o, ok := v.(*value.Object)
 	if !ok {
-		k.fail(k.at.to(key), "an object of schemas is expected")
+		k.fail(k.at.to(key), "expected an object of schemas")
 		return
 	}
 	for _, name := range o.Keys() {
@@ -116,7 +116,7 @@ func (k keywords) names(at *location, v any) []string {
 		all, ok = append(all, name), ok && isText
 	}
 	if !ok {
-		k.fail(at, "a list of names is expected")
+		k.fail(at, "expected a list of names")
 	}
 	return all
 }
@@ -125,9 +125,9 @@ func (k keywords) number(key string, v any) rule {
 	n, ok := v.(float64)
 	switch {
 	case !ok:
-		k.fail(k.at.to(key), "a number is expected")
+		k.fail(k.at.to(key), "expected a number")
 	case key == "multipleOf" && n <= 0:
-		k.fail(k.at.to(key), "a number above 0 is expected")
+		k.fail(k.at.to(key), "expected a number above 0")
 	case key == "multipleOf":
 		return multipleOf(n)
 	}
@@ -138,7 +138,7 @@ func (k keywords) number(key string, v any) rule {
 func (k keywords) whole(key string, v any) float64 {
 	n, ok := v.(float64)
 	if !ok || n < 0 || n != math.Trunc(n) {
-		k.fail(k.at.to(key), "a whole number from 0 on is expected")
+		k.fail(k.at.to(key), "expected a whole number from 0 on")
 	}
 	return n
 }
@@ -146,7 +146,7 @@ func (k keywords) whole(key string, v any) float64 {
 func (k keywords) match(v any) rule {
 	text, ok := v.(string)
 	if !ok {
-		k.fail(k.at.to("pattern"), "a string is expected")
+		k.fail(k.at.to("pattern"), "expected a string")
 		return nil
 	}
 	p := k.pattern(text, k.at.to("pattern"))
@@ -159,7 +159,7 @@ func (k keywords) match(v any) rule {
 func (k keywords) format(v any) rule {
 	name, ok := v.(string)
 	if !ok {
-		k.fail(k.at.to("format"), "a string is expected")
+		k.fail(k.at.to("format"), "expected a string")
 	}
 	if f, known := formats[name]; known {
 		return &format{name, f}
@@ -170,7 +170,7 @@ func (k keywords) format(v any) rule {
 func (k keywords) unique(v any) rule {
 	wanted, ok := v.(bool)
 	if !ok {
-		k.fail(k.at.to("uniqueItems"), "true or false is expected")
+		k.fail(k.at.to("uniqueItems"), "expected true or false")
 	}
 	if !wanted {
 		return nil
@@ -181,7 +181,7 @@ func (k keywords) unique(v any) rule {
 func (k keywords) dependents(v any) rule {
 	o, ok := v.(*value.Object)
 	if !ok {
-		k.fail(k.at.to("dependentRequired"), "an object of lists of names is expected")
+		k.fail(k.at.to("dependentRequired"), "expected an object of lists of names")
 		return nil
 	}
 	d := &dependentRequired{}

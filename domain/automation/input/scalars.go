@@ -95,7 +95,7 @@ type enum struct {
 func (k keywords) enum(v any) rule {
 	list, ok := v.([]any)
 	if !ok {
-		k.fail(k.at.to("enum"), "a list is expected")
+		k.fail(k.at.to("enum"), "expected a list")
 	}
 	e := &enum{values: list, scalars: map[any]bool{}}
 	for _, item := range list {
@@ -240,7 +240,7 @@ func (c *count) check(r *run, n *node, v any) bool {
 	if fits || r.mute() {
 		return fits
 	}
-	return r.fault(n, c.keyword, fmt.Sprintf("%s %s %s are expected", words, value.Text(c.limit), counts[c.keyword[3:]].unit), "limit", c.limit)
+	return r.fault(n, c.keyword, fmt.Sprintf("expected %s %s %s", words, value.Text(c.limit), counts[c.keyword[3:]].unit), "limit", c.limit)
 }
 
 // pattern is a compiled regular expression and what a character costs it.

@@ -153,7 +153,7 @@ func TestFaultsSayWhere(t *testing.T) {
 		{"a pattern", `{"pattern": "^a"}`, `"x"`, `{"field":"v","message":"must match the pattern ^a","keyword":"pattern","schemaPath":"#/properties/v/pattern","params":{"pattern":"^a"}}`},
 		{
 			"a reference tells where it leads", `{"$ref": "#/$defs/a~1b", "$defs": {"a/b": {"minLength": 3}}}`, `"x"`,
-			`{"field":"v","message":"at least 3 characters are expected","keyword":"minLength","schemaPath":"#/properties/v/$defs/a~1b/minLength","params":{"limit":3}}`,
+			`{"field":"v","message":"expected at least 3 characters","keyword":"minLength","schemaPath":"#/properties/v/$defs/a~1b/minLength","params":{"limit":3}}`,
 		},
 		{"several types", `{"type": ["string", "null"]}`, `1`, `{"field":"v","message":"expected string or null, got number","keyword":"type","schemaPath":"#/properties/v/type","params":{"type":["string","null"]}}`},
 		{"an enum", `{"enum": ["a", 1]}`, `2`, `{"field":"v","message":"must be one of: \"a\", 1","keyword":"enum","schemaPath":"#/properties/v/enum","params":{"allowedValues":["a",1]}}`},
@@ -177,7 +177,7 @@ func TestValuesAreCheckedAsTheirJSON(t *testing.T) {
 	in := value.NewObject("b", value.Bytes("abc"), "n", math.NaN(), "l", []any{1.0, value.Undefined, math.Inf(1)}, "s", stream{})
 	require.NoError(t, shape.Check(in))
 	in.Set("b", value.Bytes("abcd"))
-	require.Equal(t, []string{"b: at most 4 characters are expected"}, told(t, shape.Check(in)))
+	require.Equal(t, []string{"b: expected at most 4 characters"}, told(t, shape.Check(in)))
 }
 
 type stream struct{}

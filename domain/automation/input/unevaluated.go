@@ -56,7 +56,7 @@ func (u *unevaluatedItems) check(r *run, n *node, v any) bool {
 		switch {
 		case c.all || c.items[i]:
 		case u.refused:
-			return r.fault(n, "unevaluatedItems", "no further items are expected", "limit", float64(i))
+			return r.fault(n, "unevaluatedItems", "expected no further items", "limit", float64(i))
 		default:
 			all = r.item(u.node, i, item) && all
 		}

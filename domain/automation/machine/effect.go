@@ -142,7 +142,7 @@ func plainPath(name string) ([]expr.Step, error) {
 // the variable as it was.
 func (m *Machine) store(b *branch, to result, v any) *outcome {
 	if to.bad {
-		m.notice(b, automation.Raise(automation.InvalidOutput, "the path of a variable is expected: the result goes nowhere"))
+		m.notice(b, automation.Raise(automation.InvalidOutput, "expected the path of a variable: the result goes nowhere"))
 		return nil
 	}
 	if to.steps == nil || value.IsUndefined(v) {

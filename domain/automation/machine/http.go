@@ -98,7 +98,7 @@ func wrongPart(a assignment) string {
 		return ""
 	case "sseKeepAlive":
 		if !number || n < 0 {
-			return "milliseconds are expected"
+			return "expected a number of milliseconds"
 		}
 		return ""
 	}

@@ -110,7 +110,7 @@ do:
 		got := s.Upload(t, p.Path+"/import", p.Me, zip, false)
 		require.Less(t, got.StatusCode, 300, "%s", got.Body)
 		require.Equal(t, []string{
-			`error automations/late when.schedules[0]: minute "99": a value from 0 to 59 is expected`,
+			`error automations/late when.schedules[0]: minute "99": expected a value from 0 to 59`,
 			`error automations/late do[0].emit.event: is required`,
 			`warning index config.value.k: the secret "missing" has no value`,
 		}, problems(t, p, ""))
