@@ -60,14 +60,13 @@ func (w runsTx) stand(ev domain.Recorded, e activity.WaitPending) error {
 	}
 	before, known, err := w.wait(e.ID)
 	shown := PendingWait{
-		ID: e.ID, CorrelationID: ev.Meta.CorrelationID, Automation: ev.Meta.AutomationSlug, Since: ev.At.UTC(), Until: e.ExpiresAt, Wait: e.Wait,
+		ID: e.ID, CorrelationID: ev.Meta.CorrelationID, Automation: ev.Meta.AutomationSlug, Since: e.Since.UTC(), Until: e.ExpiresAt, Wait: e.Wait,
+	}
+	if e.Since.IsZero() {
+		shown.Since = ev.At.UTC()
 	}
 	if err == nil && known && before.EndSeq == 0 { // it is said again
-		var first PendingWait
-		if err = getJSON(w.tx, pendingKey(w.workspaceID, e.ID, before.Seq), &first); err == nil && first.ID != "" {
-			shown.Since, shown.Automation = first.Since, first.Automation
-		}
-		err = errors.Join(err, w.leave(before, e.ID))
+		err = w.leave(before, e.ID)
 	}
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package activity
 
 import (
 	"encoding/json"
+	"time"
 
 	"svc/domain"
 )
@@ -29,6 +30,7 @@ type WaitPending struct {
 	ExecutionID string          `json:"executionId"`
 	ExpiresAt   string          `json:"expiresAt"`
 	Wait        json.RawMessage `json:"wait,omitempty"` // as the instruction has it
+	Since       time.Time       `json:"since,omitzero"` // when the wait began; zero: with this event
 }
 
 // EventType implements domain.Event.

@@ -77,6 +77,7 @@ func again(events []domain.Recorded) (commits []eventstore.Commit) {
 	for _, ev := range events {
 		said := ev.Data
 		if wait, ok := said.(activity.WaitPending); ok {
+			wait.Since = ev.At.UTC()
 			said = activity.WaitKept(wait)
 		}
 		commits = append(commits, eventstore.Commit{Stream: ev.Stream, Meta: ev.Meta, Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: said}}})
