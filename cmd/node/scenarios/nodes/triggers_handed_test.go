@@ -20,7 +20,7 @@ func TestANodeThatStopsDoublesNothing(t *testing.T) {
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
 		select {
-		case <-time.After(nodetest.ShortLease * 7 / 8): // longer than a node may be silent
+		case <-time.After(3500 * time.Millisecond):
 		case <-r.Context().Done():
 		}
 	}))
