@@ -26,7 +26,7 @@ import (
 //	v{workspace}\0{run}\0{execution}\0{wait} nothing: the execution stands in it
 //	h{workspace}\0{run}\0{execution}     in how many waits it stands
 //	y{workspace}\0{seq}{wait}            PendingWait, JSON, of one that an execution stands in
-//	e{workspace}\0{wait}                 nothing: it was fulfilled or expired
+//	e{workspace}\0{wait}                 sequence that said last that it was fulfilled or expired
 //	p{workspace}\0{wait}                 nothing: events that it is for start nothing else
 //	q{workspace}\0{seq}{wait}            nothing: until this sequence they did not
 //	r{workspace}\0{run}                  runRow
@@ -41,7 +41,7 @@ import (
 type Runs struct{}
 
 // Name implements Projection.
-func (Runs) Name() string { return "runs.4" }
+func (Runs) Name() string { return "runs.5" }
 
 // Log implements Projection.
 func (Runs) Log() domain.Log { return domain.Activity }
@@ -175,7 +175,7 @@ func (p Runs) drop(tx Tx, gone activity.Dropped) error {
 		case value[0] == ofWait:
 			return w.forgetWait(rest, seq)
 		case value[0] == ofEnd:
-			return w.tx.Delete(endedWaitKey(w.workspaceID, rest))
+			return w.forgetEnd(rest, seq)
 		case value[0] == ofCall && len(rest) > 1:
 			return w.adjust(rest[1:], func(r *runRow) { r.tally = r.plus(executed(int(rest[0])), -1) })
 		}

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -284,7 +285,16 @@ func (w runsTx) noteEnd(ev domain.Recorded, id string) error {
 	if !Indexed(id) {
 		return nil
 	}
-	return errors.Join(w.note(ev.Seq, ofEnd, id), w.tx.Set(endedWaitKey(w.workspaceID, id), nil))
+	return errors.Join(w.note(ev.Seq, ofEnd, id), w.tx.Set(endedWaitKey(w.workspaceID, id), seqKey(ev.Seq)))
+}
+
+// forgetEnd forgets that there was a wait, unless an event that is kept says so, too.
+func (w runsTx) forgetEnd(id string, seq uint64) error {
+	last, ok, err := w.tx.Get(endedWaitKey(w.workspaceID, id))
+	if err != nil || !ok || !bytes.Equal(last, seqKey(seq)) {
+		return err
+	}
+	return w.tx.Delete(endedWaitKey(w.workspaceID, id))
 }
 
 // PendingWaits visits the waits of a workspace that executions stand in, the oldest first,
