@@ -105,6 +105,7 @@ type getter interface {
 // readerGetter reads the keys of Problems.
 type readerGetter struct{ r Reader }
 
+// Get returns what is stored under a key.
 func (g readerGetter) Get(key []byte) ([]byte, bool, error) { return g.r.Get(Problems{}, key) }
 
 // Apply implements Projection.

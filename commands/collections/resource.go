@@ -37,10 +37,10 @@ func (c *Collections) doNow(ctx context.Context, caller Caller, name string, pre
 	return result, err
 }
 
-// Summarize lists the collections of a namespace.
-func (c *Collections) Summarize(ctx context.Context, caller Caller) ([]collection.Summary, error) {
-	return resultOf[[]collection.Summary](ctx, c, caller, "summarize", func(l collection.Limits) (*collection.Call, error) {
-		return collection.Summarize(l), nil
+// Summarise lists the collections of a namespace.
+func (c *Collections) Summarise(ctx context.Context, caller Caller) ([]collection.Summary, error) {
+	return resultOf[[]collection.Summary](ctx, c, caller, "summarise", func(l collection.Limits) (*collection.Call, error) {
+		return collection.Summarise(l), nil
 	})
 }
 

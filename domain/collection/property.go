@@ -293,8 +293,8 @@ func compareKept(kind string, a, b any) int {
 	if kind != "decimal" {
 		return Compare(a, b)
 	}
-	x, _, okX := decimalValue(a)
-	y, _, okY := decimalValue(b)
+	x, okX := decimalValue(a)
+	y, okY := decimalValue(b)
 	if okX && okY {
 		return x.Cmp(y)
 	}
@@ -305,11 +305,10 @@ func compareKept(kind string, a, b any) int {
 
 // decimalValue reads the text of a decimal exactly, unless its exponent would make that
 // large.
-func decimalValue(v any) (exact *big.Rat, text string, ok bool) {
-	text = strings.TrimSpace(value.Text(v))
+func decimalValue(v any) (exact *big.Rat, ok bool) {
+	text := strings.TrimSpace(value.Text(v))
 	if len(text) > 2*maxName || strings.ContainsAny(text, "eE/_xXpP") {
-		return nil, text, false
+		return nil, false
 	}
-	exact, ok = new(big.Rat).SetString(text)
-	return exact, text, ok
+	return new(big.Rat).SetString(text)
 }

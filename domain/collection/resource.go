@@ -239,10 +239,10 @@ type Summary struct {
 	Declared     bool
 }
 
-// Summarize returns every collection of a namespace in the order of schemas and names:
+// Summarise returns every collection of a namespace in the order of schemas and names:
 // a []Summary.
-func Summarize(l Limits) *Call {
-	return &Call{Function: "summarize", limit: l.WithDefaults(), read: func(r reader) (any, error) {
+func Summarise(l Limits) *Call {
+	return &Call{Function: "summarise", limit: l.WithDefaults(), read: func(r reader) (any, error) {
 		infos, err := r.Infos()
 		if err != nil {
 			return nil, err

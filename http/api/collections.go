@@ -20,7 +20,7 @@ import (
 // Collections keep the rows of workspaces and app instances. It is a
 // *collections.Collections.
 type Collections interface {
-	Summarize(ctx context.Context, of collections.Caller) ([]collection.Summary, error)
+	Summarise(ctx context.Context, of collections.Caller) ([]collection.Summary, error)
 	Schema(ctx context.Context, of collections.Caller, t collection.Target) (*value.Object, error)
 	Declare(ctx context.Context, of collections.Caller, appSlug string, params *value.Object) (*value.Object, error)
 	Find(ctx context.Context, of collections.Caller, t collection.Target, query any, opts *value.Object) (collection.RowPage, error)
@@ -182,7 +182,7 @@ func listCollections(d Deps) gateway.HandlerFunc {
 			if q.Has("appInstance") && place.Instance != instance {
 				continue
 			}
-			all, err := d.Collections.Summarize(r.Context(), collections.Caller{WorkspaceID: id, App: place.Namespace.App, Instance: place.Namespace.Instance})
+			all, err := d.Collections.Summarise(r.Context(), collections.Caller{WorkspaceID: id, App: place.Namespace.App, Instance: place.Namespace.Instance})
 			if err != nil {
 				return nil, err
 			}

@@ -251,7 +251,7 @@ func queryRows(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		query := any(value.Undefined)
+		query := value.Undefined
 		if in.Query != nil {
 			query = parsedJSON(in.Query)
 		}
