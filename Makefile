@@ -59,7 +59,7 @@ RACELESS = ^svc/(domain(/.*)?|projections|cmd/svc|cmd/node(/.*)?|cmd/settings|ht
 RACED = Socket|Follow|Stream|Watch|Trees|Contexts|AWait|Rebuild|TriedAgain
 
 # Compilers, tests and the linter collect garbage a third of their time where memory is not scarce.
-build arch race race-all browser lint: export GOGC = 400
+build test cover arch race race-all browser lint: export GOGC = 400
 
 .PHONY: race
 race: ## run all tests, with the race detector where anything could race

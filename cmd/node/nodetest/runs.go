@@ -150,9 +150,14 @@ func (r Run) Correlation() string { return r.Header.Get("X-Correlation-Id") }
 // Events are those of the run so far, in order. Types chooses among them.
 func (r Run) Events(t *testing.T, types ...string) []ShownEvent {
 	t.Helper()
-	all, err := r.Place.Recorded(t.Context(), "source.correlationId="+r.Correlation())
+	all, err := r.recorded(t.Context(), types)
 	require.NoError(t, err)
-	return slices.DeleteFunc(all, func(e ShownEvent) bool { return len(types) > 0 && !slices.Contains(types, e.Type) })
+	return all
+}
+
+func (r Run) recorded(ctx context.Context, types []string) ([]ShownEvent, error) {
+	all, err := r.Place.Recorded(ctx, "source.correlationId="+r.Correlation())
+	return slices.DeleteFunc(all, func(e ShownEvent) bool { return len(types) > 0 && !slices.Contains(types, e.Type) }), err
 }
 
 // Recorded are events of the workspace, oldest first.
@@ -173,25 +178,35 @@ func (p Place) Recorded(ctx context.Context, query string) ([]ShownEvent, error)
 // Awaits waits until events of the run are there, and returns them.
 func (r Run) Awaits(t *testing.T, n int, types ...string) (found []ShownEvent) {
 	t.Helper()
-	require.Eventually(t, func() bool {
-		found = r.Events(t, types...)
-		return len(found) >= n
-	}, time.Minute, 10*time.Millisecond, "%d of %v", n, types)
-	require.Len(t, found, n, "%v", TypesOf(found))
+	return awaitEvents(t, n, fmt.Sprint(types), func() ([]ShownEvent, error) { return r.recorded(t.Context(), types) })
+}
+
+// awaitEvents waits until so many events are found. A node that is late answers with an
+// error meanwhile.
+func awaitEvents(t *testing.T, n int, what string, find func() ([]ShownEvent, error)) (found []ShownEvent) {
+	t.Helper()
+	var err error
+	enough := func() bool {
+		found, err = find()
+		return err == nil && len(found) >= n
+	}
+	for until := time.Now().Add(2 * time.Minute); !enough() && time.Now().Before(until); {
+		select {
+		case <-t.Context().Done():
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	require.NoError(t, err, "%d of %s", n, what)
+	require.Len(t, found, n, "%s: %v", what, TypesOf(found))
 	return found
 }
 
 // Awaits waits until events of a kind are in the workspace, and returns them.
 func (p Place) Awaits(t *testing.T, n int, types, query string) (found []ShownEvent) {
 	t.Helper()
-	require.Eventually(t, func() bool {
-		var err error
-		found, err = p.Recorded(t.Context(), "types="+url.QueryEscape(types)+"&"+query)
-		require.NoError(t, err)
-		return len(found) >= n
-	}, time.Minute, 10*time.Millisecond, "%d of %s", n, types)
-	require.Len(t, found, n)
-	return found
+	return awaitEvents(t, n, types+" "+query, func() ([]ShownEvent, error) {
+		return p.Recorded(t.Context(), "types="+url.QueryEscape(types)+"&"+query)
+	})
 }
 
 // At is a value in the payload of an event, as JSON; "" when there is none.

@@ -1,6 +1,8 @@
 package secrets_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,12 +28,13 @@ refs: {when: {endpoint: true}, do: [{run: {module: secrets, function: set, param
 	got := p.Tries(t, 200, `{"p":"`+argument+`","q":"only here"}`)
 	require.JSONEq(t, `{"p":"`+argument+`","q":"only here"}`, string(got.Body), "the answer has it")
 	ended := got.Awaits(t, 3, nodetest.Executed)
+	slices.SortFunc(ended, func(a, b nodetest.ShownEvent) int { return strings.Compare(a.At("slug"), b.At("slug")) }) // child, hears, t
 	require.Equal(t, `{"v":"REDACTED"}`, ended[0].At("payload"))
 	require.Equal(t, `"REDACTED"`, ended[0].At("output"))
-	require.JSONEq(t, `{"p":"REDACTED","q":"REDACTED"}`, ended[1].At("payload"))
+	require.JSONEq(t, `{"p":"REDACTED","q":"REDACTED"}`, ended[2].At("payload"))
 	e := got.Events(t, "e")[0]
 	require.JSONEq(t, `{"a":"Bearer REDACTED","o":{"REDACTED":1},"s":"REDACTED","t":"xxyz","c":"REDACTED","b":"REDACTED","q":"only here"}`, e.At())
-	require.JSONEq(t, e.At(), ended[2].At("output"), "listeners get it so")
+	require.JSONEq(t, e.At(), ended[1].At("output"), "listeners get it so")
 
 	failed := p.Calls(t, 500, "POST", "fails", "")
 	require.NotContains(t, string(failed.Body), "CANARY")
