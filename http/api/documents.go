@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
-	"strings"
 
 	"svc/commands/archive"
 	"svc/commands/content"
@@ -145,10 +144,6 @@ func (f folder) answer(d Deps, r *http.Request, shown *shownDocument) (any, erro
 func inEither(r *http.Request, whole tagged, text []byte) any {
 	if !wantsYAML(r) {
 		return whole
-	}
-	quoted := `"` + whole.tag + `"`
-	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("If-None-Match"), quoted) {
-		return gateway.Status(http.StatusNotModified, nil).With("Etag", quoted)
 	}
 	return inYAML(text, whole.tag)
 }

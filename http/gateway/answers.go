@@ -80,8 +80,9 @@ func (a *Answer) With(key, value string) *Answer {
 // WithCookie returns a with a cookie. It changes a.
 func (a *Answer) WithCookie(c *http.Cookie) *Answer { return a.With("Set-Cookie", c.String()) }
 
-// Content is an answer that is not JSON. A Reader that can seek serves ranges
-// and conditional requests; one that can be closed is closed after use.
+// Content is an answer that is not JSON. A Body with an Etag serves conditional
+// requests, a Reader that can seek serves those and ranges; a Reader that can be
+// closed is closed after use.
 type Content struct {
 	Type     string
 	Body     []byte // used when Reader is nil
@@ -150,9 +151,9 @@ func render(r *http.Request, body any) (*reply, error) {
 	case *Answer:
 		return renderAnswer(r, b)
 	case Content:
-		return renderContent(b), nil
+		return renderContent(r, b), nil
 	case *Content:
-		return renderContent(*b), nil
+		return renderContent(r, *b), nil
 	case Stream:
 		return &reply{status: http.StatusOK, header: http.Header{}, stream: &b}, nil
 	}
@@ -188,12 +189,17 @@ func renderAnswer(r *http.Request, a *Answer) (*reply, error) {
 	return rp, nil
 }
 
-func renderContent(c Content) *reply {
+func renderContent(r *http.Request, c Content) *reply {
 	rp := &reply{status: c.Status, header: http.Header{}, body: c.Body, reader: c.Reader, modified: c.Modified}
 	if rp.status == 0 {
 		rp.status = http.StatusOK
 	}
 	maps.Copy(rp.header, c.Header)
+	tag := strings.Trim(strings.TrimPrefix(c.Header.Get("Etag"), "W/"), `"`)
+	if tag != "" && c.Reader == nil && rp.status == http.StatusOK && isRead(r.Method) && matches(r.Header.Get("If-None-Match"), tag) {
+		rp.status, rp.body = http.StatusNotModified, nil
+		return rp
+	}
 	if c.Type != "" {
 		rp.header.Set("Content-Type", c.Type)
 	}

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"svc/domain"
@@ -96,7 +95,7 @@ func (ref *Reference) Asset(r *http.Request) (any, error) {
 		return nil, domain.Refuse(domain.CodeNotFound, "there is no such file").With("resource", "asset").With("id", name)
 	}
 	c := gateway.Content{Type: a.kind, Header: http.Header{"Cache-Control": {"public, max-age=31536000, immutable"}}}
-	if acceptsGzip(r.Header) {
+	if gateway.AcceptsEncoding(r.Header, "gzip") {
 		c.Body = a.gzip
 		c.Header.Set("Content-Encoding", "gzip")
 		return c, nil
@@ -107,33 +106,4 @@ func (ref *Reference) Asset(r *http.Request) (any, error) {
 	}
 	c.Reader = plain
 	return c, nil
-}
-
-// acceptsGzip reports whether the client takes gzip: named, or meant by *, and
-// not with a weight of zero.
-func acceptsGzip(h http.Header) bool {
-	named, star := -1.0, -1.0
-	for item := range strings.SplitSeq(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
-		coding, params, _ := strings.Cut(item, ";")
-		switch strings.ToLower(strings.TrimSpace(coding)) {
-		case "gzip", "x-gzip":
-			named = weight(params)
-		case "*":
-			star = weight(params)
-		}
-	}
-	if named >= 0 {
-		return named > 0
-	}
-	return star > 0
-}
-
-// weight reads q=0.5; without it, or when it is no number, the weight is one.
-func weight(params string) float64 {
-	name, value, _ := strings.Cut(strings.TrimSpace(params), "=")
-	q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-	if !strings.EqualFold(strings.TrimSpace(name), "q") || err != nil {
-		return 1
-	}
-	return q
 }

@@ -47,15 +47,6 @@ func TestFilesAreSentPackedToThoseWhoCanUnpack(t *testing.T) {
 	}
 }
 
-func TestWhoAcceptsGzip(t *testing.T) {
-	for accept, want := range map[string]bool{
-		"gzip": true, "gzip, deflate, br": true, "GZIP;q=0.5": true, "*": true, "br, *;q=0.1": true, "gzip;q=x": true,
-		"": false, "identity": false, "br": false, "gzip;q=0": false, "gzip;q=0, *": false, "*;q=0": false,
-	} {
-		require.Equal(t, want, acceptsGzip(http.Header{"Accept-Encoding": {accept}}), accept)
-	}
-}
-
 func TestAnUnknownFileIsNotFound(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, get(t, New().Asset, "page.js", "gzip").StatusCode)
 }
