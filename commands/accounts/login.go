@@ -22,6 +22,8 @@ type Login struct {
 	Email, Password string
 	TOTP            string // a code of the second factor, if at hand
 	Client
+	// Known says that somebody signed in to this address from the same device or IP before.
+	Known bool
 	// LimitCode, when set, is asked before a code is tried by who has the right password,
 	// and refuses when there were too many.
 	LimitCode func() error
@@ -42,7 +44,7 @@ func (a *Accounts) SignIn(ctx context.Context, in Login) (sessions.Session, erro
 	if err != nil {
 		return sessions.Session{}, err
 	}
-	right, err := a.hasher.matches(ctx, shareOf(in.IP), in.Password, s.Credentials.Password)
+	right, err := a.hasher.matches(ctx, in.share(), in.Password, s.Credentials.Password)
 	if err != nil {
 		return sessions.Session{}, err
 	}

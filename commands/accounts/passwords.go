@@ -10,6 +10,7 @@ import (
 	"github.com/alexedwards/argon2id"
 
 	"svc/commands/fair"
+	"svc/domain/user"
 )
 
 // Hashing is what one argon2id hash costs.
@@ -21,7 +22,9 @@ type Hashing struct {
 
 // hasher hashes and compares passwords, no more at once than there are
 // processors: each takes all of one, and much memory. Clients take turns, and one has
-// half of the places at most: who sends many bad passwords waits for itself.
+// half of the places at most: who sends many bad passwords waits for itself. Of one client
+// the last password is tried first, so that a flood does not hold up who comes from the
+// same IP.
 type hasher struct {
 	params *argon2id.Params
 	places *fair.Places
@@ -32,7 +35,7 @@ type hasher struct {
 
 func newHasher(h Hashing) (*hasher, error) {
 	places := runtime.GOMAXPROCS(0)
-	made := &hasher{places: fair.New(places, max(1, places/2)), compare: argon2id.ComparePasswordAndHash, params: &argon2id.Params{
+	made := &hasher{places: fair.NewestFirst(places, max(1, places/2)), compare: argon2id.ComparePasswordAndHash, params: &argon2id.Params{
 		Memory: cmp.Or(h.Memory, 19456), Iterations: cmp.Or(h.Iterations, 2), Parallelism: cmp.Or(h.Parallelism, 1), SaltLength: 16, KeyLength: 32,
 	}}
 	var err error
@@ -51,6 +54,14 @@ func shareOf(ip string) string {
 		return prefix.String()
 	}
 	return ip
+}
+
+// share names who takes turns with others. Who signed in there before takes turns alone.
+func (in Login) share() string {
+	if in.Known {
+		return "known " + user.NormalEmail(in.Email)
+	}
+	return shareOf(in.IP)
 }
 
 // hash returns the hash of a password.

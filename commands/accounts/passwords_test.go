@@ -96,7 +96,7 @@ func TestAFloodOfPasswordsWaitsForItself(t *testing.T) {
 			return false, nil
 		}
 		try := func(ip, password string) {
-			go func() { _, _ = h.matches(t.Context(), shareOf(ip), password, "") }()
+			go func() { _, _ = h.matches(t.Context(), Login{Client: Client{IP: ip}}.share(), password, "") }()
 		}
 		const flood = 150
 		for range flood {
@@ -112,6 +112,48 @@ func TestAFloodOfPasswordsWaitsForItself(t *testing.T) {
 		require.Len(t, order, flood+1)
 		require.LessOrEqual(t, slices.Index(order, "right"), max(2, atOnce))
 	})
+}
+
+// Who comes from the same IP as a flood, behind a proxy or from one office, does not wait
+// for all of it either, whether they are known there or not.
+func TestAFloodHoldsUpNobodyFromTheSameIP(t *testing.T) {
+	for name, right := range map[string]Login{
+		"a newcomer":            {Email: "ada@example.org", Client: Client{IP: "203.0.113.7"}},
+		"known from before":     {Email: "Ada@example.org", Client: Client{IP: "203.0.113.7"}, Known: true},
+		"known from the device": {Email: "ada@example.org", Known: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, err := newHasher(Hashing{Memory: 64, Iterations: 1})
+				require.NoError(t, err)
+				var mu sync.Mutex
+				var order []string
+				next := make(chan struct{})
+				h.compare = func(password, _ string) (bool, error) {
+					mu.Lock()
+					order = append(order, password)
+					mu.Unlock()
+					<-next
+					return false, nil
+				}
+				try := func(in Login, password string) {
+					go func() { _, _ = h.matches(t.Context(), in.share(), password, "") }()
+				}
+				for range 150 {
+					try(Login{Client: Client{IP: "203.0.113.7"}}, "bad")
+				}
+				synctest.Wait()
+				began := len(order)
+				try(right, "right")
+				synctest.Wait()
+				next <- struct{}{}
+				synctest.Wait()
+				require.LessOrEqual(t, slices.Index(order, "right"), began, "it is the next one")
+				require.Contains(t, order, "right")
+				close(next)
+			})
+		})
+	}
 }
 
 func TestWhoTakesTurns(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 // Places are what so many hold at once. Those that find none free wait, the workspaces of
 // them one after the other. It is safe for concurrent use.
 type Places struct {
-	share int // most that one workspace holds at once
+	share       int // most that one workspace holds at once
+	newestFirst bool
 
 	mu      sync.Mutex
 	free    int
@@ -24,6 +25,14 @@ type Places struct {
 // left for everybody else, however long they stay free.
 func New(places, share int) *Places {
 	return &Places{free: places, share: share, held: map[string]int{}, waiting: map[string][]chan struct{}{}}
+}
+
+// NewestFirst returns places as New does. Of those of one workspace the one that came last
+// is served first: in a flood who waits for long has given up, or belongs to it.
+func NewestFirst(places, share int) *Places {
+	p := New(places, share)
+	p.newestFirst = true
+	return p
 }
 
 // Enter waits for a place.
@@ -73,13 +82,17 @@ func (p *Places) give(workspaceID string) {
 		}
 		p.next = append(p.next[:i:i], p.next[i+1:]...)
 		queue := p.waiting[id]
-		close(queue[0])
+		turn, others := queue[0], queue[1:]
+		if p.newestFirst {
+			turn, others = queue[len(queue)-1], queue[:len(queue)-1]
+		}
+		close(turn)
 		p.take(id)
-		if len(queue) == 1 {
+		if len(others) == 0 {
 			delete(p.waiting, id)
 			return
 		}
-		p.waiting[id] = queue[1:]
+		p.waiting[id] = others
 		p.next = append(p.next, id)
 		return
 	}

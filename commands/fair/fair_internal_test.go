@@ -49,6 +49,27 @@ func TestWorkspacesTakeTheirTurnsOneAfterTheOther(t *testing.T) {
 	})
 }
 
+func TestOfOneWorkspaceTheLastMayBeTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewestFirst(1, 1)
+		require.NoError(t, p.Enter(t.Context(), "first"))
+		var order []int
+		for i := range 4 {
+			go func() {
+				if p.Enter(t.Context(), []string{"busy", "busy", "calm", "busy"}[i]) == nil {
+					order = append(order, i)
+					p.Leave([]string{"busy", "busy", "calm", "busy"}[i])
+				}
+			}()
+			synctest.Wait()
+		}
+		p.Leave("first")
+		synctest.Wait()
+		require.Equal(t, []int{3, 2, 1, 0}, order, "the workspaces still take turns")
+		requireIdle(t, p, 1)
+	})
+}
+
 func TestAWorkspaceHoldsNoMoreThanItsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(4, 2)

@@ -103,11 +103,12 @@ func login(d Deps) gateway.HandlerFunc {
 			return nil, err
 		}
 		email := user.NormalEmail(*in.Email)
-		if err := gateway.LimitLogin(r, email); err != nil {
+		known, err := gateway.LimitLogin(r, email)
+		if err != nil {
 			return nil, err
 		}
 		done, err := d.Accounts.Login(r.Context(), accounts.Login{
-			Email: *in.Email, Password: *in.Password, TOTP: in.TOTP, Client: from,
+			Email: *in.Email, Password: *in.Password, TOTP: in.TOTP, Client: from, Known: known,
 			LimitCode: func() error { return gateway.LimitAccount(r.Context(), email) },
 		})
 		if err != nil {

@@ -126,6 +126,26 @@ func TestWrongPasswordsLockNobodyElseOut(t *testing.T) {
 	require.Equal(t, 200, right(from("192.0.2.201")).status)
 }
 
+// One client cannot try one password at every address: 300 a minute, and those who signed
+// in there before are not counted with it.
+func TestOneClientTriesSoManyAddresses(t *testing.T) {
+	t.Parallel()
+	h := openIdentity(t)
+	h.newcomer("ada@example.org")
+	h.limit()
+	h.trustProxy()
+	const office = "198.51.100.2"
+	require.Equal(t, 200, h.login("ada@example.org", password, from(office)).status)
+	tries := 0
+	for got := 401; got == 401 && tries < 400; tries++ {
+		got = h.login(fmt.Sprintf("nobody%d@example.org", tries), "wrong", from(office)).status
+	}
+	require.Equal(t, 300, tries, "the login of before was one, and the last was refused")
+	h.refused(429, "rate_limit_exceeded", "", "POST /v2/login", from(office), body(`{"email":"new@example.org","password":"wrong"}`))
+	require.Equal(t, 200, h.login("ada@example.org", password, from(office)).status, "who is known there passes")
+	require.Equal(t, 401, h.login("nobody1@example.org", "wrong", from("198.51.100.3")).status, "another client is another count")
+}
+
 // Codes are counted by account, for who has the right password and nobody else.
 func TestCodesAreCountedByAccount(t *testing.T) {
 	t.Parallel()

@@ -12,8 +12,8 @@ import (
 )
 
 // Guessing passwords is slowed down by address and client together, so that nobody locks
-// somebody else out, and by address alone over all clients, so that many clients guess no
-// faster than some. Who signed in before is known, and counted apart from everybody who
+// somebody else out, by address alone over all clients, so that many clients guess no
+// faster than some, and by client alone, so that nobody tries one password at every address. Who signed in before is known, and counted apart from everybody who
 // did not: a device by a cookie that it was given then, a client by its IP.
 
 // Devices remembers from which IPs addresses signed in. It is a *jetstream.Records.
@@ -28,6 +28,7 @@ const DeviceLifetime = 30 * 24 * time.Hour
 const (
 	knownLogins   = 4  // times the limit: tries from a known device, or a known IP
 	allLogins     = 10 // times the limit: tries for one address from all that are unknown
+	clientLogins  = 60 // times the limit: tries from one IP for all addresses that are unknown there
 	deviceNonce   = 16 // bytes
 	maxDevices    = 4  // accounts that one browser is known for
 	deviceDivider = "."
@@ -44,23 +45,26 @@ func deviceCookie(r *http.Request) string {
 
 // LimitLogin counts one more try at the password of the account with an address in its
 // normal form, before anything is looked up: who guesses learns nothing from when it is
-// enough. It refuses with 429.
-func LimitLogin(r *http.Request, email string) error {
+// enough. It refuses with 429, and tells whether the address signed in from there before.
+func LimitLogin(r *http.Request, email string) (known bool, err error) {
 	ex := exchangeFrom(r.Context())
 	if ex == nil || ex.gateway == nil {
-		return nil
+		return false, nil
 	}
 	g, ctx := ex.gateway, r.Context()
 	if device := g.knownDevice(ex, email); device != "" {
-		return g.limits.takeTimes(ctx, ex, RateLogin, "device\n"+email+"\n"+device, knownLogins)
+		return true, g.limits.takeTimes(ctx, ex, RateLogin, "device\n"+email+"\n"+device, knownLogins)
 	}
 	if g.isKnownIP(ctx, ex, email) {
-		return g.limits.takeTimes(ctx, ex, RateLogin, "known\n"+email+"\n"+addressKey(ex.ip), knownLogins)
+		return true, g.limits.takeTimes(ctx, ex, RateLogin, "known\n"+email+"\n"+addressKey(ex.ip), knownLogins)
 	}
 	if err := g.limits.take(ctx, ex, RateLogin, email+"\n"+addressKey(ex.ip)); err != nil {
-		return err
+		return false, err
 	}
-	return g.limits.takeTimes(ctx, ex, RateLogin, email, allLogins)
+	if err := g.limits.takeTimes(ctx, ex, RateLogin, "client\n"+addressKey(ex.ip), clientLogins); err != nil {
+		return false, err
+	}
+	return false, g.limits.takeTimes(ctx, ex, RateLogin, email, allLogins)
 }
 
 // LimitAccount counts one more try at the code of an account, or at its password by who is

@@ -79,11 +79,12 @@ func (a attempt) password() (any, error) {
 	if email == "" || password == "" || step == stepCode && code == "" {
 		return a.again(http.StatusBadRequest, step, "incomplete")
 	}
-	if err := gateway.LimitLogin(a.r, user.NormalEmail(email)); err != nil {
+	known, err := gateway.LimitLogin(a.r, user.NormalEmail(email))
+	if err != nil {
 		return a.limited(step, err)
 	}
 	opened, err := a.s.o.Accounts.SignIn(a.r.Context(), accounts.Login{
-		Email: email, Password: password, TOTP: code, Client: clientOf(a.r, a.it.ClientID),
+		Email: email, Password: password, TOTP: code, Client: clientOf(a.r, a.it.ClientID), Known: known,
 		LimitCode: func() error { return gateway.LimitAccount(a.r.Context(), user.NormalEmail(email)) },
 	})
 	switch reason := reasonOf(err); {
