@@ -15,6 +15,7 @@ import (
 type UserQuery struct {
 	IDs          []string    // one of these
 	Email        string      // exactly, in whatever case
+	EmailValid   bool        // only whose address counts for roles, shares and rules
 	Text         string      // each of its words is in a name or the address
 	FirstName    string      // part of it, in whatever case
 	LastName     string      // part of it, in whatever case
@@ -102,7 +103,7 @@ func (q UserQuery) matches(b UserBrief) bool {
 	first, last := strings.ToLower(b.FirstName), strings.ToLower(b.LastName)
 	_, known := b.AuthData[q.AuthProvider]
 	return (q.IDs == nil || slices.Contains(q.IDs, b.ID)) &&
-		(q.Email == "" || q.Email == b.Email) &&
+		(q.Email == "" || q.Email == b.Email) && (!q.EmailValid || b.EmailValid) &&
 		hasWords(first+" "+last+" "+b.Email, q.Text) &&
 		strings.Contains(first, q.FirstName) && strings.Contains(last, q.LastName) &&
 		(q.AuthProvider == "" || known) &&

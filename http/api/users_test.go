@@ -200,6 +200,10 @@ func TestFindingPeople(t *testing.T) {
 	require.Equal(t, map[string]any{
 		"id": root.id, "firstName": "", "lastName": "", "groups": []any{}, "email": rootEmail, "status": "validated", "meta": map[string]any{}, "mfa": "none", "role": "superAdmin",
 	}, seen)
+	ids, size = find(ada, "", `{"email":"bob@example.org"}`)
+	require.Empty(t, ids, "nobody has shown to own the address")
+	require.Zero(t, size)
+	h.do("PATCH", "/v2/users/"+bob.id, root.bearer(), body(`{"status":"validated"}`))
 	seen = h.do("POST", "/v2/contacts", ada.bearer(), body(`{"email":"bob@example.org"}`)).fields(t)["contacts"].([]any)[0]
 	require.Equal(t, map[string]any{"id": bob.id, "firstName": "Ada", "lastName": "Babbage", "groups": []any{"staff"}}, seen)
 	ids, _ = find(ada, "", `{"ids":["`+bob.id+`","`+root.id+`"]}`)
