@@ -88,6 +88,7 @@ type Node struct {
 	keysInDir bool        // the master keys lie in the data directory
 	gateway   *gateway.Gateway
 	listener  net.Listener
+	profiles  net.Addr // where profiles are served; nil: nowhere
 	server    *http.Server
 	checks    *probes
 	self      *http.Transport // for calls to this node
@@ -129,7 +130,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 func (n *Node) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		n.listen, n.lockData, n.ensureKeys, n.startTracing,
-		n.openLog, n.openReadModels, n.openFeed, n.openCommands, n.openIdentity, n.openCleanup, n.openRuntime, n.openEviction, n.openTriggers, n.openSchedules, n.openGateway, n.openMonitor,
+		n.openLog, n.openReadModels, n.openFeed, n.openCommands, n.openIdentity, n.openCleanup, n.openRuntime, n.openEviction, n.openTriggers, n.openSchedules, n.openGateway, n.openMonitor, n.openProfiles,
 	} {
 		if err := step(ctx); err != nil {
 			return err

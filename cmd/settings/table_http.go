@@ -23,7 +23,8 @@ type HTTP struct {
 	RequestTimeout    time.Duration
 	RequestMaxSize    int64
 	UploadMaxSize     int64
-	FilesMaxSize      int64 // of all files of a workspace; 0 is no limit
+	FilesMaxSize      int64  // of all files of a workspace; 0 is no limit
+	PprofAddr         string // of this machine; "" serves no profiles
 	ImportMaxSize     int64
 	MaxConcurrent     int // per user; 0 is no limit
 	SSEHeartbeat      time.Duration
@@ -69,6 +70,7 @@ func httpTable(c *HTTP) []Setting {
 		{Name: "REQUEST_MAX_SIZE", Default: "1mb", Unit: "size", Meaning: "JSON body", value: byteSize(&c.RequestMaxSize)},
 		{Name: "UPLOADS_MAX_SIZE", Default: "10mb", Unit: "size", Meaning: "uploaded file", value: byteSize(&c.UploadMaxSize)},
 		{Name: "WORKSPACE_FILES_MAX_BYTES", Default: "10gb; 0 = no limit", Unit: "size", Meaning: "all files of a workspace; above it 429 `quota_exceeded`", derive: fixed("10gb"), value: size(&c.FilesMaxSize, 1, 0, 1024*1024*gb)},
+		{Name: "PPROF_ADDR", Default: "empty = off", Unit: "host:port, loopback only", Meaning: "profiles for the holder of the internal key", marks: perNode, derive: noDefault, value: loopback(&c.PprofAddr)},
 		{Name: "IMPORT_MAX_SIZE", Default: "50mb", Unit: "size", Meaning: "workspace archive", value: byteSize(&c.ImportMaxSize)},
 		{Name: "MAX_CONCURRENT_REQUESTS", Default: "200", Unit: "per user", Meaning: "then 429 `concurrent_request_limit`; 0 off", marks: live, value: rate(&c.MaxConcurrent)},
 		{Name: "SSE_HEARTBEAT_SECONDS", Default: "15", Unit: "s", Meaning: "comment interval of streams", value: seconds(&c.SSEHeartbeat, time.Second, time.Hour)},

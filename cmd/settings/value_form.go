@@ -178,6 +178,16 @@ func hostPort(p *string) value {
 	}))
 }
 
+// loopback is an address to listen on that only this machine reaches.
+func loopback(p *string) value {
+	return bind(p, "host:port", "host:port of this machine, such as 127.0.0.1:6060", check(func(text string) bool {
+		h, port, err := net.SplitHostPort(text)
+		n, portErr := strconv.Atoi(port)
+		addr, addrErr := netip.ParseAddr(h)
+		return err == nil && portErr == nil && n >= 0 && n <= 65535 && (h == "localhost" || addrErr == nil && addr.IsLoopback())
+	}))
+}
+
 func mailAddress(p *string) value {
 	return bind(p, "text", "a mail address, perhaps with a name: Svc <svc@example.com>", check(isMail))
 }

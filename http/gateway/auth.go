@@ -124,11 +124,11 @@ func credentials(r *http.Request) (Credentials, error) {
 // where the route says so.
 func (g *Gateway) isInternal(ex *exchange, c Credentials) bool {
 	key := ex.settings.InternalKey
-	return sameSecret(c.APIKey, key) || ex.route.BearerKey && sameSecret(c.Bearer, key)
+	return SameSecret(c.APIKey, key) || ex.route.BearerKey && SameSecret(c.Bearer, key)
 }
 
-// sameSecret compares in constant time. An empty secret is never the same.
-func sameSecret(a, b string) bool {
+// SameSecret compares in constant time. An empty secret is never the same.
+func SameSecret(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1 && a != ""
 }
