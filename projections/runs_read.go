@@ -23,6 +23,7 @@ type Run struct {
 	Automation    string           // of the first tree
 	Executions    int              // that ended
 	Recorded      any              // true, false, or "truncated"
+	StartedBy     string           // whoever caused the first tree: a user or key:{id}; "": nobody in particular
 
 	first runBegin
 }
@@ -57,7 +58,8 @@ func (f runBegin) event(workspaceID, run string) *feed.Event {
 func (r runRow) shown(workspaceID, run string) Run {
 	shown := Run{
 		WorkspaceID: workspaceID, CorrelationID: run, Status: r.status(), Executions: r.Executions, Recorded: r.Recorded > 0,
-		StartedAt: time.UnixMilli(r.First.StartedAt).UTC(), Trigger: r.First.Trigger, Automation: r.First.Automation, first: r.First,
+		StartedAt: time.UnixMilli(r.First.StartedAt).UTC(), Trigger: r.First.Trigger, Automation: r.First.Automation,
+		StartedBy: r.First.Source.UserID, first: r.First,
 	}
 	if r.Truncated > 0 {
 		shown.Recorded = recordedPartly

@@ -70,6 +70,24 @@ func (c *Collections) Declare(ctx context.Context, caller Caller, appSlug string
 	})
 }
 
+// TryDeclare refuses what Declare would refuse, and changes nothing.
+func (c *Collections) TryDeclare(ctx context.Context, caller Caller, params *value.Object) error {
+	id := StreamOf(caller.WorkspaceID, caller.App, caller.Instance)
+	if err := c.refresh(ctx, id); err != nil {
+		return err
+	}
+	return c.opts.Rows.View(ctx, id, func(v collection.Source, _ collection.Mark) error {
+		_, err := guarded(ctx, c, id, "updateSchema", func() (any, error) {
+			call, err := collection.Prepare("updateSchema", params, c.opts.Limits())
+			if err != nil {
+				return nil, err
+			}
+			return call.Write(collection.NewDraft(v), c.stamp(&job{userID: caller.UserID}), waited(ctx))
+		})
+		return err
+	})
+}
+
 // Find returns rows of a collection, and how many meet the query.
 func (c *Collections) Find(ctx context.Context, caller Caller, t collection.Target, query any, opts *value.Object) (collection.RowPage, error) {
 	return resultOf[collection.RowPage](ctx, c, caller, "findRows", func(l collection.Limits) (*collection.Call, error) {

@@ -19,9 +19,13 @@ type Effect struct {
 	N           int      `json:"n"` // in the order of completion, in its tree
 	Kind        string   `json:"kind"`
 	Instruction string   `json:"instruction"`
+	Iteration   []int    `json:"iteration,omitempty"` // of the loops around it, the outermost first
 	Summary     string   `json:"summary"`
-	Duration    int64    `json:"duration"`       // ms
-	Logs        []string `json:"logs,omitempty"` // of the console of custom code
+	At          string   `json:"at,omitempty"`          // when it began; not known of random numbers and dates
+	Duration    int64    `json:"duration"`              // ms
+	ExecutionID string   `json:"executionId,omitempty"` // that a call started
+	EventID     string   `json:"eventId,omitempty"`     // that was emitted
+	Logs        []string `json:"logs,omitempty"`        // of the console of custom code
 }
 
 // maxEffects is how many effects of an execution are shown.
@@ -41,12 +45,22 @@ func (r *Record) Effects(known *redact.Set) map[string][]Effect {
 		if q.answered == nil {
 			continue
 		}
-		all = append(all, done{r.order[q.answered], q.asked.execution, Effect{
-			Kind: q.asked.name, Instruction: q.asked.path, Summary: q.summary(secrets), Duration: q.lasted(), Logs: q.said(secrets),
-		}})
+		began := r.At.Add(time.Duration(q.asked.at) * time.Millisecond)
+		effect := Effect{
+			Kind: q.asked.name, Instruction: q.asked.path, Iteration: q.asked.iteration, Summary: q.summary(secrets),
+			At: began.UTC().Format(stepTime), Duration: q.lasted(), ExecutionID: q.answered.callee, Logs: q.said(secrets),
+		}
+		if effect.Kind == string(machine.Emit) {
+			effect.EventID, _ = value.At(q.answered.value, "id").(string)
+		}
+		all = append(all, done{r.order[q.answered], q.asked.execution, effect})
 	}
 	for _, e := range r.dates {
-		all = append(all, done{r.order[e], e.execution, Effect{Kind: momentKind(e), Instruction: e.path, Summary: momentText(e)}})
+		effect := Effect{Kind: momentKind(e), Instruction: e.path, Iteration: e.iteration, Summary: momentText(e)}
+		if e.kind == entryClock {
+			effect.At = time.Unix(0, e.number).UTC().Format(stepTime)
+		}
+		all = append(all, done{r.order[e], e.execution, effect})
 	}
 	slices.SortFunc(all, func(a, b done) int { return a.order - b.order })
 	shown := map[string][]Effect{}

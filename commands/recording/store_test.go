@@ -181,14 +181,15 @@ func TestWhatLeftAnExecutionIsListed(t *testing.T) {
 	require.NoError(t, err)
 	got := r.Effects(redact.New("hidden"))
 	for _, effects := range got {
-		for i := range effects {
-			effects[i].Duration = 0
+		for i, e := range effects {
+			require.Equal(t, e.Kind != "clock" && e.Kind != "random", e.At != "", e.Kind)
+			effects[i].At, effects[i].Duration = "", 0
 		}
 	}
 	require.Equal(t, map[string][]recording.Effect{
 		"x0": {
 			{N: 1, Kind: "clock", Instruction: "do[0].set", Summary: "2024-03-31T12:00:00.000Z"},
-			{N: 2, Kind: "call", Instruction: "do[1].child", Summary: "child"},
+			{N: 2, Kind: "call", Instruction: "do[1].child", Summary: "child", ExecutionID: "x1"},
 			{N: 5, Kind: "emit", Instruction: "do[2].emit", Summary: "e"},
 			{N: 6, Kind: "wait", Instruction: "do[3].wait", Summary: "2s"},
 			{N: 7, Kind: "wait", Instruction: "do[4].wait", Summary: "a, b"},

@@ -23,6 +23,7 @@ type Collections interface {
 	Summarise(ctx context.Context, of collections.Caller) ([]collection.Summary, error)
 	Schema(ctx context.Context, of collections.Caller, t collection.Target) (*value.Object, error)
 	Declare(ctx context.Context, of collections.Caller, appSlug string, params *value.Object) (*value.Object, error)
+	TryDeclare(ctx context.Context, of collections.Caller, params *value.Object) error
 	Find(ctx context.Context, of collections.Caller, t collection.Target, query any, opts *value.Object) (collection.RowPage, error)
 	Aggregate(ctx context.Context, of collections.Caller, t collection.Target, query any, steps []any) ([]any, error)
 	Row(ctx context.Context, of collections.Caller, t collection.Target, id string) (collection.TaggedRow, error)
@@ -230,7 +231,9 @@ func putCollectionSchema(d Deps) gateway.HandlerFunc {
 		if err := gateway.Decode(r, &in); err != nil {
 			return nil, err
 		}
-		c, err := d.collectionOf(r, gateway.NewQuery(r), "update")
+		query := gateway.NewQuery(r)
+		dry := query.Flag("dryRun")
+		c, err := d.collectionOf(r, query, "update")
 		if err != nil {
 			return nil, err
 		}
@@ -257,6 +260,9 @@ func putCollectionSchema(d Deps) gateway.HandlerFunc {
 				return nil, err
 			}
 		}
+		if dry {
+			return triedDeclaration(d.Collections.TryDeclare(r.Context(), c.of, params))
+		}
 		shown, err := d.Collections.Declare(r.Context(), c.of, c.appSlug, params)
 		if err != nil {
 			return nil, collectionFault(err, domain.CodeValidation, nil)
@@ -264,6 +270,27 @@ func putCollectionSchema(d Deps) gateway.HandlerFunc {
 		settle(r.Context(), d.ReadModel)
 		return shown, nil
 	}
+}
+
+// triedDeclaration is the answer to a dry run of a declaration that was refused with err.
+func triedDeclaration(err error) (any, error) {
+	v := checked()
+	if err == nil {
+		return v, nil
+	}
+	refusal, ok := errors.AsType[*domain.Error](collectionFault(err, domain.CodeValidation, nil))
+	if !ok {
+		return nil, err
+	}
+	faults, _ := refusal.Details["errors"].([]domain.FieldError)
+	if len(faults) == 0 {
+		field, _ := refusal.Details["field"].(string)
+		faults = []domain.FieldError{{Field: field, Message: refusal.Message}}
+	}
+	for _, fault := range faults {
+		v.Errors = append(v.Errors, located{Field: fault.Field, Message: fault.Message})
+	}
+	return v, nil
 }
 
 // parsedJSON is a part of a body as collections see it. The body was JSON.

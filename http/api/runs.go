@@ -24,6 +24,7 @@ type shownRun struct {
 	Status        projections.RunStatus `json:"status"`
 	Trigger       activity.Trigger      `json:"trigger"`
 	Automation    string                `json:"automation"`
+	StartedBy     string                `json:"startedBy,omitempty"`
 	Executions    int                   `json:"executions"`
 	Recorded      any                   `json:"recorded"`
 }
@@ -35,7 +36,7 @@ func (d Deps) showRun(run projections.Run) shownRun {
 	}
 	return shownRun{
 		CorrelationID: run.CorrelationID, StartedAt: stampOf(run.StartedAt), Duration: max(0, end.Sub(run.StartedAt).Milliseconds()),
-		Status: run.Status, Trigger: run.Trigger, Automation: run.Automation, Executions: run.Executions, Recorded: run.Recorded,
+		Status: run.Status, Trigger: run.Trigger, Automation: run.Automation, StartedBy: run.StartedBy, Executions: run.Executions, Recorded: run.Recorded,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"svc/domain"
 	"svc/domain/document"
+	domainfeed "svc/domain/feed"
 	"svc/domain/search"
 	"svc/http/gateway"
 	"svc/projections"
@@ -30,9 +31,10 @@ func searchEvents(d Deps) gateway.HandlerFunc {
 			return nil, domain.Refuse(domain.CodePermissionDenied, "you lack permission to aggregate the events of this workspace").
 				With("action", mayAggregate.Action).With("subject", mayAggregate.Subject)
 		}
-		rng := feed.Range{WorkspaceID: workspaceID(r), Filter: hinted(asked.Filter(), rights)}
-		if rights.Always(mayReadEvents.Action, mayReadEvents.Subject) { // otherwise rules look at events, too
-			rng.Need = need(asked)
+		rng := asked.feedRange()
+		rng.WorkspaceID, rng.Filter = workspaceID(r), hinted(rng.Filter, rights)
+		if !rights.Always(mayReadEvents.Action, mayReadEvents.Subject) {
+			rng.Need = feed.Whole // rules look at events, too
 		}
 		return d.search(r.Context(), asked, rng, readable(rights))
 	}
@@ -45,27 +47,49 @@ func searchAllEvents(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		return d.search(r.Context(), asked, feed.Range{Filter: asked.Filter(), Need: need(asked)}, func(*feed.Event) bool { return true })
+		return d.search(r.Context(), asked, asked.feedRange(), func(*feed.Event) bool { return true })
 	}
 }
 
-// need is how much of the events a search looks at.
-func need(asked *search.Request) feed.Need {
-	switch {
-	case asked.Brief():
-		return feed.Indexed
-	case !asked.Whole():
-		return feed.Logged
-	}
-	return feed.Whole
+// eventSearch is a search among the events that a filter of the feed lets through.
+type eventSearch struct {
+	*search.Request
+	filter *domainfeed.Filter // nil: all
 }
 
-func (d Deps) readSearch(r *http.Request) (*search.Request, error) {
+func (d Deps) readSearch(r *http.Request) (asked eventSearch, err error) {
 	var body map[string]any
 	if err := gateway.Decode(r, &body); err != nil {
-		return nil, err
+		return asked, err
 	}
-	return search.Parse(body, search.Terms{Now: d.Now(), Zones: time.LoadLocation})
+	if given, ok := body["filter"]; ok {
+		fields, ok := given.(map[string]any)
+		if !ok {
+			return asked, domain.Invalid(domain.FieldError{Field: "filter", Message: "must be an object: the parameters that a list of events is filtered by"})
+		}
+		filter, err := domainfeed.FilterOf(fields)
+		if err != nil {
+			return asked, err
+		}
+		asked.filter = &filter
+		delete(body, "filter")
+	}
+	asked.Request, err = search.Parse(body, search.Terms{Now: d.Now(), Zones: time.LoadLocation})
+	return asked, err
+}
+
+// feedRange is the part of the feed that a search goes through, and how much of its events
+// the search looks at.
+func (asked eventSearch) feedRange() feed.Range {
+	switch {
+	case asked.filter != nil: // which may look at anything
+		return feed.Range{Filter: asked.filter, Need: feed.Whole}
+	case asked.Brief():
+		return feed.Range{Filter: asked.Filter(), Need: feed.Indexed}
+	case !asked.Whole():
+		return feed.Range{Filter: asked.Filter(), Need: feed.Logged}
+	}
+	return feed.Range{Filter: asked.Filter(), Need: feed.Whole}
 }
 
 // searchTime is how long a search may take, the wait for its turn included.
@@ -87,7 +111,7 @@ func (d Deps) turn(ctx context.Context) (done func(), err error) {
 
 // search visits the events of a range that may match, and answers with what is found
 // among those that somebody may read.
-func (d Deps) search(ctx context.Context, asked *search.Request, rng feed.Range, may func(*feed.Event) bool) (any, error) {
+func (d Deps) search(ctx context.Context, asked eventSearch, rng feed.Range, may func(*feed.Event) bool) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.SearchTime, searchTime))
 	defer cancel()
 	done, err := d.turn(ctx)
@@ -95,7 +119,7 @@ func (d Deps) search(ctx context.Context, asked *search.Request, rng feed.Range,
 		return nil, err
 	}
 	defer done()
-	found := search.NewCollector(asked, func() error { return context.Cause(ctx) })
+	found := search.NewCollector(asked.Request, func() error { return context.Cause(ctx) })
 	types := d.declaredTypes(asked.Typed())
 	rng.Descending = !asked.OldestFirst()
 	err = d.Feed.Walk(ctx, rng, func(e *feed.Event) (bool, error) {

@@ -19,6 +19,7 @@ type shownWait struct {
 	ID            string        `json:"id"`
 	CorrelationID string        `json:"correlationId"`
 	Automation    string        `json:"automation"`
+	StartedBy     string        `json:"startedBy,omitempty"` // who caused the run
 	Since         string        `json:"since"`
 	Until         string        `json:"until,omitempty"`
 	WaitsFor      []waitedEvent `json:"waitsFor"` // none: it waits for time to pass
@@ -61,14 +62,17 @@ func listWaits(d Deps) gateway.HandlerFunc {
 		err := d.ReadModel.View(func(rd projections.Reader) error {
 			var failed error
 			err := projections.Runs{}.PendingWaits(rd, id, func(w projections.PendingWait) bool {
-				if !sure {
-					run, known, err := projections.Runs{}.Get(rd, id, w.CorrelationID)
-					if failed = err; err != nil || !known || !may(run.Event()) {
-						return err == nil
-					}
+				inPage := total >= page.Offset() && len(shown) < page.Limit
+				if sure && !inPage {
+					total++
+					return true
 				}
-				if total++; total > page.Offset() && len(shown) < page.Limit {
-					shown = append(shown, shownWait{w.ID, w.CorrelationID, w.Automation, stampOf(w.Since), w.Until, waitedEvents(w.Wait)})
+				run, known, err := projections.Runs{}.Get(rd, id, w.CorrelationID)
+				if failed = err; err != nil || !sure && (!known || !may(run.Event())) {
+					return err == nil
+				}
+				if total++; inPage {
+					shown = append(shown, shownWait{w.ID, w.CorrelationID, w.Automation, run.StartedBy, stampOf(w.Since), w.Until, waitedEvents(w.Wait)})
 				}
 				return true
 			})

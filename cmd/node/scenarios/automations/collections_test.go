@@ -198,7 +198,16 @@ func declaredOverREST(t *testing.T, w *nodetest.Workshop) {
 	p.Refuses(t, 400, "missing_parameter", "PUT", c+"/schema", `{"indexes":[]}`)
 	p.Refuses(t, 400, "invalid_request", "PUT", c+"/schema", `{"properties":{},"declared":false}`)
 	p.Refuses(t, 409, "resource_already_exists", "PUT", c+"/schema", `{"properties":{"state":"string","n":"integer","mail":"string"},"uniques":[["state"]]}`)
-	require.JSONEq(t, string(shown.Body), string(p.Does(t, 200, "GET", c+"/schema", "").Body))
+	for body, want := range map[string]string{
+		`{"properties":{"n":{"type":"integer","maximum":1}}}`:                                   `{"errors":[{"field":"n","message":"the row a: must be at most 1"}],"warnings":[]}`,
+		`{"properties":{"n":{"type":"integer","multipleOf":2}}}`:                                `{"errors":[{"field":"n","message":"the property n: unknown keyword multipleOf; the keywords are: type, required, enum, minimum, maximum, minLength, maxLength, pattern, format, default"}],"warnings":[]}`,
+		`{"properties":{"state":"string","n":"integer","mail":"string"},"uniques":[["state"]]}`: `{"errors":[{"field":"state","message":"another row of orders has the same state"}],"warnings":[]}`,
+		`{"properties":{"n":"string","mail":"string"}}`:                                         `{"errors":[],"warnings":[]}`,
+		`{"properties":{"n":"string"},"oldCollection":"none"}`:                                  `{"errors":[],"warnings":[]}`,
+	} {
+		require.JSONEq(t, want, string(p.Does(t, 200, "PUT", c+"/schema?dryRun=true", body).Body), body)
+	}
+	require.JSONEq(t, string(shown.Body), string(p.Does(t, 200, "GET", c+"/schema", "").Body), "nothing of that has changed anything")
 
 	p.Does(t, 200, "PUT", p.Path+"/collections/sales/schema?schema=s2", `{"oldCollection":"orders","oldSchema":"default","properties":{"n":"integer","mail":"string","state":"string"}}`)
 	renamed := p.Awaits(t, 3, "workspaces.collections.updated", "")[2]

@@ -70,6 +70,24 @@ func TestEventsAreSearched(t *testing.T) {
 		require.JSONEq(t, `{"doc_count_error_upper_bound":0,"sum_other_doc_count":0,"buckets":[
 			{"key":"order.paid","doc_count":2,"amount":{"value":49.5}},{"key":"order.placed","doc_count":1,"amount":{"value":7}}]}`, string(found.Aggs["types"]))
 	})
+	t.Run("among those that a list shows", func(t *testing.T) {
+		for query, filter := range map[string]string{
+			"types=order.*":                          `{"types":"order.*"}`,
+			"types=order.paid,workspaces.*":          `{"types":["order.paid","workspaces.*"]}`,
+			"text=thank&types=order.placed":          `{"text":"thank","types":"order.placed"}`,
+			"payload.currency=EUR&payload.currency=": `{"payload.currency":["EUR",""]}`,
+			"afterDate=2100-01-01T00:00:00Z":         `{"afterDate":"2100-01-01T00:00:00Z"}`,
+			"source.userId=nobody":                   `{"source.userId":"nobody"}`,
+		} {
+			listed := p.Does(t, http.StatusOK, "GET", p.Path+"/events?"+query, "").JSON(t)["result"].(map[string]any)["events"].([]any)
+			found := p.Searches(t, `{"query":{"match_all":{}},"filter":`+filter+`,"aggs":{"n":{"value_count":{"field":"id"}}}}`)
+			require.Equal(t, len(listed), found.Size, query)
+			require.Equal(t, nodetest.Fields(nodetest.AsMaps(listed), "type"), anyOf(nodetest.TypesOf(found.Documents)), query)
+			require.JSONEq(t, fmt.Sprintf(`{"value":%d}`, len(listed)), string(found.Aggs["n"]))
+		}
+		require.Equal(t, 1, p.Searches(t, `{"query":{"term":{"type":"order.paid"}},"filter":{"payload.currency":"USD"}}`).Size, "both must hold")
+		require.Equal(t, 2, everywhere(t, s).Searches(t, `{"query":{"match_all":{}},"filter":{"types":"order.paid"}}`).Size)
+	})
 	t.Run("as their types are declared", func(t *testing.T) {
 		require.Zero(t, p.Searches(t, `{"query":{"exists":{"field":"aggPayload.amount"}}}`).Size)
 		p.Does(t, http.StatusOK, "PATCH", p.Path, `{"events":{"types":{"order.paid":{"schema":{"id":{"type":"string"},"amount":{"type":"number"}}}}}}`)
@@ -77,6 +95,13 @@ func TestEventsAreSearched(t *testing.T) {
 		found := p.Searches(t, `{"query":{"match_all":{}},"limit":0,"aggs":{"ids":{"terms":{"field":"aggPayload.id"}}}}`)
 		require.Contains(t, string(found.Aggs["ids"]), `"key":"1"`)
 	})
+}
+
+func anyOf(texts []string) (list []any) {
+	for _, text := range texts {
+		list = append(list, text)
+	}
+	return list
 }
 
 func TestSearchesFindWhatTheCallerMayRead(t *testing.T) {
@@ -158,6 +183,9 @@ func TestSearchesThatAreNone(t *testing.T) {
 		`{"query":` + strings.Repeat(`{"bool":{"must":`, 400) + `{}` + strings.Repeat(`}}`, 400) + `}`:             {400, "invalid_request", ""},
 		`{"query":` + strings.Repeat(`{"bool":{"must":`, 21) + `{"match_all":{}}` + strings.Repeat(`}}`, 21) + `}`: {422, "validation_failed", "query" + strings.Repeat(".bool.must", 20)},
 		`{"query":{"match_all":{},"match_all":{}}}`:                                                                {400, "invalid_request", "query.match_all"},
+		`{"query":{"match_all":{}},"filter":"types=a"}`:                                                            {422, "validation_failed", "filter"},
+		`{"query":{"match_all":{}},"filter":{"types":{}}}`:                                                         {400, "invalid_parameter", "types"},
+		`{"query":{"match_all":{}},"filter":{"limit":1}}`:                                                          {400, "invalid_parameter", "limit"},
 		`{"query":{"match_all":{}},"limit":1001}`:                                                                  {422, "validation_failed", "limit"},
 		`{"query":{"match_all":{}},"page":11,"limit":1000}`:                                                        {422, "validation_failed", "page"},
 		`{"query":{"match_all":{}},"runtime_mappings":{"a":{}}}`:                                                   {422, "validation_failed", "runtime_mappings"},

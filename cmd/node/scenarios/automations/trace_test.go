@@ -1,0 +1,41 @@
+package automations_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"svc/cmd/node/nodetest"
+)
+
+// What left an execution has its place in time, and names the execution or the event that
+// came of it: so a trace hangs what was called and what was triggered under its cause.
+func TestTheEffectsOfARunHaveTheirPlaceInItsTrace(t *testing.T) {
+	t.Parallel()
+	p := nodetest.SharedWorkshop(t).Place(t).Has(t, `
+outer: {do: [{repeat: {on: [1, 2], do: [{inner: {}}]}}, {wait: {timeout: 0.05}}, {emit: {event: made}}]}
+inner: {do: []}
+hears: {when: {events: [made]}, do: []}`)
+	ran := p.Does(t, http.StatusOK, "POST", p.Path+"/test/outer?record=true", `{}`)
+	var run map[string]any
+	require.Eventually(t, func() bool {
+		run = p.Does(t, http.StatusOK, "GET", p.Path+"/runs/"+ran.Header.Get("X-Correlation-Id"), "").JSON(t)
+		return run["executions"] == 4.0
+	}, time.Minute, 10*time.Millisecond)
+	require.Equal(t, p.UserID(t), run["startedBy"])
+	outer := nodetest.AsMaps(run["tree"])[0]
+	children, effects := nodetest.AsMaps(outer["children"]), nodetest.AsMaps(outer["effects"])
+	require.Equal(t, []any{"call", "call", "wait", "emit"}, nodetest.Fields(effects, "kind"))
+	require.Equal(t, []any{[]any{0.0}, []any{1.0}, nil, nil}, nodetest.Fields(effects, "iteration"))
+	require.Equal(t, []any{"inner", "inner", "hears"}, nodetest.Fields(children, "slug"))
+	require.Equal(t, []any{children[0]["executionId"], children[1]["executionId"]}, nodetest.Fields(effects[:2], "executionId"))
+	require.Equal(t, children[2]["trigger"].(map[string]any)["id"], effects[3]["eventId"])
+	last := outer["startedAt"].(string)
+	for _, e := range effects {
+		require.GreaterOrEqual(t, e["at"], last, "%v", e)
+		last = e["at"].(string)
+	}
+	require.Greater(t, effects[3]["at"], effects[2]["at"], "the wait took its time")
+}
