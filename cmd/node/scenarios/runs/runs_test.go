@@ -108,11 +108,11 @@ func TestRunsAreShown(t *testing.T) {
 		var list []json.RawMessage
 		require.NoError(t, json.Unmarshal(got.Body, &list))
 		require.JSONEq(t, `{"correlationId":"r2","startedAt":"2026-03-01T12:00:10.000Z","duration":500,"status":"failed",
-			"trigger":{"type":"endpoint","value":"pay"},"automation":"pay","executions":1,"recorded":false}`, string(list[1]))
+			"trigger":{"type":"endpoint","value":"pay"},"automation":"pay","startedBy":"u1","executions":1,"recorded":false}`, string(list[1]))
 	})
 	t.Run("one by one, as trees", func(t *testing.T) {
 		require.JSONEq(t, `{"correlationId":"r1","startedAt":"2026-03-01T12:00:00.000Z","duration":5500,"status":"succeeded",
-			"trigger":{"type":"endpoint","value":"pay"},"automation":"pay","executions":3,"recorded":true,"tree":[
+			"trigger":{"type":"endpoint","value":"pay"},"automation":"pay","startedBy":"u1","executions":3,"recorded":true,"tree":[
 			{"executionId":"x1","slug":"pay","trigger":{"type":"endpoint","value":"pay"},"startedAt":"2026-03-01T12:00:00.000Z","duration":500,"logs":[],"children":[
 			{"executionId":"x2","slug":"charge","trigger":{"type":"automation","value":"pay"},"startedAt":"2026-03-01T12:00:01.000Z","duration":500,"throttled":7,"break":true,"logs":[],"children":[
 			{"executionId":"x3","slug":"shop.mail","trigger":{"type":"event","value":"paid","id":"`+emitted+`"},"startedAt":"2026-03-01T12:00:05.000Z","duration":500,"logs":[],"children":[]}]}]}]}`,
