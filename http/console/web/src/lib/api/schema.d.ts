@@ -1,0 +1,14223 @@
+// Made by scripts/api-types.mjs from http/api/openapi.yaml. Do not edit.
+export interface paths {
+    "/v2/readiness": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Test the services
+         * @description Tests run side by side, two seconds each. The result is kept for `READINESS_CACHE_TTL_MS` per set of services.
+         *     The services but `api-gateway` are asked over HTTP, at their `url` + `/readiness`. `searchengine` and `crawler` are not
+         *     part of this version: named they are `error`, or left out with `DISABLED_SERVICES`.
+         */
+        get: operations["getReadiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/runtime/readiness": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Test the modules of the runtime service */
+        get: operations["getRuntimeReadiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/events/readiness": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Test the modules of the events service */
+        get: operations["getEventsReadiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/readiness": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Test the modules of the workspaces service */
+        get: operations["getWorkspacesReadiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/searchengine/readiness": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Test the modules of the search engine */
+        get: operations["getSearchengineReadiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/crawler/readiness": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Test the modules of the crawler */
+        get: operations["getCrawlerReadiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/login/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the ways to sign in */
+        get: operations["listLoginProviders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/login/anonymous": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign in as a visitor
+         * @description No body is needed. Rate limit `anonymousLogin`, 60 per minute and address.
+         */
+        post: operations["loginAnonymously"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Go to an identity provider
+         * @description A browser is sent to the provider, which sends it back to `/v2/login/callback`.
+         */
+        get: operations["startProviderLogin"];
+        put?: never;
+        /**
+         * Sign in with a password
+         * @description 401 `invalid_credentials` is the answer to a wrong address and to a wrong password alike. Its reason `mfa_required` asks for `totp`; `email_not_validated` and `manual_validation` are told after the right password only. Rate limit `login`: 5 per minute for one address of mail from one IP, 50 for one address from all devices and IPs that are not known, 20 from each known one. A device is known for 30 days after signing in, by the cookie `svc-device` that the answer sets; so is the IP for that address. Codes: 5 per minute and account.
+         */
+        post: operations["login"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/login/mfa": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Show the second factor
+         * @description For a session that was opened without it. Rate limit `login`, 5 per minute and address of mail, with other sign-ins.
+         */
+        post: operations["loginSecondFactor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/login/token-exchange": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign in with the token of a provider
+         * @description For providers that allow it. Rate limit `tokenExchange`, 60 per minute and address.
+         */
+        post: operations["exchangeToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign out
+         * @description Ends the session and clears the cookie. An access token is not touched.
+         */
+        post: operations["logout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read who is signed in */
+        get: operations["getMe"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/signup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make an account
+         * @description Rate limit `signup`, 10 per minute and address.
+         */
+        post: operations["signup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/user/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reset or change a password
+         * @description `{email}` asks for a mail with a link, and always succeeds. `{token, password}` uses the link. `{currentPassword, password}` needs a session and ends the others. It is counted for the rate limit `login` too. Rate limit `passwordReset`, 5 per minute and address.
+         */
+        post: operations["changePassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/user/validate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Prove a mail address
+         * @description `{email}` asks for the mail again, and always succeeds; `{token}` uses its link. Rate limit `passwordReset`.
+         */
+        post: operations["validateUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/user": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete one's account
+         * @description Sessions and access tokens end at once; workspaces stay. The password is counted for the rate limit `login`.
+         */
+        delete: operations["deleteUser"];
+        options?: never;
+        head?: never;
+        /** Change one's profile */
+        patch: operations["updateUser"];
+        trace?: never;
+    };
+    "/v2/user/photo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Upload one's picture
+         * @description PNG, JPEG, GIF or WebP of at most 4 MB.
+         */
+        post: operations["setPhoto"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/users/{userId}/photo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Load the picture of a user
+         * @description The address is that of `photo` of the user. A new picture has a new one: each may be kept for ever.
+         */
+        get: operations["getPhoto"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/user/meta": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Add to one's own data */
+        post: operations["mergeUserMeta"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/user/meta/{key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove from one's own data
+         * @description A key that is not there is gone already.
+         */
+        delete: operations["deleteUserMeta"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/user/mfa": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Set up the second factor
+         * @description `{method: totp, currentPassword}` answers a secret, which `{totp}` confirms; `{method: none, currentPassword}` removes it. The password is needed from who has one. Tries are counted for the rate limit `login`. A replay leaves out the secret.
+         */
+        post: operations["setMfa"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/user/accessTokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List one's access tokens */
+        get: operations["listAccessTokens"];
+        put?: never;
+        /**
+         * Make an access token
+         * @description The value is shown once.
+         */
+        post: operations["createAccessToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/user/accessTokens/{idOrToken}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revoke an access token */
+        delete: operations["deleteAccessToken"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/user/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List one's sessions */
+        get: operations["listSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/user/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End one of one's sessions */
+        delete: operations["endSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/contacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find people
+         * @description Who is not a super admin finds people by their exact mail address or by id only, and does not see the fields after `groups`. Visitors find nobody.
+         */
+        post: operations["findContacts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the users
+         * @description Those who were changed last first. `search` finds words in names and the address.
+         */
+        get: operations["listUsers"];
+        put?: never;
+        /**
+         * Make or invite a user
+         * @description Without a password the user is invited by mail, where mail is sent. The account is valid at once; its address counts as proven once its owner has followed a link.
+         */
+        post: operations["createUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/users/{userId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Delete a user */
+        delete: operations["removeUser"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a user
+         * @description Super admins change everybody; others only themselves, and only `firstName, lastName, meta, photo, language`. A new password, and a status that is not `validated`, end the sessions.
+         */
+        patch: operations["patchUser"];
+        trace?: never;
+    };
+    "/v2/users/{userId}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the sessions of a user */
+        get: operations["listUserSessions"];
+        put?: never;
+        post?: never;
+        /** End the sessions of a user */
+        delete: operations["endUserSessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/login/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Come back from an identity provider */
+        get: operations["finishProviderLogin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List workspaces
+         * @description Those that the caller may read; the last updated first. An API key lists its workspace, if it may read it.
+         */
+        get: operations["listWorkspaces"];
+        put?: never;
+        /**
+         * Create a workspace
+         * @description The caller becomes its owner. Rate limit `createWorkspace`, 60 per minute.
+         */
+        post: operations["createWorkspace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read a workspace
+         * @description Earlier states cannot be read yet: `version`, `at` and `atSeq` are refused with 400 `invalid_parameter`.
+         */
+        get: operations["getWorkspace"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a workspace
+         * @description It vanishes at once, frees its slug, and can be brought back for EVENTS_SCHEDULED_DELETION_DAYS. `platform` is
+         *     protected (409).
+         */
+        delete: operations["deleteWorkspace"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a workspace
+         * @description Fields that are not named stay as they are; `null` removes an optional one. A change that changes nothing
+         *     records no event.
+         */
+        patch: operations["updateWorkspace"];
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/security": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the security document */
+        get: operations["getSecurity"];
+        /** Replace the security document */
+        put: operations["putSecurity"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/security/roles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the roles */
+        get: operations["listRoles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/security/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Explain who may do what */
+        get: operations["explainAccess"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/security/apikeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the API keys */
+        get: operations["listApiKeys"];
+        put?: never;
+        /**
+         * Make an API key
+         * @description The value is shown once. Nobody can grant through a key what they do not hold.
+         */
+        post: operations["createApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/security/apikeys/{idOrValue}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Change an API key
+         * @description The value stays the same.
+         */
+        put: operations["updateApiKey"];
+        post?: never;
+        /** Revoke an API key */
+        delete: operations["deleteApiKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/permissions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List with whom a workspace is shared */
+        get: operations["listShares"];
+        put?: never;
+        /**
+         * Share a workspace
+         * @description Replaces the entry of the target.
+         */
+        post: operations["share"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/permissions/{target}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Stop sharing a workspace
+         * @description The target is a user id, `*` for everyone, or `role:{name}`.
+         */
+        delete: operations["unshare"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/collections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the collections
+         * @description Those of the workspace, then those of its app instances, that the caller may read.
+         */
+        get: operations["listCollections"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/collections/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Delete a collection and its rows */
+        delete: operations["deleteCollection"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/collections/{name}/schema": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the declaration of a collection
+         * @description `declared: false` says that nothing is declared: such a collection keeps every field.
+         */
+        get: operations["getCollectionSchema"];
+        /**
+         * Declare a collection
+         * @description Makes the collection when there is none; `oldCollection` and `oldSchema` rename one. Rows that do not fit what is declared, and cannot be converted without a loss, refuse it with 422, and nothing changes; two rows with the same values of a unique with 409. Recorded as `workspaces.collections.updated`.
+         */
+        put: operations["putCollectionSchema"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/collections/{name}/rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List rows, or export all of them
+         * @description As `application/json` a page. As `text/csv` or `application/x-ndjson` without `page`, `limit` and `sort`: all rows that meet the query, as they are at one moment, in the order of their ids. In a table, lists and objects are JSON, null is empty, and a text that a spreadsheet would compute has an apostrophe in front, which an import takes away again.
+         */
+        get: operations["listRows"];
+        put?: never;
+        /**
+         * Create a row
+         * @description Makes the collection when there is none. Fields that are not declared are not stored, and named in `droppedFields`. A row with the same id, or the same values of a unique, is 409.
+         */
+        post: operations["createRow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/collections/{name}/rows/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read a row */
+        get: operations["getRow"];
+        put?: never;
+        post?: never;
+        /** Delete a row */
+        delete: operations["deleteRow"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a row
+         * @description Merges the fields of the body; `null` removes one.
+         */
+        patch: operations["updateRow"];
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/collections/{name}/query": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find or aggregate rows
+         * @description The parameters of `findMany` and `aggregate` of the module collections. `aggregate` does not go with `sort`, `fields`, `limit` and `skip`. A condition that is none is 422.
+         */
+        post: operations["queryRows"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/collections/{name}/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import rows from a file
+         * @description A table whose first line names the fields, rows in lines, or a list of rows; at most `IMPORT_MAX_SIZE`. Lines that do not fit are left out and told in `errors`, the others are written, `COLLECTIONS_MAX_WRITE` rows (and 4 MB) at a time, each batch whole or not at all. With `onConflictFields` (which needs the right to update) rows that have the same values there are changed. `dryRun` changes nothing and tells what would become of the lines.
+         */
+        post: operations["importRows"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/contexts/global": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the global context
+         * @description Without secrets: their values are `REDACTED`. A context that nobody has written is empty.
+         */
+        get: operations["getGlobalContext"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/contexts/user/{userId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the context of a user
+         * @description Without secrets: their values are `REDACTED`. A context that nobody has written is empty.
+         */
+        get: operations["getUserContext"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/contexts/session/{sessionId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the context of a session
+         * @description Without secrets: their values are `REDACTED`. A context that nobody has written is empty.
+         */
+        get: operations["getSessionContext"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List files
+         * @description Only those that the caller may read. Besides the parameters named here, any field of a file may be asked for by its
+         *     value: `mimetype=image/png`, `metadata.team=web`. An unknown one is 400. Without `sort`, the last changed first.
+         */
+        get: operations["listFiles"];
+        put?: never;
+        /**
+         * Upload files
+         * @description A form with one or more files under any names; a text field that holds a data URI is one too. All of them are stored,
+         *     or none. At most 50 parts, `UPLOADS_MAX_SIZE` for each file (413 with `details {length, limit}`), 1 MB for each text.
+         *     The type is told by the bytes: what is declared counts only where they say nothing. A type that the settings leave
+         *     out is 422 with the reason `mimetype_not_allowed`. All files of a workspace have `WORKSPACE_FILES_MAX_BYTES` together:
+         *     above it 429 `quota_exceeded` with `details {limit, used, size}`. Files of visitors, who have no role in the workspace and
+         *     whom a rule lets upload, are private: `public` and `shareToken` are 403 for them.
+         */
+        post: operations["uploadFiles"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/files/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read what is known of a file */
+        get: operations["getFile"];
+        /**
+         * Replace the content of a file
+         * @description The id and the address stay the same, and so does the name.
+         */
+        put: operations["replaceFile"];
+        post?: never;
+        /** Delete a file */
+        delete: operations["deleteFile"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a file
+         * @description `null` removes the expiry, the metadata or the share token. A new share token, and its removal, void all links of before.
+         */
+        patch: operations["updateFile"];
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/files/{id}/share": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a link to a file
+         * @description Whoever has the address can download the file until then, or until the file has another `shareToken`.
+         */
+        post: operations["shareFile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/files/{workspaceId}/{fileId}.{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download a file
+         * @description Public files are for anyone, others for those who may read them and for whoever has a link (`token`). `HEAD`, ranges
+         *     and conditional requests are served. Images (not SVG), audio, video, plain text and PDF are shown in place
+         *     (`Content-Disposition: inline`), everything else is saved. Nothing in a file runs on this origin.
+         */
+        get: operations["downloadFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/labels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the labels in use
+         * @description Those of the workspaces that the caller may read, the most used first.
+         */
+        get: operations["listLabels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/undelete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Bring a deleted workspace back
+         * @description For super admins and whoever owned it. 409 when its slug was taken meanwhile: give another one.
+         */
+        post: operations["undeleteWorkspace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/writeLock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Lock a workspace for writing
+         * @description A lock that was set by hand is renewed; any other is 423. It expires after WORKSPACE_WRITE_LOCK_TIMEOUT_MINUTES.
+         */
+        post: operations["lockWorkspace"];
+        /**
+         * Clear the write lock
+         * @description Whoever holds it. The content stays as it is.
+         */
+        delete: operations["unlockWorkspace"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/apps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List published apps
+         * @description Everyone may read apps, unless the workspace that publishes one says otherwise. The last published first.
+         */
+        get: operations["listApps"];
+        put?: never;
+        /**
+         * Publish a workspace as an app
+         * @description The content of the workspace as it is now becomes the newest version of its app. The workspace needs a description and a
+         *     photo (422 names what is missing). A workspace is one app at most; `slug` is needed the first time and never changes.
+         *     Publishing again what is the newest version already does nothing.
+         */
+        post: operations["publishApp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/apps/{appSlug}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an app
+         * @description With what the version that is asked for consists of: its config without values, the automations that others may call,
+         *     its blocks and events.
+         */
+        get: operations["getApp"];
+        put?: never;
+        post?: never;
+        /**
+         * Take an app back
+         * @description Its slug is free then. Instances stay where they are and show `missing: true`. Built-in apps cannot be deleted: 403
+         *     with the reason `built_in`.
+         */
+        delete: operations["deleteApp"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/apps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the app instances
+         * @description With what each adds to the workspace, under the names it has there.
+         */
+        get: operations["listAppInstances"];
+        put?: never;
+        /**
+         * Install an app
+         * @description Without `slug` the instance is called like its app; without `appVersion` it follows what is published. An unknown app is
+         *     404, one that contains the workspace 422. Settings that the app declares secret are sealed and shown as `********`.
+         *     Settings of a wrong type, and those that the schema of the app does not declare unless it says
+         *     `additionalProperties: true`, are 422 with their field (`config.limit`); templates are checked when they are resolved.
+         *     With `dryRun` the answer is 200 and a verdict.
+         */
+        post: operations["installApp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/apps/{slug}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an app instance
+         * @description With the config of its app and the value that the instance has for it, secrets masked. As YAML: the text of its file.
+         */
+        get: operations["getAppInstance"];
+        /**
+         * Replace an app instance
+         * @description The body is the whole instance: a field that is left out is removed; another `slug` renames it. A mask keeps the secret that it
+         *     stands for. With `dryRun` the answer is a verdict.
+         */
+        put: operations["replaceAppInstance"];
+        post?: never;
+        /** Uninstall an app */
+        delete: operations["uninstallApp"];
+        options?: never;
+        head?: never;
+        /**
+         * Change an app instance
+         * @description In a JSON body, fields that are not named stay as they are and `null` removes an optional one; a YAML body is the whole
+         *     instance. Another `slug` renames it. A mask keeps the secret that it stands for. With `dryRun` the answer is a verdict.
+         */
+        patch: operations["updateAppInstance"];
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/apps/{slug}/config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the config of an app instance
+         * @description The value alone, secrets masked.
+         */
+        get: operations["getAppInstanceConfig"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change the config of an app instance
+         * @description Settings that are not named stay as they are; `null` removes one. With `dryRun` the answer is a verdict.
+         */
+        patch: operations["updateAppInstanceConfig"];
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/automations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the automations */
+        get: operations["listAutomations"];
+        put?: never;
+        /**
+         * Create an automation
+         * @description Without a slug it gets one that its name suggests. Faults of a YAML body are told with their line and column.
+         */
+        post: operations["createAutomation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/automations/{slug}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read an automation */
+        get: operations["getAutomation"];
+        /**
+         * Replace an automation
+         * @description The body is the whole document: a field that is left out is removed. Another slug renames it.
+         */
+        put: operations["replaceAutomation"];
+        post?: never;
+        /** Delete an automation */
+        delete: operations["deleteAutomation"];
+        options?: never;
+        head?: never;
+        /**
+         * Change an automation
+         * @description A JSON body changes the fields that it names, and `null` removes an optional one. A YAML body is the whole document.
+         *     Another slug renames it.
+         */
+        patch: operations["updateAutomation"];
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/pages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the pages */
+        get: operations["listPages"];
+        put?: never;
+        /**
+         * Create a page
+         * @description Without a slug it gets one that its name suggests. Faults of a YAML body are told with their line and column.
+         */
+        post: operations["createPage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/pages/{slug}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read a page */
+        get: operations["getPage"];
+        /**
+         * Replace a page
+         * @description The body is the whole document: a field that is left out is removed. Another slug renames it.
+         */
+        put: operations["replacePage"];
+        post?: never;
+        /** Delete a page */
+        delete: operations["deletePage"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a page
+         * @description A JSON body changes the fields that it names, and `null` removes an optional one. A YAML body is the whole document.
+         *     Another slug renames it.
+         */
+        patch: operations["updatePage"];
+        trace?: never;
+    };
+    "/v2/pages/{workspaceSlug}/{pageSlug}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a page as its visitors do
+         * @description A page that is not public: 401 without a credential, 403 with one that may not read it.
+         */
+        get: operations["visitPage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/pages/{pageId}/permissions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List with whom a page is shared */
+        get: operations["listPageShares"];
+        put?: never;
+        /**
+         * Share a page
+         * @description Sharing with everyone is content: it is refused while the workspace is locked. Other shares are not.
+         */
+        post: operations["sharePage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/pages/{pageId}/permissions/{target}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Stop sharing a page */
+        delete: operations["unsharePage"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/blocks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the blocks */
+        get: operations["listBlocks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/blocks/{slug}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Set a block */
+        put: operations["putBlock"];
+        post?: never;
+        /** Remove a block */
+        delete: operations["deleteBlock"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a block
+         * @description A JSON body changes the fields that it names, and `null` removes one. A YAML body is the whole block.
+         */
+        patch: operations["updateBlock"];
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/waits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List who waits for what
+         * @description The oldest first. Events of an app instance have its name in front.
+         */
+        get: operations["listWaits"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/waits/{waitId}/answer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a wait by the event that it is for
+         * @description The event is emitted as it is given, with the name of the app instance in front when an app waits. An event that the wait is not
+         *     for, or that its filters do not fit, is 422; a wait that is over is 409 `already_ended`.
+         */
+        post: operations["answerWait"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/problems": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what is wrong with the content
+         * @description Faults and warnings of documents and app configs, names that documents use and that do not exist, secrets without a value,
+         *     schedules that cannot fire and repositories that could not be reached. Kept up by every change.
+         */
+        get: operations["listProblems"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the config */
+        get: operations["getWorkspaceConfig"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change the config
+         * @description Each part that is sent replaces the one there is, null removes it. A value that the schema calls secret must be `{{secret.NAME}}`;
+         *     the mask keeps what is there.
+         */
+        patch: operations["updateWorkspaceConfig"];
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/security/secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the secrets, without values */
+        get: operations["listSecrets"];
+        /**
+         * Set the secrets, and remove all others
+         * @description Those that are not named are removed, which takes delete on secrets; those of the platform stay.
+         */
+        put: operations["putSecrets"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Set secrets
+         * @description Those that are not named stay. Names that begin with `svc_` are for super admins.
+         */
+        patch: operations["patchSecrets"];
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/security/secrets/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Remove a secret */
+        delete: operations["deleteSecret"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/schemas/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the JSON Schema of a sort of documents */
+        get: operations["getSchema"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what happened on the platform
+         * @description Every change of state, of all workspaces and of the gateway, the last first.
+         */
+        get: operations["listHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what happened to a workspace
+         * @description The last first. Entries about API keys are for those with `manage_permissions`.
+         */
+        get: operations["listWorkspaceHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare two moments of a workspace
+         * @description File by file, as they are exported. Documents that the caller may not read are left out.
+         */
+        get: operations["diffWorkspace"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Put an earlier content back
+         * @description In one step, as a new change: nothing is erased. The slug, custom domains and repositories stay. Security changes also
+         *     need `manage_security`, else they are left out with a warning.
+         */
+        post: operations["restoreWorkspace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undo a change of the content
+         * @description What it touched is put back as it was before, in a new change. Later changes of the same parts: 409, reason
+         *     `superseded`, with their tokens in `details.by`. A change that is no content, and the creation: 422.
+         */
+        post: operations["undoChange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/versions/{name}/duplicate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a copy of a workspace
+         * @description The caller owns the copy; the copy that an API key makes belongs to the owners of the original. The labels `suggestions` and `production:*`, custom domains, repositories, secrets and rules
+         *     with the reason `REMOVE_ON_DUPLICATE` stay behind, and documents that the caller may not read.
+         */
+        post: operations["duplicateWorkspace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export a workspace
+         * @description The files of the workspace under `current/`, YAML in canonical form: the same content is the same bytes. Locks do
+         *     not keep anybody from it.
+         */
+        get: operations["exportWorkspace"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/versions/{name}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export a version
+         * @description The files of the workspace under `current/`, YAML in canonical form: the same content is the same bytes. Locks do
+         *     not keep anybody from it.
+         */
+        get: operations["exportVersion"];
+        put?: never;
+        /**
+         * Export a version, by POST
+         * @description The files of the workspace under `current/`, YAML in canonical form: the same content is the same bytes. Locks do
+         *     not keep anybody from it.
+         */
+        post: operations["exportVersionByPost"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import an archive into a workspace
+         * @description Switches the content to what the archive says, in one step: readers see the old or the new content. A file that is
+         *     wrong is an item of `errors`, the others are imported; with `strict` nothing is. An archive that is unsafe, too
+         *     large or without a good index is refused whole. Slug, labels, custom domains and repositories of the workspace are
+         *     kept, labels united. A security document that differs takes `manage_security`, else it is left out with a warning.
+         */
+        post: operations["importWorkspace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import an archive into new workspaces
+         * @description An archive of one workspace makes a new one, which the caller owns. It keeps the id it was exported with when that
+         *     was never used here, and its slug when that is free. An archive of many workspaces makes those that are not there
+         *     and changes those that the caller may update, in the order in which they are listed; the others are items of
+         *     `errors`. Then `imported` and `deleted` begin with the id of the workspace, and `workspace` is left out.
+         */
+        post: operations["importWorkspaces"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Export many workspaces
+         * @description A zip of zips: `workspaces/{id}.zip` for each workspace that the caller may read, and `bulkExport.json` with
+         *     `workspaceIds` and `publishApps`, those first whose apps others need.
+         */
+        post: operations["exportWorkspaces"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/operations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the operations
+         * @description The newest first. They are kept for OPERATIONS_RETENTION_DAYS after their end. A result that is very large is shown by the operation itself only.
+         */
+        get: operations["listOperations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/operations/{opId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an operation
+         * @description `result` is what the call would have answered.
+         */
+        get: operations["getOperation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/operations/{opId}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow an operation
+         * @description Server-sent events: what was recorded of the operation from its start, then what is, until it has ended. `id` is a position, `event` the type of the event, `data` its payload.
+         */
+        get: operations["streamOperation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/operations/{opId}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel an operation
+         * @description For who started it, and for those with `manage_security`. It is heeded up to the point of no return; an operation that has ended is 409 `already_ended`.
+         */
+        post: operations["cancelOperation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/repositories/{repositoryId}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test the connection to a repository
+         * @description Connects, lists the branches and changes nothing. What is wrong at the remote is in `error`, with what to do about it:
+         *     the answer is 200 all the same. A secret that is missing, and a repository that nobody connects to, are 422.
+         */
+        post: operations["testRepository"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the versions
+         * @description The newest first.
+         */
+        get: operations["listVersions"];
+        put?: never;
+        /**
+         * Save a version, to a repository if one is named
+         * @description Saves the content under a name: in the platform's own store, or to the repository that is named. A push to Git commits on the
+         *     branch `svc/{slug}/{branch}`, moves the target branch to that commit and tags it. When the repository has changes that are not
+         *     in the workspace it is 409 `not_up_to_date`: pull first. Edits go on meanwhile and stay to be pushed.
+         *
+         *     Of the platform workspace, with `groups` or a platform repository, it is a bulk run: the workspaces of the groups are pushed one after another. The answer is then what the
+         *     `completed` event tells; `dryRun` tells the plan; `sse=true` streams `started`, a `progress` for each workspace and `completed`.
+         */
+        post: operations["pushVersion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/push": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Save a version, by its other name
+         * @description Saves the content under a name: in the platform's own store, or to the repository that is named. A push to Git commits on the
+         *     branch `svc/{slug}/{branch}`, moves the target branch to that commit and tags it. When the repository has changes that are not
+         *     in the workspace it is 409 `not_up_to_date`: pull first. Edits go on meanwhile and stay to be pushed.
+         *
+         *     Of the platform workspace, with `groups` or a platform repository, it is a bulk run: the workspaces of the groups are pushed one after another. The answer is then what the
+         *     `completed` event tells; `dryRun` tells the plan; `sse=true` streams `started`, a `progress` for each workspace and `completed`.
+         */
+        post: operations["pushWorkspace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/versions/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Forget a version
+         * @description A tag at a remote stays, and so does the content in the history.
+         */
+        delete: operations["deleteVersion"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/versions/{name}/pull": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Bring what a version or a repository has
+         * @description Brings what the repository has, or a version of it: `latest`, a version, a tag or the beginning of a commit id. What was changed
+         *     here since the last push or pull is saved on `svc/{slug}/{branch}` and merged; where both sides changed the same, nothing is
+         *     imported and the answer is 409 `merge_conflict`: resolve it in Git and pull again, or over `/conflicts`.
+         *
+         *     Of the platform workspace, with `groups` or a platform repository, it is a bulk run: the workspaces of the repository, or those of the groups, are imported one after another and what was changed here goes. The answer is then what the
+         *     `completed` event tells; `dryRun` tells the plan; `sse=true` streams `started`, a `progress` for each workspace and `completed`.
+         */
+        post: operations["pullVersion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/pull": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Bring what a repository has
+         * @description Brings what the repository has, or a version of it: `latest`, a version, a tag or the beginning of a commit id. What was changed
+         *     here since the last push or pull is saved on `svc/{slug}/{branch}` and merged; where both sides changed the same, nothing is
+         *     imported and the answer is 409 `merge_conflict`: resolve it in Git and pull again, or over `/conflicts`.
+         *
+         *     Of the platform workspace, with `groups` or a platform repository, it is a bulk run: the workspaces of the repository, or those of the groups, are imported one after another and what was changed here goes. The answer is then what the
+         *     `completed` event tells; `dryRun` tells the plan; `sse=true` streams `started`, a `progress` for each workspace and `completed`.
+         */
+        post: operations["pullWorkspace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare a workspace with its repositories
+         * @description By what files mean, not by their bytes. Remotes are asked at most once a minute; one that does not answer is `stale`.
+         */
+        get: operations["getStatus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/conflicts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the files in conflict */
+        get: operations["getConflicts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/conflicts/resolve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resolve a conflict
+         * @description Every file in conflict, and no other. The resolution is committed on the intermediate branch and imported; the lock goes.
+         */
+        post: operations["resolveConflicts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List events
+         * @description The feed of a workspace: what changed and what happened, the last first. Only events that the caller may read count, so pages are full. With `Accept: text/event-stream` the feed as it grows (see `…/events/stream`), with `application/cloudevents-batch+json` the same page as CloudEvents 1.0, with `application/x-ndjson` all matches, one in a line. Any other parameter is the dotted path of a field, with its exact text, `*` as a wildcard, several times for any of, empty for absent: `payload.status=paid`, `source.correlationId=…`.
+         */
+        get: operations["listEvents"];
+        put?: never;
+        /**
+         * Emit events
+         * @description All of them are recorded, or none; the answer means that they are on disk. What listens to their types runs. Whoever
+         *     a rule without a role lets, such as the one of a new workspace, needs no credential; each event is held against the
+         *     rules as it would be recorded. Who has no role in the workspace, and no key of it, can emit neither `error`, `usage`
+         *     and `*.usage` nor types that begin with the slug of an app instance and a dot: 403.
+         *
+         *     A type that the platform writes itself is 422 with the reason `native_type`; `error` and `usage` may be emitted, in
+         *     the shape that the catalogue gives them. A payload of more characters, as compact JSON, than `BROKER_EMIT_MAXLEN` is
+         *     413 with the reason `event_too_large` and `details {eventType, length, limit}`. An event with
+         *     `options.persist: false` reaches live readers and triggers, and is kept nowhere: its `seq` is where the log was.
+         */
+        post: operations["emitEvents"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/events/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow events
+         * @description Server-sent events: those after a position first, then each as it comes, without a gap or a repetition. `id` is the `seq` of the event, `data` the event. A reader that is more than 1000 events or 5 MB behind is closed and goes on with `Last-Event-ID`. A position that the log has not reached counts as now, which a comment line says. Any other parameter is the dotted path of a field, with its exact text, `*` as a wildcard, several times for any of, empty for absent: `payload.status=paid`, `source.correlationId=…`.
+         */
+        get: operations["streamEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/events/ws": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow and emit events over a WebSocket
+         * @description Text frames, one JSON object each. The server sends `{ready: {socketId, seq}}`, `{event}`, `{ack: {ref, id, seq}}` and `{error: {code, message, details, ref}}`; the client `{auth: {token}}` or `{auth: {apiKey}}` first when it has shown no credential, `{filters: {…}}` and `{emit: {type, payload, target, options}, ref}`. Close codes: 1001 the service stops, 1009 a frame over 1 MB, 1013 too slow, 4401 not authenticated, 4403 forbidden. Any other parameter is the dotted path of a field, with its exact text, `*` as a wildcard, several times for any of, empty for absent: `payload.status=paid`, `source.correlationId=…`.
+         */
+        get: operations["eventSocket"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/events/{eventId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an event
+         * @description With `Accept: application/cloudevents+json` in the form of CloudEvents 1.0.
+         */
+        get: operations["getEvent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/events/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow the events of all workspaces
+         * @description Server-sent events of every workspace that the caller may read, and may read the events of. `id` is a position in all of them. A position that the log has not reached counts as now, which a comment line says. Any other parameter is the dotted path of a field, with its exact text, `*` as a wildcard, several times for any of, empty for absent: `payload.status=paid`, `source.correlationId=…`.
+         */
+        get: operations["streamAllEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Search the events of all workspaces
+         * @description As in one workspace (see `…/search`), over all of them. Typed fields are those that the workspace of an event declares.
+         */
+        post: operations["searchAllEvents"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/webhooks/{endpoint}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Call the endpoint of an automation
+         * @description Runs the automation that has this endpoint, with `{method, headers, query, pathParams, body, rawBody, workspaceId,
+         *     automationSlug, $http}`. Everyone may, unless the automation says who. The answer is sent when everything that the run
+         *     did is on disk; past the request timeout it is 504, and the run goes on. A caller without a credential gets a session of
+         *     one hour, named in `x-svc-session-id`.
+         */
+        get: operations["callEndpoint"];
+        /** Call the endpoint of an automation, by PUT */
+        put: operations["callEndpointByPut"];
+        /** Call the endpoint of an automation, by POST */
+        post: operations["callEndpointByPost"];
+        /** Call the endpoint of an automation, by DELETE */
+        delete: operations["callEndpointByDelete"];
+        options?: never;
+        head?: never;
+        /** Call the endpoint of an automation, by PATCH */
+        patch: operations["callEndpointByPatch"];
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/test/{slug}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run an automation with a payload
+         * @description As its endpoint would, but with `payload` as the whole input, and for private and disabled ones too. Errors are told with
+         *     all their details. Chunks (`$http.chunk`) are not sent: with `record=true` they are `chunks` of the run.
+         */
+        post: operations["testAutomation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the runs
+         * @description What automations did, one item for each correlation id, the last that began first. A run consists of what was triggered
+         *     and of everything that its events triggered in turn. Listed is what the caller may read the executions of. Where that has to be
+         *     found out run by run, a page comes of 10,000 runs at most: it may then be short, and `Link` goes on with earlier ones.
+         */
+        get: operations["listRuns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/runs/{correlationId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a run
+         * @description With its executions: those that an execution called, and those that its events triggered, are its children. Executions
+         *     that the caller may not read are left out, and what they caused stands at the top.
+         */
+        get: operations["getRun"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/runs/{correlationId}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replay a recorded run
+         * @description Executes the recorded trees of the run again. Every effect is answered from the recording and nothing leaves: no request, no
+         *     event but `runtime.runs.replayed`, no write. With `recorded`, the documents that the run was executed with, it is identical.
+         *     409, reason `not_recorded`, `truncated`, `expired` or `running`.
+         */
+        post: operations["replayRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/runs/{correlationId}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a run
+         * @description Waits that are pending end, and what is under way gets `ExecutionCancelledError` at its next effect; `finally` blocks run.
+         */
+        post: operations["cancelRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Search events
+         * @description Finds, sorts, counts and sums up the events of a workspace that the caller may read: what changed and what happened
+         *     alike. With `aggs` the caller also needs `aggregate_search`.
+         *
+         *     The language is a part of the one that search engines speak; whatever else is asked for, scripts and
+         *     `runtime_mappings` included, is 422 with the path of it. Queries: `match_all`, `bool` (`must`, `filter`, `should`,
+         *     `must_not`, `minimum_should_match`), `term`, `terms`, `range` (numbers, dates, math such as `now-1h/d`), `exists`,
+         *     `prefix`, `wildcard`, `ids`, `match`, `match_phrase`, `query_string` (words, `"phrases"`, `field:value`, AND, OR,
+         *     NOT, parentheses, `*`). Aggregations: `terms`, `date_histogram`, `histogram`, `range`, `date_range`, `filter`,
+         *     `filters`, `missing`, in each other up to 5 deep, and in them `min`, `max`, `avg`, `sum`, `stats`, `value_count`,
+         *     `cardinality` (about, beyond 4096 values), `percentiles`, `top_hits` (up to 10).
+         *
+         *     Fields are the paths of an event. Texts are compared as a whole, those of `payload` and `error` by `match` and
+         *     `query_string` word by word; `createdAt`, also called `@timestamp`, is a date; numbers are numbers. `aggPayload.…`
+         *     are the fields of the payload as `events.types` of the workspace declares them.
+         *
+         *     Bounds of a request: 1024 conditions, words and ranges, 20 deep; 100 aggregations; names of fields of 500
+         *     characters, patterns of 1000 and of 4096 in all; pages within the first 10,000 documents. What takes too much memory,
+         *     or makes more than 10,000 buckets, is 422; what takes longer than 10 s, the wait for other searches included, is 504:
+         *     ask for a shorter range of time.
+         */
+        post: operations["searchEvents"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how much a workspace is used
+         * @description What made automations run, from `afterDate` on and before `beforeDate`: how many different correlation ids, by what
+         *     triggered them, sessions and users there were; and what app instances say of themselves in `{instance}.usage` events.
+         *     Days and months are those of UTC. Beyond a million different ones, they are counted within about 1 %.
+         */
+        get: operations["getUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/subscriptions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the subscriptions
+         * @description Where events of the workspace are sent, and how the receivers do.
+         */
+        get: operations["listSubscriptions"];
+        put?: never;
+        /**
+         * Subscribe to events
+         * @description Events of the workspace that happen from now on are POSTed to `url`, as the event itself, in the form of the Standard Webhooks:
+         *     `webhook-id` is the id of the event, `webhook-timestamp` the time in seconds, and `webhook-signature` is `v1,` and the base64 of
+         *     the HMAC-SHA256 of `{id}.{timestamp}.{body}` with the secret, decoded. Deliveries also have `x-correlation-id` and `traceparent`.
+         *
+         *     A 2xx answer within `WEBHOOK_TIMEOUT_SECONDS` is a success; redirects are not followed. What fails is tried again as
+         *     `WEBHOOK_RETRY_SCHEDULE` says, and is then `dead`. Delivery is at least once: drop repeats by `webhook-id`. Events with the same
+         *     value at `orderKey` go one after another, in the order of the log; those without a value there have no order. After ten failures
+         *     in a row the breaker opens: one delivery per minute is tried until one succeeds. After days of failure the subscription is disabled.
+         *
+         *     The secret is shown once. Without `secret` one is made. 422 when `url` is not http(s), has credentials in it, or leads where
+         *     requests must not go; 429 `quota_exceeded` beyond 100 subscriptions.
+         */
+        post: operations["createSubscription"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/subscriptions/{subscriptionId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a subscription
+         * @description Its terms, and how its receiver does. The secret is not shown.
+         */
+        get: operations["getSubscription"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a subscription
+         * @description Nothing is delivered any more, not even what was waiting.
+         */
+        delete: operations["deleteSubscription"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a subscription
+         * @description What is not given stays; null puts the default back. `disabled: true` stops deliveries, `disabled: false` goes on where they
+         *     stopped and closes the breaker. The secret is changed by `rotateSecret`.
+         */
+        patch: operations["updateSubscription"];
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/subscriptions/{subscriptionId}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the deliveries
+         * @description Those that began within 30 days, the newest first, each with every attempt.
+         */
+        get: operations["listDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/subscriptions/{subscriptionId}/deliveries/{deliveryId}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Deliver an event once more
+         * @description At once, out of order, and with the same `webhook-id`; the retry schedule begins anew. A delivery that waits for its next attempt
+         *     gets it now. While the subscription is disabled it waits.
+         */
+        post: operations["redeliver"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/subscriptions/{subscriptionId}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Deliver a part of the past once more
+         * @description Puts the events of the period that the subscription asks for now in line, in order, each with a delivery of its own and the
+         *     `webhook-id` that it always had. The period begins after `fromSeq` or `afterDate`, and ends with `toSeq`, before `beforeDate`, or
+         *     now. It is an operation of kind `replay`: `progress` tells how many of how many are in line, and cancelling it leaves out the rest.
+         */
+        post: operations["replaySubscription"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/subscriptions/{subscriptionId}/rotateSecret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign with another secret
+         * @description From now on deliveries have two signatures, of the new secret and of the one before, until `overlap` seconds are over. The new one
+         *     is shown once. A secret that was the one before already stops at once.
+         */
+        post: operations["rotateSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces/{workspaceId}/subscriptions/{subscriptionId}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test a subscription
+         * @description Sends one event of the type `webhooks.test` at once, whether or not the subscription asks for it or is disabled. It is not tried
+         *     again, and does not count for the breaker. What came of it is the answer: a receiver that fails is a 200 with the status `failed`.
+         */
+        post: operations["testSubscription"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        Run: {
+            correlationId: string;
+            /** Format: date-time */
+            startedAt: string;
+            /** @description In milliseconds; so far, while it goes on. */
+            duration: number;
+            /** @enum {string} */
+            status: "running" | "waiting" | "succeeded" | "failed" | "cancelled";
+            trigger: components["schemas"]["RunTrigger"];
+            /** @description That it began with, with its instance in front. */
+            automation: string;
+            /** @description That ended. */
+            executions: number;
+            /**
+             * @description Whether it can be replayed; truncated: it was too large to record.
+             * @enum {unknown}
+             */
+            recorded: true | false | "truncated";
+        };
+        WholeRun: {
+            correlationId: string;
+            /** Format: date-time */
+            startedAt: string;
+            /** @description In milliseconds; so far, while it goes on. */
+            duration: number;
+            /** @enum {string} */
+            status: "running" | "waiting" | "succeeded" | "failed" | "cancelled";
+            trigger: components["schemas"]["RunTrigger"];
+            /** @description That it began with, with its instance in front. */
+            automation: string;
+            /** @description That ended. */
+            executions: number;
+            /**
+             * @description Whether it can be replayed; truncated: it was too large to record.
+             * @enum {unknown}
+             */
+            recorded: true | false | "truncated";
+            /** @description What nothing else in it caused */
+            tree: components["schemas"]["RunExecution"][];
+            /** @description What it sent piece by piece (`$http.chunk`), when it was recorded; the first 1000, 1 MB together. */
+            chunks?: unknown[];
+            /** @description It has more than is shown: 20000 events, 2000 steps, 1000 executions with logs, or the chunks. */
+            truncated?: boolean;
+        };
+        RunTrigger: {
+            /** @description event, endpoint, schedule, automation, test or page. */
+            type: string;
+            value: string;
+            id?: string;
+            appInstanceSlug?: string;
+        };
+        RunExecution: {
+            executionId: string;
+            slug: string;
+            trigger: components["schemas"]["RunTrigger"];
+            startedAt: string;
+            /** @description In milliseconds; absent while it goes on. */
+            duration?: number;
+            /** @description Of those, waited for its turn. */
+            throttled?: number;
+            break?: boolean;
+            error?: {
+                error: string;
+                message: string;
+                details?: Record<string, never>;
+                truncated?: boolean;
+            };
+            /** @description Lines of the console of its custom code, and errors that ended nothing, once it has ended; the first 10 kB. */
+            logs: string[];
+            /** @description What it called and what its events triggered. */
+            children: components["schemas"]["RunExecution"][];
+            /** @description While it waits: the events that end the wait; none for a wait that only lets time pass. */
+            waitsFor?: components["schemas"]["AwaitedEvent"][];
+            /**
+             * Format: date-time
+             * @description While it waits: when the first of its waits is over.
+             */
+            until?: string;
+            /** @description What left it, when it was recorded; the first 1000. */
+            effects?: components["schemas"]["RunEffect"][];
+            /** @description Its instructions in the order in which they began, when it was recorded; the first 2000 of the run. */
+            steps?: components["schemas"]["RunStep"][];
+        };
+        AwaitedEvent: {
+            /** @description A type, or one that ends in `.*`. */
+            event: string;
+            /** @description What the event must look like. */
+            filters?: Record<string, never>;
+        };
+        RunStep: {
+            /** @description In the order in which they began in their tree. */
+            n: number;
+            /** @description Its path, such as `do[3].repeat.do[0].fetch`. */
+            instruction: string;
+            /** @description Of the loops around it, the outermost first. */
+            iteration?: number[];
+            /** @description Its parameters as they were evaluated; what is longer than 2 kB is cut and ends in `…`. */
+            input?: unknown;
+            /** @description What came of it, cut in the same way; of `conditions` the branch that was taken. */
+            result?: unknown;
+            /** @description Name and message of the error that it raised. */
+            error?: string;
+            /** Format: date-time */
+            at: string;
+            /** @description In milliseconds. */
+            duration: number;
+        };
+        ReplayedRun: {
+            correlationId: string;
+            /** @enum {string} */
+            document: "recorded" | "current";
+            /**
+             * @description failed: the replay could not go on.
+             * @enum {string}
+             */
+            status: "identical" | "different" | "failed";
+            executions: {
+                executionId: string;
+                slug: string;
+                /** @enum {string} */
+                status: "identical" | "different" | "failed";
+                /** @enum {string} */
+                output: "same" | "different";
+            }[];
+            differences: {
+                executionId: string;
+                /** @description Its path, as do[3].repeat.do[0].fetch. */
+                instruction: string;
+                /** @description Numbers of the iterations around it, the outermost first. */
+                iteration?: number[];
+                /** @enum {string} */
+                kind: "effect_changed" | "effect_missing" | "effect_unused" | "branch" | "emit" | "context" | "output" | "error";
+                /** @description As it was recorded; without secrets. */
+                expected?: unknown;
+                /** @description As it was replayed; without secrets. */
+                actual?: unknown;
+            }[];
+        };
+        RunEffect: {
+            /** @description In the order of completion, in its tree. */
+            n: number;
+            /** @description clock, random, call, spawn, emit, wait, fetch, topic, rateLimit, auth, module, config, chunk, throttle, sleep or next. */
+            kind: string;
+            instruction: string;
+            summary: string;
+            /** @description In milliseconds. */
+            duration: number;
+            /** @description What custom code wrote to its console, the first 10 kB. */
+            logs?: string[];
+        };
+        NATSUser: {
+            id: string;
+            name: string;
+            workspaces: string[];
+            all: boolean;
+            types: string[];
+            publicKey: string;
+            /** Format: date-time */
+            expiresAt?: string;
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+        };
+        /** @description Who and what caused an event. */
+        EventSource: {
+            workspaceId: string;
+            /** @description A user, or `key:{id}` for an API key. */
+            userId?: string;
+            sessionId?: string;
+            correlationId?: string;
+            traceId?: string;
+            automationSlug?: string;
+            automationDepth?: number;
+            executionId?: string;
+            appSlug?: string;
+            appInstanceFullSlug?: string;
+            appInstanceDepth?: number;
+            socketId?: string;
+            /** @description Public addresses only. */
+            ip?: string;
+            /** @description `topic:runtime:emit` for emitted events, else the type. */
+            serviceTopic: string;
+            host: {
+                service?: string;
+                replica?: string;
+            };
+            http?: {
+                method?: string;
+                path?: string;
+                hostname?: string;
+            };
+        };
+        Event: {
+            /** @description A ULID. */
+            id: string;
+            type: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** @description Where it is: for `fromSeq`, `toSeq` and `Last-Event-ID`. Compare for equality only. */
+            seq: string;
+            /** @description The length of the event as JSON. */
+            size: number;
+            payload: Record<string, never>;
+            source: components["schemas"]["EventSource"];
+            target?: components["schemas"]["EventTarget"];
+            options?: components["schemas"]["EventOptions"];
+            /** @description What failed, on events that tell of a failure. */
+            error?: {
+                error: string;
+                message: string;
+                details?: unknown;
+                /** @enum {string} */
+                level: "warning" | "error" | "fatal";
+            };
+            /** @description Payload and output were erased by the cleanup. */
+            stripped?: boolean;
+        };
+        EventOptions: {
+            /**
+             * @description Without it, live readers and triggers only.
+             * @default true
+             */
+            persist?: boolean;
+            /**
+             * @description Whether typed fields of the payload are aggregated.
+             * @default false
+             */
+            aggPayload?: boolean;
+            /**
+             * @description Whether a run goes on without waiting for it.
+             * @default false
+             */
+            async?: boolean;
+        };
+        /** @description Whom an event is for, besides those who may read it anyway. */
+        EventTarget: {
+            userId?: string;
+            sessionId?: string;
+            userTopic?: string;
+            /** @description Only the socket that started the run. */
+            currentSocket?: boolean;
+        };
+        NewEvent: {
+            /** @description Not one that the platform writes itself. */
+            type: string;
+            /** @description What happened; `{}` when there is none. */
+            payload?: Record<string, never> | null;
+            target?: components["schemas"]["EventTarget"];
+            options?: components["schemas"]["EventOptions"];
+        };
+        NewEvents: {
+            events: components["schemas"]["NewEvent"][];
+        };
+        /** @description An event in the form of CloudEvents 1.0. */
+        CloudEvent: {
+            /** @constant */
+            specversion: "1.0";
+            id: string;
+            /** @description The path of the workspace. */
+            source: string;
+            type: string;
+            /** Format: date-time */
+            time: string;
+            datacontenttype?: string;
+            /** @description The position of the event. */
+            svcseq?: string;
+            svccorrelationid?: string;
+            svcuserid?: string;
+            svcsessionid?: string;
+            svcautomation?: string;
+            data: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description An error in one of two shapes; clients must accept both. */
+        Error: components["schemas"]["FlatError"] | components["schemas"]["NestedError"];
+        /** @description The shape of /v2 and of paths without a version. */
+        FlatError: {
+            error: components["schemas"]["ErrorCode"];
+            /** @description For people; it can change. */
+            message: string;
+            details?: components["schemas"]["ErrorDetails"];
+            /** @description The same as x-correlation-id. */
+            requestId: string;
+        };
+        /** @description The shape of /v3. */
+        NestedError: {
+            error: {
+                code: components["schemas"]["ErrorCode"];
+                /** @description For people; it can change. */
+                message: string;
+                details?: components["schemas"]["ErrorDetails"];
+                /** @description The same as x-correlation-id. */
+                requestId: string;
+            };
+        };
+        /** @description What is known besides. Which members there are depends on the code. */
+        ErrorDetails: {
+            /** @description A stable sub-code. */
+            reason?: string;
+            errors?: components["schemas"]["FieldError"][];
+            /** @description Where in a YAML body its syntax is wrong. */
+            line?: number;
+            column?: number;
+            /** @description The query, path or header parameter at fault. */
+            parameter?: string;
+            /** @description What was not found. */
+            resource?: string;
+            /** @description Under which id it was not found. */
+            id?: string;
+            /** @description The right that is missing. */
+            action?: string;
+            /** @description On what it is missing. */
+            subject?: string;
+            /** @description The scope that is missing. */
+            scope?: string;
+            /** @description The current tag of what has changed. */
+            etag?: string;
+            /** @description Seconds to wait. */
+            retryAfter?: number;
+            /** @description The limit that was exceeded. */
+            name?: string;
+            /** @description What it allows. */
+            limit?: number;
+            /** @description In how many seconds. */
+            period?: number;
+            /**
+             * Format: date-time
+             * @description When it begins anew.
+             */
+            resetAt?: string;
+            /** @description The size of the body. */
+            length?: number;
+            /** @description Who holds the lock. */
+            lockedBy?: string;
+            /**
+             * Format: date-time
+             * @description Since when.
+             */
+            lockedAt?: string;
+            /**
+             * Format: date
+             * @description When the API version was retired.
+             */
+            retiredOn?: string;
+            /** @description The API version to use instead. */
+            migrateTo?: string;
+        };
+        FieldError: {
+            /** @description A dotted path. */
+            field: string;
+            message: string;
+        };
+        /** @enum {string} */
+        ErrorCode: "invalid_token" | "missing_token" | "invalid_credentials" | "token_expired" | "permission_denied" | "insufficient_scope" | "workspace_access_denied" | "organization_access_denied" | "resource_not_found" | "resource_already_exists" | "resource_conflict" | "resource_locked" | "invalid_request" | "invalid_parameter" | "missing_parameter" | "validation_failed" | "rate_limit_exceeded" | "quota_exceeded" | "concurrent_request_limit" | "internal_error" | "service_unavailable" | "upstream_failed" | "gateway_timeout" | "database_error";
+        Index: {
+            /** @enum {string} */
+            status: "ok" | "degraded";
+            /** @constant */
+            name: "svc";
+            /** @description Of the build. */
+            version: string;
+            apiVersions: {
+                /** @example v2 */
+                version: string;
+                /** @enum {string} */
+                state: "beta" | "stable" | "deprecated" | "retired";
+                revisions: string[];
+                /** Format: date */
+                retiredOn?: string;
+            }[];
+            /** Format: date-time */
+            time: string;
+        };
+        Health: {
+            /** @constant */
+            healthy: true;
+        };
+        Serving: {
+            /** @enum {string} */
+            status: "ready" | "error";
+        };
+        ReadinessReport: {
+            /** @enum {string} */
+            status: "ready" | "error";
+            /** @description One entry for each service that was asked for. */
+            services: {
+                [key: string]: components["schemas"]["ServiceReport"];
+            };
+        };
+        /** @description `api-gateway` has `modulesReady` itself; the others have `url`, and `response` when they answered. */
+        ServiceReport: {
+            /** @enum {string} */
+            status: "ready" | "error";
+            modulesReady?: components["schemas"]["Module"][];
+            /** @description Where the service was asked. It holds no credentials. */
+            url?: string;
+            response?: {
+                /** @enum {string} */
+                status: "ready" | "error";
+                modulesReady: components["schemas"]["Module"][];
+            };
+            errors?: components["schemas"]["ModuleError"][];
+        };
+        ServiceExamination: {
+            /** @enum {string} */
+            status: "ready" | "error";
+            modulesReady: components["schemas"]["Module"][];
+            errors?: components["schemas"]["ModuleError"][];
+        };
+        Module: {
+            /** @example database */
+            module: string;
+            /** @example badger */
+            driver: string;
+        };
+        ModuleError: {
+            /** @example WriteFailed */
+            error: string;
+            module: string;
+            driver: string;
+            message: string;
+        };
+        Config: {
+            settings: {
+                /** @example PORT */
+                name: string;
+                /** @description Masked when secret. */
+                value: string;
+                /** @example default */
+                source: string;
+                part?: string;
+                /** @description Whether it is read again without a restart. */
+                live?: boolean;
+                secret?: boolean;
+            }[];
+            warnings?: string[];
+            /** @description Equal on two nodes when the settings that must agree do. */
+            digest?: string;
+        };
+        Logging: {
+            /** @enum {string} */
+            level: "debug" | "info" | "warn" | "error";
+        };
+        RebuildReport: {
+            /** @description The number of the read models that serve now. */
+            generation: number;
+            /** @description What they hold, as an `x-svc-seq`. */
+            position: string;
+            /** @description In milliseconds. */
+            duration: number;
+        };
+        VerifyReport: {
+            /** @description Whether nothing was found. */
+            ok: boolean;
+            /** @description What was compared, as an `x-svc-seq`. */
+            position: string;
+            projections: {
+                /** @example workspaces.1 */
+                name: string;
+                keys: number;
+                liveHash: string;
+                rebuiltHash: string;
+                equal: boolean;
+                /** @description The first key that differs, quoted. */
+                firstDiff?: string;
+            }[];
+            logs: {
+                /** @enum {string} */
+                log: "STATE" | "ACTIVITY";
+                first: number;
+                last: number;
+                messages: number;
+                gaps?: {
+                    from: number;
+                    to: number;
+                }[];
+            }[];
+            /** @description What stopped the verification, when something did. */
+            fault?: {
+                /** @enum {string} */
+                kind: "apply" | "gap" | "unknown" | "store";
+                /** @enum {string} */
+                log: "STATE" | "ACTIVITY";
+                projection?: string;
+                from: number;
+                to: number;
+                message: string;
+            };
+            /** @description In milliseconds. */
+            duration: number;
+        };
+        /**
+         * @example {
+         *       "id": "aB3dE7x",
+         *       "slug": "web-shop",
+         *       "name": "Web shop",
+         *       "description": "Orders and their follow-up",
+         *       "photo": "https://example.com/shop.png",
+         *       "labels": [
+         *         "sales",
+         *         "team:web"
+         *       ],
+         *       "dirty": true,
+         *       "contentRevision": 42,
+         *       "createdAt": "2025-06-01T12:00:00.000Z",
+         *       "createdBy": "665a1f2e8b3c4d5e6f708192",
+         *       "updatedAt": "2025-06-01T12:00:00.000Z",
+         *       "updatedBy": "665a1f2e8b3c4d5e6f708192"
+         *     }
+         */
+        Workspace: {
+            /**
+             * @description Seven URL-safe characters, or `platform`.
+             * @example aB3dE7x
+             */
+            id: string;
+            /** @description Unique on the platform. */
+            slug?: string;
+            name: string;
+            description?: components["schemas"]["Localized"];
+            /** @description An http or https URL, or a path that begins with `/`. */
+            photo?: string;
+            /** @description The same as photo. */
+            logo?: string;
+            /** @description Given by administrators, by id, without credentials. One of its own with the same id hides it. */
+            readonly platformRepositories?: {
+                [key: string]: {
+                    name: string;
+                    /** @enum {string} */
+                    type: "git" | "filesystem";
+                    /** @enum {string} */
+                    mode: "read-write" | "read-only" | "write-only";
+                    config: {
+                        url?: string;
+                        branch?: string;
+                        dirpath?: string;
+                    };
+                    /** @description All that there are. */
+                    groups: string[];
+                };
+            };
+            labels: components["schemas"]["Label"][];
+            /** @description schema, block and value. */
+            config?: Record<string, never>;
+            /** @description Declaration of secrets, without values. */
+            secrets?: Record<string, never>;
+            /** @description By slug. */
+            blocks?: Record<string, never>;
+            /** @description Types and mapping. */
+            events?: Record<string, never>;
+            customDomains?: string[];
+            registerWorkspace?: boolean;
+            allowUnsecurePages?: boolean;
+            /** @description By id. Credentials are `********`. */
+            repositories?: Record<string, never>;
+            /** @description Whether its content is newer than what was pushed or pulled last. */
+            dirty: boolean;
+            contentRevision: number;
+            lastPush?: components["schemas"]["LastSync"];
+            lastPull?: components["schemas"]["LastSync"];
+            writeLock?: components["schemas"]["WriteLock"];
+            /** @description By slug */
+            automations?: {
+                [key: string]: Record<string, never>;
+            };
+            /** @description By slug */
+            pages?: {
+                [key: string]: Record<string, never>;
+            };
+            /** @description App instances by slug */
+            imports?: {
+                [key: string]: Record<string, never>;
+            };
+            /** @description What the caller may do, by subject. */
+            can?: {
+                [key: string]: string[];
+            };
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+        };
+        NewWorkspace: {
+            /** @description Without control characters. */
+            name: string;
+            /** @description Segments of a-z, 0-9 and - joined by /; made up when missing. */
+            slug?: string;
+            description?: components["schemas"]["Localized"] | null;
+            /** @description An http or https URL, or a path that begins with `/`. */
+            photo?: string | null;
+            /** @description The same as photo. */
+            logo?: string | null;
+            labels?: components["schemas"]["Label"][] | null;
+            /** @description schema, block and value. */
+            config?: Record<string, never> | null;
+            /** @description schema: declaration of secrets, without values. */
+            secrets?: Record<string, never> | null;
+            /** @description By slug. */
+            blocks?: Record<string, never> | null;
+            /** @description Types and mapping. */
+            events?: Record<string, never> | null;
+            /** @description Models of the knowledge area. */
+            models?: Record<string, never> | null;
+            /** @description Takes manage_security. */
+            customDomains?: string[] | null;
+            registerWorkspace?: boolean | null;
+            /** @description Takes manage_security. */
+            allowUnsecurePages?: boolean | null;
+            /** @description By id; replaces all there are. Takes manage_repositories. Credentials are sealed; `********` keeps what was sealed, unless the URL names another server. `{{secret.NAME}}` may stand in any text. */
+            repositories?: Record<string, never> | null;
+            /** @description Ignored. */
+            id?: unknown;
+            /** @description Ignored. */
+            createdAt?: unknown;
+            /** @description Ignored. */
+            createdBy?: unknown;
+            /** @description Ignored. */
+            updatedAt?: unknown;
+            /** @description Ignored. */
+            updatedBy?: unknown;
+            /** @description Ignored. */
+            checksum?: unknown;
+            /** @description Ignored. */
+            permissions?: unknown;
+            /** @description Ignored. */
+            dirty?: unknown;
+            /** @description Ignored. */
+            lastPush?: unknown;
+            /** @description Ignored. */
+            lastPull?: unknown;
+            /** @description Ignored. */
+            contentRevision?: unknown;
+            /** @description Ignored. */
+            syncedRevision?: unknown;
+            /** @description Ignored. */
+            writeLock?: unknown;
+            /** @description Ignored. */
+            automations?: unknown;
+            /** @description Ignored. */
+            pages?: unknown;
+            /** @description Ignored. */
+            imports?: unknown;
+            /** @description Ignored. */
+            platformRepositories?: unknown;
+            /** @description Ignored. */
+            can?: unknown;
+            /** @description Ignored. */
+            clientId?: unknown;
+            /** @description Ignored. */
+            role?: unknown;
+        };
+        WorkspaceChange: {
+            /** @description Without control characters. */
+            name?: string;
+            /** @description Segments of a-z, 0-9 and - joined by /; made up when missing. */
+            slug?: string;
+            description?: components["schemas"]["Localized"] | null;
+            /** @description An http or https URL, or a path that begins with `/`. */
+            photo?: string | null;
+            /** @description The same as photo. */
+            logo?: string | null;
+            labels?: components["schemas"]["Label"][] | null;
+            /** @description schema, block and value. */
+            config?: Record<string, never> | null;
+            /** @description schema: declaration of secrets, without values. */
+            secrets?: Record<string, never> | null;
+            /** @description By slug. */
+            blocks?: Record<string, never> | null;
+            /** @description Types and mapping. */
+            events?: Record<string, never> | null;
+            /** @description Models of the knowledge area. */
+            models?: Record<string, never> | null;
+            /** @description Takes manage_security. */
+            customDomains?: string[] | null;
+            registerWorkspace?: boolean | null;
+            /** @description Takes manage_security. */
+            allowUnsecurePages?: boolean | null;
+            /** @description By id; replaces all there are. Takes manage_repositories. Credentials are sealed; `********` keeps what was sealed, unless the URL names another server. `{{secret.NAME}}` may stand in any text. */
+            repositories?: Record<string, never> | null;
+            /** @description Ignored. */
+            id?: unknown;
+            /** @description Ignored. */
+            createdAt?: unknown;
+            /** @description Ignored. */
+            createdBy?: unknown;
+            /** @description Ignored. */
+            updatedAt?: unknown;
+            /** @description Ignored. */
+            updatedBy?: unknown;
+            /** @description Ignored. */
+            checksum?: unknown;
+            /** @description Ignored. */
+            permissions?: unknown;
+            /** @description Ignored. */
+            dirty?: unknown;
+            /** @description Ignored. */
+            lastPush?: unknown;
+            /** @description Ignored. */
+            lastPull?: unknown;
+            /** @description Ignored. */
+            contentRevision?: unknown;
+            /** @description Ignored. */
+            syncedRevision?: unknown;
+            /** @description Ignored. */
+            writeLock?: unknown;
+            /** @description Ignored. */
+            automations?: unknown;
+            /** @description Ignored. */
+            pages?: unknown;
+            /** @description Ignored. */
+            imports?: unknown;
+            /** @description Ignored. */
+            platformRepositories?: unknown;
+            /** @description Ignored. */
+            can?: unknown;
+            /** @description Ignored. */
+            clientId?: unknown;
+            /** @description Ignored. */
+            role?: unknown;
+        };
+        Label: string;
+        OneOrMore: string | string[];
+        Rule: {
+            action: components["schemas"]["OneOrMore"];
+            subject: components["schemas"]["OneOrMore"];
+            role?: components["schemas"]["OneOrMore"];
+            inverted?: boolean;
+            conditions?: Record<string, never>;
+            fields?: string[];
+            reason?: string;
+            priority?: number;
+        };
+        Security: {
+            authorizations?: {
+                roles?: {
+                    [key: string]: {
+                        description?: string;
+                        auth?: Record<string, never>;
+                    };
+                };
+                rules?: components["schemas"]["Rule"][];
+            };
+            authentication?: {
+                /** @description Set by the service. */
+                clientId?: string;
+            };
+        };
+        RoleMeta: {
+            name: string;
+            description?: string;
+            builtIn: boolean;
+        };
+        Explanation: {
+            allowed: boolean;
+            /** @description Where the deciding rule comes from. */
+            origin: string;
+            /** @description The deciding rule; without one nothing matched. */
+            rule?: Record<string, never>;
+            /** @description All that matched, in order; the last decides. */
+            rules: Record<string, never>[];
+        };
+        NewApiKey: {
+            name: string;
+            rules: {
+                action: components["schemas"]["OneOrMore"];
+                subject: components["schemas"]["OneOrMore"];
+                conditions?: Record<string, never>;
+            }[];
+            /** Format: date-time */
+            expiresAt?: string | null;
+            disabled?: boolean;
+        };
+        ApiKey: {
+            id: string;
+            name: string;
+            rules: {
+                action: string[];
+                subject: string;
+                conditions: Record<string, never>;
+            }[];
+            /** @constant */
+            subjectType: "workspaces";
+            subjectId: string;
+            last4: string;
+            disabled?: boolean;
+            /** Format: date-time */
+            expiresAt?: string;
+            /** Format: date-time */
+            createdAt: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+            /** Format: date-time */
+            lastUsedAt?: string;
+            /** @description Only in the answer that creates it. */
+            apiKey?: string;
+        };
+        ShareTarget: {
+            /** @description A user. */
+            id?: string;
+            /** @description A user, by address. Taken, not returned. */
+            email?: string;
+            /** @description A custom role. */
+            role?: string;
+            /** @constant */
+            public?: true;
+            /** @description Set by the service. */
+            displayName?: string;
+        };
+        Share: {
+            target: components["schemas"]["ShareTarget"];
+            permissions: {
+                role?: string;
+                policies?: {
+                    [key: string]: boolean;
+                };
+            };
+        };
+        WorkspaceMeta: {
+            id: string;
+            name: string;
+            slug?: string;
+            description?: components["schemas"]["Localized"];
+            photo?: string;
+            labels: string[];
+            customDomains?: string[];
+            registerWorkspace?: boolean;
+            clientId?: string;
+            /** @description The caller's. */
+            role?: string;
+            dirty: boolean;
+            contentRevision: number;
+            lastPush?: components["schemas"]["LastSync"];
+            lastPull?: components["schemas"]["LastSync"];
+            writeLock?: components["schemas"]["WriteLock"];
+            /** Format: date-time */
+            deletedAt?: string;
+            /** Format: date-time */
+            restorableUntil?: string;
+            /** @description Shown to those who manage them. */
+            permissions?: Record<string, never>[];
+            /** Format: date-time */
+            createdAt: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+        };
+        SigningKey: {
+            kid: string;
+            /** @enum {string} */
+            state: "next" | "signing" | "retired";
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            rotatesAt?: string;
+            /** Format: date-time */
+            expiresAt?: string;
+        };
+        KeyChange: {
+            created: string[];
+            deleted: string[];
+        };
+        LoginProviders: {
+            localSignin: boolean;
+            localSignup: boolean;
+            anonymous: boolean;
+            providers: {
+                slug: string;
+                type: string;
+                name?: string;
+                icon?: string;
+            }[];
+        };
+        Login: {
+            email: string;
+            password: string;
+            totp?: string;
+            /** @description Seconds after which the session ends. */
+            expiresAfter?: number;
+        };
+        LoginResult: {
+            userId: string;
+            /** @description The same as userId. */
+            id: string;
+            sessionId: string;
+            /** @description A JWT. Left out of a replay. */
+            token?: string;
+            /** Format: date-time */
+            expires: string;
+        };
+        TokenExchange: {
+            provider: string;
+            subject_token: string;
+            subject_token_type?: string;
+            expiresAfter?: number;
+        };
+        /** @description By provider. */
+        AuthData: {
+            [key: string]: {
+                id?: string;
+                email?: string;
+            };
+        };
+        User: {
+            id: string;
+            email?: string;
+            firstName: string;
+            lastName: string;
+            photo?: string;
+            language?: string;
+            /** @enum {string} */
+            status: "pending" | "validated" | "deactivated";
+            meta: Record<string, never>;
+            authData: components["schemas"]["AuthData"];
+            /** @enum {string} */
+            mfa: "none" | "totp";
+            groups: string[];
+            /** @constant */
+            role?: "superAdmin";
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+        };
+        SignedUp: {
+            id: string;
+            email: string;
+            firstName: string;
+            lastName: string;
+            photo?: string;
+            language?: string;
+            /** @enum {string} */
+            status: "pending" | "validated" | "deactivated";
+            meta: Record<string, never>;
+            authData: components["schemas"]["AuthData"];
+            /** @enum {string} */
+            mfa: "none" | "totp";
+            groups: string[];
+            /** @constant */
+            role?: "superAdmin";
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+            /** @enum {string} */
+            validation: "auto" | "email" | "manual";
+        };
+        Me: {
+            id: string;
+            email?: string;
+            firstName: string;
+            lastName: string;
+            photo?: string;
+            language?: string;
+            /** @enum {string} */
+            status: "pending" | "validated" | "deactivated";
+            meta: Record<string, never>;
+            authData: components["schemas"]["AuthData"];
+            /** @enum {string} */
+            mfa: "none" | "totp";
+            groups: string[];
+            /** @constant */
+            role?: "superAdmin";
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+            sessionId: string;
+            /** Format: date-time */
+            expires: string;
+            scopes: string[];
+        };
+        Signup: {
+            email: string;
+            password: string;
+            firstName: string;
+            lastName: string;
+            language?: string;
+        };
+        PasswordChange: {
+            email?: string;
+            /** @description Of the mail. */
+            language?: string;
+            token?: string;
+            currentPassword?: string;
+            password?: string;
+        };
+        Validation: {
+            email?: string;
+            token?: string;
+        };
+        UserProfile: {
+            firstName?: string | null;
+            lastName?: string | null;
+            photo?: string | null;
+            language?: string | null;
+            meta?: Record<string, never> | null;
+        };
+        UserPatch: {
+            firstName?: string | null;
+            lastName?: string | null;
+            photo?: string | null;
+            language?: string | null;
+            meta?: Record<string, never> | null;
+            /** @description Super admins only. */
+            email?: string | null;
+            /**
+             * @description Super admins only.
+             * @enum {string}
+             */
+            status?: "pending" | "validated" | "deactivated";
+            /** @description Super admins only. */
+            groups?: string[] | null;
+            /** @description Super admins only. */
+            password?: string;
+            /**
+             * @description Super admins only.
+             * @constant
+             */
+            mfa?: "none";
+        };
+        NewUser: {
+            email: string;
+            firstName?: string;
+            lastName?: string;
+            language?: string;
+            groups?: string[];
+            /** @description Without it the user is invited by mail. */
+            password?: string;
+        };
+        MfaChange: {
+            /** @enum {string} */
+            method?: "totp" | "none";
+            currentPassword?: string;
+            totp?: string;
+        };
+        MfaSetup: {
+            /** @enum {string} */
+            method: "totp" | "none";
+            secret?: string;
+            otpauthUrl?: string;
+            /** @description A data URL. */
+            qrImage?: string;
+        };
+        NewAccessToken: {
+            name: string;
+            /**
+             * Format: date-time
+             * @description A time to come.
+             */
+            expiresAt: string;
+        };
+        AccessToken: {
+            /** @description The same as id. */
+            _id: string;
+            id: string;
+            name: string;
+            /** Format: date-time */
+            expiresAt: string;
+            userId: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            lastUsedAt?: string;
+            /** @description Only in the answer that creates it. */
+            token?: string;
+        };
+        Session: {
+            id: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            lastSeenAt: string;
+            /** Format: date-time */
+            expires: string;
+            ip: string;
+            userAgent: string;
+            provider: string;
+            clientId?: string;
+            mfa: boolean;
+            current: boolean;
+        };
+        ContactQuery: {
+            email?: string;
+            text?: string;
+            ids?: string[];
+            firstName?: string;
+            lastName?: string;
+            authProvider?: string;
+            /** @enum {string} */
+            status?: "pending" | "validated" | "deactivated";
+            groups?: string[];
+        };
+        Contacts: {
+            size: number;
+            contacts: {
+                id: string;
+                firstName: string;
+                lastName: string;
+                photo?: string;
+                groups: string[];
+                /** @description For super admins. */
+                email?: string;
+                /**
+                 * @description For super admins.
+                 * @enum {string}
+                 */
+                status?: "pending" | "validated" | "deactivated";
+                /** @description For super admins. */
+                language?: string;
+                /** @description For super admins. */
+                meta?: Record<string, never>;
+                /**
+                 * @description For super admins.
+                 * @enum {string}
+                 */
+                mfa?: "none" | "totp";
+                /**
+                 * @description For super admins.
+                 * @constant
+                 */
+                role?: "superAdmin";
+            }[];
+        };
+        Collection: {
+            name: string;
+            /** @description The group that it is in. */
+            schema: string;
+            /** @description The app instance that it belongs to. */
+            appInstance?: string;
+            rows: number;
+            bytes: number;
+            /** @description Indexes and uniques, together. */
+            indexes: number;
+            /** @description Whether it says which fields its rows have. */
+            declared: boolean;
+        };
+        /** @description The fields of an index or a unique. */
+        CollectionIndex: string | string[] | {
+            properties: string[];
+            name?: string;
+        };
+        CollectionSchema: {
+            collection: string;
+            /** @description The fields, each with its type and what its values must be. */
+            properties: Record<string, never>;
+            indexes: components["schemas"]["CollectionIndex"][];
+            uniques: components["schemas"]["CollectionIndex"][];
+            /** @constant */
+            declared?: false;
+        };
+        NewCollectionSchema: {
+            /** @description Ignored. */
+            collection?: string;
+            /**
+             * @description A field is a type, or an object with `type` (string, text, date, time, datetime, number, double, float, integer, decimal,
+             *     boolean, uint8array, blob, array, enum, enumArray, json) and `required`, `enum`, `minimum`, `maximum`, `minLength`,
+             *     `maxLength`, `pattern`, `format`, `default`; `title` and `description` are for people. Another keyword is 422.
+             */
+            properties: Record<string, never>;
+            indexes?: components["schemas"]["CollectionIndex"][];
+            uniques?: components["schemas"]["CollectionIndex"][];
+            /** @description The name of the collection before. */
+            oldCollection?: string;
+            /** @description The group that it was in before. */
+            oldSchema?: string;
+        };
+        /** @description A row of a collection. The fields named here are the platform's; `droppedFields` is in the answer of a write. */
+        Row: {
+            id?: string;
+            createdAt?: string;
+            updatedAt?: string;
+            createdBy?: string | null;
+            updatedBy?: string | null;
+            /** @description The fields that were not stored. */
+            droppedFields?: unknown;
+        };
+        RowQuery: {
+            /** @description A condition on rows. */
+            query?: Record<string, never>;
+            /** @description Fields and 1 or -1, or their names by comma. */
+            sort?: Record<string, never> | string;
+            /** @description Names, or an object of names and 1 or 0. */
+            fields?: Record<string, never> | string[];
+            /** @default 1000 */
+            limit?: number;
+            /** @default 0 */
+            skip?: number;
+            /** @description Steps. */
+            aggregate?: Record<string, never>[];
+        };
+        FoundRows: {
+            rows: unknown[];
+            /** @description How many meet the query; not of an aggregate. */
+            total?: number;
+        };
+        RowFile: {
+            /** @description Before the file. */
+            dryRun?: boolean;
+            /** @description Before the file. */
+            onConflictFields?: string;
+            /** Format: binary */
+            file: string;
+        };
+        ImportedRows: {
+            inserted: number;
+            updated: number;
+            /** @description Rows that are what the file says already. */
+            unchanged?: number;
+            errors: {
+                line: number;
+                field?: string;
+                message: string;
+            }[];
+            /** @description Lines at fault when there are more than are shown. */
+            errorsCount?: number;
+            /** @description Fields that are not declared and were not stored. */
+            droppedFields?: string[];
+        };
+        File: {
+            id: string;
+            name: string;
+            /** @description Where it is downloaded. */
+            url: string;
+            /** @description What the bytes are. */
+            mimetype: string;
+            /** @description Bytes. */
+            size: number;
+            workspaceId: string;
+            /** @description `{workspaceId}/{id}.{name}` */
+            path: string;
+            /** @description Whether anyone may download it. */
+            public: boolean;
+            /** @description Whatever its owner notes about it. */
+            metadata: Record<string, never>;
+            /**
+             * Format: date-time
+             * @description When it is gone.
+             */
+            expiresAt?: string;
+            /** @description The seconds that it was given. */
+            expiresAfter?: number;
+            /** @description Opens the file as `token`. Shown to those who may update the file. */
+            shareToken?: string;
+            /** @description SHA-256, in hex. */
+            checksum: string;
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+        };
+        FileChange: {
+            /** @description Without slashes, control characters and characters that change the direction of text. */
+            name?: string;
+            /** @description Seconds from now on; 0 or null for ever. */
+            expiresAfter?: number | null;
+            public?: boolean;
+            /** @description `true` for a new one, `false` or null for none, or 16 to 128 letters, digits, `-` and `_`. */
+            shareToken?: boolean | string | null;
+            /** @description At most 100 fields and 32 KB together. */
+            metadata?: Record<string, never> | null;
+            /** @description Ignored. */
+            id?: unknown;
+            /** @description Ignored. */
+            url?: unknown;
+            /** @description Ignored. */
+            mimetype?: unknown;
+            /** @description Ignored. */
+            size?: unknown;
+            /** @description Ignored. */
+            workspaceId?: unknown;
+            /** @description Ignored. */
+            path?: unknown;
+            /** @description Ignored. */
+            expiresAt?: unknown;
+            /** @description Ignored. */
+            checksum?: unknown;
+            /** @description Ignored. */
+            createdAt?: unknown;
+            /** @description Ignored. */
+            createdBy?: unknown;
+            /** @description Ignored. */
+            updatedAt?: unknown;
+            /** @description Ignored. */
+            updatedBy?: unknown;
+        };
+        /** @description Files under any names, and about all of them. */
+        NewFiles: {
+            /** @description Seconds; 0 for ever. */
+            expiresAfter?: number;
+            /** @description Without it, as `UPLOADS_DEFAULT_VISIBILITY` says. */
+            public?: boolean;
+            /** @description `true` for a new one, or a token of 16 to 128 letters, digits, `-` and `_`. */
+            shareToken?: string;
+            /** @description A JSON object. Single fields may come as `metadata.{key}`. */
+            metadata?: string;
+        } & {
+            [key: string]: string;
+        };
+        FileLink: {
+            /** @description Where the file is downloaded with it. */
+            url: string;
+            /** Format: date-time */
+            expiresAt: string;
+            /** @description Seconds. */
+            expiresIn: number;
+        };
+        /** @description A text, or one for each of some languages. */
+        Localized: string | {
+            [key: string]: string;
+        };
+        /** @description A text, or one for each of some languages; null removes it. */
+        LocalizedOrNull: string | {
+            [key: string]: string;
+        } | null;
+        DeletedId: {
+            id: string;
+        };
+        WriteLock: {
+            reason: string;
+            lockedBy: string;
+            /** Format: date-time */
+            lockedAt: string;
+            /**
+             * Format: date-time
+             * @description Absent for a merge conflict.
+             */
+            expiresAt?: string;
+            epoch: number;
+            operation?: {
+                id?: string;
+                kind?: string;
+            };
+        };
+        LastSync: {
+            version?: string;
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+            repositoryId?: string;
+            digest?: string;
+        };
+        LocalizedText: string | {
+            [key: string]: string;
+        };
+        IdAndSlug: {
+            id: string;
+            slug: string;
+        };
+        DocumentFault: {
+            field: string;
+            message: string;
+            /** @description Of a YAML body. */
+            line?: number;
+            column?: number;
+        };
+        Problem: {
+            /** @description The path of a document, `index`, or `repositories/{id}`. */
+            object: string;
+            field: string;
+            message: string;
+            /** @description In the file of the document as it is exported. */
+            line?: number;
+            /** @enum {string} */
+            severity: "error" | "warning";
+        };
+        Wait: {
+            id: string;
+            /** @description That of the run. */
+            correlationId: string;
+            automation: string;
+            /** Format: date-time */
+            since: string;
+            /** Format: date-time */
+            until?: string;
+            /** @description Empty when it waits for time to pass. */
+            waitsFor: {
+                event: string;
+                filters?: Record<string, never>;
+            }[];
+        };
+        /** @description The answer to a dry run. */
+        DocumentVerdict: {
+            errors: components["schemas"]["DocumentFault"][];
+            warnings: components["schemas"]["DocumentFault"][];
+            schedules?: {
+                cron: string;
+                next: string[];
+            }[];
+        };
+        NewApp: {
+            /** @description The id of a workspace, or `slug:{slug}`. */
+            workspaceId: string;
+            /** @description Absent or `current`: as the workspace is now. */
+            workspaceVersion?: string;
+            /** @description Needed the first time. */
+            slug?: string;
+            name?: components["schemas"]["LocalizedText"];
+            description?: components["schemas"]["LocalizedText"];
+        };
+        App: {
+            slug: string;
+            /** @description The slug. */
+            id: string;
+            workspaceId: string;
+            name?: components["schemas"]["LocalizedText"];
+            description?: components["schemas"]["LocalizedText"];
+            photo?: string;
+            labels?: components["schemas"]["Label"][];
+            documentation?: {
+                workspaceSlug: string;
+                slug: string;
+            };
+            /** @description The newest first. */
+            versions: {
+                name: string;
+                contentRevision: number;
+                /** Format: date-time */
+                createdAt: string;
+                createdBy: string;
+            }[];
+            /** Format: date-time */
+            createdAt: string;
+            createdBy: string;
+            /** Format: date-time */
+            updatedAt: string;
+            updatedBy: string;
+        };
+        AppDetail: {
+            slug: string;
+            /** @description The slug. */
+            id: string;
+            workspaceId: string;
+            name?: components["schemas"]["LocalizedText"];
+            description?: components["schemas"]["LocalizedText"];
+            photo?: string;
+            labels?: components["schemas"]["Label"][];
+            documentation?: {
+                workspaceSlug: string;
+                slug: string;
+            };
+            /** @description The newest first. */
+            versions: {
+                name: string;
+                contentRevision: number;
+                /** Format: date-time */
+                createdAt: string;
+                createdBy: string;
+            }[];
+            /** Format: date-time */
+            createdAt: string;
+            createdBy: string;
+            /** Format: date-time */
+            updatedAt: string;
+            updatedBy: string;
+            config?: components["schemas"]["AppConfig"];
+            automations: components["schemas"]["AppAutomation"][];
+            blocks: components["schemas"]["AppBlock"][];
+            events: components["schemas"]["AppEvents"];
+        };
+        AppConfig: {
+            schema?: Record<string, never>;
+            block?: string | Record<string, never>;
+        };
+        AppAutomation: {
+            slug: string;
+            name: components["schemas"]["LocalizedText"];
+            description?: components["schemas"]["LocalizedText"];
+            arguments: Record<string, never>;
+        };
+        AppBlock: {
+            slug: string;
+            url?: string;
+            edit?: unknown;
+            name?: components["schemas"]["LocalizedText"];
+            description?: components["schemas"]["LocalizedText"];
+        };
+        AppEvents: {
+            emit: string[];
+            listen: string[];
+            autocomplete: Record<string, never>[];
+        };
+        NewAppInstance: {
+            appSlug: string;
+            slug?: string;
+            /** @description Absent: follows what is published. */
+            appVersion?: string;
+            disabled?: boolean;
+            labels?: components["schemas"]["Label"][];
+            /** @description An object, or `{{config}}`, or a part of it. */
+            config?: Record<string, never> | string;
+            /** @description Ignored. */
+            id?: unknown;
+            /** @description Ignored. */
+            appName?: unknown;
+            /** @description Ignored. */
+            photo?: unknown;
+            /** @description Ignored. */
+            automations?: unknown;
+            /** @description Ignored. */
+            events?: unknown;
+            /** @description Ignored. */
+            blocks?: unknown;
+            /** @description Ignored. */
+            missing?: unknown;
+            /** @description Ignored. */
+            checksum?: unknown;
+            /** @description Ignored. */
+            createdAt?: unknown;
+            /** @description Ignored. */
+            createdBy?: unknown;
+            /** @description Ignored. */
+            updatedAt?: unknown;
+            /** @description Ignored. */
+            updatedBy?: unknown;
+            /** @description Ignored. */
+            permissions?: unknown;
+        };
+        AppInstanceChange: {
+            appSlug?: string;
+            slug?: string | null;
+            /** @description Absent: follows what is published. */
+            appVersion?: string | null;
+            disabled?: boolean | null;
+            labels?: components["schemas"]["Label"][] | null;
+            /** @description An object, or `{{config}}`, or a part of it. */
+            config?: Record<string, never> | string | null;
+            /** @description Ignored. */
+            id?: unknown;
+            /** @description Ignored. */
+            appName?: unknown;
+            /** @description Ignored. */
+            photo?: unknown;
+            /** @description Ignored. */
+            automations?: unknown;
+            /** @description Ignored. */
+            events?: unknown;
+            /** @description Ignored. */
+            blocks?: unknown;
+            /** @description Ignored. */
+            missing?: unknown;
+            /** @description Ignored. */
+            checksum?: unknown;
+            /** @description Ignored. */
+            createdAt?: unknown;
+            /** @description Ignored. */
+            createdBy?: unknown;
+            /** @description Ignored. */
+            updatedAt?: unknown;
+            /** @description Ignored. */
+            updatedBy?: unknown;
+            /** @description Ignored. */
+            permissions?: unknown;
+        };
+        AppInstance: {
+            appSlug: string;
+            slug: string;
+            /** @description Absent: follows what is published. */
+            appVersion?: string;
+            disabled?: boolean;
+            labels?: components["schemas"]["Label"][];
+            /** @description Secrets are `********`. */
+            config?: Record<string, never>;
+            /** @description What passes a config of the workspace on; config is empty then. */
+            template?: string;
+            appName?: string;
+            checksum: string;
+            /** Format: date-time */
+            createdAt: string;
+            createdBy: string;
+            /** Format: date-time */
+            updatedAt: string;
+            updatedBy: string;
+        };
+        AppInstanceDetail: {
+            appSlug: string;
+            slug: string;
+            /** @description Absent: follows what is published. */
+            appVersion?: string;
+            disabled?: boolean;
+            labels?: components["schemas"]["Label"][];
+            appName?: string;
+            photo?: string;
+            automations: components["schemas"]["AppAutomation"][];
+            blocks: components["schemas"]["AppBlock"][];
+            events: components["schemas"]["AppEvents"];
+            /** @description The app, or its version, is not there any more. */
+            missing?: boolean;
+            checksum: string;
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+        };
+        AppInstanceRead: {
+            appSlug: string;
+            slug: string;
+            /** @description Absent: follows what is published. */
+            appVersion?: string;
+            disabled?: boolean;
+            labels?: components["schemas"]["Label"][];
+            appName?: string;
+            photo?: string;
+            automations: components["schemas"]["AppAutomation"][];
+            blocks: components["schemas"]["AppBlock"][];
+            events: components["schemas"]["AppEvents"];
+            /** @description The app, or its version, is not there any more. */
+            missing?: boolean;
+            checksum: string;
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+            config: {
+                schema?: Record<string, never>;
+                block?: string | Record<string, never>;
+                /** @description Secrets are `********`. */
+                value: Record<string, never>;
+                /** @description What passes a config of the workspace on; value is empty then. */
+                template?: string;
+            };
+        };
+        Automation: {
+            name: components["schemas"]["Localized"];
+            slug: string;
+            description?: components["schemas"]["Localized"];
+            labels?: components["schemas"]["Label"][];
+            /** @description Typed fields by name. */
+            arguments?: Record<string, never>;
+            schemas?: Record<string, never>[];
+            validateArguments?: boolean;
+            /** @description events, schedules and endpoint. */
+            when?: Record<string, never>;
+            do?: Record<string, never>[] | null;
+            output?: unknown;
+            authorizations?: Record<string, never>;
+            private?: boolean;
+            disabled?: boolean;
+            /** @description What it emits and listens to. */
+            events?: Record<string, never>;
+            checksum: string;
+            /** @description In the answer of a write: what is likely wrong with it. */
+            warnings?: components["schemas"]["DocumentFault"][];
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+        };
+        AutomationMeta: {
+            name: components["schemas"]["Localized"];
+            slug: string;
+            description?: components["schemas"]["Localized"];
+            labels?: components["schemas"]["Label"][];
+            /** @description Typed fields by name. */
+            arguments?: Record<string, never>;
+            schemas?: Record<string, never>[];
+            validateArguments?: boolean;
+            /** @description events, schedules and endpoint. */
+            when?: Record<string, never>;
+            private?: boolean;
+            disabled?: boolean;
+            /** @description What it emits and listens to. */
+            events?: Record<string, never>;
+            checksum: string;
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+        };
+        NewAutomation: {
+            name: components["schemas"]["Localized"];
+            slug?: string;
+            description?: components["schemas"]["Localized"];
+            labels?: components["schemas"]["Label"][];
+            /** @description Typed fields by name. */
+            arguments?: Record<string, never>;
+            schemas?: Record<string, never>[];
+            validateArguments?: boolean;
+            /** @description events, schedules and endpoint. */
+            when?: Record<string, never>;
+            do: Record<string, never>[] | null;
+            output?: unknown;
+            authorizations?: Record<string, never>;
+            private?: boolean;
+            disabled?: boolean;
+        };
+        AutomationChange: {
+            name?: components["schemas"]["Localized"];
+            slug?: string | null;
+            description?: components["schemas"]["LocalizedOrNull"];
+            labels?: components["schemas"]["Label"][] | null;
+            /** @description Typed fields by name. */
+            arguments?: Record<string, never> | null;
+            schemas?: Record<string, never>[] | null;
+            validateArguments?: boolean | null;
+            /** @description events, schedules and endpoint. */
+            when?: Record<string, never> | null;
+            do?: Record<string, never>[] | null;
+            output?: unknown;
+            authorizations?: Record<string, never> | null;
+            private?: boolean | null;
+            disabled?: boolean | null;
+        };
+        PageMeta: {
+            name: components["schemas"]["Localized"];
+            slug: string;
+            description?: components["schemas"]["Localized"];
+            labels?: components["schemas"]["Label"][];
+            redirect?: Record<string, never>;
+            /** @enum {string} */
+            colorScheme?: "auto" | "light" | "dark";
+            favicon?: string;
+            blocks?: Record<string, never>[];
+            id: string;
+            workspaceId?: string;
+            workspaceSlug?: string;
+            public: boolean;
+            /** @description What it emits and listens to. */
+            events?: Record<string, never>;
+            checksum: string;
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+        };
+        PageDetail: {
+            name: components["schemas"]["Localized"];
+            slug: string;
+            description?: components["schemas"]["Localized"];
+            labels?: components["schemas"]["Label"][];
+            redirect?: Record<string, never>;
+            /** @enum {string} */
+            colorScheme?: "auto" | "light" | "dark";
+            favicon?: string;
+            blocks?: Record<string, never>[];
+            styles?: string;
+            onInit?: string | Record<string, never>;
+            updateOn?: string;
+            notifyOn?: string;
+            automation?: string | Record<string, never>;
+            id: string;
+            workspaceId: string;
+            workspaceSlug?: string;
+            public: boolean;
+            customDomains?: string[];
+            /** @description The client that its visitors sign in with. */
+            clientId?: string;
+            /** @description Blocks by app instance; those of the workspace under no name. */
+            appInstances?: {
+                slug: string;
+                blocks: {
+                    [key: string]: components["schemas"]["Block"];
+                };
+            }[];
+            /** @description To those who manage them. */
+            permissions?: components["schemas"]["Share"][];
+            /** @description What it emits and listens to. */
+            events?: Record<string, never>;
+            checksum: string;
+            /** Format: date-time */
+            createdAt?: string;
+            createdBy?: string;
+            /** Format: date-time */
+            updatedAt?: string;
+            updatedBy?: string;
+        };
+        NewPage: {
+            name: components["schemas"]["Localized"];
+            slug?: string;
+            description?: components["schemas"]["Localized"];
+            labels?: components["schemas"]["Label"][];
+            redirect?: Record<string, never>;
+            /** @enum {string} */
+            colorScheme?: "auto" | "light" | "dark";
+            favicon?: string;
+            blocks?: Record<string, never>[];
+            styles?: string;
+            onInit?: string | Record<string, never>;
+            updateOn?: string;
+            notifyOn?: string;
+            automation?: string | Record<string, never>;
+        };
+        PageChange: {
+            name?: components["schemas"]["Localized"];
+            slug?: string | null;
+            description?: components["schemas"]["LocalizedOrNull"];
+            labels?: components["schemas"]["Label"][] | null;
+            redirect?: Record<string, never> | null;
+            /** @enum {string|null} */
+            colorScheme?: "auto" | "light" | "dark" | null;
+            favicon?: string | null;
+            blocks?: Record<string, never>[] | null;
+            styles?: string | null;
+            onInit?: string | Record<string, never> | null;
+            updateOn?: string | null;
+            notifyOn?: string | null;
+            automation?: string | Record<string, never> | null;
+        };
+        Block: {
+            name?: components["schemas"]["Localized"];
+            description?: components["schemas"]["Localized"];
+            photo?: string;
+            url?: string;
+            schema?: Record<string, never> | boolean;
+            edit?: unknown;
+            block?: string;
+            config?: Record<string, never>;
+            automation?: string | Record<string, never>;
+            blocks?: Record<string, never>[];
+            css?: string;
+        };
+        BlockChange: {
+            name?: components["schemas"]["LocalizedOrNull"];
+            description?: components["schemas"]["LocalizedOrNull"];
+            photo?: string | null;
+            url?: string | null;
+            schema?: Record<string, never> | boolean | null;
+            edit?: unknown;
+            block?: string | null;
+            config?: Record<string, never> | null;
+            automation?: string | Record<string, never> | null;
+            blocks?: Record<string, never>[] | null;
+            css?: string | null;
+        };
+        WorkspaceConfig: {
+            /** @description Typed fields by name. */
+            schema?: Record<string, never>;
+            block?: string | Record<string, never>;
+            value?: Record<string, never>;
+        };
+        WorkspaceConfigChange: {
+            schema?: Record<string, never> | null;
+            block?: string | Record<string, never> | null;
+            value?: Record<string, never> | null;
+        };
+        Secret: {
+            description?: string;
+            /** Format: date-time */
+            createdAt: string;
+            createdBy: string;
+            /** Format: date-time */
+            updatedAt: string;
+            updatedBy: string;
+        };
+        NewSecret: {
+            value: string;
+            description?: string;
+        };
+        /**
+         * @example {
+         *       "seq": "BQAa",
+         *       "at": "2025-06-01T12:00:00.000Z",
+         *       "by": "665a1f2e8b3c4d5e6f708192",
+         *       "type": "workspaces.automations.updated",
+         *       "summary": "Automation charge changed",
+         *       "correlationId": "0b4b8a9c-6d5e-4f7a-8b1c-2d3e4f5a6b7c",
+         *       "contentRevision": 5,
+         *       "undoable": true
+         *     }
+         */
+        HistoryEntry: {
+            /** @description An opaque token, for `atSeq`, `diff`, `restore` and `undo`. */
+            seq: string;
+            /** @description In the history of everything. */
+            workspaceId?: string;
+            /** Format: date-time */
+            at: string;
+            /** @description A user id, or `key:{id}`; empty for the platform itself. */
+            by: string;
+            type: string;
+            summary: string;
+            correlationId: string;
+            /** @description Of a change of content. */
+            contentRevision?: number;
+            undoable: boolean;
+        };
+        Difference: {
+            from: string;
+            to: string;
+            changes: {
+                /** @description Of the exported file. */
+                path: string;
+                /** @enum {string} */
+                change: "added" | "modified" | "deleted";
+                /** @description A unified diff. */
+                patch: string;
+            }[];
+            summary: {
+                added: number;
+                modified: number;
+                deleted: number;
+            };
+        };
+        /** @description Exactly one of seq, at and version. */
+        RestoreRequest: {
+            /** @description A token or a contentRevision. */
+            seq?: string | number;
+            /** Format: date-time */
+            at?: string;
+            version?: string;
+            /** @default false */
+            dryRun?: boolean;
+        };
+        UndoRequest: {
+            /** @description Of an entry of the history, or the `x-svc-seq` of the write; a contentRevision counts too. */
+            seq: string | number;
+        };
+        DuplicateRequest: {
+            /** @description Without it, that of the original and `copy`. */
+            name?: string | null;
+            /** @description Without it a new one. */
+            slug?: string | null;
+        };
+        Restoration: {
+            workspace: components["schemas"]["Workspace"];
+            /** @description Paths without extension. */
+            imported: string[];
+            deleted: string[];
+            errors: components["schemas"]["RestorationItem"][];
+            warnings: components["schemas"]["RestorationItem"][];
+            contentRevision: number;
+        };
+        RestorationItem: {
+            msg: string;
+            /** @description A stable code. */
+            err: string;
+            filepath: string;
+            line?: number;
+            workspaceId?: string;
+        };
+        /** @description One thing to say about one file. */
+        ImportItem: {
+            /** @description For people. */
+            msg: string;
+            /** @description A stable code, such as `invalid_document`. */
+            err: string;
+            filepath: string;
+            line?: number;
+            workspaceId?: string;
+            /** @description What a program can do something with. */
+            details?: Record<string, never>;
+        };
+        /** @description What an import did. Empty `errors` is the proof of success. */
+        ImportResult: {
+            /** @description Paths without extension of what changed, such as `automations/charge`. */
+            imported: string[];
+            deleted: string[];
+            errors: components["schemas"]["ImportItem"][];
+            warnings: components["schemas"]["ImportItem"][];
+            workspace?: components["schemas"]["Workspace"];
+            version?: {
+                name: string;
+            };
+            contentRevision?: number;
+            createdWorkspaceIds?: string[];
+            updatedWorkspaceIds?: string[];
+            publishedApps?: string[];
+        };
+        ExportRequest: {
+            workspaces?: {
+                /** @description The filters of `GET /v2/workspaces`. */
+                query?: {
+                    search?: string;
+                    name?: string;
+                    ids?: string | string[];
+                    slug?: string | string[];
+                    labels?: string | string[];
+                    email?: string;
+                    owned?: boolean;
+                    dirty?: boolean;
+                };
+                /** @description Which of them, the last updated first. Absent, all. */
+                pagination?: {
+                    page?: number;
+                    /** @default 20 */
+                    limit?: number;
+                };
+            };
+            /**
+             * @description Also the workspaces of the apps that are installed.
+             * @default false
+             */
+            includeApps?: boolean;
+        };
+        /**
+         * @example {
+         *       "id": "op_3kFv9ZqLx7Qm2ZxVt9Lb",
+         *       "kind": "pull",
+         *       "workspaceId": "aB3dE7x",
+         *       "repositoryId": "origin",
+         *       "branch": "main",
+         *       "status": "running",
+         *       "epoch": 12,
+         *       "createdBy": "665a1f2e8b3c4d5e6f708192",
+         *       "createdAt": "2025-06-01T12:00:00.000Z",
+         *       "startedAt": "2025-06-01T12:00:00.000Z",
+         *       "endedAt": null,
+         *       "correlationId": "0a1b2c3d-0000-4000-8000-000000000000",
+         *       "resumed": 0,
+         *       "request": {
+         *         "discardLocalChanges": false
+         *       },
+         *       "progress": {
+         *         "current": 0,
+         *         "total": 1,
+         *         "percentage": 40
+         *       },
+         *       "steps": [
+         *         {
+         *           "step": "checkout",
+         *           "state": "done",
+         *           "startedAt": "2025-06-01T12:00:00.000Z",
+         *           "stepDuration": 212
+         *         }
+         *       ],
+         *       "result": null,
+         *       "error": null
+         *     }
+         */
+        Operation: {
+            id: string;
+            /** @enum {string} */
+            kind: "push" | "pull" | "import" | "resolve" | "bulkPush" | "bulkImport" | "replay";
+            workspaceId: string;
+            repositoryId?: string;
+            branch?: string;
+            /** @enum {string} */
+            status: "queued" | "running" | "succeeded" | "failed" | "conflict" | "cancelled";
+            /** @description Of the write lock that it holds or held. */
+            epoch: number;
+            /** @description What was asked. */
+            request: Record<string, never> | null;
+            progress: {
+                current: number;
+                total: number;
+                percentage: number;
+            };
+            steps: components["schemas"]["OperationStep"][];
+            /** @description What the call would have answered; null until it has succeeded. */
+            result: Record<string, never> | unknown[] | string | number | boolean | null;
+            error: null | {
+                code: string;
+                message: string;
+                details?: Record<string, never>;
+            };
+            cancelRequested?: boolean;
+            /** @description How often another node went on with it. */
+            resumed: number;
+            correlationId: string;
+            createdBy: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            startedAt: string;
+            /** Format: date-time */
+            endedAt: string | null;
+        };
+        OperationStep: {
+            /** @enum {string} */
+            step: "checkout" | "pull" | "write" | "merge" | "push" | "import" | "error";
+            /** @enum {string} */
+            state: "started" | "done" | "failed";
+            /** Format: date-time */
+            startedAt: string;
+            /** @description Milliseconds, once it has ended. */
+            stepDuration?: number;
+        };
+        /** @description The answer (202) when an operation takes longer than its caller waits. */
+        Processing: {
+            /** @constant */
+            processing: true;
+            message: string;
+            operationId: string;
+        };
+        RepositoryTest: {
+            /** @description It answered, and let us in. */
+            reachable: boolean;
+            /** @description It has no commit yet. */
+            empty: boolean;
+            branches: string[];
+            /** @description Whether `config.branch` is among them. */
+            targetBranchExists: boolean;
+            /** @description After redirects, without credentials. */
+            finalUrl: string;
+            /** @description What an SSH server showed. */
+            hostKey?: {
+                type: string;
+                fingerprint: string;
+                /** @description For `config.knownHosts`, once its owner has confirmed the fingerprint. */
+                line: string;
+            };
+            /** @description Why it is not reachable, as push and pull would say it, and what to do about it. */
+            error?: {
+                code: string;
+                message: string;
+                details?: Record<string, never>;
+            };
+        };
+        RepositoryRef: string | {
+            id: string;
+        } | null;
+        /**
+         * @example {
+         *       "name": "v2.5.0",
+         *       "description": "Retry failed charges",
+         *       "repository": {
+         *         "id": "origin"
+         *       }
+         *     }
+         */
+        PushRequest: {
+            /** @description Not `current` or `latest`; one is made up when it is left out. */
+            name?: string;
+            description?: components["schemas"]["Localized"];
+            repository?: components["schemas"]["RepositoryRef"];
+            /** @description Ignored. */
+            createdAt?: unknown;
+            /** @description Of the platform workspace only: push the workspaces of these groups to a platform repository. */
+            groups?: components["schemas"]["GroupName"][];
+            /**
+             * @description With groups: sort the workspaces, push nothing.
+             * @default false
+             */
+            dryRun?: boolean;
+            /**
+             * @description With groups: push workspaces without changes too.
+             * @default false
+             */
+            force?: boolean;
+        };
+        /**
+         * @example {
+         *       "repository": "origin"
+         *     }
+         */
+        PullRequest: {
+            /** @default latest */
+            version?: string | null;
+            repository?: components["schemas"]["RepositoryRef"];
+            /**
+             * @description What was changed here goes; the history keeps it.
+             * @default false
+             */
+            discardLocalChanges?: boolean;
+            /**
+             * @description A file with an error refuses all.
+             * @default false
+             */
+            strict?: boolean;
+            /** @description Of the platform workspace only: import the workspaces of these groups from a platform repository; none: all that it has. */
+            groups?: components["schemas"]["GroupName"][];
+            /**
+             * @description Of a bulk import: bring also workspaces that have the version already; a wrong checksum is a warning then.
+             * @default false
+             */
+            forceReimport?: boolean;
+            /**
+             * @description Of the platform workspace only: as the parameter.
+             * @default false
+             */
+            dryRun?: boolean;
+        };
+        GroupName: string;
+        /** @description What a push of groups would do. */
+        BulkPushPlan: {
+            /** @constant */
+            dryRun: true;
+            repositoryId: string;
+            groups: string[];
+            name: string;
+            workspaces: {
+                slug: string;
+                workspaceId: string;
+                name: string;
+                /** @enum {string} */
+                status: "candidate" | "mergeConflict" | "inProgress" | "alreadyPushed";
+            }[];
+        };
+        /** @description The payload of `workspaces.bulkPush.completed`. */
+        BulkPushResult: {
+            operationId: string;
+            repositoryId: string;
+            groups: string[];
+            /** @description Of the version. */
+            name: string;
+            /** @description Milliseconds. */
+            duration: number;
+            pushed: number;
+            mergeConflicts: number;
+            alreadyPushed: number;
+            inProgress: number;
+            /** @description Workspaces with errors. */
+            errorsCount: number;
+            /** @description At most 500. */
+            errors: components["schemas"]["ImportItem"][];
+            pushedWorkspaceIds: string[];
+            mergeConflictWorkspaceIds: string[];
+            alreadyPushedWorkspaceIds: string[];
+            inProgressWorkspaceIds: string[];
+            cancelled?: boolean;
+            /** @description Errors or warnings were left out here; the events of the workspaces have them. */
+            truncated?: boolean;
+            workspaces: {
+                slug: string;
+                workspaceId: string;
+                name: string;
+                /** @enum {string} */
+                status: "pushed" | "error" | "mergeConflict" | "inProgress" | "alreadyPushed";
+                reason?: string;
+                /** @description The first five. */
+                errors: components["schemas"]["ImportItem"][];
+                duration: number;
+            }[];
+        };
+        /** @description What a bulk import would do. */
+        BulkImportPlan: {
+            /** @constant */
+            dryRun: true;
+            repositoryId: string;
+            groups: string[];
+            total: number;
+            warnings: components["schemas"]["ImportItem"][];
+            /** @description In the order in which they would be imported. */
+            workspaces: {
+                slug: string;
+                workspaceId?: string;
+                name?: string;
+                version?: string;
+                /** @enum {string} */
+                wouldImport: "created" | "updated" | "skipped" | "error";
+                files: string[];
+                deleted: string[];
+                localChangesLost: boolean;
+                errors: components["schemas"]["ImportItem"][];
+                warnings: components["schemas"]["ImportItem"][];
+            }[];
+        };
+        /** @description The payload of `workspaces.bulkImport.completed`. */
+        BulkImportResult: {
+            operationId: string;
+            repositoryId: string;
+            groups: string[];
+            /** @description Milliseconds. */
+            duration: number;
+            created: number;
+            updated: number;
+            skipped: number;
+            /** @description Workspaces with errors. */
+            errorsCount: number;
+            createdWorkspaceIds: string[];
+            updatedWorkspaceIds: string[];
+            skippedWorkspaceIds: string[];
+            importedFilesCount: number;
+            deletedFilesCount: number;
+            /** @description At most 500. */
+            errors: components["schemas"]["ImportItem"][];
+            warnings: components["schemas"]["ImportItem"][];
+            cancelled?: boolean;
+            /** @description Errors or warnings were left out here; the events of the workspaces have them. */
+            truncated?: boolean;
+            workspaces: {
+                slug: string;
+                /** @description Empty when none was made. */
+                workspaceId: string;
+                name: string;
+                version: string;
+                /** @enum {string} */
+                status: "imported" | "skipped" | "error";
+                reason?: string;
+                /** @description The first five. */
+                errors: components["schemas"]["ImportItem"][];
+                importedFilesCount: number;
+                deletedFilesCount: number;
+                duration: number;
+                /** @description That was published. */
+                app?: string;
+            }[];
+        };
+        ChangedFiles: {
+            /** @description At most 500. */
+            files: string[];
+            created: string[];
+            deleted: string[];
+            insertions: {
+                [key: string]: number;
+            };
+            deletions: {
+                [key: string]: number;
+            };
+            summary: {
+                changes: number;
+                insertions: number;
+                deletions: number;
+            };
+            truncated?: boolean;
+        };
+        Version: {
+            name: string;
+            description?: components["schemas"]["Localized"];
+            /** Format: date-time */
+            createdAt: string;
+            createdBy: string;
+            /** @description Absent for the platform's own store. */
+            repository?: {
+                id: string;
+            };
+            commit?: string;
+            tag?: string;
+            contentRevision: number;
+            changes?: components["schemas"]["ChangedFiles"];
+            warnings?: components["schemas"]["ImportItem"][];
+        };
+        /** @description Empty `errors` is the proof of success. */
+        PullResult: {
+            imported: string[];
+            deleted: string[];
+            errors: components["schemas"]["ImportItem"][];
+            warnings: components["schemas"]["ImportItem"][];
+            workspace: {
+                id: string;
+                slug: string;
+                name: string;
+            };
+            version?: {
+                name: string;
+                repository?: {
+                    id: string;
+                };
+            };
+            contentRevision: number;
+            publishedApps?: string[];
+            /** @description Instead of `imported`, of an operation that another node has settled. */
+            files?: string[];
+        };
+        /** @description What a pull would do. No lock is taken and nothing is sent. */
+        PullPlan: {
+            /**
+             * @description How it would go about it.
+             * @enum {string}
+             */
+            path: "version" | "discard" | "new" | "remote" | "merge" | "resolved";
+            wouldImport: string[];
+            wouldDelete: string[];
+            conflicts: components["schemas"]["ConflictFile"][];
+            warnings: components["schemas"]["ImportItem"][];
+            errors: components["schemas"]["ImportItem"][];
+        };
+        ConflictFile: {
+            path: string;
+            /** @enum {string} */
+            kind: "modify/modify" | "delete/modify" | "modify/delete" | "add/add";
+            /** @description That both sides changed. */
+            keys?: string[];
+        };
+        ConflictSide: null | {
+            content: string;
+        };
+        Conflicts: {
+            operationId?: string;
+            repositoryId?: string;
+            /** @description The intermediate branch. */
+            branch?: string;
+            targetBranch?: string;
+            base?: string;
+            ours?: string;
+            theirs?: string;
+            files: {
+                path: string;
+                /** @enum {string} */
+                kind: "modify/modify" | "delete/modify" | "modify/delete" | "add/add";
+                keys: string[];
+                base: components["schemas"]["ConflictSide"];
+                ours: components["schemas"]["ConflictSide"];
+                theirs: components["schemas"]["ConflictSide"];
+                /** @description The text with conflict markers. */
+                merged: string;
+            }[];
+        };
+        /**
+         * @example {
+         *       "files": {
+         *         "automations/charge.yml": {
+         *           "use": "theirs"
+         *         }
+         *       }
+         *     }
+         */
+        ResolveRequest: {
+            files: {
+                [key: string]: {
+                    /** @enum {string} */
+                    use?: "ours" | "theirs";
+                    /** @description null deletes the file. */
+                    content?: string | null;
+                };
+            };
+        };
+        WorkspaceStatus: {
+            /** @enum {string} */
+            state: "clean" | "local_dirty" | "remote_ahead" | "diverged" | "conflicted";
+            dirty: boolean;
+            contentRevision: number;
+            syncedRevision: number;
+            writeLock: null | components["schemas"]["WriteLock"];
+            version: null | {
+                name: string;
+                repositoryId?: string;
+                /** Format: date-time */
+                at: string;
+            };
+            repositories: {
+                id: string;
+                type: string;
+                mode: string;
+                branch: string;
+                /** @enum {string} */
+                state: "clean" | "local_dirty" | "remote_ahead" | "diverged" | "conflicted";
+                ahead: number;
+                behind: number;
+                rewritten: boolean;
+                base?: string;
+                remote?: string;
+                /** Format: date-time */
+                checkedAt: string | null;
+                stale: boolean;
+                error: null | {
+                    code: string;
+                    message: string;
+                    details?: Record<string, never>;
+                };
+            }[];
+            changes: {
+                type: string;
+                slug: string;
+                /** @enum {string} */
+                change: "added" | "modified" | "deleted";
+                /** @enum {string} */
+                side: "local" | "remote" | "both";
+                currentChecksum?: string;
+                expectedChecksum?: string;
+                /** Format: date-time */
+                updatedAt?: string;
+                updatedBy?: string;
+            }[];
+            errors: components["schemas"]["ImportItem"][];
+        };
+        SearchRequest: {
+            /** @description One query, by its kind: `{"term": {"type": "error"}}`. */
+            query: Record<string, never>;
+            /**
+             * @default events
+             * @enum {string}
+             */
+            scope?: "events";
+            /**
+             * @description How many documents at most.
+             * @default 100
+             */
+            limit?: number;
+            /** @default 0 */
+            page?: number;
+            /** @description Fields and their directions: `[{"payload.amount": "desc"}]`. The newest first when there are none. */
+            sort?: (string | Record<string, never>)[];
+            /** @description Fields that documents are shown with, `*` for any text. All of them when it is not there. */
+            source?: string[];
+            /** @description Aggregations by their names. */
+            aggs?: Record<string, never>;
+            /** @description Another name of aggs. */
+            aggregations?: Record<string, never>;
+            /**
+             * @description Whether all hits are counted, however many there are.
+             * @default false
+             */
+            track_total_hits?: boolean;
+        };
+        SearchResult: {
+            /** @description How many events match; 10,000 stands for as many or more unless `track_total_hits` asks for all. */
+            size: number;
+            /** @description The events of the page, or of each what `source` asks for. */
+            documents: Record<string, never>[];
+            /** @description The aggregations by their names, in the usual shape: `{buckets: [{key, doc_count, …}]}`, `{value}`, `{values}`, `{hits}`. */
+            aggs?: {
+                [key: string]: Record<string, never>;
+            };
+        };
+        Usage: {
+            workspaceId: string;
+            /** Format: date-time */
+            afterDate: string;
+            /** Format: date-time */
+            beforeDate: string;
+            /** @enum {string} */
+            interval?: "month" | "day";
+            total: components["schemas"]["UsageTotal"];
+            /** @description With interval: each day or month, also those without usage. */
+            timeseries?: components["schemas"]["UsageOfInterval"][];
+            apps: components["schemas"]["AppUsage"][];
+        };
+        UsageTotal: {
+            /** @description Different correlation ids. */
+            transactions: number;
+            /** @description Those that an endpoint triggered. */
+            httpTransactions: number;
+            /** @description Those that an event triggered. */
+            eventTransactions: number;
+            /** @description Those that a schedule triggered. */
+            scheduleTransactions: number;
+            sessions: number;
+            users: number;
+        };
+        UsageOfInterval: {
+            /**
+             * Format: date-time
+             * @description When the day or month begins.
+             */
+            date: string;
+            total: components["schemas"]["UsageTotal"];
+            /** @description With details. */
+            apps?: components["schemas"]["AppUsage"][];
+        };
+        AppUsage: {
+            slug: string;
+            total: components["schemas"]["CustomUsage"];
+            /** @description With details. */
+            appInstances?: {
+                slug: string;
+                total: components["schemas"]["CustomUsage"];
+            }[];
+        };
+        CustomUsage: {
+            /** @description What the metrics come to. */
+            custom: {
+                [key: string]: number;
+            };
+        };
+        CleanIndices: {
+            /** @description Days that events are kept; -1 for ever. */
+            retention?: number;
+            /** @description How many events a small workspace has at most; -1 leaves them all alone. */
+            workspaceMaxEvents?: number;
+            /** @description Days without an event, errors left out, after which nobody uses it. */
+            workspaceInactivityDays?: number;
+            workspaceIds?: components["schemas"]["CleanupSelection"];
+        };
+        CleanExecutions: {
+            /**
+             * @description How long payloads are kept: a time with suffix `ms`, `s`, `m`, `h` or `d`, or a number of days; -1 for ever.
+             * @example 14d
+             */
+            automationExecutedExpiration?: string | number;
+            workspaceIds?: components["schemas"]["CleanupSelection"];
+        };
+        /** @description Only these workspaces; all when there are none. */
+        CleanupSelection: string[];
+        CleanedIndices: {
+            dryRun: boolean;
+            /** Format: date-time */
+            startedAt: string;
+            /** @description Milliseconds. */
+            duration: number;
+            expiredEvents: {
+                /**
+                 * Format: date-time
+                 * @description Events before it are too old; null: none is.
+                 */
+                before: string | null;
+                total: number;
+            };
+            inactiveWorkspaces: {
+                found: {
+                    workspaceId: string;
+                    inactivityDays: number;
+                    /** @description Changes of the workspace included, which are never erased. */
+                    eventsCount: number;
+                }[];
+                deletedEvents: number;
+            };
+            deletedWorkspaces: {
+                found: {
+                    workspaceId: string;
+                    /** Format: date-time */
+                    deletedAt: string;
+                }[];
+                deletedEvents: number;
+            };
+            errors: components["schemas"]["CleanupFault"][];
+        };
+        CleanedExecutions: {
+            dryRun: boolean;
+            /** Format: date-time */
+            startedAt: string;
+            /** @description Milliseconds. */
+            duration: number;
+            /**
+             * Format: date-time
+             * @description Executions before it are too old; null: none is.
+             */
+            before: string | null;
+            /** @description How many lost their payload and output. */
+            stripped: number;
+            /** @description Of payloads, outputs and recordings. */
+            freedBytes: number;
+            errors: components["schemas"]["CleanupFault"][];
+        };
+        /** @description A part that was not done. */
+        CleanupFault: {
+            /** @enum {string} */
+            part: "resume" | "expiredEvents" | "inactiveWorkspaces" | "deletedWorkspaces" | "deliveries" | "executions" | "recordings";
+            workspaceId?: string;
+            message: string;
+        };
+        /**
+         * @description By the names of the query of GET events: `text`, `appInstanceDepth` (1 without it, -1 for all), or any dotted path. A value
+         *     is text that may have `*`, a number, a boolean, null for absent, or a list of which any may match. All of them must match.
+         */
+        SubscriptionFilters: {
+            [key: string]: unknown;
+        };
+        NewSubscription: {
+            /** @description http or https, without credentials. */
+            url: string;
+            /** @description Event types, exact or with `*`. */
+            types: string[];
+            filters?: components["schemas"]["SubscriptionFilters"] | null;
+            /** @description A dotted path into events; `source.correlationId` without it. */
+            orderKey?: string | null;
+            description?: string | null;
+            disabled?: boolean | null;
+            /** @description `whsec_` and the base64 of 24 to 64 bytes; made when it is not given. */
+            secret?: string | null;
+        };
+        SubscriptionPatch: {
+            url?: string;
+            types?: string[];
+            filters?: components["schemas"]["SubscriptionFilters"] | null;
+            orderKey?: string | null;
+            description?: string | null;
+            disabled?: boolean | null;
+        };
+        SecretRotation: {
+            /** @description `whsec_` and the base64 of 24 to 64 bytes; made when it is not given. */
+            secret?: string | null;
+            /** @description Seconds for which the secret before signs too; 86400 without it. */
+            overlap?: number | null;
+        };
+        /** @description One of `fromSeq` and `afterDate` is required. */
+        ReplayRequest: {
+            /** @description After this token or contentRevision. */
+            fromSeq?: string | number;
+            /** @description Up to this token or contentRevision. */
+            toSeq?: string | number;
+            /** Format: date-time */
+            afterDate?: string;
+            /** Format: date-time */
+            beforeDate?: string;
+        };
+        Subscription: {
+            id: string;
+            url: string;
+            types: string[];
+            filters: components["schemas"]["SubscriptionFilters"];
+            orderKey: string;
+            description: string;
+            disabled: boolean;
+            /** @description Why the platform disabled it. */
+            disabledReason?: string;
+            /**
+             * @description Open: it has failed ten times in a row, and is tried once a minute.
+             * @enum {string}
+             */
+            breaker: "closed" | "open";
+            /**
+             * Format: date-time
+             * @description The last that succeeded.
+             */
+            lastDeliveryAt?: string;
+            /**
+             * Format: date-time
+             * @description Absent when the last attempt succeeded.
+             */
+            failingSince?: string;
+            secretLast4: string;
+            /** Format: date-time */
+            createdAt: string;
+            createdBy: string;
+            /** Format: date-time */
+            updatedAt: string;
+            updatedBy: string;
+            /** @description Only in the answer that creates or rotates it. */
+            secret?: string;
+        };
+        Delivery: {
+            id: string;
+            subscriptionId: string;
+            /** @description Also the `webhook-id`. */
+            eventId: string;
+            eventType: string;
+            /** @description The sequence token of the event. */
+            seq: string;
+            /**
+             * @description Failed: the last attempt failed, and another comes at `nextAttemptAt` unless it was a test. Dead: there is none left.
+             * @enum {string}
+             */
+            status: "pending" | "succeeded" | "failed" | "dead";
+            /** @description The last of them. */
+            attempts: components["schemas"]["DeliveryAttempt"][];
+            /** Format: date-time */
+            nextAttemptAt?: string;
+            /** @description Whether a replay asked for it. */
+            replay: boolean;
+            /** Format: date-time */
+            createdAt: string;
+        };
+        DeliveryAttempt: {
+            /** Format: date-time */
+            at: string;
+            /** @description Of the answer; absent when there was none. */
+            status?: number;
+            /** @description Milliseconds. */
+            duration: number;
+            /** @description Why it failed. */
+            error?: string;
+            /** @description The first 1024 bytes of the answer. */
+            responseBody?: string;
+        };
+    };
+    responses: {
+        /** @description Events after this position are erased: start again without it (reason `position_expired`). */
+        PositionExpired: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The process is alive. */
+        Alive: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "healthy": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["Health"];
+            };
+        };
+        /** @description Every module works. */
+        ServiceReady: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ready",
+                 *       "modulesReady": [
+                 *         {
+                 *           "module": "broker",
+                 *           "driver": "nats-jetstream"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ServiceExamination"];
+            };
+        };
+        /** @description A module does not work; the body is the report itself. Or the request is not acceptable. */
+        ServiceFailing: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "error",
+                 *       "modulesReady": [],
+                 *       "errors": [
+                 *         {
+                 *           "error": "TimedOut",
+                 *           "module": "broker",
+                 *           "driver": "nats-jetstream",
+                 *           "message": "no result within 2s"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ServiceExamination"] | components["schemas"]["Error"];
+            };
+        };
+        /** @description The state is still the one named in `If-None-Match`. */
+        NotModified: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /**
+         * @description `invalid_request`: the body is malformed, has an unknown field, a key given twice or a value of another type.
+         *     `missing_parameter`: something required is absent. `invalid_parameter`: a query, path or header value.
+         */
+        BadRequest: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description `missing_token`: a credential is needed. `invalid_token`, `token_expired`, `invalid_credentials`: this one does
+         *     not hold. A header that does not hold is refused on public routes too.
+         */
+        Unauthorized: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": "missing_token",
+                 *       "message": "a credential is required",
+                 *       "requestId": "0b4b8a9c-6d5e-4f7a-8b1c-2d3e4f5a6b7c"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description `permission_denied`: this one right is missing. `workspace_access_denied`: no right at all in the workspace,
+         *     the same whether or not it exists. `insufficient_scope`: the token lacks a scope.
+         */
+        Forbidden: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": "permission_denied",
+                 *       "message": "you lack permission to update workspaces",
+                 *       "details": {
+                 *         "action": "update",
+                 *         "subject": "workspaces"
+                 *       },
+                 *       "requestId": "0b4b8a9c-6d5e-4f7a-8b1c-2d3e4f5a6b7c"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `resource_not_found`: there is nothing under this id. */
+        NotFound: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": "resource_not_found",
+                 *       "message": "there is no such workspace",
+                 *       "details": {
+                 *         "resource": "workspace",
+                 *         "id": "aB3dE7x"
+                 *       },
+                 *       "requestId": "0b4b8a9c-6d5e-4f7a-8b1c-2d3e4f5a6b7c"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description `resource_conflict`, with a reason: `stale` (`If-Match`, or too many changes at once),
+         *     `idempotency_key_reused`.
+         */
+        Conflict: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": "resource_conflict",
+                 *       "message": "the resource has changed since you read it",
+                 *       "details": {
+                 *         "reason": "stale",
+                 *         "etag": "\"1b\""
+                 *       },
+                 *       "requestId": "0b4b8a9c-6d5e-4f7a-8b1c-2d3e4f5a6b7c"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `invalid_request`, reason `body_too_large`. */
+        TooLarge: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": "invalid_request",
+                 *       "message": "the body is larger than 1048576 bytes",
+                 *       "details": {
+                 *         "reason": "body_too_large",
+                 *         "length": 2000000,
+                 *         "limit": 1048576
+                 *       },
+                 *       "requestId": "0b4b8a9c-6d5e-4f7a-8b1c-2d3e4f5a6b7c"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `invalid_request`, reason `unsupported_media_type`: the body must be JSON. */
+        UnsupportedMediaType: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `validation_failed`: well-formed, but a value is not acceptable; every one is named. */
+        Unprocessable: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": "validation_failed",
+                 *       "message": "name: must be 1 to 60 characters without control characters",
+                 *       "details": {
+                 *         "errors": [
+                 *           {
+                 *             "field": "name",
+                 *             "message": "must be 1 to 60 characters without control characters"
+                 *           }
+                 *         ]
+                 *       },
+                 *       "requestId": "0b4b8a9c-6d5e-4f7a-8b1c-2d3e4f5a6b7c"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `resource_locked`: the workspace is locked, or such a run is going on already. */
+        Locked: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": "resource_locked",
+                 *       "message": "a rebuild of the read models is running",
+                 *       "details": {
+                 *         "reason": "rebuild",
+                 *         "lockedBy": "internal",
+                 *         "lockedAt": "2025-06-01T12:00:00.000Z"
+                 *       },
+                 *       "requestId": "0b4b8a9c-6d5e-4f7a-8b1c-2d3e4f5a6b7c"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `rate_limit_exceeded`, or `concurrent_request_limit`. */
+        TooManyRequests: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": "rate_limit_exceeded",
+                 *       "message": "too many requests, try again later",
+                 *       "details": {
+                 *         "name": "createWorkspace",
+                 *         "limit": 60,
+                 *         "period": 60,
+                 *         "retryAfter": 12,
+                 *         "resetAt": "2025-06-01T12:01:00.000Z"
+                 *       },
+                 *       "requestId": "0b4b8a9c-6d5e-4f7a-8b1c-2d3e4f5a6b7c"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description `internal_error` or `database_error`: a fault of the platform, or of an automation (reason `automation_failed`, `name` is the
+         *     name of the error). Callers who may not read the automation get no text of its author.
+         */
+        InternalError: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": "internal_error",
+                 *       "message": "unexpected server error",
+                 *       "requestId": "0b4b8a9c-6d5e-4f7a-8b1c-2d3e4f5a6b7c"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `service_unavailable`: starting, stopping, storage low, or reason `read_model_behind`. */
+        Unavailable: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": "service_unavailable",
+                 *       "message": "the read model is behind",
+                 *       "details": {
+                 *         "reason": "read_model_behind",
+                 *         "retryAfter": 1
+                 *       },
+                 *       "requestId": "0b4b8a9c-6d5e-4f7a-8b1c-2d3e4f5a6b7c"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `upstream_failed`: a request that the automation made to somewhere else failed. */
+        UpstreamFailed: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": "upstream_failed",
+                 *       "message": "The automation failed.",
+                 *       "details": {
+                 *         "name": "FetchError"
+                 *       },
+                 *       "requestId": "0b4b8a9c-6d5e-4f7a-8b1c-2d3e4f5a6b7c"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description `gateway_timeout`: it took too long. A write may have happened all the same: repeat it with the same
+         *     `Idempotency-Key`.
+         */
+        Timeout: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": "gateway_timeout",
+                 *       "message": "the request took too long",
+                 *       "requestId": "0b4b8a9c-6d5e-4f7a-8b1c-2d3e4f5a6b7c"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+    };
+    parameters: {
+        /**
+         * @description The id of a workspace, or `slug:{workspaceSlug}`.
+         * @example aB3dE7x
+         */
+        WorkspaceId: string;
+        /**
+         * @description Asks for the behaviour as it was on that day. Without it, the latest.
+         * @example 2025-01-01
+         */
+        ApiVersion: string;
+        /**
+         * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+         *     has come so far, else 503 with the reason `read_model_behind`.
+         */
+        MinSeq: string;
+        /**
+         * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+         * @example "1a"
+         */
+        IfMatch: string;
+        /**
+         * @description The `ETag` that is known already. Still the same is 304.
+         * @example "1a"
+         */
+        IfNoneMatch: string;
+        /**
+         * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+         *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+         *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+         *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+         *     many callers.
+         */
+        IdempotencyKey: string;
+        /**
+         * @description The id of a user.
+         * @example 65f1c0ffee65f1c0ffee65f1
+         */
+        UserId: string;
+        /** @description A key of the data. */
+        MetaKey: string;
+        /** @description The id of an access token, or its value. */
+        IdOrToken: string;
+        /** @description The id of an API key, or its value. */
+        IdOrValue: string;
+        /** @description The id of a session. */
+        SessionIdPath: string;
+        /** @description The id of a signing key. */
+        Kid: string;
+        /** @description A user id, `*`, or `role:{name}`. */
+        Target: string;
+        /**
+         * @description The id of a file.
+         * @example 3nHc0VqkQx-7Zt_1aBcDe
+         */
+        FileId: string;
+        /**
+         * @description The name of a collection.
+         * @example people
+         */
+        CollectionName: string;
+        /** @description The full slug of the app instance whose collection it is; without, it is that of the workspace. */
+        CollectionInstance: string;
+        /** @description The group that the collection is in. */
+        CollectionSchema: string;
+        /** @description The id of a row. */
+        RowId: string;
+        /**
+         * @description The name of a version; `current` is what there is now.
+         * @example current
+         */
+        VersionName: string;
+        /** @description Delete automations, pages and app instances that the archive lacks. */
+        Prune: boolean;
+        /** @description A wrong checksum is a warning only. */
+        Force: boolean;
+        /** @description Any error refuses the archive. */
+        Strict: boolean;
+        /** @description Change nothing and tell what would change. */
+        ImportDryRun: boolean;
+        /** @description Of a bulk run: tell of it as it goes, as Server-Sent Events. */
+        BulkStream: boolean;
+        /** @description Seconds, or `15s`. Imports end within the request. */
+        OperationTimeout: string;
+        /** @description Change nothing: no lock, nothing is sent. */
+        PullDryRun: boolean;
+    };
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    getReadiness: {
+        parameters: {
+            query?: {
+                /**
+                 * @description A comma list of services. Without it, the first four.
+                 * @example [
+                 *       "api-gateway",
+                 *       "events"
+                 *     ]
+                 */
+                services?: ("api-gateway" | "runtime" | "events" | "workspaces" | "searchengine" | "crawler")[];
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Everything works. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "ready",
+                     *       "services": {
+                     *         "api-gateway": {
+                     *           "status": "ready",
+                     *           "modulesReady": [
+                     *             {
+                     *               "module": "database",
+                     *               "driver": "badger"
+                     *             }
+                     *           ]
+                     *         },
+                     *         "events": {
+                     *           "status": "ready",
+                     *           "url": "http://localhost:3001/v2/events",
+                     *           "response": {
+                     *             "status": "ready",
+                     *             "modulesReady": [
+                     *               {
+                     *                 "module": "broker",
+                     *                 "driver": "nats-jetstream"
+                     *               }
+                     *             ]
+                     *           }
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ReadinessReport"];
+                };
+            };
+        };
+    };
+    getRuntimeReadiness: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ServiceReady"];
+        };
+    };
+    getEventsReadiness: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ServiceReady"];
+        };
+    };
+    getWorkspacesReadiness: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ServiceReady"];
+        };
+    };
+    getSearchengineReadiness: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ServiceReady"];
+        };
+    };
+    getCrawlerReadiness: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ServiceReady"];
+        };
+    };
+    listLoginProviders: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The ways to sign in. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginProviders"];
+                };
+            };
+        };
+    };
+    loginAnonymously: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Seconds after which the session ends. */
+                    expiresAfter?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The session, and the token that stands for it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginResult"];
+                };
+            };
+        };
+    };
+    startProviderLogin: {
+        parameters: {
+            query?: {
+                /** @description The slug of a provider. */
+                provider?: string;
+                /** @description The domain of a mail address, instead of a provider. */
+                domain?: string;
+                /** @description Where to go afterwards: an address of the console or of pages. */
+                redirectUri?: string;
+                /** @description The sign-in that goes on afterwards. */
+                interaction?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No provider serves this domain. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        provider: "local";
+                    };
+                };
+            };
+            /** @description On to the provider. */
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    login: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "ada@example.org",
+                 *       "password": "correct horse"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Login"];
+            };
+        };
+        responses: {
+            /** @description The session, and the token that stands for it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginResult"];
+                };
+            };
+        };
+    };
+    loginSecondFactor: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description A code of six digits. */
+                    totp: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The session has its second factor. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        success: true;
+                    };
+                };
+            };
+        };
+    };
+    exchangeToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenExchange"];
+            };
+        };
+        responses: {
+            /** @description The session, and the token that stands for it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginResult"];
+                };
+            };
+        };
+    };
+    logout: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Signed out. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        success: true;
+                    };
+                };
+            };
+        };
+    };
+    getMe: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The user and the session. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+        };
+    };
+    signup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Signup"];
+            };
+        };
+        responses: {
+            /** @description The new account. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedUp"];
+                };
+            };
+        };
+    };
+    changePassword: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasswordChange"];
+            };
+        };
+        responses: {
+            /** @description Accepted. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        success: true;
+                    };
+                };
+            };
+        };
+    };
+    validateUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Validation"];
+            };
+        };
+        responses: {
+            /** @description Accepted. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        success: true;
+                    };
+                };
+            };
+        };
+    };
+    deleteUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Required for accounts with a password. */
+                    currentPassword?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Deleted. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                    };
+                };
+            };
+        };
+    };
+    updateUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UserProfile"];
+            };
+        };
+        responses: {
+            /** @description The profile. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+        };
+    };
+    setPhoto: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /** Format: binary */
+                    photo: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The profile. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+        };
+    };
+    getPhoto: {
+        parameters: {
+            query: {
+                /** @description The name of the picture, as `photo` of the user has it. */
+                v: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a user.
+                 * @example 65f1c0ffee65f1c0ffee65f1
+                 */
+                userId: components["parameters"]["UserId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The picture. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/*": string;
+                };
+            };
+        };
+    };
+    mergeUserMeta: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description What is kept now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+        };
+    };
+    deleteUserMeta: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A key of the data. */
+                key: components["parameters"]["MetaKey"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is kept now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+        };
+    };
+    setMfa: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MfaChange"];
+            };
+        };
+        responses: {
+            /** @description What to do next, or what holds now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MfaSetup"];
+                };
+            };
+        };
+    };
+    listAccessTokens: {
+        parameters: {
+            query?: {
+                /** @description The page, from 0. Without page and limit the answer is the whole list. */
+                page?: number;
+                /** @description Tokens on a page; 20 when only page is given. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The tokens, without their values. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessToken"][];
+                };
+            };
+        };
+    };
+    createAccessToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "CI",
+                 *       "expiresAt": "2027-01-01T00:00:00.000Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewAccessToken"];
+            };
+        };
+        responses: {
+            /** @description The token with its value. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessToken"];
+                };
+            };
+        };
+    };
+    deleteAccessToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The id of an access token, or its value. */
+                idOrToken: components["parameters"]["IdOrToken"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Revoked. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                    };
+                };
+            };
+        };
+    };
+    listSessions: {
+        parameters: {
+            query?: {
+                /** @description The page, from 0. Without page and limit the answer is the whole list. */
+                page?: number;
+                /** @description Sessions on a page; 20 when only page is given. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The live sessions, the last seen first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"][];
+                };
+            };
+        };
+    };
+    endSession: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The id of a session. */
+                id: components["parameters"]["SessionIdPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ended on every node. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                    };
+                };
+            };
+        };
+    };
+    findContacts: {
+        parameters: {
+            query?: {
+                /** @description From 0. */
+                page?: number;
+                /** @description 20 without it. */
+                limit?: number;
+                /** @description Super admins only. */
+                createdBefore?: string;
+                /** @description Super admins only. */
+                createdAfter?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ContactQuery"];
+            };
+        };
+        responses: {
+            /** @description Who was found, and how many there are. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Contacts"];
+                };
+            };
+        };
+    };
+    listUsers: {
+        parameters: {
+            query?: {
+                /** @description Words of the names or the address. */
+                search?: string;
+                /** @description Only those in this state. */
+                status?: "pending" | "validated" | "deactivated";
+                /** @description Only those whose status is `validated`, or is not. */
+                validated?: boolean;
+                /** @description The page, from 0. */
+                page?: number;
+                /** @description Items on a page. */
+                limit?: number;
+                /** @description A field, or `-field` for the opposite order. */
+                sort?: "updatedAt" | "-updatedAt" | "createdAt" | "-createdAt" | "email" | "-email" | "firstName" | "-firstName" | "lastName" | "-lastName";
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of users. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"][];
+                };
+            };
+        };
+    };
+    createUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewUser"];
+            };
+        };
+        responses: {
+            /** @description The new user. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+        };
+    };
+    removeUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a user.
+                 * @example 65f1c0ffee65f1c0ffee65f1
+                 */
+                userId: components["parameters"]["UserId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                    };
+                };
+            };
+        };
+    };
+    patchUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a user.
+                 * @example 65f1c0ffee65f1c0ffee65f1
+                 */
+                userId: components["parameters"]["UserId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UserPatch"];
+            };
+        };
+        responses: {
+            /** @description The user. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+        };
+    };
+    listUserSessions: {
+        parameters: {
+            query?: {
+                /** @description The page, from 0. Without page and limit the answer is the whole list. */
+                page?: number;
+                /** @description Sessions on a page; 20 when only page is given. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a user.
+                 * @example 65f1c0ffee65f1c0ffee65f1
+                 */
+                userId: components["parameters"]["UserId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The live sessions. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"][];
+                };
+            };
+        };
+    };
+    endUserSessions: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a user.
+                 * @example 65f1c0ffee65f1c0ffee65f1
+                 */
+                userId: components["parameters"]["UserId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ended on every node. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                    };
+                };
+            };
+        };
+    };
+    finishProviderLogin: {
+        parameters: {
+            query?: {
+                /** @description What the sign-in began with. */
+                state?: string;
+                /** @description What the provider gave. */
+                code?: string;
+                /** @description Why it gave nothing. */
+                error?: string;
+                /** @description The same in words. */
+                error_description?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description On to where the sign-in began. */
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    listWorkspaces: {
+        parameters: {
+            query?: {
+                /** @description Text of name, slug and description. */
+                search?: string;
+                /** @description Comma list. */
+                slug?: string;
+                /** @description Whether there is content that was not pushed. */
+                dirty?: boolean;
+                /** @description Those that were deleted and can be brought back. */
+                deleted?: boolean;
+                /** @description RE2, ignoring case. */
+                name?: string;
+                /** @description Comma list. */
+                ids?: string;
+                /** @description Comma list, any of. */
+                labels?: string;
+                /** @description A member. */
+                email?: string;
+                /** @description Only those the caller owns. */
+                owned?: boolean;
+                /** @description From 0. */
+                page?: number;
+                /** @description 20 without it. */
+                limit?: number;
+                /** @description name, createdAt or updatedAt; with - before it the other way round. -updatedAt without it. */
+                sort?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkspaceMeta"][];
+                };
+            };
+        };
+    };
+    createWorkspace: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Web shop",
+                 *       "description": "Orders and their follow-up",
+                 *       "photo": "https://example.com/shop.png",
+                 *       "labels": [
+                 *         "sales",
+                 *         "team:web"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewWorkspace"];
+            };
+        };
+        responses: {
+            /** @description The answer to a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentVerdict"];
+                };
+            };
+            /** @description The new workspace. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workspace"];
+                };
+            };
+        };
+    };
+    getWorkspace: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+                /**
+                 * @description The `ETag` that is known already. Still the same is 304.
+                 * @example "1a"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The workspace. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workspace"];
+                };
+            };
+        };
+    };
+    deleteWorkspace: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is deleted. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedId"];
+                };
+            };
+        };
+    };
+    updateWorkspace: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Web shop",
+                 *       "photo": null
+                 *     }
+                 */
+                "application/json": components["schemas"]["WorkspaceChange"];
+            };
+        };
+        responses: {
+            /** @description The workspace as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workspace"];
+                };
+            };
+        };
+    };
+    getSecurity: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The `ETag` that is known already. Still the same is 304.
+                 * @example "1a"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Security"];
+                };
+            };
+        };
+    };
+    putSecurity: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Security"];
+            };
+        };
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Security"];
+                };
+            };
+        };
+    };
+    listRoles: {
+        parameters: {
+            query?: {
+                /** @description The page, from 0. Without page and limit the answer is the whole list. */
+                page?: number;
+                /** @description Roles on a page; 20 when only page is given. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Built-in roles first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoleMeta"][];
+                };
+            };
+        };
+    };
+    explainAccess: {
+        parameters: {
+            query: {
+                /** @description A user id; the caller without it. */
+                user?: string;
+                /** @description Such as read. */
+                action: string;
+                /** @description Such as pages. */
+                subject: string;
+                /** @description Of the object; without it, of the workspace. */
+                id?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The decision and its grounds. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+        };
+    };
+    listApiKeys: {
+        parameters: {
+            query?: {
+                /** @description The page, from 0. Without page and limit the answer is the whole list. */
+                page?: number;
+                /** @description Keys on a page; 20 when only page is given. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The keys, without their values. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKey"][];
+                };
+            };
+        };
+    };
+    createApiKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Uploader",
+                 *       "rules": [
+                 *         {
+                 *           "action": "create",
+                 *           "subject": "files"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewApiKey"];
+            };
+        };
+        responses: {
+            /** @description The key with its value. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKey"];
+                };
+            };
+        };
+    };
+    updateApiKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The id of an API key, or its value. */
+                idOrValue: components["parameters"]["IdOrValue"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewApiKey"];
+            };
+        };
+        responses: {
+            /** @description The key, without its value. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKey"];
+                };
+            };
+        };
+    };
+    deleteApiKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The id of an API key, or its value. */
+                idOrValue: components["parameters"]["IdOrValue"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Revoked. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                    };
+                };
+            };
+        };
+    };
+    listShares: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The entries. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        result: components["schemas"]["Share"][];
+                    };
+                };
+            };
+        };
+    };
+    share: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Share"];
+            };
+        };
+        responses: {
+            /** @description The entry. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Share"];
+                };
+            };
+        };
+    };
+    unshare: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description A user id, `*`, or `role:{name}`. */
+                target: components["parameters"]["Target"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                    };
+                };
+            };
+        };
+    };
+    listCollections: {
+        parameters: {
+            query?: {
+                /** @description The page, from 0. */
+                page?: number;
+                /** @description Items on a page. */
+                limit?: number;
+                /** @description A field, or `-field` for the opposite order. Without it by instance, schema and name. */
+                sort?: "name" | "-name" | "rows" | "-rows" | "bytes" | "-bytes";
+                /** @description The full slug of the app instance whose collection it is; without, it is that of the workspace. */
+                appInstance?: components["parameters"]["CollectionInstance"];
+                /** @description Only those of this group. */
+                schema?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of collections. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Collection"][];
+                };
+            };
+        };
+    };
+    deleteCollection: {
+        parameters: {
+            query?: {
+                /** @description The full slug of the app instance whose collection it is; without, it is that of the workspace. */
+                appInstance?: components["parameters"]["CollectionInstance"];
+                /** @description The group that the collection is in. */
+                schema?: components["parameters"]["CollectionSchema"];
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The name of a collection.
+                 * @example people
+                 */
+                name: components["parameters"]["CollectionName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The name. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        name: string;
+                    };
+                };
+            };
+        };
+    };
+    getCollectionSchema: {
+        parameters: {
+            query?: {
+                /** @description The full slug of the app instance whose collection it is; without, it is that of the workspace. */
+                appInstance?: components["parameters"]["CollectionInstance"];
+                /** @description The group that the collection is in. */
+                schema?: components["parameters"]["CollectionSchema"];
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The name of a collection.
+                 * @example people
+                 */
+                name: components["parameters"]["CollectionName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The declaration. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CollectionSchema"];
+                };
+            };
+        };
+    };
+    putCollectionSchema: {
+        parameters: {
+            query?: {
+                /** @description The full slug of the app instance whose collection it is; without, it is that of the workspace. */
+                appInstance?: components["parameters"]["CollectionInstance"];
+                /** @description The group that the collection is in. */
+                schema?: components["parameters"]["CollectionSchema"];
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The name of a collection.
+                 * @example people
+                 */
+                name: components["parameters"]["CollectionName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "properties": {
+                 *         "email": {
+                 *           "type": "string",
+                 *           "format": "email",
+                 *           "required": true
+                 *         },
+                 *         "age": {
+                 *           "type": "integer",
+                 *           "minimum": 0
+                 *         }
+                 *       },
+                 *       "uniques": [
+                 *         [
+                 *           "email"
+                 *         ]
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewCollectionSchema"];
+            };
+        };
+        responses: {
+            /** @description The declaration. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CollectionSchema"];
+                };
+            };
+        };
+    };
+    listRows: {
+        parameters: {
+            query?: {
+                /** @description The full slug of the app instance whose collection it is; without, it is that of the workspace. */
+                appInstance?: components["parameters"]["CollectionInstance"];
+                /** @description The group that the collection is in. */
+                schema?: components["parameters"]["CollectionSchema"];
+                /**
+                 * @description A condition on rows, as JSON.
+                 * @example {"age":{"$gte":18}}
+                 */
+                query?: string;
+                /** @description The page, from 0. */
+                page?: number;
+                /** @description Items on a page. */
+                limit?: number;
+                /** @description Fields by comma, `-field` for the opposite order. */
+                sort?: string;
+                /** @description Only these, by comma; id always. */
+                fields?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The name of a collection.
+                 * @example people
+                 */
+                name: components["parameters"]["CollectionName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Rows. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Row"][];
+                    "text/csv": string;
+                    "application/x-ndjson": string;
+                };
+            };
+        };
+    };
+    createRow: {
+        parameters: {
+            query?: {
+                /** @description The full slug of the app instance whose collection it is; without, it is that of the workspace. */
+                appInstance?: components["parameters"]["CollectionInstance"];
+                /** @description The group that the collection is in. */
+                schema?: components["parameters"]["CollectionSchema"];
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The name of a collection.
+                 * @example people
+                 */
+                name: components["parameters"]["CollectionName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "ann@example.org",
+                 *       "age": 30
+                 *     }
+                 */
+                "application/json": components["schemas"]["Row"];
+            };
+        };
+        responses: {
+            /** @description The row as it is stored. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Row"];
+                };
+            };
+        };
+    };
+    getRow: {
+        parameters: {
+            query?: {
+                /** @description The full slug of the app instance whose collection it is; without, it is that of the workspace. */
+                appInstance?: components["parameters"]["CollectionInstance"];
+                /** @description The group that the collection is in. */
+                schema?: components["parameters"]["CollectionSchema"];
+            };
+            header?: {
+                /**
+                 * @description The `ETag` that is known already. Still the same is 304.
+                 * @example "1a"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The name of a collection.
+                 * @example people
+                 */
+                name: components["parameters"]["CollectionName"];
+                /** @description The id of a row. */
+                id: components["parameters"]["RowId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The row. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Row"];
+                };
+            };
+        };
+    };
+    deleteRow: {
+        parameters: {
+            query?: {
+                /** @description The full slug of the app instance whose collection it is; without, it is that of the workspace. */
+                appInstance?: components["parameters"]["CollectionInstance"];
+                /** @description The group that the collection is in. */
+                schema?: components["parameters"]["CollectionSchema"];
+            };
+            header?: {
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The name of a collection.
+                 * @example people
+                 */
+                name: components["parameters"]["CollectionName"];
+                /** @description The id of a row. */
+                id: components["parameters"]["RowId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The id. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedId"];
+                };
+            };
+        };
+    };
+    updateRow: {
+        parameters: {
+            query?: {
+                /** @description The full slug of the app instance whose collection it is; without, it is that of the workspace. */
+                appInstance?: components["parameters"]["CollectionInstance"];
+                /** @description The group that the collection is in. */
+                schema?: components["parameters"]["CollectionSchema"];
+            };
+            header?: {
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The name of a collection.
+                 * @example people
+                 */
+                name: components["parameters"]["CollectionName"];
+                /** @description The id of a row. */
+                id: components["parameters"]["RowId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "age": 31
+                 *     }
+                 */
+                "application/json": components["schemas"]["Row"];
+            };
+        };
+        responses: {
+            /** @description The row as it is stored. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Row"];
+                };
+            };
+        };
+    };
+    queryRows: {
+        parameters: {
+            query?: {
+                /** @description The full slug of the app instance whose collection it is; without, it is that of the workspace. */
+                appInstance?: components["parameters"]["CollectionInstance"];
+                /** @description The group that the collection is in. */
+                schema?: components["parameters"]["CollectionSchema"];
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The name of a collection.
+                 * @example people
+                 */
+                name: components["parameters"]["CollectionName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "query": {
+                 *         "age": {
+                 *           "$gte": 18
+                 *         }
+                 *       },
+                 *       "sort": {
+                 *         "age": -1
+                 *       },
+                 *       "limit": 10
+                 *     }
+                 */
+                "application/json": components["schemas"]["RowQuery"];
+            };
+        };
+        responses: {
+            /** @description The rows, and how many meet the query. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundRows"];
+                };
+            };
+        };
+    };
+    importRows: {
+        parameters: {
+            query?: {
+                /** @description The full slug of the app instance whose collection it is; without, it is that of the workspace. */
+                appInstance?: components["parameters"]["CollectionInstance"];
+                /** @description The group that the collection is in. */
+                schema?: components["parameters"]["CollectionSchema"];
+                /** @description Change nothing and tell what would change. */
+                dryRun?: boolean;
+                /** @description The fields that rows are found by, by comma. */
+                onConflictFields?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The name of a collection.
+                 * @example people
+                 */
+                name: components["parameters"]["CollectionName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "text/csv": string;
+                "application/x-ndjson": string;
+                "application/json": components["schemas"]["Row"][];
+                "multipart/form-data": components["schemas"]["RowFile"];
+            };
+        };
+        responses: {
+            /** @description What became of the lines. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportedRows"];
+                };
+            };
+        };
+    };
+    getGlobalContext: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The value. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+        };
+    };
+    getUserContext: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The id of a user.
+                 * @example 65f1c0ffee65f1c0ffee65f1
+                 */
+                userId: components["parameters"]["UserId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The value. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+        };
+    };
+    getSessionContext: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The id of a session. */
+                sessionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The value. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+        };
+    };
+    listFiles: {
+        parameters: {
+            query?: {
+                /** @description The page, from 0. */
+                page?: number;
+                /** @description Files on a page. */
+                limit?: number;
+                /** @description A field, or `-field` for the opposite order. */
+                sort?: "name" | "-name" | "size" | "-size" | "mimetype" | "-mimetype" | "createdAt" | "-createdAt" | "updatedAt" | "-updatedAt";
+                /**
+                 * @description The same conditions as a JSON object of field and value.
+                 * @example {"mimetype":"image/png"}
+                 */
+                query?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of files. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["File"][];
+                };
+            };
+        };
+    };
+    uploadFiles: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["NewFiles"];
+            };
+        };
+        responses: {
+            /** @description The files, in the order of the form. `Location` is that of the first. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["File"][];
+                };
+            };
+        };
+    };
+    getFile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The id of a file.
+                 * @example 3nHc0VqkQx-7Zt_1aBcDe
+                 */
+                id: components["parameters"]["FileId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. One that has expired is 404. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["File"];
+                };
+            };
+        };
+    };
+    replaceFile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The id of a file.
+                 * @example 3nHc0VqkQx-7Zt_1aBcDe
+                 */
+                id: components["parameters"]["FileId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /** Format: binary */
+                    file: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["File"];
+                };
+            };
+        };
+    };
+    deleteFile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The id of a file.
+                 * @example 3nHc0VqkQx-7Zt_1aBcDe
+                 */
+                id: components["parameters"]["FileId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                    };
+                };
+            };
+        };
+    };
+    updateFile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The id of a file.
+                 * @example 3nHc0VqkQx-7Zt_1aBcDe
+                 */
+                id: components["parameters"]["FileId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "logo.png",
+                 *       "public": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["FileChange"];
+            };
+        };
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["File"];
+                };
+            };
+        };
+    };
+    shareFile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The id of a file.
+                 * @example 3nHc0VqkQx-7Zt_1aBcDe
+                 */
+                id: components["parameters"]["FileId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description Seconds.
+                     * @default 60
+                     */
+                    expiresIn?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The link. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileLink"];
+                };
+            };
+        };
+    };
+    downloadFile: {
+        parameters: {
+            query?: {
+                /** @description That of a link, or the `shareToken` of the file. It is 401 when it does not open the file (any more). */
+                token?: string;
+            };
+            header?: {
+                /**
+                 * @description The bytes that are wanted.
+                 * @example bytes=0-1023
+                 */
+                Range?: string;
+                /** @description The `ETag` for which the range is meant; else the whole is sent. */
+                "If-Range"?: string;
+                /**
+                 * @description The `ETag` that is known already. Still the same is 304.
+                 * @example "1a"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /** @description The id of the workspace. */
+                workspaceId: string;
+                /** @description The id of the file. */
+                fileId: string;
+                /** @description What the file is called. The id alone counts. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The whole content. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": unknown;
+                };
+            };
+            /** @description A part of it. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": unknown;
+                };
+            };
+        };
+    };
+    listLabels: {
+        parameters: {
+            query?: {
+                /** @description The page, from 0. */
+                page?: number;
+                /** @description 100 without it. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The labels. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": string[];
+                };
+            };
+        };
+    };
+    undeleteWorkspace: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    slug?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The workspace. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workspace"];
+                };
+            };
+        };
+    };
+    lockWorkspace: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The lock. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        writeLock: components["schemas"]["WriteLock"];
+                    };
+                };
+            };
+        };
+    };
+    unlockWorkspace: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The workspace is free. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedId"];
+                };
+            };
+        };
+    };
+    listApps: {
+        parameters: {
+            query?: {
+                /** @description Words that are in the slug, the name or the description. */
+                text?: string;
+                /** @description The app of this workspace, by its id or `slug:{slug}`. */
+                workspaceId?: string;
+                /** @description With one of these, separated by commas. */
+                labels?: string;
+                /** @description The page, from 0. */
+                page?: number;
+                /** @description Apps on a page. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of apps. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["App"][];
+                };
+            };
+        };
+    };
+    publishApp: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "workspaceId": "aB3dE7x",
+                 *       "slug": "mailer"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewApp"];
+            };
+        };
+        responses: {
+            /** @description A new version of the app. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["App"];
+                };
+            };
+            /** @description The app. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["App"];
+                };
+            };
+        };
+    };
+    getApp: {
+        parameters: {
+            query?: {
+                /** @description The name of a version; absent or `current`: the newest. */
+                version?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The slug of an app.
+                 * @example mailer
+                 */
+                appSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The app. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppDetail"];
+                };
+            };
+        };
+    };
+    deleteApp: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The slug of an app.
+                 * @example mailer
+                 */
+                appSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Taken back. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdAndSlug"];
+                };
+            };
+        };
+    };
+    listAppInstances: {
+        parameters: {
+            query?: {
+                /** @description The page, from 0. Without page and limit the answer is the whole list. */
+                page?: number;
+                /** @description Instances on a page; 20 when only page is given. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The instances. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppInstanceDetail"][];
+                };
+            };
+        };
+    };
+    installApp: {
+        parameters: {
+            query?: {
+                /** @description Change nothing and tell what is wrong: `{errors, warnings}`. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "appSlug": "mailer",
+                 *       "slug": "mail",
+                 *       "config": {
+                 *         "sender": "shop@example.com"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewAppInstance"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description What is wrong with it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentVerdict"];
+                };
+            };
+            /** @description The instance. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppInstance"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    getAppInstance: {
+        parameters: {
+            query?: {
+                /** @description As it was at this time. */
+                at?: string;
+                /** @description As it was at this sequence or content revision. */
+                atSeq?: string;
+                /** @description `current`; there are no other versions of a workspace yet. */
+                version?: string;
+            };
+            header?: {
+                /**
+                 * @description The `ETag` that is known already. Still the same is 304.
+                 * @example "1a"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The slug of an app instance.
+                 * @example mail
+                 */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The instance. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppInstanceRead"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    replaceAppInstance: {
+        parameters: {
+            query?: {
+                /** @description Change nothing and tell what is wrong: `{errors, warnings}`. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The slug of an app instance.
+                 * @example mail
+                 */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "appSlug": "Mail",
+                 *       "disabled": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewAppInstance"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description The instance as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppInstance"] | components["schemas"]["DocumentVerdict"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    uninstallApp: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The slug of an app instance.
+                 * @example mail
+                 */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Uninstalled. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdAndSlug"];
+                };
+            };
+        };
+    };
+    updateAppInstance: {
+        parameters: {
+            query?: {
+                /** @description Change nothing and tell what is wrong: `{errors, warnings}`. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The slug of an app instance.
+                 * @example mail
+                 */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "disabled": true,
+                 *       "appVersion": null
+                 *     }
+                 */
+                "application/json": components["schemas"]["AppInstanceChange"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description The instance as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppInstance"] | components["schemas"]["DocumentVerdict"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    getAppInstanceConfig: {
+        parameters: {
+            query?: {
+                /** @description As it was at this time. */
+                at?: string;
+                /** @description As it was at this sequence or content revision. */
+                atSeq?: string;
+                /** @description `current`; there are no other versions of a workspace yet. */
+                version?: string;
+            };
+            header?: {
+                /**
+                 * @description The `ETag` that is known already. Still the same is 304.
+                 * @example "1a"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The slug of an app instance.
+                 * @example mail
+                 */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The value. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+        };
+    };
+    updateAppInstanceConfig: {
+        parameters: {
+            query?: {
+                /** @description Change nothing and tell what is wrong: `{errors, warnings}`. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The slug of an app instance.
+                 * @example mail
+                 */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "sender": "shop@example.com"
+                 *     }
+                 */
+                "application/json": Record<string, never>;
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description The instance as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppInstance"] | components["schemas"]["DocumentVerdict"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    listAutomations: {
+        parameters: {
+            query?: {
+                /** @description Text of slug, name and description. */
+                search?: string;
+                /** @description Comma list, any of. */
+                labels?: string;
+                /** @description From 0. */
+                page?: number;
+                /** @description 20 without it. */
+                limit?: number;
+                /** @description slug, createdAt or updatedAt; with - before it the other way round. -updatedAt without it. */
+                sort?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of those that the caller may read. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AutomationMeta"][];
+                };
+            };
+        };
+    };
+    createAutomation: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewAutomation"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description The answer to a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentVerdict"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Automation"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    getAutomation: {
+        parameters: {
+            query?: {
+                /** @description The name of a version, or current. */
+                version?: string;
+                /** @description A time: what it was then. */
+                at?: string;
+                /** @description A sequence token or a content revision: what it was then. */
+                atSeq?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+                /**
+                 * @description The `ETag` that is known already. Still the same is 304.
+                 * @example "1a"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug; a / in it may be raw or %2F. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It, or its file with `Accept: application/yaml`. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Automation"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    replaceAutomation: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug; a / in it may be raw or %2F. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewAutomation"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description It, or the answer to a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Automation"] | components["schemas"]["DocumentVerdict"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    deleteAutomation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug; a / in it may be raw or %2F. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        slug: string;
+                    };
+                };
+            };
+        };
+    };
+    updateAutomation: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug; a / in it may be raw or %2F. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AutomationChange"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description It, or the answer to a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Automation"] | components["schemas"]["DocumentVerdict"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    listPages: {
+        parameters: {
+            query?: {
+                /** @description Text of slug, name and description. */
+                search?: string;
+                /** @description Comma list, any of. */
+                labels?: string;
+                /** @description From 0. */
+                page?: number;
+                /** @description 20 without it. */
+                limit?: number;
+                /** @description slug, createdAt or updatedAt; with - before it the other way round. -updatedAt without it. */
+                sort?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of those that the caller may read. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageMeta"][];
+                };
+            };
+        };
+    };
+    createPage: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPage"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description The answer to a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentVerdict"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageDetail"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    getPage: {
+        parameters: {
+            query?: {
+                /** @description The name of a version, or current. */
+                version?: string;
+                /** @description A time: what it was then. */
+                at?: string;
+                /** @description A sequence token or a content revision: what it was then. */
+                atSeq?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+                /**
+                 * @description The `ETag` that is known already. Still the same is 304.
+                 * @example "1a"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug; a / in it may be raw or %2F. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It, or its file with `Accept: application/yaml`. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageDetail"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    replacePage: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug; a / in it may be raw or %2F. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPage"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description It, or the answer to a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageDetail"] | components["schemas"]["DocumentVerdict"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    deletePage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug; a / in it may be raw or %2F. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                    };
+                };
+            };
+        };
+    };
+    updatePage: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug; a / in it may be raw or %2F. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PageChange"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description It, or the answer to a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageDetail"] | components["schemas"]["DocumentVerdict"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    visitPage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+                /**
+                 * @description The `ETag` that is known already. Still the same is 304.
+                 * @example "1a"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The slug of a workspace, or one of its domains. */
+                workspaceSlug: string;
+                /** @description The slug of a page. */
+                pageSlug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageDetail"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    listPageShares: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /** @description The id of a page. */
+                pageId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The entries. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        result: components["schemas"]["Share"][];
+                    };
+                };
+            };
+        };
+    };
+    sharePage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The id of a page. */
+                pageId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Share"];
+            };
+        };
+        responses: {
+            /** @description The entry. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Share"];
+                };
+            };
+        };
+    };
+    unsharePage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The id of a page. */
+                pageId: string;
+                /** @description A user id, `*`, or `role:{name}`. */
+                target: components["parameters"]["Target"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Gone. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                    };
+                };
+            };
+        };
+    };
+    listBlocks: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+                /**
+                 * @description The `ETag` that is known already. Still the same is 304.
+                 * @example "1a"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description By name. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: components["schemas"]["Block"];
+                    };
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    putBlock: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The name of a block. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Block"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description It was there, or the answer to a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Block"] | components["schemas"]["DocumentVerdict"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+            /** @description It is new. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Block"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    deleteBlock: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The name of a block. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Gone. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        slug: string;
+                    };
+                };
+            };
+        };
+    };
+    updateBlock: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The name of a block. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BlockChange"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description It was there, or the answer to a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Block"] | components["schemas"]["DocumentVerdict"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+            /** @description It is new. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Block"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    listWaits: {
+        parameters: {
+            query?: {
+                /** @description From 0. */
+                page?: number;
+                /** @description 20 without it. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of those that the caller may read. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Wait"][];
+                };
+            };
+        };
+    };
+    answerWait: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description That of the wait. */
+                waitId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "event": "approval.given",
+                 *       "payload": {
+                 *         "by": "alice"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    event: string;
+                    payload?: Record<string, never>;
+                };
+            };
+        };
+        responses: {
+            /** @description The event that was emitted. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        correlationId: string;
+                        event: {
+                            id: string;
+                            type: string;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    listProblems: {
+        parameters: {
+            query?: {
+                /** @description Only those. */
+                severity?: "error" | "warning";
+                /** @description The path of a document, or a folder: `automations/charge`, `automations`. */
+                object?: string;
+                /** @description From 0. */
+                page?: number;
+                /** @description 20 without it. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of those that the caller may read. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"][];
+                };
+            };
+        };
+    };
+    getWorkspaceConfig: {
+        parameters: {
+            query?: {
+                /** @description The name of a version, or current. */
+                version?: string;
+                /** @description A time: what it was then. */
+                at?: string;
+                /** @description A sequence token or a content revision: what it was then. */
+                atSeq?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+                /**
+                 * @description The `ETag` that is known already. Still the same is 304.
+                 * @example "1a"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The config; what its schema calls secret is masked. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkspaceConfig"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    updateWorkspaceConfig: {
+        parameters: {
+            query?: {
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that the change is based on. Another one by now is 409 with the reason `stale`.
+                 * @example "1a"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WorkspaceConfigChange"];
+                "application/yaml": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description The config, or the answer to a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkspaceConfig"] | components["schemas"]["DocumentVerdict"];
+                    "application/yaml": Record<string, never>;
+                };
+            };
+        };
+    };
+    listSecrets: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description By name; never their values. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: components["schemas"]["Secret"];
+                    };
+                };
+            };
+        };
+    };
+    putSecrets: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    [key: string]: components["schemas"]["NewSecret"];
+                };
+            };
+        };
+        responses: {
+            /** @description All secrets, without values. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: components["schemas"]["Secret"];
+                    };
+                };
+            };
+        };
+    };
+    patchSecrets: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    [key: string]: components["schemas"]["NewSecret"];
+                };
+            };
+        };
+        responses: {
+            /** @description All secrets, without values. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: components["schemas"]["Secret"];
+                    };
+                };
+            };
+        };
+    };
+    deleteSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The name of a secret. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Gone. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        name: string;
+                    };
+                };
+            };
+        };
+    };
+    getSchema: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description The `ETag` that is known already. Still the same is 304.
+                 * @example "1a"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The sort. */
+                name: "index" | "security" | "automation" | "page" | "block" | "import";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A JSON Schema of draft 2020-12. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+        };
+    };
+    listHistory: {
+        parameters: {
+            query?: {
+                /** @description Of one workspace only. */
+                workspaceId?: string;
+                /** @description Comma list of event types; `*` stands for any text: `workspaces.*`. */
+                types?: string;
+                /** @description Who did it: a user id, or `key:{id}`. */
+                by?: string;
+                /** @description Later than this time. */
+                afterDate?: string;
+                /** @description Earlier than this time. */
+                beforeDate?: string;
+                /** @description What it touched: `index`, `security`, `automations/charge`, `pages/*`. */
+                object?: string;
+                /** @description From 0. Not with cursor. */
+                page?: number;
+                /** @description How many at most. */
+                limit?: number;
+                /** @description Goes on where the last list ended, unmoved by new entries: take it from `Link`. */
+                cursor?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The entries. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HistoryEntry"][];
+                };
+            };
+        };
+    };
+    listWorkspaceHistory: {
+        parameters: {
+            query?: {
+                /** @description Comma list of event types; `*` stands for any text: `workspaces.*`. */
+                types?: string;
+                /** @description Who did it: a user id, or `key:{id}`. */
+                by?: string;
+                /** @description Later than this time. */
+                afterDate?: string;
+                /** @description Earlier than this time. */
+                beforeDate?: string;
+                /** @description What it touched: `index`, `security`, `automations/charge`, `pages/*`. */
+                object?: string;
+                /** @description From 0. Not with cursor. */
+                page?: number;
+                /** @description How many at most. */
+                limit?: number;
+                /** @description Goes on where the last list ended, unmoved by new entries: take it from `Link`. */
+                cursor?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The entries. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HistoryEntry"][];
+                };
+            };
+        };
+    };
+    diffWorkspace: {
+        parameters: {
+            query: {
+                /** @description `current`, `seq:{token or contentRevision}`, `at:{time}`, the name of a version, or `base:{repositoryId}` and `remote:{repositoryId}`: what was last integrated of a repository, and what it has now. */
+                from: string;
+                /** @description `current`, `seq:{token or contentRevision}`, `at:{time}`, or the name of a version. */
+                to?: string;
+                /** @description One object only: `index`, `automations/charge`, `pages/*`. */
+                object?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What differs. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Difference"];
+                };
+            };
+        };
+    };
+    restoreWorkspace: {
+        parameters: {
+            query?: {
+                /** @description Tell what would change and change nothing. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "at": "2025-06-01T12:00:00.000Z",
+                 *       "dryRun": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["RestoreRequest"];
+            };
+        };
+        responses: {
+            /** @description What became of it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Restoration"];
+                };
+            };
+        };
+    };
+    undoChange: {
+        parameters: {
+            query?: {
+                /** @description Tell what would change and change nothing. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "seq": "BQAa"
+                 *     }
+                 */
+                "application/json": components["schemas"]["UndoRequest"];
+            };
+        };
+        responses: {
+            /** @description What became of it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Restoration"];
+                };
+            };
+        };
+    };
+    duplicateWorkspace: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description `current`, or the name of a version. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Shop copy"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DuplicateRequest"];
+            };
+        };
+        responses: {
+            /** @description The copy. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workspace"];
+                };
+            };
+        };
+    };
+    exportWorkspace: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The archive. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
+            };
+        };
+    };
+    exportVersion: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The name of a version; `current` is what there is now.
+                 * @example current
+                 */
+                name: components["parameters"]["VersionName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The archive. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
+            };
+        };
+    };
+    exportVersionByPost: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /**
+                 * @description The name of a version; `current` is what there is now.
+                 * @example current
+                 */
+                name: components["parameters"]["VersionName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The archive. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
+            };
+        };
+    };
+    importWorkspace: {
+        parameters: {
+            query?: {
+                /** @description Delete automations, pages and app instances that the archive lacks. */
+                prune?: components["parameters"]["Prune"];
+                /** @description A wrong checksum is a warning only. */
+                force?: components["parameters"]["Force"];
+                /** @description Any error refuses the archive. */
+                strict?: components["parameters"]["Strict"];
+                /** @description Change nothing and tell what would change. */
+                dryRun?: components["parameters"]["ImportDryRun"];
+                /** @description Seconds, or `15s`. Imports end within the request. */
+                timeout?: components["parameters"]["OperationTimeout"];
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/zip": string;
+                "multipart/form-data": {
+                    /** Format: binary */
+                    archive: string;
+                };
+            };
+        };
+        responses: {
+            /** @description What was imported, or would be. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportResult"];
+                };
+            };
+            /** @description It goes on after the wait; follow the operation. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Processing"];
+                };
+            };
+        };
+    };
+    importWorkspaces: {
+        parameters: {
+            query?: {
+                /** @description Delete automations, pages and app instances that the archive lacks. */
+                prune?: components["parameters"]["Prune"];
+                /** @description A wrong checksum is a warning only. */
+                force?: components["parameters"]["Force"];
+                /** @description Any error refuses the archive. */
+                strict?: components["parameters"]["Strict"];
+                /** @description Change nothing and tell what would change. */
+                dryRun?: components["parameters"]["ImportDryRun"];
+                /** @description Seconds, or `15s`. Imports end within the request. */
+                timeout?: components["parameters"]["OperationTimeout"];
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/zip": string;
+                "multipart/form-data": {
+                    /** Format: binary */
+                    archive: string;
+                };
+            };
+        };
+        responses: {
+            /** @description What would be imported. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportResult"];
+                };
+            };
+            /** @description What was imported. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportResult"];
+                };
+            };
+        };
+    };
+    exportWorkspaces: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "workspaces": {
+                 *         "query": {
+                 *           "labels": [
+                 *             "env:prod"
+                 *           ]
+                 *         },
+                 *         "pagination": {
+                 *           "page": 0,
+                 *           "limit": 20
+                 *         }
+                 *       },
+                 *       "includeApps": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["ExportRequest"];
+            };
+        };
+        responses: {
+            /** @description The archive. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
+            };
+        };
+    };
+    listOperations: {
+        parameters: {
+            query?: {
+                /** @description Of this kind only. */
+                kind?: "push" | "pull" | "import" | "resolve" | "bulkPush" | "bulkImport" | "replay";
+                /** @description In this status only. */
+                status?: "queued" | "running" | "succeeded" | "failed" | "conflict" | "cancelled";
+                /** @description From 0. */
+                page?: number;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The operations. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"][];
+                };
+            };
+        };
+    };
+    getOperation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The id of the operation. */
+                opId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The operation. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
+                };
+            };
+        };
+    };
+    streamOperation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `id` of the last event that was read: the stream goes on after it. */
+                "Last-Event-ID"?: string;
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The id of the operation. */
+                opId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+        };
+    };
+    cancelOperation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The id of the operation. */
+                opId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The operation. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
+                };
+            };
+        };
+    };
+    testRepository: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The id of a repository. */
+                repositoryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What came of it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RepositoryTest"];
+                };
+            };
+        };
+    };
+    listVersions: {
+        parameters: {
+            query?: {
+                /** @description The page, from 0. Without page and limit the answer is the whole list. */
+                page?: number;
+                /** @description Versions on a page; 20 when only page is given. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The versions. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Version"][];
+                };
+            };
+        };
+    };
+    pushVersion: {
+        parameters: {
+            query?: {
+                /** @description Seconds, or `15s`. Imports end within the request. */
+                timeout?: components["parameters"]["OperationTimeout"];
+                /** @description Of a bulk run: tell of it as it goes, as Server-Sent Events. */
+                sse?: components["parameters"]["BulkStream"];
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PushRequest"];
+            };
+        };
+        responses: {
+            /** @description Of the platform workspace, the result or the plan of a bulk push. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkPushResult"] | components["schemas"]["BulkPushPlan"];
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The version. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Version"];
+                };
+            };
+            /** @description It goes on after the wait; follow the operation. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Processing"];
+                };
+            };
+        };
+    };
+    pushWorkspace: {
+        parameters: {
+            query?: {
+                /** @description Seconds, or `15s`. Imports end within the request. */
+                timeout?: components["parameters"]["OperationTimeout"];
+                /** @description Of a bulk run: tell of it as it goes, as Server-Sent Events. */
+                sse?: components["parameters"]["BulkStream"];
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PushRequest"];
+            };
+        };
+        responses: {
+            /** @description Of the platform workspace, the result or the plan of a bulk push. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkPushResult"] | components["schemas"]["BulkPushPlan"];
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The version. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Version"];
+                };
+            };
+            /** @description It goes on after the wait; follow the operation. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Processing"];
+                };
+            };
+        };
+    };
+    deleteVersion: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The name of a version. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is forgotten. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedId"];
+                };
+            };
+        };
+    };
+    pullVersion: {
+        parameters: {
+            query?: {
+                /** @description Seconds, or `15s`. Imports end within the request. */
+                timeout?: components["parameters"]["OperationTimeout"];
+                /** @description Of a bulk run: tell of it as it goes, as Server-Sent Events. */
+                sse?: components["parameters"]["BulkStream"];
+                /** @description Change nothing: no lock, nothing is sent. */
+                dryRun?: components["parameters"]["PullDryRun"];
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The name of a version. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PullRequest"];
+            };
+        };
+        responses: {
+            /** @description What was imported; what would be, for a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PullResult"] | components["schemas"]["PullPlan"] | components["schemas"]["BulkImportResult"] | components["schemas"]["BulkImportPlan"];
+                    "text/event-stream": string;
+                };
+            };
+            /** @description It goes on after the wait; follow the operation. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Processing"];
+                };
+            };
+        };
+    };
+    pullWorkspace: {
+        parameters: {
+            query?: {
+                /** @description Seconds, or `15s`. Imports end within the request. */
+                timeout?: components["parameters"]["OperationTimeout"];
+                /** @description Of a bulk run: tell of it as it goes, as Server-Sent Events. */
+                sse?: components["parameters"]["BulkStream"];
+                /** @description Change nothing: no lock, nothing is sent. */
+                dryRun?: components["parameters"]["PullDryRun"];
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PullRequest"];
+            };
+        };
+        responses: {
+            /** @description What was imported; what would be, for a dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PullResult"] | components["schemas"]["PullPlan"] | components["schemas"]["BulkImportResult"] | components["schemas"]["BulkImportPlan"];
+                    "text/event-stream": string;
+                };
+            };
+            /** @description It goes on after the wait; follow the operation. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Processing"];
+                };
+            };
+        };
+    };
+    getStatus: {
+        parameters: {
+            query?: {
+                /** @description The repository that `state` and `changes` are about; else the last one pushed to or pulled from. */
+                repository?: string;
+                /** @description Ask the remotes now. */
+                refresh?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How it stands. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkspaceStatus"];
+                };
+            };
+        };
+    };
+    getConflicts: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The files in conflict, none when there is no conflict. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Conflicts"];
+                };
+            };
+        };
+    };
+    resolveConflicts: {
+        parameters: {
+            query?: {
+                /** @description Seconds, or `15s`. Imports end within the request. */
+                timeout?: components["parameters"]["OperationTimeout"];
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResolveRequest"];
+            };
+        };
+        responses: {
+            /** @description What was imported. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PullResult"];
+                };
+            };
+            /** @description It goes on after the wait; follow the operation. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Processing"];
+                };
+            };
+        };
+    };
+    listEvents: {
+        parameters: {
+            query?: {
+                /** @description Comma list of event types, any of; `*` stands for any text: `workspaces.*`. */
+                types?: string;
+                /** @description Words that all must be somewhere in the event, ignoring case; `word*` is the beginning of one. */
+                text?: string;
+                /** @description Later than this time. */
+                afterDate?: string;
+                /** @description Earlier than this time. */
+                beforeDate?: string;
+                /** @description Events of app instances up to this depth; -1 for all. Events without one always match. */
+                appInstanceDepth?: number;
+                /** @description After this position: the `seq` of an event, an `x-svc-seq`, or a `contentRevision`. */
+                fromSeq?: string;
+                /** @description Up to this position. */
+                toSeq?: string;
+                /** @description Older than the event with this id. */
+                beforeId?: string;
+                /** @description The last first, or the first. */
+                sort?: "desc" | "asc";
+                /** @description From 0. Not with cursor, and not further than 10,000 events. */
+                page?: number;
+                /** @description How many at most. */
+                limit?: number;
+                /** @description Goes on where the last page ended, unmoved by new events. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description The `id` of the last frame that was read: the stream goes on after it. It wins over fromSeq. */
+                "Last-Event-ID"?: string;
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        result: {
+                            events: components["schemas"]["Event"][];
+                            /** @description Goes on after the last event; absent on the last page. */
+                            cursor?: string;
+                        };
+                    };
+                    "application/cloudevents-batch+json": components["schemas"]["CloudEvent"][];
+                    "application/x-ndjson": string;
+                    "text/event-stream": string;
+                };
+            };
+        };
+    };
+    emitEvents: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "events": [
+                 *         {
+                 *           "type": "order.paid",
+                 *           "payload": {
+                 *             "order": 4711,
+                 *             "amount": 12.5
+                 *           }
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewEvents"];
+            };
+        };
+        responses: {
+            /** @description The events, in the order given. `Location` is that of the first that is kept. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Event"][];
+                };
+            };
+        };
+    };
+    streamEvents: {
+        parameters: {
+            query?: {
+                /** @description Comma list of event types, any of; `*` stands for any text: `workspaces.*`. */
+                types?: string;
+                /** @description Words that all must be somewhere in the event, ignoring case; `word*` is the beginning of one. */
+                text?: string;
+                /** @description Later than this time. */
+                afterDate?: string;
+                /** @description Earlier than this time. */
+                beforeDate?: string;
+                /** @description Events of app instances up to this depth; -1 for all. Events without one always match. */
+                appInstanceDepth?: number;
+                /** @description After this position: the `seq` of an event, an `x-svc-seq`, or a `contentRevision`. */
+                fromSeq?: string;
+            };
+            header?: {
+                /** @description The `id` of the last frame that was read: the stream goes on after it. It wins over fromSeq. */
+                "Last-Event-ID"?: string;
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+        };
+    };
+    eventSocket: {
+        parameters: {
+            query?: {
+                /** @description Comma list of event types, any of; `*` stands for any text: `workspaces.*`. */
+                types?: string;
+                /** @description Words that all must be somewhere in the event, ignoring case; `word*` is the beginning of one. */
+                text?: string;
+                /** @description Later than this time. */
+                afterDate?: string;
+                /** @description Earlier than this time. */
+                beforeDate?: string;
+                /** @description Events of app instances up to this depth; -1 for all. Events without one always match. */
+                appInstanceDepth?: number;
+                /** @description After this position: the `seq` of an event, an `x-svc-seq`, or a `contentRevision`. */
+                fromSeq?: string;
+                /** @description An earlier socket of the same session, to be taken over. */
+                socketId?: string;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: never;
+    };
+    getEvent: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The id of the event. */
+                eventId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The event. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Event"];
+                    "application/cloudevents+json": components["schemas"]["CloudEvent"];
+                };
+            };
+        };
+    };
+    streamAllEvents: {
+        parameters: {
+            query?: {
+                /** @description Comma list of event types, any of; `*` stands for any text: `workspaces.*`. */
+                types?: string;
+                /** @description Words that all must be somewhere in the event, ignoring case; `word*` is the beginning of one. */
+                text?: string;
+                /** @description Later than this time. */
+                afterDate?: string;
+                /** @description Earlier than this time. */
+                beforeDate?: string;
+                /** @description Events of app instances up to this depth; -1 for all. Events without one always match. */
+                appInstanceDepth?: number;
+                /** @description After this position: the `seq` of an event, an `x-svc-seq`, or a `contentRevision`. */
+                fromSeq?: string;
+            };
+            header?: {
+                /** @description The `id` of the last frame that was read: the stream goes on after it. It wins over fromSeq. */
+                "Last-Event-ID"?: string;
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+        };
+    };
+    searchAllEvents: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "query": {
+                 *         "range": {
+                 *           "@timestamp": {
+                 *             "gte": "now-1d"
+                 *           }
+                 *         }
+                 *       },
+                 *       "limit": 0,
+                 *       "aggs": {
+                 *         "places": {
+                 *           "terms": {
+                 *             "field": "source.workspaceId",
+                 *             "size": 20
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["SearchRequest"];
+            };
+        };
+        responses: {
+            /** @description What was found. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchResult"];
+                };
+            };
+        };
+    };
+    callEndpoint: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The path of the endpoint, with the app instance and a dot in front for one of an app. */
+                endpoint: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": unknown;
+                "application/x-www-form-urlencoded": Record<string, never>;
+                "multipart/form-data": Record<string, never>;
+                "text/plain": string;
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** @description What the automation answers; it may set another status, and headers. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                    "text/plain": string;
+                    "application/octet-stream": string;
+                    "text/event-stream": string;
+                    "*/*": unknown;
+                };
+            };
+        };
+    };
+    callEndpointByPut: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The path of the endpoint, with the app instance and a dot in front for one of an app. */
+                endpoint: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": unknown;
+                "application/x-www-form-urlencoded": Record<string, never>;
+                "multipart/form-data": Record<string, never>;
+                "text/plain": string;
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** @description What the automation answers; it may set another status, and headers. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                    "text/plain": string;
+                    "application/octet-stream": string;
+                    "text/event-stream": string;
+                    "*/*": unknown;
+                };
+            };
+        };
+    };
+    callEndpointByPost: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The path of the endpoint, with the app instance and a dot in front for one of an app. */
+                endpoint: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": unknown;
+                "application/x-www-form-urlencoded": Record<string, never>;
+                "multipart/form-data": Record<string, never>;
+                "text/plain": string;
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** @description What the automation answers; it may set another status, and headers. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                    "text/plain": string;
+                    "application/octet-stream": string;
+                    "text/event-stream": string;
+                    "*/*": unknown;
+                };
+            };
+        };
+    };
+    callEndpointByDelete: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The path of the endpoint, with the app instance and a dot in front for one of an app. */
+                endpoint: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": unknown;
+                "application/x-www-form-urlencoded": Record<string, never>;
+                "multipart/form-data": Record<string, never>;
+                "text/plain": string;
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** @description What the automation answers; it may set another status, and headers. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                    "text/plain": string;
+                    "application/octet-stream": string;
+                    "text/event-stream": string;
+                    "*/*": unknown;
+                };
+            };
+        };
+    };
+    callEndpointByPatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The path of the endpoint, with the app instance and a dot in front for one of an app. */
+                endpoint: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": unknown;
+                "application/x-www-form-urlencoded": Record<string, never>;
+                "multipart/form-data": Record<string, never>;
+                "text/plain": string;
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** @description What the automation answers; it may set another status, and headers. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                    "text/plain": string;
+                    "application/octet-stream": string;
+                    "text/event-stream": string;
+                    "*/*": unknown;
+                };
+            };
+        };
+    };
+    testAutomation: {
+        parameters: {
+            query?: {
+                /** @description Keep what is needed to replay the run, whatever the setting. */
+                record?: boolean;
+                /** @description Answer 202 as soon as the run has begun; it is found by its correlation id. */
+                async?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description Its slug; a / in it may be raw or %2F. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description The input. */
+                    payload?: Record<string, never>;
+                };
+                "multipart/form-data": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description What the automation answers; it may set another status, and headers. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                    "text/plain": string;
+                    "application/octet-stream": string;
+                    "text/event-stream": string;
+                    "*/*": unknown;
+                };
+            };
+            /** @description The run has begun (`async`). */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        correlationId: string;
+                    };
+                };
+            };
+        };
+    };
+    listRuns: {
+        parameters: {
+            query?: {
+                /** @description Runs that began with this automation, with its instance in front. */
+                automation?: string;
+                /** @description In this status only. */
+                status?: "running" | "waiting" | "succeeded" | "failed" | "cancelled";
+                /** @description That began at this time or later: RFC 3339, or a day. */
+                from?: string;
+                /** @description That began before this time. */
+                to?: string;
+                /** @description From 0. */
+                page?: number;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The runs. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"][];
+                };
+            };
+        };
+    };
+    getRun: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The correlation id of the run. */
+                correlationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WholeRun"];
+                };
+            };
+        };
+    };
+    replayRun: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The correlation id of the run. */
+                correlationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description Which documents are executed.
+                     * @default recorded
+                     * @enum {string}
+                     */
+                    document?: "recorded" | "current";
+                    /** @description Only the tree that this execution is the first of. */
+                    executionId?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description What became of it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReplayedRun"];
+                };
+            };
+        };
+    };
+    cancelRun: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description That of the run. */
+                correlationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How many trees of the run were under way. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        correlationId: string;
+                        cancelled: number;
+                    };
+                };
+            };
+        };
+    };
+    searchEvents: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "query": {
+                 *         "bool": {
+                 *           "filter": [
+                 *             {
+                 *               "term": {
+                 *                 "type": "runtime.automations.executed"
+                 *               }
+                 *             },
+                 *             {
+                 *               "range": {
+                 *                 "@timestamp": {
+                 *                   "gte": "now-24h"
+                 *                 }
+                 *               }
+                 *             }
+                 *           ]
+                 *         }
+                 *       },
+                 *       "limit": 0,
+                 *       "aggs": {
+                 *         "hours": {
+                 *           "date_histogram": {
+                 *             "field": "@timestamp",
+                 *             "calendar_interval": "hour"
+                 *           },
+                 *           "aggs": {
+                 *             "latency": {
+                 *               "percentiles": {
+                 *                 "field": "payload.duration",
+                 *                 "percents": [
+                 *                   50,
+                 *                   95,
+                 *                   99
+                 *                 ]
+                 *               }
+                 *             }
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["SearchRequest"];
+            };
+        };
+        responses: {
+            /** @description What was found. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchResult"];
+                };
+            };
+        };
+    };
+    getUsage: {
+        parameters: {
+            query: {
+                /**
+                 * @description From this time on: RFC 3339, or a day.
+                 * @example 2026-11-01
+                 */
+                afterDate: string;
+                /**
+                 * @description Up to this time
+                 * @example 2026-12-01
+                 */
+                beforeDate: string;
+                /** @description Also the usage of each day or month; at most 3700 of them. */
+                interval?: "month" | "day";
+                /** @description Also that of each instance of an app, and of the apps in each interval. */
+                details?: boolean;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The usage; zeros when there was none. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Usage"];
+                };
+            };
+        };
+    };
+    listSubscriptions: {
+        parameters: {
+            query?: {
+                /** @description The page, from 0. */
+                page?: number;
+                /** @description Subscriptions on a page. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of subscriptions, the one that was changed last first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Subscription"][];
+                };
+            };
+        };
+    };
+    createSubscription: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://shop.example/hooks",
+                 *       "types": [
+                 *         "orders.*"
+                 *       ],
+                 *       "filters": {
+                 *         "payload.status": "paid"
+                 *       },
+                 *       "orderKey": "payload.order"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewSubscription"];
+            };
+        };
+        responses: {
+            /** @description The subscription, with its secret. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Subscription"];
+                };
+            };
+        };
+    };
+    getSubscription: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The id of a subscription. */
+                subscriptionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The subscription. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Subscription"];
+                };
+            };
+        };
+    };
+    deleteSubscription: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The id of a subscription. */
+                subscriptionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its id. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedId"];
+                };
+            };
+        };
+    };
+    updateSubscription: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The id of a subscription. */
+                subscriptionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "disabled": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["SubscriptionPatch"];
+            };
+        };
+        responses: {
+            /** @description The subscription. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Subscription"];
+                };
+            };
+        };
+    };
+    listDeliveries: {
+        parameters: {
+            query?: {
+                /** @description How far they are. */
+                status?: "pending" | "succeeded" | "failed" | "dead";
+                /** @description Comma list of event types, exact or with `*`. */
+                eventType?: string;
+                /** @description Begun after it. */
+                afterDate?: string;
+                /** @description Begun before it. */
+                beforeDate?: string;
+                /** @description The page, from 0. */
+                page?: number;
+                /** @description 50 without it. */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description An `x-svc-seq` of another caller's write, or a `contentRevision`: the read waits up to 2 s until the read model
+                 *     has come so far, else 503 with the reason `read_model_behind`.
+                 */
+                "x-svc-min-seq"?: components["parameters"]["MinSeq"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The id of a subscription. */
+                subscriptionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"][];
+                };
+            };
+        };
+    };
+    redeliver: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The id of a subscription. */
+                subscriptionId: string;
+                /** @description The id of a delivery. */
+                deliveryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The delivery, which waits for its attempt. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+        };
+    };
+    replaySubscription: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The id of a subscription. */
+                subscriptionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "afterDate": "2026-01-31T12:00:00Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReplayRequest"];
+            };
+        };
+        responses: {
+            /** @description The operation. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Processing"];
+                };
+            };
+        };
+    };
+    rotateSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The id of a subscription. */
+                subscriptionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "overlap": 3600
+                 *     }
+                 */
+                "application/json": components["schemas"]["SecretRotation"];
+            };
+        };
+        responses: {
+            /** @description The subscription, with its new secret. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Subscription"];
+                };
+            };
+        };
+    };
+    testSubscription: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Asks for the behaviour as it was on that day. Without it, the latest.
+                 * @example 2025-01-01
+                 */
+                "X-Svc-API-Version"?: components["parameters"]["ApiVersion"];
+                /**
+                 * @description 1 to 255 printable characters. The same key of the same caller within 24 hours gets the first successful answer
+                 *     again, with `Idempotency-Replayed`; of a stream, its last frame. Used for another method, path or body it is 409 with
+                 *     the reason `idempotency_key_reused`. An automation whose answer could not be kept is not run again either: that is
+                 *     409 with the reason `not_recorded` and the `correlationId` of the run. Without a credential it is ignored: an IP may be
+                 *     many callers.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of a workspace, or `slug:{workspaceSlug}`.
+                 * @example aB3dE7x
+                 */
+                workspaceId: components["parameters"]["WorkspaceId"];
+                /** @description The id of a subscription. */
+                subscriptionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The delivery. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+        };
+    };
+}

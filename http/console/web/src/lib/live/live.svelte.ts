@@ -1,0 +1,214 @@
+import { urlOf, type Schema } from '../api/client.ts';
+import type { FromWorker, ToWorker } from './live.worker.ts';
+import workerUrl from './live.worker.ts?sharedworker&url';
+import type { Frame } from './sse.ts';
+import { EventStream, type StreamState } from './stream.ts';
+
+export type LiveEvent = Schema<'Event'>;
+
+/** What the shell follows: every change of what the caller may read. */
+const shellTypes = 'workspaces.*,apps.*,apikeys.*,error';
+
+interface Subscription {
+  types: string[];
+  workspaceId: string | undefined;
+  listener: (events: LiveEvent[]) => void;
+}
+
+/** Whether an event type matches a pattern such as `workspaces.*`. */
+export function matchesType(type: string, pattern: string): boolean {
+  if (!pattern.includes('*')) return type === pattern;
+  const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`).test(type);
+}
+
+/** The live stream of the console: one for all tabs where SharedWorker exists, else one per tab. */
+class Live {
+  /** What the dot shows. `reconnecting` begins 3 s after the connection broke. */
+  state = $state<'off' | 'connecting' | 'live' | 'reconnecting' | 'ended'>('off');
+  /** When the stream last said something. */
+  lastUpdate = $state.raw(new Date());
+  /** Grows when events were lost: every read is old then. */
+  gaps = $state(0);
+  /** Grows when the connection came back: the server may run another build now. */
+  reconnects = $state(0);
+  /** Called when the server refuses the stream (401: the session is over). */
+  onEnded: (status: number) => void = () => {};
+
+  private readonly subscriptions = new Set<Subscription>();
+  private port: MessagePort | undefined;
+  private own: EventStream | undefined;
+  private position = '';
+  private downTimer: ReturnType<typeof setTimeout> | undefined;
+  private hiddenTimer: ReturnType<typeof setTimeout> | undefined;
+  private readonly url = urlOf('/v2/events/stream', {}, { types: shellTypes });
+
+  /** Begins to follow. Call it once the session is known. */
+  start(): void {
+    if (this.state !== 'off' && this.state !== 'ended') return;
+    const again = this.state === 'ended';
+    this.state = 'connecting';
+    if (typeof SharedWorker === 'undefined') return this.openOwn();
+    if (this.port) return this.post({ say: again ? 'restart' : 'hello', url: this.url });
+    const policy = (globalThis as { trustedTypes?: TrustedTypes }).trustedTypes?.createPolicy('svc-worker', {
+      createScriptURL: (url) => url,
+    });
+    try {
+      const worker = new SharedWorker((policy?.createScriptURL(workerUrl) ?? workerUrl) as string, { type: 'module', name: 'svc-live' });
+      worker.onerror = () => {
+        this.port = undefined;
+        this.openOwn();
+      };
+      this.port = worker.port;
+    } catch {
+      return this.openOwn();
+    }
+    this.port.onmessage = ({ data }: MessageEvent<FromWorker>) => {
+      if (data.say === 'state') this.onState(data.state, data.status);
+      else if (data.say === 'gap') this.gaps++;
+      else this.onFrames(data.frames);
+    };
+    this.post({ say: 'hello', url: this.url });
+    setInterval(() => this.state !== 'off' && this.post({ say: 'hello', url: this.url }), 20_000);
+    addEventListener('pagehide', () => this.post({ say: 'bye' }));
+    addEventListener('pageshow', (event) => event.persisted && this.post({ say: 'hello', url: this.url }));
+    addEventListener('online', () => this.post({ say: 'retry' }));
+  }
+
+  /** Follows as someone else: after another sign-in. */
+  restart(): void {
+    if (this.state === 'off') return this.start();
+    if (this.port) return this.post({ say: 'restart', url: this.url });
+    this.position = '';
+    this.own?.close();
+    this.openOwn();
+  }
+
+  /** Ends following in this tab: after sign-out. */
+  stop(): void {
+    this.post({ say: 'bye' });
+    this.own?.close();
+    this.own = undefined;
+    clearTimeout(this.downTimer);
+    this.state = 'off';
+  }
+
+  /**
+   * Calls the listener with the events of these types, of one workspace if named. Returns how to end it.
+   * Types outside of the shell's stream need a stream of their own: see followWorkspace.
+   */
+  subscribe(types: string[], listener: (events: LiveEvent[]) => void, workspaceId?: string): () => void {
+    const subscription = { types, workspaceId, listener };
+    this.subscriptions.add(subscription);
+    return () => this.subscriptions.delete(subscription);
+  }
+
+  private post(message: ToWorker): void {
+    this.port?.postMessage(message);
+  }
+
+  private openOwn(): void {
+    this.own = new EventStream(
+      this.url,
+      {
+        onFrames: (frames) => this.onFrames(frames),
+        onState: (state, status) => this.onState(state, status),
+        onGap: () => this.gaps++,
+      },
+      this.position,
+    );
+    if (this.hiddenTimer !== undefined) return;
+    this.hiddenTimer = setTimeout(() => {});
+    document.addEventListener('visibilitychange', () => {
+      clearTimeout(this.hiddenTimer);
+      if (document.hidden) {
+        this.hiddenTimer = setTimeout(() => {
+          this.position = this.own?.position ?? '';
+          this.own?.close();
+          this.own = undefined;
+        }, 30_000);
+      } else if (!this.own && this.state !== 'off' && this.state !== 'ended') this.openOwn();
+    });
+  }
+
+  private onState(state: StreamState, status: number): void {
+    if (this.state === 'off') return;
+    if (state === 'live') {
+      clearTimeout(this.downTimer);
+      this.downTimer = undefined;
+      if (this.state === 'reconnecting') this.reconnects++;
+      this.state = 'live';
+      this.lastUpdate = new Date();
+    } else if (state === 'ended') {
+      clearTimeout(this.downTimer);
+      this.downTimer = undefined;
+      if (this.state !== 'ended') {
+        this.state = 'ended';
+        this.onEnded(status);
+      }
+    } else if (state === 'down') {
+      this.downTimer ??= setTimeout(() => (this.state = 'reconnecting'), 3000);
+    }
+  }
+
+  private onFrames(frames: Frame[]): void {
+    this.lastUpdate = new Date();
+    const events = frames.map((frame) => JSON.parse(frame.data) as LiveEvent);
+    for (const { types, workspaceId, listener } of this.subscriptions) {
+      const touched = events.filter(
+        (event) =>
+          (workspaceId === undefined || event.source?.workspaceId === workspaceId) && types.some((pattern) => matchesType(event.type, pattern)),
+      );
+      if (touched.length > 0) listener(touched);
+    }
+  }
+}
+
+interface TrustedTypes {
+  createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): unknown };
+}
+
+export const live = new Live();
+
+/** Handlers of a stream that a screen opens for itself. */
+export interface FollowHandlers {
+  onEvents(events: LiveEvent[]): void;
+  onState?(state: StreamState, status: number): void;
+  /** Events were lost: read again and mark the gap. */
+  onGap?(): void;
+}
+
+/**
+ * Follows the feed of one workspace with the filters of api 7.3, from a position or from now.
+ * Close the result when the screen is left.
+ */
+export function followWorkspace(workspaceId: string, query: URLSearchParams, handlers: FollowHandlers, from = ''): EventStream {
+  return new EventStream(
+    urlOf('/v2/workspaces/{workspaceId}/events/stream', { workspaceId }, query),
+    {
+      onFrames: (frames) => handlers.onEvents(frames.map((frame) => JSON.parse(frame.data) as LiveEvent)),
+      onState: (state, status) => handlers.onState?.(state, status),
+      onGap: () => handlers.onGap?.(),
+    },
+    from,
+  );
+}
+
+/** Follows one operation to its end: `event` is the type, `data` the payload. */
+export function followOperation(
+  workspaceId: string,
+  opId: string,
+  onEvent: (type: string, payload: Record<string, unknown>) => void,
+  onState: (state: StreamState, status: number) => void = () => {},
+): EventStream {
+  return new EventStream(
+    urlOf('/v2/workspaces/{workspaceId}/operations/{opId}/events', { workspaceId, opId }),
+    {
+      onFrames: (frames) => frames.forEach((frame) => onEvent(frame.event, JSON.parse(frame.data) as Record<string, unknown>)),
+      onState,
+      onGap: () => {},
+    },
+    '',
+    true,
+  );
+}

@@ -1,0 +1,58 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { EventStream } from './stream.ts';
+
+let close = (): void => {};
+afterEach(() => close());
+
+/** A server that answers each request by the next function. */
+async function serve(answers: ((response: ServerResponse, lastId: string | undefined) => void)[]): Promise<string> {
+  const server = createServer((request, response) => answers.shift()!(response, request.headers['last-event-id'] as string | undefined));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+test('resumes after the last frame, starts anew after 410, ends on 401', async () => {
+  const seen: (string | undefined)[] = [];
+  const url = await serve([
+    (response, id) => {
+      seen.push(id);
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end('id: S1\ndata: {"n":1}\n\n');
+    },
+    (response, id) => {
+      seen.push(id);
+      response.writeHead(410).end();
+    },
+    (response, id) => {
+      seen.push(id);
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end('id: S9\ndata: {"n":9}\n\n');
+    },
+    (response, id) => {
+      seen.push(id);
+      response.writeHead(401).end();
+    },
+  ]);
+  const data: string[] = [];
+  let gaps = 0;
+  const status = await new Promise<number>((resolve) => {
+    const stream: EventStream = new EventStream(url, {
+      onFrames: (frames) => data.push(...frames.map((frame) => frame.data)),
+      onState: (state, code) => {
+        if (state === 'down') queueMicrotask(() => stream.retryNow());
+        if (state === 'ended') resolve(code);
+      },
+      onGap: () => gaps++,
+    });
+  });
+  expect(status).toBe(401);
+  expect(data).toEqual(['{"n":1}', '{"n":9}']);
+  expect(seen).toEqual([undefined, 'S1', undefined, 'S9']);
+  expect(gaps).toBe(1);
+});

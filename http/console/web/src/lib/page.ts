@@ -1,0 +1,14 @@
+/** What the server wrote into the page at its start. */
+function meta(name: string): string {
+  if (typeof document === 'undefined') return '';
+  return document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? '';
+}
+
+/** Address before `/v2`; empty for the origin of the page. */
+export const apiBase = meta('svc-api-base').replace(/\/(v2\/?)?$/, '');
+/** Largest upload in bytes. */
+export const uploadMax = Number(meta('svc-upload-max')) || 10_000_000;
+/** Build of the files that this page uses. */
+export const buildId = meta('svc-build');
+/** Path under which the console is served, without a slash at its end. */
+export const base = import.meta.env.BASE_URL.replace(/\/$/, '');

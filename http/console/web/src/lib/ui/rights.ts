@@ -1,0 +1,14 @@
+import { t } from '../i18n.svelte.ts';
+
+/** "You need the right to update automations here." */
+export function missingRight(right: { action: string; subject: string }): string {
+  return t.states.missingRight(actionName(right.action), subjectName(right.subject));
+}
+
+export function actionName(action: string): string {
+  return (t.states.actions as Record<string, string>)[action] ?? action;
+}
+
+export function subjectName(subject: string): string {
+  return (t.states.subjects as Record<string, string>)[subject] ?? subject;
+}

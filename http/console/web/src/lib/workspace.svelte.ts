@@ -1,0 +1,66 @@
+import { getContext, setContext } from 'svelte';
+import { answer, api, type Schema } from './api/client.ts';
+import { resource, type Resource } from './resource.svelte.ts';
+import { session } from './session.svelte.ts';
+
+export type Workspace = Schema<'Workspace'>;
+export type WriteLock = Schema<'WriteLock'>;
+
+/** Whether something may be done, and the right that is missing if not. */
+export interface Verdict {
+  allowed: boolean;
+  action: string;
+  subject: string;
+}
+
+/** The open workspace: its read, the caller's rights in it, its lock. Every screen below /w/{id} has one. */
+export class OpenWorkspace {
+  constructor(
+    private readonly idOf: () => string,
+    readonly resource: Resource<Workspace>,
+  ) {}
+
+  /** The id, also while the address still has `slug:…`. */
+  get id(): string {
+    return this.resource.data?.id ?? this.idOf();
+  }
+  get data(): Workspace | undefined {
+    return this.resource.data;
+  }
+
+  /** May the caller do this? Without an answer of the server (A3) nothing is refused here: its 403 is explained then. */
+  can(action: string, subject: string = 'workspaces'): Verdict {
+    const can = this.resource.data?.can as Record<string, string[]> | undefined;
+    const allowed = session.isSuper || !can || (can[subject]?.includes(action) ?? false);
+    return { allowed, action, subject };
+  }
+
+  get lock(): WriteLock | undefined {
+    return this.resource.data?.writeLock ?? undefined;
+  }
+
+  /** Content cannot be written: the lock is not that of a push, which lets editing go on. */
+  get readOnly(): boolean {
+    return this.lock !== undefined && !/^(bulk_)?push_in_progress$/.test(this.lock.reason);
+  }
+}
+
+const key = Symbol('workspace');
+
+/** Used by the shell: reads the workspace of the address and gives it to the screens below. */
+export function provideWorkspace(id: () => string): OpenWorkspace {
+  const read: Resource<Workspace> = resource<Workspace>(
+    ({ signal, headers }) => answer(api.GET('/v2/workspaces/{workspaceId}', { params: { path: { workspaceId: id() } }, signal, headers })),
+    {
+      touchedBy: ['workspaces.*'],
+      isTouchedBy: (event) => event.source?.workspaceId === read.data?.id && !/^workspaces\.(versions\.progress|files\.)/.test(event.type),
+      cacheKey: () => `workspace/${id()}`,
+    },
+  );
+  return setContext(key, new OpenWorkspace(id, read));
+}
+
+/** The open workspace of the screen. */
+export function getWorkspace(): OpenWorkspace {
+  return getContext<OpenWorkspace>(key);
+}

@@ -1,0 +1,22 @@
+import { mount } from 'svelte';
+import App from './App.svelte';
+import { hooks } from './lib/api/client.ts';
+import { waiting } from './lib/waiting.svelte.ts';
+import { expireDrafts } from './lib/drafts.ts';
+import { chooseLanguage, useLanguage } from './lib/i18n.svelte.ts';
+import { applyPreferences, storedLook } from './lib/preferences.svelte.ts';
+import { router } from './lib/router.svelte.ts';
+import { session, watchSession } from './lib/session.svelte.ts';
+import './styles/tokens.css';
+import './styles/base.css';
+
+const look = storedLook();
+applyPreferences(look);
+router.start();
+watchSession();
+hooks.waiting = waiting.begin;
+const asked = session.load().catch((error: unknown) => session.fail(error));
+await useLanguage(chooseLanguage(look.language, navigator.languages));
+mount(App, { target: document.getElementById('app')! });
+await asked;
+void expireDrafts().catch(() => {});

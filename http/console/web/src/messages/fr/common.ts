@@ -1,0 +1,45 @@
+import { plural } from '../../lib/i18n.svelte.ts';
+import type { Messages } from '../en/index.ts';
+
+const of = (n: number, one: string, other: string): string => plural('fr', n, { one: `${n} ${one}`, other: `${n} ${other}` });
+
+const common: Messages['common'] = {
+  cancel: 'Annuler',
+  close: 'Fermer',
+  save: 'Enregistrer',
+  saving: 'Enregistrement…',
+  saved: 'Enregistré',
+  delete: 'Supprimer',
+  deleting: 'Suppression…',
+  create: 'Créer',
+  creating: 'Création…',
+  edit: 'Modifier',
+  undo: 'Annuler l’action',
+  undone: 'Action annulée',
+  copy: 'Copier',
+  copied: 'Copié',
+  copyId: (id) => `Copier ${id}`,
+  copyValue: 'Copier la valeur',
+  copyPath: (path) => `Copier le chemin ${path}`,
+  filterByThis: 'Filtrer par cette valeur',
+  reveal: 'Afficher',
+  hide: 'Masquer',
+  working: 'En cours…',
+  actions: 'Actions',
+  select: 'Sélectionner',
+  selected: 'Sélection',
+  panes: 'Volets',
+  resizePanes: 'Largeur des volets',
+  line: (n) => `ligne ${n}`,
+  items: (n) => of(n, 'élément', 'éléments'),
+  fields: (n) => of(n, 'champ', 'champs'),
+  showMore: (n) => `Afficher ${n} de plus`,
+  rows: (text, n) => plural('fr', n, { one: `${text} ligne`, other: `${text} lignes` }),
+  rowsOf: (shown, total, n) => plural('fr', n, { one: `${shown} sur ${total} ligne`, other: `${shown} sur ${total} lignes` }),
+  yes: 'Oui',
+  no: 'Non',
+  none: 'Aucun',
+  never: 'Jamais',
+  you: 'Vous',
+};
+export default common;

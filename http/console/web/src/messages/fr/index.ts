@@ -1,0 +1,33 @@
+import type { Messages } from '../en/index.ts';
+import activity from './activity.ts';
+import automations from './automations.ts';
+import common from './common.ts';
+import data from './data.ts';
+import errors from './errors.ts';
+import form from './form.ts';
+import home from './home.ts';
+import keys from './keys.ts';
+import profile from './profile.ts';
+import shell from './shell.ts';
+import signin from './signin.ts';
+import states from './states.ts';
+import waits from './waits.ts';
+import workspaces from './workspaces.ts';
+
+const fr: Messages = {
+  activity,
+  automations,
+  common,
+  data,
+  errors,
+  form,
+  home,
+  keys,
+  profile,
+  shell,
+  signin,
+  states,
+  waits,
+  workspaces,
+};
+export default fr;

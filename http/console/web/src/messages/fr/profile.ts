@@ -1,0 +1,4 @@
+import type { Messages } from '../en/index.ts';
+
+const profile: Messages['profile'] = {};
+export default profile;

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import en from './en/index.ts';
+import fr from './fr/index.ts';
+
+type Tree = { [key: string]: string | ((...values: never[]) => string) | Tree };
+
+/** Words that are the same in both languages. */
+const same = new Set(['Menu', 'Palette', 'Actions', 'Action', 'Page', 'Pages', 'Code', 'svc', 'Push', 'Pull', 'Type', 'Date', 'Version', 'JSON', 'Description', 'Sessions', 'Session', 'Source', 'Index', 'Contexts', 'Message', 'CSV', 'YAML', 'Automation', 'Total', '']);
+
+function compare(left: Tree, right: Tree, path: string, faults: string[]): void {
+  for (const key of new Set([...Object.keys(left), ...Object.keys(right)])) {
+    const [a, b] = [left[key], right[key]];
+    const at = `${path}.${key}`;
+    if (a === undefined || b === undefined) faults.push(`${at} is in one language only`);
+    else if (typeof a !== typeof b) faults.push(`${at} has another kind of value`);
+    else if (typeof a === 'object') compare(a, b as Tree, at, faults);
+    else if (typeof a === 'string' && a === b && !same.has(a) && /[a-z]{3}/i.test(a)) faults.push(`${at} is not translated: ${a}`);
+    else if (typeof a === 'string' && /[!]|please|oops|successfully/i.test(`${a} ${b as string}`)) faults.push(`${at}: ${a}`);
+  }
+}
+
+test('French has every message of English, in French', () => {
+  const faults: string[] = [];
+  compare(en as unknown as Tree, fr as unknown as Tree, 't', faults);
+  expect(faults).toEqual([]);
+});

@@ -1,0 +1,39 @@
+import type { Screen } from './lib/router.svelte.ts';
+import type { IconName } from './lib/ui/icons.ts';
+import type { Messages } from './messages/en/index.ts';
+
+/*
+ * The one table of screens. A screen is a folder in src/screens named as its route. It comes
+ * into this table when it works, and by that into the menu, the palette and the keys. The
+ * first pattern that matches wins.
+ */
+export interface Route {
+  name: RouteName;
+  /** Below /console. `:name` is one segment, `*name` the whole rest (slugs hold slashes). */
+  pattern: string;
+  /** `bare`: no shell, no session needed. `top`: shell without a workspace. `workspace`: inside of one (`:id`). */
+  area: 'bare' | 'top' | 'workspace';
+  title: (t: Messages) => string;
+  load: () => Promise<{ default: Screen }>;
+  /** Place in the rail with the right that shows it; absent for screens that are reached otherwise. */
+  menu?: { group: 'top' | 'build' | 'run' | 'ship' | 'govern'; icon: IconName; right: [action: string, subject: string] };
+}
+
+export const routes: Route[] = [
+  { name: 'sign-in', pattern: '/sign-in', area: 'bare', title: (t) => t.signin.title, load: () => import('./screens/sign-in/SignIn.svelte') },
+  { name: 'sign-up', pattern: '/sign-up', area: 'bare', title: (t) => t.signin.signUp, load: () => import('./screens/sign-in/SignUp.svelte') },
+  { name: 'second-step', pattern: '/second-step', area: 'bare', title: (t) => t.signin.secondStep, load: () => import('./screens/sign-in/SignIn.svelte') },
+  { name: 'reset', pattern: '/reset', area: 'bare', title: (t) => t.signin.resetTitle, load: () => import('./screens/sign-in/Reset.svelte') },
+  { name: 'confirm', pattern: '/confirm', area: 'bare', title: (t) => t.signin.confirmTitle, load: () => import('./screens/sign-in/Confirm.svelte') },
+];
+
+/** Every screen of the contract (2.1). A link to one that is not in the table yet leads to the start. */
+export type RouteName =
+  | 'sign-in' | 'sign-up' | 'second-step' | 'reset' | 'confirm' | 'workspaces' | 'profile'
+  | 'home' | 'automations' | 'pages' | 'blocks' | 'apps' | 'files' | 'config' | 'security' | 'activity' | 'webhooks'
+  | 'versioning' | 'conflicts' | 'operation' | 'history' | 'observability' | 'settings' | 'data' | 'waits' | 'platform';
+
+/** Whether a screen exists: several are built in parallel, and what is not there is not offered. */
+export function hasRoute(name: RouteName): boolean {
+  return routes.some((route) => route.name === name);
+}
