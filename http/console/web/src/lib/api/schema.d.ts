@@ -841,7 +841,7 @@ export interface paths {
         get: operations["getCollectionSchema"];
         /**
          * Declare a collection
-         * @description Makes the collection when there is none; `oldCollection` and `oldSchema` rename one. Rows that do not fit what is declared, and cannot be converted without a loss, refuse it with 422, and nothing changes; two rows with the same values of a unique with 409. Recorded as `workspaces.collections.updated`.
+         * @description Makes the collection when there is none; `oldCollection` and `oldSchema` rename one. Rows that do not fit what is declared, and cannot be converted without a loss, refuse it with 422, and nothing changes; two rows with the same values of a unique with 409. Recorded as `workspaces.collections.updated`. `dryRun` changes nothing and tells what would refuse it.
          */
         put: operations["putCollectionSchema"];
         post?: never;
@@ -2657,6 +2657,8 @@ export interface components {
             trigger: components["schemas"]["RunTrigger"];
             /** @description That it began with, with its instance in front. */
             automation: string;
+            /** @description Who caused it: a user, or `key:{id}` for an API key; absent for visitors and schedules. */
+            startedBy?: string;
             /** @description That ended. */
             executions: number;
             /**
@@ -2676,6 +2678,8 @@ export interface components {
             trigger: components["schemas"]["RunTrigger"];
             /** @description That it began with, with its instance in front. */
             automation: string;
+            /** @description Who caused it: a user, or `key:{id}` for an API key; absent for visitors and schedules. */
+            startedBy?: string;
             /** @description That ended. */
             executions: number;
             /**
@@ -2790,9 +2794,20 @@ export interface components {
             /** @description clock, random, call, spawn, emit, wait, fetch, topic, rateLimit, auth, module, config, chunk, throttle, sleep or next. */
             kind: string;
             instruction: string;
+            /** @description Of the loops around it, the outermost first. */
+            iteration?: number[];
             summary: string;
+            /**
+             * Format: date-time
+             * @description When it began; absent for random numbers and dates.
+             */
+            at?: string;
             /** @description In milliseconds. */
             duration: number;
+            /** @description The execution that a call started. */
+            executionId?: string;
+            /** @description The event that was emitted. */
+            eventId?: string;
             /** @description What custom code wrote to its console, the first 10 kB. */
             logs?: string[];
         };
@@ -4030,6 +4045,8 @@ export interface components {
             /** @description That of the run. */
             correlationId: string;
             automation: string;
+            /** @description Who caused the run: a user, or `key:{id}` for an API key; absent for visitors and schedules. */
+            startedBy?: string;
             /** Format: date-time */
             since: string;
             /** Format: date-time */
@@ -5118,6 +5135,8 @@ export interface components {
         SearchRequest: {
             /** @description One query, by its kind: `{"term": {"type": "error"}}`. */
             query: Record<string, never>;
+            /** @description Only events that a list with these parameters shows: `{"types": "error,*.error", "source.userId": ["a", "b"]}`. Texts, or lists of them. */
+            filter?: Record<string, never>;
             /**
              * @default events
              * @enum {string}
@@ -8113,6 +8132,8 @@ export interface operations {
                 appInstance?: components["parameters"]["CollectionInstance"];
                 /** @description The group that the collection is in. */
                 schema?: components["parameters"]["CollectionSchema"];
+                /** @description Check only: errors and warnings, no change. */
+                dryRun?: boolean;
             };
             header?: {
                 /**
@@ -8169,13 +8190,13 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The declaration. */
+            /** @description The declaration, or what a dry run found. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["CollectionSchema"];
+                    "application/json": components["schemas"]["CollectionSchema"] | components["schemas"]["DocumentVerdict"];
                 };
             };
         };
