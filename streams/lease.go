@@ -196,15 +196,17 @@ func (l Lease) renew(ctx context.Context, held *tenure) error {
 	return nil
 }
 
-// rewrite writes the lease anew, also while work that was told to stop comes to its end.
-// When it was changed meanwhile, that may have been an earlier attempt whose answer was
-// lost.
+// rewrite writes the lease anew, also while work that was told to stop comes to its end;
+// it then has no more time than a release, so that a node stops in time although the log
+// does not answer. When the lease was changed meanwhile, that may have been an earlier
+// attempt whose answer was lost.
 func (l Lease) rewrite(ctx context.Context, held *tenure) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.TTL/6)
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.TTL/6)
 	defer cancel()
-	revision, err := l.Bucket.Update(ctx, l.Name, l.value(), held.revision)
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(releaseLimit, cancel) })()
+	revision, err := l.Bucket.Update(writing, l.Name, l.value(), held.revision)
 	if errors.Is(err, eventstore.ErrConflict) {
-		value, latest, getErr := l.Bucket.Get(ctx, l.Name)
+		value, latest, getErr := l.Bucket.Get(writing, l.Name)
 		if getErr != nil || holderOf(value) != l.Holder {
 			return err
 		}

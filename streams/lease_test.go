@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -217,6 +218,35 @@ func afterwards(ctx context.Context, d time.Duration) context.Context {
 	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { time.AfterFunc(d, func() { cancel(context.Cause(ctx)) }) })
 	return late
+}
+
+// silent is a bucket that does not answer once it is mute, as the log of a cluster that has
+// lost its majority.
+type silent struct {
+	*memory
+	mute atomic.Bool
+}
+
+func (s *silent) Update(ctx context.Context, key string, text []byte, revision uint64) (uint64, error) {
+	if s.mute.Load() {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	return s.memory.Update(ctx, key, text, revision)
+}
+
+func TestAHolderStopsSoonAlthoughTheLogDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c crew
+		b := &silent{memory: &memory{}}
+		stop := hold(t, streams.Lease{Bucket: b}, c.work("a"))
+		synctest.Wait()
+		b.mute.Store(true)
+		pass(t, time.Minute+time.Second) // it is about to renew the lease
+		began := time.Now()
+		stop()
+		require.LessOrEqual(t, time.Since(began), 4*time.Second, "one renewal and one release")
+	})
 }
 
 func TestWorkThatEndsByItselfEndsTheHold(t *testing.T) {

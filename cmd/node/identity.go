@@ -49,7 +49,7 @@ func (n *Node) openIdentity(ctx context.Context) error {
 			return err
 		}
 	}
-	n.work("signing keys", streams.Rotation{
+	n.workUnderLeases("signing keys", streams.Rotation{
 		Keys: n.people.keys, Log: n.log,
 		Lease: streams.Lease{Bucket: n.people.leases, Name: "rotation", Log: n.log},
 	}.Run)
@@ -72,9 +72,9 @@ func (n *Node) work(name string, do func(context.Context) error) {
 	})
 }
 
-// workInShares is work that divides something into shares under leases. To give those
-// back takes a while when the other nodes are gone, so that all such work stops at once.
-func (n *Node) workInShares(name string, do func(context.Context) error) {
+// workUnderLeases is work that holds leases. To give them back takes a while when the
+// other nodes are gone, so that all such work stops at once.
+func (n *Node) workUnderLeases(name string, do func(context.Context) error) {
 	stop, wait := n.begin(name, do)
 	n.shared = append(n.shared, stop)
 	n.closeWith(name, func(context.Context) error {

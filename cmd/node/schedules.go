@@ -41,6 +41,6 @@ func (n *Node) openSchedules(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.workInShares("schedules", s.Run)
+	n.workUnderLeases("schedules", s.Run)
 	return nil
 }

@@ -46,7 +46,7 @@ func (n *Node) openTriggers(ctx context.Context) error {
 		if err := t.Begin(ctx); err != nil {
 			return err
 		}
-		n.workInShares("triggers", t.Run)
+		n.workUnderLeases("triggers", t.Run)
 	}
 	n.work("broken trees", t.Tend)
 	return nil

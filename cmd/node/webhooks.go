@@ -46,7 +46,7 @@ func (n *Node) openWebhooks(ctx context.Context) error {
 	n.webhooks = webhooks.New(o)
 	n.operations.Settle(operation.Replay, n.webhooks.Settle)
 	if slices.Contains(n.config().Core.Roles, "webhooks") {
-		n.workInShares("webhooks", n.webhooks.Run)
+		n.workUnderLeases("webhooks", n.webhooks.Run)
 	}
 	return nil
 }

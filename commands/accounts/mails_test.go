@@ -204,3 +204,11 @@ func TestMailsThatCannotBeSentAreGivenUp(t *testing.T) {
 	require.NoError(t, h.RequestReset(h.ctx(), "ada@example.org", ""), "after the end it is as if there were no mail")
 	require.NoError(t, h.Close(h.ctx()))
 }
+
+func TestNothingWasLostWhenNoMailWaitsAtTheEnd(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, byMail)
+	ended, cancel := context.WithCancel(h.ctx())
+	cancel()
+	require.NoError(t, h.Close(ended), "an end that others used up the time of is not a fault of the mails")
+}

@@ -295,3 +295,10 @@ func TestTheSameKeyIsTheSameOperation(t *testing.T) {
 	require.NotEqual(t, first.ID(), other.ID())
 	ended(t, other)
 }
+
+func TestARunnerThatRunsNothingEndsWithoutTime(t *testing.T) {
+	n := newHouse(t).start(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, n.Close(ended))
+}

@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"svc/commands"
@@ -23,10 +24,14 @@ func (r *Runner) Close(ctx context.Context) error {
 	}()
 	select {
 	case <-done:
-		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if len(r.runs) > 0 {
+			return fmt.Errorf("%d operations were still running: %w", len(r.runs), context.Cause(ctx))
+		}
 	}
+	return nil
 }
 
 // Runs reports whether this node is at an operation, or waits to take it over.

@@ -221,8 +221,8 @@ func NewService(t *testing.T, env ...string) *Service {
 	t.Helper()
 	s := prepare(filepath.Join(t.TempDir(), "data"), env...)
 	t.Cleanup(func() {
+		defer s.showLog(t)
 		s.Stop(t)
-		s.showLog(t)
 	})
 	return s
 }
