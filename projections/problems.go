@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"svc/domain"
@@ -16,7 +14,7 @@ import (
 	"svc/domain/automation/value"
 	"svc/domain/document"
 	"svc/domain/operation"
-	"svc/domain/shape"
+	"svc/domain/review"
 	"svc/domain/workspace"
 )
 
@@ -46,7 +44,7 @@ import (
 type Problems struct{}
 
 // Name implements Projection.
-func (Problems) Name() string { return "problems.1" }
+func (Problems) Name() string { return "problems.2" }
 
 // Log implements Projection.
 func (Problems) Log() domain.Log { return domain.State }
@@ -61,16 +59,19 @@ type Problem struct {
 	Message string `json:"message"`
 	Warning bool   `json:"warning,omitempty"`
 	// Kind and Name tell of a name that does not exist what it is the name of: call,
-	// event or secret. Of other problems they are empty.
+	// event or secret. Of other problems they are empty. PerhapsMissing is the name of an
+	// automation of an app instance: which ones there are the content of the app tells, in
+	// the version that the instance has, and who reads problems leaves out those that exist.
 	Kind string `json:"kind,omitempty"`
 	Name string `json:"name,omitempty"`
 }
 
 // The kinds of names that may be missing.
 const (
-	MissingCall   = "call"
-	MissingEvent  = "event"
-	MissingSecret = "secret"
+	MissingCall    = "call"
+	PerhapsMissing = "instanceCall"
+	MissingEvent   = "event"
+	MissingSecret  = "secret"
 )
 
 // documentFacts is what is known of a document.
@@ -435,15 +436,17 @@ func (w problemsTx) resolve(path string, f documentFacts) (found []Problem, err 
 			}
 		}
 	}
-	missing(MissingCall, f.Calls, func(name string) (bool, error) { return w.callable(path, name) }, func(name string) string {
-		return "there is no instruction and no automation " + quoted(name)
-	})
-	missing(MissingSecret, f.Secrets, w.hasSecret, func(name string) string {
-		return "the secret " + quoted(name) + " has no value"
-	})
-	missing(MissingEvent, f.Listens, func(name string) (bool, error) { return w.emitted(name, f) }, func(name string) string {
-		return "no automation, page or app of this workspace emits " + quoted(name) + "; if it is sent from outside, declare it in events.types"
-	})
+	missing(MissingCall, f.Calls, func(name string) (bool, error) { return w.callable(path, name) }, review.NoAutomation)
+	missing(MissingSecret, f.Secrets, w.hasSecret, review.NoSecret)
+	missing(MissingEvent, f.Listens, func(name string) (bool, error) { return w.emitted(name, f) }, review.NobodyEmits)
+	for _, r := range f.Calls {
+		instance, name, isCall := strings.Cut(r.Name, ".")
+		if known, failed := w.has(scoped('z', w.id, []byte("imports/"+instance))); failed != nil {
+			return nil, failed
+		} else if isCall && known {
+			found = append(found, Problem{Field: r.Field, Message: review.NotOffered(instance, name), Warning: true, Kind: PerhapsMissing, Name: r.Name})
+		}
+	}
 	if f.App == "" || err != nil {
 		return found, err
 	}
@@ -513,33 +516,6 @@ func (w problemsTx) workspace() (f workspaceFacts, err error) {
 	return f, json.Unmarshal(body, &f)
 }
 
-// secretReference is what refers to a secret in a config.
-var secretReference = regexp.MustCompile(`\{\{\s*secret\.([A-Za-z0-9_-]+)`)
-
-// secretsIn returns the secrets that the strings of a value refer to.
-func secretsIn(v any, field string) (refs []automation.Reference) {
-	switch v := v.(type) {
-	case string:
-		for _, m := range secretReference.FindAllStringSubmatch(v, -1) {
-			refs = append(refs, automation.Reference{Name: m[1], Field: field})
-		}
-	case []any:
-		for _, item := range v {
-			refs = append(refs, secretsIn(item, field)...)
-		}
-	case *document.Map:
-		for key, item := range v.All() {
-			refs = append(refs, secretsIn(item, field+"."+key)...)
-		}
-	}
-	seen := map[string]bool{}
-	return slices.DeleteFunc(refs, func(r automation.Reference) bool {
-		before := seen[r.Name]
-		seen[r.Name] = true
-		return before
-	})
-}
-
 // factsOf reads what an entry says. Of a document that is kept apart because of its size
 // its event tells it.
 func factsOf(e workspace.Entry) (f documentFacts) {
@@ -561,51 +537,15 @@ func factsOf(e workspace.Entry) (f documentFacts) {
 	case "automations":
 		f.Review = input.Review(doc)
 	case "pages":
-		f.Review = reviewPage(doc)
-		f.Emits, _ = shape.PageEvents(doc)
+		f.Review = review.Page(doc)
 	case "imports":
 		config, _ := doc.Get("config")
-		f.Version, f.Findings, f.Secrets = doc.Text("appVersion"), unknownFields(document.Import, doc), secretsIn(config, "config")
+		f.Version, f.Findings, f.Secrets = doc.Text("appVersion"), review.UnknownFields(document.Import, doc), review.Secrets(config, "config")
 		if given, ok := config.(*document.Map); ok {
 			f.Config, _ = document.JSON(given)
 		}
 	}
 	return f
-}
-
-// unknownFields are fields that an import kept and that mean nothing.
-func unknownFields(kind *document.Kind, doc *document.Map) (found []automation.Finding) {
-	for _, f := range shape.Check(kind, doc) {
-		found = append(found, automation.Finding{Field: f.Field, Message: f.Message, Warning: f.Unknown})
-	}
-	return found
-}
-
-// reviewPage reviews a page: its fields, and the automations that it and its blocks run.
-func reviewPage(doc *document.Map) automation.Review {
-	r := automation.Review{Findings: unknownFields(document.Page, doc)}
-	addAutomation := func(v any, field string) {
-		slug, _ := v.(string)
-		if m, ok := v.(*document.Map); ok {
-			slug = m.Text("slug")
-		}
-		if slug != "" && !strings.Contains(slug, "{{") && !slices.ContainsFunc(r.Calls, func(c automation.Reference) bool { return c.Name == slug }) {
-			r.Calls = append(r.Calls, automation.Reference{Name: slug, Field: field})
-		}
-	}
-	run, _ := doc.Get("automation")
-	addAutomation(run, "automation")
-	blocks, _ := doc.Get("blocks")
-	list, _ := blocks.([]any)
-	for i, item := range list {
-		block, ok := item.(*document.Map)
-		if !ok || block.Text("appInstance") != "" || strings.Contains(block.Text("slug"), ".") {
-			continue // an instance resolves its own names
-		}
-		run, _ := block.Get("automation")
-		addAutomation(run, "blocks["+strconv.Itoa(i)+"].automation")
-	}
-	return r
 }
 
 // settings keeps what the settings of a workspace say. Documents that it concerns are
@@ -624,7 +564,7 @@ func (w problemsTx) settings(seq uint64, s workspace.Settings, touched map[strin
 		}
 	}
 	config, _ := s.Config.Get("value")
-	facts := &documentFacts{Review: automation.Review{Secrets: secretsIn(config, "config.value")}}
+	facts := &documentFacts{Review: automation.Review{Secrets: review.Secrets(config, "config.value")}}
 	for _, name := range after.Declared {
 		if !slices.ContainsFunc(facts.Secrets, func(r automation.Reference) bool { return r.Name == name }) {
 			facts.Secrets = append(facts.Secrets, automation.Reference{Name: name, Field: "secrets.schema." + name})

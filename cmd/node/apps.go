@@ -26,6 +26,7 @@ func (l *library) App(ctx context.Context, slug, version string) (content.App, b
 	}
 	return content.App{
 		WorkspaceID: published.WorkspaceID, Installs: detail.Installs, Secrets: detail.Secrets, Events: detail.Events, Config: detail.Settings,
+		Calls: detail.Calls,
 	}, true, nil
 }
 

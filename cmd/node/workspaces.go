@@ -72,7 +72,7 @@ func (n *Node) openPlaces(ctx context.Context) error {
 	p.apps = apps.Apps{
 		Engine: n.engine, Now: time.Now, Workspaces: p.workspaces, Revisions: p.library, Shelf: p.library.shelf, Published: p.library,
 	}
-	p.content.Publish = p.publish
+	p.content.Publish, p.content.SecretDefaults = p.publish, n.secretDefaults
 	n.places = p
 	n.openSecrets()
 	p.repositories, err = n.repositories()

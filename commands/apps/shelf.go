@@ -133,6 +133,25 @@ func (d *Detail) offer(automations []*document.Map) {
 	}
 }
 
+// Calls returns what a workspace can call of an instance with a config: the automations
+// that others may call, and the functions of its config and of the app's by their names.
+// Functions that a template brings have none.
+func (d *Detail) Calls(config any) (names []string) {
+	for _, a := range d.Automations {
+		names = append(names, a.Text("slug"))
+	}
+	given, _ := config.(*document.Map)
+	for _, functions := range []*document.Map{mapAt(given, "functions"), mapAt(mapAt(mapAt(d.Index, "config"), "value"), "functions")} {
+		for name, f := range functions.All() {
+			if _, ok := f.(*document.Map); ok && document.Automation.HasSlug(name) && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // pick returns the fields of a document that it has.
 func pick(doc *document.Map, keys ...string) *document.Map {
 	part := document.MapOf()

@@ -71,6 +71,8 @@ type App struct {
 	Secrets     []string      // its settings that are secret
 	Events      *document.Map // what it emits and listens to: emit, listen, autocomplete
 	Config      *input.Config // the schema of its config; nil: it takes every config
+	// Calls returns what can be called of an instance with a config.
+	Calls func(config any) []string
 }
 
 // Installed names an app that content has an instance of.
@@ -105,6 +107,10 @@ type Content struct {
 	// Room refuses an app instance with which a workspace would have more than can run. It
 	// is in the place of the one that is called from; "": of none. nil: nothing is too much.
 	Room func(ctx context.Context, workspaceID, from string, in Instance) error
+
+	// SecretDefaults returns the names of the secrets that the settings give the workspace of
+	// a slug. nil: none.
+	SecretDefaults func(workspaceSlug string) map[string]bool
 
 	// Two imports of one workspace that are staged would take each other's place
 	// for ever.

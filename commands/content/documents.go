@@ -10,6 +10,7 @@ import (
 	"svc/commands/archive"
 	"svc/commands/spread"
 	"svc/domain"
+	"svc/domain/automation"
 	"svc/domain/document"
 	"svc/domain/workspace"
 )
@@ -41,7 +42,8 @@ func (c *Content) planImport(ctx context.Context, s workspace.State, r *archive.
 			p.secure(next, o.Secure)
 		}
 	}
-	if err := c.planDocuments(ctx, &p, r, o); err != nil {
+	list, err := c.planDocuments(ctx, &p, r, o)
+	if err != nil {
 		return p, err
 	}
 	if o.Prune {
@@ -51,6 +53,7 @@ func (c *Content) planImport(ctx context.Context, s workspace.State, r *archive.
 			}
 		}
 	}
+	c.warnOfNames(&p, list, r)
 	p.clashes()
 	return p, p.fits()
 }
@@ -114,25 +117,27 @@ type brought struct {
 	kind   *document.Kind
 	doc    *document.Map
 	sealed map[string][]byte
+	app    *App // of an instance; nil: it is not there
 
 	faults []Fault
+	review automation.Review
 	entry  workspace.Entry
 	err    error
 }
 
 // planDocuments adds what is in folders.
-func (c *Content) planDocuments(ctx context.Context, p *plan, r *archive.Reading, o ImportOptions) error {
+func (c *Content) planDocuments(ctx context.Context, p *plan, r *archive.Reading, o ImportOptions) ([]*brought, error) {
 	list, err := c.collect(ctx, p, r, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	spread.Over(len(list), func(i int) {
 		b := list[i]
-		b.faults, b.entry, b.err = c.importable(b.kind, b.doc)
+		b.err = c.importable(b)
 	})
 	for _, b := range list {
 		if b.err != nil {
-			return b.err
+			return nil, b.err
 		}
 		unknown := b.kind.Unknown(b.doc)
 		for _, f := range b.faults {
@@ -147,7 +152,7 @@ func (c *Content) planDocuments(ctx context.Context, p *plan, r *archive.Reading
 		b.entry.Sealed = b.sealed
 		p.put(b.entry, b.doc)
 	}
-	return nil
+	return list, nil
 }
 
 // collect returns the documents in folders as the caller may bring them.
@@ -181,7 +186,7 @@ func (c *Content) collect(ctx context.Context, p *plan, r *archive.Reading, o Im
 		}
 		b := &brought{path: path, kind: kind, doc: doc}
 		if kind == document.Import {
-			if b.doc, b.sealed, err = c.instance(ctx, p, path, doc); err != nil {
+			if err := c.instance(ctx, p, b); err != nil {
 				return nil, err
 			}
 		}
@@ -190,24 +195,25 @@ func (c *Content) collect(ctx context.Context, p *plan, r *archive.Reading, o Im
 	return list, nil
 }
 
-// importable makes an entry of a document of an import, and returns what is wrong
-// with an automation.
-func (c *Content) importable(kind *document.Kind, doc *document.Map) (faults []Fault, e workspace.Entry, err error) {
-	if kind != document.Automation {
-		e, err = c.entry(kind, doc, nil)
-		return nil, e, err
+// importable makes an entry of a document of an import, finds what is wrong with an
+// automation, and which names it uses.
+func (c *Content) importable(b *brought) (err error) {
+	var parsed *automation.Automation
+	if b.kind == document.Automation {
+		b.faults, parsed = c.Check(b.kind, b.kind.Canonical(b.doc))
 	}
-	faults, parsed := c.Check(kind, kind.Canonical(doc))
-	e, err = c.entry(kind, doc, parsed)
-	return faults, e, err
+	b.review = reviewOf(b.kind, b.doc, parsed)
+	b.entry, err = c.entry(b.kind, b.doc, parsed)
+	return err
 }
 
 // instance is installable for an import: an app that is not there is a warning.
-func (c *Content) instance(ctx context.Context, p *plan, path string, doc *document.Map) (*document.Map, map[string][]byte, error) {
+func (c *Content) instance(ctx context.Context, p *plan, b *brought) error {
+	path, doc := b.path, b.doc
 	before, exists := p.of.Items[path]
 	app, found, err := c.Apps.App(ctx, doc.Text("appSlug"), doc.Text("appVersion"))
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	var was *workspace.Item
 	if exists && before.App == doc.Text("appSlug") {
@@ -215,28 +221,28 @@ func (c *Content) instance(ctx context.Context, p *plan, path string, doc *docum
 	}
 	if !found {
 		p.warnAt("app_missing", path, "appSlug", "the app "+doc.Text("appSlug")+" is not published here: the instance works once it is")
-		if was == nil {
-			return doc, nil, nil
+		if was != nil {
+			b.sealed = was.Sealed
 		}
-		return doc, was.Sealed, nil
+		return nil
 	}
+	b.app = &app
 	if app.WorkspaceID == p.of.ID {
 		p.warnAt("app_contains_itself", path, "appSlug", "an app cannot contain itself: the instance has no effect")
 	}
 	p.warnOfConfig(path, app, doc)
-	next, sealed, err := c.seal(ctx, p.of.ID, doc, app, was)
-	if err != nil || was == nil {
-		return next, sealed, err
+	if b.doc, b.sealed, err = c.seal(ctx, p.of.ID, doc, app, was); err != nil || was == nil {
+		return err
 	}
 	for key, value := range was.Sealed { // files never have them
-		if sealed == nil {
-			sealed = map[string][]byte{}
+		if b.sealed == nil {
+			b.sealed = map[string][]byte{}
 		}
-		if sealed[key] == nil && len(sealed) < maxSecrets {
-			sealed[key] = value
+		if b.sealed[key] == nil && len(b.sealed) < maxSecrets {
+			b.sealed[key] = value
 		}
 	}
-	return next, sealed, nil
+	return nil
 }
 
 // warnOfConfig tells which settings of an app instance do not fit the schema of its app.

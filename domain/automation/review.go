@@ -239,12 +239,14 @@ func (v *reviewer) variables(a *Automation) {
 	for name := range declared {
 		known[name] = true
 	}
+	likely := maps.Clone(known)
+	maps.Copy(likely, given)
 	for _, root := range v.order {
 		if known[root] || given[root] || v.tested[root] {
 			continue
 		}
 		v.Findings = append(v.Findings, Finding{Field: v.read[root], Warning: true, Message: "nothing sets the variable " + strconv.Quote(root) +
-			nearest.DidYouMean(root, slices.Values(slices.Sorted(maps.Keys(known))))})
+			nearest.DidYouMean(root, slices.Values(slices.Sorted(maps.Keys(likely))))})
 	}
 }
 

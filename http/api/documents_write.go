@@ -271,7 +271,7 @@ func (f folder) saved(d Deps, r *http.Request, saved content.Saved, in sent) (an
 		}
 		shown.item = item
 		if err == nil && f.name == automationFolder.name {
-			shown.warnings, err = d.savedWarnings(rd, shown.workspaceID, saved.Path, in)
+			shown.warnings, err = d.savedWarnings(r.Context(), rd, shown.workspaceID, saved.Path, in)
 		}
 		return err
 	})
@@ -303,7 +303,7 @@ func (f folder) verdict(d Deps, r *http.Request, slug string, in sent) (any, err
 		return v, nil
 	}
 	path := f.name + "/" + cmp.Or(in.doc.Text("slug"), slug)
-	more, err := d.triedWarnings(workspaceID(r), path, parsed, in)
+	more, err := d.triedWarnings(r.Context(), workspaceID(r), path, parsed, in)
 	if err != nil {
 		return nil, err
 	}

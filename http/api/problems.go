@@ -13,6 +13,7 @@ import (
 	"svc/domain/automation"
 	"svc/domain/document"
 	"svc/domain/nearest"
+	"svc/domain/review"
 	"svc/domain/workspace"
 	"svc/http/gateway"
 	"svc/projections"
@@ -45,7 +46,7 @@ func listProblems(d Deps) gateway.HandlerFunc {
 		shown, total := []shownProblem{}, 0
 		var items []projections.Item
 		err := d.ReadModel.View(func(rd projections.Reader) error {
-			hints, err := d.newHints(rd, id)
+			hints, err := d.newHints(r.Context(), rd, id)
 			if err != nil {
 				return err
 			}
@@ -57,11 +58,15 @@ func listProblems(d Deps) gateway.HandlerFunc {
 					s.Severity = severityWarning
 				}
 				under := object == "" || p.Object == object || strings.HasPrefix(p.Object, object+"/")
-				if !under || severity != "" && severity != s.Severity || hints.hasDefault(p) {
+				if !under || severity != "" && severity != s.Severity {
 					return true
 				}
 				item, ok, err := may(p.Object)
 				if failed = err; err != nil || !ok {
+					return err == nil
+				}
+				none, err := hints.isNone(p)
+				if failed = err; err != nil || none {
 					return err == nil
 				}
 				if total++; total > page.Offset() && len(shown) < page.Limit {
@@ -133,36 +138,93 @@ func (d Deps) addLines(ctx context.Context, id string, shown []shownProblem, ite
 }
 
 // hints complete the problems of a workspace: the nearest name of one that does not exist,
-// and the secrets that the operator gives.
+// the secrets that the operator gives, and what app instances can be called for.
 type hints struct {
-	rd       projections.Reader
-	id       string
-	defaults map[string]bool // names of secrets that have a value by the settings
-	names    []string        // that can be called; nil: not read yet
+	rd        projections.Reader
+	id        string
+	defaults  map[string]bool // names of secrets that have a value by the settings
+	names     []string        // that can be called; nil: not read yet
+	read      func(instance string) (calls, error)
+	instances map[string]calls // that were read
 }
 
-func (d Deps) newHints(rd projections.Reader, id string) (*hints, error) {
+// calls is what can be called of an app instance.
+type calls struct {
+	known    bool // false: the app is not there, so that nothing can be said
+	disabled bool
+	names    []string
+}
+
+func (d Deps) newHints(ctx context.Context, rd projections.Reader, id string) (*hints, error) {
 	rec, _, err := projections.Workspaces{}.Record(rd, id)
 	if err != nil {
 		return nil, err
 	}
-	return &hints{rd: rd, id: id, defaults: d.SecretDefaults(rec.Meta.Slug)}, nil
+	read := func(instance string) (calls, error) { return d.callsOf(ctx, rd, id, instance) }
+	return &hints{rd: rd, id: id, defaults: d.SecretDefaults(rec.Meta.Slug), read: read, instances: map[string]calls{}}, nil
 }
 
-// hasDefault reports whether a problem is a missing secret that the settings give a value.
-func (h *hints) hasDefault(p projections.Problem) bool {
-	return p.Kind == projections.MissingSecret && h.defaults[p.Name]
+// isNone reports whether a problem is none: a missing secret that the settings give a
+// value, or an automation that an app instance has.
+func (h *hints) isNone(p projections.Problem) (bool, error) {
+	switch p.Kind {
+	case projections.MissingSecret:
+		return h.defaults[p.Name], nil
+	case projections.PerhapsMissing:
+		slug, name, _ := strings.Cut(p.Name, ".")
+		of, err := h.callsOf(slug)
+		return !of.known || !of.disabled && slices.Contains(of.names, name), err
+	}
+	return false, nil
 }
 
 // message returns the message of a problem, with the nearest name of a missing automation.
 func (h *hints) message(p projections.Problem) string {
-	if p.Kind != projections.MissingCall {
-		return p.Message
+	switch p.Kind {
+	case projections.PerhapsMissing:
+		slug, name, _ := strings.Cut(p.Name, ".")
+		of := h.instances[slug]
+		if of.disabled {
+			return review.Disabled(slug)
+		}
+		return p.Message + nearest.DidYouMean(name, slices.Values(of.names))
+	case projections.MissingCall:
+		if h.names == nil {
+			h.names = h.callable()
+		}
+		return p.Message + nearest.DidYouMean(p.Name, slices.Values(h.names))
 	}
-	if h.names == nil {
-		h.names = h.callable()
+	return p.Message
+}
+
+// callsOf returns what can be called of an app instance, and remembers it.
+func (h *hints) callsOf(instance string) (of calls, err error) {
+	of, known := h.instances[instance]
+	if !known {
+		if of, err = h.read(instance); err == nil {
+			h.instances[instance] = of
+		}
 	}
-	return p.Message + nearest.DidYouMean(p.Name, slices.Values(h.names))
+	return of, err
+}
+
+// callsOf returns what can be called of an app instance.
+func (d Deps) callsOf(ctx context.Context, rd projections.Reader, id, instance string) (of calls, err error) {
+	item, ok, err := projections.Content{}.Get(rd, id, instanceFolder+instance)
+	if err != nil || !ok {
+		return of, err
+	}
+	_, app, err := d.described(ctx, rd, id, item)
+	if err != nil || app == nil {
+		return of, err
+	}
+	doc, err := d.Library.Document(ctx, id, content.Ref{Hash: item.Hash, Apart: item.Apart})
+	if err != nil {
+		return of, err
+	}
+	config, _ := doc.Get("config")
+	disabled, _ := doc.Get("disabled")
+	return calls{known: true, disabled: disabled == true, names: app.Calls(config)}, nil
 }
 
 // maxCallable is how many names are looked at for the nearest one.
@@ -183,14 +245,18 @@ func (h *hints) callable() []string {
 }
 
 // warningsOf returns the problems of a saved automation, or of one that is tried.
-func (d Deps) warningsOf(rd projections.Reader, id string, found []projections.Problem, place func(field, message string) located) ([]located, error) {
-	hints, err := d.newHints(rd, id)
+func (d Deps) warningsOf(ctx context.Context, rd projections.Reader, id string, found []projections.Problem, place func(field, message string) located) ([]located, error) {
+	hints, err := d.newHints(ctx, rd, id)
 	if err != nil {
 		return nil, err
 	}
 	var all []located
 	for _, p := range found {
-		if !hints.hasDefault(p) {
+		none, err := hints.isNone(p)
+		if err != nil {
+			return nil, err
+		}
+		if !none {
 			all = append(all, place(p.Field, hints.message(p)))
 		}
 	}
@@ -198,23 +264,23 @@ func (d Deps) warningsOf(rd projections.Reader, id string, found []projections.P
 }
 
 // savedWarnings returns what is likely wrong with an automation that was saved.
-func (d Deps) savedWarnings(rd projections.Reader, id, path string, in sent) ([]located, error) {
+func (d Deps) savedWarnings(ctx context.Context, rd projections.Reader, id, path string, in sent) ([]located, error) {
 	found, err := projections.Problems{}.Of(rd, id, path)
 	if err != nil {
 		return nil, err
 	}
-	return d.warningsOf(rd, id, found, in.place)
+	return d.warningsOf(ctx, rd, id, found, in.place)
 }
 
 // triedWarnings returns the names that an automation uses and that do not exist, and the
 // variables that nothing sets.
-func (d Deps) triedWarnings(id, path string, parsed *automation.Automation, in sent) (all []located, err error) {
+func (d Deps) triedWarnings(ctx context.Context, id, path string, parsed *automation.Automation, in sent) (all []located, err error) {
 	err = d.ReadModel.View(func(rd projections.Reader) error {
 		found, err := projections.Problems{}.Try(rd, id, path, automation.NewReview(parsed, nil))
 		if err != nil {
 			return err
 		}
-		all, err = d.warningsOf(rd, id, found, in.place)
+		all, err = d.warningsOf(ctx, rd, id, found, in.place)
 		return err
 	})
 	return all, err

@@ -3,6 +3,7 @@ package automations_test
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,6 +32,86 @@ func warnings(t *testing.T, a nodetest.Answer) (all []string) {
 		all = append(all, fmt.Sprintf("%v %v: %v", w["field"], w["line"], w["message"]))
 	}
 	return all
+}
+
+// importWarnings are those of an import, as "code file line: message".
+func importWarnings(t *testing.T, a nodetest.Answer) (all []string) {
+	t.Helper()
+	list, _ := a.JSON(t)["warnings"].([]any)
+	for _, item := range list {
+		w := item.(map[string]any)
+		all = append(all, fmt.Sprintf("%v %v %v: %v", w["err"], w["filepath"], w["line"], w["msg"]))
+	}
+	return all
+}
+
+// Names that do not exist are told by an import, too, and before it is carried out: real
+// workspaces come with calls of apps that are not there, and without their secrets.
+func TestAnImportTellsWhichNamesDoNotExist(t *testing.T) {
+	t.Parallel()
+	s := nodetest.NewIdentified(t, "WORKSPACE_SECRET_shop_given=CANARY-given").Start(t)
+	p := nodetest.OwnedPlace(t, s)
+	p.Does(t, 201, "POST", p.Path+"/automations", `{"name":"Take","slug":"take","do":[]}`)
+	p.Does(t, 201, "POST", p.Path+"/automations", `{"name":"Inner","slug":"inner","private":true,"do":[]}`)
+	p.Does(t, 200, "PATCH", p.Path, `{"slug":"orders"}`)
+	p.Publishes(t, "orders")
+	zip := nodetest.ZipOf(t, map[string]string{
+		"index.yml":      "name: Shop\nslug: shop\nsecrets: {schema: {declared: {type: string}}}\n",
+		"imports/od.yml": "slug: od\nappSlug: orders\nconfig: {k: '{{secret.conf}}', functions: {own: {code: return 1}}}\n",
+		"pages/home.yml": "slug: home\nname: Home\nautomation: loda\nblocks: []\n",
+		"automations/a.yml": `name: A
+when: {events: [heard, od.done, never]}
+do:
+  - od.take: {}
+  - od.own: {}
+  - od.inner: {}
+  - od.taek: {}
+  - b: {}
+  - bb: {}
+  - ax.y: {}
+  - fetch: {url: 'https://e.org/{{secret.k}}{{secret.given}}{{paylod}}'}
+`,
+		"automations/b.yml":    "name: B\ndo: [{emit: {event: heard}}, {fetch: {url: 'https://e.org/{{secret.k}}'}}, {bb: {}}]\n",
+		"automations/load.yml": "name: Load\ndo: []\n",
+	})
+	want := []string{
+		`missing_name automations/a.yml 10: do[6]["ax.y"]: there is no instruction and no automation "ax.y"`,
+		`missing_name automations/a.yml 11: do[7].fetch.url: the secret "k" has no value`,
+		`missing_name automations/a.yml 2: when.events[2]: no automation, page or app of this workspace emits "never"; if it is sent from outside, declare it in events.types`,
+		`missing_name automations/a.yml 6: do[2]["od.inner"]: the app instance "od" has no automation "inner" that can be called from here`,
+		`missing_name automations/a.yml 7: do[3]["od.taek"]: the app instance "od" has no automation "taek" that can be called from here; did you mean "take"?`,
+		`missing_name automations/a.yml 9: do[5].bb: there is no instruction and no automation "bb"; did you mean "b"?`,
+		`missing_name imports/od.yml 3: config.k: the secret "conf" has no value`,
+		`missing_name index.yml 3: secrets.schema.declared: the secret "declared" has no value`,
+		`missing_name pages/home.yml 3: automation: there is no instruction and no automation "loda"; did you mean "load"?`,
+		`unset_variable automations/a.yml 11: do[7].fetch.url: nothing sets the variable "paylod"; did you mean "payload"?`,
+	}
+	told := func(path string) nodetest.Answer {
+		got := s.Upload(t, path, p.Me, zip, false)
+		require.Less(t, got.StatusCode, 300, "%s", got.Body)
+		require.Equal(t, want, slices.Sorted(slices.Values(importWarnings(t, got))))
+		return got
+	}
+	told("/v2/workspaces/import?dryRun=true")
+	made := told("/v2/workspaces/import").JSON(t)["workspace"].(map[string]any)["id"].(string)
+
+	t.Log("and they are listed until they are mended")
+	shop := nodetest.Place{Service: s, Path: "/v2/workspaces/" + made, ID: made, Me: p.Me}
+	require.Len(t, problems(t, shop, ""), len(want)+2, "a secret and a call are used twice")
+	shop.Does(t, 200, "PATCH", shop.Path+"/apps/od", `{"disabled":true}`)
+	require.Contains(t, problems(t, shop, "object=automations/a"), `warning automations/a do[0]["od.take"]: the app instance "od" is disabled: nothing of it can be called`)
+	shop.Does(t, 200, "PATCH", shop.Path+"/apps/od", `{"disabled":false}`)
+	require.NotContains(t, fmt.Sprint(problems(t, shop, "")), "od.take")
+
+	t.Log("saving tells the same of calls of apps, built-in ones too")
+	shop.Does(t, 201, "POST", shop.Path+"/apps", `{"appSlug":"Collection","slug":"users"}`)
+	saved := shop.Does(t, 201, "POST", shop.Path+"/automations", `{"name":"C","slug":"c","do":[{"users.find":{}},{"users.fnd":{}},{"od.take":{}},{"od.own":{}},{"od.other":{}}]}`)
+	require.Equal(t, []string{
+		`do[1]["users.fnd"] <nil>: the app instance "users" has no automation "fnd" that can be called from here; did you mean "find"?`,
+		`do[4]["od.other"] <nil>: the app instance "od" has no automation "other" that can be called from here`,
+	}, warnings(t, saved))
+	s.Stop(t)
+	nodetest.RequireNoSecret(t, s.Dir, "CANARY-given")
 }
 
 // What is likely wrong is told when it is saved, and listed until it is mended.
@@ -109,6 +190,11 @@ do:
 		})
 		got := s.Upload(t, p.Path+"/import", p.Me, zip, false)
 		require.Less(t, got.StatusCode, 300, "%s", got.Body)
+		require.Equal(t, []string{
+			`invalid_automation automations/late.yml 2: when.schedules[0]: minute "99": expected a value from 0 to 59`,
+			`invalid_automation automations/late.yml 4: do[0].emit.event: is required`,
+			`missing_name index.yml 3: config.value.k: the secret "missing" has no value`,
+		}, slices.Sorted(slices.Values(importWarnings(t, got))))
 		require.Equal(t, []string{
 			`error automations/late when.schedules[0]: minute "99": expected a value from 0 to 59`,
 			`error automations/late do[0].emit.event: is required`,
