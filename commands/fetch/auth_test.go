@@ -241,8 +241,12 @@ func TestBadOAuthServers(t *testing.T) {
 		"http://127.0.0.1:1": "connect", "http://nowhere.invalid/": "dns",
 		serve(t, func(_ http.ResponseWriter, r *http.Request) { _ = r.ParseForm(); <-r.Context().Done() }): "timeout",
 	} {
+		timeout := "60"
+		if reason == "timeout" {
+			timeout = "0.5"
+		}
 		result, err := fetched(t, newClient(t, fetch.Options{}),
-			`{"url":"URL","timeout":0.5,"auth":{"oauth2":{"tokenUrl":"`+tokenURL+`","clientId":"me","clientSecret":"wrong"}}}`, at)
+			`{"url":"URL","timeout":`+timeout+`,"auth":{"oauth2":{"tokenUrl":"`+tokenURL+`","clientId":"me","clientSecret":"wrong"}}}`, at)
 		requireReason(t, err, reason)
 		require.Equal(t, reason, result.Failed.Reason)
 		require.NotContains(t, err.Error(), "wrong")
