@@ -15,11 +15,12 @@ export interface Route {
   area: 'bare' | 'top' | 'workspace';
   title: (t: Messages) => string;
   load: () => Promise<{ default: Screen }>;
-  /** Place in the rail with the right that shows it; absent for screens that are reached otherwise. */
-  menu?: { group: 'top' | 'build' | 'run' | 'ship' | 'govern'; icon: IconName; right: [action: string, subject: string] };
+  /** Place in the rail; absent for screens that are reached otherwise. `right` (of the workspace area) shows it. */
+  menu?: { group: 'top' | 'build' | 'run' | 'ship' | 'govern'; icon: IconName; right?: [action: string, subject: string] };
 }
 
 export const routes: Route[] = [
+  { name: 'profile', pattern: '/profile', area: 'top', title: (t) => t.shell.screens.profile, load: () => import('./screens/profile/Profile.svelte'), menu: { group: 'top', icon: 'user' } },
   { name: 'sign-in', pattern: '/sign-in', area: 'bare', title: (t) => t.signin.title, load: () => import('./screens/sign-in/SignIn.svelte') },
   { name: 'sign-up', pattern: '/sign-up', area: 'bare', title: (t) => t.signin.signUp, load: () => import('./screens/sign-in/SignUp.svelte') },
   { name: 'second-step', pattern: '/second-step', area: 'bare', title: (t) => t.signin.secondStep, load: () => import('./screens/sign-in/SignIn.svelte') },

@@ -11,8 +11,9 @@ import { hasRoute, routes } from '../routes.ts';
 
 /** Whether the caller sees a screen in the menu. */
 export function isInMenu(route: (typeof routes)[number], workspace: OpenWorkspace | undefined): boolean {
-  if (!route.menu || (route.area === 'workspace' && !workspace)) return false;
-  return route.area !== 'workspace' || (workspace?.can(...route.menu.right).allowed ?? false);
+  if (!route.menu) return false;
+  if (route.area === 'workspace') return workspace?.can(...(route.menu.right ?? ['read', 'workspaces'])).allowed ?? false;
+  return !workspace;
 }
 
 export function setScheme(scheme: typeof preferences.scheme): void {

@@ -61,7 +61,6 @@ export async function send(original: Request, patient = true): Promise<Response>
   const write = isWrite(original.method);
   const headers = new Headers(original.headers);
   if (write && !headers.has('Idempotency-Key')) headers.set('Idempotency-Key', newKey());
-  if (write && !csrf) await fetchCsrf().catch(() => {});
 
   let csrfAsked = false;
   let busyTries = 0;

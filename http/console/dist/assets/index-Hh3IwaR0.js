@@ -1,1 +1,0 @@
-import{B as e,E as t,F as n,G as r,O as i,S as a,T as o,b as s,n as c,rt as l,t as u,x as d}from"./base-CNVmT1tB.js";var f=o();a(f),i.start(),d(),n.waiting=c.begin;var p=s.load().catch(e=>s.fail(e));await r(e(f.language,navigator.languages)),l(u,{target:document.getElementById(`app`)}),await p,t().catch(()=>{});
