@@ -8190,13 +8190,13 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The declaration, or what a dry run found. */
+            /** @description The declaration; to a dry run a `DocumentVerdict` instead. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["CollectionSchema"] | components["schemas"]["DocumentVerdict"];
+                    "application/json": components["schemas"]["CollectionSchema"];
                 };
             };
         };
