@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"svc/cmd/settings"
 	"svc/commands"
 	"svc/http/api"
+	"svc/http/console"
 	"svc/http/gateway"
 	"svc/projections"
 )
@@ -108,6 +110,9 @@ func (n *Node) deps() api.Deps {
 			a := n.config().Auth
 			return !a.DisableSignin, !a.DisableSignup && !a.DisableSignin
 		},
+		Console: console.New(console.Options{
+			APIBase: strings.TrimPrefix(c.HTTP.Issuer(), c.HTTP.Origin()), UploadMax: c.HTTP.UploadMaxSize, ImportMax: c.HTTP.ImportMaxSize,
+		}),
 		Blobs: n.store, OIDC: n.people.signIn, Providers: providers{n.people.providers, n.people.signIn},
 	}
 	n.places.importers.open(deps)

@@ -22,6 +22,7 @@ import (
 	"svc/domain/automation/redact"
 	"svc/domain/document"
 	"svc/domain/workspace"
+	"svc/http/console"
 	"svc/http/gateway"
 	"svc/http/oidc"
 	"svc/projections"
@@ -84,6 +85,7 @@ type Deps struct {
 	CSRFToken func(sessionID string) string // what a cookie of the session must come with
 	Blobs     Blobs                         // keeps pictures
 	OIDC      *oidc.Service                 // answers its own routes
+	Console   *console.Console              // answers its own routes; default one that is told nothing
 	Files     FilesDeps                     // files of workspaces
 
 	Operations OperationsDeps // of workspaces
@@ -225,6 +227,9 @@ func (d Deps) withDefaults() Deps {
 	}
 	if d.Transport == nil {
 		d.Transport = &http.Transport{MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute}
+	}
+	if d.Console == nil {
+		d.Console = console.New(console.Options{})
 	}
 	d.Heartbeat = cmp.Or(d.Heartbeat, 15*time.Second)
 	d.turns = newTurns()

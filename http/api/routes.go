@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
 	"svc/http/gateway"
 	"svc/http/reference"
@@ -270,5 +271,5 @@ func Routes(d Deps) []gateway.Route {
 		{Method: post, Path: "/workspaces/{workspaceId}/files/{id}/share", Surface: gateway.Versioned, Permission: filesMay("update"), Handler: shareFile(d), Summary: "Make a link to a file"},
 		{Method: get, Path: "/files/{workspaceId}/{fileId:[0-9A-Za-z_-]{21}}.{name}", Surface: gateway.Versioned, Permission: gateway.Public, Scope: "files:read", AnyOrigin: true, Handler: downloadFile(d), Summary: "Download a file"},
 	}
-	return append(rows, d.OIDC.Routes()...)
+	return slices.Concat(rows, d.Console.Routes(), d.OIDC.Routes())
 }

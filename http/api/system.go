@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"svc/domain"
+	"svc/http/console"
 	"svc/http/gateway"
 )
 
@@ -16,15 +17,18 @@ type indexAnswer struct {
 	Time        string                `json:"time"`
 }
 
-// index handles GET /.
+// index handles GET /. It leads browsers to the console.
 func index(d Deps) gateway.HandlerFunc {
-	return func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		if gateway.PrefersHTML(r.Header) {
+			return gateway.Redirect(console.Root).With("Vary", "Accept"), nil
+		}
 		now := d.Now().UTC()
 		answer := indexAnswer{"degraded", "svc", d.Version, gateway.VersionsAt(now), now.Format(domain.Timestamp)}
 		if d.Healthy() {
 			answer.Status = "ok"
 		}
-		return answer, nil
+		return gateway.OK(answer).With("Vary", "Accept"), nil
 	}
 }
 

@@ -36,7 +36,10 @@ func TestTheIndexNamesTheService(t *testing.T) {
 	require.JSONEq(t, want("ok"), got.body)
 	require.Equal(t, "2025-01-01", got.header.Get("X-Svc-API-Version-Used"))
 	healthy = false
-	require.JSONEq(t, want("degraded"), h.do("GET", "/", with("Accept", "text/html")).body, "there is no console yet")
+	require.JSONEq(t, want("degraded"), h.do("GET", "/", with("Accept", "application/json, text/html;q=0.5")).body)
+	got = h.do("GET", "/", with("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"))
+	require.Contains(t, got.body, "<html", "a browser is led to the console")
+	require.NotEmpty(t, got.header.Get("Content-Security-Policy"))
 }
 
 func TestProbesNeedNoCredential(t *testing.T) {

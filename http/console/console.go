@@ -1,0 +1,219 @@
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html"
+	"io/fs"
+	"maps"
+	"net/http"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"svc/domain"
+	"svc/http/gateway"
+)
+
+//go:embed all:dist
+var embedded embed.FS
+
+// Root is the path that the console is served below.
+const Root = "/console/"
+
+// policy lets the page load what the binary holds and talk to its own host, and nothing
+// else. Text never becomes code: the two policies for trusted types are those of Svelte's
+// templates and of the address of the worker.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
+	"worker-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
+	"require-trusted-types-for 'script'; trusted-types svelte-trusted-html svc-worker"
+
+// Options are what the page is told about the service.
+type Options struct {
+	Files     fs.FS  // index.html and assets; nil: those of the binary
+	APIBase   string // what comes before /v2 in the paths of the API; usually nothing
+	UploadMax int64  // bytes of an uploaded file
+	ImportMax int64  // bytes of a workspace archive
+}
+
+// Console is the page and the files that it loads.
+type Console struct {
+	index  []byte
+	tag    string           // of index, with quotes
+	assets map[string]asset // by path below assets
+	sample sampleArchive
+}
+
+// asset is a file that never changes under its name.
+type asset struct {
+	contentType string
+	plain       []byte
+	compressed  map[string][]byte // by content coding
+}
+
+// codings are the content codings that files are kept in, the best first.
+var codings = []struct{ name, suffix string }{{"br", ".br"}, {"gzip", ".gz"}}
+
+// contentTypes are those of the files that a build may make. The list of the system is not
+// asked: it differs from host to host.
+var contentTypes = map[string]string{
+	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png",
+	".webp": "image/webp", ".woff2": "font/woff2", ".json": "application/json; charset=utf-8", ".txt": "text/plain; charset=utf-8",
+	".zip": "application/zip",
+}
+
+// New prepares the console. It panics when the build is not whole, which must not reach a
+// running server.
+func New(o Options) *Console {
+	files := o.Files
+	if files == nil {
+		files, _ = fs.Sub(embedded, "dist") // dist is a valid path
+	}
+	c, err := load(files, o)
+	if err != nil {
+		panic("console: " + err.Error())
+	}
+	return c
+}
+
+// load reads a build and completes its page.
+func load(files fs.FS, o Options) (*Console, error) {
+	c := &Console{assets: map[string]asset{}}
+	build := sha256.New()
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(build, "%s %d\n%s", name, len(content), content)
+		if name == "index.html" {
+			c.index = content
+			return nil
+		}
+		return c.addAsset(files, name, content)
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.index, err = complete(c.index, map[string]string{
+		"api-base": o.APIBase, "upload-max": strconv.FormatInt(o.UploadMax, 10), "import-max": strconv.FormatInt(o.ImportMax, 10),
+		"build": hex.EncodeToString(build.Sum(nil)[:8]),
+	})
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(c.index)
+	c.tag = `W/"` + hex.EncodeToString(sum[:8]) + `"` // weak: the gateway may compress it
+	c.sample, err = packSample()
+	return c, err
+}
+
+// addAsset adds a file with the compressed copies beside it.
+func (c *Console) addAsset(files fs.FS, name string, content []byte) error {
+	short, ok := strings.CutPrefix(name, "assets/")
+	if !ok {
+		return fmt.Errorf("%s is neither index.html nor below assets", name)
+	}
+	for _, coding := range codings {
+		if original, ok := strings.CutSuffix(name, coding.suffix); ok {
+			_, err := fs.Stat(files, original)
+			return err // it is added with its original
+		}
+	}
+	a := asset{contentType: contentTypes[path.Ext(name)], plain: content, compressed: map[string][]byte{}}
+	if a.contentType == "" {
+		return fmt.Errorf("%s is of a type that is not in the table", name)
+	}
+	for _, coding := range codings {
+		if compressed, err := fs.ReadFile(files, name+coding.suffix); err == nil {
+			a.compressed[coding.name] = compressed
+		}
+	}
+	c.assets[short] = a
+	return nil
+}
+
+// emptyMeta is an element of the page that waits for its value.
+var emptyMeta = regexp.MustCompile(`<meta name="svc-([a-z-]+)" content=""\s*/?>`)
+
+// complete writes the values into the page that it has an element for.
+func complete(page []byte, values map[string]string) ([]byte, error) {
+	var unknown error
+	page = emptyMeta.ReplaceAllFunc(page, func(element []byte) []byte {
+		name := string(emptyMeta.FindSubmatch(element)[1])
+		value, ok := values[name]
+		if !ok {
+			unknown = fmt.Errorf("index.html asks for svc-%s, which is not known", name)
+		}
+		return fmt.Appendf(nil, `<meta name="svc-%s" content="%s">`, name, html.EscapeString(value))
+	})
+	if !bytes.Contains(page, []byte(`<meta name="svc-build"`)) {
+		return nil, fmt.Errorf("index.html has no place for the build")
+	}
+	return page, unknown
+}
+
+// Routes are the rows of the console. They read no credential: what they answer is the same
+// for everybody, and may be kept by caches.
+func (c *Console) Routes() []gateway.Route {
+	row := func(path string, answer func(*http.Request) (any, error), summary string) gateway.Route {
+		return gateway.Route{Method: http.MethodGet, Path: path, Permission: gateway.Public, OwnAuth: true, NoWait: true, Summary: summary,
+			Handler: gateway.HandlerFunc(answer)}
+	}
+	return []gateway.Route{
+		row("/console", c.Index, "Show the web console"),
+		row("/console/{path:.+}", c.Index, "Show a screen of the web console"),
+		row("/console/assets/{asset:.+}", c.Asset, "Load a file of the web console"),
+		row("/console/sample.zip", c.Sample, "Load the sample workspace"),
+	}
+}
+
+// header are the headers of all answers, and more.
+func header(more http.Header) http.Header {
+	h := http.Header{
+		"Content-Security-Policy":    {policy},
+		"Referrer-Policy":            {"same-origin"},
+		"Cross-Origin-Opener-Policy": {"same-origin"},
+	}
+	maps.Copy(h, more)
+	return h
+}
+
+// Index handles GET of every path below /console/ that is no asset. The page finds out by
+// itself which screen is meant.
+func (c *Console) Index(r *http.Request) (any, error) {
+	if r.URL.Path == strings.TrimSuffix(Root, "/") {
+		location := Root
+		if r.URL.RawQuery != "" {
+			location += "?" + r.URL.RawQuery
+		}
+		return gateway.Redirect(location), nil
+	}
+	h := header(http.Header{"Cache-Control": {"no-cache"}, "Etag": {c.tag}})
+	return gateway.Content{Type: "text/html; charset=utf-8", Body: c.index, Header: h}, nil
+}
+
+// Asset handles GET /console/assets/{asset}.
+func (c *Console) Asset(r *http.Request) (any, error) {
+	name := gateway.Var(r, "asset")
+	a, ok := c.assets[name]
+	if !ok {
+		return nil, domain.Refuse(domain.CodeNotFound, "there is no such file").With("resource", "asset").With("id", name)
+	}
+	answer := gateway.Content{Type: a.contentType, Body: a.plain, Header: header(http.Header{"Cache-Control": {"public, max-age=31536000, immutable"}})}
+	for _, coding := range codings {
+		if compressed := a.compressed[coding.name]; compressed != nil && gateway.AcceptsEncoding(r.Header, coding.name) {
+			answer.Body = compressed
+			answer.Header.Set("Content-Encoding", coding.name)
+			break
+		}
+	}
+	return answer, nil
+}
