@@ -34,8 +34,9 @@ export function tooltip(text: string | undefined): Attachment<HTMLElement> {
     const later = (): void => {
       timer = setTimeout(() => show(element, text), 400);
     };
+    // Not while another layer is being opened or closed, which often moves the focus.
     const now = (): void => {
-      if (element.matches(':focus-visible')) show(element, text);
+      timer = setTimeout(() => element.matches(':focus-visible') && show(element, text), 100);
     };
     const away = (): void => {
       clearTimeout(timer);

@@ -1,0 +1,1 @@
+export{t as default}from"./SignInForm-P418JttB.js";
