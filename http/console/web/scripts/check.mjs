@@ -52,7 +52,7 @@ rmSync(out, { recursive: true, force: true });
 run('build', 'vite/bin/vite.js', ['build', '--logLevel', 'warn'], { OUT_DIR: '.build/dist' });
 const dist = join(web, '../dist');
 const built = filesIn(out).map((file) => relative(out, file));
-const committed = filesIn(dist).map((file) => relative(dist, file)).filter((file) => !/^sample\//.test(file));
+const committed = filesIn(dist).map((file) => relative(dist, file));
 const differing = [...new Set([...built, ...committed])].filter(
   (file) => !built.includes(file) || !committed.includes(file) || !readFileSync(join(out, file)).equals(readFileSync(join(dist, file))),
 );

@@ -8,6 +8,8 @@ function meta(name: string): string {
 export const apiBase = meta('svc-api-base').replace(/\/(v2\/?)?$/, '');
 /** Largest upload in bytes. */
 export const uploadMax = Number(meta('svc-upload-max')) || 10_000_000;
+/** Largest archive of an import in bytes. */
+export const importMax = Number(meta('svc-import-max')) || 50_000_000;
 /** Build of the files that this page uses. */
 export const buildId = meta('svc-build');
 /** Path under which the console is served, without a slash at its end. */

@@ -40,6 +40,7 @@ export default {
   firstName: 'First name',
   lastName: 'Last name',
   passwordHelp: 'At least 8 characters unless this platform has other rules.',
+  passwordRefused: 'This password is not accepted here: it is too short, too long or too simple.',
   emailUsed: 'There is an account with this e-mail address.',
   signedUp: { auto: 'Your account is ready.', email: 'Open the link in the mail that we sent you, then sign in.', manual: 'A super admin of this platform approves your account; then you can sign in.' },
   resetTitle: 'Reset the password',

@@ -42,6 +42,7 @@ const signin: Messages['signin'] = {
   firstName: 'Prénom',
   lastName: 'Nom',
   passwordHelp: 'Au moins 8 caractères, sauf si cette plateforme a d’autres règles.',
+  passwordRefused: 'Ce mot de passe n’est pas accepté ici : trop court, trop long ou trop simple.',
   emailUsed: 'Il existe déjà un compte avec cette adresse.',
   signedUp: { auto: 'Votre compte est prêt.', email: 'Ouvrez le lien du message que nous vous avons envoyé, puis connectez-vous.', manual: 'Un super administrateur de cette plateforme approuve votre compte ; vous pourrez alors vous connecter.' },
   resetTitle: 'Réinitialiser le mot de passe',
