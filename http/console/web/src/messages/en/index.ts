@@ -1,5 +1,6 @@
 import activity from './activity.ts';
 import automations from './automations.ts';
+import axis from './axis.ts';
 import common from './common.ts';
 import data from './data.ts';
 import errors from './errors.ts';
@@ -16,6 +17,7 @@ import workspaces from './workspaces.ts';
 const en = {
   activity,
   automations,
+  axis,
   common,
   data,
   errors,

@@ -1,6 +1,7 @@
 import type { Messages } from '../en/index.ts';
 import activity from './activity.ts';
 import automations from './automations.ts';
+import axis from './axis.ts';
 import common from './common.ts';
 import data from './data.ts';
 import errors from './errors.ts';
@@ -17,6 +18,7 @@ import workspaces from './workspaces.ts';
 const fr: Messages = {
   activity,
   automations,
+  axis,
   common,
   data,
   errors,
