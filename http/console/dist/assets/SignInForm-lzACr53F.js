@@ -1,1 +1,0 @@
-export{t as default}from"./SignInForm-Nmu3HPDF.js";
