@@ -12,6 +12,7 @@ import { hasRoute, routes } from '../routes.ts';
 /** Whether the caller sees a screen in the menu. */
 export function isInMenu(route: (typeof routes)[number], workspace: OpenWorkspace | undefined): boolean {
   if (!route.menu) return false;
+  if (workspace?.resource.error && !workspace.data) return false;
   if (route.area === 'workspace') return workspace?.can(...(route.menu.right ?? ['read', 'workspaces'])).allowed ?? false;
   return !workspace;
 }
