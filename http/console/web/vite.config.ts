@@ -31,7 +31,7 @@ export default defineConfig({
   },
   server: {
     // `npm run dev` next to `svc serve`: the API is asked there, with its cookie.
-    proxy: { '/v2': process.env.SVC_URL ?? 'http://localhost:3001', '/docs': process.env.SVC_URL ?? 'http://localhost:3001' },
+    proxy: Object.fromEntries(['/v2', '/docs', '/console/sample.zip'].map((path) => [path, process.env.SVC_URL ?? 'http://localhost:3001'])),
   },
   test: { include: ['src/**/*.test.ts'], environment: 'node' },
 });

@@ -26,6 +26,7 @@ export const routes: Route[] = [
   { name: 'second-step', pattern: '/second-step', area: 'bare', title: (t) => t.signin.secondStep, load: () => import('./screens/sign-in/SignIn.svelte') },
   { name: 'reset', pattern: '/reset', area: 'bare', title: (t) => t.signin.resetTitle, load: () => import('./screens/sign-in/Reset.svelte') },
   { name: 'confirm', pattern: '/confirm', area: 'bare', title: (t) => t.signin.confirmTitle, load: () => import('./screens/sign-in/Confirm.svelte') },
+  { name: 'workspaces', pattern: '/workspaces', area: 'top', title: (t) => t.shell.workspaces, load: () => import('./screens/workspaces/Workspaces.svelte'), menu: { group: 'top', icon: 'workspaces', right: ['read', 'workspaces'] } },
 ];
 
 /** Every screen of the contract (2.1). A link to one that is not in the table yet leads to the start. */
