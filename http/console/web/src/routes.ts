@@ -20,13 +20,13 @@ export interface Route {
 }
 
 export const routes: Route[] = [
+  { name: 'workspaces', pattern: '/workspaces', area: 'top', title: (t) => t.shell.workspaces, load: () => import('./screens/workspaces/Workspaces.svelte'), menu: { group: 'top', icon: 'workspaces' } },
   { name: 'profile', pattern: '/profile', area: 'top', title: (t) => t.shell.screens.profile, load: () => import('./screens/profile/Profile.svelte'), menu: { group: 'top', icon: 'user' } },
   { name: 'sign-in', pattern: '/sign-in', area: 'bare', title: (t) => t.signin.title, load: () => import('./screens/sign-in/SignIn.svelte') },
   { name: 'sign-up', pattern: '/sign-up', area: 'bare', title: (t) => t.signin.signUp, load: () => import('./screens/sign-in/SignUp.svelte') },
   { name: 'second-step', pattern: '/second-step', area: 'bare', title: (t) => t.signin.secondStep, load: () => import('./screens/sign-in/SignIn.svelte') },
   { name: 'reset', pattern: '/reset', area: 'bare', title: (t) => t.signin.resetTitle, load: () => import('./screens/sign-in/Reset.svelte') },
   { name: 'confirm', pattern: '/confirm', area: 'bare', title: (t) => t.signin.confirmTitle, load: () => import('./screens/sign-in/Confirm.svelte') },
-  { name: 'workspaces', pattern: '/workspaces', area: 'top', title: (t) => t.shell.workspaces, load: () => import('./screens/workspaces/Workspaces.svelte'), menu: { group: 'top', icon: 'workspaces', right: ['read', 'workspaces'] } },
 ];
 
 /** Every screen of the contract (2.1). A link to one that is not in the table yet leads to the start. */

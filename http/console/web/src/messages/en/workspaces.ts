@@ -57,6 +57,7 @@ export default {
   imported: (name: string) => `${name} is imported`,
   sending: (size: string) => `Sending ${size}`,
   checking: 'Checking what the archive brings',
+  tooLarge: (size: string, limit: string) => `The archive has ${size}. At most ${limit} can be imported here.`,
   planFirst: 'The archive is checked first.',
   willImport: 'This will be imported',
   wasImported: 'This was imported',

@@ -58,6 +58,7 @@ const workspaces: Messages['workspaces'] = {
   imported: (name) => `${name} est importé`,
   sending: (size) => `Envoi de ${size}`,
   checking: 'Examen de ce que l’archive apporte',
+  tooLarge: (size, limit) => `L’archive fait ${size}. On peut importer au plus ${limit} ici.`,
   planFirst: 'L’archive est d’abord examinée.',
   willImport: 'Sera importé',
   wasImported: 'A été importé',
