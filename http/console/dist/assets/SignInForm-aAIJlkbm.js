@@ -1,0 +1,1 @@
+export{t as default}from"./SignInForm-CF4fMr4V.js";

@@ -1,1 +1,0 @@
-import{H as e,I as t,L as n,Ot as r,W as i,dt as a,et as o,l as s,ot as c,q as l,t as u,z as d}from"./base-sjlQrZIV.js";var f=e();d(f),l.start(),n(),o.waiting=s.begin;var p=t.load().catch(e=>t.fail(e));await a(c(f.language,navigator.languages)),r(u,{target:document.getElementById(`app`)}),await p,i().catch(()=>{});
