@@ -3,6 +3,8 @@ import { base, buildId } from './page.ts';
 /** Whether the server has another build of the console than this page. */
 class Build {
   outdated = $state(false);
+  /** A chunk did not load: the screen itself says so, in place of the bar. */
+  chunkMissing = $state(false);
   private asked = 0;
 
   /** Asks the server, at most every ten seconds. Called when a chunk is missing, after a reconnect and when the tab is shown again. */

@@ -94,7 +94,7 @@ export function startKeys(go: (letter: string) => boolean): void {
       if (single && singlesOff) continue;
       // Enter and Escape belong to the field or the dialog that has the focus.
       if (id === 'open' && (typing || isOperable(event.target))) continue;
-      if (id === 'close' && inDialog) continue;
+      if (id === 'close' && (inDialog || document.querySelector('[popover="auto"]:popover-open'))) continue;
       event.preventDefault();
       handlers[handlers.length - 1]!(event);
       return;

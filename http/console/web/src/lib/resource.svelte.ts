@@ -1,5 +1,5 @@
 import { untrack } from 'svelte';
-import { asApiError, type Answer, type ApiError } from './api/client.ts';
+import { ApiError, asApiError, type Answer } from './api/client.ts';
 import { live, type LiveEvent } from './live/live.svelte.ts';
 
 /** What a read is given. Pass both to the call. */
@@ -95,6 +95,7 @@ export class Resource<T> {
   cancel(): void {
     this.abort?.abort();
     this.reading = false;
+    if (this.data === undefined) this.error = new ApiError(0, 'aborted', '');
   }
 
   /** Used by resource(). */

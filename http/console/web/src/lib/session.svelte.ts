@@ -43,8 +43,8 @@ class Session {
   }
 
   private async take(me: Me, probe: boolean): Promise<void> {
-    const other = this.me !== undefined && this.me.id !== me.id;
-    if (other) clearResources();
+    // Somebody else signed in over an open screen: nothing of the one before may stay on it.
+    if (this.me !== undefined && this.me.id !== me.id) return location.reload();
     this.me = me;
     applyPreferences(me.meta.console);
     const language = chooseLanguage(me.language ?? storedLook().language, navigator.languages);
@@ -106,5 +106,8 @@ export function watchSession(): void {
   };
   live.onEnded = (status) => {
     if (status === 401 && session.state === 'open') session.interrupted ||= 'ended';
+  };
+  live.onLive = () => {
+    if (session.interrupted === 'ended') void session.load().catch(() => {});
   };
 }

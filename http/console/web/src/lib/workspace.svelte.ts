@@ -1,6 +1,7 @@
 import { getContext, setContext } from 'svelte';
 import { answer, api, type Schema } from './api/client.ts';
 import { resource, type Resource } from './resource.svelte.ts';
+import { router } from './router.svelte.ts';
 import { session } from './session.svelte.ts';
 
 export type Workspace = Schema<'Workspace'>;
@@ -39,9 +40,14 @@ export class OpenWorkspace {
     return this.resource.data?.writeLock ?? undefined;
   }
 
-  /** Content cannot be written: the lock is not that of a push, which lets editing go on. */
+  /** The moment that is shown (`at=` of the address); undefined for now. */
+  get at(): string | undefined {
+    return router.query.get('at') ?? undefined;
+  }
+
+  /** Content cannot be written: an earlier moment is shown, or the lock is not that of a push, which lets editing go on. */
   get readOnly(): boolean {
-    return this.lock !== undefined && !/^(bulk_)?push_in_progress$/.test(this.lock.reason);
+    return this.at !== undefined || (this.lock !== undefined && !/^(bulk_)?push_in_progress$/.test(this.lock.reason));
   }
 }
 

@@ -57,7 +57,7 @@ export function shellEntries(workspace: OpenWorkspace | undefined, showShortcuts
   return [
     ...screens,
     ...(['system', 'light', 'dark'] as const).map((scheme) => action(`scheme-${scheme}`, t.shell.schemes[scheme], 'sun', () => setScheme(scheme))),
-    ...(Object.keys(languages) as Language[]).map((language) => action(`language-${language}`, `${t.shell.language}: ${languages[language]}`, 'language', () => void setLanguage(language))),
+    ...(Object.keys(languages) as Language[]).map((language) => action(`language-${language}`, t.shell.languageIs(languages[language]), 'language', () => void setLanguage(language))),
     { ...action('shortcuts', t.shell.shortcuts, 'keyboard', showShortcuts), key: 'shortcuts' },
     action('docs', t.shell.apiReference, 'external', () => window.open('/docs', '_blank', 'noopener')),
     action('sign-out', t.shell.signOut, 'exit', () => void signOut()),

@@ -34,6 +34,8 @@ class Live {
   reconnects = $state(0);
   /** Called when the server refuses the stream (401: the session is over). */
   onEnded: (status: number) => void = () => {};
+  /** Called when the stream runs: another tab may have signed in. */
+  onLive: () => void = () => {};
 
   private readonly subscriptions = new Set<Subscription>();
   private port: MessagePort | undefined;
@@ -139,6 +141,7 @@ class Live {
       if (this.state === 'reconnecting') this.reconnects++;
       this.state = 'live';
       this.lastUpdate = new Date();
+      this.onLive();
     } else if (state === 'ended') {
       clearTimeout(this.downTimer);
       this.downTimer = undefined;

@@ -51,6 +51,14 @@ export function variantsOf(field: TypedField): TypedField[] {
   return field.oneOf ?? field.anyOf ?? [];
 }
 
+/** Which of the shapes a value has, by its type; 0 when none fits. */
+export function variantOf(field: TypedField, value: unknown): number {
+  if (value === undefined) return 0;
+  const type = Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value;
+  const at = variantsOf(field).findIndex((one) => (one.const !== undefined ? one.const === value : one.type === type || (one.type === 'integer' && type === 'number')));
+  return Math.max(0, at);
+}
+
 /** The value a new field begins with: its default, else nothing, but lists and objects that must exist. */
 export function initialValue(field: TypedField): unknown {
   if (field.default !== undefined) return structuredClone(field.default);

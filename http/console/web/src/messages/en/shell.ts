@@ -36,6 +36,7 @@ export default {
   scheme: 'Scheme',
   schemes: { system: 'Scheme of the system', light: 'Light scheme', dark: 'Dark scheme' },
   language: 'Language',
+  languageIs: (name: string) => `Language: ${name}`,
   apiReference: 'API reference',
   shortcuts: 'Keyboard shortcuts',
   keyGroups: { everywhere: 'Everywhere', lists: 'In lists', screen: 'On this screen', go: 'Go to' },

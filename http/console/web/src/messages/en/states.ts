@@ -10,6 +10,7 @@ export default {
   noMatchText: 'Nothing matches this filter.',
   clearFilter: 'Clear filter',
   missingRight: (action: string, subject: string) => `You need the right to ${action} ${subject} here.`,
+  explain: 'Explain',
   askOwner: 'Ask an owner of the workspace.',
   actions: {
     create: 'create', read: 'read', update: 'change', delete: 'delete', execute: 'run', test: 'test', manage: 'manage',

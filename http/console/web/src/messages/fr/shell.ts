@@ -38,6 +38,7 @@ const shell: Messages['shell'] = {
   scheme: 'Apparence',
   schemes: { system: 'Apparence du système', light: 'Apparence claire', dark: 'Apparence sombre' },
   language: 'Langue',
+  languageIs: (name) => `Langue : ${name}`,
   apiReference: 'Référence de l’API',
   shortcuts: 'Raccourcis clavier',
   keyGroups: { everywhere: 'Partout', lists: 'Dans les listes', screen: 'Sur cet écran', go: 'Aller à' },

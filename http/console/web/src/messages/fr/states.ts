@@ -11,7 +11,8 @@ const states: Messages['states'] = {
   noMatch: 'Aucun résultat',
   noMatchText: 'Rien ne correspond à ce filtre.',
   clearFilter: 'Effacer le filtre',
-  missingRight: (action, subject) => `Il vous faut le droit de ${action} ${subject} ici.`,
+  missingRight: (action, subject) => `Il vous faut le droit ${/^[aeéiou]/.test(action) ? 'd’' : 'de '}${action} ${subject} ici.`,
+  explain: 'Expliquer',
   askOwner: 'Adressez-vous à un propriétaire de l’espace de travail.',
   actions: {
     create: 'créer', read: 'lire', update: 'modifier', delete: 'supprimer', execute: 'exécuter', test: 'tester', manage: 'gérer',
