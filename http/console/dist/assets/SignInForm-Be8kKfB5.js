@@ -1,0 +1,1 @@
+export{t as default}from"./SignInForm-Ckp6s2E6.js";

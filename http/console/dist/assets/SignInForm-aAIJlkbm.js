@@ -1,1 +1,0 @@
-export{t as default}from"./SignInForm-CF4fMr4V.js";
