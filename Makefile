@@ -1,6 +1,6 @@
 # svc: `make` lists the targets. Go builds and runs it. The tests want git, race wants
-# gcc, browser wants chromium, fault and bench want root; what else is needed is built
-# into .cache.
+# gcc, browser and e2e want chromium, web and web-check want Node, fault and bench want
+# root; what else is needed is built into .cache.
 
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -37,7 +37,7 @@ GOLDEN = $(shell grep -lrE --include='*_test.go' 'flag.Bool.*"update"' cmd comma
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | while IFS='|' read -r name what; do printf '  %-10s %s\n' "$$name" "$$what"; done
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | while IFS='|' read -r name what; do printf '  %-10s %s\n' "$$name" "$$what"; done
 
 .PHONY: build
 build: ## build bin/svc, static
@@ -59,7 +59,7 @@ RACELESS = ^svc/(domain(/.*)?|projections|cmd/svc|cmd/node(/.*)?|cmd/settings|ht
 RACED = Socket|Follow|Stream|Watch|Trees|Contexts|AWait|Rebuild|TriedAgain
 
 # Compilers, tests and the linter collect garbage a third of their time where memory is not scarce.
-build test cover arch race race-all browser lint: export GOGC = 400
+build test cover arch race race-all browser e2e lint: export GOGC = 400
 
 .PHONY: race
 race: ## run all tests, with the race detector where anything could race
@@ -90,6 +90,30 @@ bench: build ## run the benchmarks; one line of JSON each
 browser: ## look at the pages with a real browser (chromium)
 	$(GO) test -tags browser -count=1 -timeout 3m -run RealBrowser ./http/oidc
 
+# Tests of the console at once: each has a page of the one browser, and most share one service.
+PAGES ?= 3
+
+.PHONY: e2e
+e2e: build ## use the console with a real browser (chromium); pictures go to .cache/e2e (RUN=TestSignIn: some tests only)
+	rm -rf $(CACHE)/e2e
+	SVC_BINARY=$(BIN) $(GO) test -tags e2e -count=1 -timeout 10m -parallel $(PAGES) $(if $(RUN),-run '$(RUN)' -v) ./cmd/svc/e2e
+
+WEB := http/console/web
+
+# npm ci would refuse a lock file that lacks the optional packages of other platforms. This installs what the lock
+# file says, and changes nothing of it.
+$(WEB)/node_modules/.package-lock.json: $(WEB)/package.json $(WEB)/package-lock.json
+	cd $(WEB) && npm install --no-save --no-audit --no-fund
+	@touch $@
+
+.PHONY: web
+web: $(WEB)/node_modules/.package-lock.json ## build the console of its sources: http/console/dist (needs Node)
+	cd $(WEB) && npm run build
+
+.PHONY: web-check
+web-check: $(WEB)/node_modules/.package-lock.json ## check the sources of the console: types, units, messages, budgets, and that dist is built of them
+	cd $(WEB) && npm run check
+
 .PHONY: fault
 fault: ## run the fault tests (FAULT_PROFILE=quick, or full)
 	FAULT_PROFILE=$(FAULT_PROFILE) $(FAULT) -parallel 4 -v ./cmd/svc/fault/... ./eventstore/crashfs/... | grep -vE '^=== (RUN|PAUSE|CONT)'
@@ -106,7 +130,7 @@ badinput: ## run the catalogue of bad input: tests named TestBad… and TestGarb
 
 .PHONY: vet
 vet: ## run go vet on everything, tagged tests included
-	$(GO) vet -tags bench,browser,fault ./...
+	$(GO) vet -tags bench,browser,e2e,fault ./...
 
 .PHONY: lint
 lint: $(LINTER) ## run golangci-lint
@@ -137,10 +161,10 @@ cover: ## write coverage.out and print the total
 # What CI runs, with the time of each step. lint, which runs the analyzers of vet too, takes what the others leave of
 # the machine from the beginning on. Generated files (docs/events.md, docs/config.md, golden lists) and the guard of the
 # OpenAPI document are compared by tests, which race runs.
-CHECKS := build arch race browser fault
+CHECKS := build arch web-check race browser e2e fault
 
 .PHONY: check
-check: ## everything that must hold before a change lands: build arch race browser fault lint (with vet)
+check: ## everything that must hold before a change lands: build arch web-check race browser e2e fault lint (with vet)
 	@mkdir -p $(CACHE); : > $(CACHE)/check.txt; \
 	nice -n 19 $(MAKE) --no-print-directory lint > $(CACHE)/lint.log 2>&1 & lint=$$!; \
 	trap 'kill $$lint 2>/dev/null || true' EXIT; \
@@ -148,7 +172,7 @@ check: ## everything that must hold before a change lands: build arch race brows
 	step() { \
 		local name=$$1 from=$$SECONDS status=ok; shift; echo "-- $$name"; \
 		"$$@" || status=FAIL; \
-		printf '   %-4s %-7s %4d s\n' $$status $$name $$((SECONDS - from)) >> $(CACHE)/check.txt; \
+		printf '   %-4s %-9s %4d s\n' $$status $$name $$((SECONDS - from)) >> $(CACHE)/check.txt; \
 		[ $$status = ok ]; \
 	}; \
 	for name in $(CHECKS); do step $$name $(MAKE) --no-print-directory $$name; done; \
@@ -157,4 +181,4 @@ check: ## everything that must hold before a change lands: build arch race brows
 
 .PHONY: clean
 clean: ## remove what was built; data/ stays
-	rm -rf bin coverage.out $(CACHE)
+	rm -rf bin coverage.out $(CACHE) $(WEB)/node_modules $(WEB)/.build
