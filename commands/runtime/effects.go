@@ -19,6 +19,9 @@ import (
 func (t *tree) perform(r machine.Request) error {
 	t.recorder.Ask(r, t.rt.Now())
 	t.asked++
+	if r.Kind != machine.Wait && len(t.begunWaits) == 0 {
+		t.release()
+	}
 	switch r.Kind {
 	case machine.Call:
 		t.call(r)

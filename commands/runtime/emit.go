@@ -42,6 +42,17 @@ func (t *tree) emit(r machine.Request) {
 		return
 	}
 	x := t.executions[r.Execution.ID]
+	if r.BeforeWait && e.options.Persisted() && !e.async {
+		t.laterThen(r, func(ctx context.Context) (any, error) {
+			return value.Undefined, t.throttle(ctx, x, throttle.Emits, 1)
+		}, func(a machine.Answer) machine.Answer {
+			if a.Err == nil {
+				a.Value, a.Err = t.hold(r, e)
+			}
+			return a
+		})
+		return
+	}
 	t.laterThen(r, func(ctx context.Context) (any, error) {
 		if err := t.throttle(ctx, x, throttle.Emits, 1); err != nil {
 			return value.Undefined, err
@@ -173,12 +184,47 @@ type recorded struct {
 	at    domain.Position
 }
 
-// publish keeps an event, or passes it to those who are there.
-func (t *tree) publish(ctx context.Context, e *emission) (any, error) {
-	ev := domain.Recorded{
+// hold has an event recorded together with the wait that follows it. Recorded before, it could
+// be answered before the wait is there to keep the answer from starting anything else.
+func (t *tree) hold(r machine.Request, e *emission) (any, error) {
+	ev := t.recordedAs(e)
+	v, err := unplaced(ev, t.rt.Effects.Position())
+	held, ok := v.(recorded)
+	if err != nil || !ok {
+		return value.Undefined, err
+	}
+	t.held = append(t.held, commitOf(ev))
+	t.emitted = t.emitted.Max(held.at)
+	return automation.LocalEvent(r.Execution.Program.Instance, held.event), nil
+}
+
+// release has events recorded that were held for a wait that does not come.
+func (t *tree) release() {
+	if len(t.held) == 0 {
+		return
+	}
+	for _, c := range t.held {
+		t.journal.add(c.Meta, c.Facts...)
+	}
+	t.held = nil
+	t.journal.appendEarly(t.ctx)
+}
+
+// recordedAs is an event as it is going to be recorded.
+func (t *tree) recordedAs(e *emission) domain.Recorded {
+	return domain.Recorded{
 		ID: t.rt.NewID(), Log: domain.Activity, Stream: domain.StreamID{Scope: t.workspaceID()}, At: t.rt.Now(), Meta: e.meta,
 		Data: domain.Unknown{Name: e.name, Body: e.body}, Target: e.target, Options: e.options, Body: e.body,
 	}
+}
+
+func commitOf(ev domain.Recorded) eventstore.Commit {
+	return eventstore.Commit{Stream: ev.Stream, Meta: ev.Meta, Facts: []eventstore.Fact{{ID: ev.ID, Event: ev.Data, Target: ev.Target, Options: ev.Options}}}
+}
+
+// publish keeps an event, or passes it to those who are there.
+func (t *tree) publish(ctx context.Context, e *emission) (any, error) {
+	ev := t.recordedAs(e)
 	before := t.rt.Effects.Position() // of an answer to it nothing is earlier
 	if !e.options.Persisted() {
 		if err := t.keepLearned(ctx); err != nil {
@@ -187,7 +233,7 @@ func (t *tree) publish(ctx context.Context, e *emission) (any, error) {
 		t.rt.Effects.Live(t.workspaceID(), ev)
 		return unplaced(ev, before)
 	}
-	commit := eventstore.Commit{Stream: ev.Stream, Meta: ev.Meta, Facts: []eventstore.Fact{{ID: ev.ID, Event: ev.Data, Target: ev.Target, Options: ev.Options}}}
+	commit := commitOf(ev)
 	if e.async {
 		t.journal.add(ev.Meta, commit.Facts...)
 		t.journal.appendEarly(t.ctx)

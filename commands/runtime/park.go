@@ -78,14 +78,16 @@ func (t *tree) keep() error {
 	t.park, t.moved = false, !t.standing()
 	state, err := t.machine.Save()
 	if raised, ok := errors.AsType[*automation.Error](err); ok {
+		t.release()
 		t.refuseWaits(raised)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	begun := t.begunWaits
-	t.begunWaits = nil
+	begun := append(t.held, t.begunWaits...) // at once, so that nothing comes between an event and the wait for its answer
+	holding := len(t.held) > 0
+	t.held, t.begunWaits = nil, nil
 	rest, err := t.journal.untold(begun...)
 	if err != nil {
 		return err
@@ -112,11 +114,16 @@ func (t *tree) keep() error {
 	for _, c := range begun {
 		t.journal.add(c.Meta, c.Facts...)
 	}
-	if _, err := t.journal.append(t.ctx); err != nil {
+	receipt, err := t.journal.append(t.ctx)
+	if err != nil {
 		return err
+	}
+	if holding {
+		t.emitted = t.emitted.Max(receipt.Position)
 	}
 	for _, p := range t.waits {
 		p.begun = false
+		p.place(receipt.Position)
 	}
 	t.parked = true
 	t.stands()

@@ -20,6 +20,9 @@ func (t *tree) turn() error {
 	if err = errors.Join(err, t.fault); err != nil {
 		return err
 	}
+	if t.machine.Done() || len(turn.Ended) > 0 && len(t.begunWaits) == 0 { // that it ended comes later
+		t.release()
+	}
 	if t.machine.Done() && !t.heard() {
 		if err := t.flush(); err != nil { // who reads that it ended does not begin it again
 			return err
@@ -56,6 +59,9 @@ func (t *tree) turn() error {
 		t.ready = false
 		t.heed()
 		return t.due()
+	}
+	if len(t.begunWaits) == 0 {
+		t.release()
 	}
 	if err := t.keep(); err != nil {
 		return err

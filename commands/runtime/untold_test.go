@@ -38,6 +38,51 @@ func TestWhatACrashKeptFromTheLogIsToldByWhoGoesOn(t *testing.T) {
 	}, h.types())
 }
 
+// An event that is recorded together with the wait behind it is not lost when a crash comes
+// first: where the tree stands says that it was emitted.
+func TestAnEventThatACrashKeptFromTheLogIsEmittedByWhoGoesOn(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[{"c":{}},{"emit":{"event":"asked"}},{"wait":{"oneOf":[{"event":"answered","cancelTriggers":true}],"timeout":0.1}}]`, "c": `[]`}, nothingComes)
+	treeID := h.crashes()
+	_, err := h.ends(h.again(treeID, 2))
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"runtime.trees.started", "runtime.automations.executed c", "asked", "runtime.waits.pending",
+		"runtime.trees.started", "runtime.waits.expired", "runtime.automations.executed a",
+	}, h.types())
+}
+
+func TestAnEventAndTheWaitForItsAnswerAreRecordedAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		do    string
+		apart bool
+	}{
+		"next to each other": {do: `{"emit":{"event":"asked"}},{"wait":{"oneOf":[{"event":"answered","cancelTriggers":true}],"timeout":0.1}}`},
+		"variables between":  {do: `{"emit":{"event":"asked"}},{"set":{"name":"x","value":1}},{"set":{"name":"run.x","value":1}},{"delete":{"name":"x"}},{"wait":{"oneOf":[{"event":"answered","cancelTriggers":true}],"timeout":0.1}}`},
+		"perhaps":            {do: `{"set":{"name":"yes","value":true}},{"emit":{"event":"asked"}},{"wait":{"oneOf":[{"event":"answered","cancelTriggers":"{{yes}}"}],"timeout":0.1}}`},
+		"work between":       {apart: true, do: `{"emit":{"event":"asked"}},{"c":{}},{"wait":{"oneOf":[{"event":"answered","cancelTriggers":true}],"timeout":0.1}}`},
+		"nothing cancelled":  {apart: true, do: `{"emit":{"event":"asked"}},{"wait":{"oneOf":[{"event":"answered"}],"timeout":0.1}}`},
+		"nobody waited for":  {apart: true, do: `{"emit":{"event":"asked"}},{"wait":{"timeout":0.1}}`},
+		"async":              {apart: true, do: `{"emit":{"event":"asked","options":{"async":true}}},{"c":{}},{"wait":{"oneOf":[{"event":"answered","cancelTriggers":true}],"timeout":0.1}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t, documents{"a": "[" + c.do + "]", "c": `[]`}, nothingComes)
+			together := false
+			h.store.refuse(func(batch []eventstore.Commit) bool {
+				together = together || tells(batch, "asked") && tells(batch, activity.WaitPending{}.EventType())
+				return false
+			})
+			_, err := h.ends(h.Launch(h.evented()))
+			require.NoError(t, err)
+			require.Contains(t, h.types(), "asked")
+			require.Contains(t, h.types(), "runtime.waits.pending")
+			require.Equal(t, !c.apart, together)
+		})
+	}
+}
+
 // gave is what is kept apart of the execution of an automation.
 func (h *house) gave(slug string) string {
 	h.t.Helper()

@@ -33,6 +33,17 @@ type pending struct {
 	begun   bool // that it began is not recorded yet
 	refused error
 	cease   context.CancelFunc // of listening
+	placed  chan struct{}      // closed once After is known; nil: it is
+}
+
+// place says where the event is that was recorded with the wait: what came before it does
+// not count.
+func (p *pending) place(at domain.Position) {
+	if p.placed != nil {
+		p.After = p.After.Max(at)
+		close(p.placed)
+		p.placed = nil
+	}
 }
 
 // wait waits for an event, or for time to pass.
@@ -63,6 +74,9 @@ func (t *tree) wait(r machine.Request) {
 	if p.After == (domain.Position{}) {
 		p.After = t.rt.Effects.Position()
 	}
+	if len(t.held) > 0 {
+		p.placed = make(chan struct{})
+	}
 	t.waits[r.ID] = p
 	t.begunWaits = append(t.begunWaits, eventstore.Commit{
 		Stream: domain.StreamID{Scope: t.workspaceID()}, Meta: t.meta(r.Execution), Facts: []eventstore.Fact{{ID: t.rt.NewID(), Event: activity.WaitPending{
@@ -79,7 +93,18 @@ func (t *tree) stand(r machine.Request, p *pending, options []option) {
 	t.waiting++
 	listening, cease := context.WithCancel(t.effects)
 	p.cease = cease
-	t.laterThen(r, func(context.Context) (any, error) { defer cease(); return t.listen(listening, p, options) }, func(a machine.Answer) machine.Answer {
+	placed := p.placed
+	t.laterThen(r, func(context.Context) (any, error) {
+		defer cease()
+		if placed != nil {
+			select {
+			case <-placed:
+			case <-listening.Done():
+				return value.Undefined, listening.Err()
+			}
+		}
+		return t.listen(listening, p, options)
+	}, func(a machine.Answer) machine.Answer {
 		delete(t.waits, r.ID)
 		if p.refused != nil {
 			a.Err = p.refused

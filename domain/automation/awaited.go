@@ -44,4 +44,12 @@ func CancelsTriggers(wait []byte) bool {
 	return err == nil && slices.ContainsFunc(OneOf(params), cancels)
 }
 
+// MayCancel reports whether an item of a wait, as it is written, may cancel triggers once it
+// is evaluated.
+func MayCancel(item any) bool {
+	_, isText := item.(string)
+	_, computed := value.At(item, "cancelTriggers").(string)
+	return isText || computed || cancels(item)
+}
+
 func cancels(item any) bool { return value.At(item, "cancelTriggers") == true }

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"slices"
 	"strings"
 
 	"svc/domain/automation"
@@ -31,7 +32,7 @@ func (m *Machine) effect(b *branch, in *automation.Instruction) *outcome {
 			m.notice(b, automation.Raise(automation.InvalidEvent, "the payload of an event is an object", "event", params.At("event")))
 			return nil
 		}
-		r.Params = payload
+		r.Params, r.BeforeWait = payload, b.top().waitFollows()
 	case Wait:
 		r.Duration = m.Wait
 		if timeout, ok := params.At("timeout").(float64); ok {
@@ -43,6 +44,27 @@ func (m *Machine) effect(b *branch, in *automation.Instruction) *outcome {
 	}
 	m.ask(b, r, to)
 	return nil
+}
+
+// waitFollows reports whether the next instruction that asks for anything is a wait that
+// cancels triggers.
+func (f *frame) waitFollows() bool {
+	for _, in := range f.list[f.next:] {
+		switch {
+		case in.Fault != nil || !in.Builtin:
+			return false
+		case in.Name == "wait":
+			return in.Params != nil && slices.ContainsFunc(automation.OneOf(in.Params.Written()), automation.MayCancel)
+		case in.Name == "comment":
+		case in.Name == "set" || in.Name == "delete":
+			if root := in.Target.Root(); root == "" || root == "$http" || root == "config" {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // orUndefined is an object as a value: none is Undefined.

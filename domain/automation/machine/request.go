@@ -72,6 +72,9 @@ type Request struct {
 	Stream   value.Stream
 	Value    any
 	Write    *Write
+	// BeforeWait says of an emit that the branch asks for nothing else before a wait that
+	// keeps the events that it is for from starting anything: an answer may come at once.
+	BeforeWait bool
 
 	in *automation.Instruction // that asked; nil for the output of an automation
 }

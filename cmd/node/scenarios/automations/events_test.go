@@ -1,6 +1,7 @@
 package automations_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,6 +120,29 @@ hears: {when: {events: [e]}, do: [], output: '{{payload.n}}'}`)
 		p.Emits(t, `{"type":"e","payload":{"n":3}}`)
 		heard := p.Awaits(t, 2, nodetest.Executed, "payload.slug=hears")
 		require.ElementsMatch(t, []string{"1", "3"}, []string{heard[0].At("output"), heard[1].At("output")}, "the second was for the wait")
+	})
+	t.Run("an answer that comes at once starts nothing else", func(t *testing.T) {
+		t.Parallel()
+		p := w.Place(t).Has(t, `
+t: [{repeat: {until: 30, do: [{emit: {event: ask.it, payload: {n: '{{item}}'}, output: ev}}, {comment: quick}, {set m: '{{item}}'}, {wait: {oneOf: [{event: 'ask.*', filters: {payload.n: '{{m}}', payload.to: '{{ev.id}}'}, cancelTriggers: true}], timeout: 20, output: a}}, {'set r[]': '{{a.payload.n}}'}]}}]
+answers: {when: {events: [ask.it]}, do: [{emit: {event: ask.answered, payload: {n: '{{payload.n}}', to: '{{id}}'}}}]}
+side: {when: {events: [ask.answered]}, do: []}`)
+		got := p.Tries(t, 200, `{}`)
+		var n []int
+		require.NoError(t, json.Unmarshal([]byte(got.R(t)), &n))
+		require.Len(t, n, 30)
+		require.Len(t, got.Events(t, "ask.it"), 30)
+		p.Emits(t, `{"type":"ask.answered","payload":{"n":99}}`) // the log is in order: what the others start has begun by now
+		ran := p.Awaits(t, 1, nodetest.Executed, "payload.slug=side")
+		require.Equal(t, "99", ran[0].At("payload", "payload", "n"))
+		require.Empty(t, got.Events(t, "error"))
+	})
+	t.Run("events before a wait that does not come are recorded", func(t *testing.T) {
+		t.Parallel()
+		p := w.Place(t).Has(t, `
+t: [{try: {do: [{emit: {event: e, payload: {n: 1}}}, {wait: {oneOf: [{event: never, cancelTriggers: true}], timeout: '{% 0 - 1 %}'}}], catch: [{emit: {event: e, payload: {n: 2}, output: ev}}, {set x: '{% json("{") %}'}, {wait: {oneOf: [{event: never, cancelTriggers: true}]}}]}}]`)
+		got := p.Tries(t, 500, `{}`)
+		require.Equal(t, []string{"1", "2"}, []string{got.Events(t, "e")[0].At("n"), got.Events(t, "e")[1].At("n")})
 	})
 	t.Run("time passes", func(t *testing.T) {
 		t.Parallel()
