@@ -25,7 +25,7 @@ export GOFLAGS     := $(GOFLAGS) -buildvcs=false -trimpath
 
 # Packages under test at once, and tests at once in each: stores and brokers under test
 # share the cores and the disk with each other, and wait more than they work.
-PARALLEL ?= 2
+PARALLEL ?= 3
 TESTS    ?= 8
 # How long the tests of a package may take on a machine that has much else to do.
 PATIENCE ?= 30m
@@ -49,7 +49,7 @@ run: build ## build and start the service on its embedded default
 
 .PHONY: test
 test: ## run all tests
-	$(GO) test -p $(PARALLEL) -parallel $(TESTS) -timeout $(PATIENCE) ./...
+	$(GO) test -ldflags='-s -w' -p $(PARALLEL) -parallel $(TESTS) -timeout $(PATIENCE) ./...
 
 # Packages without goroutines of their own, or with few, and those that put a whole service
 # together of parts that are raced by themselves. make race-all races them too, which takes long.
@@ -65,7 +65,7 @@ build test cover arch race race-all browser e2e lint: export GOGC = 400
 race: ## run all tests, with the race detector where anything could race
 	CGO_ENABLED=1 $(GO) test -race -vet=off -p $(PARALLEL) -timeout $(PATIENCE) $$($(GO) list ./... | grep -vE '$(RACELESS)')
 	CGO_ENABLED=1 $(GO) test -race -vet=off -p $(PARALLEL) -timeout $(PATIENCE) -run '$(RACED)' ./cmd/node/... ./projections
-	$(GO) test -vet=off -p $(PARALLEL) -parallel $(TESTS) -timeout $(PATIENCE) $$($(GO) list ./... | grep -E '$(RACELESS)')
+	$(GO) test -ldflags='-s -w' -vet=off -p $(PARALLEL) -parallel $(TESTS) -timeout $(PATIENCE) $$($(GO) list ./... | grep -E '$(RACELESS)')
 
 .PHONY: race-all
 race-all: ## run all tests with the race detector

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -155,7 +156,14 @@ func TestLargeContentIsRestoredAndCopiedWhole(t *testing.T) {
 	require.NotContains(t, nodetest.Fields(p.history(""), "type"), "workspaces.staged")
 
 	made := p.Must(t, "POST", p.path+"/versions/current/duplicate", p.owner, "")
-	require.Len(t, made["automations"], documents)
+	require.Eventually(t, func() bool { // on a busy machine the answer comes before the read model has all of it
+		got, err := p.Request(t.Context(), "GET", "/v2/workspaces/"+made["id"].(string), p.owner, "")
+		if err != nil || got.StatusCode != http.StatusOK {
+			return false
+		}
+		all, _ := got.JSON(t)["automations"].(map[string]any)
+		return len(all) == documents
+	}, time.Minute, 100*time.Millisecond)
 	entries, _ := p.list("/v2/workspaces/"+made["id"].(string)+"/history", p.owner)
 	require.Equal(t, []any{"workspaces.duplicated", "workspaces.created"}, nodetest.Fields(entries, "type"))
 	one, err := p.Request(t.Context(), "GET", "/v2/workspaces/"+made["id"].(string)+"/automations/a0042", p.owner, "")
