@@ -17,15 +17,16 @@ import (
 
 // historyEntry is an entry of the history.
 type historyEntry struct {
-	Seq             string  `json:"seq"`
-	WorkspaceID     string  `json:"workspaceId,omitempty"` // in the history of everything
-	At              string  `json:"at"`
-	By              string  `json:"by"`
-	Type            string  `json:"type"`
-	Summary         string  `json:"summary"`
-	CorrelationID   string  `json:"correlationId"`
-	ContentRevision *uint64 `json:"contentRevision,omitempty"` // of a change of content
-	Undoable        bool    `json:"undoable"`
+	Seq             string   `json:"seq"`
+	WorkspaceID     string   `json:"workspaceId,omitempty"` // in the history of everything
+	At              string   `json:"at"`
+	By              string   `json:"by"`
+	Type            string   `json:"type"`
+	Summary         string   `json:"summary"`
+	Objects         []string `json:"objects,omitempty"` // paths of the documents that it touched
+	CorrelationID   string   `json:"correlationId"`
+	ContentRevision *uint64  `json:"contentRevision,omitempty"` // of a change of content
+	Undoable        bool     `json:"undoable"`
 }
 
 // historyQuery is what a history is asked for.
@@ -197,6 +198,9 @@ var summaries = func() map[string]string {
 	return all
 }()
 
+// maxObjects is how many documents an entry names.
+const maxObjects = 20
+
 // shownChange is a change as the API shows it.
 func shownChange(rd projections.Reader, c projections.Change) (historyEntry, error) {
 	entry := historyEntry{
@@ -204,6 +208,11 @@ func shownChange(rd projections.Reader, c projections.Change) (historyEntry, err
 	}
 	if entry.Summary == "" {
 		entry.Summary = summaries[c.Type]
+	}
+	for _, part := range c.Parts {
+		if object := partObject(part); len(entry.Objects) < maxObjects && !slices.Contains(entry.Objects, object) {
+			entry.Objects = append(entry.Objects, object)
+		}
 	}
 	if !c.Content {
 		return entry, nil

@@ -4557,6 +4557,8 @@ export interface components {
             by: string;
             type: string;
             summary: string;
+            /** @description Paths of the documents that it touched, such as `automations/charge`; `index` for the workspace itself. The first twenty. */
+            objects?: string[];
             correlationId: string;
             /** @description Of a change of content. */
             contentRevision?: number;
