@@ -6,9 +6,11 @@ export interface Preferences {
   /** Keys without a modifier (2.3). */
   singleKeys: boolean;
   railFolded: boolean;
+  /** Workspaces whose first steps were put away. */
+  stepsAway: string[];
 }
 
-export const defaults: Preferences = { scheme: 'system', density: 'comfortable', timeZone: 'local', singleKeys: true, railFolded: false };
+export const defaults: Preferences = { scheme: 'system', density: 'comfortable', timeZone: 'local', singleKeys: true, railFolded: false, stepsAway: [] };
 
 export const preferences: Preferences = $state({ ...defaults });
 
@@ -21,6 +23,7 @@ export function applyPreferences(values: unknown): void {
     if (given.timeZone === 'local' || given.timeZone === 'utc') preferences.timeZone = given.timeZone;
     if (typeof given.singleKeys === 'boolean') preferences.singleKeys = given.singleKeys;
     if (typeof given.railFolded === 'boolean') preferences.railFolded = given.railFolded;
+    if (Array.isArray(given.stepsAway)) preferences.stepsAway = given.stepsAway.filter((id) => typeof id === 'string').slice(-100);
   }
   showLook();
 }

@@ -46,7 +46,8 @@ class Session {
     // Somebody else signed in over an open screen: nothing of the one before may stay on it.
     if (this.me !== undefined && this.me.id !== me.id) return location.reload();
     this.me = me;
-    applyPreferences(me.meta.console);
+    // What another account put away is not put away for this one.
+    applyPreferences({ stepsAway: [], ...(me.meta.console as object | undefined) });
     const language = chooseLanguage(me.language ?? storedLook().language, navigator.languages);
     if (language !== i18n.language) await useLanguage(language);
     showLook(language);
