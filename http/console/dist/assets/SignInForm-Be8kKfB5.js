@@ -1,1 +1,0 @@
-export{t as default}from"./SignInForm-Ckp6s2E6.js";

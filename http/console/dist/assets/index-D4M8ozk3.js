@@ -1,1 +1,0 @@
-import{It as e,K as t,R as n,V as r,W as i,Y as a,ht as o,l as s,rt as c,t as l,ut as u,z as d}from"./base-hSoA9Bi5.js";var f=i();r(f),a.start(),d(),c.waiting=s.begin;var p=n.load().catch(e=>n.fail(e));await o(u(f.language,navigator.languages)),e(l,{target:document.getElementById(`app`)}),await p,t().catch(()=>{});
