@@ -422,7 +422,7 @@ func (b *tab) fill(label, text string) {
 // write types a text, key by key, where the focus is.
 func (b *tab) write(text string) {
 	b.t.Helper()
-	b.do(chromedp.KeyEvent(text))
+	b.do(chromedp.KeyEvent(text, asPressed))
 }
 
 var namedKeys = map[string]string{
@@ -432,6 +432,14 @@ var namedKeys = map[string]string{
 
 var modifiers = map[string]chromedp.Modifier{
 	"Control": chromedp.ModifierCtrl, "Shift": chromedp.ModifierShift, "Alt": chromedp.ModifierAlt, "Meta": chromedp.ModifierMeta,
+}
+
+// asPressed makes the browser drop the character of a key that the page has taken for itself,
+// as it does for a keyboard: "n" opens a dialog and is not typed into it.
+func asPressed(k *input.DispatchKeyEventParams) {
+	if k.Type == kb.KeyDown {
+		k.Type = kb.KeyRawDown
+	}
 }
 
 // press presses keys one after the other: "g", "a", "Control+k", "Shift+Tab".
@@ -450,7 +458,7 @@ func (b *tab) press(keys ...string) {
 		for _, name := range parts[:max(0, len(parts)-1)] {
 			held = append(held, modifiers[name])
 		}
-		b.do(chromedp.KeyEvent(last, chromedp.KeyModifiers(held...)))
+		b.do(chromedp.KeyEvent(last, chromedp.KeyModifiers(held...), asPressed))
 	}
 }
 

@@ -5,6 +5,9 @@ let layer: HTMLElement | undefined;
 let owner: Element | undefined;
 
 function show(anchor: Element, text: string): void {
+  // Below a dialog that has opened meanwhile nothing can be used.
+  const modal = document.querySelector('dialog:modal');
+  if (!anchor.isConnected || (modal && !modal.contains(anchor))) return;
   if (!layer) {
     layer = document.createElement('div');
     layer.className = 'tooltip';

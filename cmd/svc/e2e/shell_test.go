@@ -1,0 +1,123 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"testing"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/stretchr/testify/require"
+)
+
+// Checks 3 and 4: the palette gives the focus back, and single keys can be switched off.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	s := sharedService(t)
+	ada := s.person(t, "Ada")
+	sh := newSheet(t, "shell")
+	b := s.open(t)
+	b.signIn(ada)
+
+	b.visit("profile")
+	b.press("?")
+	b.see("dialog", "Keyboard shortcuts")
+	sh.capture(b, "shortcuts")
+	b.press("Escape")
+	b.gone("dialog", "Keyboard shortcuts")
+
+	b.fill("Last name", "King")
+	b.press("Control+k")
+	b.awaitFocus("combobox", "Search or do something")
+	b.write("drk")
+	sh.capture(b, "palette")
+	b.press("Escape")
+	b.awaitFocus("textbox", "Last name")
+	b.press("Control+k")
+	b.awaitFocus("combobox", "Search or do something")
+	b.write("drk")
+	b.see("option", "Dark scheme Action")
+	b.press("Enter")
+	b.await(`document.documentElement.dataset.scheme === 'dark'`)
+	require.Equal(t, "King", b.valueOf("Last name"))
+
+	b.click("checkbox", "Keys without a modifier For example g a for automations, n for new, / for the filter.")
+	b.await(`!document.querySelector('input[type=checkbox]').checked`)
+	eval[bool](b, `(document.activeElement.blur(), true)`)
+	b.press("?")
+	b.press("Control+k")
+	b.awaitFocus("combobox", "Search or do something")
+	require.False(t, b.has("dialog", "Keyboard shortcuts"))
+}
+
+// Check 8 for what the shell and the profile show.
+func TestFrench(t *testing.T) {
+	t.Parallel()
+	s := sharedService(t)
+	ada := s.person(t, "Ada")
+	sh := newSheet(t, "french")
+	b := s.open(t)
+	b.signIn(ada)
+	b.visit("profile")
+	eval[bool](b, `(() => { const choice = document.querySelector('select'); choice.value = 'fr'; choice.dispatchEvent(new Event('change', { bubbles: true })); return true })()`)
+	b.await(`document.documentElement.lang === 'fr'`)
+	b.see("heading", "Profil")
+	sh.capture(b, "profile")
+	b.visit("profile?tab=sessions")
+	b.seeText("Celle-ci")
+	sh.capture(b, "sessions")
+	b.press("?")
+	b.see("dialog", "Raccourcis clavier")
+	sh.capture(b, "shortcuts")
+	b.press("Escape")
+
+	// The account remembers it, for every browser.
+	other := s.open(t)
+	other.signIn(ada)
+	other.visit("profile")
+	other.await(`document.documentElement.lang === 'fr'`)
+	require.Equal(t, "fr", ada.do(t, 200, "GET", "/v2/me", nil)["language"])
+}
+
+// Check 9, the bar: it comes when the server is gone and goes when it is back; a write that
+// got no answer is sent again with the same key.
+func TestReconnecting(t *testing.T) {
+	t.Parallel()
+	s := startService(t)
+	ada := s.person(t, "Ada")
+	sh := newSheet(t, "reconnecting")
+	b := s.open(t)
+	b.signIn(ada)
+	b.visit("profile")
+	b.await(`document.querySelector('.dot.live')`)
+	s.stop(t)
+	b.until("the bar", func(context.Context) bool {
+		return eval[bool](b, `document.body.innerText.includes('Reconnecting. Last update')`)
+	})
+	sh.capture(b, "reconnecting")
+	b.fill("First name", "Augusta")
+	b.press("Enter")
+	b.seeText("No answer yet.")
+	require.NoError(t, s.start())
+	b.await(`document.querySelector('.dot.live') && !document.body.innerText.includes('Reconnecting')`)
+	b.seeText("Saved")
+	require.Equal(t, "Augusta", ada.do(t, 200, "GET", "/v2/me", nil)["firstName"])
+}
+
+// Check 10, the notice: a chunk that does not load leads to a reload.
+func TestMissingChunk(t *testing.T) {
+	t.Parallel()
+	s := sharedService(t)
+	ada := s.person(t, "Ada")
+	b := s.open(t)
+	b.signIn(ada)
+	b.visit("workspaces")
+	b.allow("Failed to fetch dynamically imported module")
+	call(b, network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{{URLPattern: "*://*:*/console/assets/Profile-*", Block: true}}})
+	b.click("link", "Profile")
+	b.see("button", "Reload")
+	newSheet(t, "missing-chunk").capture(b, "missing")
+	call(b, network.SetBlockedURLs, network.SetBlockedURLsParams{})
+	b.click("button", "Reload")
+	b.see("heading", "Profile")
+}
