@@ -1,8 +1,10 @@
 package automation
 
 import (
+	"maps"
 	"slices"
 
+	"svc/domain/automation/expr"
 	"svc/domain/automation/value"
 )
 
@@ -20,6 +22,8 @@ func JSONSchema() *value.Object {
 	)
 	merge(schema, membersSchema(documentFields, false))
 	schema.Set("examples", []any{exampleDocument()})
+	schema.Set("x-functions", functionsShown())
+	schema.Set("x-modules", modulesShown())
 	schema.Set("$defs", value.NewObject(
 		"template", value.NewObject("type", "string", "pattern", templatePattern, "description", "Evaluated when it runs."),
 		"instructions", value.NewObject("type", []any{"array", "null"}, "items", ref("instruction")),
@@ -189,4 +193,22 @@ func exampleDocument() *value.Object {
 		"when", value.NewObject("events", []any{"visitor.*"}),
 		"do", []any{value.NewObject("emit", value.NewObject("event", "greeted", "payload", value.NewObject("name", "{{payload.name}}")))},
 	)
+}
+
+// functionsShown are the functions of expressions, which a schema has no word for.
+func functionsShown() []any {
+	var list []any
+	for _, f := range expr.Functions() {
+		list = append(list, value.NewObject("name", f.Name, "signature", f.Signature, "description", f.Text))
+	}
+	return list
+}
+
+// modulesShown are the functions that run may call, by module.
+func modulesShown() *value.Object {
+	shown := value.NewObject()
+	for _, name := range slices.Sorted(maps.Keys(modules)) {
+		shown.Set(name, value.From(modules[name]))
+	}
+	return shown
 }

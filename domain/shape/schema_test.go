@@ -76,7 +76,7 @@ func accepted(t *testing.T, root, schema *document.Map, keyword string, operand,
 		found, ok := defs.(*document.Map).Get(strings.TrimPrefix(word, "#/$defs/"))
 		require.True(t, ok, word)
 		return accepts(t, root, found.(*document.Map), v)
-	case "$schema", "$id", "$defs", "title", "description", "default", "readOnly", "examples":
+	case "$schema", "$id", "$defs", "title", "description", "default", "readOnly", "examples", "x-functions", "x-modules":
 		return true
 	}
 	require.Fail(t, "a keyword that the test does not know", keyword)
