@@ -94,13 +94,17 @@ func (r *Replayer) tell(ctx context.Context, workspaceID string, w Wanted, repor
 type RecordedRun struct {
 	Effects map[string][]Effect
 	Steps   map[string][]*Step
+	Inputs  map[string]json.RawMessage // of the first execution of each tree
+	Outputs map[string]json.RawMessage
 	Chunks  []json.RawMessage // that were sent to the caller of the endpoint
-	Cut     bool              // there are more steps or chunks
+	Cut     bool              // there are more steps or chunks, or larger values
 }
 
 // Recorded returns what the records of a run tell of it.
 func (r *Replayer) Recorded(ctx context.Context, house *programs.House, correlationID string) (RecordedRun, error) {
-	run := RecordedRun{Effects: map[string][]Effect{}, Steps: map[string][]*Step{}}
+	run := RecordedRun{
+		Effects: map[string][]Effect{}, Steps: map[string][]*Step{}, Inputs: map[string]json.RawMessage{}, Outputs: map[string]json.RawMessage{},
+	}
 	secrets, err := r.Secrets.Redactor(ctx, house.Workspace.ID)
 	if err != nil {
 		return run, err
@@ -112,6 +116,10 @@ func (r *Replayer) Recorded(ctx context.Context, house *programs.House, correlat
 		maps.Copy(run.Effects, rec.Effects(secrets))
 		chunks, all := rec.Chunks(secrets)
 		run.Chunks, run.Cut = append(run.Chunks, chunks...), run.Cut || !all
+		input, outputs, all := rec.Values(secrets)
+		run.Inputs[rec.ExecutionID] = input
+		maps.Copy(run.Outputs, outputs)
+		run.Cut = run.Cut || !all
 		steps, all := rec.Steps(within, finder(house), secrets, left)
 		maps.Copy(run.Steps, steps)
 		for _, of := range steps {

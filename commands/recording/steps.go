@@ -231,3 +231,38 @@ func (r *Record) Chunks(known *redact.Set) (chunks []json.RawMessage, all bool) 
 	}
 	return chunks, true
 }
+
+// maxShownValue is how large an input or an output may be to be shown with a run, in bytes of JSON.
+const maxShownValue = 1 << 20
+
+// Values returns what the tree began with, and what each execution returned, without secrets.
+// What is larger than maxShownValue is left out; all is false then.
+func (r *Record) Values(known *redact.Set) (input json.RawMessage, outputs map[string]json.RawMessage, all bool) {
+	secrets := known.Clone()
+	secrets.Add(r.secrets...)
+	secrets.Add(r.credentials()...)
+	all = true
+	shown := func(v any) json.RawMessage {
+		if v == value.Undefined {
+			return nil
+		}
+		if !value.Within(v, maxShownValue) {
+			all = false
+			return nil
+		}
+		return json.RawMessage(value.JSON(secrets.Value(v), ""))
+	}
+	outputs = map[string]json.RawMessage{}
+	for _, ended := range r.ended {
+		if ended.failure != nil {
+			continue
+		}
+		if out := shown(ended.value); out != nil {
+			outputs[ended.execution] = out
+		}
+	}
+	if r.Input != nil {
+		input = shown(r.Input)
+	}
+	return input, outputs, all
+}

@@ -138,6 +138,7 @@ func (d Deps) addRecorded(r *http.Request, run projections.Run, tree *runTree) (
 	}
 	for _, x := range tree.all {
 		x.Effects, x.Steps = told.Effects[x.ExecutionID], told.Steps[x.ExecutionID]
+		x.Input, x.Output = told.Inputs[x.ExecutionID], told.Outputs[x.ExecutionID]
 	}
 	tree.cut = tree.cut || told.Cut
 	return told.Chunks, nil

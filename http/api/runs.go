@@ -289,6 +289,10 @@ type shownExecution struct {
 	Until    string         `json:"until,omitempty"`
 	// Effects are what left it, in the order of completion, when it was recorded.
 	Effects []recording.Effect `json:"effects,omitempty"`
+	// Input is what the tree that it begins started with, and Output what it returned, when it
+	// was recorded.
+	Input  json.RawMessage `json:"input,omitempty"`
+	Output json.RawMessage `json:"output,omitempty"`
 	// Steps are its instructions, in the order in which they began, when it was recorded.
 	Steps []*recording.Step `json:"steps,omitempty"`
 

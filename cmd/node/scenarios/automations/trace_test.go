@@ -39,3 +39,22 @@ hears: {when: {events: [made]}, do: []}`)
 	}
 	require.Greater(t, effects[3]["at"], effects[2]["at"], "the wait took its time")
 }
+
+// A recorded run tells what it began with and what it returned, whole and without secrets: the
+// event of an execution leaves out what is large.
+func TestARecordedRunTellsItsInputAndOutput(t *testing.T) {
+	t.Parallel()
+	p := nodetest.SharedWorkshop(t).Place(t).Has(t, `
+echo:
+  arguments: {token: {type: string, secret: true}, n: {type: integer}}
+  do: [{repeat: {until: 2000, do: [{set: {name: 'list[]', value: 'item {{$index}}'}}]}}]
+  output: {said: '{{token}}', n: '{{n}}', list: '{{list}}'}`)
+	ran := p.Does(t, http.StatusOK, "POST", p.Path+"/test/echo?record=true", `{"payload": {"token": "hush-hush-hush", "n": 3}}`)
+	answer := p.Does(t, http.StatusOK, "GET", p.Path+"/runs/"+ran.Header.Get("X-Correlation-Id"), "")
+	require.NotContains(t, string(answer.Body), "hush-hush-hush")
+	first := nodetest.AsMaps(answer.JSON(t)["tree"])[0]
+	require.Equal(t, map[string]any{"token": "REDACTED", "n": 3.0}, first["input"])
+	output := first["output"].(map[string]any)
+	require.Equal(t, []any{"REDACTED", 3.0}, []any{output["said"], output["n"]})
+	require.Len(t, output["list"], 2000)
+}

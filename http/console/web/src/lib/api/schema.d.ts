@@ -2691,7 +2691,7 @@ export interface components {
             tree: components["schemas"]["RunExecution"][];
             /** @description What it sent piece by piece (`$http.chunk`), when it was recorded; the first 1000, 1 MB together. */
             chunks?: unknown[];
-            /** @description It has more than is shown: 20000 events, 2000 steps, 1000 executions with logs, or the chunks. */
+            /** @description It has more than is shown: 20000 events, 2000 steps, 1000 executions with logs, the chunks, or an input or output above 1 MB. */
             truncated?: boolean;
         };
         RunTrigger: {
@@ -2730,6 +2730,10 @@ export interface components {
             until?: string;
             /** @description What left it, when it was recorded; the first 1000. */
             effects?: components["schemas"]["RunEffect"][];
+            /** @description What the tree that it begins started with, when it was recorded; up to 1 MB, without secrets. */
+            input?: unknown;
+            /** @description What it returned, when it was recorded; up to 1 MB, without secrets. */
+            output?: unknown;
             /** @description Its instructions in the order in which they began, when it was recorded; the first 2000 of the run. */
             steps?: components["schemas"]["RunStep"][];
         };
