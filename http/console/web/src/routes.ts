@@ -28,6 +28,7 @@ export const routes: Route[] = [
   { name: 'second-step', pattern: '/second-step', area: 'bare', title: (t) => t.signin.secondStep, load: () => import('./screens/sign-in/SignIn.svelte') },
   { name: 'reset', pattern: '/reset', area: 'bare', title: (t) => t.signin.resetTitle, load: () => import('./screens/sign-in/Reset.svelte') },
   { name: 'confirm', pattern: '/confirm', area: 'bare', title: (t) => t.signin.confirmTitle, load: () => import('./screens/sign-in/Confirm.svelte') },
+  { name: 'automations', pattern: '/w/:id/automations/*slug', area: 'workspace', title: (t) => t.shell.screens.automations, load: () => import('./screens/automations/Automations.svelte'), menu: { group: 'build', icon: 'automation', right: ['read', 'automations'] } },
 ];
 
 /** Every screen of the contract (2.1). A link to one that is not in the table yet leads to the start. */

@@ -12,6 +12,8 @@ export interface Draft {
   text: string;
   /** ETag of the stored document that the text began from; empty for a new one. */
   etag: string;
+  /** The stored text that it began from, for a comparison of three. */
+  base?: string;
   at: number;
 }
 
@@ -41,8 +43,8 @@ async function run<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore) =>
 
 const idOf = (user: string, document: string): string => `${user}|${document}`;
 
-export async function saveDraft(user: string, document: string, text: string, etag: string): Promise<void> {
-  await run('readwrite', (store) => store.put({ id: idOf(user, document), user, document, text, etag, at: Date.now() } satisfies Draft));
+export async function saveDraft(user: string, document: string, text: string, etag: string, base?: string): Promise<void> {
+  await run('readwrite', (store) => store.put({ id: idOf(user, document), user, document, text, etag, base, at: Date.now() } satisfies Draft));
 }
 
 export async function readDraft(user: string, document: string): Promise<Draft | undefined> {

@@ -3,6 +3,7 @@ import automations from './automations.ts';
 import axis from './axis.ts';
 import common from './common.ts';
 import data from './data.ts';
+import editor from './editor.ts';
 import errors from './errors.ts';
 import form from './form.ts';
 import home from './home.ts';
@@ -20,6 +21,7 @@ const en = {
   axis,
   common,
   data,
+  editor,
   errors,
   form,
   home,
