@@ -2,7 +2,7 @@ import { autocompletion, closeBrackets, closeBracketsKeymap, closeCompletion, co
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
 import { json } from '@codemirror/lang-json';
 import { yaml } from '@codemirror/lang-yaml';
-import { bracketMatching, codeFolding, foldGutter, foldKeymap, HighlightStyle, indentOnInput, indentUnit, syntaxHighlighting } from '@codemirror/language';
+import { bracketMatching, codeFolding, foldGutter, foldKeymap, HighlightStyle, indentService, indentUnit, syntaxHighlighting } from '@codemirror/language';
 import { lintGutter, setDiagnostics, type Diagnostic } from '@codemirror/lint';
 import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search';
 import { Annotation, Compartment, EditorState, type Extension, StateEffect, StateField } from '@codemirror/state';
@@ -58,7 +58,7 @@ const look = EditorView.theme({
   '.cm-searchMatch': { backgroundColor: 'var(--warn-tint)', outline: '1px solid var(--warn)' },
   '.cm-searchMatch-selected': { backgroundColor: 'var(--selection)' },
   '.cm-chosenLine': { backgroundColor: 'var(--selection)' },
-  '.cm-tooltip': { backgroundColor: 'var(--surface)', color: 'var(--text)', border: '1px solid var(--line)', borderRadius: 'var(--radius)', boxShadow: 'var(--shadow)', fontFamily: 'var(--font)', fontSize: 'var(--size-table)', overflow: 'hidden', zIndex: '20' },
+  '.cm-tooltip': { backgroundColor: 'var(--surface)', color: 'var(--text)', border: '1px solid var(--line)', borderRadius: 'var(--radius)', boxShadow: 'var(--shadow)', fontFamily: 'var(--font)', fontSize: 'var(--size-table)', zIndex: '20' },
   '.cm-tooltip.cm-tooltip-autocomplete > ul': { fontFamily: 'var(--mono)', maxHeight: '16em' },
   '.cm-tooltip.cm-tooltip-autocomplete > ul > li': { padding: '3px 10px', lineHeight: '1.5' },
   '.cm-tooltip-autocomplete ul li[aria-selected]': { backgroundColor: 'var(--selection)', color: 'var(--text)' },
@@ -99,6 +99,17 @@ const look = EditorView.theme({
   '&.cm-merge-a .cm-changedLineGutter, .cm-deletedLineGutter': { backgroundColor: 'var(--danger)' },
   '&.cm-merge-b .cm-changedLineGutter': { backgroundColor: 'var(--ok)' },
   '.cm-collapsedLines': { backgroundImage: 'none', backgroundColor: 'var(--sunken)', color: 'var(--muted)', padding: '4px 12px', fontFamily: 'var(--font)', fontSize: 'var(--size-label)', cursor: 'pointer' },
+});
+
+/** A new line in YAML: below a key that has no value yet it is deeper, below a key of an item it stands under that key. */
+const yamlIndent = indentService.of((context, position) => {
+  let line = context.lineAt(position, -1);
+  if (line.from >= position && position > 0) line = context.lineAt(position - 1, -1);
+  const [, spaces, dashes, rest] = /^( *)((?:- +)*)(.*)$/.exec(line.text)!;
+  const column = spaces!.length + dashes!.length;
+  if (rest!.trim() === '') return dashes!.trim() === '' ? spaces!.length : column;
+  if (/(^|[^\\]):\s*(?:[|>][+-]?)?$/.test(rest!.trimEnd())) return column + 2;
+  return /^[^\s'"{[][^'"{[]*:(\s|$)/.test(rest!) || dashes === '' ? column : spaces!.length;
 });
 
 const languageOf = (language: EditorLanguage): Extension => (language === 'yaml' ? yaml() : language === 'json' ? json() : []);
@@ -161,7 +172,7 @@ export class OpenEditor {
         doc: options.text,
         extensions: [
           lineNumbers(), highlightActiveLineGutter(), highlightSpecialChars(), history(), foldGutter(), drawSelection(), dropCursor(), EditorState.allowMultipleSelections.of(true),
-          indentOnInput(), indentUnit.of('  '), syntaxHighlighting(colours), bracketMatching(), closeBrackets(), rectangularSelection(), crosshairCursor(), highlightActiveLine(),
+          indentUnit.of('  '), options.language === 'yaml' ? yamlIndent : [], syntaxHighlighting(colours), bracketMatching(), closeBrackets(), rectangularSelection(), crosshairCursor(), highlightActiveLine(),
           highlightSelectionMatches(), search({ top: true }), lintGutter(), chosenLine, look, languageOf(options.language), tooltips({ position: 'fixed' }),
           autocompletion({ override: help.complete ? [completionsOf(help.complete)] : [], icons: false, maxRenderedOptions: 80 }),
           // In YAML a bracket after `{` belongs to a template; quotes close themselves.

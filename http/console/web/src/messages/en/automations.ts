@@ -47,6 +47,8 @@ export default {
   tabs: { run: 'Run', trace: 'Trace', runs: 'Runs', history: 'History' },
   editorLabel: (name: string) => `Text of ${name}`,
   unsaved: 'Unsaved',
+  notSaved: (n: number) => plural('en', n, { one: 'Not saved, 1 error:', other: `Not saved, ${n} errors:` }),
+  showProblem: 'Show it',
   savedAt: (time: string) => `Saved at ${time}`,
   copyAddress: 'Copy the address',
   nextFiring: (time: string) => `Next run ${time}`,

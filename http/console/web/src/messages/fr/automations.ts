@@ -48,6 +48,8 @@ const automations: Messages['automations'] = {
   tabs: { run: 'Exécuter', trace: 'Déroulement', runs: 'Exécutions', history: 'Historique' },
   editorLabel: (name) => `Texte de ${name}`,
   unsaved: 'Non enregistré',
+  notSaved: (n) => plural('fr', n, { one: 'Pas enregistré, 1 erreur :', other: `Pas enregistré, ${n} erreurs :` }),
+  showProblem: 'La montrer',
   savedAt: (time) => `Enregistré à ${time}`,
   copyAddress: 'Copier l’adresse',
   nextFiring: (time) => `Prochaine exécution ${time}`,
