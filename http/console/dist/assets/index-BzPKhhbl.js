@@ -1,1 +1,0 @@
-import{B as e,Ht as t,J as n,K as r,U as i,V as a,Z as o,ot as s,pt as c,t as l,u,yt as d}from"./base-C-gQMLgL.js";var f=r();i(f),o.start(),a(),s.waiting=u.begin;var p=e.load().catch(t=>e.fail(t));await d(c(f.language,navigator.languages)),t(l,{target:document.getElementById(`app`)}),await p,n().catch(()=>{});
