@@ -22,7 +22,7 @@ import (
 const patience = time.Minute
 
 // Patient lets a service under test wait for its log on a machine that does much else, too.
-const Patient = "PUBLISH_TIMEOUT_MS=20000"
+const Patient = "PUBLISH_TIMEOUT_MS=60000"
 
 var quiet = slog.New(slog.DiscardHandler)
 
