@@ -107,8 +107,9 @@ func newLibrary(models *projections.Models, blobs *jetstream.Store) (*library, e
 	return l, err
 }
 
-// reading bounds how long a command waits for the read models.
-const reading = 5 * time.Second
+// reading bounds how long a command waits for the read models: a large import of a moment ago
+// may take them as long on a busy machine.
+const reading = 30 * time.Second
 
 // At implements content.Library.
 func (l *library) At(ctx context.Context, workspaceID string, seq uint64) (refs map[string]content.Ref, err error) {
