@@ -38,8 +38,8 @@ func reviewOf(kind *document.Kind, doc *document.Map, parsed *automation.Automat
 	return automation.Review{Secrets: review.Secrets(config, "config")}
 }
 
-// names finds out which names exist once an import is carried out.
-type names struct {
+// nameChecker knows which names exist once an import is carried out.
+type nameChecker struct {
 	p          *plan
 	callable   []string // instructions, automations, and app instances with a dot behind them
 	instances  map[string][]string
@@ -48,13 +48,13 @@ type names struct {
 	isComplete bool
 	secrets    map[string]bool
 	settings   workspace.Settings
-	said       map[string]bool
+	reported   map[string]bool
 }
 
 // warnOfNames warns of names that documents of an import use and that do not exist, of each
 // once. It comes last: what is deleted is known by then.
 func (c *Content) warnOfNames(p *plan, list []*brought, r *archive.Reading) {
-	n := c.namesOf(p, list, r)
+	n := c.newNameChecker(p, list, r)
 	if p.to.Settings != nil {
 		config, _ := n.settings.Config.Get("value")
 		n.check("index", automation.Review{Secrets: append(review.Secrets(config, "config.value"), declaredSecrets(n.settings)...)})
@@ -62,7 +62,7 @@ func (c *Content) warnOfNames(p *plan, list []*brought, r *archive.Reading) {
 	for _, b := range list {
 		n.check(b.path, b.review)
 	}
-	if more := len(n.said) - maxMissing; more > 0 {
+	if more := len(n.reported) - maxMissing; more > 0 {
 		p.warn(warnMissing, "index", fmt.Sprintf("there are %d more warnings of this kind: GET {w}/problems lists them all", more))
 	}
 }
@@ -77,8 +77,8 @@ func declaredSecrets(s workspace.Settings) (refs []automation.Reference) {
 	return refs
 }
 
-func (c *Content) namesOf(p *plan, list []*brought, r *archive.Reading) *names {
-	n := &names{p: p, settings: p.of.Settings, callable: automation.Instructions(), instances: map[string][]string{}, secrets: map[string]bool{}, said: map[string]bool{}}
+func (c *Content) newNameChecker(p *plan, list []*brought, r *archive.Reading) *nameChecker {
+	n := &nameChecker{p: p, settings: p.of.Settings, callable: automation.Instructions(), instances: map[string][]string{}, secrets: map[string]bool{}, reported: map[string]bool{}}
 	if p.to.Settings != nil {
 		n.settings = *p.to.Settings
 	}
@@ -119,7 +119,7 @@ func (c *Content) namesOf(p *plan, list []*brought, r *archive.Reading) *names {
 }
 
 // check warns of the names that a document uses and that do not exist.
-func (n *names) check(path string, r automation.Review) {
+func (n *nameChecker) check(path string, r automation.Review) {
 	for _, f := range r.Findings {
 		if folder, _ := workspace.Folder(path); folder == "automations" {
 			n.warn(warnUnset, path, automation.Reference{Name: path + " " + f.Field, Field: f.Field}, f.Message)
@@ -129,7 +129,7 @@ func (n *names) check(path string, r automation.Review) {
 		instance, name, ofInstance := strings.Cut(ref.Name, ".")
 		offered, known := n.instances[instance]
 		switch {
-		case !ofInstance && !n.calls(ref.Name), ofInstance && !n.calls(instance+"."):
+		case !ofInstance && !n.isCallable(ref.Name), ofInstance && !n.isCallable(instance+"."):
 			n.warn("call", path, ref, review.NoAutomation(ref.Name)+nearest.DidYouMean(ref.Name, slices.Values(n.callable)))
 		case ofInstance && known && !slices.Contains(offered, name):
 			n.warn("call", path, ref, review.NotOffered(instance, name)+nearest.DidYouMean(name, slices.Values(offered)))
@@ -141,18 +141,18 @@ func (n *names) check(path string, r automation.Review) {
 		}
 	}
 	for _, ref := range r.Listens {
-		if n.isComplete && !n.emits(ref.Name) {
+		if n.isComplete && !n.isEmitted(ref.Name) {
 			n.warn("event", path, ref, review.NobodyEmits(ref.Name))
 		}
 	}
 }
 
-func (n *names) calls(name string) bool {
+func (n *nameChecker) isCallable(name string) bool {
 	_, found := slices.BinarySearch(n.callable, name)
 	return found
 }
 
-func (n *names) emits(name string) bool {
+func (n *nameChecker) isEmitted(name string) bool {
 	types, _ := n.settings.Events.Get("types")
 	declared, _ := types.(*document.Map)
 	for event := range declared.All() {
@@ -160,7 +160,7 @@ func (n *names) emits(name string) bool {
 			return true
 		}
 	}
-	if instance, _, ok := strings.Cut(name, "."); ok && n.calls(instance+".") {
+	if instance, _, ok := strings.Cut(name, "."); ok && n.isCallable(instance+".") {
 		return true
 	}
 	base := strings.TrimSuffix(name, "*")
@@ -170,13 +170,13 @@ func (n *names) emits(name string) bool {
 		})
 }
 
-func (n *names) warn(kind, path string, ref automation.Reference, message string) {
+func (n *nameChecker) warn(kind, path string, ref automation.Reference, message string) {
 	key := kind + " " + ref.Name
-	if n.said[key] {
+	if n.reported[key] {
 		return
 	}
-	n.said[key] = true
-	if len(n.said) > maxMissing {
+	n.reported[key] = true
+	if len(n.reported) > maxMissing {
 		return
 	}
 	code := warnMissing

@@ -20,7 +20,7 @@ func (t *tree) perform(r machine.Request) error {
 	t.recorder.Ask(r, t.rt.Now())
 	t.asked++
 	if r.Kind != machine.Wait && len(t.begunWaits) == 0 {
-		t.release()
+		t.releaseHeldEmits()
 	}
 	switch r.Kind {
 	case machine.Call:

@@ -47,7 +47,7 @@ func (t *tree) emit(r machine.Request) {
 			return value.Undefined, t.throttle(ctx, x, throttle.Emits, 1)
 		}, func(a machine.Answer) machine.Answer {
 			if a.Err == nil {
-				a.Value, a.Err = t.hold(r, e)
+				a.Value, a.Err = t.holdEmit(r, e)
 			}
 			return a
 		})
@@ -184,47 +184,47 @@ type recorded struct {
 	at    domain.Position
 }
 
-// hold has an event recorded together with the wait that follows it. Recorded before, it could
+// holdEmit has an event recorded together with the wait that follows it. Recorded before, it could
 // be answered before the wait is there to keep the answer from starting anything else.
-func (t *tree) hold(r machine.Request, e *emission) (any, error) {
-	ev := t.recordedAs(e)
+func (t *tree) holdEmit(r machine.Request, e *emission) (any, error) {
+	ev := t.toRecorded(e)
 	v, err := unplaced(ev, t.rt.Effects.Position())
 	held, ok := v.(recorded)
 	if err != nil || !ok {
 		return value.Undefined, err
 	}
-	t.held = append(t.held, commitOf(ev))
+	t.heldEmits = append(t.heldEmits, toCommit(ev))
 	t.emitted = t.emitted.Max(held.at)
 	return automation.LocalEvent(r.Execution.Program.Instance, held.event), nil
 }
 
-// release has events recorded that were held for a wait that does not come.
-func (t *tree) release() {
-	if len(t.held) == 0 {
+// releaseHeldEmits has events recorded that were held for a wait that does not come.
+func (t *tree) releaseHeldEmits() {
+	if len(t.heldEmits) == 0 {
 		return
 	}
-	for _, c := range t.held {
+	for _, c := range t.heldEmits {
 		t.journal.add(c.Meta, c.Facts...)
 	}
-	t.held = nil
+	t.heldEmits = nil
 	t.journal.appendEarly(t.ctx)
 }
 
-// recordedAs is an event as it is going to be recorded.
-func (t *tree) recordedAs(e *emission) domain.Recorded {
+// toRecorded is an event as it is going to be recorded.
+func (t *tree) toRecorded(e *emission) domain.Recorded {
 	return domain.Recorded{
 		ID: t.rt.NewID(), Log: domain.Activity, Stream: domain.StreamID{Scope: t.workspaceID()}, At: t.rt.Now(), Meta: e.meta,
 		Data: domain.Unknown{Name: e.name, Body: e.body}, Target: e.target, Options: e.options, Body: e.body,
 	}
 }
 
-func commitOf(ev domain.Recorded) eventstore.Commit {
+func toCommit(ev domain.Recorded) eventstore.Commit {
 	return eventstore.Commit{Stream: ev.Stream, Meta: ev.Meta, Facts: []eventstore.Fact{{ID: ev.ID, Event: ev.Data, Target: ev.Target, Options: ev.Options}}}
 }
 
 // publish keeps an event, or passes it to those who are there.
 func (t *tree) publish(ctx context.Context, e *emission) (any, error) {
-	ev := t.recordedAs(e)
+	ev := t.toRecorded(e)
 	before := t.rt.Effects.Position() // of an answer to it nothing is earlier
 	if !e.options.Persisted() {
 		if err := t.keepLearned(ctx); err != nil {
@@ -233,7 +233,7 @@ func (t *tree) publish(ctx context.Context, e *emission) (any, error) {
 		t.rt.Effects.Live(t.workspaceID(), ev)
 		return unplaced(ev, before)
 	}
-	commit := commitOf(ev)
+	commit := toCommit(ev)
 	if e.async {
 		t.journal.add(ev.Meta, commit.Facts...)
 		t.journal.appendEarly(t.ctx)

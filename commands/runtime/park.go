@@ -78,16 +78,16 @@ func (t *tree) keep() error {
 	t.park, t.moved = false, !t.standing()
 	state, err := t.machine.Save()
 	if raised, ok := errors.AsType[*automation.Error](err); ok {
-		t.release()
+		t.releaseHeldEmits()
 		t.refuseWaits(raised)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	begun := append(t.held, t.begunWaits...) // at once, so that nothing comes between an event and the wait for its answer
-	holding := len(t.held) > 0
-	t.held, t.begunWaits = nil, nil
+	begun := append(t.heldEmits, t.begunWaits...) // at once, so that nothing comes between an event and the wait for its answer
+	holding := len(t.heldEmits) > 0
+	t.heldEmits, t.begunWaits = nil, nil
 	rest, err := t.journal.untold(begun...)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (t *tree) keep() error {
 	}
 	for _, p := range t.waits {
 		p.begun = false
-		p.place(receipt.Position)
+		p.setAfter(receipt.Position)
 	}
 	t.parked = true
 	t.stands()

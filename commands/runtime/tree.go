@@ -39,7 +39,7 @@ type tree struct {
 
 	programs   map[*machine.Program]*programs.Program
 	executions map[string]*execution         // those that have not ended, by id
-	held       []eventstore.Commit           // events that are recorded together with the wait behind them
+	heldEmits  []eventstore.Commit           // events that are recorded together with the wait behind them
 	begunWaits []eventstore.Commit           // that are told once it is kept that the tree stands in them
 	raised     map[string]*machine.Execution // those that ended with an error of their own, by id
 	announced  bool                          // that the tree has begun is on its way to the log
@@ -273,7 +273,7 @@ func (t *tree) collapse(root *machine.Execution, fell *commands.Fallen) (Outcome
 	failure := automation.ErrorOf(fell)
 	out := Outcome{Output: value.Undefined, Err: failure, ExecutionID: t.id}
 	e := t.executions[t.id]
-	t.release()
+	t.releaseHeldEmits()
 	if err := errors.Join(t.flush(), t.journal.close(t.ctx)); err != nil || e == nil { // nil: that it ended is recorded
 		return out, err
 	}

@@ -21,7 +21,7 @@ func (t *tree) turn() error {
 		return err
 	}
 	if t.machine.Done() || len(turn.Ended) > 0 && len(t.begunWaits) == 0 { // that it ended comes later
-		t.release()
+		t.releaseHeldEmits()
 	}
 	if t.machine.Done() && !t.heard() {
 		if err := t.flush(); err != nil { // who reads that it ended does not begin it again
@@ -61,7 +61,7 @@ func (t *tree) turn() error {
 		return t.due()
 	}
 	if len(t.begunWaits) == 0 {
-		t.release()
+		t.releaseHeldEmits()
 	}
 	if err := t.keep(); err != nil {
 		return err

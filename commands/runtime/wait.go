@@ -29,20 +29,20 @@ type pending struct {
 	Params  json.RawMessage `json:"params"`
 	Cancels bool            `json:"cancels,omitempty"` // triggers
 
-	again   bool // who went on with the tree before may have recorded that it is over
-	begun   bool // that it began is not recorded yet
-	refused error
-	cease   context.CancelFunc // of listening
-	placed  chan struct{}      // closed once After is known; nil: it is
+	again      bool // who went on with the tree before may have recorded that it is over
+	begun      bool // that it began is not recorded yet
+	refused    error
+	cease      context.CancelFunc // of listening
+	afterKnown chan struct{}      // closed once After is known; nil: it is
 }
 
-// place says where the event is that was recorded with the wait: what came before it does
+// setAfter says where the event is that was recorded with the wait: what came before it does
 // not count.
-func (p *pending) place(at domain.Position) {
-	if p.placed != nil {
+func (p *pending) setAfter(at domain.Position) {
+	if p.afterKnown != nil {
 		p.After = p.After.Max(at)
-		close(p.placed)
-		p.placed = nil
+		close(p.afterKnown)
+		p.afterKnown = nil
 	}
 }
 
@@ -74,8 +74,8 @@ func (t *tree) wait(r machine.Request) {
 	if p.After == (domain.Position{}) {
 		p.After = t.rt.Effects.Position()
 	}
-	if len(t.held) > 0 {
-		p.placed = make(chan struct{})
+	if len(t.heldEmits) > 0 {
+		p.afterKnown = make(chan struct{})
 	}
 	t.waits[r.ID] = p
 	t.begunWaits = append(t.begunWaits, eventstore.Commit{
@@ -93,12 +93,12 @@ func (t *tree) stand(r machine.Request, p *pending, options []option) {
 	t.waiting++
 	listening, cease := context.WithCancel(t.effects)
 	p.cease = cease
-	placed := p.placed
+	afterKnown := p.afterKnown
 	t.laterThen(r, func(context.Context) (any, error) {
 		defer cease()
-		if placed != nil {
+		if afterKnown != nil {
 			select {
-			case <-placed:
+			case <-afterKnown:
 			case <-listening.Done():
 				return value.Undefined, listening.Err()
 			}
