@@ -40,7 +40,7 @@ func (l *library) Revision(ctx context.Context, workspaceID string, seq uint64) 
 		return err
 	})
 	if err == nil && revision == 0 {
-		err = domain.Refuse(domain.CodeNotFound, "the workspace did not exist then").With("resource", "workspace").With("id", workspaceID)
+		err = domain.Refuse(domain.CodeNotFound, "the workspace did not exist at that time").With("resource", "workspace").With("id", workspaceID)
 	}
 	return revision, err
 }

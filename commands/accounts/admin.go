@@ -28,7 +28,7 @@ func (a *Accounts) Invite(ctx context.Context, in Invitation) (Account, error) {
 	case in.Password != "":
 		cmd.Password, err = a.newPassword(ctx, operator, in.Password, cmd)
 	case a.o.Mailer == nil:
-		err = domain.Invalid(domain.FieldError{Field: "password", Message: "is needed: this platform sends no mail"})
+		err = domain.Invalid(domain.FieldError{Field: "password", Message: "is needed: this platform does not send mail"})
 	}
 	if err != nil {
 		return Account{}, err

@@ -33,7 +33,7 @@ func (a *Accounts) LoginWith(ctx context.Context, who Identity, from Client) (Lo
 // a new one.
 func (a *Accounts) SignInWith(ctx context.Context, who Identity, from Client) (sessions.Session, error) {
 	if who.Provider == "" || who.Provider == user.Local || who.Provider == user.Anonymous || who.Subject == "" {
-		return sessions.Session{}, domain.Refuse(domain.CodeInternal, "no such provider of identities: %q", who.Provider)
+		return sessions.Session{}, domain.Refuse(domain.CodeInternal, "unknown identity provider %q", who.Provider)
 	}
 	if err := from.check(); err != nil {
 		return sessions.Session{}, err

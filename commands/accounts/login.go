@@ -144,7 +144,7 @@ func mfaRequired() *domain.Error {
 // waiting is the answer to whoever has the password of a pending account.
 func (s Settings) waiting() *domain.Error {
 	if s.Validation == ValidationEmail {
-		return domain.Refuse(domain.CodeInvalidCredentials, "the mail address is not confirmed yet").Reason("email_not_validated")
+		return domain.Refuse(domain.CodeInvalidCredentials, "the mail address must be confirmed first: follow the link in the mail").Reason("email_not_validated")
 	}
-	return domain.Refuse(domain.CodeInvalidCredentials, "the account waits for the consent of an administrator").Reason("manual_validation")
+	return domain.Refuse(domain.CodeInvalidCredentials, "the account must be validated by an administrator first").Reason("manual_validation")
 }

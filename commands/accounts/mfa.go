@@ -121,7 +121,7 @@ func (a *Accounts) DropMFA(ctx context.Context, by sessions.Session, currentPass
 // it has shown the one there is, and the password.
 func (a *Accounts) mayChangeMFA(ctx context.Context, by sessions.Session, currentPassword string) (user.State, error) {
 	if by.Anonymous {
-		return user.State{}, domain.Refuse(domain.CodePermissionDenied, "a visitor has nothing that a second factor could protect")
+		return user.State{}, domain.Refuse(domain.CodePermissionDenied, "anonymous users cannot set up a second factor")
 	}
 	s, err := a.existing(ctx, by.UserID)
 	if err != nil {

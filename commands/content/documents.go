@@ -79,7 +79,7 @@ func (c *Content) index(ctx context.Context, p *plan, doc *document.Map, o Impor
 	if next.AllowUnsecurePages && !p.of.Settings.AllowUnsecurePages && !o.Secure {
 		next.AllowUnsecurePages = false
 		p.kept = true
-		p.warnAt("security_excluded", "index", "allowUnsecurePages", "changing allowUnsecurePages takes manage_security: it was left as it is")
+		p.warnAt("security_excluded", "index", "allowUnsecurePages", "allowUnsecurePages was not changed: that needs the permission manage_security")
 	}
 	if left := workspace.WithoutSecrets(next.Config); next.Config != nil && !document.Equal(left, next.Config) {
 		next.Config = left

@@ -174,7 +174,7 @@ func (c *Content) publishApp(ctx context.Context, result *Result, o ImportOption
 		return
 	}
 	file := result.Publish
-	err := error(domain.Refuse(domain.CodePermissionDenied, "publishing an app takes the right to create apps"))
+	err := error(domain.Refuse(domain.CodePermissionDenied, "publishing an app needs the permission to create apps"))
 	if o.Publish && c.Publish != nil {
 		err = c.Publish(ctx, result.WorkspaceID, file.AppSlug, file.AppName)
 	}

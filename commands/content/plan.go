@@ -123,7 +123,7 @@ func (p *plan) secure(next *workspace.SecurityChange, may bool) {
 	if !may {
 		p.kept = true
 		p.hold("security")
-		p.warn("security_excluded", "security", "changing the security document takes manage_security: it was left as it is")
+		p.warn("security_excluded", "security", "the security document was not changed: that needs the permission manage_security")
 		return
 	}
 	p.to.Security = next

@@ -30,7 +30,7 @@ func (c *Content) Restore(ctx context.Context, workspaceID string, seq uint64, f
 		return Result{}, err
 	}
 	if len(then) == 0 {
-		return Result{}, domain.Refuse(domain.CodeNotFound, "the workspace did not exist then").With("resource", "workspace").With("id", workspaceID)
+		return Result{}, domain.Refuse(domain.CodeNotFound, "the workspace did not exist at that time").With("resource", "workspace").With("id", workspaceID)
 	}
 	return c.putBack(ctx, workspaceID, from, o, func(s workspace.State) (plan, error) {
 		return c.planRestore(ctx, s, then, o)
@@ -166,7 +166,7 @@ func (p *plan) resettle(index *document.Map, untold workspace.Untold, o RestoreO
 	next.CustomDomains, next.Repositories, next.Credentials = now.CustomDomains, now.Repositories, now.Credentials
 	if next.AllowUnsecurePages != now.AllowUnsecurePages && !o.Secure {
 		next.AllowUnsecurePages = now.AllowUnsecurePages
-		p.warn("security_excluded", "index", "changing allowUnsecurePages takes manage_security: it was left as it is")
+		p.warn("security_excluded", "index", "allowUnsecurePages was not changed: that needs the permission manage_security")
 	}
 	if !document.Equal(next.Index(), now.Index()) {
 		p.settle(next, untold)

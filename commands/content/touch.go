@@ -112,7 +112,7 @@ func (p *plan) unshared(judge Judge, path, from string, doc *document.Map) (*doc
 	}
 	p.kept = true
 	p.hold(path)
-	p.warnAt("security_excluded", path, "public", "whether a page is public takes manage_permissions: it was left as it is")
+	p.warnAt("security_excluded", path, "public", "whether the page is public was not changed: that needs the permission manage_permissions")
 	if doc = doc.Copy(); !before.Public {
 		doc.Delete("public")
 		return doc, nil

@@ -50,9 +50,9 @@ func (c *Content) undoable(ctx context.Context, workspaceID string, seq uint64) 
 	case !change.Found:
 		return change, domain.Refuse(domain.CodeNotFound, "there is no such change").With("resource", "change").With("id", tokenOf(seq))
 	case change.Creation:
-		return change, domain.Invalid(domain.FieldError{Field: "seq", Message: "is how the workspace came into being: that cannot be undone"})
+		return change, domain.Invalid(domain.FieldError{Field: "seq", Message: "created the workspace and cannot be undone"})
 	case !change.Content:
-		return change, domain.Invalid(domain.FieldError{Field: "seq", Message: "is no change of content: that cannot be undone"})
+		return change, domain.Invalid(domain.FieldError{Field: "seq", Message: "is not a change of content and cannot be undone"})
 	case len(change.Superseded) > 0:
 		return change, superseded(change.Superseded)
 	}
@@ -66,7 +66,7 @@ func superseded(by []uint64) error {
 	for i, seq := range by {
 		tokens[i] = tokenOf(seq)
 	}
-	return domain.Refuse(domain.CodeConflict, "later changes touched the same: undo them first, or restore a moment").
+	return domain.Refuse(domain.CodeConflict, "later changes touched the same documents: undo them first, or restore an earlier state").
 		Reason("superseded").With("by", tokens)
 }
 

@@ -179,7 +179,7 @@ func (e *emission) inspect(chunk any) {
 	for _, v := range all {
 		if s, ok := v.(string); ok && sse.LooksLikeJSON(s) && e.call.Notice != nil && e.notices < maxNotices {
 			e.notices++
-			e.call.Notice(automation.Raise(automation.FailedChunkParsing, "a chunk looks like JSON and is none", "chunk", e.call.shown([]byte(s))))
+			e.call.Notice(automation.Raise(automation.FailedChunkParsing, "the chunk starts like JSON, but it is not valid JSON", "chunk", e.call.shown([]byte(s))))
 		}
 	}
 }

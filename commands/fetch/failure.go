@@ -84,7 +84,7 @@ func classify(err error) (reason, message string) {
 	case errors.Is(err, egress.ErrRedirects):
 		return reasonRedirects, "the request was redirected too often"
 	case strings.Contains(text, "Location header"):
-		return reasonRedirects, "the request was redirected to what is no address"
+		return reasonRedirects, "the request was redirected to an invalid address"
 	case errors.Is(err, errTooLarge), errors.Is(err, sse.ErrTooLarge), strings.Contains(text, "headers exceeded"), strings.Contains(text, "header list larger"):
 		return reasonTooLarge, errTooLarge.Error()
 	case errors.Is(err, syscall.ECONNRESET):

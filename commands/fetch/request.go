@@ -131,7 +131,7 @@ func readHeaders(o *value.Object) (http.Header, error) {
 	for _, key := range o.Keys() {
 		name := http.CanonicalHeaderKey(key)
 		if !httpguts.ValidHeaderFieldName(key) {
-			return nil, automation.Invalid("fetch.headers: %q is no name of a header", key)
+			return nil, automation.Invalid("fetch.headers: %q is not a valid header name", key)
 		}
 		texts, err := textsOf(o.At(key))
 		if err != nil || slices.ContainsFunc(texts, badHeaderValue) {

@@ -50,11 +50,11 @@ func (c *Client) readTerms(params *value.Object) (t terms, err error) {
 	r := reader{params, "fetch"}
 	t.method = strings.ToUpper(r.text("method", "get", &err))
 	if err == nil && !slices.Contains(methods, t.method) {
-		err = automation.Invalid("fetch.method: %s is none of get, post, put, patch, delete, head", strings.ToLower(t.method))
+		err = automation.Invalid("fetch.method: must be one of: get, post, put, patch, delete, head; got %s", strings.ToLower(t.method))
 	}
 	t.mode = r.text("outputMode", modeBody, &err)
 	if err == nil && !slices.Contains(modes, t.mode) {
-		err = automation.Invalid("fetch.outputMode: %s is none of %s", t.mode, strings.Join(modes, ", "))
+		err = automation.Invalid("fetch.outputMode: must be one of: %s; got %s", strings.Join(modes, ", "), t.mode)
 	}
 	t.timeout = time.Duration(r.number("timeout", c.Timeout.Seconds(), &err) * float64(time.Second))
 	if err == nil && (t.timeout <= 0 || t.timeout > max(maxTimeout, c.Timeout)) {

@@ -53,7 +53,7 @@ func (h *House) Find(ctx context.Context, ref string) (*Program, error) {
 		if now := place.programs[r.Slug]; now != nil {
 			return now, nil
 		}
-		return nil, fmt.Errorf("the function %s of the app instance %s is not there any more", r.Slug, r.Instance)
+		return nil, fmt.Errorf("the function %s of the app instance %s no longer exists", r.Slug, r.Instance)
 	}
 	c, err := h.library.compile(ctx, r.Home, content.Ref{Hash: r.Hash, Apart: r.Apart})
 	if now := place.programs[r.Slug]; err != nil && now != nil && app.IsBuiltInHome(r.Home) {

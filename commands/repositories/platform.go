@@ -33,7 +33,7 @@ func (r *Repositories) InPlatform(id, slug string) (Repository, error) {
 		return Repository{}, notThere("there is no platform repository %s", id, available)
 	}
 	if strings.Contains(slug, "/") {
-		return Repository{}, domain.Refuse(domain.CodeValidation, "the slug %s is no name of a directory: choose one without / to use the repository %s", slug, id).
+		return Repository{}, domain.Refuse(domain.CodeValidation, "the slug %s cannot be the name of a directory: choose one without / to use the repository %s", slug, id).
 			Reason("slug_not_a_directory").With("slug", slug).With("repositoryId", id)
 	}
 	if found.Root = path.Join(found.Root, slug); found.Type == Filesystem {

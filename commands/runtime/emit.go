@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"regexp"
 	"unicode/utf8"
 
@@ -90,7 +91,7 @@ func (t *tree) emissionOf(instance string, meta domain.Meta, params *value.Objec
 	name := t.redact.Text(value.Text(params.At("event")))
 	e := &emission{name: prefixed(instance, name), payload: &value.Object{}, meta: meta}
 	if !eventName.MatchString(name) || automation.Native(e.name) {
-		return nil, automation.Raise(automation.InvalidEvent, "an event of this name cannot be emitted", "event", e.name)
+		return nil, automation.Raise(automation.InvalidEvent, "an event of this name cannot be emitted: names have 1 to 200 letters, digits, blanks, and . _ -, and names of the platform are reserved", "event", e.name)
 	}
 	if given := params.At("payload"); !value.IsNothing(given) {
 		payload, ok := given.(*value.Object)
@@ -121,8 +122,9 @@ func (t *tree) emissionOf(instance string, meta domain.Meta, params *value.Objec
 const farBeyond = 100
 
 func (t *tree) tooLarge(name string, body []byte) error {
-	return automation.Raise(automation.EventTooLarge, "the event is larger than events may be",
-		"reason", "EventTooLarge", "eventType", name, "eventSize", float64(utf8.RuneCount(body)), "maxSize", float64(t.settings.MaxEvent))
+	size := utf8.RuneCount(body)
+	return automation.Raise(automation.EventTooLarge, fmt.Sprintf("the payload of the event has %d characters; it may have %d", size, t.settings.MaxEvent),
+		"reason", "EventTooLarge", "eventType", name, "eventSize", float64(size), "maxSize", float64(t.settings.MaxEvent))
 }
 
 // mostNested is how deep the payload of an event may be nested: whoever reads the event

@@ -142,13 +142,13 @@ func (h *HTTP) write(op variable.Op, leastKeepAlive time.Duration) error {
 	case "status":
 		n, _ := op.Value.(float64)
 		if h.begun || n != float64(int(n)) || n < 200 || n > 599 {
-			return automation.Invalid("$http.status is a number from 200 to 599, and is set before the first chunk")
+			return automation.Invalid("$http.status must be a number from 200 to 599, set before the first chunk")
 		}
 		h.status = int(n)
 		return nil
 	}
 	if h.begun {
-		return automation.Invalid("$http.headers are set before the first chunk")
+		return automation.Invalid("$http.headers must be set before the first chunk")
 	}
 	return h.headers(op)
 }

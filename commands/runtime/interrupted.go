@@ -26,7 +26,7 @@ type Broken struct {
 // Interrupted records that a tree was interrupted, and forgets where it stood, if it did.
 // Repeated, it records nothing more.
 func (r *Runtime) Interrupted(ctx context.Context, b Broken) error {
-	return r.broke(ctx, b, activity.Failure{Error: automation.ExecutionInterrupt, Message: "the node that ran the automation is gone"})
+	return r.broke(ctx, b, activity.Failure{Error: automation.ExecutionInterrupt, Message: "the node that ran the automation stopped"})
 }
 
 // broke records that a tree did not come to its end, and why.

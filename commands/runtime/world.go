@@ -232,7 +232,7 @@ func firstOf(texts ...string) string {
 func (w *world) become(root string, id any) error {
 	text, ok := id.(string)
 	if !ok || text == "" || !domain.IsLine(text, activity.MaxTarget) {
-		return automation.Invalid("%s.id is one line of 1 to %d characters", root, activity.MaxTarget)
+		return automation.Invalid("%s.id must be one line of 1 to %d characters", root, activity.MaxTarget)
 	}
 	if root == "user" {
 		w.userID, w.sessionID = text, text

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -46,7 +47,7 @@ func (w *world) Write(_ *machine.Execution, wr machine.Write) error {
 		}
 	}
 	if size := v.size + grown; grown > 0 && size > v.limit {
-		return automation.Raise(automation.ContextTooLarge, "the context is larger than it may be",
+		return automation.Raise(automation.ContextTooLarge, fmt.Sprintf("the context %s would have %d bytes; it may have %d", wr.Context, size, v.limit),
 			"context", wr.Context, "size", float64(size), "limit", float64(v.limit))
 	}
 	v.value, v.size = changed, v.size+grown

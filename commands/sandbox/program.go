@@ -55,7 +55,7 @@ func compileAs(head, code string) (*sobek.Program, *failure) {
 		return nil, syntaxFailure(err, code)
 	}
 	if !oneFunction(tree) {
-		return nil, &failure{Reason: reasonSyntax, Message: "SyntaxError: the code is no body of a function: its braces do not match"}
+		return nil, &failure{Reason: reasonSyntax, Message: "SyntaxError: the code is not a function body: its braces do not match"}
 	}
 	program, err := sobek.CompileAST(tree, false)
 	if err != nil {

@@ -91,7 +91,7 @@ func (p *pull) notes() []archive.Item {
 		return nil
 	}
 	return []archive.Item{{
-		Msg: "changing the security document takes manage_security: it was left as it is", Err: "security_excluded", Filepath: security, WorkspaceID: p.state.ID,
+		Msg: "the security document was not changed: that needs the permission manage_security", Err: "security_excluded", Filepath: security, WorkspaceID: p.state.ID,
 	}}
 }
 

@@ -85,7 +85,7 @@ func (v *Versioning) Resolve(ctx context.Context, workspaceID string, files map[
 		return nil, err
 	}
 	if _, decides := files[archive.Place{Kind: document.Security}.Path()]; decides && !may.Secure {
-		return nil, domain.Refuse(domain.CodePermissionDenied, "deciding about the security document takes manage_security").
+		return nil, domain.Refuse(domain.CodePermissionDenied, "resolving security.yml needs the permission manage_security").
 			With("action", "manage_security").With("subject", "workspaces")
 	}
 	tree, err := v.decide(ctx, now.State, files)

@@ -50,7 +50,7 @@ func plain(n *yaml.Node) (any, error) {
 	case isHex.MatchString(s):
 		return whole(n, s[2:], 16)
 	case isNoValue.MatchString(s):
-		return nil, fault(n, "%s is no number of JSON", s)
+		return nil, fault(n, "%s is not a JSON number", s)
 	default:
 		return s, nil
 	}
@@ -97,7 +97,7 @@ func tagged(n *yaml.Node) (any, error) {
 		return nil, fault(n, "the tag %s is not allowed", document.Shown(n.Tag))
 	}
 	if !fits {
-		return nil, fault(n, "%s is no %s", document.Shown(n.Value), strings.TrimPrefix(n.Tag, "!!"))
+		return nil, fault(n, "%s is not a valid %s", document.Shown(n.Value), strings.TrimPrefix(n.Tag, "!!"))
 	}
 	return v, nil
 }

@@ -165,7 +165,7 @@ func (f field) wrongText(s string) string {
 		return "must be one of: " + strings.Join(f.enum, ", ")
 	}
 	if f.match != "" && !compiled(f.match).MatchString(s) {
-		return fmt.Sprintf("%q is no %s", s, f.says)
+		return fmt.Sprintf("%q is not a valid %s", s, f.says)
 	}
 	return ""
 }

@@ -60,7 +60,7 @@ var instructions = []instruction{
 		{name: "finally", is: list | null, role: body, doc: "Instructions in any case."},
 	}},
 	{name: "emit", doc: "Records an event.", results: true, params: []field{
-		{name: "event", is: text, must: true, match: EventName, says: "name of an event", rule: notNative, raises: InvalidEvent, doc: "Its type."},
+		{name: "event", is: text, must: true, match: EventName, says: "event name (1 to 200 letters, digits, blanks and ._-)", rule: notNative, raises: InvalidEvent, doc: "Its type."},
 		{name: "payload", is: anything, otherwise: &value.Object{}, doc: "An object."},
 		{name: "target", is: object, of: emitTarget, doc: "Who receives it live."},
 		{name: "options", is: object, of: emitOptions, doc: "How it is kept."},

@@ -72,7 +72,7 @@ var fetchParams = []field{
 	{name: "svcApiKey", is: object, of: []field{{name: "name", is: text}}, doc: "Add the API key of a role."},
 	{name: "allowSelfSignedCert", is: boolean, otherwise: false, doc: "Do not verify the certificate."},
 	{name: "stream", is: object, blank: noEvent, doc: "Emit the answer piece by piece; nothing without event.", of: []field{
-		{name: "event", is: text, match: EventName, says: "name of an event", rule: notNative, raises: InvalidEvent, blank: IsBlank, doc: "Type of the events."},
+		{name: "event", is: text, match: EventName, says: "event name (1 to 200 letters, digits, blanks and ._-)", rule: notNative, raises: InvalidEvent, blank: IsBlank, doc: "Type of the events."},
 		{name: "payload", is: anything, doc: "Added to each."},
 		{name: "target", is: object, of: emitTarget, doc: "Who receives them live."},
 		{name: "options", is: object, of: emitOptions, doc: "How they are kept."},

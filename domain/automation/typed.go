@@ -219,7 +219,7 @@ func wrongType(v any) string {
 	}
 	for _, name := range names {
 		if s, ok := name.(string); !ok || !slices.Contains(types, s) {
-			return fmt.Sprintf("%s is no type; known are %s", value.JSON(name, ""), strings.Join(types, ", "))
+			return fmt.Sprintf("%s is not a type: must be one of: %s", value.JSON(name, ""), strings.Join(types, ", "))
 		}
 	}
 	return ""
@@ -230,7 +230,7 @@ func (c *schemaChecker) reference(v any) string {
 	s, ok := v.(string)
 	pointer, local := strings.CutPrefix(s, "#")
 	if !ok || !local {
-		return "a reference stays in its schema: it begins with #"
+		return "$ref must point into the same schema: it begins with #"
 	}
 	if !strings.HasPrefix(pointer, "/") {
 		return "" // the root, or an anchor

@@ -75,7 +75,7 @@ func compileStages(steps []any) (first *query, line []stage, err error) {
 	for i, item := range steps {
 		step, ok := item.(*value.Object)
 		if !ok || step.Len() != 1 || table[step.Keys()[0]] == nil {
-			return nil, nil, Refuse(BadQuery, "step %d is no object with one of $match $sort $skip $limit $project $unwind $count $group", i)
+			return nil, nil, Refuse(BadQuery, "step %d must be an object with exactly one of: $match, $sort, $skip, $limit, $project, $unwind, $count, $group", i)
 		}
 		name := step.Keys()[0]
 		if i == 0 && name == "$match" {

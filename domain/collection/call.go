@@ -203,7 +203,7 @@ func (p *parameters) guarded() (*query, error) {
 		return nil, err
 	}
 	if q.empty() && p.At("allowMatchAll") != true && given.At("allowMatchAll") != true {
-		return nil, Refuse(EmptyQuery, "the query is empty and would concern every row: say so with allowMatchAll")
+		return nil, Refuse(EmptyQuery, "the query is empty and would affect every row: set allowMatchAll: true if you want that")
 	}
 	return q, nil
 }

@@ -65,7 +65,7 @@ func projectStage(operand any) (stage, error) {
 		if _, isFlag := flag(o.At(key)); isFlag {
 			shown.Set(key, o.At(key))
 		} else if err := checkField(key); err != nil {
-			return nil, Refuse(BadQuery, "$project: %s is no name of a field", key)
+			return nil, Refuse(BadQuery, "$project: %s is not a field name", key)
 		} else {
 			computed.Set(key, o.At(key))
 		}

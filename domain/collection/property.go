@@ -157,7 +157,7 @@ func (p *Property) readEnum(v any) string {
 	fitted := make([]any, len(items))
 	for i, item := range items {
 		if fitted[i], ok = p.fit(item); !ok {
-			return fmt.Sprintf("has the value %s, which is no %s", cutText(value.JSON(item, "")), p.Type)
+			return fmt.Sprintf("has the value %s, which is not a valid %s", cutText(value.JSON(item, "")), p.Type)
 		}
 	}
 	p.Enum, p.listed = fitted, identitiesOf(fitted)

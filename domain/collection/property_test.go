@@ -86,7 +86,7 @@ func TestRefusedKeywordsAreNamed(t *testing.T) {
 		`{"type":"string","format":"phone"}`:         "the property v: format must be one of: date, date-time, duration, email, hostname, identifier, ipv4, ipv6, name, objectId, regex, time, uri, uuid, workspaceId",
 		`{"type":"integer","default":"x"}`:           `the property v: default expected integer, got "x"`,
 		`{"type":"integer","default":1,"minimum":2}`: "the property v: default must be at least 2",
-		`{"type":"integer","enum":["x"]}`:            `the property v: enum has the value "x", which is no integer`,
+		`{"type":"integer","enum":["x"]}`:            `the property v: enum has the value "x", which is not a valid integer`,
 		`{"type":"string","enum":[]}`:                "the property v: enum must be a list of 1 to 10000 values",
 		`{"type":"object"}`:                          "the property v: type must be one of: string, text, date, time, datetime, number, double, float, integer, decimal, boolean, uint8array, blob, array, enum, enumArray, json",
 		`{"type":"enum"}`:                            "the property v: the type enum needs the list of its values: enum",

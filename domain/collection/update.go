@@ -56,7 +56,7 @@ func compileSteps(o *value.Object, l Limits) (*update, error) {
 		}
 		compile, fields := operators[op], (*value.Object)(nil)
 		if fields, _ = o.At(op).(*value.Object); compile == nil || fields == nil {
-			return nil, Refuse(BadQuery, "update: %s is no operator, or has no fields", op)
+			return nil, Refuse(BadQuery, "update: %s is not an operator, or it has no fields", op)
 		}
 		for _, path := range fields.Keys() {
 			operand, ok := plain(fields.At(path), 0)
@@ -95,7 +95,7 @@ func (u *update) unset(operand any) error {
 func (u *update) add(path string, clears bool, do deed) error {
 	keys := strings.Split(unalias(path), ".")
 	if slices.Contains(keys, "") || strings.HasPrefix(path, "$") || len(keys) > maxDepth {
-		return Refuse(BadQuery, "update: %q is no path of a field", path)
+		return Refuse(BadQuery, "update: %q is not the path of a field", path)
 	}
 	u.steps = append(u.steps, step{path: keys, root: keys[0], clears: clears, do: do})
 	return nil

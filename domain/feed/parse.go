@@ -178,7 +178,7 @@ func (p *parser) depth(texts []string) {
 func (p *parser) path(name string, texts []string) {
 	switch {
 	case !IsPath(name):
-		p.fault(name, "is no parameter of this list; a field of the event is named by its path, such as payload.status")
+		p.fault(name, "is not a parameter of this list; a field of the event is named by its path, such as payload.status")
 	case len(texts) > maxTypes || slices.ContainsFunc(texts, func(s string) bool { return len(s) > maxText }):
 		p.fault(name, "must be at most %d texts of %d characters", maxTypes, maxText)
 	default:

@@ -81,7 +81,7 @@ func (p *parser) subAggs(m map[string]any, at string, depth int) (all []named) {
 			return nil
 		}
 		if where := at + "." + name; name == "" || utf8.RuneCountInString(name) > 200 || strings.ContainsAny(name, "[]>") || slices.Contains(reserved, name) {
-			p.fault(where, "is no name for an aggregation")
+			p.fault(where, "is not a valid name of an aggregation")
 		} else if a := p.agg(inner[name], where, depth); a != nil {
 			all = append(all, named{name, a})
 		}

@@ -112,7 +112,7 @@ func named(p *pattern) *naming {
 }
 
 func (p *pattern) wrong(s string) string {
-	return fmt.Sprintf("%s is no %s", document.Shown(s), p.says)
+	return fmt.Sprintf("%s is not a valid %s", document.Shown(s), p.says)
 }
 
 // wrong says what is wrong with a value of the right type.

@@ -23,7 +23,7 @@ func TestPages(t *testing.T) {
 		{doc: `{"name":VALUE}`, bad: []string{`""`, `"  "`, `"a\nb"`, `{}`, quoted(strings.Repeat("a", 501))}, want: "422 name: "},
 		{doc: `{"name":{"en":VALUE}}`, bad: []string{`""`, `"a\u0007"`, quoted(strings.Repeat("a", 501))}, want: "422 name.en: "},
 		{doc: `{"name":{"en":VALUE}}`, bad: []string{`null`, `1`}, want: "400 name.en: expected string"},
-		{doc: `{"name":{VALUE:"x"}}`, bad: []string{`"english language"`}, want: `422 name["english language"]: "english language" is no language`},
+		{doc: `{"name":{VALUE:"x"}}`, bad: []string{`"english language"`}, want: `422 name["english language"]: "english language" is not a valid language`},
 		{doc: `{"name":"a","slug":VALUE}`, bad: []string{`""`, `"/a"`, `"a//b"`, `"_svc"`, `"_svc/x"`, `"é"`, `"a.b"`, quoted(strings.Repeat("a", 129)), `"раge"`}, want: "422 slug: ", good: []string{`"index"`, `"_401"`, `"A b/c-d_e"`, `null`}},
 		{doc: `{"name":"a","slug":VALUE}`, bad: odd, want: "400 slug: expected string"},
 		{doc: `{"name":"a","description":VALUE}`, bad: noText, want: "400 description: ", good: []string{`{"fr":"x"}`}},

@@ -109,7 +109,7 @@ func (t Terms) wrongFilters() (errs []domain.FieldError) {
 		return []domain.FieldError{{Field: "filters", Message: fmt.Sprintf("must be %d at most", maxFilters)}}
 	}
 	if _, also := t.Filters["types"]; also {
-		return []domain.FieldError{{Field: "filters.types", Message: "must be told in types"}}
+		return []domain.FieldError{{Field: "filters.types", Message: "must be listed in types"}}
 	}
 	_, err := t.Filter()
 	if refusal, ok := errors.AsType[*domain.Error](err); ok {

@@ -57,7 +57,7 @@ func (s State) roomFor(entries []Entry, deleted []string) error {
 	case instances > MaxInstances:
 		return exceeds("app instances", MaxInstances)
 	case weight > maxSwitch:
-		return domain.Refuse(domain.CodeValidation, "this changes too much at once: do it in parts").Reason("limit_exceeded").With("limit", "change")
+		return domain.Refuse(domain.CodeValidation, "this change is too large: split it into parts").Reason("limit_exceeded").With("limit", "change")
 	}
 	return nil
 }

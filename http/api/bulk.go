@@ -77,7 +77,7 @@ func (d Deps) pushPlatform(r *http.Request) (any, error) {
 	to := in.Repository.id
 	switch platform := to != "" && d.Bulk.Has(to); {
 	case platform && len(groups) == 0:
-		return nil, domain.Refuse(domain.CodeMissingParameter, "say which groups to push").With("parameter", "groups")
+		return nil, domain.Refuse(domain.CodeMissingParameter, "groups is missing: name the groups to push").With("parameter", "groups")
 	case !platform && (to != "" || len(groups) == 0):
 		if in.DryRun || in.Force {
 			return nil, domain.Refuse(domain.CodeInvalidRequest, "dryRun and force are for pushes of groups to a platform repository").With("field", "dryRun")
@@ -155,7 +155,7 @@ func importer(r *http.Request) (bulk.Who, error) {
 	case caller.Kind == gateway.KindInternal:
 		return bulk.Who{System: true}, nil
 	case caller.UserID == "":
-		return bulk.Who{}, domain.Refuse(domain.CodePermissionDenied, "an import of many workspaces is for users, not for an API key alone")
+		return bulk.Who{}, domain.Refuse(domain.CodePermissionDenied, "importing many workspaces needs a user: an API key alone is not enough")
 	default:
 		return bulk.Who{UserID: caller.UserID, Super: caller.Super}, nil
 	}

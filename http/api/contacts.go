@@ -59,7 +59,7 @@ func findContacts(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
 		caller := gateway.CallerFrom(r.Context())
 		if caller.Anonymous {
-			return nil, domain.Refuse(domain.CodePermissionDenied, "visitors do not find people")
+			return nil, domain.Refuse(domain.CodePermissionDenied, "anonymous users cannot search for people")
 		}
 		var in contactQuery
 		if err := gateway.Decode(r, &in); err != nil {

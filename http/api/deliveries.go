@@ -191,7 +191,7 @@ func replaySubscription(d Deps) gateway.HandlerFunc {
 		}
 		settle(r.Context(), d.ReadModel)
 		return withOperation(started, gateway.Accepted(processing{
-			Processing: true, Message: "the events are put in line: follow it by its id", OperationID: started.ID(),
+			Processing: true, Message: "the events are queued: follow the operation by its id", OperationID: started.ID(),
 		})), nil
 	}
 }

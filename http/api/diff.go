@@ -127,7 +127,7 @@ func contentAt(d Deps, r *http.Request, name, point string) (state, error) {
 	}
 	refs, err := d.Library.At(r.Context(), workspaceID(r), seq)
 	if err == nil && len(refs) == 0 {
-		err = domain.Refuse(domain.CodeNotFound, "the workspace did not exist then").With("resource", "workspace").With("id", workspaceID(r))
+		err = domain.Refuse(domain.CodeNotFound, "the workspace did not exist at that time").With("resource", "workspace").With("id", workspaceID(r))
 	}
 	return state{refs: refs}, err
 }

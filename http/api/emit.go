@@ -137,6 +137,6 @@ func (d Deps) refuseVisitor(workspaceID, eventType string) error {
 	if !reserved {
 		return nil
 	}
-	return domain.Refuse(domain.CodePermissionDenied, "%s can be emitted by members of the workspace only", eventType).
+	return domain.Refuse(domain.CodePermissionDenied, "only members of the workspace may emit %s", eventType).
 		With("action", mayEmit.Action).With("subject", mayEmit.Subject).With("type", eventType)
 }

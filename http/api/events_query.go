@@ -175,7 +175,7 @@ func applyCursor(rng *feed.Range, cursor string) error {
 	way, token := cursor[:1], cursor[1:]
 	at, err := domain.ParsePosition(token)
 	if err != nil || way != cursorUp && way != cursorDown {
-		return badParameter("cursor", "is none that a list gave")
+		return badParameter("cursor", "was not returned by this list: leave it out to start at the first page")
 	}
 	if (way == cursorDown) != rng.Descending {
 		return badParameter("cursor", "is of a list in the other order")

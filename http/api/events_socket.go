@@ -126,7 +126,7 @@ func (s *socket) read(ctx context.Context, cancel context.CancelCauseFunc) {
 		}
 		var f inFrame
 		if kind != websocket.MessageText {
-			f.err = domain.Refuse(domain.CodeInvalidRequest, "frames are text")
+			f.err = domain.Refuse(domain.CodeInvalidRequest, "frames must be text frames")
 		} else if err := gateway.DecodeFrame(body, &f); err != nil {
 			f = inFrame{err: err}
 		}

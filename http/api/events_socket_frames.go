@@ -99,9 +99,9 @@ func (s *socket) answer(ctx context.Context, f inFrame) {
 	case f.Filters != nil:
 		err = s.replace(f.Filters)
 	case f.Auth != nil:
-		err = domain.Refuse(domain.CodeInvalidRequest, "who you are was settled when the connection began")
+		err = domain.Refuse(domain.CodeInvalidRequest, "the connection is authenticated already")
 	default:
-		err = domain.Refuse(domain.CodeInvalidRequest, "a frame is auth, filters or emit")
+		err = domain.Refuse(domain.CodeInvalidRequest, "a frame must have one of: auth, filters, emit")
 	}
 	if err != nil {
 		s.refuse(ctx, f.Ref, err)

@@ -88,7 +88,7 @@ func readHistoryQuery(q *gateway.Query) (historyQuery, error) {
 	}
 	at, err := domain.ParsePosition(cursor)
 	if err != nil || at.State == 0 {
-		return h, domain.Refuse(domain.CodeInvalidParameter, "cursor is none that a list gave").With("parameter", "cursor")
+		return h, domain.Refuse(domain.CodeInvalidParameter, "cursor was not returned by this list: leave it out to start at the first page").With("parameter", "cursor")
 	}
 	h.cursor = at.State
 	return h, nil

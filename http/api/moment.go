@@ -91,7 +91,7 @@ func existed(rd projections.Reader, id string, seq uint64) error {
 		return !found
 	})
 	if err == nil && !found {
-		err = domain.Refuse(domain.CodeNotFound, "the workspace did not exist then").With("resource", "workspace").With("id", id)
+		err = domain.Refuse(domain.CodeNotFound, "the workspace did not exist at that time").With("resource", "workspace").With("id", id)
 	}
 	return err
 }

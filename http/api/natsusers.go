@@ -120,7 +120,7 @@ func (in natsUserBody) terms(d Deps) (terms natsuser.Terms, err error) {
 				return err
 			}
 			if id == "" {
-				return domain.Invalid(domain.FieldError{Field: fmt.Sprintf("workspaces.%d", i), Message: "is no workspace, by its id or slug"})
+				return domain.Invalid(domain.FieldError{Field: fmt.Sprintf("workspaces.%d", i), Message: "is not the id or slug of a workspace"})
 			}
 			terms.Workspaces = append(terms.Workspaces, id)
 		}

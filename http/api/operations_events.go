@@ -49,7 +49,7 @@ func lastEvent(r *http.Request) (uint64, error) {
 	}
 	at, err := domain.ParsePosition(token)
 	if err != nil {
-		return 0, domain.Refuse(domain.CodeInvalidParameter, "Last-Event-ID is none that a stream gave").With("parameter", "Last-Event-ID")
+		return 0, domain.Refuse(domain.CodeInvalidParameter, "Last-Event-ID was not sent by this stream: leave it out to start now").With("parameter", "Last-Event-ID")
 	}
 	return at.State, nil
 }

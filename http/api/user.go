@@ -65,7 +65,7 @@ func (p profileBody) checkPhoto(d Deps, userID string) error {
 	if err != nil && domain.CodeOf(err) != domain.CodeNotFound {
 		return err
 	}
-	return domain.Invalid(domain.FieldError{Field: "photo", Message: "is the address of another picture: upload this one"})
+	return domain.Invalid(domain.FieldError{Field: "photo", Message: "is the picture of another account: upload your own with POST /v2/user/photo"})
 }
 
 // updateUser handles PATCH /v2/user.

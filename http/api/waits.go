@@ -176,7 +176,7 @@ func fitsWait(wait projections.PendingWait, event string, payload json.RawMessag
 	}
 	switch {
 	case len(names) == 0:
-		return domain.Invalid(domain.FieldError{Field: "event", Message: "the wait is for time to pass, no event ends it"})
+		return domain.Invalid(domain.FieldError{Field: "event", Message: "the wait is for a time and cannot be ended by an event"})
 	case !typed:
 		return domain.Invalid(domain.FieldError{Field: "event", Message: "the wait is not for this event, but for: " + strings.Join(names, ", ")})
 	}

@@ -190,7 +190,7 @@ func lost(t *table, at *http.Request) error {
 		e.Header.Set("Allow", strings.Join(methods, ", "))
 		return e
 	}
-	return domain.Refuse(domain.CodeNotFound, "there is nothing at this path").With("resource", "route")
+	return domain.Refuse(domain.CodeNotFound, "no route has this path: see /docs").With("resource", "route")
 }
 
 // allowed lists the methods that the path answers, OPTIONS included.

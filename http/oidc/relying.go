@@ -136,7 +136,7 @@ func (p *relying) verify(ctx context.Context, at *oidc.Provider, raw string) (*o
 		return nil, nil, fmt.Errorf("read claims: %w", err)
 	}
 	if token.Subject == "" {
-		return nil, nil, errors.New("the token is about nobody")
+		return nil, nil, errors.New("the token has no subject")
 	}
 	if party := claims.text("azp"); len(token.Audience) > 1 && party != p.ClientID {
 		return nil, nil, errors.New("the token was issued to another client")
@@ -186,7 +186,7 @@ func (p *relying) complete(ctx context.Context, at *oidc.Provider, token *oauth2
 	}
 	more := claimSet{}
 	if err := info.Claims(&more); err != nil || info.Subject != subject {
-		return errors.New("userinfo tells of somebody else")
+		return errors.New("userinfo is about another subject")
 	}
 	for name, value := range more {
 		if _, told := claims[name]; !told {

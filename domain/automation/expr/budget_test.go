@@ -81,7 +81,7 @@ func TestEvaluationsShareABudget(t *testing.T) {
 	fault, ok := errors.AsType[*expr.Error](err)
 	require.True(t, ok)
 	require.Equal(t, expr.SyntaxError, fault.Name)
-	require.Equal(t, "this takes too long", fault.Message)
+	require.Equal(t, "the expression takes too long to evaluate", fault.Message)
 	require.Equal(t, "{% 1 in {{s}} %}", fault.Expression)
 
 	env.Spent = 0
@@ -97,7 +97,7 @@ func TestAWorldThatWorkedTooMuchEndsTheEvaluation(t *testing.T) {
 	env := &expr.Env{}
 	env.World = busy{env}
 	_, err = template.Eval(env)
-	require.ErrorContains(t, err, "this takes too long")
+	require.ErrorContains(t, err, "the expression takes too long to evaluate")
 }
 
 type busy struct{ *expr.Env }
@@ -112,7 +112,7 @@ func TestATreeOfManyTextsIsRefusedBeforeItIsLarge(t *testing.T) {
 	tree := parsedTree(t, `["{{s}}!"`+strings.Repeat(`, "{{s}}!"`, 999)+`]`)
 	world := &counted{Given: expr.Given{Vars: value.NewObject("s", strings.Repeat("x", 10_000_000))}}
 	_, err := tree.Eval(&expr.Env{World: world})
-	require.ErrorContains(t, err, "this takes too long")
+	require.ErrorContains(t, err, "the expression takes too long to evaluate")
 	require.Less(t, world.reads, 20)
 }
 

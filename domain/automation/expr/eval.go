@@ -87,7 +87,7 @@ func (t *Target) Resolve(env *Env) ([]Step, error) {
 	defer e.end()
 	keys, ok := t.path.resolve(e)
 	if !ok && e.err == nil {
-		e.fail(&Error{Name: VariableError, Message: "a value in the name is absent or no scalar"})
+		e.fail(&Error{Name: VariableError, Message: "a value in the name is missing, or is an object or a list"})
 	}
 	if e.err != nil {
 		return nil, e.blame(t.src)
@@ -204,7 +204,7 @@ func (e *evaluation) sized(v any) any {
 // works takes n steps from the budget.
 func (e *evaluation) works(n int) bool {
 	if e.Spent += n; e.Spent > e.most || n < 0 {
-		e.fail(&Error{Name: SyntaxError, Message: "this takes too long"})
+		e.fail(&Error{Name: SyntaxError, Message: "the expression takes too long to evaluate"})
 	}
 	return e.err == nil
 }

@@ -36,7 +36,7 @@ func (p *parser) fixedMatcher(start int, n node) {
 	}
 	cond, ok := n.eval(apart(MaxSpent)).(*value.Object)
 	if !ok {
-		p.failAt(start, SyntaxError, "jsonmatch: the condition is no object")
+		p.failAt(start, SyntaxError, "jsonmatch: the condition must be an object")
 	} else if _, err := CompileMatcher(cond, false); err != nil {
 		p.failAt(start, SyntaxError, "jsonmatch: %s", err)
 	}

@@ -66,7 +66,7 @@ const costOfTest = 100
 func jsonMatch(c *calling) any {
 	cond, ok := c.arg(1).(*value.Object)
 	if !ok {
-		return c.refuse("the condition is no object")
+		return c.refuse("the condition must be an object")
 	}
 	m := &Matcher{pays: c.evaluation}
 	if !c.works(costOfTest * value.Parts(cond, MaxSpent)) {

@@ -174,7 +174,7 @@ func (c *compiler) reference(v any, at *location) *node {
 	text, ok := v.(string)
 	pointer, local := strings.CutPrefix(text, "#")
 	if !ok || !local {
-		c.fail(at, "a reference stays in its schema: it begins with #")
+		c.fail(at, "$ref must point into the same schema: it begins with #")
 		return &node{}
 	}
 	target, ok := c.find(pointer)

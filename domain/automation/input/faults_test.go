@@ -79,7 +79,7 @@ func TestFaultsOfSeveralSchemas(t *testing.T) {
 		lines = append(lines, f.String())
 	}
 	require.Equal(t, []string{
-		`arguments.ab.type: "x" is no type; known are string, number, integer, boolean, object, array, null, localized:string, localized:number, localized:boolean`,
+		`arguments.ab.type: "x" is not a type: must be one of: string, number, integer, boolean, object, array, null, localized:string, localized:number, localized:boolean`,
 		`arguments["a b"].multipleOf: expected a number above 0`,
 		`arguments.a.$ref: there is nothing at #x`,
 		`schemas[0].payload.multipleOf: expected a number above 0`,

@@ -41,7 +41,7 @@ func (k keywords) types(v any) rule {
 	for _, item := range list {
 		name, _ := item.(string)
 		if _, known := knownTypes[name]; !known {
-			k.fail(k.at.to("type"), "%s is no type", value.JSON(item, ""))
+			k.fail(k.at.to("type"), "%s is not a type", value.JSON(item, ""))
 		}
 		all = append(all, name)
 	}

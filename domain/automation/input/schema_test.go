@@ -70,16 +70,16 @@ var largePattern = `{"pattern": "` + strings.Repeat("a{1000}", 60) + `"}`
 // brokenSchemas are those of a field that does not compile, and what is told behind
 // the name of the field.
 var brokenSchemas = []struct{ name, schema, want string }{
-	{"a remote reference", `{"$ref": "https://example.com/s.json"}`, `.$ref: a reference stays in its schema: it begins with #`},
-	{"a reference to a file", `{"$ref": "file:///etc/passwd"}`, `.$ref: a reference stays in its schema: it begins with #`},
-	{"a reference that is no text", `{"$ref": 1}`, `.$ref: a reference stays in its schema: it begins with #`},
+	{"a remote reference", `{"$ref": "https://example.com/s.json"}`, `.$ref: $ref must point into the same schema: it begins with #`},
+	{"a reference to a file", `{"$ref": "file:///etc/passwd"}`, `.$ref: $ref must point into the same schema: it begins with #`},
+	{"a reference that is no text", `{"$ref": 1}`, `.$ref: $ref must point into the same schema: it begins with #`},
 	{"a reference to nothing", `{"$ref": "#/$defs/a"}`, `.$ref: there is nothing at #/$defs/a`},
 	{"an anchor that is nowhere", `{"items": {"$ref": "#a"}, "enum": [{"$anchor": "a"}]}`, `.items.$ref: there is nothing at #a`},
 	{"a reference to what is no schema", `{"$ref": "#/title", "title": "t"}`, `.title: a schema is an object, not string`},
 	{"a reference to itself", `{"$ref": "#"}`, `: a reference leads back to itself`},
 	{"a circle of references", `{"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}}`, `: a reference leads back to itself`},
-	{"an unknown type", `{"type": "text"}`, `.type: "text" is no type`},
-	{"types that are none", `{"type": ["string", 1]}`, `.type: 1 is no type`},
+	{"an unknown type", `{"type": "text"}`, `.type: "text" is not a type`},
+	{"types that are none", `{"type": ["string", 1]}`, `.type: 1 is not a type`},
 	{"a pattern that is none", `{"pattern": "(?=a)"}`, ".pattern: bad regular expression: invalid or unsupported Perl syntax: `(?=`"},
 	{"a pattern that is no text", `{"pattern": 1}`, `.pattern: expected a string`},
 	{"a pattern of members", `{"patternProperties": {"(": {}}}`, ".patternProperties[\"(\"]: bad regular expression: missing closing ): `(`"},
@@ -89,7 +89,7 @@ var brokenSchemas = []struct{ name, schema, want string }{
 	{"multiples of nothing", `{"multipleOf": 0}`, `.multipleOf: expected a number above 0`},
 	{"a list of schemas that is none", `{"anyOf": {}}`, `.anyOf: expected a list of schemas`},
 	{"an empty list of schemas", `{"allOf": []}`, `.allOf: expected a list of schemas`},
-	{"a schema in a list", `{"oneOf": [{}, {"type": "x"}]}`, `.oneOf[1].type: "x" is no type`},
+	{"a schema in a list", `{"oneOf": [{}, {"type": "x"}]}`, `.oneOf[1].type: "x" is not a type`},
 	{"members that are no schemas", `{"properties": {"a": 1}}`, `.properties.a: a schema is an object, not number`},
 	{"members that are a list", `{"properties": []}`, `.properties: expected an object of schemas`},
 	{"a list of names that is none", `{"required": ["a", 1]}`, `.required: expected a list of names`},
@@ -120,6 +120,6 @@ func TestSchemasThatDoNotCompile(t *testing.T) {
 		})
 	}
 	shape := compile(t, `{"validateArguments": true, "schemas": [{}, {"payload": {"type": 1}}]}`)
-	require.Equal(t, []string{"InvalidInstructionError schemas[1].payload.type: 1 is no type"}, told(t, shape.Check(nil)))
+	require.Equal(t, []string{"InvalidInstructionError schemas[1].payload.type: 1 is not a type"}, told(t, shape.Check(nil)))
 	require.NotSame(t, shape.Check(nil), shape.Check(nil), "who receives it may write into it")
 }

@@ -26,7 +26,7 @@ func TestTheTemplatesOfAnInstructionShareABudget(t *testing.T) {
 	out, _ := m.Root().Output.([]any)
 	require.Len(t, out, 4)
 	require.Equal(t, automation.InvalidExpression, value.At(out[0], "error"))
-	require.Equal(t, "this takes too long", value.At(out[0], "message"))
+	require.Equal(t, "the expression takes too long to evaluate", value.At(out[0], "message"))
 	require.True(t, value.IsNothing(out[1]))
 	require.Equal(t, []any{true, true}, out[2:], "what follows has a budget of its own")
 }

@@ -37,7 +37,7 @@ func (m *Machine) effect(b *branch, in *automation.Instruction) *outcome {
 		r.Duration = m.Wait
 		if timeout, ok := params.At("timeout").(float64); ok {
 			if timeout > m.MaxWait.Seconds() {
-				return m.raise(b, automation.Invalid("a wait takes %d seconds at most", int(m.MaxWait.Seconds())))
+				return m.raise(b, automation.Invalid("wait.timeout must be at most %d seconds", int(m.MaxWait.Seconds())))
 			}
 			r.Duration = seconds(timeout)
 		}

@@ -17,7 +17,7 @@ func (m *Machine) answer(b *branch, a assignment) *outcome {
 	switch {
 	case isHandle(b.x.local.vars["$http"]):
 	case isHandle(m.root.Input.At("$http")):
-		return m.raise(b, automation.Invalid("$http is known only in an automation that an endpoint or a test started, or that it was passed to"))
+		return m.raise(b, automation.Invalid("$http exists only in an automation started by an endpoint or a test; pass it on as an argument ($http: '{{$http}}')"))
 	default:
 		if !b.x.answerIgnored {
 			b.x.answerIgnored = true
@@ -30,7 +30,7 @@ func (m *Machine) answer(b *branch, a assignment) *outcome {
 	}
 	parts, ok := a.value.(*value.Object)
 	if !ok || a.kind == variable.Push {
-		return m.raise(b, automation.Invalid("$http is set to an object of status, headers, chunk and sseKeepAlive"))
+		return m.raise(b, automation.Invalid("$http must be an object with status, headers, chunk or sseKeepAlive"))
 	}
 	for _, key := range headFirst(parts.Keys()) {
 		part := assignment{steps: []expr.Step{a.steps[0], {Key: key}}, kind: a.kind, value: parts.At(key)}

@@ -107,7 +107,7 @@ func (l *loop) over(v any) error {
 	case *value.Object:
 		l.list, l.object = nil, v
 	case HTTP:
-		return automation.Invalid("$http cannot be gone through")
+		return automation.Invalid("repeat.on cannot be $http")
 	case value.Stream:
 		l.list, l.stream = nil, v
 	case float64:

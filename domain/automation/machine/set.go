@@ -113,7 +113,7 @@ func (m *Machine) delete(b *branch, in *automation.Instruction) *outcome {
 		if params, _, err = m.parameters(in); err == nil {
 			push := false
 			if a.steps, push, err = nameIn(params); push {
-				err = automation.Invalid("delete takes no name that ends in []")
+				err = automation.Invalid("the name of delete must not end in []")
 			}
 		}
 	}
