@@ -111,7 +111,7 @@ func TestBadCommandLinesOfNATS(t *testing.T) {
 		require.Contains(t, got.err, want, line)
 	}
 	for line, want := range map[string]string{
-		"add --workspace nowhere --out " + out:                      "workspaces.0: is no workspace",
+		"add --workspace nowhere --out " + out:                      "workspaces.0: is not the id or slug of a workspace",
 		"add --all --type work* --out " + out:                       "types.0: must be an event type",
 		"add --all --expires 2020-01-01T00:00:00Z --out " + out:     "expiresAt: must be in the future",
 		fmt.Sprintf("add --all --out %s/none/x.creds", t.TempDir()): "without the file the user is of no use: svc nats user remove nu_",

@@ -64,7 +64,6 @@ func TestAnEventAndTheWaitForItsAnswerAreRecordedAtOnce(t *testing.T) {
 		"work between":       {apart: true, do: `{"emit":{"event":"asked"}},{"c":{}},{"wait":{"oneOf":[{"event":"answered","cancelTriggers":true}],"timeout":0.1}}`},
 		"nothing cancelled":  {apart: true, do: `{"emit":{"event":"asked"}},{"wait":{"oneOf":[{"event":"answered"}],"timeout":0.1}}`},
 		"nobody waited for":  {apart: true, do: `{"emit":{"event":"asked"}},{"wait":{"timeout":0.1}}`},
-		"async":              {apart: true, do: `{"emit":{"event":"asked","options":{"async":true}}},{"c":{}},{"wait":{"oneOf":[{"event":"answered","cancelTriggers":true}],"timeout":0.1}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
