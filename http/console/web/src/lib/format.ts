@@ -25,6 +25,11 @@ export function formatClock(when: When, milliseconds = false): string {
   return dateFormat({ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23', ...(milliseconds ? { fractionalSecondDigits: 3 as const } : {}) }).format(new Date(when));
 }
 
+/** 12 Nov */
+export function formatDay(when: When): string {
+  return dateFormat({ day: 'numeric', month: 'short' }).format(new Date(when));
+}
+
 /** 12 Nov 2026 */
 export function formatDate(when: When): string {
   return dateFormat({ dateStyle: 'medium' }).format(new Date(when));
