@@ -75,6 +75,7 @@ export default {
   keysHint: (hold: string, expand: string, trace: string) => `${hold} hold, ${expand} expand, ${trace} trace`,
   // The open event.
   forms: 'Forms of the event',
+  fields: 'Fields',
   tree: 'Tree',
   expand: 'Expand all',
   fold: 'Fold',

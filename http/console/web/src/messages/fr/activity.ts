@@ -72,6 +72,7 @@ const activity: Messages['activity'] = {
   olderFailed: 'Les événements plus anciens n’ont pas pu être lus.',
   keysHint: (hold, expand, trace) => `${hold} pause, ${expand} déplier, ${trace} trace`,
   forms: 'Formes de l’événement',
+  fields: 'Champs',
   tree: 'Arbre',
   expand: 'Tout déplier',
   fold: 'Replier',

@@ -54,6 +54,8 @@ export class Feed {
   private wasDown = false;
   /** False from another filter to its first page: until then nothing is drawn. */
   private ready = false;
+  /** Counts streams: what an earlier one still says is not heard. */
+  private opens = 0;
 
   constructor(
     /** Reads the first page again: events were missed. */
@@ -68,18 +70,22 @@ export class Feed {
     this.wasDown = false;
     this.ready = false;
     const ready = new Promise<void>((resolve) => (this.opened = resolve));
-    const stream = followWorkspace(workspaceId, query, {
-      onEvents: (events) => this.take(events as ActivityEvent[]),
-      onState: (state, status) => this.onState(stream, state, status),
-      onGap: () => this.onGap(),
-    });
-    this.stream = stream;
+    const mine = ++this.opens;
+    const ifMine = (act: () => void): void => {
+      if (mine === this.opens) act();
+    };
     this.tail = 'connecting';
+    this.stream = followWorkspace(workspaceId, query, {
+      onEvents: (events) => ifMine(() => this.take(events as unknown as ActivityEvent[])),
+      onState: (state, status) => ifMine(() => this.onState(state, status)),
+      onGap: () => ifMine(() => this.onGap()),
+    });
     await Promise.race([ready, new Promise((resolve) => setTimeout(resolve, openTime))]);
   }
 
   /** Ends following: the period lies in the past, or the screen is left. */
   close(): void {
+    this.opens++;
     this.stream?.close();
     this.stream = undefined;
     this.opened?.();
@@ -191,8 +197,7 @@ export class Feed {
     this.rows = all.length > room ? all.slice(0, room) : all;
   }
 
-  private onState(stream: EventStream, state: StreamState, status: number): void {
-    if (this.stream && stream !== this.stream) return;
+  private onState(state: StreamState, status: number): void {
     this.tail = state;
     if (state === 'live') {
       this.opened?.();
