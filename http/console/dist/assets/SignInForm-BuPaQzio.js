@@ -1,0 +1,1 @@
+export{t as default}from"./SignInForm-B9D09ogl.js";

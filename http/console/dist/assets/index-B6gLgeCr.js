@@ -1,1 +1,0 @@
-import{$ as e,Dt as t,J as n,Nt as r,X as i,_t as a,dn as o,f as s,nt as c,q as l,st as u,t as d}from"./base-CUZJv9MO.js";var f=e();i(f),u.start(),n(),a.waiting=s.begin;var p=l.load().catch(e=>l.fail(e));await r(t(f.language,navigator.languages)),o(d,{target:document.getElementById(`app`)}),await p,c().catch(()=>{});
