@@ -57,6 +57,7 @@ export default {
     expired: 'The recording has expired.',
     running: 'The run has not ended yet.',
     automation_failed: 'The automation failed.',
+    invalid_archive: 'This is not a zip archive.',
     missing_index: 'The archive has no index.yml.',
     limit_exceeded: 'The archive has too many or too large files.',
     unsafe_tree: 'The archive has paths that are not allowed.',

@@ -58,6 +58,7 @@ const errors: Messages['errors'] = {
     expired: 'L’enregistrement a expiré.',
     running: 'L’exécution n’est pas terminée.',
     automation_failed: 'L’automatisation a échoué.',
+    invalid_archive: 'Ce n’est pas une archive zip.',
     missing_index: 'L’archive n’a pas de fichier index.yml.',
     limit_exceeded: 'L’archive a des fichiers trop nombreux ou trop grands.',
     unsafe_tree: 'L’archive a des chemins interdits.',

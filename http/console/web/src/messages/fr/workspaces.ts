@@ -6,6 +6,7 @@ const word = (one: string, other: string) => (n: number): string => plural('fr',
 
 const workspaces: Messages['workspaces'] = {
   newWorkspace: 'Nouvel espace',
+  newShort: 'Nouveau',
   newTitle: 'Nouvel espace de travail',
   create: 'Créer l’espace',
   name: 'Nom',
@@ -29,7 +30,7 @@ const workspaces: Messages['workspaces'] = {
   deletedFilter: 'Supprimés',
   deletedWorkspaces: 'Espaces supprimés',
   deletedAt: 'Supprimé',
-  until: (date) => `Peut être restauré jusqu’au ${date}`,
+  until: 'Peut être restauré jusqu’au',
   noneDeleted: 'Rien n’a été supprimé',
   noneDeletedText: 'Un espace supprimé reste ici un certain temps, avec tout son contenu. Jusque-là, il peut être restauré.',
   openIt: 'Ouvrir',
