@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -124,6 +125,28 @@ func TestErrorsOfMembersAreRecorded(t *testing.T) {
 	require.Equal(t, "w2 internal_error true <nil>", <-l.told)
 	w.do("DELETE", "/v2/workspaces/w3", "", me...)
 	require.Equal(t, "w3 permission_denied true <nil>", <-l.told)
+	require.NoError(t, w.gateway.Close(context.Background()))
+	require.Empty(t, l.told)
+}
+
+// A console breaks off reads that it no longer needs; that is no error of the workspace.
+func TestAReadThatWasBrokenOffIsNotRecorded(t *testing.T) {
+	l := ledger{make(chan string, 100)}
+	reading := make(chan struct{}, 1)
+	w := start(t, gateway.Options{Failures: l, Routes: []gateway.Route{{
+		Method: "GET", Path: "/workspaces/{workspaceId}", Surface: gateway.Versioned, Permission: gateway.Action{Action: "read", Subject: "pages", Anyone: true},
+		Handler: gateway.HandlerFunc(func(r *http.Request) (any, error) {
+			reading <- struct{}{}
+			<-r.Context().Done()
+			return nil, fmt.Errorf("ask the remote: %w", r.Context().Err())
+		})}}})
+	ctx, leave := context.WithCancel(t.Context())
+	go func() {
+		<-reading
+		leave()
+	}()
+	r := w.request("GET", "/v2/workspaces/w1", "", "Authorization", "Bearer ann").WithContext(ctx)
+	w.gateway.ServeHTTP(httptest.NewRecorder(), r)
 	require.NoError(t, w.gateway.Close(context.Background()))
 	require.Empty(t, l.told)
 }

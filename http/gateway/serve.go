@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -138,7 +139,9 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if !known {
 		g.logFailure(r, err)
 	}
-	if known, ok := errors.AsType[*Refusal](err); !ok || !known.Told {
+	// Who broke off a read went elsewhere: nothing failed in the workspace.
+	gone := errors.Is(err, context.Canceled) && r.Context().Err() != nil
+	if known, ok := errors.AsType[*Refusal](err); !gone && (!ok || !known.Told) {
 		g.failures.add(r, ex, status, refusal)
 	}
 	rp := failure(ex, err)
