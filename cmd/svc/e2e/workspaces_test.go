@@ -215,9 +215,14 @@ func TestSampleWorkspace(t *testing.T) {
 	require.Empty(t, ada.list(t, "/v2/workspaces/"+id+"/problems"))
 
 	// Its automation runs, and the home screen tells at once.
-	b.seeText("Nothing has run yet today")
+	runs := func(n string) {
+		t.Helper()
+		b.await(`[...document.querySelectorAll('.tile')].some((e) => /^Runs, 24 h\s+`+n+`\b/.test(e.innerText))`, n, " runs")
+	}
+	runs("1") // what it does when it is imported
 	ran := ada.do(t, http.StatusOK, "POST", "/v2/workspaces/"+id+"/webhooks/expenses", map[string]any{"what": "Train", "amount": 12})
 	require.Equal(t, "submitted", ran["status"])
+	runs("2")
 	b.await(`document.querySelector('[data-step=run][data-done=true]')`)
 
 	// Its page is there for those who may see it.
@@ -302,6 +307,7 @@ func TestDeleteWorkspace(t *testing.T) {
 	require.Empty(t, b.requests("DELETE /v2/workspaces"))
 	b.fill("Type "+slug+" to confirm", slug)
 	b.click("button", "Delete workspace")
+	b.seeText("Doomed is deleted")
 	b.gone("link", "Doomed")
 	require.Empty(t, ada.list(t, "/v2/workspaces"))
 	b.click("button", "Undo")
@@ -314,7 +320,7 @@ func TestDeleteWorkspace(t *testing.T) {
 	remove()
 	b.write(slug)
 	b.press("Enter")
-	b.gone("link", "Doomed")
+	b.seeText("Doomed is deleted")
 	b.visit("workspaces?deleted=true")
 	b.seeText("Can be restored until")
 	sh.capture(b, "deleted")
