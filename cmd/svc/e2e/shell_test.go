@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
 
@@ -120,4 +121,68 @@ func TestMissingChunk(t *testing.T) {
 	call(b, network.SetBlockedURLs, network.SetBlockedURLsParams{})
 	b.click("button", "Reload")
 	b.see("heading", "Profile")
+}
+
+// What stands around every screen of a workspace: its lock, a past moment, no access, a
+// deleted workspace, and the drawer of narrow windows.
+func TestWorkspaceFrame(t *testing.T) {
+	t.Parallel()
+	s := sharedService(t)
+	ada, eve := s.person(t, "Ada"), s.person(t, "Eve")
+	id := ada.workspace(t, "Shop <b>")
+	sh := newSheet(t, "frame")
+	b := s.open(t)
+	b.signIn(ada)
+
+	b.visit("w/slug:" + ada.do(t, 200, "GET", "/v2/workspaces/"+id, nil)["slug"].(string) + "?x=1")
+	b.awaitAt("w/" + id + "?x=1")
+	b.await(`document.querySelector('.dot.live')`)
+	ada.do(t, 200, "POST", "/v2/workspaces/"+id+"/writeLock", map[string]any{"reason": "Release <b>freeze</b>"})
+	b.seeText("Release <b>freeze</b>")
+	sh.capture(b, "locked")
+	b.click("button", "Unlock")
+	b.see("dialog", "Unlock this workspace?")
+	sh.capture(b, "unlock")
+	b.press("Control+Enter")
+	b.await(`!document.body.innerText.includes('Release')`)
+	require.Nil(t, ada.do(t, 200, "GET", "/v2/workspaces/"+id, nil)["writeLock"])
+
+	b.visit("w/" + id + "?at=2026-01-02T03:04:05Z")
+	b.seeText("Nothing can be changed here.")
+	sh.capture(b, "past")
+	b.click("button", "Back to now")
+	b.awaitAt("w/" + id)
+
+	b.resize(360, 740)
+	b.click("button", "Open the menu")
+	b.see("dialog", "Menu")
+	b.checkLayout("drawer")
+	b.checkAccessibility("drawer")
+	b.press("Escape")
+	b.awaitFocus("button", "Open the menu")
+	b.resize(1280, 800)
+
+	other := s.open(t)
+	other.signIn(eve)
+	other.do(navigateTo(other, "w/"+id))
+	other.seeText("No access to this workspace")
+	sh.capture(other, "no access")
+
+	ada.do(t, 200, "DELETE", "/v2/workspaces/"+id, nil)
+	b.do(navigateTo(b, "w/"+id))
+	b.seeText("This workspace was deleted")
+	sh.capture(b, "deleted")
+	b.click("button", "Restore")
+	b.see("navigation", "Menu")
+	b.await(`!document.body.innerText.includes('was deleted')`)
+	require.Equal(t, "Shop <b>", ada.do(t, 200, "GET", "/v2/workspaces/"+id, nil)["name"])
+
+	b.do(navigateTo(b, "nothing/here"))
+	b.seeText("This is not here")
+	sh.capture(b, "not found")
+}
+
+// navigateTo goes to an address below /console/ that may have no heading.
+func navigateTo(b *tab, path string) chromedp.Action[chromedp.Void] {
+	return chromedp.Navigate(b.s.base + "/console/" + path)
 }
