@@ -1,12 +1,15 @@
-import type { Messages } from '../messages/en/index.ts';
+import type { CoreMessages, Messages } from '../messages/en/index.ts';
 
 export const languages = { en: 'English', fr: 'Français' } as const;
 export type Language = keyof typeof languages;
 
-const loaders: Record<Language, () => Promise<{ default: Messages }>> = {
+const cores: Record<Language, () => Promise<{ default: CoreMessages }>> = {
   en: () => import('../messages/en/index.ts'),
   fr: () => import('../messages/fr/index.ts'),
 };
+/** Namespaces of single screens, by file. Those of the core come with index.ts. */
+const screens = import.meta.glob<object>(['../messages/*/*.ts', '!../messages/*/{index,axis,common,editor,errors,form,keys,shell,signin,states}.ts'], { import: 'default' });
+const wanted = new Set<string>();
 
 class I18n {
   language = $state<Language>('en');
@@ -31,10 +34,27 @@ export function chooseLanguage(ofUser: string | undefined, ofBrowser: readonly s
   return 'en';
 }
 
-/** Loads a language and shows it. */
+async function loadNamespaces(language: Language, names: Iterable<string>): Promise<Partial<Messages>> {
+  const loaded = await Promise.all(
+    [...names].map(async (name) => [name, await screens[`../messages/${language}/${name}.ts`]?.()] as const),
+  );
+  return Object.fromEntries(loaded.filter(([, messages]) => messages !== undefined));
+}
+
+/** Loads the messages of a screen, by the name of its route, in the language that is shown. */
+export async function loadMessages(name: string): Promise<void> {
+  if (wanted.has(name) && name in i18n.messages) return;
+  wanted.add(name);
+  const language = i18n.language;
+  const loaded = await loadNamespaces(language, [name]);
+  // Another language was chosen meanwhile: it brings this namespace with it.
+  if (language === i18n.language) i18n.messages = { ...i18n.messages, ...loaded };
+}
+
+/** Loads a language, with the namespaces of the screens that were open, and shows it. */
 export async function useLanguage(language: Language): Promise<void> {
-  const { default: messages } = await loaders[language]();
-  i18n.messages = messages;
+  const [{ default: core }, loaded] = await Promise.all([cores[language](), loadNamespaces(language, wanted)]);
+  i18n.messages = { ...core, ...loaded } as Messages;
   i18n.language = language;
   if (typeof document !== 'undefined') document.documentElement.lang = language;
 }

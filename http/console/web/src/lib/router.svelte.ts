@@ -1,4 +1,5 @@
 import { untrack, type Component } from 'svelte';
+import { loadMessages } from './i18n.svelte.ts';
 import { base } from './page.ts';
 import { fillPath, matchPath, toQuery, type Params, type QueryValue } from './path.ts';
 import { routes, type Route, type RouteName } from '../routes.ts';
@@ -20,7 +21,8 @@ const loads = new Map<RouteName, Promise<{ default: Screen }>>();
 function load(route: Route): Promise<{ default: Screen }> {
   let promise = loads.get(route.name);
   if (!promise) {
-    promise = route.load();
+    // The messages of a screen come with it.
+    promise = Promise.all([route.load(), loadMessages(route.name)]).then(([chunk]) => chunk);
     loads.set(route.name, promise);
     // A chunk that did not load is asked for again the next time.
     promise.catch(() => loads.delete(route.name));

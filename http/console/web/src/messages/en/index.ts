@@ -1,39 +1,38 @@
-import activity from './activity.ts';
-import automations from './automations.ts';
 import axis from './axis.ts';
 import common from './common.ts';
-import data from './data.ts';
 import editor from './editor.ts';
 import errors from './errors.ts';
 import form from './form.ts';
-import home from './home.ts';
 import keys from './keys.ts';
-import profile from './profile.ts';
 import shell from './shell.ts';
 import signin from './signin.ts';
 import states from './states.ts';
-import waits from './waits.ts';
-import workspaces from './workspaces.ts';
 
+/** What every page needs; loaded before the first one. */
 const en = {
-  activity,
-  automations,
   axis,
   common,
-  data,
   editor,
   errors,
   form,
-  home,
   keys,
-  profile,
   shell,
   signin,
   states,
-  waits,
-  workspaces,
 };
 export default en;
 
+/** Messages of single screens, by the name of their route: loaded with the screen. */
+interface ScreenMessages {
+  activity: typeof import('./activity.ts').default;
+  automations: typeof import('./automations.ts').default;
+  data: typeof import('./data.ts').default;
+  home: typeof import('./home.ts').default;
+  profile: typeof import('./profile.ts').default;
+  waits: typeof import('./waits.ts').default;
+  workspaces: typeof import('./workspaces.ts').default;
+}
+
+export type CoreMessages = typeof en;
 /** What every language has. A key that is missing in another language fails the type check. */
-export type Messages = typeof en;
+export type Messages = CoreMessages & ScreenMessages;

@@ -1,37 +1,23 @@
-import type { Messages } from '../en/index.ts';
-import activity from './activity.ts';
-import automations from './automations.ts';
+import type { CoreMessages } from '../en/index.ts';
 import axis from './axis.ts';
 import common from './common.ts';
-import data from './data.ts';
 import editor from './editor.ts';
 import errors from './errors.ts';
 import form from './form.ts';
-import home from './home.ts';
 import keys from './keys.ts';
-import profile from './profile.ts';
 import shell from './shell.ts';
 import signin from './signin.ts';
 import states from './states.ts';
-import waits from './waits.ts';
-import workspaces from './workspaces.ts';
 
-const fr: Messages = {
-  activity,
-  automations,
+const fr: CoreMessages = {
   axis,
   common,
-  data,
   editor,
   errors,
   form,
-  home,
   keys,
-  profile,
   shell,
   signin,
   states,
-  waits,
-  workspaces,
 };
 export default fr;
