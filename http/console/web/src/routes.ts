@@ -1,6 +1,6 @@
 import type { Screen } from './lib/router.svelte.ts';
 import type { IconName } from './lib/ui/icons.ts';
-import type { Messages } from './messages/en/index.ts';
+import type { CoreMessages } from './messages/en/index.ts';
 
 /*
  * The one table of screens. A screen is a folder in src/screens named as its route. It comes
@@ -13,7 +13,8 @@ export interface Route {
   pattern: string;
   /** `bare`: no shell, no session needed. `top`: shell without a workspace. `workspace`: inside of one (`:id`). */
   area: 'bare' | 'top' | 'workspace';
-  title: (t: Messages) => string;
+  /** Of the core messages: the menu shows it before the screen's own are loaded. */
+  title: (t: CoreMessages) => string;
   load: () => Promise<{ default: Screen }>;
   /** Place in the rail; absent for screens that are reached otherwise. `right` (of the workspace area) shows it. */
   menu?: { group: 'top' | 'build' | 'run' | 'ship' | 'govern'; icon: IconName; right?: [action: string, subject: string] };
@@ -29,7 +30,7 @@ export const routes: Route[] = [
   { name: 'reset', pattern: '/reset', area: 'bare', title: (t) => t.signin.resetTitle, load: () => import('./screens/sign-in/Reset.svelte') },
   { name: 'confirm', pattern: '/confirm', area: 'bare', title: (t) => t.signin.confirmTitle, load: () => import('./screens/sign-in/Confirm.svelte') },
   { name: 'automations', pattern: '/w/:id/automations/*slug', area: 'workspace', title: (t) => t.shell.screens.automations, load: () => import('./screens/automations/Automations.svelte'), menu: { group: 'build', icon: 'automation', right: ['read', 'automations'] } },
-  { name: 'activity', pattern: '/w/:id/activity/*correlationId', area: 'workspace', title: (t) => t.activity.title, load: () => import('./screens/activity/Activity.svelte'), menu: { group: 'run', icon: 'activity', right: ['read', 'events'] } },
+  { name: 'activity', pattern: '/w/:id/activity/*correlationId', area: 'workspace', title: (t) => t.shell.screens.activity, load: () => import('./screens/activity/Activity.svelte'), menu: { group: 'run', icon: 'activity', right: ['read', 'events'] } },
 ];
 
 /** Every screen of the contract (2.1). A link to one that is not in the table yet leads to the start. */
