@@ -1,1 +1,0 @@
-export{t as default}from"./SignInForm-CnuUt8en.js";
