@@ -1,0 +1,1 @@
+export{t as default}from"./SignInForm-B9frYhd5.js";
