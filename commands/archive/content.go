@@ -141,5 +141,5 @@ func Canonical(p Place, text []byte, limits document.Limits) ([]byte, error) {
 }
 
 func missingIndex() error {
-	return domain.Refuse(domain.CodeValidation, "there is no index.yml").Reason("missing_index")
+	return domain.Refuse(domain.CodeValidation, "index.yml is missing: it must be at the top of the archive, or in the one folder that holds everything").Reason("missing_index")
 }

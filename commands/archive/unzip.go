@@ -67,7 +67,7 @@ func openZip(data []byte, limits Limits) ([]zipEntry, error) {
 	}
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-		return nil, damaged("is not a zip archive", err)
+		return nil, damaged("the archive is not a zip file", err)
 	}
 	var entries []zipEntry
 	seen := make(map[string]bool, len(z.File))

@@ -58,7 +58,7 @@ func running(doc *document.Map) Installed {
 	return Installed{Slug: doc.Text("appSlug"), Version: doc.Text("appVersion")}
 }
 
-const noSuchApp = "there is no such app, or not that version of it"
+const noSuchApp = "the app does not exist, or it does not have this version: GET /v2/apps lists the apps"
 
 func noApp(slug string) error {
 	return domain.Refuse(domain.CodeNotFound, noSuchApp).With("resource", "app").With("id", slug)

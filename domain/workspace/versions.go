@@ -155,7 +155,11 @@ func deleteVersion(s State, c DeleteVersion) ([]domain.Event, error) {
 
 // NoVersion is the answer to whoever asks for a version that is not there.
 func NoVersion(name string) *domain.Error {
-	return domain.Refuse(domain.CodeNotFound, "there is no such version").With("resource", "version").With("id", name)
+	message := "there is no such version"
+	if name == "latest" {
+		message = "the workspace has no version yet: push one first, or name a repository to pull from"
+	}
+	return domain.Refuse(domain.CodeNotFound, "%s", message).With("resource", "version").With("id", name)
 }
 
 func (s State) published(e Published) State {

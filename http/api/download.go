@@ -82,7 +82,7 @@ func findDownload(d Deps, r *http.Request) (s file.State, err error) {
 		return s, d.Files.Links.Admit(r.Context(), s, token)
 	}
 	if caller.Kind == gateway.KindNone {
-		return s, domain.Refuse(domain.CodeMissingToken, "a credential is required")
+		return s, domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
 	}
 	return s, refusal
 }

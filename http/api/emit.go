@@ -104,7 +104,7 @@ func (d Deps) emit(ctx context.Context, rights *access.Rights, workspaceID strin
 		if !always {
 			refusal := rights.Check(mayEmit.Action, mayEmit.Subject, feed.Of(ev, domain.Position{}, ev.Body))
 			if refusal != nil && caller.Kind == gateway.KindNone {
-				return domain.Refuse(domain.CodeMissingToken, "a credential is required")
+				return domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
 			}
 			if refusal != nil {
 				return refusal

@@ -150,11 +150,11 @@ func (s *socket) introduce(ctx context.Context) (first *inFrame, err error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-timer.C:
-		return nil, domain.Refuse(domain.CodeMissingToken, "a credential is required")
+		return nil, domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
 	case f := <-s.frames:
 		if f.Auth == nil {
 			if gateway.GrantFrom(s.r.Context()).Rights == nil {
-				return nil, domain.Refuse(domain.CodeMissingToken, "a credential is required")
+				return nil, domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
 			}
 			return &f, nil
 		}

@@ -89,7 +89,7 @@ func isAccessToken(c gateway.Caller) bool { return strings.HasPrefix(c.SessionID
 func mustHaveSession(c gateway.Caller) error {
 	switch {
 	case c.Kind == gateway.KindNone:
-		return domain.Refuse(domain.CodeMissingToken, "a credential is required")
+		return domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
 	case c.Kind != gateway.KindUser || isAccessToken(c):
 		return domain.Refuse(domain.CodeInsufficientScope, "this needs a user session").Reason("session_required")
 	case c.MFAPending:

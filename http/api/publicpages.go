@@ -82,7 +82,7 @@ func asVisitor(caller gateway.Caller, err error) error {
 	case caller.MFAPending:
 		return domain.Refuse(domain.CodeInvalidCredentials, "a second factor is required").Reason("mfa_required")
 	case caller.Kind == gateway.KindNone:
-		return domain.Refuse(domain.CodeMissingToken, "a credential is required")
+		return domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
 	}
 	return err
 }

@@ -59,7 +59,7 @@ func may(c Caller, p Permission) error {
 	}
 	switch {
 	case c.Kind == KindNone:
-		return domain.Refuse(domain.CodeMissingToken, "a credential is required")
+		return domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
 	case p == Session:
 		return mayWithSession(c)
 	case p == Auth && c.Kind == KindAPIKey:
@@ -73,7 +73,7 @@ func may(c Caller, p Permission) error {
 // mayAsk reports whether c can be known well enough to ask the Authorizer.
 func mayAsk(c Caller, a Action) error {
 	if c.Kind == KindNone && !a.Anyone {
-		return domain.Refuse(domain.CodeMissingToken, "a credential is required")
+		return domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
 	}
 	return nil
 }

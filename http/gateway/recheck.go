@@ -43,7 +43,7 @@ func Introduce(r *http.Request, c Credentials) (*http.Request, error) {
 		return nil, errNoGateway
 	}
 	if c.none() {
-		return nil, domain.Refuse(domain.CodeMissingToken, "a credential is required")
+		return nil, domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
 	}
 	next, err := ex.gateway.readmit(r, ex, c)
 	if isRefusal(err) {

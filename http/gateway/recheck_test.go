@@ -46,7 +46,7 @@ func (f *fading) Authorize(ctx context.Context, c gateway.Caller, p gateway.Perm
 		return gateway.Grant{InWorkspace: true}, err
 	}
 	if c.Kind == gateway.KindNone && workspaceID != "open" {
-		return gateway.Grant{}, domain.Refuse(domain.CodeMissingToken, "a credential is required")
+		return gateway.Grant{}, domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
 	}
 	return f.house.Authorize(ctx, c, p, workspaceID)
 }

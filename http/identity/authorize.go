@@ -150,7 +150,7 @@ func (i *Identity) former(c gateway.Caller, id string) (gone *workspace.Gone, ow
 // they may not.
 func (i *Identity) refuse(c gateway.Caller, err error) error {
 	if err != nil && c.Kind == gateway.KindNone {
-		return domain.Refuse(domain.CodeMissingToken, "a credential is required")
+		return domain.Refuse(domain.CodeMissingToken, "a credential is required: send Authorization: Bearer with a token, or x-svc-api-key with an API key")
 	}
 	return err
 }
