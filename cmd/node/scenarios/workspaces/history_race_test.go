@@ -141,7 +141,7 @@ func TestLargeContentIsRestoredAndCopiedWhole(t *testing.T) {
 	require.NoError(t, files.Close())
 	h := p.owner.Clone()
 	h.Set("Content-Type", "application/zip")
-	imported, err := p.send(t, "/import", h, archive.Bytes())
+	imported, err := p.send(t, "/import?timeout=55", h, archive.Bytes())
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, imported.StatusCode, "%.500s", imported.Body)
 	full := imported.Header.Get("X-Svc-Seq")
