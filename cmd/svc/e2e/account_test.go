@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -78,17 +79,9 @@ func TestSignUpConfirmReset(t *testing.T) {
 // second service, under another host name so that the two do not share cookies.
 func TestIdentityProvider(t *testing.T) {
 	t.Parallel()
-	port := freePort(t)
-	here, err := newService(t.TempDir(), port)
-	require.NoError(t, err)
-	there := startService(t)
-	there.stop(t)
-	public := strings.Replace(there.base, "127.0.0.1", "localhost", 1)
-	there.env = append(there.env, "API_URL="+public+"/v2", `OIDC_EXTERNAL_CLIENTS=[{"client_id":"here","redirect_uris":["`+here.base+`/v2/login/callback"]}]`)
-	require.NoError(t, there.start())
-	here.env = append(here.env, `AUTH_PROVIDERS_CONFIG={"providers":{"there":{"type":"oidc","name":"There","domains":["there.test"],"config":{"client_id":"here","issuer":"`+public+`","scopes":"openid email profile"}}}}`)
-	require.NoError(t, here.start())
-	t.Cleanup(func() { here.stop(t) })
+	at, public := fmt.Sprintf("http://127.0.0.1:%d", freePort(t)), fmt.Sprintf("http://localhost:%d", freePort(t))
+	there := startServiceAt(t, public, fmt.Sprintf(`OIDC_EXTERNAL_CLIENTS=[{"client_id":"here","redirect_uris":["%s/v2/login/callback"]}]`, at))
+	here := startServiceAt(t, at, fmt.Sprintf(`AUTH_PROVIDERS_CONFIG={"providers":{"there":{"type":"oidc","name":"There","domains":["there.test"],"config":{"client_id":"here","issuer":%q,"scopes":"openid email profile"}}}}`, public))
 
 	grace := there.person(t, "Grace")
 	b := here.open(t)

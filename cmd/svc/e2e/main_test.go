@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -40,7 +41,7 @@ func requestsElsewhere(file string) (addresses []string, err error) {
 			Params struct{ Initiator, URL string } `json:"params"`
 		} `json:"events"`
 	}
-	if err := json.NewDecoder(f).Decode(&log); err != nil && err != io.ErrUnexpectedEOF {
+	if err := json.NewDecoder(f).Decode(&log); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
 	for _, e := range log.Events {

@@ -49,7 +49,7 @@ var binaryPath = sync.OnceValues(func() (string, error) {
 
 // service is the binary with data of its own.
 type service struct {
-	base string // http://127.0.0.1:{port}
+	base string // its address, such as http://127.0.0.1:3001
 	dir  string
 	env  []string
 	cmd  *exec.Cmd
@@ -60,7 +60,14 @@ type service struct {
 // sharedService instead.
 func startService(t *testing.T, env ...string) *service {
 	t.Helper()
-	s, err := newService(t.TempDir(), freePort(t), env...)
+	return startServiceAt(t, fmt.Sprintf("http://127.0.0.1:%d", freePort(t)), env...)
+}
+
+// startServiceAt is startService at an address that others have to know before. Browsers keep
+// the cookies of localhost and 127.0.0.1 apart, but not those of two ports.
+func startServiceAt(t *testing.T, base string, env ...string) *service {
+	t.Helper()
+	s, err := newService(t.TempDir(), base, env...)
 	require.NoError(t, err)
 	require.NoError(t, s.start())
 	t.Cleanup(func() {
@@ -87,7 +94,7 @@ func sharedService(t *testing.T) *service {
 	if shared.on == nil {
 		dir, err := os.MkdirTemp("", "svc-e2e-shared")
 		require.NoError(t, err)
-		s, err := newService(dir, freePort(t))
+		s, err := newService(dir, fmt.Sprintf("http://127.0.0.1:%d", freePort(t)))
 		require.NoError(t, err)
 		require.NoError(t, s.start())
 		shared.on, shared.dir = s, dir
@@ -105,14 +112,14 @@ func stopShared() {
 }
 
 // newService prepares a service that keeps its data in dir. What env says wins.
-func newService(dir string, port int, env ...string) (*service, error) {
+func newService(dir, base string, env ...string) (*service, error) {
 	if _, err := binaryPath(); err != nil {
 		return nil, err
 	}
-	s := &service{base: fmt.Sprintf("http://127.0.0.1:%d", port), dir: dir}
+	s := &service{base: base, dir: dir}
 	s.env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "DATA_DIR=" + filepath.Join(dir, "data"), "ADDR=127.0.0.1", fmt.Sprintf("PORT=%d", port),
-		fmt.Sprintf("API_URL=%s/v2", s.base), "NODE_NAME=e2e", "LOG_LEVEL=warn", "ADMIN_PASSWORD=" + adminPassword, "ACCOUNT_VALIDATION_METHOD=auto",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "DATA_DIR=" + filepath.Join(dir, "data"), "ADDR=127.0.0.1", "PORT=" + base[strings.LastIndexByte(base, ':')+1:],
+		"API_URL=" + base + "/v2", "NODE_NAME=e2e", "LOG_LEVEL=warn", "ADMIN_PASSWORD=" + adminPassword, "ACCOUNT_VALIDATION_METHOD=auto",
 		"DISABLE_RATE_LIMIT=yes", "EGRESS_ALLOW_PRIVATE=yes", "DISK_MIN_FREE_MB=1", "BADGER_MEMTABLE_MB=16", "JWKS_ALG=ES256", "JWKS_KTY=EC",
 	}, env...)
 	return s, nil
