@@ -100,10 +100,8 @@ e2e: build ## use the console with a real browser (chromium); pictures go to .ca
 
 WEB := http/console/web
 
-# npm ci would refuse a lock file that lacks the optional packages of other platforms. This installs what the lock
-# file says, and changes nothing of it.
 $(WEB)/node_modules/.package-lock.json: $(WEB)/package.json $(WEB)/package-lock.json
-	cd $(WEB) && npm install --no-save --no-audit --no-fund
+	cd $(WEB) && npm ci --no-audit --no-fund
 	@touch $@
 
 .PHONY: web

@@ -82,13 +82,15 @@
     };
     let around = e;
     let shown = false;
-    for (let i = 0; i < 3 && around; i++, around = around.parentElement ?? around.getRootNode().host) shown ||= ring(around);
+    for (let i = 0; i < 6 && around; i++, around = around.parentElement ?? around.getRootNode().host) shown ||= ring(around);
     if (!shown) faults.push('has no visible focus');
-    const box = e.getBoundingClientRect();
-    const points = [[0.5, 0.5], [0.1, 0.5], [0.9, 0.5], [0.5, 0.2], [0.5, 0.8]].map(([x, y]) => [box.left + box.width * x, box.top + box.height * y]);
-    const inside = points.filter(([x, y]) => x >= 0 && y >= 0 && x < innerWidth && y < innerHeight);
-    if (inside.length === 0) faults.push('is outside of the window');
-    else if (!inside.some(([x, y]) => { const hit = deepest(document, x, y); return hit && (e.contains(hit) || hit.contains(e) && !['DIALOG', 'BODY', 'HTML', 'MAIN'].includes(hit.tagName) || e.labels && [...e.labels].some((l) => l.contains(hit))); })) faults.push('is covered');
+    // A part of something large is enough.
+    const whole = e.getBoundingClientRect();
+    const [left, top] = [Math.max(0, whole.left), Math.max(0, whole.top)];
+    const [width, height] = [Math.min(innerWidth, whole.right) - left, Math.min(innerHeight, whole.bottom) - top];
+    const points = [[0.5, 0.5], [0.1, 0.5], [0.9, 0.5], [0.5, 0.2], [0.5, 0.8]].map(([x, y]) => [left + width * x, top + height * y]);
+    if (width < 1 || height < 1) faults.push('is outside of the window');
+    else if (!points.some(([x, y]) => { const hit = deepest(document, x, y); return hit && (e.contains(hit) || hit.contains(e) && !['DIALOG', 'BODY', 'HTML', 'MAIN'].includes(hit.tagName) || e.labels && [...e.labels].some((l) => l.contains(hit))); })) faults.push('is covered');
     return faults.map((fault) => `${name(e)} ${fault}`);
   };
 
