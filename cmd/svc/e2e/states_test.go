@@ -60,6 +60,12 @@ func (b *tab) checkLayout(state string) {
 	require.Empty(b.t, b.look("moving"), "%s: something moves although motion is reduced", state)
 }
 
+// checkAccessibility asserts that the page breaks no WCAG 2.0-2.2 A or AA rule that axe knows.
+func (b *tab) checkAccessibility(state string) {
+	b.t.Helper()
+	require.Empty(b.t, b.look("violations"), "%s: accessibility", state)
+}
+
 // walkFocus presses Tab through the page, or through the dialog that is open, and returns
 // what had the focus, in order. Each stop must show its focus, uncovered and in the window.
 func (b *tab) walkFocus() (stops []element) {
