@@ -31,7 +31,7 @@ export const routes: Route[] = [
   { name: 'confirm', pattern: '/confirm', area: 'bare', title: (t) => t.signin.confirmTitle, load: () => import('./screens/sign-in/Confirm.svelte') },
   { name: 'automations', pattern: '/w/:id/automations/*slug', area: 'workspace', title: (t) => t.shell.screens.automations, load: () => import('./screens/automations/Automations.svelte'), menu: { group: 'build', icon: 'automation', right: ['read', 'automations'] } },
   { name: 'activity', pattern: '/w/:id/activity/*correlationId', area: 'workspace', title: (t) => t.shell.screens.activity, load: () => import('./screens/activity/Activity.svelte'), menu: { group: 'run', icon: 'activity', right: ['read', 'events'] } },
-  { name: 'waits', pattern: '/w/:id/waits', area: 'workspace', title: (t) => t.waits.title, load: () => import('./screens/waits/Waits.svelte'), menu: { group: 'run', icon: 'wait', right: ['read', 'events'] } },
+  { name: 'waits', pattern: '/w/:id/waits', area: 'workspace', title: (t) => t.shell.screens.waits, load: () => import('./screens/waits/Waits.svelte'), menu: { group: 'run', icon: 'wait', right: ['read', 'events'] } },
 ];
 
 /** Every screen of the contract (2.1). A link to one that is not in the table yet leads to the start. */

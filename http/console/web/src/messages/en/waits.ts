@@ -15,6 +15,7 @@ export default {
   where: 'where',
   noEnd: 'no end',
   nobody: 'a schedule',
+  visitor: 'Visitor',
   onlyTime: 'It waits for time to pass, not for an event.',
   answer: 'Answer',
   answerOf: (automation: string, event: string) => `Answer ${automation} with ${event}`,

@@ -16,6 +16,7 @@ const waits: Messages['waits'] = {
   where: 'avec',
   noEnd: 'sans fin',
   nobody: 'un horaire',
+  visitor: 'Visiteur',
   onlyTime: 'Elle attend que le temps passe, pas un événement.',
   answer: 'Répondre',
   answerOf: (automation, event) => `Répondre à ${automation} par ${event}`,
