@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,12 +33,16 @@ func (w *walk) take(name string) {
 	require.NoError(w.b.t, os.WriteFile(filepath.Join(w.dir, fmt.Sprintf("%d-%s.webp", w.count, name)), got.Data, 0o644))
 }
 
-// tabTo presses Tab until an element has the focus.
+// tabTo presses Tab until an element has the focus. In the editor Tab indents: Esc leaves it.
 func (b *tab) tabTo(role, name string) {
 	b.t.Helper()
 	for range 60 {
-		if at := b.focused(); at.Role == role && at.Name == name {
+		at := b.focused()
+		if at.Role == role && at.Name == name {
 			return
+		}
+		if strings.HasPrefix(at.Name, "Text of ") {
+			b.press("Escape")
 		}
 		b.press("Tab")
 	}
@@ -97,7 +102,6 @@ func TestWalk(t *testing.T) {
 	b.seeText("Hello Ada")
 	w.take("output")
 
-	b.press("Escape")
 	b.tabTo("tab", "Run")
 	b.press("ArrowRight")
 	b.awaitFocus("tab", "Trace")
