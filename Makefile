@@ -98,6 +98,10 @@ e2e: build ## use the console with a real browser (chromium); pictures go to .ca
 	rm -rf $(CACHE)/e2e
 	SVC_BINARY=$(BIN) $(GO) test -tags e2e -count=1 -timeout 10m -parallel $(PAGES) $(if $(RUN),-run '$(RUN)' -v) ./cmd/svc/e2e
 
+.PHONY: walk
+walk: build ## take the pictures of docs/console.md: from the first start to a trace, by keys only
+	SVC_BINARY=$(BIN) SVC_WALK_DIR=$(CURDIR)/docs/console $(GO) test -tags e2e -count=1 -run '^TestWalk$$' ./cmd/svc/e2e
+
 WEB := http/console/web
 
 $(WEB)/node_modules/.package-lock.json: $(WEB)/package.json $(WEB)/package-lock.json
