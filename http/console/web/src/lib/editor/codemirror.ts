@@ -94,8 +94,8 @@ const look = EditorView.theme({
   // Comparison.
   '&.cm-merge-a .cm-changedLine, .cm-deletedChunk': { backgroundColor: 'var(--danger-tint)' },
   '&.cm-merge-b .cm-changedLine, .cm-inlineChangedLine, .cm-insertedLine': { backgroundColor: 'var(--ok-tint)' },
-  '&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText': { background: 'none', textDecoration: 'underline 2px var(--danger)' },
-  '&.cm-merge-b .cm-changedText': { background: 'none', textDecoration: 'underline 2px var(--ok)' },
+  '&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText': { background: 'none', textDecoration: 'underline 1px var(--danger)', textUnderlineOffset: '3px' },
+  '&.cm-merge-b .cm-changedText': { background: 'none', textDecoration: 'underline 1px var(--ok)', textUnderlineOffset: '3px' },
   '&.cm-merge-a .cm-changedLineGutter, .cm-deletedLineGutter': { backgroundColor: 'var(--danger)' },
   '&.cm-merge-b .cm-changedLineGutter': { backgroundColor: 'var(--ok)' },
   '.cm-collapsedLines': { backgroundImage: 'none', backgroundColor: 'var(--sunken)', color: 'var(--muted)', padding: '4px 12px', fontFamily: 'var(--font)', fontSize: 'var(--size-label)', cursor: 'pointer' },

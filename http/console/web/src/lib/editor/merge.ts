@@ -34,7 +34,7 @@ export class OpenComparison {
       this.view = new EditorView({
         parent: options.parent,
         root: options.root,
-        state: EditorState.create({ doc: options.right, extensions: [...common, named(options.labels[1]), unifiedMergeView({ original: options.left, mergeControls: false, collapseUnchanged: collapse, gutter: true })] }),
+        state: EditorState.create({ doc: options.right, extensions: [...common, named(options.labels[1]), unifiedMergeView({ original: options.left, mergeControls: false, highlightChanges: options.left !== '' && options.right !== '', collapseUnchanged: collapse, gutter: true })] }),
       });
       return;
     }
