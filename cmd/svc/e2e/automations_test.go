@@ -107,7 +107,7 @@ func TestAutomationIsWritten(t *testing.T) {
 	b.press("Escape")
 	b.awaitFocus("searchbox", "Filter automations")
 	b.write("nothing like it")
-	b.see("button", "Clear the filter")
+	b.see("button", "Clear filter")
 	sh.capture(b, "no match")
 	b.press("Control+k")
 	b.awaitFocus("combobox", "Search or do something")
@@ -355,7 +355,7 @@ func TestReaderOpensAnAutomation(t *testing.T) {
 	b.see("link", "Seen")
 	b.openAutomation(id, "seen")
 	b.see("button", "Save")
-	require.True(t, eval[bool](b, `(() => { const save = [...document.querySelectorAll('button')].find((one) => one.innerText.trim() === 'Save'); return save.ariaDisabled === 'true' && /update automations/.test(document.getElementById(save.getAttribute('aria-describedby')).textContent) })()`), "Save is inactive and names the right")
+	require.True(t, eval[bool](b, `(() => { const save = [...document.querySelectorAll('button')].find((one) => one.innerText.trim() === 'Save'); return save.ariaDisabled === 'true' && /change automations/.test(document.getElementById(save.getAttribute('aria-describedby')).textContent) })()`), "Save is inactive and names the right")
 	b.click("textbox", "Text of Seen")
 	b.press("Control+s")
 	b.write("x")
@@ -383,7 +383,7 @@ func TestEditorUnderALock(t *testing.T) {
 	} {
 		id := ada.workspace(t, "Shop", "slug: locked\nname: Locked\ndo: []\n")
 		ada.do(t, http.StatusOK, "PATCH", "/v2/workspaces/"+id, map[string]any{"repositories": map[string]any{"origin": map[string]any{
-			"name": "Origin", "type": "git", "config": map[string]any{"url": "http://" + silent + "/r.git", "branch": "main"},
+			"name": "Origin", "type": "git", "config": map[string]any{"url": "https://" + silent + "/r.git", "branch": "main"},
 		}}})
 		b := s.open(t)
 		b.signIn(ada)

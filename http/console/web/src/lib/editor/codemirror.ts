@@ -182,6 +182,7 @@ export class OpenEditor {
           EditorView.contentAttributes.of({ 'aria-label': options.label, 'aria-description': options.description, spellcheck: 'false', autocapitalize: 'off', autocorrect: 'off' }),
           options.placeholder ? placeholder(options.placeholder) : [],
           help.hover ? hoverTooltip((view, position) => hoverOf(help.hover!(view.state.doc.toString(), position)), { hoverTime: 400 }) : [],
+          replaceSelected,
           // Mod-Enter saves and runs: the console's key, not the editor's.
           keymap.of([...closeBracketsKeymap, ...defaultKeymap.filter((binding) => binding.key !== 'Mod-Enter'), ...searchKeymap, ...historyKeymap, ...foldKeymap, ...completionKeymap, indentWithTab]),
           EditorView.updateListener.of((update) => {
@@ -266,6 +267,22 @@ export class OpenEditor {
     this.view.destroy();
   }
 }
+
+/**
+ * Text that takes the place of a selection is put in here and not by the browser: where lines join,
+ * the browser writes style attributes into them, which the policy refuses.
+ */
+const replaceSelected = EditorView.domEventHandlers({
+  beforeinput: (event, view) => {
+    const { data } = event;
+    const { main } = view.state.selection;
+    if (event.inputType !== 'insertText' || !data || view.composing || view.state.readOnly || (main.empty && !data.includes('\n'))) return false;
+    const insert = (): ReturnType<typeof view.state.update> => view.state.update(view.state.replaceSelection(data), { userEvent: 'input.type', scrollIntoView: true });
+    if (!view.state.facet(EditorView.inputHandler).some((handler) => handler(view, main.from, main.to, data, insert))) view.dispatch(insert());
+    event.preventDefault();
+    return true;
+  },
+});
 
 /** Proposals of a document as completions. Lines of an inserted text are indented from the caret's column, not from that of its line: it may stand after dashes. */
 function completionsOf(complete: NonNullable<EditorHelp['complete']>): CompletionSource {

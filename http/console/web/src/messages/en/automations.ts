@@ -35,6 +35,7 @@ export default {
   disabledNow: (slug: string) => `${slug} is disabled`,
   enabledNow: (slug: string) => `${slug} is enabled`,
   deleted: (slug: string) => `${slug} deleted`,
+  readOnly: 'Read only',
   readOnlyNow: 'The workspace is locked.',
   saveFirst: 'Save first.',
   nothingToSave: 'Nothing has changed.',

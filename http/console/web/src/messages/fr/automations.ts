@@ -36,6 +36,7 @@ const automations: Messages['automations'] = {
   disabledNow: (slug) => `${slug} est désactivée`,
   enabledNow: (slug) => `${slug} est activée`,
   deleted: (slug) => `${slug} supprimée`,
+  readOnly: 'Lecture seule',
   readOnlyNow: 'L’espace est verrouillé.',
   saveFirst: 'Enregistrez d’abord.',
   nothingToSave: 'Rien n’a changé.',

@@ -14,7 +14,7 @@ export function knownOf(workspace: OpenWorkspace): () => Known {
   const nothing = { response: new Response(), etag: '', seq: '', total: undefined };
   const secrets = resource<Record<string, { description?: string }>>(
     async ({ signal, headers }) => {
-      if (!workspace.can('read', 'secrets').allowed) return { data: {}, ...nothing };
+      if (!workspace.data || !workspace.can('read', 'secrets').allowed) return { data: {}, ...nothing };
       const answered = await answer(api.GET('/v2/workspaces/{workspaceId}/security/secrets', { params: { path: { workspaceId: workspace.id } }, signal, headers }));
       return { ...answered, data: answered.data as unknown as Record<string, { description?: string }> };
     },
