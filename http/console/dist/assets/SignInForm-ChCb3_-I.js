@@ -1,0 +1,1 @@
+export{t as default}from"./SignInForm-J7ee7aA6.js";
