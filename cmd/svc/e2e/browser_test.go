@@ -112,7 +112,9 @@ func (s *service) open(t *testing.T) *tab {
 		faults := b.faults
 		b.mu.Unlock()
 		closeTab()
-		require.Empty(t, faults, "what the page must not do")
+		if !t.Failed() {
+			require.Empty(t, faults, "what the page must not do")
+		}
 	})
 	return b
 }
@@ -264,6 +266,10 @@ func (b *tab) until(what string, holds func(context.Context) bool) {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	for !holds(ctx) {
+		b.mu.Lock()
+		faults := b.faults
+		b.mu.Unlock()
+		require.Empty(b.t, faults, "what the page must not do, while waiting for %s", what)
 		select {
 		case <-ctx.Done():
 			require.Fail(b.t, "never happened: "+what, "at %s\n%s", b.where(), b.outline())
