@@ -1,1 +1,0 @@
-export{t as default}from"./SignInForm-J7ee7aA6.js";
