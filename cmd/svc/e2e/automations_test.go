@@ -112,7 +112,7 @@ func TestAutomationIsWritten(t *testing.T) {
 	b.press("Control+k")
 	b.awaitFocus("combobox", "Search or do something")
 	b.write("chg")
-	b.see("option", "Charge charge Automation")
+	b.await(`document.querySelector('[role=option][aria-selected=true]')?.innerText.includes('Charge')`)
 	b.press("Enter")
 	b.awaitAt("w/" + id + "/automations/charge")
 
