@@ -53,6 +53,7 @@ func openBrowser(t *testing.T) context.Context {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
 		chromedp.UserDataDir(filepath.Join(dir, "profile")), chromedp.Flag("log-net-log", browser.netLog),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost"),
+		chromedp.Flag("allow-pre-commit-input", true), // else keys are dropped until the first frame is drawn, which a busy machine does late
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", false), chromedp.Flag("lang", "en-US"))
 	allocated, release := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, closeTab := chromedp.NewContext(allocated)
@@ -139,6 +140,8 @@ func (b *tab) another() *tab {
 
 // watch notes what the page sends and what goes wrong in it.
 func (b *tab) watch() {
+	// Pages of other tests would take the focus, and the keys of this one with it.
+	call(b, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	requests := chromedp.Events(b.ctx, network.RequestWillBeSent)
 	responses := chromedp.Events(b.ctx, network.ResponseReceived)
 	console := chromedp.Console(b.ctx)
