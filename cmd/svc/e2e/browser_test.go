@@ -423,7 +423,13 @@ func (b *tab) click(role, name string) {
 // fill replaces the text of a field with this label.
 func (b *tab) fill(label, text string) {
 	b.t.Helper()
-	at := b.see("textbox", label)
+	b.fillAs("textbox", label, text)
+}
+
+// fillAs is fill for fields with another role: a spinbutton, a searchbox.
+func (b *tab) fillAs(role, label, text string) {
+	b.t.Helper()
+	at := b.see(role, label)
 	call(b, dom.Focus, dom.FocusParams{BackendNodeID: at.node})
 	b.press("Control+a")
 	call(b, input.InsertText, input.InsertTextParams{Text: text})

@@ -1,0 +1,127 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const raiseTotal = `
+slug: raise
+name: Raise
+when:
+  endpoint: true
+do:
+  - run:
+      module: collections
+      function: updateOne
+      parameters:
+        collection: orders
+        query:
+          customer: customer 7
+        update:
+          total: 700
+`
+
+// #63: a filter on two columns shows and exports exactly what matches, also after an edit.
+// #64: a row that an automation changed while its form was open is compared before it is saved.
+func TestData(t *testing.T) {
+	t.Parallel()
+	s := sharedService(t)
+	ada := s.person(t, "Ada")
+	id := ada.workspace(t, "Orders", raiseTotal)
+	sh := newSheet(t, "data")
+	b := s.open(t)
+	b.signIn(ada)
+	b.visit("w/" + id + "/data")
+	b.see("heading", "No data yet")
+	sh.capture(b, "empty")
+
+	collection := "/v2/workspaces/" + id + "/collections/orders"
+	ada.do(t, http.StatusOK, "PUT", collection+"/schema", map[string]any{"properties": map[string]any{
+		"customer": map[string]any{"type": "string", "required": true}, "city": map[string]any{"type": "string"}, "total": map[string]any{"type": "integer"}, "paid": map[string]any{"type": "boolean"},
+	}})
+	var orders []map[string]any
+	cities := []string{"Lyon", "Paris", "Nice", "Lille"}
+	for i := range 10_000 {
+		orders = append(orders, map[string]any{"customer": fmt.Sprintf("customer %d", i), "city": cities[i%4], "total": i % 100, "paid": i%2 == 0})
+	}
+	ada.do(t, http.StatusOK, "POST", collection+"/import", orders)
+
+	b.visit("w/" + id + "/data/orders")
+	b.seeText("1–50 of 10,000 rows")
+	sh.capture(b, "filled")
+
+	// Lyon: every fourth; of those the totals of 96 and more: one in a hundred.
+	b.fillAs("searchbox", "Filter by city", "=Lyon")
+	b.seeText("1–50 of 2,500 rows")
+	b.fillAs("searchbox", "Filter by total", ">= 96")
+	b.seeText("1–50 of 100 rows")
+	b.await(`[...document.querySelectorAll('[role=row][data-index]')].every((row) => row.innerText.includes('Lyon') && row.innerText.includes('96'))`)
+	require.Contains(t, b.where(), "f.city=")
+
+	eval[bool](b, `(() => { `+firstRow+`.focus(); return true })()`)
+	b.press("e")
+	b.see("heading", "Row")
+	sh.capture(b, "row")
+	b.fillAs("spinbutton", "total", "5")
+	b.click("button", "Save")
+	b.seeText("1–50 of 99 rows")
+
+	b.keepFiles()
+	b.click("button", "Export")
+	b.click("menuitem", "JSON lines, 99 rows")
+	exported := strings.Split(strings.TrimSpace(b.savedFile()), "\n")
+	require.Len(t, exported, 99)
+	for _, line := range exported {
+		require.Contains(t, line, `"city":"Lyon"`)
+	}
+
+	// A row that an automation changes while its form is open.
+	b.visit("w/" + id + "/data/orders?f.customer=%3Dcustomer%207")
+	b.seeText("1–1 of 1 row")
+	eval[bool](b, `(() => { `+firstRow+`.focus(); return true })()`)
+	b.press("Enter")
+	b.see("heading", "Row")
+	b.fillAs("spinbutton", "total", "8")
+	ada.do(t, http.StatusOK, "POST", "/v2/workspaces/"+id+"/webhooks/raise", map[string]any{})
+	b.click("button", "Save")
+	b.see("button", "Compare")
+	if !b.has("dialog", "Compare") { // the save was refused, or the change was seen before it
+		b.click("button", "Compare")
+	}
+	b.see("dialog", "Compare")
+	b.seeText("700")
+	sh.capture(b, "stale")
+	rows := ada.list(t, collection+`/rows?query={"customer":"customer%207"}`)
+	require.EqualValues(t, 700, rows[0]["total"], "nothing is overwritten unseen")
+	b.click("button", "Keep mine")
+	b.gone("dialog", "Compare")
+	b.click("button", "Save")
+	b.seeText("Saved")
+	rows = ada.list(t, collection+`/rows?query={"customer":"customer%207"}`)
+	require.EqualValues(t, 8, rows[0]["total"])
+
+	// Another row by the form, and the other tabs.
+	b.press("Escape")
+	b.press("n")
+	b.see("heading", "New row")
+	b.click("button", "Save")
+	b.seeText("This is required.")
+	b.fillAs("textbox", "customer", "new <b>one</b>")
+	b.click("button", "Save")
+	b.see("heading", "Row")
+	b.click("tab", "Schema")
+	b.see("textbox", "Declaration")
+	b.click("button", "Try it")
+	b.seeText("Every row fits this declaration.")
+	sh.capture(b, "schema")
+	b.click("tab", "Contexts")
+	b.see("heading", "Nothing is set")
+	sh.capture(b, "contexts")
+}
