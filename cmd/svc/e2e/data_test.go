@@ -91,8 +91,9 @@ func TestData(t *testing.T) {
 	b.fillAs("spinbutton", "total", "8")
 	ada.do(t, http.StatusOK, "POST", "/v2/workspaces/"+id+"/webhooks/raise", map[string]any{})
 	b.click("button", "Save")
-	b.see("button", "Compare")
-	if !b.has("dialog", "Compare") { // the save was refused, or the change was seen before it
+	// The save was refused, which opens the comparison, or the change was seen before it, which offers it.
+	b.await(`document.querySelector('dialog[open]') || [...document.querySelectorAll('button')].some((button) => button.textContent.trim() === 'Compare')`)
+	if !b.has("dialog", "Compare") {
 		b.click("button", "Compare")
 	}
 	b.see("dialog", "Compare")
