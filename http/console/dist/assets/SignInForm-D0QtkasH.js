@@ -1,0 +1,1 @@
+export{t as default}from"./SignInForm-Dw--9M_m.js";
