@@ -1,1 +1,0 @@
-export{t as default}from"./SignInForm-Dw--9M_m.js";
