@@ -161,6 +161,7 @@ export interface EditorOptions {
 export class OpenEditor {
   private readonly readonly = new Compartment();
   private readonly wrap = new Compartment();
+  private readonly named = new Compartment();
   private readonly view: EditorView;
 
   constructor(options: EditorOptions) {
@@ -179,7 +180,7 @@ export class OpenEditor {
           EditorState.phrases.of(options.phrases),
           this.readonly.of(readonlyOf(options.readonly)),
           this.wrap.of(options.wrap ? EditorView.lineWrapping : []),
-          EditorView.contentAttributes.of({ 'aria-label': options.label, 'aria-description': options.description, spellcheck: 'false', autocapitalize: 'off', autocorrect: 'off' }),
+          this.named.of(attributesOf(options.label, options.description)),
           options.placeholder ? placeholder(options.placeholder) : [],
           help.hover ? hoverTooltip((view, position) => hoverOf(help.hover!(view.state.doc.toString(), position)), { hoverTime: 400 }) : [],
           replaceSelected,
@@ -211,6 +212,10 @@ export class OpenEditor {
 
   setReadonly(readonly: boolean): void {
     this.view.dispatch({ effects: this.readonly.reconfigure(readonlyOf(readonly)) });
+  }
+
+  setLabel(label: string, description: string): void {
+    this.view.dispatch({ effects: this.named.reconfigure(attributesOf(label, description)) });
   }
 
   setWrap(wrap: boolean): void {
@@ -301,6 +306,8 @@ function completionsOf(complete: NonNullable<EditorHelp['complete']>): Completio
     return { from: found.from, options: found.proposals.map(asCompletion), validFor: found.word ?? /^[\w$.-]*$/ };
   };
 }
+
+const attributesOf = (label: string, description: string): Extension => EditorView.contentAttributes.of({ 'aria-label': label, 'aria-description': description, spellcheck: 'false', autocapitalize: 'off', autocorrect: 'off' });
 
 const readonlyOf = (readonly: boolean): Extension => (readonly ? [EditorState.readOnly.of(true)] : []);
 
