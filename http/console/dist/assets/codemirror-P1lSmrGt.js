@@ -1,1 +1,0 @@
-export{t as OpenEditor}from"./codemirror-PknEIWB2.js";

@@ -1,0 +1,1 @@
+export{t as OpenEditor}from"./codemirror-Kw6L9xp-.js";
