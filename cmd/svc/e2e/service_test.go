@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -250,6 +251,25 @@ type answer struct {
 // ask sends a request: body is nil, a text (YAML), bytes (a zip) or what becomes JSON.
 func (p *person) ask(t *testing.T, method, path string, body any) answer {
 	t.Helper()
+	got, err := p.send(t.Context(), method, path, body)
+	require.NoError(t, err)
+	return got
+}
+
+// askMeanwhile sends a request whose answer takes a while, and returns where it comes. Nothing
+// comes when there is none.
+func (p *person) askMeanwhile(t *testing.T, method, path string, body any) <-chan answer {
+	t.Helper()
+	answered := make(chan answer, 1)
+	go func() {
+		if got, err := p.send(t.Context(), method, path, body); err == nil {
+			answered <- got
+		}
+	}()
+	return answered
+}
+
+func (p *person) send(ctx context.Context, method, path string, body any) (answer, error) {
 	media, content := "", []byte(nil)
 	switch b := body.(type) {
 	case nil:
@@ -258,13 +278,16 @@ func (p *person) ask(t *testing.T, method, path string, body any) answer {
 	case []byte:
 		media, content = "application/zip", b
 	default:
-		var err error
-		media = "application/json"
-		content, err = json.Marshal(b)
-		require.NoError(t, err)
+		encoded, err := json.Marshal(b)
+		if err != nil {
+			return answer{}, err
+		}
+		media, content = "application/json", encoded
 	}
-	req, err := http.NewRequestWithContext(t.Context(), method, p.s.base+path, bytes.NewReader(content))
-	require.NoError(t, err)
+	req, err := http.NewRequestWithContext(ctx, method, p.s.base+path, bytes.NewReader(content))
+	if err != nil {
+		return answer{}, err
+	}
 	if media != "" {
 		req.Header.Set("Content-Type", media)
 	}
@@ -272,11 +295,12 @@ func (p *person) ask(t *testing.T, method, path string, body any) answer {
 		req.Header.Set("Authorization", "Bearer "+p.token)
 	}
 	res, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
+	if err != nil {
+		return answer{}, err
+	}
 	defer res.Body.Close()
 	got, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
-	return answer{res, got}
+	return answer{res, got}, err
 }
 
 // do is ask with the status that is expected, and returns the object that came.

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,11 +49,9 @@ func TestWaitsAndProblems(t *testing.T) {
 	b.click("tab", "Waits 0")
 
 	ada.do(t, http.StatusCreated, "POST", "/v2/workspaces/"+id+"/automations", approval)
-	answered := make(chan answer, 2)
+	answered := map[string]<-chan answer{}
 	for _, order := range []int{7, 8} {
-		go func() {
-			answered <- ada.ask(t, "POST", "/v2/workspaces/"+id+"/webhooks/approval", map[string]any{"order": order})
-		}()
+		answered[strconv.Itoa(order)] = ada.askMeanwhile(t, "POST", "/v2/workspaces/"+id+"/webhooks/approval", map[string]any{"order": order})
 	}
 	b.await(`document.querySelectorAll('[role=row][data-index]').length === 2`)
 	b.seeText("payload.order = 7")
@@ -74,7 +73,7 @@ func TestWaitsAndProblems(t *testing.T) {
 	b.click("button", "Emit approval.given")
 	b.gone("dialog", "Answer approval")
 	b.await(`document.querySelectorAll('[role=row][data-index]').length === 1`)
-	got := <-answered
+	got := <-answered[order]
 	require.Equal(t, http.StatusOK, got.StatusCode, "%s", got.body)
 	require.Contains(t, string(got.body), `"by":"Ada"`)
 
@@ -91,7 +90,7 @@ func TestWaitsAndProblems(t *testing.T) {
 	sh.capture(b, "cancel")
 	b.click("button", "Cancel the run")
 	b.see("heading", "Nothing waits")
-	<-answered
+	<-answered[map[string]string{"7": "8", "8": "7"}[order]]
 
 	// A misspelt name.
 	b.visit("w/" + id + "/waits?tab=problems")
