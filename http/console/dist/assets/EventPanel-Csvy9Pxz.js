@@ -1,1 +1,0 @@
-export{t as default}from"./EventPanel-B_OQQHKx.js";
