@@ -238,3 +238,33 @@ func TestACallHoldsNoMoreThanItMay(t *testing.T) {
 		`updateMany {"collection":"d","query":{"n":1},"update":{"s":"` + strings.Repeat("x", 900_000) + `"}}`, `CollectionError too_large`,
 	}.run(t, m)
 }
+
+// A sorted export holds what it sorts by, never the rows, and says before the first row when
+// that is too much.
+func TestASortedExportHoldsOnlyWhatItSortsBy(t *testing.T) {
+	m := newMemory()
+	for i := range 75 {
+		m.line(t, fmt.Sprintf(`create {"collection":"c","data":{"id":"%02d","n":%d,"s":"%s"}}`, i, (i*7)%75, strings.Repeat("x", 950_000)))
+	}
+	export := func(sort *value.Object) (numbers []float64, err error) {
+		call, err := collection.ExportRows(collection.Target{Name: "c"}, collection.Export{Sort: sort, Visit: func(row *value.Object) error {
+			numbers = append(numbers, row.At("n").(float64))
+			return nil
+		}}, collection.Limits{})
+		require.NoError(t, err)
+		_, err = call.Read(m, nil)
+		return numbers, err
+	}
+	sorted, err := export(value.NewObject("n", -1.0))
+	require.NoError(t, err, "the rows are 71 MB")
+	require.Len(t, sorted, 75)
+	for i, n := range sorted {
+		require.InDelta(t, 74-i, n, 0)
+	}
+	none, err := export(value.NewObject("s", 1.0))
+	require.ErrorContains(t, err, "export them without sort")
+	require.Empty(t, none)
+	all, err := export(nil)
+	require.NoError(t, err)
+	require.Len(t, all, 75)
+}

@@ -329,15 +329,20 @@ func (p *Property) valueOf(text string) any {
 	return text
 }
 
-// Export visits all rows of a collection that meet a query, in the order of their ids.
+// Export visits all rows of a collection that meet a query, in the order of their ids or in
+// one that is asked for.
 type Export struct {
 	Query  any
+	Sort   *value.Object // as that of findMany; nil: by id
 	Fields any // as those of findMany; nil: all
 	// Begin is called before the rows with the fields that they have, id first and what the
 	// platform writes last; nil: nobody wants to know, and no row is looked at twice.
 	Begin func(fields []string) error
 	Visit func(row *value.Object) error
 }
+
+// sortedSize is what a row that is sorted takes besides its keys and its id.
+const sortedSize = 96
 
 // maxColumns is how many fields the rows of an export may have that begins with them.
 const maxColumns = maxPaths
@@ -348,7 +353,11 @@ func ExportRows(t Target, x Export, l Limits) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	pick, err := readSelection(x.Fields)
+	shape := value.NewObject("fields", x.Fields)
+	if x.Sort != nil {
+		shape.Set("sort", x.Sort)
+	}
+	o, err := readOptions(shape, l.WithDefaults())
 	if err != nil {
 		return nil, err
 	}
@@ -362,11 +371,11 @@ func ExportRows(t Target, x Export, l Limits) (*Call, error) {
 				if err := r.spend(rowSteps); err != nil {
 					return false, err
 				}
-				return true, take(pick.apply(row))
+				return true, take(o.show(row))
 			})
 		}
 		if x.Begin != nil {
-			columns, err := columnsOf(info, pick, visit)
+			columns, err := columnsOf(info, o.pick, visit)
 			if err == nil {
 				err = x.Begin(columns)
 			}
@@ -374,8 +383,51 @@ func ExportRows(t Target, x Export, l Limits) (*Call, error) {
 				return nil, err
 			}
 		}
+		if len(o.sort) > 0 {
+			return nil, o.exportSorted(r, info, q, x.Visit)
+		}
 		return nil, visit(x.Visit)
 	})
+}
+
+// exportSorted visits rows in an order. It holds what they are sorted by and their ids, never
+// the rows, and refuses more of that than one call may hold before the first row is visited.
+func (o options) exportSorted(r reader, info *Info, q *query, visit func(*value.Object) error) error {
+	var order []*sorted
+	held, fields := 0, o.sortFields()
+	p := planFor(info, q)
+	if !p.inOrder {
+		p = plan{inOrder: true} // by an index a row may come twice, and those seen would have to be kept
+	}
+	err := p.each(r, info, q, func(id string, row Row) (bool, error) {
+		part, err := row.some(fields)
+		if err != nil {
+			return false, err
+		}
+		s := &sorted{keys: o.keysOf(part), id: id}
+		order = append(order, s)
+		if held += roughSize(s.keys) + len(id) + sortedSize; held > maxHeld {
+			return false, with(Refuse(TooLarge, "what the %d first of these rows are sorted by has more than %d MB: export them without sort, which is by id, or fewer of them with query", len(order), maxHeld>>20), "limit", float64(maxHeld))
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(order, func(a, b *sorted) int { return truth(before(o.sort, b, a)) - truth(before(o.sort, a, b)) })
+	for _, s := range order {
+		if err := r.spend(rowSteps); err != nil {
+			return err
+		}
+		row, err := r.Row(info.Collection, s.id)
+		if err != nil {
+			return err
+		}
+		if err := visit(o.show(row)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Columns returns the fields of some rows: id first, what the platform writes last.

@@ -133,6 +133,9 @@ func exportRows(d Deps, c requestedCollection, wanted rowQuery, form rowForm) ga
 			}
 			return to.row(row)
 		}}
+		if wanted.given {
+			x.Sort = wanted.sort
+		}
 		if form == rowsCSV {
 			x.Begin = to.begin
 		}

@@ -154,12 +154,13 @@ type rowQuery struct {
 	query any
 	sort  *value.Object
 	page  gateway.Page
-	all   bool // neither a page nor an order is asked for
+	all   bool // no page is asked for
+	given bool // an order is asked for
 	pick  any  // fields; nil: all
 }
 
 func readRowQuery(q *gateway.Query) (rowQuery, error) {
-	w := rowQuery{page: q.Page(20, 100), all: !q.Has("page") && !q.Has("limit") && !q.Has("sort"), sort: sortOf(cmp.Or(q.Text("sort"), "-updatedAt"))}
+	w := rowQuery{page: q.Page(20, 100), all: !q.Has("page") && !q.Has("limit"), given: q.Text("sort") != "", sort: sortOf(cmp.Or(q.Text("sort"), "-updatedAt"))}
 	if fields := q.List("fields"); len(fields) > 0 {
 		w.pick = value.From(fields)
 	}

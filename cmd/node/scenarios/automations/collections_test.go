@@ -226,6 +226,36 @@ func bytesOf(t *testing.T, p nodetest.Place) int {
 	return all[0].Bytes
 }
 
+// exportInOrder exports more rows than a page has, in an order that is asked for.
+func exportInOrder(t *testing.T, p nodetest.Place) {
+	t.Helper()
+	c := p.Path + "/collections/numbers"
+	var lines strings.Builder
+	for i := range 250 {
+		fmt.Fprintf(&lines, `{"id":"%03d","n":%d,"odd":%t}`+"\n", i, i*7%250, i%2 == 1)
+	}
+	p.Does(t, 200, "POST", c+"/import", lines.String(), "Content-Type", "application/x-ndjson")
+	export := func(query, accept string) (found []string) {
+		t.Helper()
+		return strings.Split(strings.TrimSpace(string(p.Does(t, 200, "GET", c+"/rows?"+query, "", "Accept", accept).Body)), "\n")
+	}
+	down := export("sort=-n&fields=n", "application/x-ndjson")
+	require.Len(t, down, 250)
+	for i, line := range down {
+		require.Contains(t, line, fmt.Sprintf(`"n":%d}`, 249-i))
+	}
+	table := export("sort=odd,n&fields=n,odd", "text/csv")
+	require.Len(t, table, 251)
+	require.Equal(t, []string{"id,n,odd", "000,0,false"}, table[:2])
+	require.True(t, strings.HasSuffix(table[126], ",1,true"), table[126])
+	odd := export("sort=n&fields=n&query="+url.QueryEscape(`{"odd":true}`), "application/x-ndjson")
+	require.Len(t, odd, 125)
+	require.Contains(t, odd[0], `"n":1}`)
+	require.Len(t, export("sort=id", "application/x-ndjson"), 250)
+	require.Len(t, export("sort=-n&limit=30", "application/x-ndjson"), 30, "a page is one also in another form")
+	require.Len(t, export("sort=-n&page=1&limit=50", "text/csv"), 51)
+}
+
 func rowsInAndOut(t *testing.T, w *nodetest.Workshop) {
 	t.Parallel()
 	p := w.Place(t)
@@ -276,6 +306,7 @@ func rowsInAndOut(t *testing.T, w *nodetest.Workshop) {
 	require.Equal(t, "1", few.Header.Get("X-Total-Count"))
 	require.Equal(t, "id,name,n\n1,\"a, b\",7\n", string(few.Body))
 	require.JSONEq(t, `{"id":"1","n":7}`, strings.TrimSpace(string(p.Does(t, 200, "GET", c+"/rows?fields=n&query="+url.QueryEscape(`{"id":"1"}`), "", "Accept", "application/x-ndjson").Body)))
+	exportInOrder(t, p)
 	p.Refuses(t, 404, "resource_not_found", "GET", p.Path+"/collections/none/rows", "", "Accept", "text/csv")
 	p.Refuses(t, 400, "invalid_parameter", "GET", c+"/rows?query=nope", "", "Accept", "text/csv")
 

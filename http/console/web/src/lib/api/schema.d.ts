@@ -860,7 +860,7 @@ export interface paths {
         };
         /**
          * List rows, or export all of them
-         * @description As `application/json` a page. As `text/csv` or `application/x-ndjson` without `page`, `limit` and `sort`: all rows that meet the query, as they are at one moment, in the order of their ids. In a table, lists and objects are JSON, null is empty, and a text that a spreadsheet would compute has an apostrophe in front, which an import takes away again.
+         * @description As `application/json` a page. As `text/csv` or `application/x-ndjson` without `page` and `limit`: all rows that meet the query, as they are at one moment, in the order of `sort` or else of their ids. What they are sorted by is held in memory: beyond 64 MB of it (some 400,000 rows) a sorted export is refused before its first row, one without `sort` never is. In a table, lists and objects are JSON, null is empty, and a text that a spreadsheet would compute has an apostrophe in front, which an import takes away again.
          */
         get: operations["listRows"];
         put?: never;
