@@ -334,7 +334,7 @@ func (p *Property) valueOf(text string) any {
 type Export struct {
 	Query  any
 	Sort   *value.Object // as that of findMany; nil: by id
-	Fields any // as those of findMany; nil: all
+	Fields any           // as those of findMany; nil: all
 	// Begin is called before the rows with the fields that they have, id first and what the
 	// platform writes last; nil: nobody wants to know, and no row is looked at twice.
 	Begin func(fields []string) error

@@ -1,0 +1,1 @@
+export{t as default}from"./SignInForm-CS7CzU6Y.js";
