@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/domain/feed"
@@ -59,7 +61,10 @@ func (r runRow) shown(workspaceID, run string) Run {
 	shown := Run{
 		WorkspaceID: workspaceID, CorrelationID: run, Status: r.status(), Executions: r.Executions, Recorded: r.Recorded > 0,
 		StartedAt: time.UnixMilli(r.First.StartedAt).UTC(), Trigger: r.First.Trigger, Automation: r.First.Automation,
-		StartedBy: r.First.Source.UserID, first: r.First,
+		first: r.First,
+	}
+	if by := r.First.Source; !drawn(by) {
+		shown.StartedBy = by.UserID
 	}
 	if r.Truncated > 0 {
 		shown.Recorded = recordedPartly
@@ -68,6 +73,13 @@ func (r runRow) shown(workspaceID, run string) Run {
 		shown.EndedAt = time.UnixMilli(r.End.At).UTC()
 	}
 	return shown
+}
+
+// drawn reports whether the user of an event is none: a visitor goes by the id that was
+// drawn for the session of a call. Automations may have chosen another session since; the
+// id is a UUID all the same, which those of users are not.
+func drawn(m domain.Meta) bool {
+	return m.UserID == m.SessionID || uuid.Validate(m.UserID) == nil
 }
 
 // Get returns a run.

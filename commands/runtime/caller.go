@@ -39,6 +39,15 @@ func (c *Caller) acts(workspaceID string) domain.Actor {
 	return actor
 }
 
+// responsible names who caused what the run causes: a user, key:{id} for an API key, which
+// is nobody, or the session of a visitor.
+func (c *Caller) responsible() string {
+	if c.KeyID != "" && c.UserID == c.SessionID {
+		return "key:" + c.KeyID
+	}
+	return c.UserID
+}
+
 // AuthDataOf is what providers know of a caller, as automations read it; nil when none
 // knows anything.
 func AuthDataOf(data map[string]map[string]any) *value.Object {

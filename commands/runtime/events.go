@@ -16,7 +16,7 @@ import (
 // meta is the source of what an execution causes.
 func (t *tree) meta(x *machine.Execution) domain.Meta {
 	m, place := t.start.Meta, t.program(x).Place
-	m.UserID, m.SessionID, m.CorrelationID = t.start.Caller.UserID, t.world.sessionID, t.start.CorrelationID
+	m.UserID, m.SessionID, m.CorrelationID = t.start.Caller.responsible(), t.world.sessionID, t.start.CorrelationID
 	m.AutomationSlug, m.AutomationDepth, m.ExecutionID = x.Program.Slug, x.Depth, x.ID
 	m.AppSlug, m.AppInstance, m.AppDepth = place.App, place.Instance, place.Depth()
 	m.Host, m.Hides = t.rt.Host, t.hides()

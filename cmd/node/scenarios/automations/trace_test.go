@@ -1,7 +1,9 @@
 package automations_test
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -57,4 +59,38 @@ echo:
 	output := first["output"].(map[string]any)
 	require.Equal(t, []any{"REDACTED", 3.0}, []any{output["said"], output["n"]})
 	require.Len(t, output["list"], 2000)
+}
+
+// Who caused a run is told of users and of API keys. A visitor is nobody in particular: the id
+// that was drawn for a call names no one, and is not told as if it did.
+func TestRunsTellWhoCausedThem(t *testing.T) {
+	t.Parallel()
+	w := nodetest.SharedWorkshop(t)
+	p := w.Place(t).Has(t, `
+quick: {when: {endpoint: true}, do: []}
+other: {when: {endpoint: true}, do: [{set: {name: session.id, value: chosen}}]}
+stays: {when: {endpoint: true}, do: [{wait: {oneOf: [{event: never}], timeout: 600}}]}`)
+	made := p.Does(t, http.StatusCreated, "POST", p.Path+"/security/apikeys", `{"name":"k","rules":[{"action":"read","subject":"automations"}]}`).JSON(t)
+	guest := p.As(w.Person(t, "guest"))
+	visitors := map[string]nodetest.Place{"user": p, "guest": guest, "key": p.As(http.Header{"X-Svc-Api-Key": {made["apiKey"].(string)}}), "nobody": p.Anyone()}
+	ids := map[string]any{"user": p.UserID(t), "guest": guest.UserID(t), "key": "key:" + made["id"].(string), "nobody": nil}
+	for who, as := range visitors {
+		for _, endpoint := range []string{"quick", "other"} {
+			ran := as.Calls(t, http.StatusOK, "POST", endpoint, `{}`)
+			run := p.Does(t, http.StatusOK, "GET", p.Path+"/runs/"+ran.Correlation(), "").JSON(t)
+			require.Equal(t, ids[who], run["startedBy"], "%s of %s", endpoint, who)
+		}
+		as.Background(t, t.Context(), "stays")
+	}
+	var waits []map[string]any
+	require.Eventually(t, func() bool {
+		waits = p.Does(t, http.StatusOK, "GET", p.Path+"/waits", "").List(t)
+		return len(waits) == len(visitors)
+	}, time.Minute, 10*time.Millisecond)
+	all := slices.Collect(maps.Values(ids))
+	require.ElementsMatch(t, all, nodetest.Fields(waits, "startedBy"))
+	require.ElementsMatch(t, all, nodetest.Fields(p.Does(t, http.StatusOK, "GET", p.Path+"/runs?automation=stays", "").List(t), "startedBy"))
+	for _, one := range waits {
+		p.Does(t, http.StatusOK, "POST", p.Path+"/runs/"+one["correlationId"].(string)+"/cancel", "")
+	}
 }
