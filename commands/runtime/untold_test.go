@@ -108,10 +108,12 @@ func TestAnExecutionThatIsToldAgainHasWhatItWasGivenAndGave(t *testing.T) {
 
 func TestWhatIsOnTheLogIsNotToldAgain(t *testing.T) {
 	t.Parallel()
-	h := open(t, documents{"a": `[{"c":{}},{"wait":{"timeout":0.3}}]`, "c": `[]`})
+	h := open(t, documents{"a": `[{"c":{}},{"wait":{"timeout":600}}]`, "c": `[]`})
 	s := h.evented()
 	s.Announce = true
-	out, err := h.ends(h.again(stood(t, h, s), 1))
+	treeID := stood(t, h, s)
+	h.Now = func() time.Time { return time.Now().Add(time.Hour) } // the wait is over
+	out, err := h.ends(h.again(treeID, 1))
 	require.NoError(t, err)
 	require.Nil(t, out.Err)
 	require.Equal(t, []string{
