@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"svc/commands"
 	"svc/eventstore"
 )
 
@@ -76,6 +77,9 @@ func change(ctx context.Context, bucket Bucket, edit func(map[string]string) err
 		}
 		err = write(ctx, bucket, checks, revision)
 		if !errors.Is(err, eventstore.ErrConflict) || attempt == maxAttempts {
+			return err
+		}
+		if err := commands.Backoff(ctx, attempt); err != nil {
 			return err
 		}
 	}

@@ -1,12 +1,15 @@
 package seal_test
 
 import (
+	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"svc/commands/seal"
+	"svc/eventstore"
 	"svc/eventstore/jetstream"
 	"svc/projections/livetest"
 )
@@ -63,6 +66,27 @@ func TestNodesThatStartTogetherAgree(t *testing.T) {
 	inUse, err := seal.InUse(t.Context(), kv)
 	require.NoError(t, err)
 	require.Equal(t, []string{"k1"}, inUse)
+}
+
+// laggingBucket reads from a replica that has nothing until a moment.
+type laggingBucket struct {
+	*jetstream.Bucket
+	until time.Time
+}
+
+func (b laggingBucket) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	if time.Now().Before(b.until) {
+		return nil, 0, eventstore.ErrNoKey
+	}
+	return b.Bucket.Get(ctx, key)
+}
+
+func TestAReplicaThatLagsDoesNotStopTheStart(t *testing.T) {
+	t.Parallel()
+	kv := openBucket(t)
+	b := box(t, key("k1", 1, true))
+	require.NoError(t, b.Ensure(t.Context(), kv))
+	require.NoError(t, b.Ensure(t.Context(), laggingBucket{kv, time.Now().Add(300 * time.Millisecond)}))
 }
 
 func TestDamagedCheckValuesStopTheStart(t *testing.T) {

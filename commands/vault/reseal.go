@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"svc/commands"
 	"svc/eventstore"
 )
 
@@ -44,6 +45,9 @@ func (v *Vault) reseal(ctx context.Context, workspaceID string) error {
 		}
 		err = v.replace(ctx, rec, revision)
 		if !errors.Is(err, eventstore.ErrConflict) || attempt == maxAttempts {
+			return err
+		}
+		if err := commands.Backoff(ctx, attempt); err != nil {
 			return err
 		}
 	}

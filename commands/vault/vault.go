@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"time"
 
+	"svc/commands"
 	"svc/commands/cache"
 	"svc/eventstore"
 )
@@ -156,6 +157,11 @@ func (v *Vault) obtain(ctx context.Context, workspaceID string) (*dataKey, error
 		err = v.create(ctx, workspaceID)
 		if err != nil && !errors.Is(err, eventstore.ErrConflict) || attempt == maxAttempts {
 			return nil, fmt.Errorf("make the key of workspace %s: %w", workspaceID, err)
+		}
+		if err != nil { // another node was faster
+			if err := commands.Backoff(ctx, attempt); err != nil {
+				return nil, err
+			}
 		}
 	}
 }
