@@ -38,12 +38,12 @@ func emission(eventType, payload string) commands.Emission {
 }
 
 // recorded returns the activity that store holds.
-func recorded(t *testing.T, store *jetstream.Store) (events []domain.Recorded) {
+func recorded(t *testing.T, log *jetstream.Log) (events []domain.Recorded) {
 	t.Helper()
-	info, err := store.Info(t.Context(), domain.Activity)
+	info, err := log.Info(t.Context(), domain.Activity)
 	require.NoError(t, err)
 	for seq := info.First; seq <= info.Last; seq++ {
-		ev, ok, err := store.Read(t.Context(), domain.Activity, seq)
+		ev, ok, err := log.Read(t.Context(), domain.Activity, seq)
 		require.NoError(t, err)
 		require.True(t, ok)
 		events = append(events, ev)
@@ -55,7 +55,7 @@ func TestABatchIsRecordedAsItIsAnswered(t *testing.T) {
 	t.Parallel()
 	var live []domain.Recorded
 	store := openStore(t)
-	events := emitter(t, store, &live)
+	events := emitter(t, store.Log, &live)
 	req := &commands.Request{Meta: domain.Meta{UserID: "u1", SessionID: "s1", CorrelationID: "c1"}}
 	ctx := commands.WithRequest(t.Context(), req)
 
@@ -66,7 +66,7 @@ func TestABatchIsRecordedAsItIsAnswered(t *testing.T) {
 	got, err := events.Emit(ctx, "w1", []commands.Emission{emission("order.paid", `{ "id": 7 }`), odd, emission("error", `{"error":"e","message":"m"}`)})
 	require.NoError(t, err)
 	require.Empty(t, live)
-	require.Equal(t, recorded(t, store), got)
+	require.Equal(t, recorded(t, store.Log), got)
 
 	require.Len(t, got, 3)
 	require.Equal(t, domain.Position{Activity: 3}, req.Position())
@@ -87,7 +87,7 @@ func TestARefusedBatchRecordsNothing(t *testing.T) {
 	t.Parallel()
 	var live []domain.Recorded
 	store := openStore(t)
-	events := emitter(t, store, &live)
+	events := emitter(t, store.Log, &live)
 	no := errors.New("no")
 	for name, test := range map[string]struct {
 		last commands.Emission
@@ -111,7 +111,7 @@ func TestARefusedBatchRecordsNothing(t *testing.T) {
 		_, err := events.Emit(t.Context(), "w1", []commands.Emission{emission("fine", `{}`), unkept("live"), test.last}, may...)
 		require.Error(t, err, name)
 	}
-	require.Empty(t, recorded(t, store))
+	require.Empty(t, recorded(t, store.Log))
 	require.Empty(t, live)
 }
 
@@ -123,10 +123,10 @@ func TestWhatIsNotKeptReachesLiveReadersOnly(t *testing.T) {
 	t.Parallel()
 	var live []domain.Recorded
 	store := openStore(t)
-	events := emitter(t, store, &live)
+	events := emitter(t, store.Log, &live)
 	got, err := events.Emit(t.Context(), "w1", []commands.Emission{unkept("typing"), emission("kept", `{}`), unkept("moving")})
 	require.NoError(t, err)
-	require.Len(t, recorded(t, store), 1)
+	require.Len(t, recorded(t, store.Log), 1)
 	require.Equal(t, []uint64{0, 1, 0}, []uint64{got[0].Seq, got[1].Seq, got[2].Seq})
 	require.Equal(t, []domain.Recorded{got[0], got[2]}, live)
 	require.Equal(t, "typing", live[0].Data.EventType())
@@ -137,14 +137,14 @@ func TestWhatIsNotKeptReachesLiveReadersOnly(t *testing.T) {
 	events.Live = nil
 	_, err = events.Emit(t.Context(), "w1", []commands.Emission{unkept("typing")})
 	require.NoError(t, err, "nobody listens")
-	require.Len(t, recorded(t, store), 1)
+	require.Len(t, recorded(t, store.Log), 1)
 }
 
 // A client that repeats its request under the same key meets the events of the first.
 func TestARepeatedEmissionMeetsItsOwnEvents(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
-	events := emitter(t, store, new([]domain.Recorded))
+	events := emitter(t, store.Log, new([]domain.Recorded))
 	batch := []commands.Emission{emission("a", `{}`), emission("b", `{}`)}
 	emit := func(seed string, batch ...commands.Emission) []domain.Recorded {
 		got, err := events.Emit(commands.WithRequest(t.Context(), &commands.Request{Seed: seed}), "w1", batch)
@@ -153,11 +153,11 @@ func TestARepeatedEmissionMeetsItsOwnEvents(t *testing.T) {
 	}
 	first := emit("key", batch...)
 	require.Equal(t, first, emit("key", batch...), "also its times")
-	require.Len(t, recorded(t, store), 2)
+	require.Len(t, recorded(t, store.Log), 2)
 	require.Equal(t, emit("one", batch[0]), emit("one", batch[0]))
-	require.Len(t, recorded(t, store), 3)
+	require.Len(t, recorded(t, store.Log), 3)
 	require.NotEqual(t, first[0].ID, emit("other", batch...)[0].ID)
-	require.Len(t, recorded(t, store), 5)
+	require.Len(t, recorded(t, store.Log), 5)
 }
 
 // blind is a log that takes events and cannot read them back.
@@ -170,10 +170,10 @@ func (b blind) Reread(_ context.Context, _ domain.Log, _ []uint64) ([]domain.Rec
 func TestWhatWasRecordedIsAnsweredEvenIfItCannotBeReadBack(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
-	events := emitter(t, blind{store}, new([]domain.Recorded))
+	events := emitter(t, blind{store.Log}, new([]domain.Recorded))
 	got, err := events.Emit(t.Context(), "w1", []commands.Emission{emission("a", `{}`), emission("b", `{}`)})
 	require.NoError(t, err)
-	kept := recorded(t, store)
+	kept := recorded(t, store.Log)
 	for i := range kept {
 		require.Equal(t, kept[i].ID, got[i].ID)
 		require.Equal(t, kept[i].Seq, got[i].Seq)
@@ -184,7 +184,7 @@ func TestWhatWasRecordedIsAnsweredEvenIfItCannotBeReadBack(t *testing.T) {
 func TestTheSubjectOfAnyTypeIsOne(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
-	events := emitter(t, store, new([]domain.Recorded))
+	events := emitter(t, store.Log, new([]domain.Recorded))
 	types := []string{"a..b", ".a", "a.", " a ", "...", " ", "-_", strings.Repeat(".", 200), strings.Repeat("x", 200)}
 	var batch []commands.Emission
 	for _, name := range types {
@@ -193,7 +193,7 @@ func TestTheSubjectOfAnyTypeIsOne(t *testing.T) {
 	_, err := events.Emit(t.Context(), "w1", batch)
 	require.NoError(t, err)
 	var got []string
-	for _, ev := range recorded(t, store) {
+	for _, ev := range recorded(t, store.Log) {
 		got = append(got, ev.Data.EventType())
 	}
 	require.Equal(t, types, got)
@@ -210,7 +210,7 @@ func limits(eventType string) int {
 func TestAnExecutionThatIsTooLargeIsRecordedWithoutWhatWentInAndOut(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
-	e, err := commands.NewEngine(commands.EngineOptions{Store: store, Limit: limits})
+	e, err := commands.NewEngine(commands.EngineOptions{Store: store.Log, Limit: limits})
 	require.NoError(t, err)
 	small := activity.Executed{Slug: "pay", ExecutionID: "x1", Input: json.RawMessage(`{"n":1e2}`), Output: json.RawMessage(`"é"`), StartedAt: "now"}
 	large := small
@@ -219,7 +219,7 @@ func TestAnExecutionThatIsTooLargeIsRecordedWithoutWhatWentInAndOut(t *testing.T
 	require.NoError(t, e.Record(t.Context(), "w1", large))
 	large.Error = &activity.Failure{Error: "Oops", Message: strings.Repeat("m", 5000)}
 	require.NoError(t, e.Record(t.Context(), "w1", large))
-	events := recorded(t, store)
+	events := recorded(t, store.Log)
 	require.Equal(t, small, events[0].Data)
 	require.Equal(t, activity.Executed{Slug: "pay", ExecutionID: "x1", StartedAt: "now", Truncated: true}, events[1].Data)
 	var shown map[string]any
@@ -234,12 +234,12 @@ func TestAnExecutionThatIsTooLargeIsRecordedWithoutWhatWentInAndOut(t *testing.T
 func TestAnErrorWithHugeDetailsIsRecordedCut(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
-	e, err := commands.NewEngine(commands.EngineOptions{Store: store, Limit: limits})
+	e, err := commands.NewEngine(commands.EngineOptions{Store: store.Log, Limit: limits})
 	require.NoError(t, err)
 	huge := activity.Failure{Error: "e", Message: "m", Details: map[string]any{"reason": "r", "body": strings.Repeat("x", 2<<20)}}
 	require.NoError(t, e.Record(t.Context(), "w1", huge))
 	require.NoError(t, e.Record(t.Context(), "w1", activity.Failure{Error: "e", Message: "small"}))
-	events := recorded(t, store)
+	events := recorded(t, store.Log)
 	cut := events[0].Data.(activity.Failure)
 	require.True(t, cut.Truncated)
 	require.Equal(t, "r", cut.Details["reason"])
@@ -249,7 +249,7 @@ func TestAnErrorWithHugeDetailsIsRecordedCut(t *testing.T) {
 
 // scorched is a log in which a crash left half of the first batch that came.
 type scorched struct {
-	*jetstream.Store
+	*jetstream.Log
 	burned string
 }
 
@@ -258,14 +258,14 @@ func (s *scorched) Append(ctx context.Context, commits ...eventstore.Commit) (ev
 		s.burned = commits[0].Facts[0].ID
 		return eventstore.Receipt{}, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, eventstore.ErrBurned)
 	}
-	return s.Store.Append(ctx, commits...)
+	return s.Log.Append(ctx, commits...)
 }
 
 // Who repeats a request that a crash cut off is served: the ids of the first attempt
 // are lost, the events are not.
 func TestABatchThatACrashCutOffIsRecordedUnderOtherIDs(t *testing.T) {
 	t.Parallel()
-	store := &scorched{Store: openStore(t)}
+	store := &scorched{Log: openStore(t).Log}
 	events := emitter(t, store, &[]domain.Recorded{})
 	emit := func() []domain.Recorded {
 		ctx := commands.WithRequest(t.Context(), &commands.Request{Seed: "key"})
@@ -276,5 +276,5 @@ func TestABatchThatACrashCutOffIsRecordedUnderOtherIDs(t *testing.T) {
 	first := emit()
 	require.NotEqual(t, store.burned, first[0].ID)
 	require.Equal(t, first, emit(), "repeated once more it is the same")
-	require.Equal(t, first, recorded(t, store.Store))
+	require.Equal(t, first, recorded(t, store.Log))
 }

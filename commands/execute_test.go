@@ -37,14 +37,14 @@ func rename(name string) *document.Map {
 
 func TestCreateRecordsWhoAskedAndWhere(t *testing.T) {
 	store := openStore(t)
-	ws := newWorkspaces(t, store, nil)
+	ws := newWorkspaces(t, store.Log, nil)
 	req := &commands.Request{Meta: domain.Meta{UserID: "u1", CorrelationID: "c1", TraceID: "t1"}}
 	got, err := ws.Create(commands.WithRequest(t.Context(), req), workspace.Settings{Name: "Shop"})
 	require.NoError(t, err)
 	require.Len(t, got.State.ID, 7)
 	require.Equal(t, domain.At(domain.State, got.Seq+1), req.Position(), "its slug was taken with it")
 
-	events, err := store.Load(t.Context(), workspace.Stream(got.State.ID), 0)
+	events, err := store.Log.Load(t.Context(), workspace.Stream(got.State.ID), 0)
 	require.NoError(t, err)
 	require.Len(t, events, 1)
 	require.Equal(t, domain.Meta{UserID: "u1", CorrelationID: "c1", TraceID: "t1", Host: domain.Host{Service: "test", Replica: "n1"}}, events[0].Meta)
@@ -56,7 +56,7 @@ func TestCreateRecordsWhoAskedAndWhere(t *testing.T) {
 
 func TestARefusalIsGivenOnTheLatestStateOnly(t *testing.T) {
 	store := openStore(t)
-	here, there := newWorkspaces(t, store, nil), newWorkspaces(t, store, nil)
+	here, there := newWorkspaces(t, store.Log, nil), newWorkspaces(t, store.Log, nil)
 	made, err := here.Create(t.Context(), workspace.Settings{Name: "a"})
 	require.NoError(t, err)
 
@@ -70,7 +70,7 @@ func TestARefusalIsGivenOnTheLatestStateOnly(t *testing.T) {
 }
 
 func TestAStaleTagIsRefused(t *testing.T) {
-	ws := newWorkspaces(t, openStore(t), nil)
+	ws := newWorkspaces(t, openStore(t).Log, nil)
 	made, err := ws.Create(t.Context(), workspace.Settings{Name: "a"})
 	require.NoError(t, err)
 	_, err = ws.Update(t.Context(), made.State.ID, rename("b"), commands.ETag(made.State.Revision))
@@ -83,20 +83,20 @@ func TestAStaleTagIsRefused(t *testing.T) {
 
 func TestAnUnchangedUpdateRecordsNothing(t *testing.T) {
 	store := openStore(t)
-	ws := newWorkspaces(t, store, nil)
+	ws := newWorkspaces(t, store.Log, nil)
 	made, err := ws.Create(t.Context(), workspace.Settings{Name: "a"})
 	require.NoError(t, err)
 	got, err := ws.Update(t.Context(), made.State.ID, rename("a"), "")
 	require.NoError(t, err)
 	require.False(t, got.Changed)
-	events, err := store.Load(t.Context(), workspace.Stream(made.State.ID), 0)
+	events, err := store.Log.Load(t.Context(), workspace.Stream(made.State.ID), 0)
 	require.NoError(t, err)
 	require.Len(t, events, 1)
 }
 
 func TestConcurrentCommandsOnOneAggregateAllCount(t *testing.T) {
 	store := openStore(t)
-	here, there := newWorkspaces(t, store, nil), newWorkspaces(t, store, nil)
+	here, there := newWorkspaces(t, store.Log, nil), newWorkspaces(t, store.Log, nil)
 	made, err := here.Create(t.Context(), workspace.Settings{Name: "a"})
 	require.NoError(t, err)
 	var wg sync.WaitGroup
@@ -112,14 +112,14 @@ func TestConcurrentCommandsOnOneAggregateAllCount(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	events, err := store.Load(t.Context(), workspace.Stream(made.State.ID), 0)
+	events, err := store.Log.Load(t.Context(), workspace.Stream(made.State.ID), 0)
 	require.NoError(t, err)
 	require.Len(t, events, 51)
 }
 
 func TestARepeatedRequestMeetsItsOwnEvents(t *testing.T) {
 	store := openStore(t)
-	first, second := newWorkspaces(t, store, nil), newWorkspaces(t, store, nil)
+	first, second := newWorkspaces(t, store.Log, nil), newWorkspaces(t, store.Log, nil)
 	once := func(ws commands.Workspaces) commands.Workspace {
 		ctx := commands.WithRequest(t.Context(), &commands.Request{Seed: "u1/key-1"})
 		got, err := ws.Create(ctx, workspace.Settings{Name: "a"})
@@ -136,7 +136,7 @@ func TestARepeatedRequestMeetsItsOwnEvents(t *testing.T) {
 	}
 	_, err := first.Update(commands.WithRequest(t.Context(), &commands.Request{Seed: "k2"}), made.State.ID, rename("x"), "")
 	require.NoError(t, err)
-	events, err := store.Load(t.Context(), workspace.Stream(made.State.ID), 0)
+	events, err := store.Log.Load(t.Context(), workspace.Stream(made.State.ID), 0)
 	require.NoError(t, err)
 	require.Len(t, events, 42)
 }
@@ -146,20 +146,20 @@ func TestARepeatedCreateWhoseFirstSlugWasTakenMeetsItsOwn(t *testing.T) {
 	ctx := func() context.Context {
 		return commands.WithRequest(t.Context(), &commands.Request{Seed: "u1/key-1"})
 	}
-	elsewhere, err := newWorkspaces(t, openStore(t), nil).Create(ctx(), workspace.Settings{Name: "a"})
+	elsewhere, err := newWorkspaces(t, openStore(t).Log, nil).Create(ctx(), workspace.Settings{Name: "a"})
 	require.NoError(t, err)
 	taken := workspace.Settings{Name: "other", Slug: elsewhere.State.Settings.Slug}
-	other, err := newWorkspaces(t, store, nil).Create(t.Context(), taken)
+	other, err := newWorkspaces(t, store.Log, nil).Create(t.Context(), taken)
 	require.NoError(t, err)
 
-	made, err := newWorkspaces(t, store, nil).Create(ctx(), workspace.Settings{Name: "a"})
+	made, err := newWorkspaces(t, store.Log, nil).Create(ctx(), workspace.Settings{Name: "a"})
 	require.NoError(t, err)
 	require.NotEqual(t, taken.Slug, made.State.Settings.Slug)
-	again, err := newWorkspaces(t, store, nil).Create(ctx(), workspace.Settings{Name: "a"})
+	again, err := newWorkspaces(t, store.Log, nil).Create(ctx(), workspace.Settings{Name: "a"})
 	require.NoError(t, err)
 	require.Equal(t, made.State, again.State)
 
-	_, err = newWorkspaces(t, store, nil).Make(t.Context(), workspace.Create{ID: other.State.ID, Settings: workspace.Settings{Name: "b"}})
+	_, err = newWorkspaces(t, store.Log, nil).Make(t.Context(), workspace.Create{ID: other.State.ID, Settings: workspace.Settings{Name: "b"}})
 	require.Equal(t, domain.CodeAlreadyExists, domain.CodeOf(err), "an id of somebody else is never one's own")
 }
 
@@ -167,7 +167,7 @@ func TestThePlatformWorkspaceIsMadeOnce(t *testing.T) {
 	store := openStore(t)
 	var wg sync.WaitGroup
 	for range 4 {
-		ws := newWorkspaces(t, store, nil)
+		ws := newWorkspaces(t, store.Log, nil)
 		wg.Go(func() {
 			if err := ws.EnsurePlatform(t.Context()); err != nil {
 				t.Error(err)
@@ -175,7 +175,7 @@ func TestThePlatformWorkspaceIsMadeOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	events, err := store.Load(t.Context(), workspace.Stream(domain.Platform), 0)
+	events, err := store.Log.Load(t.Context(), workspace.Stream(domain.Platform), 0)
 	require.NoError(t, err)
 	require.Len(t, events, 1)
 }
@@ -203,7 +203,7 @@ func (k *kept) Put(_ domain.StreamID, _ int, seq uint64, state []byte) error {
 
 func TestALongHistoryIsSnapshotted(t *testing.T) {
 	store, snapshots := openStore(t), &kept{}
-	ws := newWorkspaces(t, store, snapshots)
+	ws := newWorkspaces(t, store.Log, snapshots)
 	made, err := ws.Create(t.Context(), workspace.Settings{Name: "a"})
 	require.NoError(t, err)
 	for i := range 205 {
@@ -212,13 +212,13 @@ func TestALongHistoryIsSnapshotted(t *testing.T) {
 	}
 	require.Equal(t, 1, snapshots.puts)
 
-	fresh := newWorkspaces(t, store, snapshots)
+	fresh := newWorkspaces(t, store.Log, snapshots)
 	got, err := fresh.Update(t.Context(), made.State.ID, rename("204"), "")
 	require.NoError(t, err)
 	require.False(t, got.Changed, "the snapshot and what followed give the same state")
 
 	snapshots.state = []byte("{broken")
-	fresh = newWorkspaces(t, store, snapshots)
+	fresh = newWorkspaces(t, store.Log, snapshots)
 	got, err = fresh.Update(t.Context(), made.State.ID, rename("204"), "")
 	require.NoError(t, err)
 	require.False(t, got.Changed)
@@ -264,7 +264,7 @@ func TestAVoidEventIsNotTakenForSuccess(t *testing.T) {
 
 func TestIDsDoNotDependOnWhatElseARequestDoes(t *testing.T) {
 	store := openStore(t)
-	ws := newWorkspaces(t, store, nil)
+	ws := newWorkspaces(t, store.Log, nil)
 	run := func(record bool) commands.Workspace {
 		ctx := commands.WithRequest(t.Context(), &commands.Request{Seed: "k"})
 		if record {

@@ -24,7 +24,7 @@ func title(s workspace.State) []commands.Name {
 
 func TestANameIsGivenToOneOfThoseWhoAskAtOnce(t *testing.T) {
 	store := openStore(t)
-	nodes := []*commands.Engine{newWorkspaces(t, store, nil).Engine, newWorkspaces(t, store, nil).Engine}
+	nodes := []*commands.Engine{newWorkspaces(t, store.Log, nil).Engine, newWorkspaces(t, store.Log, nil).Engine}
 	var won, refused atomic.Int32
 	var asking sync.WaitGroup
 	for i := range 20 {
@@ -49,7 +49,7 @@ func TestANameIsGivenToOneOfThoseWhoAskAtOnce(t *testing.T) {
 
 func TestANameThatWasGivenUpIsFree(t *testing.T) {
 	store := openStore(t)
-	engine := newWorkspaces(t, store, nil).Engine
+	engine := newWorkspaces(t, store.Log, nil).Engine
 	run := func(id string, cmd workspace.Command) error {
 		_, err := commands.ExecuteNaming(t.Context(), engine, workspace.Decider, workspace.Stream(id), cmd, title)
 		return err
@@ -65,11 +65,11 @@ func TestANameThatWasGivenUpIsFree(t *testing.T) {
 	require.NoError(t, run("w1", workspace.Update{Patch: rename("Market")}))
 	require.NoError(t, create("w2", "Shop"))
 	require.Error(t, run("w2", workspace.Update{Patch: rename("Market")}), "and nothing of it is recorded")
-	left, err := store.Load(t.Context(), workspace.Stream("w2"), 0)
+	left, err := store.Log.Load(t.Context(), workspace.Stream("w2"), 0)
 	require.NoError(t, err)
 	require.Len(t, left, 1)
 
-	taken, err := store.Load(t.Context(), name.Stream("title", "Shop"), 0)
+	taken, err := store.Log.Load(t.Context(), name.Stream("title", "Shop"), 0)
 	require.NoError(t, err)
 	require.Len(t, taken, 3, "taken, released, taken")
 }
@@ -77,7 +77,7 @@ func TestANameThatWasGivenUpIsFree(t *testing.T) {
 func TestARepeatedRequestMeetsTheNamesItTook(t *testing.T) {
 	store := openStore(t)
 	for range 2 {
-		engine := newWorkspaces(t, store, nil).Engine
+		engine := newWorkspaces(t, store.Log, nil).Engine
 		ctx := commands.WithRequest(t.Context(), &commands.Request{Seed: "caller/key"})
 		_, err := commands.ExecuteNaming(ctx, engine, workspace.Decider, workspace.Stream("w1"),
 			workspace.Command(workspace.Create{ID: "w1", Settings: workspace.Settings{Name: "Shop"}}), title)

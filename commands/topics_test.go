@@ -18,7 +18,7 @@ import (
 // factsOf are the events of a topic.
 func factsOf(t *testing.T, store *jetstream.Store, workspaceID, name string) (facts []domain.Event) {
 	t.Helper()
-	events, err := store.Load(t.Context(), topic.Stream(workspaceID, name), 0)
+	events, err := store.Log.Load(t.Context(), topic.Stream(workspaceID, name), 0)
 	require.NoError(t, err)
 	for _, ev := range events {
 		facts = append(facts, ev.Data)
@@ -28,7 +28,7 @@ func factsOf(t *testing.T, store *jetstream.Store, workspaceID, name string) (fa
 
 func TestTopicsAreMadeAndJoined(t *testing.T) {
 	store, models := livetest.Open(t)
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: store})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: store.Log})
 	require.NoError(t, err)
 	topics, ctx := commands.Topics{Engine: engine}, t.Context()
 	joined := func(id string) domain.Event { return topic.Joined{Topic: "sales", User: topic.User{ID: id}} }
@@ -59,7 +59,7 @@ func TestTopicsAreMadeAndJoined(t *testing.T) {
 
 func TestManyJoinATopicAtOnce(t *testing.T) {
 	store, _ := livetest.Open(t)
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: store})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: store.Log})
 	require.NoError(t, err)
 	topics := commands.Topics{Engine: engine}
 	var joining sync.WaitGroup
@@ -78,7 +78,7 @@ func TestManyJoinATopicAtOnce(t *testing.T) {
 
 func TestAsManyAsMayJoinTogether(t *testing.T) {
 	store, _ := livetest.Open(t)
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: store})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: store.Log})
 	require.NoError(t, err)
 	ids := make([]string, topic.MostAtOnce)
 	for i := range ids {

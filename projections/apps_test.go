@@ -26,7 +26,7 @@ func newShelf(t *testing.T) *shelf {
 	t.Helper()
 	log, _ := openLog(t, t.TempDir())
 	db, _ := openDB(t, t.TempDir())
-	models, _ := start(t, projections.Options{DB: db, Store: log, Projections: []projections.Projection{projections.Apps{}}, Known: log.Known})
+	models, _ := start(t, projections.Options{DB: db, Store: log.Log, Projections: []projections.Projection{projections.Apps{}}, Known: log.Log.Known})
 	return &shelf{t: t, log: log, models: models, last: map[domain.StreamID]uint64{}}
 }
 
@@ -34,7 +34,7 @@ func newShelf(t *testing.T) *shelf {
 // until that can be read.
 func (s *shelf) do(slug string, cmd app.Command) {
 	s.t.Helper()
-	history, err := s.log.Load(s.t.Context(), app.Stream(slug), 0)
+	history, err := s.log.Log.Load(s.t.Context(), app.Stream(slug), 0)
 	require.NoError(s.t, err)
 	var state app.State
 	for _, ev := range history {
@@ -43,7 +43,7 @@ func (s *shelf) do(slug string, cmd app.Command) {
 	made, err := app.Decider.Decide(state, cmd)
 	require.NoError(s.t, err)
 	for _, ev := range made {
-		r := add(s.t, s.log, app.Stream(slug), s.last[app.Stream(slug)], ev)
+		r := add(s.t, s.log.Log, app.Stream(slug), s.last[app.Stream(slug)], ev)
 		s.last[app.Stream(slug)] = r.Position.State
 		require.NoError(s.t, s.models.Reach(bounded(s.t), r.Position))
 	}
@@ -193,7 +193,7 @@ func TestADeletedAppVanishesAndItsSlugIsFree(t *testing.T) {
 
 func TestAnAppThatWasNeverPublishedStopsTheLog(t *testing.T) {
 	s := newShelf(t)
-	r := add(t, s.log, app.Stream("Mail"), 0, app.Deleted{AppSlug: "Mail"})
+	r := add(t, s.log.Log, app.Stream("Mail"), 0, app.Deleted{AppSlug: "Mail"})
 	require.ErrorContains(t, s.models.Reach(bounded(t), r.Position), "app Mail was never published")
 }
 

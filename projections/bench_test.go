@@ -26,13 +26,13 @@ func history(b *testing.B) eventstore.Store {
 		writers.Go(func() {
 			for i := range replayed / 64 / 2 {
 				id := fmt.Sprintf("w%d-%d", w, i)
-				r := create(b, log, id, "a workspace with an ordinary name")
-				update(b, log, id, "and another name", r.Seqs[0])
+				r := create(b, log.Log, id, "a workspace with an ordinary name")
+				update(b, log.Log, id, "and another name", r.Seqs[0])
 			}
 		})
 	}
 	writers.Wait()
-	return log
+	return log.Log
 }
 
 // BenchmarkReplay builds the read models of a whole log; "control" only reads
@@ -83,8 +83,8 @@ func consume(b *testing.B, log eventstore.Store) {
 // BenchmarkGet reads one workspace; "control" is one Badger get.
 func BenchmarkGet(b *testing.B) {
 	h := newHouse(b)
-	fill(b, h.log, 500)
-	create(b, h.log, "a", "a workspace")
+	fill(b, h.log.Log, 500)
+	create(b, h.log.Log, "a", "a workspace")
 	require.NoError(b, h.Fresh(bounded(b)))
 	key := append(append([]byte{}, h.Area(projections.Workspaces{})...), "da"...)
 	b.Run("control", func(b *testing.B) {

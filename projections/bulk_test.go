@@ -53,9 +53,9 @@ func empty(tx projections.Tx, seq uint64) error {
 func TestWhatIsBuiltInBulkIsWhatWasFollowed(t *testing.T) {
 	large := counter{name: "large.1", log: domain.State, pad: 400 << 10} // more than is held at once
 	h := newHouse(t, projections.Workspaces{}, drawer{}, large)
-	first := create(t, h.log, "a", "one")
-	at := update(t, h.log, "a", "two", first.Seqs[0])
-	require.NoError(t, h.Reach(bounded(t), fill(t, h.log, 100).Max(at.Position)))
+	first := create(t, h.log.Log, "a", "one")
+	at := update(t, h.log.Log, "a", "two", first.Seqs[0])
+	require.NoError(t, h.Reach(bounded(t), fill(t, h.log.Log, 100).Max(at.Position)))
 	requireTrue(t, h.Models)
 	want := map[string]string{}
 	for _, p := range []projections.Projection{projections.Workspaces{}, drawer{}, large} {

@@ -34,7 +34,7 @@ type told struct {
 
 func (h *told) tell(t testing.TB, ev domain.Event) uint64 {
 	t.Helper()
-	r := add(t, h.log, workspace.Stream(h.id), h.last, ev)
+	r := add(t, h.log.Log, workspace.Stream(h.id), h.last, ev)
 	h.last = r.Seqs[0]
 	return h.last
 }

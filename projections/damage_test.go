@@ -21,8 +21,8 @@ func damaged(t *testing.T) (h *house, all []projections.Projection) {
 	big := counter{name: "big.1", log: "STATE", pad: 64 << 10}
 	all = []projections.Projection{projections.Workspaces{}, big}
 	h = newHouse(t, all...)
-	create(t, h.log, "a", "one")
-	require.NoError(t, h.Reach(bounded(t), fill(t, h.log, 30)))
+	create(t, h.log.Log, "a", "one")
+	require.NoError(t, h.Reach(bounded(t), fill(t, h.log.Log, 30)))
 	h.stop()
 	h.closeStore()
 	return h, all
@@ -49,7 +49,7 @@ func TestADamagedStoreIsMovedAsideAndRebuilt(t *testing.T) {
 			db, _ := openDB(t, h.dbDir)
 			require.DirExists(t, db.Moved())
 			require.True(t, strings.HasPrefix(db.Moved(), h.dbDir+".corrupt-"))
-			m, _ := start(t, projections.Options{DB: db, Store: h.log, Projections: all, Known: h.log.Known})
+			m, _ := start(t, projections.Options{DB: db, Store: h.log.Log, Projections: all, Known: h.log.Log.Known})
 			require.NoError(t, m.Fresh(bounded(t)))
 			require.Equal(t, "one", nameOf(t, m, "a"))
 			requireTrue(t, m)
@@ -79,7 +79,7 @@ func TestAFlippedByteIsNeverServed(t *testing.T) {
 		flip(t, filepath.Join(dir, name), at)
 		t.Logf("byte %d of %s", at, name)
 		db, closeDB := openDB(t, dir)
-		m, stop := start(t, projections.Options{DB: db, Store: h.log, Projections: all, Known: h.log.Known})
+		m, stop := start(t, projections.Options{DB: db, Store: h.log.Log, Projections: all, Known: h.log.Log.Known})
 		require.NoError(t, m.Fresh(bounded(t)))
 		require.Equal(t, "one", nameOf(t, m, "a"))
 		if v, err := m.Verify(bounded(t), nil); err != nil || !v.OK {

@@ -27,7 +27,7 @@ func newLibrary(t *testing.T) *library {
 	l := &library{t: t, now: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)}
 	l.log, _ = openLog(t, t.TempDir())
 	db, _ := openDB(t, filepath.Join(t.TempDir(), "models"))
-	l.Models, _ = start(t, projections.Options{DB: db, Store: l.log, Projections: []projections.Projection{projections.Files{}}, Known: l.log.Known})
+	l.Models, _ = start(t, projections.Options{DB: db, Store: l.log.Log, Projections: []projections.Projection{projections.Files{}}, Known: l.log.Log.Known})
 	return l
 }
 
@@ -43,7 +43,7 @@ func (l *library) facts(workspace, id, content string, expires time.Time) file.F
 // put uploads a file and returns the sequence of its event.
 func (l *library) put(workspace, id, content string, expires time.Time) uint64 {
 	l.t.Helper()
-	return add(l.t, l.log, file.Stream(workspace, id), 0, file.Uploaded{File: l.facts(workspace, id, content, expires)}).Seqs[0]
+	return add(l.t, l.log.Log, file.Stream(workspace, id), 0, file.Uploaded{File: l.facts(workspace, id, content, expires)}).Seqs[0]
 }
 
 func (l *library) view(read func(projections.Reader) error) {
@@ -125,13 +125,13 @@ func TestChangesOfFilesMoveWhatTheyAreFoundBy(t *testing.T) {
 	require.Equal(t, []projections.FileRef{{WorkspaceID: "w1", ID: "f1"}, {WorkspaceID: "w2", ID: "f2"}}, l.due(later, 10))
 	require.Equal(t, []projections.FileRef{{WorkspaceID: "w1", ID: "f1"}}, l.due(later, 1), "the first to end comes first")
 
-	seq = add(t, l.log, file.Stream("w1", "f1"), seq, file.Updated{File: l.facts("w1", "f1", "b", time.Time{})}).Seqs[0]
+	seq = add(t, l.log.Log, file.Stream("w1", "f1"), seq, file.Updated{File: l.facts("w1", "f1", "b", time.Time{})}).Seqs[0]
 	require.Equal(t, []projections.FileRef{{WorkspaceID: "w2", ID: "f2"}}, l.holding("a"))
 	require.Equal(t, []projections.FileRef{{WorkspaceID: "w1", ID: "f1"}, {WorkspaceID: "w1", ID: "f3"}}, l.holding("b"))
 	require.Equal(t, []projections.FileRef{{WorkspaceID: "w2", ID: "f2"}}, l.due(later, 10))
 	require.Equal(t, []string{"f3", "f1"}, l.listed("w1", l.now), "its place is that of its upload")
 
-	add(t, l.log, file.Stream("w1", "f1"), seq, file.Deleted{ID: "f1", Name: "f1.txt"})
+	add(t, l.log.Log, file.Stream("w1", "f1"), seq, file.Deleted{ID: "f1", Name: "f1.txt"})
 	require.Equal(t, []projections.FileRef{{WorkspaceID: "w1", ID: "f3"}}, l.holding("b"))
 	require.Equal(t, []string{"f3"}, l.listed("w1", l.now))
 	_, ok := l.get("w1", "f1", l.now)
@@ -154,7 +154,7 @@ func TestAnExpiredFileIsGoneAtOnce(t *testing.T) {
 func TestTheReadModelOfFilesIsRebuiltAsItWas(t *testing.T) {
 	l := newLibrary(t)
 	seq := l.put("w1", "f1", "a", l.now)
-	add(t, l.log, file.Stream("w1", "f1"), seq, file.Updated{File: l.facts("w1", "f1", "b", l.now.Add(time.Hour)), Share: file.Share{Generation: 1, Sealed: []byte("x")}})
+	add(t, l.log.Log, file.Stream("w1", "f1"), seq, file.Updated{File: l.facts("w1", "f1", "b", l.now.Add(time.Hour)), Share: file.Share{Generation: 1, Sealed: []byte("x")}})
 	l.put("w1", "f2", "a", l.now)
 	require.NoError(t, l.Fresh(bounded(t)))
 	report, err := l.Verify(bounded(t), nil)

@@ -22,12 +22,12 @@ var (
 func TestAnEventDeliveredTwiceCountsOnce(t *testing.T) {
 	log, _ := openLog(t, t.TempDir())
 	db, _ := openDB(t, t.TempDir())
-	twice := faulty{Store: log, deliver: func(_ domain.Log, b eventstore.Batch) eventstore.Batch {
+	twice := faulty{Store: log.Log, deliver: func(_ domain.Log, b eventstore.Batch) eventstore.Batch {
 		b.Events = append(b.Events, b.Events...)
 		return b
 	}}
 	m, _ := start(t, projections.Options{DB: db, Store: twice, Projections: []projections.Projection{states, activities}})
-	at := fill(t, log, 20).Max(happen(t, log).Position)
+	at := fill(t, log.Log, 20).Max(happen(t, log.Log).Position)
 	require.NoError(t, m.Reach(bounded(t), at))
 	require.Equal(t, uint64(20), states.count(t, m))
 	require.Equal(t, uint64(1), activities.count(t, m))
@@ -36,9 +36,9 @@ func TestAnEventDeliveredTwiceCountsOnce(t *testing.T) {
 func TestABatchTooLargeForBadgerIsSplit(t *testing.T) {
 	log, _ := openLog(t, t.TempDir())
 	db, _ := openDB(t, t.TempDir())
-	at := fill(t, log, 150)
+	at := fill(t, log.Log, 150)
 	big := counter{name: "big.1", log: domain.State, pad: 30 << 10}
-	m, _ := start(t, projections.Options{DB: db, Store: log, Projections: []projections.Projection{big}})
+	m, _ := start(t, projections.Options{DB: db, Store: log.Log, Projections: []projections.Projection{big}})
 	require.NoError(t, m.Reach(bounded(t), at))
 	require.Equal(t, uint64(150), big.count(t, m))
 }
@@ -57,8 +57,8 @@ func TestAnEventTooLargeForBadgerIsAppliedByOneProjectionAtATime(t *testing.T) {
 		}
 		return nil
 	}}
-	o := projections.Options{DB: db, Store: log, Projections: []projections.Projection{a, b}}
-	at := fill(t, log, 5)
+	o := projections.Options{DB: db, Store: log.Log, Projections: []projections.Projection{a, b}}
+	at := fill(t, log.Log, 5)
 	m, stop := start(t, o)
 	require.Equal(t, uint64(3), faultOf(t, m.Reach(bounded(t), at)).From)
 	require.Equal(t, []uint64{3, 2}, []uint64{a.count(t, m), b.count(t, m)})
@@ -73,7 +73,7 @@ func TestAnEventTooLargeForBadgerIsAppliedByOneProjectionAtATime(t *testing.T) {
 
 func TestAnEventTooLargeForOneProjectionStops(t *testing.T) {
 	h := newHouse(t, counter{name: "huge.1", log: domain.State, pad: 20 << 10, times: 100})
-	fault := faultOf(t, h.Reach(bounded(t), fill(t, h.log, 1)))
+	fault := faultOf(t, h.Reach(bounded(t), fill(t, h.log.Log, 1)))
 	require.Equal(t, "huge.1", fault.Projection)
 	require.ErrorIs(t, fault, badger.ErrTxnTooBig)
 }
@@ -91,16 +91,16 @@ func TestAProjectionThatFailsStopsItsLogOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log, _ := openLog(t, t.TempDir())
 			db, _ := openDB(t, t.TempDir())
-			at := fill(t, log, 6)
+			at := fill(t, log.Log, 6)
 			bad := counter{name: "bad.1", log: domain.State, refuse: refuse}
-			m, _ := start(t, projections.Options{DB: db, Store: log, Projections: []projections.Projection{bad, activities}})
+			m, _ := start(t, projections.Options{DB: db, Store: log.Log, Projections: []projections.Projection{bad, activities}})
 			fault := faultOf(t, m.Reach(bounded(t), at))
 			require.Equal(t, projections.FaultApply, fault.Kind)
 			require.Equal(t, "bad.1", fault.Projection)
 			require.Equal(t, []uint64{4, 4}, []uint64{fault.From, fault.To})
 			require.Equal(t, uint64(3), bad.count(t, m), "everything before it counts")
 
-			require.NoError(t, m.Reach(bounded(t), happen(t, log).Position))
+			require.NoError(t, m.Reach(bounded(t), happen(t, log.Log).Position))
 			require.Equal(t, uint64(1), activities.count(t, m))
 			health := m.Health()
 			require.False(t, health.OK())
@@ -132,8 +132,8 @@ func (future) EventType() string { return "workspaces.teleported" }
 
 func TestAnUnknownStateEventStops(t *testing.T) {
 	h := newHouse(t)
-	fill(t, h.log, 2)
-	at := add(t, h.log, workspace.Stream("w9"), 0, future{}).Position
+	fill(t, h.log.Log, 2)
+	at := add(t, h.log.Log, workspace.Stream("w9"), 0, future{}).Position
 	fault := faultOf(t, h.Reach(bounded(t), at))
 	require.Equal(t, projections.FaultUnknown, fault.Kind)
 	require.Equal(t, uint64(3), fault.From)
@@ -142,7 +142,7 @@ func TestAnUnknownStateEventStops(t *testing.T) {
 
 func TestAnUnknownActivityEventIsAUsersOwn(t *testing.T) {
 	h := newHouse(t, activities)
-	at := add(t, h.log, domain.StreamID{Scope: "w1"}, 0, future{}).Position
+	at := add(t, h.log.Log, domain.StreamID{Scope: "w1"}, 0, future{}).Position
 	require.NoError(t, h.Reach(bounded(t), at))
 	require.Equal(t, uint64(1), activities.count(t, h.Models))
 }
@@ -150,8 +150,8 @@ func TestAnUnknownActivityEventIsAUsersOwn(t *testing.T) {
 func TestAVoidEventTakesItsPlaceAndDoesNotCount(t *testing.T) {
 	log, _ := openLog(t, t.TempDir())
 	db, _ := openDB(t, t.TempDir())
-	at := fill(t, log, 3)
-	void := faulty{Store: log, deliver: func(_ domain.Log, b eventstore.Batch) eventstore.Batch {
+	at := fill(t, log.Log, 3)
+	void := faulty{Store: log.Log, deliver: func(_ domain.Log, b eventstore.Batch) eventstore.Batch {
 		for i := range b.Events {
 			if b.Events[i].Seq == 2 {
 				b.Events[i].Data = domain.Void{Name: "workspaces.created"}
@@ -187,8 +187,8 @@ func TestAGapStopsAndIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log, _ := openLog(t, t.TempDir())
 			db, _ := openDB(t, t.TempDir())
-			at := fill(t, log, 6)
-			lossy := faulty{Store: log, deliver: without(func(ev domain.Recorded) bool { return ev.Log == domain.State && tt.lost(ev) })}
+			at := fill(t, log.Log, 6)
+			lossy := faulty{Store: log.Log, deliver: without(func(ev domain.Recorded) bool { return ev.Log == domain.State && tt.lost(ev) })}
 			lossy.info = func(l domain.Log, i eventstore.Info) (eventstore.Info, error) {
 				if l == domain.State && tt.info != nil {
 					i = tt.info(i)
@@ -206,9 +206,9 @@ func TestAGapStopsAndIsNamed(t *testing.T) {
 
 func TestAGapBehindTheCheckpointIsFoundAtTheStart(t *testing.T) {
 	h := newHouse(t)
-	require.NoError(t, h.Reach(bounded(t), fill(t, h.log, 5)))
+	require.NoError(t, h.Reach(bounded(t), fill(t, h.log.Log, 5)))
 	h.stop()
-	lossy := faulty{Store: h.log, deliver: without(func(ev domain.Recorded) bool { return ev.Seq == 2 })}
+	lossy := faulty{Store: h.log.Log, deliver: without(func(ev domain.Recorded) bool { return ev.Seq == 2 })}
 	lossy.info = func(l domain.Log, i eventstore.Info) (eventstore.Info, error) {
 		if l == domain.State {
 			i.Messages--
@@ -225,9 +225,9 @@ func TestWhatActivityPurgedIsNoGap(t *testing.T) {
 	log, _ := openLog(t, t.TempDir())
 	db, _ := openDB(t, t.TempDir())
 	for range 5 {
-		happen(t, log)
+		happen(t, log.Log)
 	}
-	purged := faulty{Store: log, deliver: without(func(ev domain.Recorded) bool { return ev.Seq != 2 })}
+	purged := faulty{Store: log.Log, deliver: without(func(ev domain.Recorded) bool { return ev.Seq != 2 })}
 	m, _ := start(t, projections.Options{DB: db, Store: purged, Projections: []projections.Projection{activities}})
 	require.NoError(t, m.Reach(bounded(t), domain.Position{Activity: 5}), "the end of the log is reached all the same")
 	require.Equal(t, uint64(1), activities.count(t, m))
@@ -238,9 +238,9 @@ func TestWhatActivityPurgedIsNoGap(t *testing.T) {
 func TestAStoreThatFailsIsTriedAgain(t *testing.T) {
 	log, _ := openLog(t, t.TempDir())
 	db, _ := openDB(t, t.TempDir())
-	at := fill(t, log, 3)
+	at := fill(t, log.Log, 3)
 	var asked atomic.Int32
-	flaky := faulty{Store: log, info: func(_ domain.Log, i eventstore.Info) (eventstore.Info, error) {
+	flaky := faulty{Store: log.Log, info: func(_ domain.Log, i eventstore.Info) (eventstore.Info, error) {
 		if asked.Add(1) <= 3 {
 			return i, eventstore.ErrUnavailable
 		}

@@ -87,18 +87,18 @@ func fullRound(t *testing.T, name string, megabytes int) (tail string, err error
 // fullDiskRound is the process of one round.
 func fullDiskRound(t *testing.T, disk string) {
 	h := openHouse(t, filepath.Join(disk, "log"), filepath.Join(disk, "models"))
-	create(t, h.log, "first", "first")
+	create(t, h.log.Log, "first", "first")
 	require.NoError(t, h.Fresh(bounded(t)))
 	var slowest atomic.Int64
 	stopReaders := many(2, func(context.Context) { readOnce(t, h.Models, &slowest) })
 	for range 2 {
 		var left allowance
 		left.Store(perSpell)
-		stopWriters := many(6, func(ctx context.Context) { left.spend(func() error { return writeOnce(ctx, h.log) }) })
+		stopWriters := many(6, func(ctx context.Context) { left.spend(func() error { return writeOnce(ctx, h.log.Log) }) })
 		pass(time.Duration(rand.IntN(400)) * time.Millisecond)
 		whileFull(t, disk, func() { t.Logf("full: %+v", h.Health()); left.Store(perSpell) })
 		stopWriters()
-		require.NoError(t, h.Reach(bounded(t), h.log.Known()), "%+v", h.Health())
+		require.NoError(t, h.Reach(bounded(t), h.log.Log.Known()), "%+v", h.Health())
 	}
 	stopReaders()
 	require.Less(t, time.Duration(slowest.Load()), 5*time.Second, "the slowest read")
@@ -153,7 +153,7 @@ func eventually(well func() bool, patience time.Duration) bool {
 func requireEventuallyOK(t *testing.T, h *house, disk string) {
 	t.Helper()
 	var refusal error
-	well := func() bool { refusal = writeOnce(t.Context(), h.log); return refusal == nil && h.Health().OK() }
+	well := func() bool { refusal = writeOnce(t.Context(), h.log.Log); return refusal == nil && h.Health().OK() }
 	if !eventually(well, patience) {
 		var room syscall.Statfs_t
 		_ = syscall.Statfs(disk, &room)

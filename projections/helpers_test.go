@@ -116,7 +116,7 @@ func openHouse(tb testing.TB, logDir, dbDir string, ps ...projections.Projection
 	h := &house{logDir: logDir, dbDir: dbDir, told: make(watch, 1)}
 	h.log, h.closeLog = openLog(tb, logDir)
 	h.db, h.closeStore = openDB(tb, dbDir)
-	h.Models, h.stop = start(tb, projections.Options{DB: h.db, Store: h.log, Projections: ps, Known: h.log.Known, Log: slog.New(h.told)})
+	h.Models, h.stop = start(tb, projections.Options{DB: h.db, Store: h.log.Log, Projections: ps, Known: h.log.Log.Known, Log: slog.New(h.told)})
 	return h
 }
 

@@ -24,7 +24,7 @@ func switching(t *testing.T, h *house, seq uint64, round string, n, length int, 
 	}
 	id := workspace.Stream("w1")
 	record := func(ev domain.Event) {
-		receipt := add(t, h.log, id, seq, ev)
+		receipt := add(t, h.log.Log, id, seq, ev)
 		seq = receipt.Seqs[len(receipt.Seqs)-1]
 	}
 	for i := 0; i < n; i += 500 {
@@ -43,16 +43,16 @@ func TestTheLargestChangeFits(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	h := &house{log: store}
-	h.Models, _ = start(t, projections.Options{DB: db, Store: store, Projections: []projections.Projection{projections.History{}, projections.Content{}}, Known: store.Known})
-	made := create(t, h.log, "w1", "Shop")
+	h.Models, _ = start(t, projections.Options{DB: db, Store: store.Log, Projections: []projections.Projection{projections.History{}, projections.Content{}}, Known: store.Log.Known})
+	made := create(t, h.log.Log, "w1", "Shop")
 	seq := made.Seqs[len(made.Seqs)-1]
 	for i := range 62 { // so that the next ones are those after which the whole is written out
-		receipt := update(t, h.log, "w1", fmt.Sprint(i), seq)
+		receipt := update(t, h.log.Log, "w1", fmt.Sprint(i), seq)
 		seq = receipt.Seqs[len(receipt.Seqs)-1]
 	}
 	seq, first := switching(t, h, seq, "a", workspace.MaxDocuments, 131, nil)
 	seq, second := switching(t, h, seq, "b", workspace.MaxDocuments, 42, first)
-	receipt := update(t, h.log, "w1", "last", seq)
+	receipt := update(t, h.log.Log, "w1", "last", seq)
 	require.NoError(t, h.Reach(bounded(t), receipt.Position))
 	require.NoError(t, h.View(func(r projections.Reader) error {
 		manifest, err := projections.History{}.ManifestAt(r, "w1", receipt.Seqs[0])

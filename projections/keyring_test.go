@@ -18,7 +18,7 @@ func openRing(t *testing.T) (*jetstream.Store, *projections.Models) {
 	t.Helper()
 	log, _ := openLog(t, t.TempDir())
 	db, _ := openDB(t, t.TempDir())
-	m, _ := start(t, projections.Options{DB: db, Store: log, Projections: []projections.Projection{projections.Keyring{}}, Known: log.Known})
+	m, _ := start(t, projections.Options{DB: db, Store: log.Log, Projections: []projections.Projection{projections.Keyring{}}, Known: log.Log.Known})
 	return log, m
 }
 
@@ -58,7 +58,7 @@ func TestTheKeyRingIsWhatItsEventsFold(t *testing.T) {
 		for _, ev := range events {
 			commit.Facts = append(commit.Facts, eventstore.Fact{ID: ulid.Make().String(), Event: ev})
 		}
-		receipt, err := log.Append(t.Context(), commit)
+		receipt, err := log.Log.Append(t.Context(), commit)
 		require.NoError(t, err)
 		want, last = keyring.Decider.Fold(want, events...), receipt.Position.State
 	}

@@ -22,7 +22,7 @@ func TestAWriterReadsItsOwnWrites(t *testing.T) {
 	for w := range 8 {
 		writers.Go(func() {
 			id := fmt.Sprintf("w%d", w)
-			r := create(t, h.log, id, "0")
+			r := create(t, h.log.Log, id, "0")
 			for i := 1; i <= 40; i++ {
 				if err := h.Reach(ctx, r.Position); err != nil {
 					t.Error(err)
@@ -31,21 +31,21 @@ func TestAWriterReadsItsOwnWrites(t *testing.T) {
 				if got := nameOf(t, h.Models, id); got != fmt.Sprint(i-1) {
 					t.Errorf("read %q, wrote %d", got, i-1)
 				}
-				r = update(t, h.log, id, fmt.Sprint(i), r.Seqs[0])
+				r = update(t, h.log.Log, id, fmt.Sprint(i), r.Seqs[0])
 			}
 		})
 	}
 	writers.Wait()
 	require.NoError(t, h.Fresh(ctx))
-	require.Equal(t, h.log.Known(), h.Position())
+	require.Equal(t, h.log.Log.Known(), h.Position())
 	require.Equal(t, 8, listed(t, h.Models))
 }
 
 func TestTheLastUpdatedIsListedFirst(t *testing.T) {
 	h := newHouse(t)
-	a := create(t, h.log, "a", "a")
-	create(t, h.log, "b", "b")
-	last := update(t, h.log, "a", "a2", a.Seqs[0])
+	a := create(t, h.log.Log, "a", "a")
+	create(t, h.log.Log, "b", "b")
+	last := update(t, h.log.Log, "a", "a2", a.Seqs[0])
 	require.NoError(t, h.Reach(bounded(t), last.Position))
 	var seqs []uint64
 	require.NoError(t, h.View(func(r projections.Reader) error {
@@ -59,12 +59,12 @@ func TestTheLastUpdatedIsListedFirst(t *testing.T) {
 
 func TestADocumentIsServedAsStored(t *testing.T) {
 	h := newHouse(t)
-	first := create(t, h.log, "a", "one")
-	second := update(t, h.log, "a", "two", first.Seqs[0])
+	first := create(t, h.log.Log, "a", "one")
+	second := update(t, h.log.Log, "a", "two", first.Seqs[0])
 	require.NoError(t, h.Reach(bounded(t), second.Position))
-	made, _, err := h.log.Read(t.Context(), domain.State, 1)
+	made, _, err := h.log.Log.Read(t.Context(), domain.State, 1)
 	require.NoError(t, err)
-	changed, _, err := h.log.Read(t.Context(), domain.State, 2)
+	changed, _, err := h.log.Log.Read(t.Context(), domain.State, 2)
 	require.NoError(t, err)
 	require.NoError(t, h.View(func(r projections.Reader) error {
 		doc, ok, err := projections.Workspaces{}.Get(r, "a")
@@ -95,8 +95,8 @@ func TestMetricsTellTheLag(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	log, _ := openLog(t, t.TempDir())
 	db, _ := openDB(t, t.TempDir())
-	at := fill(t, log, 3)
-	m, err := projections.New(projections.Options{DB: db, Store: log, Known: log.Known, Metrics: reg})
+	at := fill(t, log.Log, 3)
+	m, err := projections.New(projections.Options{DB: db, Store: log.Log, Known: log.Log.Known, Metrics: reg})
 	require.NoError(t, err)
 	require.Equal(t, uint64(3), m.Health().Logs[0].Lag)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -11,7 +11,7 @@ import (
 
 func TestAMomentLastsUntilSomethingChanges(t *testing.T) {
 	h := newHouse(t)
-	first := create(t, h.log, "a", "one")
+	first := create(t, h.log.Log, "a", "one")
 	require.NoError(t, h.Reach(bounded(t), first.Position))
 	require.NoError(t, h.CaughtUp(bounded(t)))
 	still := func() projections.Moment {
@@ -23,7 +23,7 @@ func TestAMomentLastsUntilSomethingChanges(t *testing.T) {
 	require.Equal(t, "one", nameOf(t, h.Models, "a"))
 	require.Equal(t, was, h.Moment(), "to look changes nothing")
 
-	second := update(t, h.log, "a", "two", first.Seqs[0])
+	second := update(t, h.log.Log, "a", "two", first.Seqs[0])
 	require.NoError(t, h.Reach(bounded(t), second.Position))
 	require.NotEqual(t, was, h.Moment(), "who has waited for a write is not told the moment before it")
 	require.Equal(t, "two", nameOf(t, h.Models, "a"))
@@ -36,8 +36,8 @@ func TestAMomentLastsUntilSomethingChanges(t *testing.T) {
 
 func TestAStateOfAWorkspaceTellsOfEachChange(t *testing.T) {
 	h := newHouse(t)
-	first := create(t, h.log, "a", "one")
-	other := create(t, h.log, "b", "one")
+	first := create(t, h.log.Log, "a", "one")
+	other := create(t, h.log.Log, "b", "one")
 	require.NoError(t, h.Reach(bounded(t), other.Position))
 	state := func() (s projections.State) {
 		require.NoError(t, h.View(func(r projections.Reader) (err error) {
@@ -48,9 +48,9 @@ func TestAStateOfAWorkspaceTellsOfEachChange(t *testing.T) {
 	}
 	was := state()
 	require.Equal(t, first.Seqs[0], was.Seq)
-	require.NoError(t, h.Reach(bounded(t), update(t, h.log, "b", "two", other.Seqs[0]).Position))
+	require.NoError(t, h.Reach(bounded(t), update(t, h.log.Log, "b", "two", other.Seqs[0]).Position))
 	require.Equal(t, was, state(), "another workspace is not this one")
-	require.NoError(t, h.Reach(bounded(t), update(t, h.log, "a", "two", first.Seqs[0]).Position))
+	require.NoError(t, h.Reach(bounded(t), update(t, h.log.Log, "a", "two", first.Seqs[0]).Position))
 	require.NotEqual(t, was, state())
 	require.NoError(t, h.View(func(r projections.Reader) error {
 		_, ok, err := projections.Workspaces{}.State(r, "c")

@@ -21,7 +21,7 @@ func TestOperationsAreFoldedListedAndFoundWhileTheyRun(t *testing.T) {
 	last := map[domain.StreamID]uint64{}
 	record := func(id domain.StreamID, events ...domain.Event) (r eventstore.Receipt) {
 		for _, ev := range events {
-			r = add(t, h.log, id, last[id], ev)
+			r = add(t, h.log.Log, id, last[id], ev)
 			last[id] = r.Position.State
 		}
 		require.NoError(t, h.Reach(bounded(t), r.Position))

@@ -19,14 +19,14 @@ import (
 
 func TestARebuildIsNotSeenByReadersOrWriters(t *testing.T) {
 	h := newHouse(t)
-	require.NoError(t, h.Reach(bounded(t), fill(t, h.log, 50)))
+	require.NoError(t, h.Reach(bounded(t), fill(t, h.log.Log, 50)))
 	ctx, done := context.WithCancel(t.Context())
 	var busy sync.WaitGroup
 	for w := range 3 {
 		busy.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				id := fmt.Sprintf("w%d-%d", w, i)
-				r := create(t, h.log, id, "x")
+				r := create(t, h.log.Log, id, "x")
 				if err := h.Reach(bounded(t), r.Position); err != nil || nameOf(t, h.Models, id) != "x" {
 					t.Error("own write not read", err)
 					return
@@ -90,8 +90,8 @@ func TestARebuildRevivesALogThatStopped(t *testing.T) {
 		}
 		return nil
 	}}
-	at := fill(t, log, 3)
-	m, _ := start(t, projections.Options{DB: db, Store: log, Projections: []projections.Projection{moody}})
+	at := fill(t, log.Log, 3)
+	m, _ := start(t, projections.Options{DB: db, Store: log.Log, Projections: []projections.Projection{moody}})
 	require.NotNil(t, faultOf(t, m.Reach(bounded(t), at)))
 	_, err := m.Rebuild(bounded(t), nil)
 	require.Equal(t, uint64(2), faultOf(t, err).From, "a rebuild fails where following did")
@@ -102,14 +102,14 @@ func TestARebuildRevivesALogThatStopped(t *testing.T) {
 	mu.Unlock()
 	_, err = m.Rebuild(bounded(t), nil)
 	require.NoError(t, err)
-	require.NoError(t, m.Reach(bounded(t), fill(t, log, 1)))
+	require.NoError(t, m.Reach(bounded(t), fill(t, log.Log, 1)))
 	require.NoError(t, m.CaughtUp(bounded(t)))
 	require.Equal(t, uint64(4), moody.count(t, m))
 }
 
 func TestAnInterruptedRebuildLeavesNothingBehind(t *testing.T) {
 	h := newHouse(t)
-	require.NoError(t, h.Reach(bounded(t), fill(t, h.log, 20)))
+	require.NoError(t, h.Reach(bounded(t), fill(t, h.log.Log, 20)))
 	h.stop()
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := h.Rebuild(ctx, func(uint64, uint64) { cancel() })
@@ -118,7 +118,7 @@ func TestAnInterruptedRebuildLeavesNothingBehind(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []uint32{1, 2}, nums, "nobody was there to drop it")
 
-	h.Models, h.stop = start(t, projections.Options{DB: h.db, Store: h.log, Log: slog.New(h.told)})
+	h.Models, h.stop = start(t, projections.Options{DB: h.db, Store: h.log.Log, Log: slog.New(h.told)})
 	require.NoError(t, h.CaughtUp(bounded(t)))
 	requireOneGeneration(t, h)
 	require.Equal(t, 20, listed(t, h.Models))
@@ -126,9 +126,9 @@ func TestAnInterruptedRebuildLeavesNothingBehind(t *testing.T) {
 
 func TestARebuildNeedsNoRun(t *testing.T) {
 	h := newHouse(t)
-	require.NoError(t, h.Reach(bounded(t), fill(t, h.log, 5)))
+	require.NoError(t, h.Reach(bounded(t), fill(t, h.log.Log, 5)))
 	h.stop()
-	fill(t, h.log, 5)
+	fill(t, h.log.Log, 5)
 	report, err := h.Rebuild(bounded(t), nil)
 	require.NoError(t, err)
 	require.Equal(t, domain.Position{State: 10}, report.Position)
@@ -162,9 +162,9 @@ func act(t *testing.T, rt *rapid.T, h *house, round int, seqs map[string]uint64)
 	id := fmt.Sprint(rapid.StringMatching(`[a-e]`).Draw(rt, "id"), round)
 	switch {
 	case rapid.IntRange(0, 4).Draw(rt, "what") == 0:
-		happen(t, h.log)
+		happen(t, h.log.Log)
 	case seqs[id] == 0:
-		seqs[id] = create(t, h.log, id, "new").Seqs[0]
+		seqs[id] = create(t, h.log.Log, id, "new").Seqs[0]
 	default:
 		s := workspace.Settings{
 			Name:        rapid.StringN(1, 60, -1).Draw(rt, "name"),
@@ -172,7 +172,7 @@ func act(t *testing.T, rt *rapid.T, h *house, round int, seqs map[string]uint64)
 			Labels:      rapid.SliceOf(rapid.StringMatching(`[a-z]{2,5}`)).Draw(rt, "labels"),
 		}
 		ev := workspace.Updated{Workspace: workspace.Snapshot{ID: id, Settings: s}}
-		seqs[id] = add(t, h.log, workspace.Stream(id), seqs[id], ev).Seqs[0]
+		seqs[id] = add(t, h.log.Log, workspace.Stream(id), seqs[id], ev).Seqs[0]
 	}
 }
 

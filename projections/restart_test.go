@@ -13,18 +13,18 @@ import (
 func TestACrashLosesAndRepeatsNothing(t *testing.T) {
 	h := newHouse(t, states, activities)
 	for range 5 {
-		at := fill(t, h.log, 30).Max(happen(t, h.log).Position)
+		at := fill(t, h.log.Log, 30).Max(happen(t, h.log.Log).Position)
 		require.NoError(t, h.Reach(bounded(t), at))
 		crashed := copyDir(t, h.dbDir) // as a kill would leave it: open, not flushed
-		fill(t, h.log, 10)
+		fill(t, h.log.Log, 10)
 
 		db, closeDB := openDB(t, crashed)
 		require.Empty(t, db.Moved())
-		m, stop := start(t, projections.Options{DB: db, Store: h.log, Projections: []projections.Projection{states, activities}})
+		m, stop := start(t, projections.Options{DB: db, Store: h.log.Log, Projections: []projections.Projection{states, activities}})
 		require.GreaterOrEqual(t, m.Position().State, at.State, "it goes on where it was")
-		require.NoError(t, m.Reach(bounded(t), h.log.Known()))
-		require.Equal(t, h.log.Known().State, states.count(t, m))
-		require.Equal(t, h.log.Known().Activity, activities.count(t, m))
+		require.NoError(t, m.Reach(bounded(t), h.log.Log.Known()))
+		require.Equal(t, h.log.Log.Known().State, states.count(t, m))
+		require.Equal(t, h.log.Log.Known().Activity, activities.count(t, m))
 		stop()
 		closeDB()
 	}
@@ -32,7 +32,7 @@ func TestACrashLosesAndRepeatsNothing(t *testing.T) {
 
 func TestACleanStartGoesOn(t *testing.T) {
 	h := newHouse(t)
-	create(t, h.log, "a", "one")
+	create(t, h.log.Log, "a", "one")
 	require.NoError(t, h.Fresh(bounded(t)))
 	h.shut()
 	again := openHouse(t, h.logDir, h.dbDir)
@@ -43,12 +43,12 @@ func TestACleanStartGoesOn(t *testing.T) {
 
 func TestAnotherLogMeansARebuild(t *testing.T) {
 	h := newHouse(t)
-	create(t, h.log, "old", "old")
+	create(t, h.log.Log, "old", "old")
 	require.NoError(t, h.Fresh(bounded(t)))
 	h.shut()
 	require.NoError(t, os.RemoveAll(h.logDir))
 	log, closeLog := openLog(t, h.logDir)
-	create(t, log, "new", "new")
+	create(t, log.Log, "new", "new")
 	closeLog()
 	again := openHouse(t, h.logDir, h.dbDir)
 	requireRebuilt(t, again)
@@ -63,17 +63,17 @@ func TestARestoredLogMeansARebuild(t *testing.T) {
 	for name, added := range tests {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t)
-			create(t, h.log, "a", "kept")
+			create(t, h.log.Log, "a", "kept")
 			require.NoError(t, h.Fresh(bounded(t)))
 			h.shut()
 			backup := copyDir(t, h.logDir)
 
 			h = openHouse(t, h.logDir, h.dbDir)
-			require.NoError(t, h.Reach(bounded(t), fill(t, h.log, 3)))
+			require.NoError(t, h.Reach(bounded(t), fill(t, h.log.Log, 3)))
 			h.shut()
 
 			log, closeLog := openLog(t, backup)
-			fill(t, log, added)
+			fill(t, log.Log, added)
 			closeLog()
 			restored := openHouse(t, backup, h.dbDir)
 			requireRebuilt(t, restored)
@@ -85,7 +85,7 @@ func TestARestoredLogMeansARebuild(t *testing.T) {
 
 func TestAChangedShapeMeansARebuild(t *testing.T) {
 	h := newHouse(t, states)
-	require.NoError(t, h.Reach(bounded(t), fill(t, h.log, 4)))
+	require.NoError(t, h.Reach(bounded(t), fill(t, h.log.Log, 4)))
 	h.shut()
 	next := counter{name: "states.2", log: domain.State}
 	again := openHouse(t, h.logDir, h.dbDir, next)
@@ -106,7 +106,7 @@ func requireRebuilt(t *testing.T, h *house) {
 
 func TestADeletedStoreIsRebuilt(t *testing.T) {
 	h := newHouse(t)
-	create(t, h.log, "a", "one")
+	create(t, h.log.Log, "a", "one")
 	require.NoError(t, h.Fresh(bounded(t)))
 	h.shut()
 	require.NoError(t, os.RemoveAll(h.dbDir))

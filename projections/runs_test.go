@@ -23,7 +23,7 @@ func runs(t *testing.T, h *house, run string, events ...domain.Event) domain.Pos
 	for _, ev := range events {
 		c.Facts = append(c.Facts, eventstore.Fact{ID: ulid.Make().String(), Event: ev})
 	}
-	r, err := h.log.Append(t.Context(), c)
+	r, err := h.log.Log.Append(t.Context(), c)
 	require.NoError(t, err)
 	return r.Position
 }
@@ -59,7 +59,7 @@ func TestARebuiltModelOfRunsIsByteEqual(t *testing.T) {
 	at = runs(t, h, "", activity.Dropped{WorkspaceID: "w1", To: first.Activity})
 	require.NoError(t, h.Reach(bounded(t), at))
 	require.NotEqual(t, all, whole(), "while what was erased is still there")
-	require.NoError(t, h.log.PurgeActivity(t.Context(), "w1", "", first.Activity+1))
+	require.NoError(t, h.log.Log.PurgeActivity(t.Context(), "w1", "", first.Activity+1))
 	whole()
 
 	var listed []string

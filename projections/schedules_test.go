@@ -28,7 +28,7 @@ func newClocks(t *testing.T) *clocks {
 func (c *clocks) do(id domain.StreamID, events ...domain.Event) (seq uint64) {
 	c.t.Helper()
 	for _, ev := range events {
-		r := add(c.t, c.log, id, c.last[id], ev)
+		r := add(c.t, c.log.Log, id, c.last[id], ev)
 		c.last[id] = r.Seqs[0]
 		require.NoError(c.t, c.Reach(bounded(c.t), r.Position))
 	}

@@ -15,7 +15,7 @@ func TestEndedSessionsAreForgottenWhenTheirTimeIsOver(t *testing.T) {
 	h := newHouse(t)
 	soon := time.Now().Add(300 * time.Millisecond)
 	end := func(id string, expires time.Time) {
-		add(t, h.log, session.Stream(id), 0, session.Ended{SessionID: id, UserID: "u", Cause: session.CauseLogout, Expires: expires})
+		add(t, h.log.Log, session.Stream(id), 0, session.Ended{SessionID: id, UserID: "u", Cause: session.CauseLogout, Expires: expires})
 	}
 	ended := func(id string) (is bool) {
 		require.NoError(t, h.View(func(r projections.Reader) (err error) {

@@ -13,7 +13,7 @@ import (
 func TestSnapshotsBelongToOneLog(t *testing.T) {
 	id := workspace.Stream("a")
 	h := newHouse(t)
-	fill(t, h.log, 5)
+	fill(t, h.log.Log, 5)
 	require.NoError(t, h.Fresh(bounded(t)))
 	require.NoError(t, h.Snapshots().Put(id, 1, 3, []byte("state")))
 	requireSnapshot(t, h.Snapshots(), id, 1, 3, "state")
@@ -33,19 +33,19 @@ func TestSnapshotsBelongToOneLog(t *testing.T) {
 func TestSnapshotsAheadOfTheCheckpointAreDiscarded(t *testing.T) {
 	id := workspace.Stream("a")
 	h := newHouse(t)
-	fill(t, h.log, 5)
+	fill(t, h.log.Log, 5)
 	require.NoError(t, h.Fresh(bounded(t)))
 	require.NoError(t, h.Snapshots().Put(id, 1, 6, []byte("of an event that was lost")))
 	h.shut()
 	again := openHouse(t, h.logDir, h.dbDir)
-	require.NoError(t, again.Reach(bounded(t), fill(t, again.log, 5)))
+	require.NoError(t, again.Reach(bounded(t), fill(t, again.log.Log, 5)))
 	requireNoSnapshot(t, again.Snapshots(), id, 1)
 }
 
 func TestSnapshotsAreOfNoUseBeforeTheLogIsKnown(t *testing.T) {
 	log, _ := openLog(t, t.TempDir())
 	db, _ := openDB(t, t.TempDir())
-	m, err := projections.New(projections.Options{DB: db, Store: log, Log: quiet})
+	m, err := projections.New(projections.Options{DB: db, Store: log.Log, Log: quiet})
 	require.NoError(t, err)
 	require.NoError(t, m.Snapshots().Put(workspace.Stream("a"), 1, 1, []byte("x")))
 	requireNoSnapshot(t, m.Snapshots(), workspace.Stream("a"), 1)

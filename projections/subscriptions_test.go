@@ -29,7 +29,7 @@ func newRecorder(t *testing.T, h *house) *recorder {
 func (r *recorder) state(id domain.StreamID, events ...domain.Event) (done eventstore.Receipt) {
 	r.t.Helper()
 	for _, ev := range events {
-		done = add(r.t, r.h.log, id, r.last[id], ev)
+		done = add(r.t, r.h.log.Log, id, r.last[id], ev)
 		r.last[id] = done.Position.State
 	}
 	require.NoError(r.t, r.h.Reach(bounded(r.t), done.Position))
@@ -39,7 +39,7 @@ func (r *recorder) state(id domain.StreamID, events ...domain.Event) (done event
 func (r *recorder) activity(workspaceID string, events ...domain.Event) (seqs []uint64) {
 	r.t.Helper()
 	for _, ev := range events {
-		done := add(r.t, r.h.log, domain.StreamID{Scope: workspaceID}, 0, ev)
+		done := add(r.t, r.h.log.Log, domain.StreamID{Scope: workspaceID}, 0, ev)
 		require.NoError(r.t, r.h.Reach(bounded(r.t), done.Position))
 		seqs = append(seqs, done.Position.Activity)
 	}

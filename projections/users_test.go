@@ -33,7 +33,7 @@ func newPeople(t *testing.T) *people {
 // record appends an event and waits until it can be read.
 func (p *people) record(stream domain.StreamID, ev domain.Event) eventstore.Receipt {
 	p.t.Helper()
-	r := add(p.t, p.log, stream, p.last[stream], ev)
+	r := add(p.t, p.log.Log, stream, p.last[stream], ev)
 	p.last[stream] = r.Position.State
 	require.NoError(p.t, p.models.Reach(bounded(p.t), r.Position))
 	return r

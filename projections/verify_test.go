@@ -13,7 +13,7 @@ import (
 
 func TestVerifyingWhatIsRight(t *testing.T) {
 	h := newHouse(t, projections.Workspaces{}, states, activities)
-	at := fill(t, h.log, 600).Max(happen(t, h.log).Position)
+	at := fill(t, h.log.Log, 600).Max(happen(t, h.log.Log).Position)
 	require.NoError(t, h.Reach(bounded(t), at))
 	var last uint64
 	v, err := h.Verify(bounded(t), func(done, total uint64) { last = done; require.LessOrEqual(t, done, total) })
@@ -46,7 +46,7 @@ func TestVerifyingNamesTheFirstDifference(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t, projections.Workspaces{}, states)
 			for _, id := range []string{"a", "b", "c"} {
-				create(t, h.log, id, id)
+				create(t, h.log.Log, id, id)
 			}
 			require.NoError(t, h.Fresh(bounded(t)))
 			require.NoError(t, h.db.Badger().Update(func(txn *badger.Txn) error { return tt.tamper(h, txn) }))
@@ -65,10 +65,10 @@ func TestVerifyingNamesTheFirstDifference(t *testing.T) {
 
 func TestVerifyingReportsGapsAndFaults(t *testing.T) {
 	h := newHouse(t)
-	first := create(t, h.log, "a", "one")
-	fill(t, h.log, 3)
-	update(t, h.log, "a", "two", first.Seqs[0])
-	fill(t, h.log, 1)
+	first := create(t, h.log.Log, "a", "one")
+	fill(t, h.log.Log, 3)
+	update(t, h.log.Log, "a", "two", first.Seqs[0])
+	fill(t, h.log.Log, 1)
 	require.NoError(t, h.Fresh(bounded(t)))
 	h.stop()
 
@@ -79,7 +79,7 @@ func TestVerifyingReportsGapsAndFaults(t *testing.T) {
 	want := map[string]projections.Gap{"what others need": {From: 1, To: 1}, "the end": {From: 6, To: 6}}
 	for name, lost := range lost {
 		t.Run(name, func(t *testing.T) {
-			m, err := projections.New(projections.Options{DB: h.db, Store: faulty{Store: h.log, deliver: without(lost)}, Log: quiet})
+			m, err := projections.New(projections.Options{DB: h.db, Store: faulty{Store: h.log.Log, deliver: without(lost)}, Log: quiet})
 			require.NoError(t, err)
 			v, err := m.Verify(bounded(t), nil)
 			require.NoError(t, err)

@@ -26,7 +26,7 @@ import (
 // there are no read models.
 func newKeys(t *testing.T, store *jetstream.Store, bucket *jetstream.Bucket, now func() time.Time) *signing.Keys {
 	t.Helper()
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: store, Log: quiet})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: store.Log, Log: quiet})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 9}, 16), Active: true}})
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func changes(t *testing.T, store *jetstream.Store) <-chan keyring.Updated {
 	found := make(chan keyring.Updated, 100)
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		_ = store.Subscribe(ctx, domain.State, 1, func(b eventstore.Batch) error {
+		_ = store.Log.Subscribe(ctx, domain.State, 1, func(b eventstore.Batch) error {
 			for _, ev := range b.Events {
 				if u, ok := ev.Data.(keyring.Updated); ok {
 					found <- u

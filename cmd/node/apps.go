@@ -13,7 +13,7 @@ import (
 func (l *library) App(ctx context.Context, slug, version string) (content.App, bool, error) {
 	published, revision, err := l.edition(slug, version)
 	if err == nil && revision == 0 {
-		if err = l.reach(ctx, l.blobs.Known().State); err == nil {
+		if err = l.reach(ctx, l.log.Known().State); err == nil {
 			published, revision, err = l.edition(slug, version)
 		}
 	}
@@ -59,7 +59,7 @@ func (l *library) ContentRevision(ctx context.Context, workspaceID string, since
 // room refuses an app instance with which a workspace would have more than can run, by all
 // that this node knows to be saved and published.
 func (n *Node) room(ctx context.Context, workspaceID, from string, in content.Instance) error {
-	if err := n.places.library.reach(ctx, n.store.Known().State); err != nil {
+	if err := n.places.library.reach(ctx, n.store.Log.Known().State); err != nil {
 		return err
 	}
 	return n.running.programs.Room(ctx, workspaceID, from, in)

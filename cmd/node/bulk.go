@@ -72,7 +72,7 @@ func (i *importers) await(ctx context.Context) error {
 }
 
 // current waits until the read models have what the log has.
-func (l *library) current(ctx context.Context) error { return l.reach(ctx, l.blobs.Known().State) }
+func (l *library) current(ctx context.Context) error { return l.reach(ctx, l.log.Known().State) }
 
 // BySlug implements bulk.Known.
 func (l *library) BySlug(ctx context.Context, slug string) (w bulk.Workspace, found bool, err error) {

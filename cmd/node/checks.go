@@ -29,7 +29,7 @@ type probes struct {
 }
 
 func newProbes(ctx context.Context, n *Node) (*probes, error) {
-	b, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "PROBE", TTL: time.Minute, Volatile: true})
+	b, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "PROBE", TTL: time.Minute, Volatile: true})
 	return &probes{node: n, bucket: b, content: []byte("svc readiness probe\n")}, err
 }
 
@@ -183,7 +183,7 @@ func (p *probes) readModels(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxLag)
 	defer cancel()
-	if err := (reads{p.node.models, p.node.store}).fresh(ctx); err != nil {
+	if err := (reads{p.node.models, p.node.store.Log}).fresh(ctx); err != nil {
 		return &api.Fault{Name: "Lagging", Err: fmt.Errorf("more than %s behind the log: %w", maxLag, err)}
 	}
 	return nil
@@ -215,7 +215,7 @@ func (p *probes) keyValue(ctx context.Context) error {
 }
 
 func (p *probes) counter(ctx context.Context) error {
-	_, err := p.node.store.Add(ctx, "probe/"+p.node.config().Core.NodeName, time.Minute, 1)
+	_, err := p.node.store.Counters.Add(ctx, "probe/"+p.node.config().Core.NodeName, time.Minute, 1)
 	return err
 }
 
@@ -228,11 +228,11 @@ func (p *probes) broker(ctx context.Context) error {
 
 // blob reads a content back by its hash.
 func (p *probes) blob(ctx context.Context) error {
-	name, err := p.node.store.PutBlob(ctx, p.content)
+	name, err := p.node.store.Blobs.PutBlob(ctx, p.content)
 	if err != nil {
 		return &api.Fault{Name: "WriteFailed", Err: err}
 	}
-	got, err := p.node.store.GetBlob(ctx, name)
+	got, err := p.node.store.Blobs.GetBlob(ctx, name)
 	if err == nil && !bytes.Equal(got, p.content) {
 		err = errors.New("what was written is not what is read")
 	}

@@ -21,17 +21,17 @@ const cleanupLease = 15 * time.Second
 // openCleanup opens the jobs that erase what is old, and runs them in time on a node
 // that has this role.
 func (n *Node) openCleanup(ctx context.Context) error {
-	running, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "CLEANUP_RUNS", TTL: cleanupLease})
+	running, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "CLEANUP_RUNS", TTL: cleanupLease})
 	if err != nil {
 		return err
 	}
-	memory, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "CLEANUP"})
+	memory, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "CLEANUP"})
 	if err != nil {
 		return err
 	}
-	records := &recording.Store{Data: n.store, Vault: n.places.vault, Now: time.Now}
+	records := &recording.Store{Data: n.store.Data, Vault: n.places.vault, Now: time.Now}
 	n.cleanup = &cleanup.Jobs{
-		Log: n.store, Apart: erasing{leftovers{n.store, n.places.vault, records}, n}, Notes: memory, Models: n.models,
+		Log: n.store.Log, Apart: erasing{leftovers{n.store, n.places.vault, records}, n}, Notes: memory, Models: n.models,
 		Lease:  streams.Lease{Bucket: running, Name: "cleanup", TTL: cleanupLease, Log: n.log},
 		Record: n.engine.Record, Terms: n.cleanupTerms, Logger: n.log,
 	}
@@ -64,11 +64,11 @@ type leftovers struct {
 
 // Strip implements cleanup.Apart.
 func (l leftovers) Strip(ctx context.Context, workspaceID string, before time.Time, dry bool) (count, bytes uint64, err error) {
-	found, err := l.store.PayloadsBefore(ctx, workspaceID, before)
+	found, err := l.store.Payloads.PayloadsBefore(ctx, workspaceID, before)
 	if err != nil || dry {
 		return found.Count, found.Bytes, err
 	}
-	if err := l.store.PurgePayloads(ctx, workspaceID, found.Below); err != nil {
+	if err := l.store.Payloads.PurgePayloads(ctx, workspaceID, found.Below); err != nil {
 		return 0, 0, err
 	}
 	return found.Count, found.Bytes, nil
@@ -82,7 +82,7 @@ func (l leftovers) Expire(ctx context.Context, workspaceID string, dry bool) (by
 
 // Holds implements cleanup.Apart.
 func (l leftovers) Holds(ctx context.Context, workspaceID string) (bool, error) {
-	holds, err := l.store.HoldsApart(ctx, workspaceID)
+	holds, err := l.store.HasWorkspaceData(ctx, workspaceID)
 	if err != nil || holds {
 		return holds, err
 	}
@@ -91,14 +91,14 @@ func (l leftovers) Holds(ctx context.Context, workspaceID string) (bool, error) 
 
 // Stands implements cleanup.Apart.
 func (l leftovers) Stands(ctx context.Context, workspaceID, treeID string) (bool, error) {
-	_, stands, err := (&parked.Parked{Store: l.store, Vault: l.vault}).Get(ctx, workspaceID, treeID)
+	_, stands, err := (&parked.Parked{Store: l.store.Data, Vault: l.vault}).Get(ctx, workspaceID, treeID)
 	return stands, err
 }
 
 // Erase implements cleanup.Apart. The key goes first: without it the rest cannot be
 // read, whatever becomes of it.
 func (l leftovers) Erase(ctx context.Context, workspaceID string) error {
-	if err := errors.Join(l.vault.Destroy(ctx, workspaceID), l.store.EraseApart(ctx, workspaceID)); err != nil {
+	if err := errors.Join(l.vault.Destroy(ctx, workspaceID), l.store.EraseWorkspaceData(ctx, workspaceID)); err != nil {
 		return fmt.Errorf("erase what is left of workspace %s: %w", workspaceID, err)
 	}
 	return nil

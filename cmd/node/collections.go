@@ -21,8 +21,8 @@ func (n *Node) openCollections() (*collections.Collections, error) {
 		return nil, fmt.Errorf("open the rows of collections: %w", err)
 	}
 	n.closeWith("rows of collections", func(context.Context) error { return db.Close() })
-	envelope := &collections.Envelope{Parts: n.store, Vault: n.places.vault}
-	o := rows.Options{Log: n.store, Opener: envelope, Logger: n.log}
+	envelope := &collections.Envelope{Parts: n.store.Collections, Vault: n.places.vault}
+	o := rows.Options{Log: n.store.Collections, Opener: envelope, Logger: n.log}
 	o.DB, o.Commit = db.Apart()
 	model, err := rows.New(o)
 	if err != nil {
@@ -32,7 +32,7 @@ func (n *Node) openCollections() (*collections.Collections, error) {
 	n.work("rows of collections", model.Run)
 	n.remembers("collections", model.Forget)
 	made, err := collections.New(collections.Options{
-		Log: n.store, Rows: model, Vault: n.places.vault, Logger: n.log, Record: n.engine.Record,
+		Log: n.store.Collections, Rows: model, Vault: n.places.vault, Logger: n.log, Record: n.engine.Record,
 		Limits: func() collection.Limits {
 			r := n.config().Runtime
 			return collection.Limits{MaxWrite: r.CollectionsMaxWrite, MaxLimit: r.CollectionsMaxLimit, MaxRowSize: int(r.CollectionsMaxRowSize)}

@@ -55,7 +55,7 @@ func (n *Node) effects() (runtime.Effects, error) {
 	return runtime.Effects{
 		Live: n.emitter().Live, Position: n.feed.Now, Await: n.awaitEvent, Cancelling: n.cancellingWaits, Configure: n.configure,
 		Fetch: fetcher, Code: n.running.sandbox, Rows: rows, Topics: commands.Topics{Engine: n.engine}, Tokens: runTokens{n.people.keys, n.people.identity.HasKeyRole},
-		RateLimits: &ratelimit.Limiter{Counter: n.store, Now: time.Now, Log: n.log},
+		RateLimits: &ratelimit.Limiter{Counter: n.store.Counters, Now: time.Now, Log: n.log},
 		References: &references.References{
 			Values: n.running.contexts, Secrets: n.running.secrets, Vault: n.places.vault, Now: time.Now, NewID: newID,
 		},
@@ -64,7 +64,7 @@ func (n *Node) effects() (runtime.Effects, error) {
 
 // sweepCounters erases what is left of the limits of automations whose windows are over.
 func (n *Node) sweepCounters(ctx context.Context) error {
-	return n.store.SweepCounters(ctx, time.Now())
+	return n.store.Counters.SweepCounters(ctx, time.Now())
 }
 
 // fetchOptions are the rules of the requests that automations send.

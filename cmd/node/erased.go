@@ -7,8 +7,8 @@ import (
 	"svc/projections"
 )
 
-// erasedAir is the air in which nodes tell each other which workspaces were erased.
-const erasedAir = "erased"
+// erasedBroadcast is where nodes tell each other which workspaces were erased.
+const erasedBroadcast = "erased"
 
 // memory is something that this node remembers of workspaces.
 type memory struct {
@@ -44,7 +44,7 @@ func (e erasing) Erase(ctx context.Context, workspaceID string) error {
 		return err
 	}
 	e.node.forget(workspaceID)
-	return e.node.store.Air(erasedAir).Broadcast([]byte(workspaceID))
+	return e.node.store.Broadcast(erasedBroadcast).Send([]byte(workspaceID))
 }
 
 // evictEvery is how often trees are looked for whose workspace was deleted.
@@ -61,7 +61,7 @@ func (n *Node) openEviction(context.Context) error {
 		n.running.runtime.Erased(workspaceID)
 		return nil
 	})
-	stop, err := n.store.Air(erasedAir).Listen(func(body []byte) { n.forget(string(body)) })
+	stop, err := n.store.Broadcast(erasedBroadcast).Listen(func(body []byte) { n.forget(string(body)) })
 	if err != nil {
 		return err
 	}

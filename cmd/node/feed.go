@@ -13,7 +13,7 @@ import (
 // openFeed opens what everybody reads events from.
 func (n *Node) openFeed(context.Context) error {
 	var err error
-	n.feed, err = feed.New(feed.Options{Models: n.models, Store: n.store, MaxLen: n.emitLimit, Air: n.store.Air("live"), Log: n.log})
+	n.feed, err = feed.New(feed.Options{Models: n.models, Store: n.store.Log, Payloads: n.store.Payloads, MaxLen: n.emitLimit, Broadcast: n.store.Broadcast("live"), Log: n.log})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 func (n *Node) openFiles(context.Context) (err error) {
 	n.places.files, err = files.New(files.Options{
-		Engine: n.engine, Store: n.store, Blobs: n.store, Vault: n.places.vault, Now: time.Now, Host: n.host("workspaces"),
+		Engine: n.engine, Store: n.store.Log, Blobs: n.store.Blobs, Vault: n.places.vault, Now: time.Now, Host: n.host("workspaces"),
 		Settings: func() files.Settings {
 			w := n.config().Workspaces
 			return files.Settings{Allowed: w.UploadsAllowed, Forbidden: w.UploadsForbidden, Public: w.UploadsVisibility == "public", MaxTotal: n.config().HTTP.FilesMaxSize}
@@ -25,7 +25,7 @@ func (n *Node) openFiles(context.Context) (err error) {
 func (n *Node) filesDeps() api.FilesDeps {
 	c := n.config()
 	return api.FilesDeps{
-		Commands: n.places.files, Links: n.places.files, Contents: n.store, URL: c.HTTP.APIURL, Dir: filepath.Join(c.Core.DataDir, "uploads"),
+		Commands: n.places.files, Links: n.places.files, Contents: n.store.Blobs, URL: c.HTTP.APIURL, Dir: filepath.Join(c.Core.DataDir, "uploads"),
 	}
 }
 

@@ -22,11 +22,11 @@ import (
 
 // openGateway builds the route table and everything around it.
 func (n *Node) openGateway(ctx context.Context) error {
-	answers, err := n.store.Records(ctx, "IDEMPOTENCY", 24*time.Hour)
+	answers, err := n.store.Buckets.Records(ctx, "IDEMPOTENCY", 24*time.Hour)
 	if err != nil {
 		return err
 	}
-	devices, err := n.store.Records(ctx, "DEVICES", gateway.DeviceLifetime)
+	devices, err := n.store.Buckets.Records(ctx, "DEVICES", gateway.DeviceLifetime)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (n *Node) openGateway(ctx context.Context) error {
 	n.gateway, err = gateway.New(gateway.Options{
 		Routes: api.Routes(n.deps()), Settings: n.gatewaySettings(),
 		Authenticator: authenticator, Authorizer: n.people.identity, CheckCSRF: n.people.identity.CheckCSRF,
-		ReadModel: reads{n.models, n.store}, Known: n.store.Known, WriteGate: n.writable, Idempotency: answers, SeedKey: n.people.box.Derive("ids"), Limiter: n.store, Devices: devices, DeviceKey: n.people.box.Derive("devices"),
+		ReadModel: reads{n.models, n.store.Log}, Known: n.store.Log.Known, WriteGate: n.writable, Idempotency: answers, SeedKey: n.people.box.Derive("ids"), Limiter: n.store.Counters, Devices: devices, DeviceKey: n.people.box.Derive("devices"),
 		Failures: commands.Failures{Engine: n.engine, Log: n.log},
 		Host:     n.host("gateway"), Log: n.log, Metrics: n.registry, Tracer: n.tracer,
 	})
@@ -113,7 +113,7 @@ func (n *Node) deps() api.Deps {
 		Console: console.New(console.Options{
 			APIBase: strings.TrimPrefix(c.HTTP.Issuer(), c.HTTP.Origin()), UploadMax: c.HTTP.UploadMaxSize, ImportMax: c.HTTP.ImportMaxSize,
 		}),
-		Blobs: n.store, OIDC: n.people.signIn, Providers: providers{n.people.providers, n.people.signIn},
+		Blobs: n.store.Blobs, OIDC: n.people.signIn, Providers: providers{n.people.providers, n.people.signIn},
 	}
 	n.places.importers.open(deps)
 	return deps

@@ -125,12 +125,12 @@ func (n *Node) openBox(ctx context.Context) (err error) {
 	if n.people.box, err = seal.New(keys); err != nil {
 		return err
 	}
-	n.people.checks, err = n.store.Bucket(ctx, jetstream.BucketConfig{Name: "SEALS"})
+	n.people.checks, err = n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "SEALS"})
 	return err
 }
 
 func (n *Node) openSessions(ctx context.Context) error {
-	bucket, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "SESSIONS", TTL: n.config().Auth.SessionCookieMaxAge})
+	bucket, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "SESSIONS", TTL: n.config().Auth.SessionCookieMaxAge})
 	if err != nil {
 		return err
 	}
@@ -148,16 +148,16 @@ func (n *Node) openSessions(ctx context.Context) error {
 }
 
 func (n *Node) openSigning(ctx context.Context) error {
-	bucket, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "KEYS"})
+	bucket, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "KEYS"})
 	if err != nil {
 		return err
 	}
-	if n.people.leases, err = n.store.Bucket(ctx, jetstream.BucketConfig{Name: "LEASES"}); err != nil {
+	if n.people.leases, err = n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "LEASES"}); err != nil {
 		return err
 	}
 	a, h := n.config().Auth, n.config().HTTP
 	n.people.keys, err = signing.New(signing.Options{
-		Engine: n.engine, Bucket: bucket, Box: n.people.box, Fresh: reads{n.models, n.store}.fresh, Log: n.log,
+		Engine: n.engine, Bucket: bucket, Box: n.people.box, Fresh: reads{n.models, n.store.Log}.fresh, Log: n.log,
 		Current: func(known uint64) (ring keyring.State, seq uint64, err error) {
 			err = n.models.View(func(r projections.Reader) error {
 				ring, seq, err = projections.Keyring{}.Keys(r, known)
@@ -172,7 +172,7 @@ func (n *Node) openSigning(ctx context.Context) error {
 }
 
 func (n *Node) openAccounts(ctx context.Context) error {
-	links, err := n.store.Records(ctx, "LINKS", 24*time.Hour)
+	links, err := n.store.Buckets.Records(ctx, "LINKS", 24*time.Hour)
 	if err != nil {
 		return err
 	}
@@ -203,14 +203,14 @@ func accountSettings(c settings.Config) accounts.Settings {
 }
 
 func (n *Node) openAccess(ctx context.Context) error {
-	bucket, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "LASTUSED"})
+	bucket, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "LASTUSED"})
 	if err != nil {
 		return err
 	}
 	n.people.used = lastused.New(bucket, time.Now)
 	n.people.identity, err = identity.New(identity.Options{
 		Tokens: n.people.keys, Sessions: n.people.sessions, ReadModel: n.models,
-		Current: n.current, Fresh: reads{n.models, n.store}.fresh,
+		Current: n.current, Fresh: reads{n.models, n.store.Log}.fresh,
 		SuperAdmins: func() []string { return n.config().Auth.SuperAdminEmails },
 		CSRFKey:     n.people.box.Derive("csrf"), Used: n.people.used.Note,
 	})
@@ -229,7 +229,7 @@ func (n *Node) current(ctx context.Context) error {
 	}
 	waiting, cancel := context.WithTimeout(ctx, currentWait)
 	defer cancel()
-	_ = (reads{n.models, n.store}).fresh(waiting)
+	_ = (reads{n.models, n.store.Log}).fresh(waiting)
 	return ctx.Err()
 }
 

@@ -31,7 +31,7 @@ func (n *Node) openMonitor(context.Context) error {
 		return err
 	}
 	l, err := jetstream.Listen(jetstream.ListenerOptions{
-		Addr: c.Broker.Listen, TLS: serve, Admit: n.admit, Fresh: reads{n.models, n.store}.fresh, Name: c.Core.NodeName, Log: n.log,
+		Addr: c.Broker.Listen, TLS: serve, Admit: n.admit, Fresh: reads{n.models, n.store.Log}.fresh, Name: c.Core.NodeName, Log: n.log,
 	})
 	if err != nil {
 		return fmt.Errorf("NATS_LISTEN: %w", err)

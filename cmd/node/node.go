@@ -229,7 +229,7 @@ func (n *Node) openReadModels(ctx context.Context) error {
 func (n *Node) openCommands(context.Context) error {
 	var err error
 	n.engine, err = commands.NewEngine(commands.EngineOptions{
-		Store: n.store, Snapshots: n.models.Snapshots(), Host: n.host("workspaces"), Log: n.log, Limit: n.recordLimit,
+		Store: n.store.Log, Snapshots: n.models.Snapshots(), Host: n.host("workspaces"), Log: n.log, Limit: n.recordLimit,
 	})
 	return err
 }

@@ -118,7 +118,7 @@ func openModels(c settings.Config, store *jetstream.Store, log *slog.Logger, reg
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the read models: %w", err)
 	}
-	models, err := projections.New(projections.Options{DB: db, Store: store, Known: store.Known, Damage: store.Damage, Log: log, Metrics: reg})
+	models, err := projections.New(projections.Options{DB: db, Store: store.Log, Known: store.Log.Known, Damage: store.Damage, Log: log, Metrics: reg})
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("open the read models: %w", err), db.Close())
 	}

@@ -17,12 +17,12 @@ import (
 const operationLease = 15 * time.Second
 
 func (n *Node) openOperations(ctx context.Context) error {
-	bucket, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "OPERATIONS", TTL: operationLease})
+	bucket, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "OPERATIONS", TTL: operationLease})
 	if err != nil {
 		return err
 	}
 	n.operations = &operations.Runner{
-		Engine: n.engine, Workspaces: n.places.workspaces, Leases: leases{bucket, n.log}, Blobs: n.store, Log: n.log,
+		Engine: n.engine, Workspaces: n.places.workspaces, Leases: leases{bucket, n.log}, Blobs: n.store.Blobs, Log: n.log,
 		Timeout: func() time.Duration { return n.config().Workspaces.OperationTimeout },
 	}
 	n.closeWith("operations", n.operations.Close)
@@ -31,7 +31,7 @@ func (n *Node) openOperations(ctx context.Context) error {
 
 func (n *Node) operationsDeps() api.OperationsDeps {
 	return api.OperationsDeps{
-		Runner: n.operations, Events: n.store, Keeps: func() time.Duration { return n.config().Workspaces.OperationsRetention },
+		Runner: n.operations, Events: n.store.Log, Keeps: func() time.Duration { return n.config().Workspaces.OperationsRetention },
 	}
 }
 

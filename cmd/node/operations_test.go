@@ -172,7 +172,7 @@ func TestOperationsAreListedReadAndCancelled(t *testing.T) {
 
 	t.Run("they are forgotten", func(t *testing.T) {
 		ended := time.Now().AddDate(0, 0, -91)
-		_, err := s.Node.Store().Append(t.Context(), eventstore.Commit{Stream: operation.Stream(s.id, "op_old"), Facts: []eventstore.Fact{
+		_, err := s.Node.Store().Log.Append(t.Context(), eventstore.Commit{Stream: operation.Stream(s.id, "op_old"), Facts: []eventstore.Fact{
 			{ID: ulid.Make().String(), Event: operation.Started{About: operation.About{ID: "op_old", Kind: operation.Resolve, WorkspaceID: s.id, CreatedBy: s.ids["ada"], CreatedAt: ended}}},
 			{ID: ulid.Make().String(), Event: operation.Ended{ID: "op_old", Status: operation.Succeeded, EndedAt: ended}},
 		}})

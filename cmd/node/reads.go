@@ -14,7 +14,7 @@ import (
 // written before it, on whichever node.
 type reads struct {
 	models *projections.Models
-	store  *jetstream.Store
+	log    *jetstream.Log
 }
 
 // Reach implements gateway.ReadModel.
@@ -28,7 +28,7 @@ func (r reads) Reach(ctx context.Context, p domain.Position) error {
 func (r reads) Fresh(ctx context.Context) error { return behind(r.fresh(ctx)) }
 
 func (r reads) fresh(ctx context.Context) error {
-	if err := r.store.Refresh(ctx); err != nil && ctx.Err() != nil {
+	if err := r.log.Refresh(ctx); err != nil && ctx.Err() != nil {
 		return err
 	}
 	if ctx.Err() == nil && r.outOfSpace() {

@@ -47,10 +47,10 @@ type running struct {
 // openRuntime opens what runs automations.
 func (n *Node) openRuntime(ctx context.Context) error {
 	a := &n.running
-	a.parked = &parked.Parked{Store: n.store, Vault: n.places.vault, Log: n.log}
-	a.records = &recording.Store{Data: n.store, Vault: n.places.vault, Now: time.Now}
+	a.parked = &parked.Parked{Store: n.store.Data, Vault: n.places.vault, Log: n.log}
+	a.records = &recording.Store{Data: n.store.Data, Vault: n.places.vault, Now: time.Now}
 	a.process = n.processID()
-	a.contexts = contexts.New(contexts.Options{Store: n.store, Vault: n.places.vault, Log: n.log})
+	a.contexts = contexts.New(contexts.Options{Store: n.store.Data, Vault: n.places.vault, Log: n.log})
 	var err error
 	a.programs, err = programs.New(programs.Options{
 		Contents: &contents{library: n.places.library}, Secrets: a.secrets, Vault: n.places.vault, Rules: n.places.content.Rules,
@@ -69,14 +69,14 @@ func (n *Node) openRuntime(ctx context.Context) error {
 		return err
 	}
 	a.runtime, err = runtime.New(runtime.Options{
-		Store: n.store, Contexts: a.contexts, Parked: a.parked, Recordings: a.records, Secrets: a.secrets, Process: a.process,
+		Store: n.store.Log, Payloads: n.store.Payloads, Contexts: a.contexts, Parked: a.parked, Recordings: a.records, Secrets: a.secrets, Process: a.process,
 		Throttles: &throttle.Throttle{Rate: n.pace}, Settings: n.runtimeSettings, Registry: registry{n}, Effects: effects, Cancelled: n.wasCancelled, Recorded: n.wasRecorded,
 		Host: n.host("runtime"), Now: time.Now, NewID: newID, Log: n.log,
 	})
 	if err != nil {
 		return err
 	}
-	a.replays = &recording.Replayer{Store: a.records, Log: n.store, Secrets: a.secrets, Code: a.sandbox, NewID: newID, Logger: n.log}
+	a.replays = &recording.Replayer{Store: a.records, Log: n.store.Log, Secrets: a.secrets, Code: a.sandbox, NewID: newID, Logger: n.log}
 	if err := n.appear(ctx); err != nil {
 		return err
 	}
@@ -113,12 +113,12 @@ func (n *Node) sweepContexts(ctx context.Context) error {
 	return err
 }
 
-// cancelAir is the air in which nodes tell each other which runs are to end.
-const cancelAir = "cancels"
+// cancelBroadcast is the air in which nodes tell each other which runs are to end.
+const cancelBroadcast = "cancels"
 
 // hearCancels ends runs on this node that are cancelled on any.
 func (n *Node) hearCancels() error {
-	stop, err := n.store.Air(cancelAir).Listen(func(body []byte) {
+	stop, err := n.store.Broadcast(cancelBroadcast).Listen(func(body []byte) {
 		workspaceID, correlationID, _ := strings.Cut(string(body), "\x00")
 		n.running.runtime.Cancel(workspaceID, correlationID)
 	})
@@ -137,7 +137,7 @@ func (n *Node) cancelRun(workspaceID, correlationID string) error {
 	if err := n.noteCancel(workspaceID, correlationID); err != nil {
 		return err
 	}
-	return n.store.Air(cancelAir).Broadcast([]byte(workspaceID + "\x00" + correlationID))
+	return n.store.Broadcast(cancelBroadcast).Send([]byte(workspaceID + "\x00" + correlationID))
 }
 
 func newID() string { return ulid.Make().String() }

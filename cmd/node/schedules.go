@@ -15,12 +15,12 @@ func (n *Node) openSchedules(ctx context.Context) error {
 	if !slices.Contains(n.config().Core.Roles, "runtime") {
 		return nil
 	}
-	memory, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "SCHEDULES"})
+	memory, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "SCHEDULES"})
 	if err != nil {
 		return err
 	}
 	o := schedules.Options{
-		Store: n.store, Memory: memory, Models: n.models, Programs: n.running.programs, Runtime: n.running.runtime,
+		Store: n.store.Log, Memory: memory, Models: n.models, Programs: n.running.programs, Runtime: n.running.runtime,
 		Document: n.places.library.Document, Rules: n.places.content.Rules, Begun: n.runHistory().Begun, Fresh: n.everything, Host: n.host("runtime"), Log: n.log,
 		Zone:        func() *time.Location { return n.config().Runtime.SchedulesTimezone },
 		MaxAttempts: func() int { return n.config().Runtime.ExecutionMaxAttempts },
@@ -29,7 +29,7 @@ func (n *Node) openSchedules(ctx context.Context) error {
 		o.Now = n.opts.Clock
 	}
 	if !n.store.Alone() {
-		leases, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "SCHEDULES_LEASES"})
+		leases, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "SCHEDULES_LEASES"})
 		if err != nil {
 			return err
 		}

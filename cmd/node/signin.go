@@ -19,7 +19,7 @@ const providerTimeout = 10 * time.Second
 
 // openSignIn opens the OpenID provider, and the way to other providers.
 func (n *Node) openSignIn(ctx context.Context) error {
-	records, err := n.store.Records(ctx, "OIDC", oidc.ConsentLifetime)
+	records, err := n.store.Buckets.Records(ctx, "OIDC", oidc.ConsentLifetime)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func externals(a settings.Auth) (clients []oidc.ExternalClient) {
 
 // person returns a user as they are now, on whichever node they were changed.
 func (n *Node) person(ctx context.Context, id string) (p oidc.Person, ok bool, err error) {
-	if err := (reads{n.models, n.store}).fresh(ctx); err != nil {
+	if err := (reads{n.models, n.store.Log}).fresh(ctx); err != nil {
 		return p, false, err
 	}
 	err = n.models.View(func(r projections.Reader) error {

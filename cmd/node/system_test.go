@@ -179,7 +179,7 @@ func TestReadinessTurnsRedWhenTheReadModelsStop(t *testing.T) {
 	require.Equal(t, "1", beyond.Header.Get("Retry-After"))
 	require.Equal(t, http.StatusOK, s.Get(t, "/v2/workspaces/platform", nodetest.As("root", "X-Svc-Min-Seq", "1")).StatusCode)
 
-	_, err := s.Node.Store().Append(t.Context(), eventstore.Commit{
+	_, err := s.Node.Store().Log.Append(t.Context(), eventstore.Commit{
 		Stream: workspace.Stream("w1"), Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: domain.Unknown{Name: "from.the.future", Body: []byte(`{}`)}}},
 	})
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ import (
 // topics are the user topics of a service, as automations reach them.
 func topics(t *testing.T, s *nodetest.Service) commands.Topics {
 	t.Helper()
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: s.Node.Store()})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: s.Node.Store().Log})
 	require.NoError(t, err)
 	return commands.Topics{Engine: engine}
 }

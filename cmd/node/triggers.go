@@ -18,7 +18,7 @@ import (
 // openTriggers starts automations because something happened, on a node that has this
 // role. Every node runs trees, and takes care of its own that broke off.
 func (n *Node) openTriggers(ctx context.Context) error {
-	cursors, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "TRIGGERS"})
+	cursors, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "TRIGGERS"})
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (n *Node) openTriggers(ctx context.Context) error {
 		LookEvery:   n.lease(), Log: n.log,
 	}
 	if !n.store.Alone() {
-		leases, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "TRIGGERS_LEASES"})
+		leases, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "TRIGGERS_LEASES"})
 		if err != nil {
 			return err
 		}
@@ -96,10 +96,10 @@ func (n *Node) audienceOf(appSlug string) (publisher string, users []string, err
 
 // saved waits until the read models have what any node has saved in workspaces.
 func (n *Node) saved(ctx context.Context) error {
-	if err := n.store.Refresh(ctx); err != nil {
+	if err := n.store.Log.Refresh(ctx); err != nil {
 		return err
 	}
-	return n.models.Reach(ctx, domain.At(domain.State, n.store.Known().State))
+	return n.models.Reach(ctx, domain.At(domain.State, n.store.Log.Known().State))
 }
 
 // callerOf returns for whom an event starts automations: who emitted it, or whom the

@@ -14,7 +14,7 @@ import (
 func (n *Node) openVersioning(context.Context) error {
 	p := n.places
 	p.versioning = &versioning.Versioning{
-		Workspaces: p.workspaces, Content: p.content, Repositories: p.repositories, Operations: n.operations, Blobs: n.store, Log: n.store,
+		Workspaces: p.workspaces, Content: p.content, Repositories: p.repositories, Operations: n.operations, Blobs: n.store.Blobs, Log: n.store.Log,
 		People: authors{n.models}, Revisions: p.library, Apps: p.library, Git: n.gitOptions,
 		Committer: func() (name, email string) { return n.config().Git.CommitterName, n.config().Git.CommitterEmail },
 		Host: func() string {
@@ -67,7 +67,7 @@ func (l *library) RolledBack(ctx context.Context, workspaceID string, seq uint64
 
 // AppOf implements versioning.Apps.
 func (l *library) AppOf(ctx context.Context, workspaceID string) (slug, name string, err error) {
-	if err := l.reach(ctx, l.blobs.Known().State); err != nil {
+	if err := l.reach(ctx, l.log.Known().State); err != nil {
 		return "", "", err
 	}
 	err = l.models.View(func(r projections.Reader) error {

@@ -21,7 +21,7 @@ const webhooksLease = 15 * time.Second
 // openWebhooks lets people subscribe to events, and delivers them on a node that has
 // this role. Tests, redeliveries and replays can be asked for on every node.
 func (n *Node) openWebhooks(ctx context.Context) error {
-	cursors, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "WEBHOOKS"})
+	cursors, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "WEBHOOKS"})
 	if err != nil {
 		return err
 	}
@@ -30,12 +30,12 @@ func (n *Node) openWebhooks(ctx context.Context) error {
 	}
 	c := n.config().Hooks
 	o := webhooks.Options{
-		Models: n.models, Feed: n.feed, Store: n.store, Secrets: n.subscriptions, Disable: n.subscriptions,
+		Models: n.models, Feed: n.feed, Store: n.store.Log, Secrets: n.subscriptions, Disable: n.subscriptions,
 		Client: n.egress.Client(c.Timeout), Cursors: cursors, Replays: n.operations, Fresh: n.everything,
 		Schedule: c.RetrySchedule, DisableAfter: c.DisableAfter, Host: n.host("webhooks"), Log: n.log,
 	}
 	if !n.store.Alone() {
-		leases, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "WEBHOOKS_LEASES"})
+		leases, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "WEBHOOKS_LEASES"})
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (n *Node) subscriptionsDeps() api.SubscriptionsDeps {
 // request, it is a failure when the broker does not tell: who takes deliveries over
 // must know which of them were made.
 func (n *Node) everything(ctx context.Context) error {
-	if err := n.store.Refresh(ctx); err != nil {
+	if err := n.store.Log.Refresh(ctx); err != nil {
 		return err
 	}
 	return n.models.Fresh(ctx)

@@ -41,11 +41,11 @@ type places struct {
 }
 
 func (n *Node) openPlaces(ctx context.Context) error {
-	keys, err := n.store.Bucket(ctx, jetstream.BucketConfig{Name: "DATAKEYS"})
+	keys, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "DATAKEYS"})
 	if err != nil {
 		return err
 	}
-	library, err := newLibrary(n.models, n.store)
+	library, err := newLibrary(n.models, n.store.Log, n.store.Blobs)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (n *Node) openPlaces(ctx context.Context) error {
 		library: library, vault: vault.New(n.people.box, keys),
 	}
 	p.content = &content.Content{
-		Workspaces: p.workspaces, Library: p.library, Blobs: n.store, Apps: p.library, Vault: p.vault,
+		Workspaces: p.workspaces, Library: p.library, Blobs: n.store.Blobs, Apps: p.library, Vault: p.vault,
 		Rules: func() automation.Rules {
 			r := n.config().Runtime
 			return automation.Rules{MaxWait: r.WaitMaxTimeout, MinPeriod: r.SchedulesMinPeriod, Slug: r.SlugPattern}
@@ -93,14 +93,15 @@ func (p *places) publish(ctx context.Context, workspaceID, slug, name string) er
 // are kept apart.
 type library struct {
 	models *projections.Models
-	blobs  *jetstream.Store
+	log    *jetstream.Log
+	blobs  *jetstream.Blobs
 	shelf  *apps.Shelf // what apps consist of
 
 	builtIn *builtin.Content
 }
 
-func newLibrary(models *projections.Models, blobs *jetstream.Store) (*library, error) {
-	l := &library{models: models, blobs: blobs}
+func newLibrary(models *projections.Models, log *jetstream.Log, blobs *jetstream.Blobs) (*library, error) {
+	l := &library{models: models, log: log, blobs: blobs}
 	l.shelf = apps.NewShelf(l)
 	var err error
 	l.builtIn, err = builtin.Read()
@@ -135,7 +136,7 @@ func (l *library) At(ctx context.Context, workspaceID string, seq uint64) (refs 
 func (l *library) reach(ctx context.Context, seq uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, reading)
 	defer cancel()
-	if err := l.models.Reach(ctx, domain.At(domain.State, min(seq, l.blobs.Known().State))); err != nil {
+	if err := l.models.Reach(ctx, domain.At(domain.State, min(seq, l.log.Known().State))); err != nil {
 		return commands.Refused(fmt.Errorf("the read models are behind: %w", err))
 	}
 	return nil
@@ -166,7 +167,7 @@ func (l *library) Document(ctx context.Context, workspaceID string, ref content.
 
 // Change implements content.Library.
 func (l *library) Change(ctx context.Context, workspaceID string, seq uint64) (c content.Change, err error) {
-	if err := l.reach(ctx, l.blobs.Known().State); err != nil {
+	if err := l.reach(ctx, l.log.Known().State); err != nil {
 		return c, err
 	}
 	err = l.models.View(func(r projections.Reader) error {

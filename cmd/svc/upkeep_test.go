@@ -32,7 +32,7 @@ func (p *place) fill(t *testing.T, n int) {
 	require.NoError(t, err)
 	for i := range n {
 		id := fmt.Sprintf("w%05d", i)
-		_, err := store.Append(t.Context(), eventstore.Commit{Stream: workspace.Stream(id), Facts: []eventstore.Fact{{
+		_, err := store.Log.Append(t.Context(), eventstore.Commit{Stream: workspace.Stream(id), Facts: []eventstore.Fact{{
 			ID: ulid.Make().String(), Event: workspace.Created{Workspace: workspace.Snapshot{ID: id, Settings: workspace.Settings{Name: "name of " + id}}},
 		}}})
 		require.NoError(t, err)

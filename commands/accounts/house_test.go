@@ -119,7 +119,7 @@ func newHouse(t *testing.T, changes ...func(*accounts.Settings)) *house {
 func (h *house) openStore() {
 	h.dir = h.t.TempDir()
 	store := livetest.Store(h.t, jetstream.Options{Dir: h.dir})
-	h.store, h.counted.Store = store, store
+	h.store, h.counted.Store = store, store.Log
 }
 
 // counted is a store that counts what is asked of it, and takes no events that
@@ -150,7 +150,7 @@ func (h *house) engine() *commands.Engine {
 }
 
 func (h *house) openKeys() {
-	private, err := h.store.Bucket(h.t.Context(), jetstream.BucketConfig{Name: "KEYS"})
+	private, err := h.store.Buckets.Bucket(h.t.Context(), jetstream.BucketConfig{Name: "KEYS"})
 	require.NoError(h.t, err)
 	h.keys, err = signing.New(signing.Options{
 		Engine: h.engine(), Bucket: private, Box: h.box, Fresh: h.models.Fresh, Issuer: "https://example.org", Audience: "https://example.org/v2",
@@ -169,7 +169,7 @@ func (h *house) openKeys() {
 
 // node returns the accounts as another node has them, over the same log.
 func (h *house) node() *accounts.Accounts {
-	bucket, err := h.store.Bucket(h.t.Context(), jetstream.BucketConfig{Name: "SESSIONS", TTL: 30 * 24 * time.Hour})
+	bucket, err := h.store.Buckets.Bucket(h.t.Context(), jetstream.BucketConfig{Name: "SESSIONS", TTL: 30 * 24 * time.Hour})
 	require.NoError(h.t, err)
 	engine := h.engine()
 	h.sessions, err = sessions.New(sessions.Options{
@@ -183,7 +183,7 @@ func (h *house) node() *accounts.Accounts {
 		},
 	})
 	require.NoError(h.t, err)
-	links, err := h.store.Records(h.t.Context(), "LINKS", time.Hour)
+	links, err := h.store.Buckets.Records(h.t.Context(), "LINKS", time.Hour)
 	require.NoError(h.t, err)
 	a, err := accounts.New(accounts.Options{
 		Engine: engine, Sessions: h.sessions, Signer: h.keys, Box: h.box, Links: links, Settings: h.current, Mailer: h.mailer,
@@ -231,7 +231,7 @@ func (h *house) enter(email, password, code string) sessions.Session {
 // state returns an account as the log has it.
 func (h *house) state(id string) user.State {
 	h.t.Helper()
-	events, err := h.store.Load(h.ctx(), user.Stream(id), 0)
+	events, err := h.store.Log.Load(h.ctx(), user.Stream(id), 0)
 	require.NoError(h.t, err)
 	var s user.State
 	for _, ev := range events {
@@ -293,7 +293,7 @@ func (h *house) recorded(log domain.Log) (all []domain.Recorded) {
 	h.t.Helper()
 	ctx, done := context.WithCancel(h.ctx())
 	defer done()
-	err := h.store.Subscribe(ctx, log, 1, func(b eventstore.Batch) error {
+	err := h.store.Log.Subscribe(ctx, log, 1, func(b eventstore.Batch) error {
 		all = append(all, b.Events...)
 		if b.Pending == 0 {
 			done()

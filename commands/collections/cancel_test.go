@@ -42,7 +42,7 @@ func TestACallThatIsGivenUpEnds(t *testing.T) {
 	h, n := alone(t)
 	n.call(t, "create", `{"collection":"c","data":{"id":"a","l":[`+times(100_000, "1")+`]}}`)
 	gone, leaver := errors.New("nobody waits"), &left{Model: n.model}
-	c, err := collections.New(collections.Options{Log: h.store, Rows: leaver, Vault: h.vault, Logger: quiet,
+	c, err := collections.New(collections.Options{Log: h.store.Collections, Rows: leaver, Vault: h.vault, Logger: quiet,
 		Limits: func() collection.Limits { return collection.Limits{MaxSteps: 1 << 60} }})
 	require.NoError(t, err)
 	for function, params := range map[string]string{

@@ -25,7 +25,7 @@ import (
 	"svc/domain/collection"
 )
 
-// Log keeps entries. It is a *jetstream.Store.
+// Log keeps entries. It is a *jetstream.Collections.
 type Log interface {
 	Parts
 	AppendCollections(ctx context.Context, id domain.StreamID, name string, expected uint64, snapshot bool, body []byte) (uint64, error)

@@ -19,7 +19,7 @@ type Vault interface {
 	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
 }
 
-// Parts keeps what is too large for one entry. It is a *jetstream.Store.
+// Parts keeps what is too large for one entry. It is a *jetstream.Collections.
 type Parts interface {
 	PutCollectionsPart(ctx context.Context, id domain.StreamID, name string, n int, body []byte) (uint64, error)
 	CollectionsParts(ctx context.Context, id domain.StreamID, name string, count int, visit func(body []byte) error) error

@@ -42,7 +42,7 @@ func (c crack) Rows(of uint32, ranges []collection.Range, x *collection.Index, v
 
 // slippery is a log that falls over when it is told to.
 type slippery struct {
-	*jetstream.Store
+	*jetstream.Collections
 	falls atomic.Bool
 }
 
@@ -50,16 +50,16 @@ func (s *slippery) AppendCollections(ctx context.Context, id domain.StreamID, na
 	if s.falls.CompareAndSwap(true, false) {
 		panic("nothing can be appended")
 	}
-	return s.Store.AppendCollections(ctx, id, name, expected, snapshot, body)
+	return s.Collections.AppendCollections(ctx, id, name, expected, snapshot, body)
 }
 
 func TestAFaultOfOursEndsNothingButItsCall(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	log, told := &slippery{Store: h.store}, &livetest.Lines{}
+	log, told := &slippery{Collections: h.store.Collections}, &livetest.Lines{}
 	db, err := badger.Open(badger.DefaultOptions(filepath.Join(h.dir, "rows")).WithLogger(nil).WithDetectConflicts(false).WithMemTableSize(8 << 20).WithValueThreshold(1 << 20))
 	require.NoError(t, err)
-	model, err := rows.New(rows.Options{DB: db, Log: h.store, Opener: &collections.Envelope{Parts: h.store, Vault: h.vault}, Logger: quiet})
+	model, err := rows.New(rows.Options{DB: db, Log: h.store.Collections, Opener: &collections.Envelope{Parts: h.store.Collections, Vault: h.vault}, Logger: quiet})
 	require.NoError(t, err)
 	c, err := collections.New(collections.Options{Log: log, Rows: cracked{model}, Vault: h.vault, Logger: slog.New(slog.NewTextHandler(told, nil))})
 	require.NoError(t, err)

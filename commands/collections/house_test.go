@@ -55,13 +55,13 @@ func openAt(tb testing.TB, dir string, store *jetstream.Store) *house {
 	tb.Helper()
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: make([]byte, 32), Active: true}})
 	require.NoError(tb, err)
-	keys, err := store.Bucket(tb.Context(), jetstream.BucketConfig{Name: "KEYS"})
+	keys, err := store.Buckets.Bucket(tb.Context(), jetstream.BucketConfig{Name: "KEYS"})
 	require.NoError(tb, err)
 	return &house{store: store, vault: vault.New(box, keys), dir: dir}
 }
 
 // shared is a store that others append to as well.
-type shared struct{ *jetstream.Store }
+type shared struct{ *jetstream.Collections }
 
 func (shared) Alone() bool { return false }
 
@@ -81,14 +81,16 @@ func (h *house) node(tb testing.TB, log collections.Log, dir string) *node {
 }
 
 // idle opens a node that makes no snapshots by itself.
-func (h *house) idle(tb testing.TB, dir string) *node { return h.open(tb, h.store, dir, false) }
+func (h *house) idle(tb testing.TB, dir string) *node {
+	return h.open(tb, h.store.Collections, dir, false)
+}
 
 func (h *house) open(tb testing.TB, log collections.Log, dir string, compacts bool) *node {
 	tb.Helper()
 	db, err := badger.Open(badger.DefaultOptions(filepath.Join(h.dir, dir)).WithLogger(nil).WithDetectConflicts(false).
 		WithNumVersionsToKeep(1).WithMemTableSize(8 << 20).WithValueThreshold(1 << 20).WithValueLogFileSize(8 << 20)) // as projections.OpenDB has it
 	require.NoError(tb, err)
-	model, err := rows.New(rows.Options{DB: db, Log: h.store, Opener: &collections.Envelope{Parts: h.store, Vault: h.vault}, Logger: quiet})
+	model, err := rows.New(rows.Options{DB: db, Log: h.store.Collections, Opener: &collections.Envelope{Parts: h.store.Collections, Vault: h.vault}, Logger: quiet})
 	require.NoError(tb, err)
 	c, err := collections.New(collections.Options{Log: log, Rows: model, Vault: h.vault, Logger: quiet})
 	require.NoError(tb, err)
@@ -111,7 +113,7 @@ func (h *house) open(tb testing.TB, log collections.Log, dir string, compacts bo
 func alone(tb testing.TB) (*house, *node) {
 	tb.Helper()
 	h := open(tb)
-	return h, h.node(tb, h.store, "rows")
+	return h, h.node(tb, h.store.Collections, "rows")
 }
 
 var somebody = collections.Caller{WorkspaceID: "w1", UserID: "u1"}
@@ -149,7 +151,7 @@ func (n *node) dump(tb testing.TB) map[string]string {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
-	_, _, last, err := n.store.CollectionsInfo(ctx)
+	_, _, last, err := n.store.Collections.CollectionsInfo(ctx)
 	require.NoError(tb, err)
 	require.NoError(tb, n.model.Reach(ctx, last))
 	all := map[string]string{}

@@ -21,7 +21,7 @@ import (
 func two(t *testing.T) (*house, [2]*node) {
 	t.Helper()
 	h := open(t)
-	return h, [2]*node{h.node(t, shared{h.store}, "rows1"), h.node(t, shared{h.store}, "rows2")}
+	return h, [2]*node{h.node(t, shared{h.store.Collections}, "rows1"), h.node(t, shared{h.store.Collections}, "rows2")}
 }
 
 func TestOneOfManyRacersTakesAUnique(t *testing.T) {
@@ -83,7 +83,7 @@ func TestRowsSurviveARestart(t *testing.T) {
 	log := filepath.Join(dir, "log")
 	store := openStore(t, log)
 	h := openAt(t, dir, store)
-	n := h.node(t, store, "rows")
+	n := h.node(t, store.Collections, "rows")
 	n.call(t, "updateSchema", `{"collection":"c","properties":{"n":"number","s":"string"},"indexes":[["n"]],"uniques":[["s"]]}`)
 	for i := range 50 {
 		n.call(t, "create", fmt.Sprintf(`{"collection":"c","data":{"id":"r%d","n":%d,"s":"s%d"}}`, i, i%5, i))
@@ -97,7 +97,7 @@ func TestRowsSurviveARestart(t *testing.T) {
 
 	again := openAt(t, dir, openStore(t, log))
 	for _, rowsDir := range []string{"rows", "image", "nothing"} {
-		n := again.node(t, again.store, rowsDir)
+		n := again.node(t, again.store.Collections, rowsDir)
 		require.Equal(t, rows, n.call(t, "findMany", `{"collection":"c"}`), rowsDir)
 		same(t, want, n.dump(t))
 		n.end()
@@ -109,7 +109,7 @@ func TestRowsOfAnotherLogAreForgotten(t *testing.T) {
 	n.call(t, "create", `{"collection":"old","data":{}}`)
 	n.end()
 	other := openAt(t, h.dir, openStore(t, t.TempDir()))
-	m := other.node(t, other.store, "rows")
+	m := other.node(t, other.store.Collections, "rows")
 	require.Equal(t, `[]`, m.call(t, "listCollections", `{}`))
 	m.call(t, "create", `{"collection":"new","data":{}}`)
 	require.Equal(t, `["new"]`, m.call(t, "listCollections", `{}`))
@@ -148,10 +148,10 @@ func TestADeletedWorkspaceLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 
 	require.NoError(t, h.vault.Destroy(t.Context(), "w1"))
-	rebuilt := h.node(t, h.store, "late")
+	rebuilt := h.node(t, h.store.Collections, "late")
 	_, err = rebuilt.try(t.Context(), "findMany", `{"collection":"c"}`)
 	require.ErrorContains(t, err, "destroyed", "the key is gone, the entries are not yet")
-	require.NoError(t, h.store.EraseApart(t.Context(), "w1"))
+	require.NoError(t, h.store.EraseWorkspaceData(t.Context(), "w1"))
 	require.NoError(t, rebuilt.model.Tidy(t.Context()))
 	require.NoError(t, n.model.Forget("w1"))
 	same(t, n.dump(t), rebuilt.dump(t))
@@ -206,7 +206,7 @@ func TestNodesThatWriteAtRandomHaveTheSameRows(t *testing.T) {
 	rows := nodes[0].call(t, "findMany", `{"collection":"c"}`)
 	require.Equal(t, rows, nodes[1].call(t, "findMany", `{"collection":"c"}`))
 	require.Equal(t, `[]`, nodes[0].call(t, "aggregate", `{"collection":"c","steps":[{"$group":{"_id":"$s","n":{"$sum":1}}},{"$match":{"n":{"$gt":1}}}]}`), "a unique is there twice")
-	fresh := h.node(t, shared{h.store}, "fresh")
+	fresh := h.node(t, shared{h.store.Collections}, "fresh")
 	require.Equal(t, rows, fresh.call(t, "findMany", `{"collection":"c"}`))
 }
 

@@ -63,7 +63,7 @@ func TestUniquesOfUpsertsAreReadAgain(t *testing.T) {
 	n.call(t, "upsert", `{"collection":"c","data":{"k":2},"opts":{"onConflictFields":["k"]}}`)
 	want := n.dump(t)
 	n.end()
-	again := h.node(t, h.store, "again")
+	again := h.node(t, h.store.Collections, "again")
 	same(t, want, again.dump(t))
 	_, err := again.try(t.Context(), "create", `{"collection":"c","data":{"k":2}}`)
 	require.Equal(t, "unique", reason(err))
@@ -72,7 +72,7 @@ func TestUniquesOfUpsertsAreReadAgain(t *testing.T) {
 
 func TestAnImportIsWrittenInBatches(t *testing.T) {
 	h := open(t)
-	n := h.node(t, h.store, "rows")
+	n := h.node(t, h.store.Collections, "rows")
 	rows := make([]string, 25_000)
 	for i := range rows {
 		rows[i] = fmt.Sprintf(`{"k":%d,"n":%d}`, i%24_000, i)
@@ -86,7 +86,7 @@ func TestAnImportIsWrittenInBatches(t *testing.T) {
 	require.Equal(t, done, dry)
 	require.Equal(t, "24000", n.call(t, "count", `{"collection":"people"}`))
 	entries := 0
-	require.NoError(t, h.store.CollectionsSince(t.Context(), workspace, 0, func(collection.Logged) error { entries++; return nil }))
+	require.NoError(t, h.store.Collections.CollectionsSince(t.Context(), workspace, 0, func(collection.Logged) error { entries++; return nil }))
 	require.Less(t, entries, 10)
 
 	again, err := n.Import(t.Context(), somebody, collections.Import{Target: people, Next: source(rows[24_000:]...), OnConflict: []string{"k"}})

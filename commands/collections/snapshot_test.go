@@ -26,9 +26,14 @@ import (
 // entries returns how many messages there are of a namespace, its parts included.
 func (h *house) entries(tb testing.TB) (count int) {
 	tb.Helper()
-	ops, err := h.store.LoadData(tb.Context(), workspace)
-	require.NoError(tb, err)
-	return len(ops)
+	require.NoError(tb, h.store.Collections.CollectionsSince(tb.Context(), workspace, 0, func(e collection.Logged) error {
+		if e.Snapshot {
+			count = 0
+		}
+		count++
+		return nil
+	}))
+	return count
 }
 
 func TestALogThatHasGrownBecomesASnapshot(t *testing.T) {
@@ -44,7 +49,7 @@ func TestALogThatHasGrownBecomesASnapshot(t *testing.T) {
 	require.Eventually(t, func() bool { return h.entries(t) < 100 }, patience, 1e7, "the log was not replaced")
 	n.call(t, "deleteOne", `{"collection":"c","query":{"s":"s7"}}`)
 
-	fresh := h.node(t, h.store, "fresh")
+	fresh := h.node(t, h.store.Collections, "fresh")
 	require.Equal(t, n.call(t, "findMany", `{"collection":"c"}`), fresh.call(t, "findMany", `{"collection":"c"}`))
 	same(t, n.dump(t), fresh.dump(t))
 }
@@ -76,7 +81,7 @@ func TestALargeWriteIsOneEntry(t *testing.T) {
 	require.Eventually(t, func() bool { return h.entries(t) == 1 }, patience, 1e7)
 	want := n.dump(t)
 	n.end()
-	same(t, want, h.node(t, h.store, "fresh").dump(t))
+	same(t, want, h.node(t, h.store.Collections, "fresh").dump(t))
 }
 
 func TestOneOfTwoSnapshotsGivesWay(t *testing.T) {
@@ -100,13 +105,13 @@ func TestOneOfTwoSnapshotsGivesWay(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, h.entries(t))
-	require.Equal(t, n.call(t, "findMany", `{"collection":"c"}`), h.node(t, h.store, "fresh").call(t, "findMany", `{"collection":"c"}`))
+	require.Equal(t, n.call(t, "findMany", `{"collection":"c"}`), h.node(t, h.store.Collections, "fresh").call(t, "findMany", `{"collection":"c"}`))
 }
 
 func TestARowLargerThanAMessageIsKept(t *testing.T) {
 	h, _ := alone(t)
-	n := h.node(t, h.store, "big")
-	c, err := collections.New(collections.Options{Log: h.store, Rows: n.model, Vault: h.vault, Limits: func() collection.Limits { return collection.Limits{MaxRowSize: 4 << 20} }})
+	n := h.node(t, h.store.Collections, "big")
+	c, err := collections.New(collections.Options{Log: h.store.Collections, Rows: n.model, Vault: h.vault, Limits: func() collection.Limits { return collection.Limits{MaxRowSize: 4 << 20} }})
 	require.NoError(t, err)
 	text := strings.Repeat("0123456789", 300_000)
 	_, err = c.Call(t.Context(), somebody, "create", value.NewObject("collection", "c", "data", value.NewObject("id", "a", "t", text)))
@@ -136,7 +141,7 @@ func TestASnapshotLosesNothingThatIsWrittenMeanwhile(t *testing.T) {
 	}
 	writing.Wait()
 	want := `[{"id":"r0","n":39,"sum":40},{"id":"r1","n":39,"sum":40},{"id":"r2","n":39,"sum":40},{"id":"r3","n":39,"sum":40}]`
-	for _, n := range append(nodes[:], h.node(t, shared{h.store}, "fresh")) {
+	for _, n := range append(nodes[:], h.node(t, shared{h.store.Collections}, "fresh")) {
 		require.Equal(t, want, n.call(t, "findMany", `{"collection":"c","opts":{"fields":["n","sum"]}}`))
 	}
 	require.Less(t, h.entries(t), 250, "there was no snapshot")
@@ -158,7 +163,7 @@ func TestABatchThatFailsHalfwayIsNeverSeen(t *testing.T) {
 	db, err := badger.Open(badger.DefaultOptions(filepath.Join(h.dir, "failing")).WithLogger(nil))
 	require.NoError(t, err)
 	var commits atomic.Int64
-	model, err := rows.New(rows.Options{DB: db, Log: h.store, Opener: &collections.Envelope{Parts: h.store, Vault: h.vault}, Logger: quiet, Commit: func(txn *badger.Txn) error {
+	model, err := rows.New(rows.Options{DB: db, Log: h.store.Collections, Opener: &collections.Envelope{Parts: h.store.Collections, Vault: h.vault}, Logger: quiet, Commit: func(txn *badger.Txn) error {
 		if n := commits.Add(1); n == 3 || n == 9 || n == 17 {
 			return errors.New("the disk is full")
 		}
@@ -252,5 +257,5 @@ func TestRandomCallsLeaveWhatAPlainModelHas(t *testing.T) {
 		found = append(found, fmt.Sprintf(`{"id":"%s","n":%v,"s":"%s"}`, id, p[id].n, p[id].s))
 	}
 	require.Equal(t, "["+strings.Join(found, ",")+"]", n.call(t, "findMany", `{"collection":"c","opts":{"fields":["n","s"]}}`))
-	same(t, n.dump(t), h.node(t, h.store, "fresh").dump(t))
+	same(t, n.dump(t), h.node(t, h.store.Collections, "fresh").dump(t))
 }

@@ -52,7 +52,7 @@ type Change struct {
 }
 
 // Blobs keeps documents that are too large for an event. It is a
-// *jetstream.Store.
+// *jetstream.Blobs.
 type Blobs interface {
 	PutBlob(ctx context.Context, content []byte) (name string, err error)
 }

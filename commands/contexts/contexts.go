@@ -22,7 +22,7 @@ import (
 	"svc/domain/automation/variable"
 )
 
-// Store keeps operations. It is a *jetstream.Store, whose methods say what each of
+// Store keeps operations. It is a *jetstream.Data, whose methods say what each of
 // these does.
 type Store interface {
 	Alone() bool

@@ -146,7 +146,7 @@ func (n *node) sweeps(t *testing.T) int {
 // left counts what the log has of a context.
 func (n *node) left(t *testing.T, key contexts.Key) (count int) {
 	t.Helper()
-	require.NoError(t, n.store.Store.SinceData(t.Context(), streamOf(key), 0, func(uint64, bool, string, []byte) error {
+	require.NoError(t, n.store.Store.Data.SinceData(t.Context(), streamOf(key), 0, func(uint64, bool, string, []byte) error {
 		count++
 		return nil
 	}))

@@ -31,7 +31,8 @@ var quiet = slog.New(slog.DiscardHandler)
 // spy is a real store that counts how often it is read and notes where what is
 // put is stored. It can also keep an answer to itself.
 type spy struct {
-	*jetstream.Store
+	*jetstream.Data
+	Store *jetstream.Store
 
 	reads atomic.Int32
 	lose  atomic.Bool        // the next answer
@@ -47,7 +48,7 @@ func (s *spy) PutData(ctx context.Context, id domain.StreamID, name string, body
 	if s.hold != nil {
 		<-<-s.hold
 	}
-	err := s.Store.PutData(ctx, id, name, body, func(seq uint64, parts string) {
+	err := s.Data.PutData(ctx, id, name, body, func(seq uint64, parts string) {
 		s.mu.Lock()
 		s.places[seq] = name
 		s.mu.Unlock()
@@ -63,14 +64,14 @@ func (s *spy) PutData(ctx context.Context, id domain.StreamID, name string, body
 
 func (s *spy) SinceData(ctx context.Context, id domain.StreamID, after uint64, visit func(uint64, bool, string, []byte) error) error {
 	s.reads.Add(1)
-	return s.Store.SinceData(ctx, id, after, visit)
+	return s.Data.SinceData(ctx, id, after, visit)
 }
 
 func (s *spy) DropData(ctx context.Context, id domain.StreamID, below uint64) error {
 	if s.drop != nil {
 		s.drop()
 	}
-	return s.Store.DropData(ctx, id, below)
+	return s.Data.DropData(ctx, id, below)
 }
 
 // inOrder returns the names of all operations in the order of the log.
@@ -111,11 +112,11 @@ func openStore(t testing.TB, o jetstream.Options) *jetstream.Store {
 // join returns contexts of a node with a memory of that many bytes.
 func join(t testing.TB, store *jetstream.Store, memory int) *node {
 	t.Helper()
-	bucket, err := store.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
 	require.NoError(t, err)
-	n := &node{clock: &clock{}, store: &spy{Store: store, places: map[uint64]string{}}, vault: vault.New(box, bucket)}
+	n := &node{clock: &clock{}, store: &spy{Data: store.Data, Store: store, places: map[uint64]string{}}, vault: vault.New(box, bucket)}
 	n.at.Store(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC).UnixMilli())
 	n.Contexts = contexts.New(contexts.Options{Store: n.store, Vault: n.vault, Now: n.now, Memory: memory, Log: quiet})
 	return n

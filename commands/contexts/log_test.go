@@ -98,7 +98,7 @@ func TestAContextThatCannotBeReadIsAFault(t *testing.T) {
 	sealed, err := n.vault.Seal(t.Context(), "w1", []byte("nonsense"), "contexts/global/")
 	require.NoError(t, err)
 	for name, body := range map[string][]byte{"not sealed": []byte("x"), "no operation": sealed} {
-		require.NoError(t, n.store.Store.PutData(t.Context(), streamOf(global), name, body, func(uint64, string) {}))
+		require.NoError(t, n.store.Store.Data.PutData(t.Context(), streamOf(global), name, body, func(uint64, string) {}))
 		_, err := join(t, n.store.Store, 0).Load(t.Context(), global)
 		require.ErrorContains(t, err, "load the context global of workspace w1")
 	}

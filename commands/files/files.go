@@ -16,7 +16,7 @@ import (
 )
 
 // Blobs keeps contents by their name, the SHA-256 in hex. It is a
-// *jetstream.Store.
+// *jetstream.Blobs.
 type Blobs interface {
 	PutBlobFrom(ctx context.Context, r io.ReadSeeker, name string, size int64) error
 }

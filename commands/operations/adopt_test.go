@@ -58,7 +58,7 @@ func TestARunnerThatVanishedIsTakenOverAndFenced(t *testing.T) {
 	}
 	end := ended(t, started)
 	require.Equal(t, op.Result, end.Result, "what the heir recorded stays")
-	last, err := h.store.Load(t.Context(), operation.Stream(h.id, started.ID()), 0)
+	last, err := h.store.Log.Load(t.Context(), operation.Stream(h.id, started.ID()), 0)
 	require.NoError(t, err)
 	require.Equal(t, "u1", last[len(last)-1].Meta.UserID, "in the name of who started it")
 }

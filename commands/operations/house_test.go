@@ -56,7 +56,7 @@ func newHouse(t *testing.T) *house {
 // workspaces are those of a node of its own.
 func (h *house) workspaces(t *testing.T) commands.Workspaces {
 	t.Helper()
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store, Log: slog.New(slog.DiscardHandler)})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store.Log, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	return commands.Workspaces{Engine: engine}
 }
@@ -71,12 +71,12 @@ type node struct {
 // start starts a node.
 func (h *house) start(t *testing.T) *node {
 	t.Helper()
-	kept, err := h.store.Bucket(t.Context(), jetstream.BucketConfig{Name: "OPERATIONS", TTL: time.Minute})
+	kept, err := h.store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "OPERATIONS", TTL: time.Minute})
 	require.NoError(t, err)
 	n := &node{bucket: &bucket{Bucket: kept}, log: new(livetest.Lines)}
 	log, ws := slog.New(slog.NewJSONHandler(n.log, nil)), h.workspaces(t)
 	n.Runner = &operations.Runner{
-		Engine: ws.Engine, Workspaces: ws, Leases: leases{n.bucket, log}, Blobs: h.store, Look: 20 * time.Millisecond, Log: log,
+		Engine: ws.Engine, Workspaces: ws, Leases: leases{n.bucket, log}, Blobs: h.store.Blobs, Look: 20 * time.Millisecond, Log: log,
 	}
 	t.Cleanup(func() { n.stop(t) })
 	return n
@@ -152,7 +152,7 @@ func (h *house) lock(t *testing.T) *workspace.Lock {
 // it was made: types, and what tells them apart.
 func (h *house) told(t *testing.T, id domain.StreamID) (all []string) {
 	t.Helper()
-	events, err := h.store.Load(t.Context(), id, 0)
+	events, err := h.store.Log.Load(t.Context(), id, 0)
 	require.NoError(t, err)
 	for _, ev := range events {
 		switch e := ev.Data.(type) {

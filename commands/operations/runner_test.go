@@ -48,7 +48,7 @@ func TestAnOperationLocksStepsEndsAndUnlocks(t *testing.T) {
 	require.Equal(t, []string{
 		"workspaces.operations.started", "checkout started", "checkout done", "push started", "push done", "ended succeeded",
 	}, h.told(t, operation.Stream(h.id, started.ID())))
-	locked, ok, err := h.store.Read(t.Context(), domain.State, lockSeq)
+	locked, ok, err := h.store.Log.Read(t.Context(), domain.State, lockSeq)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, end.Epoch, locked.Data.(workspace.Locked).Epoch)
@@ -63,7 +63,7 @@ func TestALargeResultIsKeptApart(t *testing.T) {
 	require.NoError(t, err)
 	end := ended(t, started)
 	require.Empty(t, end.Result)
-	kept, err := h.store.GetBlob(t.Context(), end.Apart)
+	kept, err := h.store.Blobs.GetBlob(t.Context(), end.Apart)
 	require.NoError(t, err)
 	require.Equal(t, `"`+large+`"`, string(kept))
 }
@@ -112,7 +112,7 @@ func TestHowAnOperationFails(t *testing.T) {
 		require.Contains(t, n.log.String(), tt.log, tt.name)
 		told := h.told(t, operation.Stream(h.id, started.ID()))
 		require.Equal(t, []string{"error failed", "ended " + string(tt.status)}, told[len(told)-2:], tt.name)
-		last, err := h.store.Load(t.Context(), operation.Stream(h.id, started.ID()), 0)
+		last, err := h.store.Log.Load(t.Context(), operation.Stream(h.id, started.ID()), 0)
 		require.NoError(t, err)
 		require.Equal(t, tt.step, last[len(last)-2].Data.(operation.Progress).FailedStep, tt.name)
 		if tt.status != operation.Conflict {

@@ -21,7 +21,7 @@ import (
 	"svc/domain"
 )
 
-// Store keeps states. It is a *jetstream.Store, whose methods say what each of these
+// Store keeps states. It is a *jetstream.Data, whose methods say what each of these
 // does.
 type Store interface {
 	ReplaceData(ctx context.Context, id domain.StreamID, name string, body []byte) error

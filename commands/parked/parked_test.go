@@ -27,11 +27,11 @@ import (
 func open(t *testing.T, dir string) (*parked.Parked, *jetstream.Store) {
 	t.Helper()
 	store := livetest.Store(t, jetstream.Options{Dir: dir})
-	bucket, err := store.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
 	require.NoError(t, err)
-	return &parked.Parked{Store: store, Vault: vault.New(box, bucket)}, store
+	return &parked.Parked{Store: store.Data, Vault: vault.New(box, bucket)}, store
 }
 
 // got returns the state of a tree; "" when there is none.
@@ -59,7 +59,7 @@ func TestTheLastStateOfATreeIsKept(t *testing.T) {
 	require.Equal(t, "of another tree", got(t, p, "w1", "t2"))
 	require.Equal(t, "of another workspace", got(t, p, "w2", "t1"))
 	require.NoError(t, p.Drop(t.Context(), "w1", "t2"))
-	holds, err := store.HoldsApart(t.Context(), "w1")
+	holds, err := store.HasWorkspaceData(t.Context(), "w1")
 	require.NoError(t, err)
 	require.False(t, holds)
 }
@@ -92,7 +92,7 @@ func TestAStateOpensInItsPlaceOnly(t *testing.T) {
 	v, _ := p.Vault.(*vault.Vault)
 	sealed, err := v.Seal(t.Context(), "w1", []byte("x"), "trees/t1")
 	require.NoError(t, err)
-	other := parked.Parked{Store: store, Vault: asIs{}}
+	other := parked.Parked{Store: store.Data, Vault: asIs{}}
 	require.NoError(t, other.Put(t.Context(), "w1", "t2", sealed))
 	require.Empty(t, got(t, p, "w1", "t2"))
 }
@@ -113,7 +113,7 @@ func TestAStateIsLetGoWithTheKeyOfItsWorkspace(t *testing.T) {
 	}
 	require.Equal(t, 1, strings.Count(told.String(), "level=WARN"), told.String())
 	require.Contains(t, told.String(), "workspace=w1 executionId=t1")
-	holds, err := store.HoldsApart(t.Context(), "w1")
+	holds, err := store.HasWorkspaceData(t.Context(), "w1")
 	require.NoError(t, err)
 	require.False(t, holds, "not even its parts are left")
 	require.Len(t, got(t, p, "w2", "t1"), 1_500_000)
@@ -134,7 +134,7 @@ func TestAStateIsLetGoWhoseWorkspaceHasAnotherKey(t *testing.T) {
 	}
 	require.Equal(t, 1, strings.Count(told.String(), "level=WARN"), told.String())
 	require.Contains(t, told.String(), "workspace=w1 executionId=t1")
-	require.NoError(t, store.SinceData(t.Context(), domain.StreamID{Scope: "w1", Kind: "trees", ID: "t1"}, 0, func(uint64, bool, string, []byte) error {
+	require.NoError(t, store.Data.SinceData(t.Context(), domain.StreamID{Scope: "w1", Kind: "trees", ID: "t1"}, 0, func(uint64, bool, string, []byte) error {
 		return errors.New("it is still there")
 	}))
 	require.Equal(t, "y", got(t, p, "w1", "t2"))
@@ -145,7 +145,7 @@ func TestAStateIsKeptWhileItsKeyIsNotKnown(t *testing.T) {
 	t.Parallel()
 	p, store := open(t, t.TempDir())
 	require.NoError(t, p.Put(t.Context(), "w1", "t1", []byte("x")))
-	unknown := parked.Parked{Store: store, Vault: silent{}}
+	unknown := parked.Parked{Store: store.Data, Vault: silent{}}
 	_, _, err := unknown.Get(t.Context(), "w1", "t1")
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	require.Equal(t, "x", got(t, p, "w1", "t1"))
@@ -192,7 +192,7 @@ func TestAStateFromBeforeThereWereSweepsIsRead(t *testing.T) {
 	p, store := open(t, t.TempDir())
 	sealed, err := p.Vault.Seal(t.Context(), "w1", []byte("x"), "trees/t1")
 	require.NoError(t, err)
-	require.NoError(t, store.ReplaceData(t.Context(), domain.StreamID{Scope: "w1", Kind: "trees", ID: "t1"}, "one", sealed))
+	require.NoError(t, store.Data.ReplaceData(t.Context(), domain.StreamID{Scope: "w1", Kind: "trees", ID: "t1"}, "one", sealed))
 	require.Equal(t, "x", got(t, p, "w1", "t1"))
 }
 
@@ -211,11 +211,11 @@ func TestFailuresAreTold(t *testing.T) {
 
 func BenchmarkPut(b *testing.B) {
 	store := livetest.Store(b, jetstream.Options{})
-	bucket, err := store.Bucket(b.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := store.Buckets.Bucket(b.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(b, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
 	require.NoError(b, err)
-	p := &parked.Parked{Store: store, Vault: vault.New(box, bucket)}
+	p := &parked.Parked{Store: store.Data, Vault: vault.New(box, bucket)}
 	state := bytes.Repeat([]byte("x"), 4000)
 	for name, puts := range map[string]int{"once": 1, "three times": 3} {
 		b.Run(name, func(b *testing.B) {

@@ -24,7 +24,7 @@ import (
 	"svc/domain/automation/value"
 )
 
-// Counter counts for all nodes together. It is a *jetstream.Store.
+// Counter counts for all nodes together. It is a *jetstream.Counters.
 type Counter interface {
 	// AddKept adds n to the counter at key in the current window of that length, and
 	// returns its total, which no restart takes back. Windows begin at multiples of

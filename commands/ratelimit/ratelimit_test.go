@@ -35,7 +35,7 @@ func (c *clock) advance(d time.Duration) { c.nanoseconds.Add(int64(d)) }
 func open(t *testing.T, c *clock) *ratelimit.Limiter {
 	t.Helper()
 	store := livetest.Store(t, jetstream.Options{Now: c.now})
-	return &ratelimit.Limiter{Counter: store, Now: c.now, Log: slog.New(slog.DiscardHandler)}
+	return &ratelimit.Limiter{Counter: store.Counters, Now: c.now, Log: slog.New(slog.DiscardHandler)}
 }
 
 // beside is another limiter on the same counter.

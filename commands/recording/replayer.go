@@ -15,7 +15,7 @@ import (
 	"svc/eventstore"
 )
 
-// Log keeps events. It is a *jetstream.Store.
+// Log keeps events. It is a *jetstream.Log.
 type Log interface {
 	Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error)
 }

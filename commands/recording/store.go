@@ -12,7 +12,7 @@ import (
 	"svc/domain"
 )
 
-// Data keeps records. It is a *jetstream.Store, whose methods say what each of these
+// Data keeps records. It is a *jetstream.Data, whose methods say what each of these
 // does.
 type Data interface {
 	PutData(ctx context.Context, id domain.StreamID, name string, body []byte, stored func(seq uint64, parts string)) error

@@ -23,11 +23,11 @@ import (
 func openStore(t *testing.T, dir string, now *time.Time) (*recording.Store, *jetstream.Store) {
 	t.Helper()
 	store := livetest.Store(t, jetstream.Options{Dir: dir})
-	bucket, err := store.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
 	require.NoError(t, err)
-	return &recording.Store{Data: store, Vault: vault.New(box, bucket), Now: func() time.Time { return *now }}, store
+	return &recording.Store{Data: store.Data, Vault: vault.New(box, bucket), Now: func() time.Time { return *now }}, store
 }
 
 // kept is a record of a tree that was given a text.
@@ -82,7 +82,7 @@ func TestRecordsAreKeptUntilTheyExpire(t *testing.T) {
 		require.Equal(t, step.want, swept)
 		require.Equal(t, step.want > 0, size > 1_500_000)
 	}
-	left, err := data.HoldsApart(t.Context(), "w1")
+	left, err := data.HasWorkspaceData(t.Context(), "w1")
 	require.NoError(t, err)
 	require.False(t, left)
 }

@@ -44,12 +44,12 @@ func open(t *testing.T) *home {
 	h.git.Dial = func(ctx context.Context, _, address string, _ bool) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	}
-	bucket, err := h.log.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := h.log.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte("k"), 32), Active: true}})
 	require.NoError(t, err)
 	v := vault.New(box, bucket)
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.log})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.log.Log})
 	require.NoError(t, err)
 	h.Repositories = &repositories.Repositories{
 		Workspaces: commands.Workspaces{Engine: engine}, Vault: v, Secrets: secrets.Secrets{Values: h.secrets},
@@ -116,7 +116,7 @@ func (h *home) find(id string) repositories.Repository {
 // requireNowhere checks that no event has a text.
 func (h *home) requireNowhere(text string) {
 	h.t.Helper()
-	events, err := h.log.Load(h.t.Context(), workspace.Stream(h.id), 0)
+	events, err := h.log.Log.Load(h.t.Context(), workspace.Stream(h.id), 0)
 	require.NoError(h.t, err)
 	for _, ev := range events {
 		whole, err := json.Marshal(ev)

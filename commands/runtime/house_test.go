@@ -115,20 +115,20 @@ type house struct {
 func open(t testing.TB, docs documents, more ...func(h *house, o *runtime.Options)) *house {
 	t.Helper()
 	h := &house{t: t, store: &store{Store: livetest.Store(t, jetstream.Options{})}}
-	bucket, err := h.store.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := h.store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
 	require.NoError(t, err)
 	keys, quiet := vault.New(box, bucket), slog.New(slog.DiscardHandler)
-	h.memory = &memory{Contexts: contexts.New(contexts.Options{Store: h.store.Store, Vault: keys, Log: quiet})}
-	h.parked = &parked.Parked{Store: h.store.Store, Vault: keys}
+	h.memory = &memory{Contexts: contexts.New(contexts.Options{Store: h.store.Data, Vault: keys, Log: quiet})}
+	h.parked = &parked.Parked{Store: h.store.Data, Vault: keys}
 	h.settings = &runtime.Settings{
 		MaxDepth: 20, MaxActive: time.Minute, MaxAttempts: 3, MaxEvent: 100_000, MaxExecuted: 10_000, Zone: time.UTC, Locale: "en",
 		Wait: time.Minute, MaxWait: time.Hour, RunExpires: time.Minute, VisitorExpires: time.Hour, SessionExpires: 24 * time.Hour,
 		Sizes: map[string]int{"local": 50_000_000, "run": 500_000, "global": 500_000, "session": 1_000_000, "user": 100_000},
 	}
 	o := runtime.Options{
-		Store: h.store, Contexts: h.memory, Parked: h.parked, Secrets: neighbours{}, Registry: neighbours{},
+		Store: h.store, Payloads: h.store, Contexts: h.memory, Parked: h.parked, Secrets: neighbours{}, Registry: neighbours{},
 		Throttles: &throttle.Throttle{Rate: func(string, throttle.What) throttle.Rate { return h.rate }},
 		Settings:  func() runtime.Settings { return *h.settings },
 		Process:   ulid.Make().String(), Now: time.Now, NewID: func() string { return ulid.Make().String() }, Log: quiet,

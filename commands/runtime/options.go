@@ -19,10 +19,14 @@ import (
 	"svc/eventstore"
 )
 
-// Store keeps the events of runs. It is a *jetstream.Store.
+// Store keeps the events of runs. It is a *jetstream.Log.
 type Store interface {
 	Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error)
-	// PutPayload keeps what an execution was given and gave apart from its event.
+}
+
+// Payloads keeps payload and output of executions apart from their events. It is a
+// *jetstream.Payloads.
+type Payloads interface {
 	PutPayload(ctx context.Context, workspaceID, eventID string, body []byte) error
 }
 
@@ -77,6 +81,7 @@ type Settings struct {
 // Options configure a Runtime. All of them are required but Log.
 type Options struct {
 	Store    Store
+	Payloads Payloads
 	Contexts Contexts
 	Parked   Parked
 	// Recordings keeps the records of runs; nil: nothing is recorded.

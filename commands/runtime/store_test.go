@@ -29,7 +29,7 @@ func (s *store) Append(ctx context.Context, commits ...eventstore.Commit) (event
 	if denies := s.denies.Load(); denies != nil && (*denies)(commits) {
 		return eventstore.Receipt{}, domain.Refuse(domain.CodeInvalidRequest, "too large")
 	}
-	receipt, err := s.Store.Append(ctx, commits...)
+	receipt, err := s.Store.Log.Append(ctx, commits...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range commits {
@@ -44,7 +44,7 @@ func (s *store) PutPayload(ctx context.Context, workspaceID, eventID string, bod
 	if s.payloads.Add(-1) >= 0 {
 		return fmt.Errorf("%w: a hiccup", eventstore.ErrUnavailable)
 	}
-	return s.Store.PutPayload(ctx, workspaceID, eventID, body)
+	return s.Store.Payloads.PutPayload(ctx, workspaceID, eventID, body)
 }
 
 // refuse lets the store refuse what is asked for.

@@ -27,7 +27,7 @@ type house struct {
 func newHouse(t *testing.T) *house {
 	t.Helper()
 	store, models := livetest.Open(t)
-	bucket, err := store.Bucket(t.Context(), jetstream.BucketConfig{Name: "SESSIONS", TTL: time.Hour})
+	bucket, err := store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "SESSIONS", TTL: time.Hour})
 	require.NoError(t, err)
 	return &house{store, models, bucket, time.Now()}
 }
@@ -35,7 +35,7 @@ func newHouse(t *testing.T) *house {
 // node returns the sessions as one node has them.
 func (h *house) node(t *testing.T) *sessions.Sessions {
 	t.Helper()
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store.Log})
 	require.NoError(t, err)
 	s, err := sessions.New(sessions.Options{
 		Engine: engine, Bucket: h.bucket, Now: func() time.Time { return h.now },
@@ -95,7 +95,7 @@ func TestAnEndedSessionIsOverOnEveryNode(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, ended, "twice")
 
-	events, err := h.store.Load(t.Context(), session.Stream(opened.ID), 0)
+	events, err := h.store.Log.Load(t.Context(), session.Stream(opened.ID), 0)
 	require.NoError(t, err)
 	require.Len(t, events, 1)
 	require.Equal(t, session.CauseLogout, events[0].Data.(session.Ended).Cause)

@@ -59,7 +59,7 @@ func newHouse(t testing.TB) *house {
 	h := &house{dir: t.TempDir(), clock: newClock()}
 	h.store = livetest.Store(t, jetstream.Options{Dir: h.dir})
 	var err error
-	h.bucket, err = h.store.Bucket(context.Background(), jetstream.BucketConfig{Name: "KEYS"})
+	h.bucket, err = h.store.Buckets.Bucket(context.Background(), jetstream.BucketConfig{Name: "KEYS"})
 	require.NoError(t, err)
 	return h
 }
@@ -79,7 +79,7 @@ func box(t testing.TB, keys ...seal.MasterKey) *seal.Box {
 // of its own. Edits change its options.
 func (h *house) node(t testing.TB, edits ...func(*signing.Options)) *signing.Keys {
 	t.Helper()
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store, Log: quiet})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store.Log, Log: quiet})
 	require.NoError(t, err)
 	models := h.models(t)
 	o := signing.Options{
@@ -108,7 +108,7 @@ func (h *house) models(t testing.TB) *projections.Models {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	m, err := projections.New(projections.Options{
-		DB: db, Store: h.store, Projections: []projections.Projection{projections.Keyring{}}, Known: h.store.Known, Log: quiet,
+		DB: db, Store: h.store.Log, Projections: []projections.Projection{projections.Keyring{}}, Known: h.store.Log.Known, Log: quiet,
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -133,7 +133,7 @@ func (h *house) started(t testing.TB, edits ...func(*signing.Options)) *signing.
 // ring is the key ring as the log has it.
 func (h *house) ring(t testing.TB) (s keyring.State) {
 	t.Helper()
-	events, err := h.store.Load(t.Context(), keyring.Stream(), 0)
+	events, err := h.store.Log.Load(t.Context(), keyring.Stream(), 0)
 	require.NoError(t, err)
 	for _, ev := range events {
 		s = keyring.Decider.Evolve(s, ev.Data)

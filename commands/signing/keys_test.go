@@ -29,7 +29,7 @@ import (
 func TestBadSettingsAreRefused(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store.Log})
 	require.NoError(t, err)
 	good := signing.Options{
 		Engine: engine, Bucket: h.bucket, Box: box(t, masterKey("k1", 1, true)), Issuer: issuer, Audience: audience,

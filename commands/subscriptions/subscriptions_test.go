@@ -42,11 +42,11 @@ type house struct {
 func open(t *testing.T, have int) house {
 	t.Helper()
 	store := livetest.Store(t, jetstream.Options{})
-	bucket, err := store.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
 	require.NoError(t, err)
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: store, Log: slog.New(slog.DiscardHandler)})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: store.Log, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	out, err := egress.New(egress.Options{Resolve: func(context.Context, string) ([]netip.Addr, error) {
 		return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
@@ -61,7 +61,7 @@ var terms = subscription.Terms{URL: "https://shop.example/hook", Types: []string
 
 func (h house) stored(t *testing.T, id string) string {
 	t.Helper()
-	events, err := h.store.Load(t.Context(), subscription.Stream("w1", id), 0)
+	events, err := h.store.Log.Load(t.Context(), subscription.Stream("w1", id), 0)
 	require.NoError(t, err)
 	body, err := json.Marshal(events)
 	require.NoError(t, err)
@@ -141,7 +141,7 @@ func TestADisabledSubscriptionIsToldInTheWorkspaceOnce(t *testing.T) {
 	}
 	ctx, done := context.WithCancel(t.Context())
 	var told []activity.Failure
-	require.NoError(t, h.store.Subscribe(ctx, domain.Activity, 1, func(b eventstore.Batch) error {
+	require.NoError(t, h.store.Log.Subscribe(ctx, domain.Activity, 1, func(b eventstore.Batch) error {
 		for _, ev := range b.Events {
 			told = append(told, ev.Data.(activity.Failure))
 		}

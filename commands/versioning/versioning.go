@@ -40,7 +40,7 @@ type Versioning struct {
 	drift   drift
 }
 
-// Blobs keeps files. It is a *jetstream.Store.
+// Blobs keeps files. It is a *jetstream.Blobs.
 type Blobs interface {
 	PutBlob(ctx context.Context, content []byte) (name string, err error)
 	GetBlob(ctx context.Context, name string) ([]byte, error)

@@ -8,25 +8,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"svc/domain"
 	"svc/eventstore"
-)
-
-// Codes of the broker's answers. Texts are never matched.
-const (
-	codeWrongLastSequence         = 10071 // lost race
-	codeWrongLastSequenceConstant = 10164 // lost race on a replicated stream, or within a batch
-	codeDuplicateInBatch          = 10201 // one of ours is stored already
-	codeDuplicateInProcess        = 10158 // our first attempt is still under way
-	codeBatchIncomplete           = 10176 // the batch was dropped before its commit
-	codeTooManyBatches            = 10210 // more batches under way than the broker takes
-	codeNoPeers                   = 10005 // the cluster has not gathered yet
-	codeNoMessage                 = 10037 // nothing at that sequence or subject
-	codeStoreFailed               = 10077 // the stream could not write
-	codeInsufficientResources     = 10023
-	codeStorageExceeded           = 10047
 )
 
 // Bounds of atomic batches: what the broker takes, and how many at once it is
@@ -38,10 +22,10 @@ const (
 )
 
 // Append implements eventstore.Store.
-func (s *Store) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
+func (l *Log) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
 	start := time.Now()
-	receipt, err := s.append(ctx, commits)
-	s.metrics.appended(start, outcome(err))
+	receipt, err := l.append(ctx, commits)
+	l.conn.metrics.appended(start, outcome(err))
 	return receipt, err
 }
 
@@ -58,26 +42,26 @@ func outcome(err error) string {
 	}
 }
 
-func (s *Store) append(ctx context.Context, commits []eventstore.Commit) (eventstore.Receipt, error) {
+func (l *Log) append(ctx context.Context, commits []eventstore.Commit) (eventstore.Receipt, error) {
 	if err := ctx.Err(); err != nil {
 		return eventstore.Receipt{}, err
 	}
-	s.lookAtDisk()
-	if err := s.Writable(); err != nil {
+	l.conn.lookAtDisk()
+	if err := l.conn.Writable(); err != nil {
 		return eventstore.Receipt{}, err
 	}
-	return s.commit(ctx, commits)
+	return l.commit(ctx, commits)
 }
 
 // commit is append without asking whether writes are possible.
-func (s *Store) commit(ctx context.Context, commits []eventstore.Commit) (eventstore.Receipt, error) {
-	msgs, log, err := s.messages(commits)
+func (l *Log) commit(ctx context.Context, commits []eventstore.Commit) (eventstore.Receipt, error) {
+	msgs, log, err := l.messages(commits)
 	if err != nil {
 		return eventstore.Receipt{}, err
 	}
 	var seqs []uint64
-	err = s.durably(ctx, string(log), func() (last uint64, err error) {
-		if seqs, err = s.publish(ctx, log, commits, msgs); err != nil {
+	err = l.conn.durably(ctx, string(log), func() (last uint64, err error) {
+		if seqs, err = l.publish(ctx, log, commits, msgs); err != nil {
 			return 0, err
 		}
 		return seqs[len(seqs)-1], nil
@@ -86,13 +70,13 @@ func (s *Store) commit(ctx context.Context, commits []eventstore.Commit) (events
 		return eventstore.Receipt{}, err
 	}
 	last := seqs[len(seqs)-1]
-	s.saw(log, last)
+	l.saw(log, last)
 	return eventstore.Receipt{Seqs: seqs, Position: domain.At(log, last)}, nil
 }
 
 // messages encodes commits. All of them belong to one log.
-func (s *Store) messages(commits []eventstore.Commit) (msgs []*nats.Msg, log domain.Log, err error) {
-	now := s.opts.Now()
+func (l *Log) messages(commits []eventstore.Commit) (msgs []*nats.Msg, log domain.Log, err error) {
+	now := l.conn.opts.Now()
 	for i, c := range commits {
 		if i == 0 {
 			log = logOf(c)
@@ -100,7 +84,7 @@ func (s *Store) messages(commits []eventstore.Commit) (msgs []*nats.Msg, log dom
 			return nil, "", errors.New("jetstream: one append cannot span two logs")
 		}
 		for j, f := range c.Facts {
-			m, err := s.encode(c, f, now)
+			m, err := l.encode(c, f, now)
 			if err != nil {
 				return nil, "", err
 			}
@@ -120,31 +104,31 @@ func (s *Store) messages(commits []eventstore.Commit) (msgs []*nats.Msg, log dom
 // publish sends the messages until the outcome is known, for as long as ctx and
 // MaxWait allow. The ids and expectations stay the same, so that a repeated
 // message meets the one that was stored.
-func (s *Store) publish(ctx context.Context, log domain.Log, commits []eventstore.Commit, msgs []*nats.Msg) ([]uint64, error) {
+func (l *Log) publish(ctx context.Context, log domain.Log, commits []eventstore.Commit, msgs []*nats.Msg) ([]uint64, error) {
 	if len(msgs) > 1 {
 		select {
-		case s.batches <- struct{}{}:
-			defer func() { <-s.batches }()
+		case l.batches <- struct{}{}:
+			defer func() { <-l.batches }()
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%w: too many atomic appends at once: %w", eventstore.ErrUnavailable, ctx.Err())
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.opts.MaxWait)
+	ctx, cancel := context.WithTimeout(ctx, l.conn.opts.MaxWait)
 	defer cancel()
 	for attempt := 0; ; attempt++ {
-		seqs, duplicate, err := s.send(ctx, log, msgs)
+		seqs, duplicate, err := l.send(ctx, log, msgs)
 		if err == nil && !duplicate {
 			return seqs, nil
 		}
 		switch codeOf(err) {
 		case codeWrongLastSequence, codeWrongLastSequenceConstant, codeDuplicateInBatch:
-			return s.recognise(ctx, log, commits, msgs)
+			return l.recognise(ctx, log, commits, msgs)
 		case codeStoreFailed, codeInsufficientResources, codeStorageExceeded:
-			return nil, s.refused(err)
+			return nil, l.conn.refused(err)
 		case codeDuplicateInProcess, codeBatchIncomplete, codeTooManyBatches:
 		case 0:
 			if duplicate {
-				return s.own(ctx, log, commits, seqs[0])
+				return l.own(ctx, log, commits, seqs[0])
 			}
 			if !transient(err) {
 				return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
@@ -152,62 +136,38 @@ func (s *Store) publish(ctx context.Context, log domain.Log, commits []eventstor
 		default:
 			return nil, fmt.Errorf("append: %w", err)
 		}
-		if !s.pause(ctx, attempt) {
+		if !l.conn.pause(ctx, attempt) {
 			return nil, fmt.Errorf("%w: the outcome is unknown: %w", eventstore.ErrUnavailable, err)
 		}
-		if err := s.Writable(); err != nil {
+		if err := l.conn.Writable(); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// refused turns an error of the broker's storage into ours. A stream that could
-// not write must be reopened; one that is full must not.
-func (s *Store) refused(err error) error {
-	if codeOf(err) == codeStoreFailed {
-		s.fail(err)
-	} else {
-		err = fmt.Errorf("the log has reached its size limit, see JETSTREAM_MAX_STORE: %w", err)
-	}
-	return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
-}
-
-// pause waits before a repeated attempt; false when there is no time for one.
-func (s *Store) pause(ctx context.Context, attempt int) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(min(time.Duration(attempt+1)*20*time.Millisecond, 250*time.Millisecond)):
-		return true
-	}
-}
-
-// attemptWait bounds one exchange, so that a lost answer leaves time to ask again.
-func (s *Store) attemptWait() time.Duration { return min(s.opts.MaxWait/2, 5*time.Second) }
-
 // send makes one attempt to store msgs, all or none. A duplicate is one whose first
 // id is stored already.
-func (s *Store) send(ctx context.Context, log domain.Log, msgs []*nats.Msg) (seqs []uint64, duplicate bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.attemptWait())
+func (l *Log) send(ctx context.Context, log domain.Log, msgs []*nats.Msg) (seqs []uint64, duplicate bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, l.conn.attemptWait())
 	defer cancel()
 	if len(msgs) == 1 {
-		ask := s.request
-		if s.inRuns(log) {
-			ask = s.inBetween
+		ask := l.conn.request
+		if l.inRuns(log) {
+			ask = l.inBetween
 		}
 		ack, err := ask(ctx, msgs[0])
 		return []uint64{ack.Sequence}, ack.Duplicate, err
 	}
-	if s.inRuns(log) {
-		return s.sendRun(ctx, msgs)
+	if l.inRuns(log) {
+		return l.sendRun(ctx, msgs)
 	}
-	seqs, err = s.sendBatch(ctx, msgs)
+	seqs, err = l.sendBatch(ctx, msgs)
 	return seqs, false, err
 }
 
 // sendBatch stores several messages atomically. Only the first and the last are
 // answered; a fault of one in between answers the last as incomplete.
-func (s *Store) sendBatch(ctx context.Context, msgs []*nats.Msg) ([]uint64, error) {
+func (l *Log) sendBatch(ctx context.Context, msgs []*nats.Msg) ([]uint64, error) {
 	id := msgs[0].Header.Get(headerID)
 	for i, m := range msgs {
 		m.Header[headerBatch] = []string{id}
@@ -215,16 +175,16 @@ func (s *Store) sendBatch(ctx context.Context, msgs []*nats.Msg) ([]uint64, erro
 		m.Header[headerBatchSize] = []string{strconv.Itoa(len(msgs))}
 	}
 	first, last := msgs[0], msgs[len(msgs)-1]
-	if _, err := s.request(ctx, first); err != nil {
+	if _, err := l.conn.request(ctx, first); err != nil {
 		return nil, err
 	}
 	for _, m := range msgs[1 : len(msgs)-1] {
-		if err := s.nc.PublishMsg(m); err != nil {
+		if err := l.conn.nc.PublishMsg(m); err != nil {
 			return nil, err
 		}
 	}
 	last.Header[headerBatchCommit] = []string{"1"}
-	ack, err := s.request(ctx, last)
+	ack, err := l.conn.request(ctx, last)
 	if err != nil {
 		return nil, err
 	}
@@ -240,26 +200,161 @@ func run(first uint64, n int) []uint64 {
 	return seqs
 }
 
-// pubAck is the broker's answer to a publish.
-type pubAck struct {
-	Error     *jetstream.APIError `json:"error"`
-	Sequence  uint64              `json:"seq"`
-	Duplicate bool                `json:"duplicate"`
-	Value     string              `json:"val"` // of a counter
+// Headers of a run, which the broker does not know of: see sendRun.
+const (
+	headerRun    = "Svc-Run"
+	headerRunSeq = "Svc-Run-Seq"
+)
+
+// inRuns reports whether several messages of a log go as a run. A store that writes
+// alone knows that nobody comes between them. An atomic batch of the broker would be
+// a file store of its own, with several fsyncs, for each; that is for STATE, where
+// the broker must judge the expectations of all of them at once.
+func (l *Log) inRuns(log domain.Log) bool { return log == domain.Activity && l.conn.Alone() }
+
+// sendRun stores several messages one right behind the other. Readers hold the first
+// ones until the last is there, as with a batch, so that all of them count or none;
+// the order is kept by a lock while they are sent, which those who send one message only
+// share: the broker stores what comes over one connection in its order.
+func (l *Log) sendRun(ctx context.Context, msgs []*nats.Msg) (seqs []uint64, duplicate bool, err error) {
+	id := msgs[0].Header.Get(headerID)
+	for i, m := range msgs {
+		m.Header[headerRun] = []string{id}
+		m.Header[headerRunSeq] = []string{strconv.Itoa(i + 1)}
+		m.Header[headerBatchSize] = []string{strconv.Itoa(len(msgs))}
+	}
+	first, last, err := l.inOneGo(ctx, msgs)
+	switch {
+	case err != nil || first.Duplicate:
+		return []uint64{first.Sequence}, first.Duplicate, err
+	case last.Sequence-first.Sequence != uint64(len(msgs)-1):
+		return nil, false, fmt.Errorf("%w: %d messages of a run have the places %d to %d", eventstore.ErrUnavailable, len(msgs), first.Sequence, last.Sequence)
+	}
+	return run(first.Sequence, len(msgs)), false, nil
 }
 
-func (s *Store) request(ctx context.Context, m *nats.Msg) (pubAck, error) {
-	answer, err := s.nc.RequestMsgWithContext(ctx, m)
+// inOneGo sends messages without waiting in between, and returns the answers to the
+// first and the last of them. The others are not answered.
+func (l *Log) inOneGo(ctx context.Context, msgs []*nats.Msg) (first, last pubAck, err error) {
+	answers := l.conn.mail.rent(2)
+	defer answers.giveBack()
+	begin, end := answers.reply("first"), answers.reply("last")
+	for _, m := range msgs {
+		m.Reply = ""
+	}
+	msgs[0].Reply, msgs[len(msgs)-1].Reply = begin, end
+	if err := l.publishAll(msgs); err != nil {
+		return first, last, err
+	}
+	var faults [2]error
+	for range faults {
+		answer, err := answers.next(ctx)
+		if err != nil {
+			return first, last, err
+		}
+		if answer.Subject == begin {
+			first, faults[0] = acknowledged(answer)
+		} else {
+			last, faults[1] = acknowledged(answer)
+		}
+	}
+	return first, last, errors.Join(faults[:]...)
+}
+
+// publishAll sends messages of which each follows the one before in the log.
+func (l *Log) publishAll(msgs []*nats.Msg) error {
+	l.order.Lock()
+	defer l.order.Unlock()
+	for _, m := range msgs {
+		if err := l.conn.nc.PublishMsg(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inBetween sends one message where none of a run is being sent, and returns its answer.
+func (l *Log) inBetween(ctx context.Context, m *nats.Msg) (pubAck, error) {
+	answers := l.conn.mail.rent(1)
+	defer answers.giveBack()
+	m.Reply = answers.reply("only")
+	l.order.RLock()
+	err := l.conn.nc.PublishMsg(m)
+	l.order.RUnlock()
+	if err != nil {
+		return pubAck{}, err
+	}
+	answer, err := answers.next(ctx)
 	if err != nil {
 		return pubAck{}, err
 	}
 	return acknowledged(answer)
 }
 
-// codeOf returns the broker's code; 0 for an error that is not the broker's.
-func codeOf(err error) int {
-	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
-		return int(api.ErrorCode)
+// recognise settles an append that was refused for its expectation or for a
+// known id: when the events that follow the expectation are the very ones we
+// sent, an earlier attempt was stored and only its answer was lost.
+func (l *Log) recognise(ctx context.Context, log domain.Log, commits []eventstore.Commit, msgs []*nats.Msg) ([]uint64, error) {
+	if log == domain.Activity {
+		return l.recogniseActivity(ctx, commits, msgs)
 	}
-	return 0
+	c := commits[0]
+	m, ok, err := l.conn.get(ctx, string(log), getRequest{NextFor: aggregateFilter(c.Stream), Seq: c.Expected + 1})
+	if err != nil {
+		return nil, err
+	}
+	if !ok || m.header.Get(headerID) != c.Facts[0].ID {
+		return nil, eventstore.ErrConflict
+	}
+	return l.own(ctx, log, commits, m.seq)
+}
+
+// recogniseActivity finds a commit without an expectation: its first event,
+// sent once more by itself, is answered with where it is stored.
+func (l *Log) recogniseActivity(ctx context.Context, commits []eventstore.Commit, msgs []*nats.Msg) ([]uint64, error) {
+	first := &nats.Msg{Subject: msgs[0].Subject, Data: msgs[0].Data, Header: nats.Header{
+		headerID: msgs[0].Header[headerID], headerType: msgs[0].Header[headerType],
+	}}
+	ack, err := l.conn.request(ctx, first)
+	if err != nil || !ack.Duplicate {
+		return nil, fmt.Errorf("%w: the outcome is unknown: %w", eventstore.ErrUnavailable, errors.Join(err, errors.New("an id was refused as known, and is not")))
+	}
+	return l.own(ctx, domain.Activity, commits, ack.Sequence)
+}
+
+// own checks that what is stored from seq on are the facts of commits, and
+// returns where.
+func (l *Log) own(ctx context.Context, log domain.Log, commits []eventstore.Commit, seq uint64) ([]uint64, error) {
+	first, at := seq, seq
+	for _, c := range commits {
+		for _, f := range c.Facts {
+			m, ok, err := l.at(ctx, log, at)
+			if err != nil {
+				return nil, err
+			}
+			ev, err := l.settledIf(ctx, ok, log, m)
+			switch {
+			case err != nil:
+				return nil, err
+			case !ok || ev.ID != f.ID || ev.Stream != c.Stream:
+				return nil, fmt.Errorf("jetstream: event id %s is used twice", f.ID)
+			case isVoid(ev.Data):
+				return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, eventstore.ErrBurned)
+			}
+			at++
+		}
+	}
+	return run(first, int(at-first)), nil
+}
+
+func (l *Log) settledIf(ctx context.Context, ok bool, log domain.Log, m stored) (domain.Recorded, error) {
+	if !ok {
+		return domain.Recorded{}, nil
+	}
+	return l.settled(ctx, log, m)
+}
+
+func isVoid(ev domain.Event) bool {
+	_, void := ev.(domain.Void)
+	return void
 }

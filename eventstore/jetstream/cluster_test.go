@@ -86,7 +86,7 @@ func TestExternalClusterOfThree(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
 	options := jetstream.Options{URL: c.urls, Replicas: 3, MaxWait: 10 * time.Second}
-	storetest.Run(t, func(t *testing.T) eventstore.Store { return open(t, options) })
+	storetest.Run(t, func(t *testing.T) eventstore.Store { return open(t, options).Log })
 
 	t.Run("the loss of one server loses nothing and stops nobody", func(t *testing.T) {
 		s := open(t, options)
@@ -102,15 +102,15 @@ func TestExternalClusterOfThree(t *testing.T) {
 			var r eventstore.Receipt
 			require.Eventually(t, func() (ok bool) {
 				var err error
-				r, err = s.Append(t.Context(), eventstore.Commit{Stream: id, Expected: last, Facts: []eventstore.Fact{fact}})
+				r, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: id, Expected: last, Facts: []eventstore.Fact{fact}})
 				return err == nil
 			}, time.Minute, 10*time.Millisecond, "the same commit must succeed in the end")
 			last = r.Seqs[0]
 		}
-		events, err := s.Load(t.Context(), id, 0)
+		events, err := s.Log.Load(t.Context(), id, 0)
 		require.NoError(t, err)
 		require.Len(t, events, 30)
-		info, err := s.Info(t.Context(), domain.State)
+		info, err := s.Log.Info(t.Context(), domain.State)
 		require.NoError(t, err)
 		require.True(t, info.Contiguous())
 	})

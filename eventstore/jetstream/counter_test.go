@@ -49,7 +49,7 @@ func (c *tally) close(t *testing.T) {
 
 func (c *tally) adds(t *testing.T, key string, window time.Duration, n int64) int64 {
 	t.Helper()
-	total, err := c.AddKept(t.Context(), key, window, n)
+	total, err := c.Counters.AddKept(t.Context(), key, window, n)
 	require.NoError(t, err)
 	return total
 }
@@ -57,7 +57,7 @@ func (c *tally) adds(t *testing.T, key string, window time.Duration, n int64) in
 // kept lists the hours of the counters that are kept, one for each.
 func (c *tally) kept(t *testing.T) (hours []string) {
 	t.Helper()
-	info, err := c.infoOf(t.Context(), streamLimits, limitsRoot+">")
+	info, err := c.conn.infoOf(t.Context(), streamLimits, limitsRoot+">")
 	require.NoError(t, err)
 	for subject := range info.State.Subjects {
 		hours = append(hours, subject[len(limitsRoot):len(limitsRoot)+4])
@@ -71,7 +71,7 @@ func TestKeptCountersOutliveTheBroker(t *testing.T) {
 	c := newTally(t)
 	require.EqualValues(t, 2, c.adds(t, "sent a.b *>", time.Hour, 2))
 	require.EqualValues(t, 5, c.adds(t, "sent a.b *>", time.Hour, 3))
-	require.GreaterOrEqual(t, c.gate(streamLimits).durable.Load(), uint64(2), "what was counted is on disk")
+	require.GreaterOrEqual(t, c.conn.gate(streamLimits).durable.Load(), uint64(2), "what was counted is on disk")
 	require.EqualValues(t, 4, c.adds(t, "sent a.b *>", time.Hour, -1))
 	require.EqualValues(t, 7, c.adds(t, "of the year", longestKept, 7))
 
@@ -93,10 +93,10 @@ func TestACounterNeedsAWindow(t *testing.T) {
 	t.Parallel()
 	c := newTally(t)
 	for _, window := range []time.Duration{0, -time.Second, longestKept + 1} {
-		_, err := c.AddKept(t.Context(), "k", window, 1)
+		_, err := c.Counters.AddKept(t.Context(), "k", window, 1)
 		require.ErrorIs(t, err, errNoWindow)
 	}
-	_, err := c.Add(t.Context(), "k", 0, 1)
+	_, err := c.Counters.Add(t.Context(), "k", 0, 1)
 	require.ErrorIs(t, err, errNoWindow)
 }
 
@@ -119,11 +119,11 @@ func TestWhatIsOverIsSwept(t *testing.T) {
 		{11 * time.Hour, all[3:]}, {13 * time.Hour, all[4:]}, {10 * time.Minute, all[4:]}, {longestKept, nil},
 	}
 	for _, step := range steps {
-		require.NoError(t, c.SweepCounters(t.Context(), begun.Add(step.at)))
+		require.NoError(t, c.Counters.SweepCounters(t.Context(), begun.Add(step.at)))
 		require.Equal(t, step.want, c.kept(t), "after %s", step.at)
 	}
 	c.adds(t, "late", time.Minute, 1)
-	require.NoError(t, c.SweepCounters(t.Context(), begun.Add(time.Hour)))
+	require.NoError(t, c.Counters.SweepCounters(t.Context(), begun.Add(time.Hour)))
 	require.Empty(t, c.kept(t), "a clock that was set back begins anew")
 }
 
@@ -138,13 +138,13 @@ func TestSweepsDoNotDisturbEachOther(t *testing.T) {
 	var working sync.WaitGroup
 	for range 3 {
 		working.Go(func() {
-			if err := c.SweepCounters(t.Context(), c.now.Add(-time.Minute)); err != nil {
+			if err := c.Counters.SweepCounters(t.Context(), c.now.Add(-time.Minute)); err != nil {
 				t.Error(err)
 			}
 		})
 		working.Go(func() {
 			for range 50 {
-				if _, err := c.AddKept(t.Context(), "new", time.Minute, 1); err != nil {
+				if _, err := c.Counters.AddKept(t.Context(), "new", time.Minute, 1); err != nil {
 					t.Error(err)
 				}
 			}
@@ -159,7 +159,7 @@ func TestSweepsDoNotDisturbEachOther(t *testing.T) {
 func TestACounterCannotExpireByItself(t *testing.T) {
 	t.Parallel()
 	c := newTally(t)
-	_, err := c.js.CreateStream(t.Context(), jetstream.StreamConfig{
+	_, err := c.conn.js.CreateStream(t.Context(), jetstream.StreamConfig{
 		Name: "OTHER", Subjects: []string{"other.>"}, AllowMsgCounter: true, AllowMsgTTL: true,
 	})
 	require.ErrorContains(t, err, "counter stream cannot use message TTLs")
@@ -170,7 +170,7 @@ func BenchmarkKeptCounter(b *testing.B) {
 	s, err := Open(b.Context(), Options{Dir: filepath.Join(b.TempDir(), "log"), Events: catalog.Events(), Log: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
 	defer func() { require.NoError(b, s.Close(context.Background())) }()
-	for name, add := range map[string]func(context.Context, string, time.Duration, int64) (int64, error){"kept": s.AddKept, "in memory": s.Add} {
+	for name, add := range map[string]func(context.Context, string, time.Duration, int64) (int64, error){"kept": s.Counters.AddKept, "in memory": s.Counters.Add} {
 		b.Run(name, func(b *testing.B) {
 			b.SetParallelism(16)
 			b.RunParallel(func(pb *testing.PB) {

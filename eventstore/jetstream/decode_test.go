@@ -16,7 +16,7 @@ import (
 
 // Whatever an event holds, it comes back as it was.
 func TestEveryEnvelopeOpensAsItWasWritten(t *testing.T) {
-	s := &Store{opts: Options{Events: catalog.Events()}}
+	l := newLog(&connection{opts: Options{Events: catalog.Events()}})
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.String()
 		meta := domain.Meta{
@@ -33,9 +33,9 @@ func TestEveryEnvelopeOpensAsItWasWritten(t *testing.T) {
 		f := eventstore.Fact{ID: word.Draw(t, "eventId"), Event: workspace.Created{Workspace: workspace.Snapshot{
 			ID: word.Draw(t, "w"), Settings: workspace.Settings{Name: word.Draw(t, "name"), Labels: rapid.SliceOfN(word, 1, 3).Draw(t, "labels")},
 		}}}
-		m, err := s.encode(c, f, time.Now())
+		m, err := l.encode(c, f, time.Now())
 		require.NoError(t, err)
-		got, err := s.decode(domain.State, stored{seq: 7, data: m.Data})
+		got, err := l.decode(domain.State, stored{seq: 7, data: m.Data})
 		require.NoError(t, err)
 		shown, _, err := bodies(f.Event)
 		require.NoError(t, err)
@@ -44,12 +44,12 @@ func TestEveryEnvelopeOpensAsItWasWritten(t *testing.T) {
 }
 
 func TestDataStandsInForThePayload(t *testing.T) {
-	s := &Store{opts: Options{Events: catalog.Events()}}
+	l := newLog(&connection{opts: Options{Events: catalog.Events()}})
 	for _, body := range []string{
 		`{"type":"custom","payload":{"shown":1},"data":{"kept":2}}`,
 		`{"data":{"kept":2},"type":"custom","payload":{"shown":1}}`,
 	} {
-		got, err := s.decode(domain.State, stored{data: []byte(body)})
+		got, err := l.decode(domain.State, stored{data: []byte(body)})
 		require.NoError(t, err)
 		require.JSONEq(t, `{"kept":2}`, string(got.Data.(domain.Unknown).Body))
 	}
@@ -81,17 +81,17 @@ func FuzzMembers(f *testing.F) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	s := &Store{opts: Options{Events: catalog.Events()}}
+	l := newLog(&connection{opts: Options{Events: catalog.Events()}})
 	meta := domain.Meta{
 		UserID: "507f1f77bcf86cd799439011", SessionID: "0b6f3d0e-9d1c-4c39-9a53-b2f6b7f5b8b1", CorrelationID: "0b6f3d0e-9d1c-4c39-9a53-b2f6b7f5b8b1",
 		Host: domain.Host{Service: "workspaces", Replica: "n1"}, HTTP: &domain.HTTPCause{Method: "POST", Path: "/v2/workspaces", Hostname: "localhost"},
 	}
 	event := workspace.Created{Workspace: workspace.Snapshot{ID: "abcdefg", Settings: workspace.Settings{Name: "Some workspace", Labels: []string{"core", "shop"}}}}
-	m, err := s.encode(eventstore.Commit{Stream: workspace.Stream("abcdefg"), Meta: meta}, eventstore.Fact{ID: "01M7EGMX05AW3VTJRWE8MAFA4H", Event: event}, time.Now())
+	m, err := l.encode(eventstore.Commit{Stream: workspace.Stream("abcdefg"), Meta: meta}, eventstore.Fact{ID: "01M7EGMX05AW3VTJRWE8MAFA4H", Event: event}, time.Now())
 	require.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.decode(domain.State, stored{seq: 1, data: m.Data}); err != nil {
+		if _, err := l.decode(domain.State, stored{seq: 1, data: m.Data}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -99,13 +99,13 @@ func BenchmarkDecode(b *testing.B) {
 
 // What people record under one of our names is theirs, whatever it holds: nobody stops at it.
 func TestActivityOfAnotherShapeIsSomebodysOwn(t *testing.T) {
-	s := &Store{opts: Options{Events: catalog.Events()}}
+	l := newLog(&connection{opts: Options{Events: catalog.Events()}})
 	body := `{"type":"error","payload":{"error":5,"details":"text"}}`
-	got, err := s.decode(domain.Activity, stored{data: []byte(body)})
+	got, err := l.decode(domain.Activity, stored{data: []byte(body)})
 	require.NoError(t, err)
 	require.Equal(t, "error", got.Data.EventType())
 	require.JSONEq(t, `{"error":5,"details":"text"}`, string(got.Data.(domain.Unknown).Body))
 
-	_, err = s.decode(domain.State, stored{data: []byte(`{"type":"workspaces.created","payload":{"workspace":5}}`)})
+	_, err = l.decode(domain.State, stored{data: []byte(`{"type":"workspaces.created","payload":{"workspace":5}}`)})
 	require.Error(t, err, "a fact that does not open is a fault")
 }

@@ -31,17 +31,17 @@ func TestTheNamesOfEmittedEventsReachNoSubjectAsTheyAre(t *testing.T) {
 		strings.Repeat("n", 10<<10): token(strings.Repeat("n", 10<<10)),
 		strings.Repeat("*.", 5<<10): typeTokens(strings.Repeat("*.", 5<<10)),
 	} {
-		receipt, err := s.Append(t.Context(), eventstore.Commit{
+		receipt, err := s.Log.Append(t.Context(), eventstore.Commit{
 			Stream: domain.StreamID{Scope: "w1"},
 			Facts:  []eventstore.Fact{{ID: ulid.Make().String(), Event: domain.Unknown{Name: name, Body: json.RawMessage(`{}`)}}},
 		})
 		require.NoError(t, err, "%q", name)
-		stream, err := s.js.Stream(t.Context(), string(domain.Activity))
+		stream, err := s.conn.js.Stream(t.Context(), string(domain.Activity))
 		require.NoError(t, err)
 		stored, err := stream.GetMsg(t.Context(), receipt.Seqs[0])
 		require.NoError(t, err)
 		require.Equal(t, "svc.activity.w1."+want, stored.Subject)
-		ev, _, err := s.Read(t.Context(), domain.Activity, receipt.Seqs[0])
+		ev, _, err := s.Log.Read(t.Context(), domain.Activity, receipt.Seqs[0])
 		require.NoError(t, err)
 		require.Equal(t, name, ev.Data.EventType(), "the envelope has the truth")
 	}

@@ -2,7 +2,9 @@ package jetstream
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -61,14 +63,14 @@ func withBodies(body, payload, data []byte) []byte {
 }
 
 // encode turns one fact into a message without expectations.
-func (s *Store) encode(c eventstore.Commit, f eventstore.Fact, at time.Time) (*nats.Msg, error) {
+func (l *Log) encode(c eventstore.Commit, f eventstore.Fact, at time.Time) (*nats.Msg, error) {
 	name := f.Event.EventType()
 	payload, data, err := bodies(f.Event)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", name, err)
 	}
 	body, err := json.Marshal(envelope{
-		ID: f.ID, Type: name, Schema: max(s.opts.Events[name].Schema, 1), Workspace: c.Stream.Scope,
+		ID: f.ID, Type: name, Schema: max(l.conn.opts.Events[name].Schema, 1), Workspace: c.Stream.Scope,
 		Kind: c.Stream.Kind, Key: c.Stream.ID, CreatedAt: at.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
 		Source: c.Meta, Target: f.Target, Options: unusual(f.Options),
 	})
@@ -158,3 +160,233 @@ func (m stored) batch() (batch string, seq, size uint64) {
 
 // inRun reports whether m was stored with a run.
 func (m stored) inRun() bool { return len(m.header[headerRun]) > 0 }
+
+// errDamaged says that a stored message does not open.
+var errDamaged = errors.New("the stored event is damaged")
+
+// decode turns a stored message back into an event.
+func (l *Log) decode(log domain.Log, m stored) (domain.Recorded, error) {
+	ev := domain.Recorded{Log: log, Seq: m.seq, At: m.at, Size: len(m.data)}
+	var name string
+	var body json.RawMessage
+	err := members(m.data, func(key, value []byte) error {
+		switch string(key) {
+		case "id":
+			return text(&ev.ID, value)
+		case "type":
+			return text(&name, value)
+		case "workspaceId":
+			return text(&ev.Stream.Scope, value)
+		case "aggregate":
+			return text(&ev.Stream.Kind, value)
+		case "aggregateId":
+			return text(&ev.Stream.ID, value)
+		case "source":
+			return decodeMeta(&ev.Meta, value)
+		case "target":
+			return json.Unmarshal(value, &ev.Target)
+		case "options":
+			return json.Unmarshal(value, &ev.Options)
+		case "payload":
+			ev.Body = value
+			if body == nil {
+				body = value
+			}
+		case "data":
+			body = value // what folding needs, in place of what is shown
+		}
+		return nil
+	})
+	if err != nil {
+		return domain.Recorded{}, fmt.Errorf("%s %d: %w", log, m.seq, errors.Join(errDamaged, err))
+	}
+	if ev.Data, err = l.conn.opts.Events.Decode(name, body); err != nil && log == domain.Activity {
+		ev.Data, err = domain.Unknown{Name: name, Body: slices.Clone(body)}, nil // somebody's own, of one of our names
+	}
+	if err != nil {
+		return domain.Recorded{}, fmt.Errorf("%s %d: %w", log, m.seq, err)
+	}
+	return ev, nil
+}
+
+// decodeMeta is json.Unmarshal for the source of an event: its texts are read
+// in place, the rest by the package itself.
+func decodeMeta(to *domain.Meta, value []byte) error {
+	return members(value, func(key, value []byte) error {
+		switch string(key) {
+		case "userId":
+			return text(&to.UserID, value)
+		case "sessionId":
+			return text(&to.SessionID, value)
+		case "correlationId":
+			return text(&to.CorrelationID, value)
+		case "traceId":
+			return text(&to.TraceID, value)
+		case "ip":
+			return text(&to.IP, value)
+		case "host":
+			return decodeHost(&to.Host, value)
+		case "http":
+			return decodeHTTP(to, value)
+		}
+		return decodeRest(to, key, value)
+	})
+}
+
+func decodeHost(to *domain.Host, value []byte) error {
+	return members(value, func(key, value []byte) error {
+		switch string(key) {
+		case "service":
+			return text(&to.Service, value)
+		case "replica":
+			return text(&to.Replica, value)
+		}
+		return nil
+	})
+}
+
+func decodeHTTP(to *domain.Meta, value []byte) error {
+	to.HTTP = &domain.HTTPCause{}
+	return members(value, func(key, value []byte) error {
+		switch string(key) {
+		case "method":
+			return text(&to.HTTP.Method, value)
+		case "path":
+			return text(&to.HTTP.Path, value)
+		case "hostname":
+			return text(&to.HTTP.Hostname, value)
+		}
+		return nil
+	})
+}
+
+// decodeRest decodes a member that few events have.
+func decodeRest(to *domain.Meta, key, value []byte) error {
+	one := make([]byte, 0, len(key)+len(value)+5)
+	one = append(append(append(append(one, `{"`...), key...), `":`...), value...)
+	return json.Unmarshal(append(one, '}'), to)
+}
+
+// Replaying a log is mostly taking envelopes apart. Their outer form is ours
+// and simple, so it is cut into members in one pass; what is inside a member is
+// left to encoding/json.
+
+var errNotObject = errors.New("not a JSON object")
+
+// members calls visit with each member of a JSON object: its key without the
+// quotes, and its value as written. Keys with escapes are not understood; none
+// of ours has one.
+func members(data []byte, visit func(key, value []byte) error) error {
+	i := skipSpace(data, 0)
+	if i >= len(data) || data[i] != '{' {
+		return errNotObject
+	}
+	for i = skipSpace(data, i+1); i < len(data) && data[i] == '"'; i = skipSpace(data, i+1) {
+		end := skipString(data, i)
+		colon := skipSpace(data, end)
+		if end < 0 || colon >= len(data) || data[colon] != ':' {
+			return errNotObject
+		}
+		from := skipSpace(data, colon+1)
+		to := skipValue(data, from)
+		if to < 0 {
+			return errNotObject
+		}
+		if err := visit(data[i+1:end-1], data[from:to]); err != nil {
+			return err
+		}
+		i = skipSpace(data, to)
+		if i >= len(data) || data[i] != ',' {
+			break
+		}
+	}
+	if i >= len(data) || data[i] != '}' || skipSpace(data, i+1) != len(data) {
+		return errNotObject
+	}
+	return nil
+}
+
+func skipSpace(data []byte, i int) int {
+	if i < 0 {
+		return len(data)
+	}
+	for i < len(data) && (data[i] == ' ' || data[i] == '\n' || data[i] == '\t' || data[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skipString returns the index after the string that begins at i; -1 when it
+// does not end.
+func skipString(data []byte, i int) int {
+	for i++; i < len(data); i++ {
+		switch data[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// skipValue returns the index after the value that begins at i; -1 when it does
+// not end. It counts brackets and does not tell them apart: whoever decodes the
+// value does.
+func skipValue(data []byte, i int) int {
+	depth, start := 0, i
+	for i < len(data) {
+		switch data[i] {
+		case '"':
+			if i = skipString(data, i); i < 0 {
+				return -1
+			}
+			if depth == 0 {
+				return i
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth < 0 {
+				return ended(start, i)
+			}
+			if depth == 0 {
+				return i + 1
+			}
+		case ',', ' ', '\n', '\t', '\r':
+			if depth == 0 {
+				return ended(start, i)
+			}
+		}
+		i++
+	}
+	return -1
+}
+
+// ended is the end of a number or a word; -1 when it has no character.
+func ended(start, i int) int {
+	if i == start {
+		return -1
+	}
+	return i
+}
+
+// text sets *to from a JSON string.
+func text(to *string, value []byte) error {
+	if len(value) >= 2 && value[0] == '"' && plainString(value[1:len(value)-1]) {
+		*to = string(value[1 : len(value)-1])
+		return nil
+	}
+	return json.Unmarshal(value, to)
+}
+
+// plainString reports whether b stands for itself inside quotes.
+func plainString(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' || c == '"' || c == '\\' || c >= 0x80 {
+			return false
+		}
+	}
+	return true
+}

@@ -60,7 +60,7 @@ func readFrom(t *testing.T, s *Store, log domain.Log, from, last uint64) (got []
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	require.NoError(t, s.Subscribe(ctx, log, from, func(b eventstore.Batch) error {
+	require.NoError(t, s.Log.Subscribe(ctx, log, from, func(b eventstore.Batch) error {
 		got = append(got, b.Events...)
 		if len(got) > 0 && got[len(got)-1].Seq >= last {
 			cancel()
@@ -81,7 +81,7 @@ func requireReal(t *testing.T, events []domain.Recorded, n int) {
 
 func TestAReaderMayBeginInsideABatch(t *testing.T) {
 	s := openHere(t, Options{})
-	r, err := s.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: facts(3)})
+	r, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: facts(3)})
 	require.NoError(t, err)
 	for i := range 3 {
 		requireReal(t, readFrom(t, s, domain.State, r.Seqs[i], r.Seqs[2]), 3-i)
@@ -91,18 +91,18 @@ func TestAReaderMayBeginInsideABatch(t *testing.T) {
 func TestABatchThatWasPurgedInPartStillCounts(t *testing.T) {
 	s := openHere(t, Options{})
 	c := eventstore.Commit{Stream: domain.StreamID{Scope: "w1"}, Facts: happenings(4)}
-	r, err := s.Append(t.Context(), c)
+	r, err := s.Log.Append(t.Context(), c)
 	require.NoError(t, err)
-	require.NoError(t, s.purgeBelow(t.Context(), "ACTIVITY", activityRoot+">", r.Seqs[1]))
+	require.NoError(t, s.conn.purgeBelow(t.Context(), "ACTIVITY", activityRoot+">", r.Seqs[1]))
 	requireReal(t, readFrom(t, s, domain.Activity, 1, r.Seqs[3]), 3)
 
-	require.NoError(t, s.purgeBelow(t.Context(), "ACTIVITY", activityRoot+"w1.my.event3", 0))
-	ev, ok, err := s.Read(t.Context(), domain.Activity, r.Seqs[1])
+	require.NoError(t, s.conn.purgeBelow(t.Context(), "ACTIVITY", activityRoot+"w1.my.event3", 0))
+	ev, ok, err := s.Log.Read(t.Context(), domain.Activity, r.Seqs[1])
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.False(t, isVoid(ev.Data))
 	requireReal(t, readFrom(t, s, domain.Activity, 1, r.Seqs[2]), 2)
-	_, err = s.Append(t.Context(), eventstore.Commit{Stream: c.Stream, Facts: happenings(1)})
+	_, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: c.Stream, Facts: happenings(1)})
 	require.NoError(t, err)
 	requireReal(t, readFrom(t, s, domain.Activity, 1, r.Seqs[3]+1), 3)
 }
@@ -110,15 +110,15 @@ func TestABatchThatWasPurgedInPartStillCounts(t *testing.T) {
 func TestRepeatedActivityIsRecognisedAmongOthers(t *testing.T) {
 	s := openHere(t, Options{})
 	scope := domain.StreamID{Scope: "w1"}
-	_, err := s.Append(t.Context(), eventstore.Commit{Stream: scope, Facts: happenings(1)})
+	_, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: scope, Facts: happenings(1)})
 	require.NoError(t, err)
 	c := eventstore.Commit{Stream: scope, Facts: happenings(2)}
-	first, err := s.Append(t.Context(), c)
+	first, err := s.Log.Append(t.Context(), c)
 	require.NoError(t, err)
-	again, err := s.Append(t.Context(), c)
+	again, err := s.Log.Append(t.Context(), c)
 	require.NoError(t, err)
 	require.Equal(t, first, again)
-	info, err := s.Info(t.Context(), domain.Activity)
+	info, err := s.Log.Info(t.Context(), domain.Activity)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, info.Messages)
 }
@@ -126,12 +126,12 @@ func TestRepeatedActivityIsRecognisedAmongOthers(t *testing.T) {
 func TestAnIDUsedTwiceIsRefused(t *testing.T) {
 	s := openHere(t, Options{})
 	same := facts(1)
-	_, err := s.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: same})
+	_, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: same})
 	require.NoError(t, err)
 	other := newAggregate()
-	_, err = s.Append(t.Context(), eventstore.Commit{Stream: other, Facts: same})
+	_, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: other, Facts: same})
 	require.ErrorContains(t, err, "used twice")
-	events, err := s.Load(t.Context(), other, 0)
+	events, err := s.Log.Load(t.Context(), other, 0)
 	require.NoError(t, err)
 	require.Empty(t, events)
 }
@@ -141,13 +141,13 @@ func TestManyBatchesAtOnceAllCount(t *testing.T) {
 	var writing sync.WaitGroup
 	for range 200 {
 		writing.Go(func() {
-			if _, err := s.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: facts(2)}); err != nil {
+			if _, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: facts(2)}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	writing.Wait()
-	info, err := s.Info(t.Context(), domain.State)
+	info, err := s.Log.Info(t.Context(), domain.State)
 	require.NoError(t, err)
 	require.EqualValues(t, 400, info.Messages)
 }
@@ -155,19 +155,19 @@ func TestManyBatchesAtOnceAllCount(t *testing.T) {
 // awaitWritable waits until the store has mended itself.
 func awaitWritable(t *testing.T, s *Store) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.Writable() == nil }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return s.conn.Writable() == nil }, time.Minute, 10*time.Millisecond)
 }
 
 func TestABucketWorksAgainAfterItsGateFailed(t *testing.T) {
 	s := openHere(t, Options{})
-	b, err := s.Bucket(t.Context(), BucketConfig{Name: "B"})
+	b, err := s.Buckets.Bucket(t.Context(), BucketConfig{Name: "B"})
 	require.NoError(t, err)
-	s.gate("KV_B").shut(errors.New("EIO"))
-	require.ErrorIs(t, s.Writable(), eventstore.ErrUnavailable)
+	s.conn.gate("KV_B").shut(errors.New("EIO"))
+	require.ErrorIs(t, s.conn.Writable(), eventstore.ErrUnavailable)
 	awaitWritable(t, s)
 	_, err = b.Put(t.Context(), "k", []byte("v"))
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: facts(1)})
+	_, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: facts(1)})
 	require.NoError(t, err)
 }
 
@@ -178,12 +178,12 @@ func TestALowDiskDoesNotHideABrokenGate(t *testing.T) {
 	set := func(n int64) { mu.Lock(); defer mu.Unlock(); least = n }
 	s := openHere(t, Options{MinFree: func() int64 { mu.Lock(); defer mu.Unlock(); return least }})
 	set(1 << 60)
-	require.Eventually(t, func() bool { return errors.Is(s.Writable(), errDiskLow) }, time.Minute, 10*time.Millisecond)
-	s.gate("STATE").shut(errors.New("ENOSPC"))
-	require.ErrorIs(t, s.Writable(), errBroken)
+	require.Eventually(t, func() bool { return errors.Is(s.conn.Writable(), errDiskLow) }, time.Minute, 10*time.Millisecond)
+	s.conn.gate("STATE").shut(errors.New("ENOSPC"))
+	require.ErrorIs(t, s.conn.Writable(), errBroken)
 	set(0)
 	awaitWritable(t, s)
-	_, err := s.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: facts(1)})
+	_, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: facts(1)})
 	require.NoError(t, err)
 }
 
@@ -191,18 +191,18 @@ func TestAReopenedLogThatIsShorterIsNotWrittenTo(t *testing.T) {
 	t.Parallel()
 	s := openHere(t, Options{})
 	for range 10 {
-		_, err := s.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: facts(1)})
+		_, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: facts(1)})
 		require.NoError(t, err)
 	}
-	block := filepath.Join(s.opts.Dir, "jetstream", "$G", "streams", "STATE", "msgs", "1.blk")
+	block := filepath.Join(s.conn.opts.Dir, "jetstream", "$G", "streams", "STATE", "msgs", "1.blk")
 	info, err := os.Stat(block)
 	require.NoError(t, err)
 	require.NoError(t, os.Truncate(block, info.Size()*2/3))
-	s.fail(errors.New("EIO"))
+	s.conn.fail(errors.New("EIO"))
 	require.Eventually(t, func() bool { return s.Damage() != nil }, time.Minute, 10*time.Millisecond)
-	_, err = s.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: facts(1)})
+	_, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: facts(1)})
 	require.ErrorIs(t, err, ErrDamaged)
-	require.EqualValues(t, 10, s.gate("STATE").mark.get(), "the evidence stays")
+	require.EqualValues(t, 10, s.conn.gate("STATE").mark.get(), "the evidence stays")
 }
 
 func TestAFullStoreIsNotABrokenOne(t *testing.T) {
@@ -212,7 +212,7 @@ func TestAFullStoreIsNotABrokenOne(t *testing.T) {
 	var err error
 	for range 200 {
 		var r eventstore.Receipt
-		r, err = s.Append(t.Context(), eventstore.Commit{Stream: id, Expected: last, Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: big}}})
+		r, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: id, Expected: last, Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: big}}})
 		if err != nil {
 			break
 		}
@@ -220,16 +220,16 @@ func TestAFullStoreIsNotABrokenOne(t *testing.T) {
 	}
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	require.ErrorContains(t, err, "JETSTREAM_MAX_STORE")
-	require.NoError(t, s.Writable(), "the broker is not restarted for it")
-	events, err := s.Load(t.Context(), id, 0)
+	require.NoError(t, s.conn.Writable(), "the broker is not restarted for it")
+	events, err := s.Log.Load(t.Context(), id, 0)
 	require.NoError(t, err)
 	require.NotEmpty(t, events)
 }
 
 func TestAnAppendDuringCloseIsNotAcknowledgedUnsynced(t *testing.T) {
 	s := openHere(t, Options{})
-	s.closeGates()
-	_, err := s.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: facts(1)})
+	s.conn.closeGates()
+	_, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: facts(1)})
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	require.NoError(t, s.Close(t.Context()))
 	require.NoError(t, s.Close(t.Context()), "closing twice does nothing more")

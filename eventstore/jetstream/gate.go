@@ -1,13 +1,26 @@
 package jetstream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"svc/domain"
+	"svc/eventstore"
 )
 
 // gate makes the appends to one stream durable in groups. The broker writes a
@@ -257,4 +270,400 @@ func (g *gate) close() {
 	g.mu.Unlock()
 	close(g.quit)
 	<-g.ended
+}
+
+// flush waits for an fsync that begins from now on.
+func (g *gate) flush(ctx context.Context) error {
+	for range 2 { // the first one may have begun already
+		r, err := g.join(0)
+		if err != nil {
+			return err
+		}
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if r.err != nil {
+			return r.err
+		}
+	}
+	return nil
+}
+
+// gatedStreams are the streams of the embedded broker that are kept on disk,
+// besides those of buckets, which join when they are opened.
+var gatedStreams = []string{string(domain.State), string(domain.Activity), streamData, streamPayloads, streamLimits, streamBlobs}
+
+// openGates gates every stream that is to be gated, and those that were before
+// the broker was restarted.
+func (c *connection) openGates() error {
+	if !c.opts.grouped() {
+		return nil
+	}
+	c.mu.RLock()
+	names := slices.Concat(gatedStreams, slices.Collect(maps.Keys(c.gates)))
+	c.mu.RUnlock()
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if err := c.openGate(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *connection) openGate(stream string) error {
+	dir := filepath.Join(c.opts.Dir, "jetstream", "$G", "streams", stream, "msgs")
+	if _, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("the embedded broker keeps %s elsewhere than expected: %w", stream, err)
+	}
+	o := gateOptions{
+		dir: dir, top: filepath.Dir(filepath.Clean(c.opts.Dir)), dense: stream == string(domain.State),
+		observe: c.metrics.gateBatch, fail: c.fail,
+	}
+	if log := domain.Log(stream); slices.Contains(domain.Logs(), log) {
+		var err error
+		if o.mark, err = openWatermark(watermarkPath(c.opts.Dir, log)); err != nil {
+			return err
+		}
+	}
+	g, err := openGate(o)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	old := c.gates[stream]
+	c.gates[stream] = g
+	c.mu.Unlock()
+	if old != nil { // closed without the lock: its last fsync may fail, and report that
+		g.advance(old.durable.Load())
+		old.close()
+	}
+	return nil
+}
+
+func (c *connection) gate(stream string) *gate {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.gates[stream]
+}
+
+// gateFault returns why a gate is shut.
+func (c *connection) gateFault() error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, g := range c.gates {
+		if err := g.fault(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeGates shuts all gates. They stay where they are, so that nobody who
+// comes late is let through without one.
+func (c *connection) closeGates() {
+	c.mu.RLock()
+	gates := slices.Collect(maps.Values(c.gates))
+	c.mu.RUnlock()
+	for _, g := range gates {
+		g.close()
+	}
+}
+
+// durably runs write, which stores something on stream and returns its last
+// sequence, and waits until that is on disk.
+func (c *connection) durably(ctx context.Context, stream string, write func() (uint64, error)) error {
+	g := c.gate(stream)
+	if g == nil {
+		_, err := write()
+		return err
+	}
+	g.enter()
+	seq, err := write()
+	if err != nil {
+		g.leave()
+		return err
+	}
+	return gateError(g.wait(ctx, seq))
+}
+
+// onDisk waits until what was read up to seq is on disk: whoever decides on it
+// must not be told afterwards that it never was.
+func (c *connection) onDisk(ctx context.Context, stream string, seq uint64) error {
+	g := c.gate(stream)
+	if g == nil || seq == 0 {
+		return nil
+	}
+	g.enter()
+	return gateError(g.wait(ctx, seq))
+}
+
+func gateError(err error) error {
+	if err != nil {
+		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// blockFiles fsyncs the block files of a stream. Blocks are numbered upwards,
+// and messages go to the newest.
+//
+// In a dense stream blocks are only ever added, one number after another, so
+// that the next one is found by its name. Elsewhere purges leave holes in the
+// numbers and compaction replaces older blocks: there the directory is listed
+// whenever it changed, and every block that is new or another file is synced.
+type blockFiles struct {
+	dir   string
+	dense bool
+
+	newest uint64 // number of the block in file; 0 before there is one
+	file   *os.File
+
+	known  map[uint64]blockID // synced blocks, of a stream that is not dense
+	listed time.Time          // when the directory was last listed
+	stamp  time.Time          // its time of change then
+}
+
+// blockID tells whether a block is still the same file of the same length.
+type blockID struct {
+	inode uint64
+	size  int64
+}
+
+func (b *blockFiles) path(n uint64) string {
+	return filepath.Join(b.dir, strconv.FormatUint(n, 10)+".blk")
+}
+
+// sync makes every byte written so far durable.
+func (b *blockFiles) sync() error {
+	if b.file == nil || !b.dense && b.changed() {
+		return b.scan()
+	}
+	grew := false
+	for {
+		next, err := os.Open(b.path(b.newest + 1))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		// Where a next block exists this one is complete: what was written to
+		// it up to the rotation is synced here or never.
+		if err := b.syncNewest(); err != nil {
+			return err
+		}
+		if next == nil {
+			break
+		}
+		b.close()
+		b.file, b.newest, grew = next, b.newest+1, true
+	}
+	if grew {
+		return syncDir(b.dir)
+	}
+	return nil
+}
+
+func (b *blockFiles) syncNewest() error {
+	if b.file == nil {
+		return nil
+	}
+	return fdatasync(b.file)
+}
+
+// fdatasync makes the content and size of f durable.
+func fdatasync(f *os.File) error {
+	for {
+		if err := unix.Fdatasync(int(f.Fd())); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// racy is how close to a change a listing may have missed another one: file
+// systems stamp changes with a coarse clock.
+const racy = 50 * time.Millisecond
+
+// changed reports whether names in the directory may have changed since it was
+// listed.
+func (b *blockFiles) changed() bool {
+	info, err := os.Stat(b.dir)
+	return err != nil || !info.ModTime().Equal(b.stamp) || b.listed.Sub(b.stamp) < racy
+}
+
+// scan lists the directory, syncs every block that it does not know as it is,
+// and holds the newest one open.
+func (b *blockFiles) scan() error {
+	info, err := os.Stat(b.dir)
+	if err != nil {
+		return err
+	}
+	b.stamp, b.listed = info.ModTime(), time.Now()
+	entries, err := os.ReadDir(b.dir)
+	if err != nil {
+		return err
+	}
+	known, newest := make(map[uint64]blockID, len(entries)), uint64(0)
+	for _, e := range entries {
+		n, err := strconv.ParseUint(strings.TrimSuffix(e.Name(), ".blk"), 10, 64)
+		if err != nil || !strings.HasSuffix(e.Name(), ".blk") {
+			continue
+		}
+		id, err := b.syncUnknown(n)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // purged meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		known[n], newest = id, max(newest, n)
+	}
+	b.known = known
+	if err := b.hold(newest); err != nil {
+		return err
+	}
+	return syncDir(b.dir)
+}
+
+// syncUnknown syncs block n, unless it is known as it is.
+func (b *blockFiles) syncUnknown(n uint64) (blockID, error) {
+	f, err := os.Open(b.path(n))
+	if err != nil {
+		return blockID{}, err
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return blockID{}, err
+	}
+	id := blockID{inode: st.Ino, size: st.Size}
+	if have, ok := b.known[n]; ok && have == id && n != b.newest {
+		return id, nil
+	}
+	return id, fdatasync(f)
+}
+
+// hold keeps block n open as the newest.
+func (b *blockFiles) hold(n uint64) error {
+	b.close()
+	b.newest = n
+	if n == 0 {
+		return nil
+	}
+	f, err := os.Open(b.path(n))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // purged meanwhile: the next sync lists again
+	}
+	b.file = f
+	return err
+}
+
+func (b *blockFiles) close() {
+	if b.file != nil {
+		_ = b.file.Close() // opened for reading: nothing can be lost
+		b.file = nil
+	}
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(dir string) error { return syncPath(dir) }
+
+func syncPath(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// syncTree fsyncs every file and directory below root, and the names on the
+// way to it from top.
+func syncTree(root, top string) error {
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil {
+			err = syncPath(path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // gone meanwhile: the broker's temporary file
+		}
+		return err
+	})
+	for dir := root; err == nil && dir != top && dir != filepath.Dir(dir); {
+		dir = filepath.Dir(dir)
+		err = syncDir(dir)
+	}
+	return err
+}
+
+// watermark is a small file that says how far a log is durable. A log that ends
+// before it has lost acknowledged events: a damaged block at its end leaves no
+// gap behind, only a shorter log.
+//
+// It is written after each fsync of the log and never synced itself: after a
+// power cut it may be old, or torn, and then says less or nothing.
+type watermark struct{ file *os.File }
+
+// ErrDamaged says that the log is not what it was: acknowledged events are
+// missing. Writes are refused until the operator has decided.
+var ErrDamaged = errors.New("the log is damaged")
+
+func watermarkPath(dir string, log domain.Log) string {
+	return filepath.Join(dir, "durable-"+string(log))
+}
+
+func openWatermark(path string) (*watermark, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &watermark{f}, nil
+}
+
+// get returns what the file says; 0 when it says nothing.
+func (w *watermark) get() uint64 {
+	b := make([]byte, len(markOf(0)))
+	n, _ := w.file.ReadAt(b, 0)
+	text, _, _ := strings.Cut(strings.TrimSpace(string(b[:n])), " ")
+	seq, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || !bytes.Equal(b, markOf(seq)) {
+		return 0
+	}
+	return seq
+}
+
+// markOf is what the file says of seq. Its sum tells a mark from the mixture of
+// two, which a power cut leaves when it tears the write of the later one: the
+// digits of 479 and 485 make a 489 that nothing ever reached.
+func markOf(seq uint64) []byte {
+	digits := fmt.Appendf(nil, "%20d", seq)
+	return fmt.Appendf(digits, " %08x\n", crc32.ChecksumIEEE(digits))
+}
+
+// set notes that everything up to seq is on disk.
+func (w *watermark) set(seq uint64) error {
+	_, err := w.file.WriteAt(markOf(seq), 0)
+	return err
+}
+
+// checkWatermarks stops appends when a log is shorter than it was.
+func (l *Log) checkWatermarks() {
+	for _, log := range domain.Logs() {
+		g := l.conn.gate(string(log))
+		if g == nil {
+			continue
+		}
+		have, was := l.Known().Of(log), g.mark.get()
+		if have >= was {
+			continue
+		}
+		l.conn.faults.setDamaged(l.shorter(log, have, was))
+	}
+}
+
+// shorter says, and returns, that a log lost its end.
+func (l *Log) shorter(log domain.Log, have, was uint64) error {
+	l.conn.opts.Log.Error("acknowledged events are missing from the log", "log", log, "last", have, "wasDurable", was)
+	return fmt.Errorf("%w: %s ends at %d and was on disk up to %d; restore the data directory from a backup, "+
+		"or accept the loss: remove %s and start again", ErrDamaged, log, have, was, watermarkPath(l.conn.opts.Dir, log))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain"
+	"svc/domain/collection"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
 )
@@ -17,57 +18,68 @@ import (
 func TestBlobsAreNamedByTheirContent(t *testing.T) {
 	s := open(t, jetstream.Options{Dir: t.TempDir()})
 	content := []byte(strings.Repeat("x", 700_000))
-	name, err := s.PutBlob(t.Context(), content)
+	name, err := s.Blobs.PutBlob(t.Context(), content)
 	require.NoError(t, err)
-	again, err := s.PutBlob(t.Context(), content)
+	again, err := s.Blobs.PutBlob(t.Context(), content)
 	require.NoError(t, err)
 	require.Equal(t, name, again)
 
-	got, err := s.GetBlob(t.Context(), name)
+	got, err := s.Blobs.GetBlob(t.Context(), name)
 	require.NoError(t, err)
 	require.Equal(t, content, got)
 
-	require.NoError(t, s.DeleteBlob(t.Context(), name))
-	_, err = s.GetBlob(t.Context(), name)
+	require.NoError(t, s.Blobs.DeleteBlob(t.Context(), name))
+	_, err = s.Blobs.GetBlob(t.Context(), name)
 	require.ErrorIs(t, err, jetstream.ErrNoBlob)
-	require.NoError(t, s.DeleteBlob(t.Context(), name))
+	require.NoError(t, s.Blobs.DeleteBlob(t.Context(), name))
 }
 
 func TestDataIsWhatFollowsItsSnapshot(t *testing.T) {
 	s := open(t, jetstream.Options{Dir: t.TempDir()})
-	id := domain.StreamID{Scope: "w1", Kind: "context", ID: "session.1"}
-	first, err := s.AppendData(t.Context(), id, jetstream.Change{ID: "1", Body: []byte("a")})
+	id := domain.StreamID{Scope: "w1", Kind: collection.Kind, ID: "orders"}
+	add := func(name string, expected uint64, snapshot bool, body string) (uint64, error) {
+		return s.Collections.AppendCollections(t.Context(), id, name, expected, snapshot, []byte(body))
+	}
+	list := func() (all []collection.Logged) {
+		require.NoError(t, s.Collections.CollectionsSince(t.Context(), id, 0, func(e collection.Logged) error {
+			all = append(all, e)
+			return nil
+		}))
+		return all
+	}
+	first, err := add("1", 0, false, "a")
 	require.NoError(t, err)
-	second, err := s.AppendData(t.Context(), id, jetstream.Change{ID: "2", Expected: first, Body: []byte("b")})
+	second, err := add("2", first, false, "b")
 	require.NoError(t, err)
-	_, err = s.AppendData(t.Context(), id, jetstream.Change{ID: "3", Expected: first, Body: []byte("late")})
+	_, err = add("3", first, false, "late")
 	require.ErrorIs(t, err, eventstore.ErrConflict)
 
-	snap, err := s.AppendData(t.Context(), id, jetstream.Change{ID: "4", Expected: second, Snapshot: true, Body: []byte("ab")})
+	snap, err := add("4", second, true, "ab")
 	require.NoError(t, err)
-	last, err := s.AppendData(t.Context(), id, jetstream.Change{ID: "5", Expected: snap, Body: []byte("c")})
+	last, err := add("5", snap, false, "c")
 	require.NoError(t, err)
-	again, err := s.AppendData(t.Context(), id, jetstream.Change{ID: "5", Expected: snap, Body: []byte("c")})
+	again, err := add("5", snap, false, "c")
 	require.NoError(t, err, "repeated after a lost answer")
 	require.Equal(t, last, again)
-	ops, err := s.LoadData(t.Context(), id)
-	require.NoError(t, err)
-	require.Equal(t, []jetstream.Operation{{Seq: snap, Snapshot: true, Body: []byte("ab")}, {Seq: last, Body: []byte("c")}}, ops)
+	entries := list()
+	require.Len(t, entries, 2)
+	for i, want := range []collection.Logged{{Seq: snap, Snapshot: true, Body: []byte("ab")}, {Seq: last, Body: []byte("c")}} {
+		got := entries[i]
+		require.Equal(t, want, collection.Logged{Seq: got.Seq, Snapshot: got.Snapshot, Body: got.Body})
+	}
 
-	require.NoError(t, s.DeleteData(t.Context(), id))
-	ops, err = s.LoadData(t.Context(), id)
-	require.NoError(t, err)
-	require.Empty(t, ops)
+	require.NoError(t, s.Data.DropData(t.Context(), id, 0))
+	require.Empty(t, list())
 }
 
 func TestPayloadsAreKeptApart(t *testing.T) {
 	s := open(t, jetstream.Options{Dir: t.TempDir()})
-	require.NoError(t, s.PutPayload(t.Context(), "w1", "e1", []byte("big")))
-	body, ok, err := s.GetPayload(t.Context(), "w1", "e1")
+	require.NoError(t, s.Payloads.PutPayload(t.Context(), "w1", "e1", []byte("big")))
+	body, ok, err := s.Payloads.GetPayload(t.Context(), "w1", "e1")
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "big", string(body))
-	_, ok, err = s.GetPayload(t.Context(), "w1", "e2")
+	_, ok, err = s.Payloads.GetPayload(t.Context(), "w1", "e2")
 	require.NoError(t, err)
 	require.False(t, ok)
 }
@@ -75,7 +87,7 @@ func TestPayloadsAreKeptApart(t *testing.T) {
 func TestBucketsKeepValuesByRevision(t *testing.T) {
 	for _, volatile := range []bool{false, true} {
 		s := open(t, jetstream.Options{Dir: t.TempDir()})
-		b, err := s.Bucket(t.Context(), jetstream.BucketConfig{Name: "sessions", TTL: time.Hour, Volatile: volatile})
+		b, err := s.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "sessions", TTL: time.Hour, Volatile: volatile})
 		require.NoError(t, err)
 		_, _, err = b.Get(t.Context(), "a b/ü")
 		require.ErrorIs(t, err, eventstore.ErrNoKey)
@@ -104,21 +116,21 @@ func TestCountersAddUpWithinTheirWindow(t *testing.T) {
 	clock := func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
 	s := open(t, jetstream.Options{Dir: t.TempDir(), Now: clock})
 	for want := range int64(3) {
-		total, err := s.Add(t.Context(), "login/a@b.c", time.Minute, 1)
+		total, err := s.Counters.Add(t.Context(), "login/a@b.c", time.Minute, 1)
 		require.NoError(t, err)
 		require.Equal(t, want+1, total)
 	}
 	mu.Lock()
 	now = now.Add(time.Minute)
 	mu.Unlock()
-	total, err := s.Add(t.Context(), "login/a@b.c", time.Minute, 5)
+	total, err := s.Counters.Add(t.Context(), "login/a@b.c", time.Minute, 5)
 	require.NoError(t, err)
 	require.EqualValues(t, 5, total)
 }
 
 func TestABucketListsWhatIsBelowAPrefix(t *testing.T) {
 	s := open(t, jetstream.Options{Dir: t.TempDir()})
-	b, err := s.Bucket(t.Context(), jetstream.BucketConfig{Name: "LISTED", TTL: time.Hour})
+	b, err := s.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "LISTED", TTL: time.Hour})
 	require.NoError(t, err)
 	for _, key := range []string{"u1/a", "u1/b", "u1/c", "u2/a", "u1", "u1/a/deep"} {
 		_, err := b.Put(t.Context(), key, []byte(key))
@@ -135,7 +147,7 @@ func TestABucketListsWhatIsBelowAPrefix(t *testing.T) {
 
 func TestARecordIsTakenOnce(t *testing.T) {
 	s := open(t, jetstream.Options{Dir: t.TempDir()})
-	r, err := s.Records(t.Context(), "ONCE", time.Hour)
+	r, err := s.Buckets.Records(t.Context(), "ONCE", time.Hour)
 	require.NoError(t, err)
 	require.NoError(t, r.Put(t.Context(), "k", []byte("v"), time.Minute))
 	value, ok, err := r.Get(t.Context(), "k")

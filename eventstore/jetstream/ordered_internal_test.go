@@ -21,11 +21,11 @@ func TestAReaderThatEndsMeetsNoGap(t *testing.T) {
 	for range 800 {
 		facts = append(facts, eventstore.Fact{ID: ulid.Make().String(), Event: domain.Unknown{Name: "orders.paid", Body: []byte("{}")}})
 	}
-	_, err := h.store.Append(t.Context(), eventstore.Commit{Stream: domain.StreamID{Scope: "w1"}, Facts: facts})
+	_, err := h.store.Log.Append(t.Context(), eventstore.Commit{Stream: domain.StreamID{Scope: "w1"}, Facts: facts})
 	require.NoError(t, err)
 	for range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
-		r, consumer, err := h.store.read(ctx, string(domain.Activity), 1)
+		r, consumer, err := h.store.conn.read(ctx, string(domain.Activity), 1)
 		require.NoError(t, err)
 		require.NoError(t, r.begin(consumer, 2_000))
 		next := uint64(1)

@@ -127,14 +127,14 @@ func created(id string, expected uint64) eventstore.Commit {
 
 func (h *house) append(t *testing.T, commits ...eventstore.Commit) eventstore.Receipt {
 	t.Helper()
-	r, err := h.store.Append(t.Context(), commits...)
+	r, err := h.store.Log.Append(t.Context(), commits...)
 	require.NoError(t, err)
 	return r
 }
 
 func (h *house) load(t *testing.T, id string) []domain.Recorded {
 	t.Helper()
-	events, err := h.store.Load(t.Context(), workspace.Stream(id), 0)
+	events, err := h.store.Log.Load(t.Context(), workspace.Stream(id), 0)
 	require.NoError(t, err)
 	return events
 }
@@ -143,7 +143,7 @@ func (h *house) load(t *testing.T, id string) []domain.Recorded {
 func (h *house) all(t *testing.T) (events []domain.Recorded) {
 	t.Helper()
 	done := errors.New("done")
-	err := h.store.Subscribe(t.Context(), domain.State, 1, func(b eventstore.Batch) error {
+	err := h.store.Log.Subscribe(t.Context(), domain.State, 1, func(b eventstore.Batch) error {
 		events = append(events, b.Events...)
 		if b.Pending == 0 {
 			return done
@@ -156,7 +156,7 @@ func (h *house) all(t *testing.T) (events []domain.Recorded) {
 
 func (h *house) info(t *testing.T) eventstore.Info {
 	t.Helper()
-	info, err := h.store.Info(t.Context(), domain.State)
+	info, err := h.store.Log.Info(t.Context(), domain.State)
 	require.NoError(t, err)
 	return info
 }
@@ -170,18 +170,17 @@ func TestACleanStopKeepsEverything(t *testing.T) {
 	}
 	h.append(t, created("pair1", 0), created("pair2", 0))
 	h.append(t, eventstore.Commit{Stream: domain.StreamID{Scope: "w1"}, Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: activity.Failure{Error: "x"}}}})
-	blob, err := h.store.PutBlob(ctx, []byte("content"))
+	blob, err := h.store.Blobs.PutBlob(ctx, []byte("content"))
 	require.NoError(t, err)
-	require.NoError(t, h.store.PutPayload(ctx, "w1", "e1", []byte("payload")))
+	require.NoError(t, h.store.Payloads.PutPayload(ctx, "w1", "e1", []byte("payload")))
 	data := domain.StreamID{Scope: "w1", Kind: "context", ID: "c"}
-	_, err = h.store.AppendData(ctx, data, Change{ID: "1", Body: []byte("data")})
-	require.NoError(t, err)
-	sessions, err := h.store.Bucket(ctx, BucketConfig{Name: "SESSIONS"})
+	require.NoError(t, h.store.Data.PutData(ctx, data, "1", []byte("data"), func(uint64, string) {}))
+	sessions, err := h.store.Buckets.Bucket(ctx, BucketConfig{Name: "SESSIONS"})
 	require.NoError(t, err)
 	_, err = sessions.Put(ctx, "s1", []byte("session"))
 	require.NoError(t, err)
 	before, was := h.all(t), h.info(t)
-	known := h.store.Known()
+	known := h.store.Log.Known()
 
 	h.stop(t)
 	require.FileExists(t, filepath.Join(h.dir, cleanMark))
@@ -190,27 +189,30 @@ func TestACleanStopKeepsEverything(t *testing.T) {
 
 	require.Equal(t, before, h.all(t))
 	require.Equal(t, was, h.info(t))
-	require.Equal(t, known, h.store.Known())
-	require.Equal(t, known.State, h.store.Durable(domain.State))
-	require.Equal(t, known.Activity, h.store.Durable(domain.Activity))
-	content, err := h.store.GetBlob(ctx, blob)
+	require.Equal(t, known, h.store.Log.Known())
+	require.Equal(t, known.State, h.store.Log.Durable(domain.State))
+	require.Equal(t, known.Activity, h.store.Log.Durable(domain.Activity))
+	content, err := h.store.Blobs.GetBlob(ctx, blob)
 	require.NoError(t, err)
 	require.Equal(t, "content", string(content))
-	payload, ok, err := h.store.GetPayload(ctx, "w1", "e1")
+	payload, ok, err := h.store.Payloads.GetPayload(ctx, "w1", "e1")
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "payload", string(payload))
-	ops, err := h.store.LoadData(ctx, data)
-	require.NoError(t, err)
-	require.Len(t, ops, 1)
-	sessions, err = h.store.Bucket(ctx, BucketConfig{Name: "SESSIONS"})
+	operations := 0
+	require.NoError(t, h.store.Data.SinceData(ctx, data, 0, func(uint64, bool, string, []byte) error {
+		operations++
+		return nil
+	}))
+	require.Equal(t, 1, operations)
+	sessions, err = h.store.Buckets.Bucket(ctx, BucketConfig{Name: "SESSIONS"})
 	require.NoError(t, err)
 	value, _, err := sessions.Get(ctx, "s1")
 	require.NoError(t, err)
 	require.Equal(t, "session", string(value))
 
 	repeated := before[0]
-	r, err := h.store.Append(ctx, eventstore.Commit{Stream: repeated.Stream, Facts: []eventstore.Fact{{ID: repeated.ID, Event: repeated.Data}}})
+	r, err := h.store.Log.Append(ctx, eventstore.Commit{Stream: repeated.Stream, Facts: []eventstore.Fact{{ID: repeated.ID, Event: repeated.Data}}})
 	require.NoError(t, err, "its own event is known again after the restart")
 	require.Equal(t, []uint64{repeated.Seq}, r.Seqs)
 	h.append(t, created("after", 0))
@@ -285,7 +287,7 @@ func TestHalfACommitAtTheEndIsVoid(t *testing.T) {
 	require.NoError(t, os.WriteFile(watermarkPath(h.dir, domain.State), mark, 0o600)) // nobody was told of the commit
 
 	h.start(t)
-	require.NoError(t, h.store.Writable())
+	require.NoError(t, h.store.conn.Writable())
 	require.Contains(t, h.log.String(), "incomplete commit")
 	events := h.all(t)
 	require.Len(t, events, 3)
@@ -298,12 +300,12 @@ func TestHalfACommitAtTheEndIsVoid(t *testing.T) {
 	require.Len(t, half, 1)
 	require.IsType(t, domain.Void{}, half[0].Data)
 	require.Empty(t, h.load(t, "half2"))
-	ev, ok, err := h.store.Read(t.Context(), domain.State, 2)
+	ev, ok, err := h.store.Log.Read(t.Context(), domain.State, 2)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.IsType(t, domain.Void{}, ev.Data)
 
-	_, err = h.store.Append(t.Context(), created("half1", 0), created("half2", 0))
+	_, err = h.store.Log.Append(t.Context(), created("half1", 0), created("half2", 0))
 	require.ErrorIs(t, err, eventstore.ErrConflict)
 	h.append(t, created("half1", 2), created("half2", 0))
 	require.Len(t, h.load(t, "half2"), 1)
@@ -327,15 +329,15 @@ func TestALogThatBecameShorterTakesNoWrites(t *testing.T) {
 
 	for range 2 { // a restart does not make it good
 		h.start(t)
-		err := h.store.Writable()
+		err := h.store.conn.Writable()
 		require.ErrorIs(t, err, ErrDamaged)
 		require.ErrorContains(t, err, "STATE ends at 1 and was on disk up to 2")
 		require.ErrorContains(t, err, "remove "+filepath.Join(h.dir, "durable-STATE"))
 		require.ErrorIs(t, h.store.Damage(), ErrDamaged)
-		_, err = h.store.Append(t.Context(), lost)
+		_, err = h.store.Log.Append(t.Context(), lost)
 		require.ErrorIs(t, err, eventstore.ErrUnavailable)
 		require.ErrorIs(t, err, ErrDamaged)
-		require.ErrorIs(t, h.store.PutPayload(t.Context(), "w", "e", nil), ErrDamaged)
+		require.ErrorIs(t, h.store.Payloads.PutPayload(t.Context(), "w", "e", nil), ErrDamaged)
 		require.ErrorIs(t, h.store.Probe(t.Context()), ErrDamaged)
 		require.Len(t, h.load(t, "w1"), 1, "reads go on")
 		h.stop(t)
@@ -344,7 +346,7 @@ func TestALogThatBecameShorterTakesNoWrites(t *testing.T) {
 
 	require.NoError(t, os.Remove(watermarkPath(h.dir, domain.State)))
 	h.start(t)
-	require.NoError(t, h.store.Writable())
+	require.NoError(t, h.store.conn.Writable())
 	require.NoError(t, h.store.Damage())
 	require.EqualValues(t, 2, h.append(t, lost).Seqs[0])
 	h.stop(t)
@@ -356,7 +358,7 @@ func TestATornWatermarkSaysNothing(t *testing.T) {
 	h.stop(t)
 	require.NoError(t, os.WriteFile(watermarkPath(h.dir, domain.State), []byte("        99"), 0o600))
 	h.start(t)
-	require.NoError(t, h.store.Writable())
+	require.NoError(t, h.store.conn.Writable())
 	h.append(t, created("w2", 0))
 	require.EqualValues(t, 2, readMark(t, watermarkPath(h.dir, domain.State)))
 }

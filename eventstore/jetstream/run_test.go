@@ -28,7 +28,7 @@ func TestNobodyComesBetweenTheMessagesOfARun(t *testing.T) {
 					n = 30
 				}
 				c := eventstore.Commit{Stream: someWorkspace, Facts: happenings(n)}
-				r, err := s.Append(t.Context(), c)
+				r, err := s.Log.Append(t.Context(), c)
 				if err != nil {
 					t.Error(err)
 					return
@@ -55,22 +55,22 @@ func TestNobodyComesBetweenTheMessagesOfARun(t *testing.T) {
 func TestHalfARunIsVoid(t *testing.T) {
 	s := openHere(t, Options{})
 	c := eventstore.Commit{Stream: someWorkspace, Facts: happenings(5)}
-	msgs, log, err := s.messages([]eventstore.Commit{c})
+	msgs, log, err := s.Log.messages([]eventstore.Commit{c})
 	require.NoError(t, err)
-	require.True(t, s.inRuns(log))
-	_, _, err = s.sendRun(t.Context(), msgs[:3])
+	require.True(t, s.Log.inRuns(log))
+	_, _, err = s.Log.sendRun(t.Context(), msgs[:3])
 	require.NoError(t, err)
 	for _, m := range msgs[:3] {
 		require.Equal(t, []string{"3"}, m.Header[headerBatchSize])
 	}
-	more, _, err := s.messages([]eventstore.Commit{{Stream: someWorkspace, Facts: happenings(5)}})
+	more, _, err := s.Log.messages([]eventstore.Commit{{Stream: someWorkspace, Facts: happenings(5)}})
 	require.NoError(t, err)
 	for i, m := range more {
 		m.Header[headerRun], m.Header[headerRunSeq], m.Header[headerBatchSize] = []string{"broken"}, []string{string(rune('1' + i))}, []string{"5"}
 	}
-	_, _, err = s.inOneGo(t.Context(), more[:3]) // of five
+	_, _, err = s.Log.inOneGo(t.Context(), more[:3]) // of five
 	require.NoError(t, err)
-	r, err := s.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(2)})
+	r, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(2)})
 	require.NoError(t, err)
 	require.Equal(t, []uint64{7, 8}, r.Seqs)
 	events := readFrom(t, s, domain.Activity, 1, 8)
@@ -83,11 +83,11 @@ func TestHalfARunIsVoid(t *testing.T) {
 func TestARunThatIsRepeatedIsTheFirst(t *testing.T) {
 	s := openHere(t, Options{})
 	c := eventstore.Commit{Stream: someWorkspace, Facts: happenings(40)}
-	first, err := s.Append(t.Context(), c)
+	first, err := s.Log.Append(t.Context(), c)
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(3)})
+	_, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(3)})
 	require.NoError(t, err)
-	again, err := s.Append(t.Context(), c)
+	again, err := s.Log.Append(t.Context(), c)
 	require.NoError(t, err)
 	require.Equal(t, first.Seqs, again.Seqs)
 	requireReal(t, readFrom(t, s, domain.Activity, 1, 43), 43)
@@ -100,7 +100,7 @@ func TestHalfARunThatIsRepeatedIsVoid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := openHere(t, Options{})
 			c := eventstore.Commit{Stream: someWorkspace, Facts: happenings(5)}
-			msgs, _, err := s.messages([]eventstore.Commit{c})
+			msgs, _, err := s.Log.messages([]eventstore.Commit{c})
 			require.NoError(t, err)
 			var broken []*nats.Msg
 			for _, i := range sent {
@@ -108,13 +108,13 @@ func TestHalfARunThatIsRepeatedIsVoid(t *testing.T) {
 				m.Header[headerRun], m.Header[headerRunSeq], m.Header[headerBatchSize] = []string{c.Facts[0].ID}, []string{strconv.Itoa(i + 1)}, []string{"5"}
 				broken = append(broken, m)
 			}
-			_, _, err = s.inOneGo(t.Context(), broken)
+			_, _, err = s.Log.inOneGo(t.Context(), broken)
 			require.NoError(t, err)
-			_, err = s.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(1)})
+			_, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(1)})
 			require.NoError(t, err)
-			_, err = s.Append(t.Context(), c)
+			_, err = s.Log.Append(t.Context(), c)
 			require.ErrorIs(t, err, eventstore.ErrBurned)
-			_, err = s.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(2)})
+			_, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(2)})
 			require.NoError(t, err)
 
 			events := readFrom(t, s, domain.Activity, 1, 8)
@@ -122,7 +122,7 @@ func TestHalfARunThatIsRepeatedIsVoid(t *testing.T) {
 			for _, ev := range events {
 				others := ev.Seq == uint64(len(sent)+1) || ev.Seq > 6
 				require.Equal(t, !others, isVoid(ev.Data), "%d", ev.Seq)
-				read, ok, err := s.Read(t.Context(), domain.Activity, ev.Seq)
+				read, ok, err := s.Log.Read(t.Context(), domain.Activity, ev.Seq)
 				require.NoError(t, err)
 				require.True(t, ok)
 				require.Equal(t, ev.Data, read.Data, "whoever reads it sees the same")

@@ -1,50 +1,44 @@
+// Package jetstream keeps events on NATS JetStream.
+//
+// By default it runs the broker inside the process, with its files under
+// Options.Dir, and makes every append durable with one fsync for all who wait
+// (gate.go). With Options.URL it uses a broker elsewhere; nothing else changes.
+//
+// The streams are one visible table (streams.go). User text never becomes a
+// subject as it is (subject.go).
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
+	"log/slog"
+	"net/url"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/singleflight"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sys/unix"
 
 	"svc/domain"
-	"svc/eventstore"
 )
 
-// Store implements eventstore.Store on JetStream.
+// Store is one connection to the broker and what is kept there. A consumer holds the part
+// that it needs, not the Store.
 type Store struct {
-	opts    Options
-	broker  *broker // nil with an external one
-	nc      *nats.Conn
-	mail    *mailbox
-	js      jetstream.JetStream
-	blobs   jetstream.ObjectStore
-	metrics metrics
+	Log         *Log         // events
+	Data        *Data        // user data that changes often
+	Collections *Collections // rows of automations, a kind of user data
+	Payloads    *Payloads    // payload and output of executions
+	Blobs       *Blobs       // contents by their SHA-256
+	Counters    *Counters    // rate limits
+	Buckets     *Buckets     // values by key
 
-	known   [2]atomic.Uint64   // highest sequence seen of STATE, ACTIVITY
-	extent  *extent            // learns what others appended
-	looked  atomic.Int64       // when the disk was last looked at
-	swept   atomic.Int64       // the hour before which kept counters are erased
-	faults  faults             // why appends are refused
-	batches chan struct{}      // held while an atomic batch is sent
-	order   sync.RWMutex       // held while messages must follow each other; see sendRun
-	putting singleflight.Group // blobs on their way, by name
-	making  sync.Mutex         // held while a stream is made, or the broker is examined
-
-	mu       sync.RWMutex
-	gates    map[string]*gate // by stream; empty when the broker syncs
-	epoch    chan struct{}    // closed and replaced when the broker was restarted
-	closing  chan struct{}
-	closed   sync.Once
-	watchers sync.WaitGroup
+	conn *connection
 }
-
-var _ eventstore.Store = (*Store)(nil)
 
 // Open starts or reaches the broker, creates or checks the streams, and returns
 // a store that is ready for appends.
@@ -53,142 +47,386 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: o, gates: map[string]*gate{}, epoch: make(chan struct{}), closing: make(chan struct{}), extent: newExtent(), batches: make(chan struct{}, maxBatches)}
-	s.metrics = newMetrics(o.Metrics)
+	c := &connection{
+		opts: o, metrics: newMetrics(o.Metrics), gates: map[string]*gate{}, epoch: make(chan struct{}), closing: make(chan struct{}),
+	}
+	data := &Data{conn: c}
+	s := &Store{
+		conn: c, Log: newLog(c), Data: data, Collections: &Collections{conn: c, data: data}, Payloads: &Payloads{conn: c},
+		Blobs: &Blobs{conn: c}, Counters: &Counters{conn: c}, Buckets: &Buckets{conn: c},
+	}
 	if err := s.open(ctx); err != nil {
-		s.abandon()
+		c.closeGates()
+		if c.nc != nil {
+			c.nc.Close()
+		}
+		if c.broker != nil {
+			c.broker.stop()
+		}
 		return nil, err
 	}
-	s.watchers.Go(s.watchDisk)
+	if c.broker != nil {
+		c.watchers.Go(s.watchDisk)
+	}
 	if !s.Alone() {
-		s.watchers.Go(s.watchExtent)
+		c.watchers.Go(s.Log.watchExtent)
 	}
 	return s, nil
 }
 
 func (s *Store) open(ctx context.Context) error {
-	if s.opts.embedded() {
-		s.broker = &broker{opts: s.opts, token: rand.Text()}
-		if err := s.broker.start(); err != nil {
+	c := s.conn
+	if c.opts.embedded() {
+		c.broker = &broker{opts: c.opts, token: rand.Text()}
+		if err := c.broker.start(); err != nil {
 			return err
 		}
 	}
-	if err := s.connect(); err != nil {
+	if err := c.connect(); err != nil {
 		return err
 	}
-	if err := s.ensure(ctx); err != nil {
-		return err
-	}
-	if !s.opts.embedded() {
-		s.warnUnlessSynced(ctx)
-	}
-	if err := s.learnExtent(ctx); err != nil {
-		return err
-	}
-	if s.checkWatermarks(); s.broker == nil || s.Writable() != nil {
-		return nil
-	}
-	return s.sealTails(ctx)
-}
-
-// ensure waits for streams that exist, have a leader, and are gated.
-func (s *Store) ensure(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, brokerStartTimeout)
-	defer cancel()
 	if err := s.ensureStreams(ctx); err != nil {
 		return err
 	}
-	return s.openGates()
+	if !c.opts.embedded() {
+		c.warnUnlessSynced(ctx)
+	}
+	if err := s.Log.learnExtent(ctx); err != nil {
+		return err
+	}
+	if s.Log.checkWatermarks(); c.broker == nil || s.Writable() != nil {
+		return nil
+	}
+	return s.Log.sealTails(ctx)
 }
 
-// learnExtent notes how far the logs reach, so that a fresh reader waits for it.
-func (s *Store) learnExtent(ctx context.Context) error {
-	for _, log := range domain.Logs() {
-		info, err := s.Info(ctx, log)
+// ensureStreams waits for streams that exist, have a leader, and are gated.
+func (s *Store) ensureStreams(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, brokerStartTimeout)
+	defer cancel()
+	for _, cfg := range streamTable(s.conn.opts.Replicas) {
+		err := s.conn.insist(ctx, func(ctx context.Context) error { return s.conn.ensureStream(ctx, cfg) })
 		if err != nil {
-			return err
+			return fmt.Errorf("stream %s: %w", cfg.Name, err)
 		}
-		s.saw(log, info.Last)
-		if g := s.gate(string(log)); g != nil {
-			g.advance(info.Last)
+	}
+	if err := s.conn.insist(ctx, s.Blobs.ensureBlobs); err != nil {
+		return fmt.Errorf("object store %s: %w", bucketBlobs, err)
+	}
+	return s.conn.openGates()
+}
+
+// Alone reports whether nobody but this process can append to the logs.
+func (s *Store) Alone() bool { return s.conn.Alone() }
+
+// Writable returns nil when appends are possible now, else an error that is
+// eventstore.ErrUnavailable and says why.
+func (s *Store) Writable() error { return s.conn.Writable() }
+
+// Damage returns an error that is ErrDamaged when acknowledged events are known
+// to be missing from the log.
+func (s *Store) Damage() error {
+	if err := s.Writable(); errors.Is(err, ErrDamaged) {
+		return err
+	}
+	return nil
+}
+
+// Close makes everything durable and ends the broker. A second call does nothing.
+func (s *Store) Close(ctx context.Context) (err error) {
+	c := s.conn
+	c.closed.Do(func() {
+		close(c.closing)
+		c.watchers.Wait()
+		c.closeGates()
+		c.nc.Close()
+		switch {
+		case c.broker == nil:
+		case c.Writable() != nil:
+			c.broker.stop() // after a fault the files may be incomplete
+		default:
+			err = c.broker.stopClean(ctx)
+		}
+	})
+	return err
+}
+
+// Probe publishes one message to the probe stream and waits for its
+// acknowledgement, and asks whether the replicas of STATE are in quorum.
+func (s *Store) Probe(ctx context.Context) error {
+	if err := s.Writable(); err != nil {
+		return err
+	}
+	c := s.conn
+	if _, err := c.sendOne(ctx, &nats.Msg{Subject: "svc.probe." + token(c.opts.Name), Data: []byte("probe")}); err != nil {
+		return err
+	}
+	stream, err := c.js.Stream(ctx, string(domain.State))
+	if err != nil {
+		return err
+	}
+	cluster := stream.CachedInfo().Cluster
+	if cluster == nil || c.opts.Replicas == 1 {
+		return nil
+	}
+	current := 1 // the leader
+	for _, peer := range cluster.Replicas {
+		if peer.Current && !peer.Offline {
+			current++
+		}
+	}
+	if cluster.Leader == "" || current <= c.opts.Replicas/2 {
+		return fmt.Errorf("%d of %d replicas are current", current, c.opts.Replicas)
+	}
+	return nil
+}
+
+// workspaceStreams hold what belongs to a workspace and is no event.
+var workspaceStreams = map[string]string{streamPayloads: payloadsRoot, streamData: dataRoot}
+
+// HasWorkspaceData reports whether a workspace has payloads or user data.
+func (s *Store) HasWorkspaceData(ctx context.Context, workspaceID string) (bool, error) {
+	for stream, root := range workspaceStreams {
+		_, ok, err := s.conn.get(ctx, stream, getRequest{Seq: 1, NextFor: root + token(workspaceID) + ".>"})
+		if ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// EraseWorkspaceData erases the payloads and the user data of a workspace.
+func (s *Store) EraseWorkspaceData(ctx context.Context, workspaceID string) error {
+	for stream, root := range workspaceStreams {
+		if err := s.conn.purge(ctx, stream, root+token(workspaceID)+".>", ^uint64(0)); err != nil {
+			return fmt.Errorf("erase %s of workspace %s: %w", stream, workspaceID, err)
 		}
 	}
 	return nil
 }
 
-// Durable implements eventstore.Store.
-func (s *Store) Durable(log domain.Log) uint64 {
-	if g := s.gate(string(log)); g != nil {
-		return g.durable.Load()
-	}
-	return s.Known().Of(log)
+// Sync says how an append on the embedded broker becomes durable.
+type Sync string
+
+const (
+	// SyncGroup fsyncs once for everyone who waits. The default.
+	SyncGroup Sync = "group"
+	// SyncAlways lets the broker fsync after every message.
+	SyncAlways Sync = "always"
+	// SyncNever acknowledges what is only in the page cache. It is the control
+	// of the benchmarks and of the power-loss test; no setting selects it.
+	SyncNever Sync = "never"
+)
+
+// Options configure a Store. The zero value of every field but Events and one
+// of Dir and URL is good.
+type Options struct {
+	Events domain.Registry // decodes what is loaded; required
+
+	Dir     string // where the embedded broker keeps its files
+	Sync    Sync   // default SyncGroup
+	Cluster Cluster
+	MaxSize int64 // cap of the embedded store in bytes; default 80 % of the disk
+
+	URL       []string    // an external broker instead of the embedded one
+	CredsFile string      // NATS credentials for it
+	TLS       *tls.Config // client TLS for it
+
+	Name     string        // names the node to the broker; default "svc"
+	Replicas int           // default 1
+	MaxWait  time.Duration // bound on one exchange with the broker; default 2s
+	MinFree  func() int64  // bytes below which appends are refused; default none
+
+	Now     func() time.Time      // default time.Now
+	Log     *slog.Logger          // default slog.Default
+	Metrics prometheus.Registerer // default none
 }
 
-// Known returns how far the logs reach as far as this node has seen: what it
-// appended itself, what its readers were handed or loaded, and what Refresh
-// learned.
-func (s *Store) Known() domain.Position {
-	return domain.Position{State: s.known[0].Load(), Activity: s.known[1].Load()}
+// Cluster joins embedded brokers of several nodes. The zero value does not.
+type Cluster struct {
+	Name   string
+	Listen string // host:port; set = clustered
+	Routes []*url.URL
+	Secret string      // what nodes show each other; the same on all of them
+	TLS    *tls.Config // for routes that leave the host
 }
 
-func (s *Store) saw(log domain.Log, seq uint64) {
-	k := &s.known[0]
-	if log == domain.Activity {
-		k = &s.known[1]
+func (o Options) withDefaults() (Options, error) {
+	if o.Events == nil {
+		return o, errors.New("jetstream: Options.Events is required")
 	}
-	for have := k.Load(); seq > have; have = k.Load() {
-		if k.CompareAndSwap(have, seq) {
+	if (o.Dir == "") == (len(o.URL) == 0) {
+		return o, errors.New("jetstream: give either Options.Dir or Options.URL")
+	}
+	o.Sync = cmp.Or(o.Sync, SyncGroup)
+	o.Name = cmp.Or(o.Name, "svc")
+	o.Replicas = cmp.Or(o.Replicas, 1)
+	o.MaxWait = cmp.Or(o.MaxWait, 2*time.Second)
+	if o.MinFree == nil {
+		o.MinFree = func() int64 { return 0 }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return o, nil
+}
+
+// embedded reports whether the broker runs in this process.
+func (o Options) embedded() bool { return o.Dir != "" }
+
+// grouped reports whether this process itself makes appends durable. In a
+// cluster the replicated streams do so in groups of their own.
+func (o Options) grouped() bool {
+	return o.embedded() && o.Sync == SyncGroup && o.Cluster.Listen == ""
+}
+
+// brokerSyncs reports whether the embedded broker fsyncs by itself.
+func (o Options) brokerSyncs() bool {
+	return o.Sync == SyncAlways || o.Sync == SyncGroup && o.Cluster.Listen != ""
+}
+
+// errDiskLow is why appends are refused below the watermark.
+var errDiskLow = errors.New("the disk is low")
+
+const (
+	diskPeriod   = 250 * time.Millisecond
+	healthPeriod = time.Second
+	leastFree    = 1 << 20 // without which it is no use to try
+	longestGap   = 5 * time.Second
+)
+
+// watchDisk refuses appends while the disk is low, and reopens the embedded
+// broker after a fault once there is space: a JetStream stream that failed to
+// write stays wedged until then.
+func (s *Store) watchDisk() {
+	if s.conn.broker == nil {
+		return
+	}
+	tick := time.NewTicker(diskPeriod)
+	defer tick.Stop()
+	var examined time.Time // when the broker was last asked how it is
+	var next time.Time     // before which the broker is not reopened again
+	gap := 2 * diskPeriod  // grows while reopening does not help
+	for {
+		select {
+		case <-s.conn.closing:
 			return
+		case <-tick.C:
+		}
+		spacious := s.conn.checkDisk()
+		if time.Since(examined) >= healthPeriod {
+			s.conn.checkHealth()
+			examined = time.Now()
+		}
+		switch broken := s.conn.faults.isBroken(); {
+		case broken == 0 && time.Now().After(next):
+			gap = 2 * diskPeriod
+		case broken > 0 && spacious && time.Now().After(next):
+			s.reopen(broken)
+			next, gap = time.Now().Add(gap), min(2*gap, longestGap)
 		}
 	}
 }
 
-// Info implements eventstore.Store.
-func (s *Store) Info(ctx context.Context, log domain.Log) (eventstore.Info, error) {
-	var stream jetstream.Stream
-	err := s.patiently(ctx, func(ctx context.Context) (err error) {
-		stream, err = s.js.Stream(ctx, string(log))
-		return err
-	})
+// diskFresh is how old the last look at the disk may be when an append comes.
+const diskFresh = 20 * time.Millisecond
+
+// lookAtDisk looks at the disk unless somebody did a moment ago: a disk can be
+// filled between two ticks, and what is appended then cannot be projected.
+func (c *connection) lookAtDisk() {
+	if c.broker == nil {
+		return
+	}
+	last, now := c.looked.Load(), time.Now().UnixNano()
+	if now-last >= int64(diskFresh) && c.looked.CompareAndSwap(last, now) {
+		c.checkDisk()
+	}
+}
+
+// checkDisk notes whether the disk is low, and reports whether it is not.
+func (c *connection) checkDisk() (spacious bool) {
+	least := max(c.opts.MinFree(), leastFree)
+	free, err := diskFree(c.opts.Dir)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("the data directory cannot be examined: %w", err)
+	case free < least:
+		err = fmt.Errorf("%w: %d MB free, DISK_MIN_FREE_MB asks for %d", errDiskLow, free>>20, c.opts.MinFree()>>20)
+	}
+	switch changed := c.faults.setLow(err); {
+	case changed && err != nil:
+		c.opts.Log.Error("writes are refused until there is space", "err", err)
+	case changed:
+		c.opts.Log.Info("there is space on the disk again", "freeBytes", free)
+	}
+	return err == nil
+}
+
+// checkHealth asks the broker what it found wrong: publishers are not told that
+// a stream could not write. In a cluster it finds wrong what passes by itself,
+// such as an election. While a stream is being made it takes it for one that
+// could not be recovered, so it is asked afterwards.
+func (c *connection) checkHealth() {
+	if c.opts.Cluster.Listen != "" || c.faults.isBroken() > 0 || !c.making.TryLock() {
+		return
+	}
+	defer c.making.Unlock()
+	if err := errors.Join(c.broker.health(), c.gateFault()); err != nil {
+		c.fail(err)
+	}
+}
+
+func diskFree(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, err
+	}
+	return int64(st.Bavail) * st.Bsize, nil
+}
+
+// reopen stops the embedded broker, drops what the page cache claims, and
+// starts it again on what the disk holds. Nothing acknowledged may be missing
+// there: an append that was not fsynced was not acknowledged.
+func (s *Store) reopen(broken uint64) {
+	s.conn.opts.Log.Warn("reopening the log after a failed write")
+	s.conn.broker.stop()
+	s.conn.broker.dropCaches()
+	ctx, cancel := context.WithTimeout(context.Background(), brokerStartTimeout)
+	defer cancel()
+	err := s.conn.broker.start()
+	if err == nil {
+		err = s.ensureStreams(ctx)
+	}
+	if err == nil {
+		err = s.Log.examine(ctx)
+	}
 	if err != nil {
-		return eventstore.Info{}, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+		s.conn.opts.Log.Error("the log could not be reopened, trying again", "err", err)
+		return
 	}
-	i := stream.CachedInfo()
-	return eventstore.Info{
-		Identity: i.Created.UTC().Format(time.RFC3339Nano), Created: i.Created,
-		First: max(i.State.FirstSeq, 1), Last: i.State.LastSeq, Messages: i.State.Msgs,
-	}, nil
+	if !s.conn.faults.mend(broken) || s.conn.Writable() != nil {
+		return
+	}
+	if err := s.Log.sealTails(ctx); err != nil {
+		s.conn.fail(err)
+		return
+	}
+	s.conn.opts.Log.Info("the log is open again, writes are possible")
 }
 
-// Close makes everything durable and ends the broker. Closing twice does
-// nothing more.
-func (s *Store) Close(ctx context.Context) (err error) {
-	s.closed.Do(func() { err = s.close(ctx) })
-	return err
-}
-
-func (s *Store) close(ctx context.Context) error {
-	close(s.closing)
-	s.watchers.Wait()
-	s.closeGates()
-	s.nc.Close()
-	if s.broker == nil {
-		return nil
+// examine compares a reopened log with what was durable before.
+func (l *Log) examine(ctx context.Context) error {
+	for _, log := range domain.Logs() {
+		info, err := l.Info(ctx, log)
+		if err != nil {
+			return err
+		}
+		if was := l.Durable(log); info.Last < was {
+			l.conn.faults.setDamaged(l.shorter(log, info.Last, was))
+		}
 	}
-	if s.Writable() != nil {
-		s.broker.stop() // stopped by a fault: the files are not vouched for
-		return nil
-	}
-	return s.broker.stopClean(ctx)
-}
-
-// abandon undoes a failed Open.
-func (s *Store) abandon() {
-	s.closeGates()
-	if s.nc != nil {
-		s.nc.Close()
-	}
-	if s.broker != nil {
-		s.broker.stop()
-	}
+	return nil
 }

@@ -41,12 +41,12 @@ func closeStore(t *testing.T, s *jetstream.Store) {
 
 func TestEmbeddedGroup(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) eventstore.Store {
-		return open(t, jetstream.Options{Dir: t.TempDir()})
+		return open(t, jetstream.Options{Dir: t.TempDir()}).Log
 	})
 }
 
 func TestEmbeddedAlways(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) eventstore.Store {
-		return open(t, jetstream.Options{Dir: t.TempDir(), Sync: jetstream.SyncAlways})
+		return open(t, jetstream.Options{Dir: t.TempDir(), Sync: jetstream.SyncAlways}).Log
 	})
 }

@@ -2,8 +2,11 @@ package jetstream
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -58,35 +61,12 @@ func streamTable(replicas int) []jetstream.StreamConfig {
 	}
 }
 
-// ensureStreams creates what is missing and checks what exists: a stream with
-// other subjects or another number of replicas is the operator's to settle.
-func (s *Store) ensureStreams(ctx context.Context) error {
-	for _, cfg := range streamTable(s.opts.Replicas) {
-		err := s.insist(ctx, func(ctx context.Context) error { return s.ensureStream(ctx, cfg) })
-		if err != nil {
-			return fmt.Errorf("stream %s: %w", cfg.Name, err)
-		}
-	}
-	if err := s.insist(ctx, s.ensureBlobs); err != nil {
-		return fmt.Errorf("object store %s: %w", bucketBlobs, err)
-	}
-	return nil
-}
-
-func (s *Store) ensureBlobs(ctx context.Context) error {
-	blobs, err := s.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-		Bucket: bucketBlobs, Replicas: s.opts.Replicas, Description: "contents named by their SHA-256",
-	})
-	if err == nil && s.blobs == nil {
-		s.blobs = blobs
-	}
-	return err
-}
-
-func (s *Store) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) error {
-	stream, err := s.js.Stream(ctx, cfg.Name)
+// ensureStream creates a stream, or checks and updates the one that exists. A stream with
+// other subjects or another number of replicas is left as it is: the operator must decide.
+func (c *connection) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) error {
+	stream, err := c.js.Stream(ctx, cfg.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		_, err = s.js.CreateStream(ctx, cfg)
+		_, err = c.js.CreateStream(ctx, cfg)
 		return err
 	}
 	if err != nil {
@@ -100,6 +80,112 @@ func (s *Store) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) er
 		return fmt.Errorf("it has %d replicas and STREAM_REPLICAS asks for %d: set STREAM_REPLICAS=%d, or change the stream first",
 			have.Replicas, cfg.Replicas, have.Replicas)
 	}
-	_, err = s.js.UpdateStream(ctx, cfg)
+	_, err = c.js.UpdateStream(ctx, cfg)
 	return err
+}
+
+// Subjects:
+//
+//	svc.state.{workspace}.{aggregate}.{id}.{type…}
+//	svc.activity.{workspace}.{type…}
+//	svc.payloads.{workspace}.{eventId}
+//	svc.data.{workspace}.{kind}.{id}
+//	svc.rates.{key}.{window}
+//	svc.limits.{hour in which the window ends}.{key}.{window}
+//
+// Every token is encoded by token; the envelope carries the truth.
+const (
+	stateRoot    = "svc.state."
+	activityRoot = "svc.activity."
+	payloadsRoot = "svc.payloads."
+	dataRoot     = "svc.data."
+	ratesRoot    = "svc.rates."
+	limitsRoot   = "svc.limits."
+)
+
+// Bounds of what one text becomes, so that no user text makes a subject that
+// the broker refuses.
+const (
+	maxToken = 256
+	maxType  = 4 * maxToken // of all tokens of an event type
+)
+
+// subjectOf returns the subject of an event of this type on this stream.
+func subjectOf(log domain.Log, id domain.StreamID, eventType string) string {
+	if log == domain.Activity {
+		return activityRoot + token(id.Scope) + "." + typeTokens(eventType)
+	}
+	return aggregateRoot(id) + typeTokens(eventType)
+}
+
+// rootOf returns the prefix shared by the subjects of a log.
+func rootOf(log domain.Log) string {
+	if log == domain.Activity {
+		return activityRoot
+	}
+	return stateRoot
+}
+
+// aggregateRoot returns the prefix shared by the subjects of one aggregate.
+func aggregateRoot(id domain.StreamID) string {
+	return stateRoot + token(id.Scope) + "." + token(id.Kind) + "." + token(id.ID) + "."
+}
+
+// aggregateFilter matches every event of one aggregate.
+func aggregateFilter(id domain.StreamID) string { return aggregateRoot(id) + ">" }
+
+// typeTokens encodes an event type, token by token. A type with too many of
+// them is cut: nothing is found by its type alone.
+func typeTokens(eventType string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(eventType, ".") {
+		encoded := token(part)
+		if b.Len()+len(encoded) >= maxType {
+			break
+		}
+		if b.Len() > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(encoded)
+	}
+	return b.String()
+}
+
+// token percent-encodes every byte outside [A-Za-z0-9_-]. An empty token
+// becomes "%", and one that would be too long its beginning, "%%" and a hash,
+// so that different texts have different tokens.
+func token(s string) string {
+	if s == "" {
+		return "%"
+	}
+	if plain(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s) && b.Len() <= maxToken; i++ {
+		if isPlain(s[i]) {
+			b.WriteByte(s[i])
+		} else {
+			fmt.Fprintf(&b, "%%%02X", s[i])
+		}
+	}
+	if b.Len() <= maxToken {
+		return b.String()
+	}
+	sum := sha256.Sum256([]byte(s))
+	digest := "%%" + hex.EncodeToString(sum[:16])
+	return b.String()[:maxToken-len(digest)] + digest
+}
+
+func plain(s string) bool {
+	for i := range len(s) {
+		if !isPlain(s[i]) {
+			return false
+		}
+	}
+	return len(s) <= maxToken
+}
+
+func isPlain(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }

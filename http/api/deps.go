@@ -133,7 +133,7 @@ type Providers interface {
 }
 
 // Blobs keeps contents by their name, the SHA-256 in hex. It is a
-// *jetstream.Store.
+// *jetstream.Blobs.
 type Blobs interface {
 	PutBlob(ctx context.Context, content []byte) (name string, err error)
 	GetBlob(ctx context.Context, name string) (content []byte, err error)

@@ -45,7 +45,7 @@ type Links interface {
 }
 
 // Contents reads what files hold, by its SHA-256 in hex. It is a
-// *jetstream.Store.
+// *jetstream.Blobs.
 type Contents interface {
 	OpenBlob(ctx context.Context, name string) (content io.ReadCloser, size int64, err error)
 }

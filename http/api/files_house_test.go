@@ -74,13 +74,13 @@ func openShelf(t *testing.T, changes ...func(*api.FilesDeps)) *shelf {
 	who := newMembers(t)
 	deps := api.Deps{
 		Now: s.clock, Log: quiet, ReadModel: s.models, Access: who,
-		Files: api.FilesDeps{Commands: s.files, Links: s.files, Contents: s.log, URL: "https://api.example.org/v2/", Dir: s.dir},
+		Files: api.FilesDeps{Commands: s.files, Links: s.files, Contents: s.log.Blobs, URL: "https://api.example.org/v2/", Dir: s.dir},
 	}
 	for _, change := range changes {
 		change(&deps.Files)
 	}
 	g, err := gateway.New(gateway.Options{
-		Routes: api.FileRoutes(deps), Authenticator: who, Authorizer: who, ReadModel: s.models, Known: s.log.Known,
+		Routes: api.FileRoutes(deps), Authenticator: who, Authorizer: who, ReadModel: s.models, Known: s.log.Log.Known,
 		Idempotency: &answers{kept: map[string][]byte{}}, Now: s.clock, Host: domain.Host{Service: "api-gateway"},
 		Settings: func() gateway.Settings { return gateway.Settings{DisableRateLimit: true, UploadsMaxSize: maxUpload} },
 	})
@@ -109,15 +109,15 @@ func (s *shelf) waiting() []os.DirEntry {
 func (s *shelf) openLog() {
 	t := s.t
 	s.log = livetest.Store(t, jetstream.Options{})
-	bucket, err := s.log.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := s.log.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	s.models = livetest.Models(t, s.log)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte("k"), 32), Active: true}})
 	require.NoError(t, err)
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: s.log, Log: quiet})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: s.log.Log, Log: quiet})
 	require.NoError(t, err)
 	s.files, err = files.New(files.Options{
-		Engine: engine, Store: s.log, Blobs: s.log, Vault: vault.New(box, bucket), Now: s.clock, Settings: func() files.Settings { return s.settings },
+		Engine: engine, Store: s.log.Log, Blobs: s.log.Blobs, Vault: vault.New(box, bucket), Now: s.clock, Settings: func() files.Settings { return s.settings },
 	})
 	require.NoError(t, err)
 }
@@ -214,12 +214,12 @@ func (s *shelf) recorded() (all []domain.Recorded) {
 	s.t.Helper()
 	ctx, done := context.WithTimeout(context.Background(), patience)
 	defer done()
-	info, err := s.log.Info(ctx, domain.State)
+	info, err := s.log.Log.Info(ctx, domain.State)
 	require.NoError(s.t, err)
 	if info.Last == 0 {
 		return nil
 	}
-	_ = s.log.Subscribe(ctx, domain.State, 1, func(b eventstore.Batch) error {
+	_ = s.log.Log.Subscribe(ctx, domain.State, 1, func(b eventstore.Batch) error {
 		if all = append(all, b.Events...); len(all) > 0 && all[len(all)-1].Seq >= info.Last {
 			done()
 		}

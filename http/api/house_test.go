@@ -61,7 +61,7 @@ func openBehind(t *testing.T, other func(*gateway.Options), changes ...func(*api
 	t.Helper()
 	h := &house{t: t, client: &http.Client{Transport: &http.Transport{}}}
 	h.log, h.models = livetest.Open(t)
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.log, Log: quiet})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.log.Log, Log: quiet})
 	require.NoError(t, err)
 	server := httptest.NewUnstartedServer(nil)
 	h.url = "http://" + server.Listener.Addr().String()
@@ -80,7 +80,7 @@ func openBehind(t *testing.T, other func(*gateway.Options), changes ...func(*api
 		change(&deps)
 	}
 	opts := gateway.Options{
-		Routes: api.Routes(deps), Authenticator: people{}, Authorizer: people{}, ReadModel: h.models, Known: h.log.Known,
+		Routes: api.Routes(deps), Authenticator: people{}, Authorizer: people{}, ReadModel: h.models, Known: h.log.Log.Known,
 		Idempotency: &answers{kept: map[string][]byte{}}, Failures: commands.Failures{Engine: engine, Log: quiet},
 		Settings: func() gateway.Settings { return gateway.Settings{InternalKey: internalKey} },
 		Now:      func() time.Time { return today }, Host: domain.Host{Service: "api-gateway"},
@@ -156,7 +156,7 @@ func (h *house) do(method, path string, options ...option) answer {
 // facts are the events recorded of a workspace.
 func (h *house) facts(id string) []domain.Recorded {
 	h.t.Helper()
-	events, err := h.log.Load(h.t.Context(), workspace.Stream(id), 0)
+	events, err := h.log.Log.Load(h.t.Context(), workspace.Stream(id), 0)
 	require.NoError(h.t, err)
 	return events
 }

@@ -28,7 +28,7 @@ type OperationRunner interface {
 }
 
 // OperationEvents returns what was recorded of an aggregate after a sequence. It
-// is a *jetstream.Store.
+// is a *jetstream.Log.
 type OperationEvents interface {
 	Load(ctx context.Context, id domain.StreamID, after uint64) ([]domain.Recorded, error)
 }

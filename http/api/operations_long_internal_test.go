@@ -31,14 +31,14 @@ func (alone) Hold(ctx context.Context, _ string, work func(context.Context) erro
 func TestALongCallAnswersWithItsOperation(t *testing.T) {
 	t.Parallel()
 	store, models := livetest.Open(t)
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: store, Log: slog.New(slog.DiscardHandler)})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: store.Log, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	ws := commands.Workspaces{Engine: engine}
 	made, err := ws.Create(t.Context(), workspace.Settings{Name: "Shop"})
 	require.NoError(t, err)
-	runner := &operations.Runner{Engine: engine, Workspaces: ws, Leases: alone{}, Blobs: store}
+	runner := &operations.Runner{Engine: engine, Workspaces: ws, Leases: alone{}, Blobs: store.Blobs}
 	t.Cleanup(func() { require.NoError(t, runner.Close(context.WithoutCancel(t.Context()))) })
-	d := Deps{ReadModel: models, Blobs: store}
+	d := Deps{ReadModel: models, Blobs: store.Blobs}
 
 	var last string // id of the last operation
 	call := func(query string, work operations.Work, answer func(operation.State) (any, error)) *httptest.ResponseRecorder {

@@ -120,7 +120,7 @@ func openIdentity(t *testing.T, changes ...func(*api.Deps)) *realm {
 	var err error
 	h.box, err = seal.New([]seal.MasterKey{{KID: "k1", Key: []byte("0123456789abcdef0123456789ABCDEF"), Active: true}})
 	require.NoError(t, err)
-	h.engine, err = commands.NewEngine(commands.EngineOptions{Store: h.log, Log: quiet})
+	h.engine, err = commands.NewEngine(commands.EngineOptions{Store: h.log.Log, Log: quiet})
 	require.NoError(t, err)
 	h.openKeys()
 	h.openGateway(h.openAccounts(), changes)
@@ -131,7 +131,7 @@ func openIdentity(t *testing.T, changes ...func(*api.Deps)) *realm {
 
 // bucket opens a bucket of the log.
 func (h *realm) bucket(name string) *jetstream.Bucket {
-	b, err := h.log.Bucket(h.t.Context(), jetstream.BucketConfig{Name: name})
+	b, err := h.log.Buckets.Bucket(h.t.Context(), jetstream.BucketConfig{Name: name})
 	require.NoError(h.t, err)
 	return b
 }
@@ -165,7 +165,7 @@ func (h *realm) openAccounts() *sessions.Sessions {
 		},
 	})
 	require.NoError(h.t, err)
-	links, err := h.log.Records(h.t.Context(), "LINKS", time.Hour)
+	links, err := h.log.Buckets.Records(h.t.Context(), "LINKS", time.Hour)
 	require.NoError(h.t, err)
 	h.accounts, err = accounts.New(accounts.Options{
 		Engine: h.engine, Sessions: opened, Signer: h.keys, Box: h.box, Links: links, Settings: h.current, Mailer: h,
@@ -203,7 +203,7 @@ func (h *realm) openGateway(opened *sessions.Sessions, changes []func(*api.Deps)
 		change(&h.deps)
 	}
 	g, err := gateway.New(gateway.Options{
-		Routes: api.Routes(h.deps), Authenticator: who, Authorizer: who, CheckCSRF: who.CheckCSRF, ReadModel: h.models, Known: h.log.Known,
+		Routes: api.Routes(h.deps), Authenticator: who, Authorizer: who, CheckCSRF: who.CheckCSRF, ReadModel: h.models, Known: h.log.Log.Known,
 		Idempotency: &answers{kept: map[string][]byte{}}, Settings: h.gatewaySettings, Now: h.now, Devices: &ips{kept: map[string][]byte{}}, DeviceKey: []byte("device key"), Host: domain.Host{Service: "api-gateway"},
 	})
 	require.NoError(h.t, err)
@@ -251,13 +251,13 @@ func (h *realm) recorded(log domain.Log) (all []domain.Recorded) {
 	h.t.Helper()
 	ctx, done := context.WithTimeout(context.Background(), patience)
 	defer done()
-	info, err := h.log.Info(ctx, log)
+	info, err := h.log.Log.Info(ctx, log)
 	require.NoError(h.t, err)
 	if info.Last == 0 {
 		return nil
 	}
 	whole := false
-	_ = h.log.Subscribe(ctx, log, 1, func(b eventstore.Batch) error {
+	_ = h.log.Log.Subscribe(ctx, log, 1, func(b eventstore.Batch) error {
 		all = append(all, b.Events...)
 		if whole = len(all) > 0 && all[len(all)-1].Seq >= info.Last; whole {
 			done()

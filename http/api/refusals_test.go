@@ -180,7 +180,7 @@ func TestARefusalIsRecordedInTheWorkspace(t *testing.T) {
 	ctx, found := context.WithTimeout(t.Context(), patience)
 	defer found()
 	var event domain.Recorded
-	_ = h.log.Subscribe(ctx, domain.Activity, 1, func(b eventstore.Batch) error {
+	_ = h.log.Log.Subscribe(ctx, domain.Activity, 1, func(b eventstore.Batch) error {
 		if len(b.Events) > 0 {
 			event = b.Events[0]
 			found()

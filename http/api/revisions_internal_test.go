@@ -18,7 +18,7 @@ import (
 func TestAPayloadTellsTheRevisionThatTheContentHad(t *testing.T) {
 	t.Parallel()
 	store, models := livetest.Open(t)
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: store, Log: slog.New(slog.DiscardHandler)})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: store.Log, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	ws := commands.Workspaces{Engine: engine}
 	made, err := ws.Create(t.Context(), workspace.Settings{Name: "Shop"})
@@ -36,7 +36,7 @@ func TestAPayloadTellsTheRevisionThatTheContentHad(t *testing.T) {
 	_, err = ws.Update(t.Context(), id, document.MapOf(document.Pair{Key: "name", Value: "Later"}), "")
 	require.NoError(t, err)
 
-	events, err := store.Load(t.Context(), workspace.Stream(id), 0)
+	events, err := store.Log.Load(t.Context(), workspace.Stream(id), 0)
 	require.NoError(t, err)
 	require.Len(t, events, 4)
 	told := func(ev domain.Recorded) uint64 {

@@ -57,7 +57,7 @@ func mayReadOf(t *testing.T, slug string) *access.Rights {
 // at more runs than it may.
 func TestPagesOfRunsThatHaveToBeJudged(t *testing.T) {
 	store, models := livetest.Open(t)
-	ranAt(t, store, 0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7, 7, 12, 13, 14, 15, 16, 17, 18, 19)
+	ranAt(t, store.Log, 0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7, 7, 12, 13, 14, 15, 16, 17, 18, 19)
 	livetest.Fresh(t, models)
 	d, rights := Deps{ReadModel: models}.withDefaults(), mayReadOf(t, "pay")
 	page := func(address string, most int) (ids []string, total, next string) {
@@ -99,7 +99,7 @@ func TestPagesOfRunsThatHaveToBeJudged(t *testing.T) {
 // Who may read all runs, or none, needs no look at any: the right is told by their type.
 func TestRunsAreJudgedByTheirType(t *testing.T) {
 	store, models := livetest.Open(t)
-	ranAt(t, store, 0, 1, 2)
+	ranAt(t, store.Log, 0, 1, 2)
 	livetest.Fresh(t, models)
 	policy, err := access.Compile("w1", access.Default("w1"))
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 
 func TestASearchThatTakesTooLongIsEnded(t *testing.T) {
 	log, models := livetest.Open(t)
-	shown, err := feed.New(feed.Options{Models: models, Store: log})
+	shown, err := feed.New(feed.Options{Models: models, Store: log.Log, Payloads: log.Payloads})
 	require.NoError(t, err)
 	ask := func(d Deps) (any, error) {
 		r := httptest.NewRequest(http.MethodPost, "/v2/search", strings.NewReader(`{"query":{"match_all":{}}}`))

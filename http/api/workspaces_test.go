@@ -151,7 +151,7 @@ func TestARepeatedRequestIsAnsweredAgain(t *testing.T) {
 	for _, name := range []string{"Location", "ETag", "X-Svc-Seq"} {
 		require.Equal(t, first.header.Get(name), second.header.Get(name), name)
 	}
-	info, err := h.log.Info(t.Context(), domain.State)
+	info, err := h.log.Log.Info(t.Context(), domain.State)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, info.Last, "one workspace was made, and its slug taken")
 

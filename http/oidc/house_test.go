@@ -122,19 +122,19 @@ func (h *house) requireAbsent(secrets ...string) {
 }
 
 func (h *house) openRecords(name string, keep time.Duration) *jetstream.Records {
-	records, err := h.store.Records(h.t.Context(), name, keep)
+	records, err := h.store.Buckets.Records(h.t.Context(), name, keep)
 	require.NoError(h.t, err)
 	return records
 }
 
 func (h *house) openBucket(name string) *jetstream.Bucket {
-	b, err := h.store.Bucket(h.t.Context(), jetstream.BucketConfig{Name: name})
+	b, err := h.store.Buckets.Bucket(h.t.Context(), jetstream.BucketConfig{Name: name})
 	require.NoError(h.t, err)
 	return b
 }
 
 func (h *house) openCommands() {
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store, Log: quiet})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store.Log, Log: quiet})
 	require.NoError(h.t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: []byte("0123456789abcdef0123456789ABCDEF"), Active: true}})
 	require.NoError(h.t, err)

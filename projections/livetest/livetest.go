@@ -57,7 +57,7 @@ func Models(tb testing.TB, store *jetstream.Store) *projections.Models {
 	tb.Helper()
 	db, err := projections.OpenDB(projections.DBOptions{Dir: tb.TempDir(), MemtableMB: 4, BlockCacheMB: 4, Log: quiet})
 	require.NoError(tb, err)
-	models, err := projections.New(projections.Options{DB: db, Store: store, Known: store.Known, Log: quiet})
+	models, err := projections.New(projections.Options{DB: db, Store: store.Log, Known: store.Log.Known, Log: quiet})
 	require.NoError(tb, err)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -21,7 +21,7 @@ import (
 	"svc/domain/collection"
 )
 
-// Log is where entries come from. It is a *jetstream.Store.
+// Log is where entries come from. It is a *jetstream.Collections.
 type Log interface {
 	FollowCollections(ctx context.Context, from uint64, handle func(entries []collection.Logged, pending uint64) error) error
 	CollectionsInfo(ctx context.Context) (identity string, reach, last uint64, err error)

@@ -67,7 +67,7 @@ func (d *desk) follow(dir string) (*rows.Model, *badger.DB) {
 	d.Helper()
 	db, err := badger.Open(badger.DefaultOptions(dir).WithLogger(nil).WithMemTableSize(8 << 20))
 	require.NoError(d, err)
-	model, err := rows.New(rows.Options{DB: db, Log: d.store, Opener: clear{}, Logger: quiet})
+	model, err := rows.New(rows.Options{DB: db, Log: d.store.Collections, Opener: clear{}, Logger: quiet})
 	require.NoError(d, err)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -83,7 +83,7 @@ func (d *desk) follow(dir string) (*rows.Model, *badger.DB) {
 // append adds an entry and waits until the model has it.
 func (d *desk) append(id domain.StreamID, snapshot bool, body []byte) {
 	d.Helper()
-	seq, err := d.store.AppendCollections(d.Context(), id, time.Now().String(), d.last[id], snapshot, collection.Entry{Sealed: body}.Append(nil))
+	seq, err := d.store.Collections.AppendCollections(d.Context(), id, time.Now().String(), d.last[id], snapshot, collection.Entry{Sealed: body}.Append(nil))
 	require.NoError(d, err)
 	d.last[id] = seq
 	ctx, cancel := context.WithTimeout(d.Context(), patience)
@@ -174,7 +174,7 @@ func TestANamespaceThatWasErasedBeginsAnew(t *testing.T) {
 	d := open(t)
 	d.append(one, false, made("a", "b"))
 	d.append(other, false, made("z"))
-	require.NoError(t, d.store.EraseApart(t.Context(), "w1"))
+	require.NoError(t, d.store.EraseWorkspaceData(t.Context(), "w1"))
 	d.last[one] = 0
 	d.append(one, false, made("c"))
 	d.want(one, "c")
@@ -203,7 +203,7 @@ func TestWhatTheLogLacksIsAFaultOfTheNamespace(t *testing.T) {
 	middle := d.last[one]
 	d.append(one, false, put("b"))
 	d.append(one, false, put("c"))
-	require.NoError(t, d.store.DropData(t.Context(), one, middle+2))
+	require.NoError(t, d.store.Data.DropData(t.Context(), one, middle+2))
 	d.model, _ = d.follow(t.TempDir())
 	_, err := d.ids(one)
 	require.ErrorContains(t, err, "missing")
@@ -216,7 +216,7 @@ func TestErasedNamespacesAreForgotten(t *testing.T) {
 	d.append(other, false, made("z"))
 	require.NoError(t, d.model.Tidy(t.Context()))
 	d.want(one, "a")
-	require.NoError(t, d.store.EraseApart(t.Context(), "w1"))
+	require.NoError(t, d.store.EraseWorkspaceData(t.Context(), "w1"))
 	require.NoError(t, d.model.Tidy(t.Context()))
 	d.want(one)
 	d.want(other, "z")

@@ -15,7 +15,7 @@ import (
 )
 
 type (
-	// Log is the activity log. It is a *jetstream.Store.
+	// Log is the activity log. It is a *jetstream.Log.
 	Log interface {
 		Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error)
 		// Reread returns the events at seqs. One that has been erased is left out.

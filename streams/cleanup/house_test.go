@@ -43,7 +43,7 @@ type house struct {
 
 // broken is the log, which fails to purge while it is told to.
 type broken struct {
-	*jetstream.Store
+	*jetstream.Log
 	down  bool
 	first func() // happens before what is appended next; nil: nothing
 }
@@ -54,7 +54,7 @@ func (b *broken) Append(ctx context.Context, commits ...eventstore.Commit) (even
 		b.first = nil
 		first()
 	}
-	return b.Store.Append(ctx, commits...)
+	return b.Log.Append(ctx, commits...)
 }
 
 var errDown = errors.New("the broker is gone")
@@ -64,7 +64,7 @@ func (b *broken) PurgeActivity(ctx context.Context, workspaceID, eventType strin
 	if b.down {
 		return errDown
 	}
-	return b.Store.PurgeActivity(ctx, workspaceID, eventType, below)
+	return b.Log.PurgeActivity(ctx, workspaceID, eventType, below)
 }
 
 // payloads are what is kept apart. Nothing of it has a key.
@@ -74,9 +74,9 @@ type payloads struct {
 }
 
 func (p payloads) Strip(ctx context.Context, workspaceID string, before time.Time, dry bool) (count, bytes uint64, err error) {
-	found, err := p.store.PayloadsBefore(ctx, workspaceID, before)
+	found, err := p.store.Payloads.PayloadsBefore(ctx, workspaceID, before)
 	if err == nil && !dry {
-		err = p.store.PurgePayloads(ctx, workspaceID, found.Below)
+		err = p.store.Payloads.PurgePayloads(ctx, workspaceID, found.Below)
 	}
 	return found.Count, found.Bytes, err
 }
@@ -84,7 +84,7 @@ func (p payloads) Strip(ctx context.Context, workspaceID string, before time.Tim
 func (payloads) Expire(context.Context, string, bool) (uint64, error) { return 0, nil }
 
 func (p payloads) Holds(ctx context.Context, workspaceID string) (bool, error) {
-	return p.store.HoldsApart(ctx, workspaceID)
+	return p.store.HasWorkspaceData(ctx, workspaceID)
 }
 
 func (p payloads) Stands(_ context.Context, _, treeID string) (bool, error) {
@@ -92,7 +92,7 @@ func (p payloads) Stands(_ context.Context, _, treeID string) (bool, error) {
 }
 
 func (p payloads) Erase(ctx context.Context, workspaceID string) error {
-	return p.store.EraseApart(ctx, workspaceID)
+	return p.store.EraseWorkspaceData(ctx, workspaceID)
 }
 
 func open(t *testing.T) *house {
@@ -100,13 +100,13 @@ func open(t *testing.T) *house {
 	dir := t.TempDir()
 	store := livetest.Store(t, jetstream.Options{Dir: dir})
 	models := livetest.Models(t, store)
-	memory, err := store.Bucket(t.Context(), jetstream.BucketConfig{Name: "CLEANUP"})
+	memory, err := store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "CLEANUP"})
 	require.NoError(t, err)
-	leases, err := store.Bucket(t.Context(), jetstream.BucketConfig{Name: "CLEANUP_RUNS", TTL: time.Minute})
+	leases, err := store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "CLEANUP_RUNS", TTL: time.Minute})
 	require.NoError(t, err)
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: store, Log: quiet})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: store.Log, Log: quiet})
 	require.NoError(t, err)
-	h := &house{t: t, dir: dir, store: store, models: models, log: &broken{Store: store}, memory: memory, now: time.Now()}
+	h := &house{t: t, dir: dir, store: store, models: models, log: &broken{Log: store.Log}, memory: memory, now: time.Now()}
 	h.jobs = &cleanup.Jobs{
 		Log: h.log, Apart: payloads{store: store}, Notes: memory, Models: models, Logger: quiet,
 		Lease:  streams.Lease{Bucket: leases, Name: "cleanup", TTL: time.Minute, Log: quiet},
@@ -125,9 +125,9 @@ func (h *house) happens(workspaceID string, events ...domain.Event) domain.Recor
 	for _, ev := range events {
 		c.Facts = append(c.Facts, eventstore.Fact{ID: ulid.Make().String(), Event: ev})
 	}
-	r, err := h.store.Append(h.t.Context(), c)
+	r, err := h.store.Log.Append(h.t.Context(), c)
 	require.NoError(h.t, err)
-	ev, ok, err := h.store.Read(h.t.Context(), domain.Activity, r.Position.Activity)
+	ev, ok, err := h.store.Log.Read(h.t.Context(), domain.Activity, r.Position.Activity)
 	require.NoError(h.t, err)
 	require.True(h.t, ok)
 	return ev
@@ -159,7 +159,7 @@ func (h *house) exists(id string, events ...domain.Event) {
 	for _, ev := range append([]domain.Event{workspace.Created{Workspace: workspace.Snapshot{ID: id}}}, events...) {
 		c.Facts = append(c.Facts, eventstore.Fact{ID: ulid.Make().String(), Event: ev})
 	}
-	_, err := h.store.Append(h.t.Context(), c)
+	_, err := h.store.Log.Append(h.t.Context(), c)
 	require.NoError(h.t, err)
 }
 
@@ -188,10 +188,10 @@ func (h *house) known(workspaceID string) (n int) {
 // kept lists the types of what the log has of a workspace's activity.
 func (h *house) kept(workspaceID string) (types []string) {
 	h.t.Helper()
-	info, err := h.store.Info(h.t.Context(), domain.Activity)
+	info, err := h.store.Log.Info(h.t.Context(), domain.Activity)
 	require.NoError(h.t, err)
 	for seq := info.First; seq <= info.Last; seq++ {
-		ev, ok, err := h.store.Read(h.t.Context(), domain.Activity, seq)
+		ev, ok, err := h.store.Log.Read(h.t.Context(), domain.Activity, seq)
 		require.NoError(h.t, err)
 		if ok && ev.Stream.Scope == workspaceID {
 			types = append(types, ev.Data.EventType())

@@ -32,11 +32,11 @@ var (
 func (h *house) runs(events ...domain.Event) (last time.Time) {
 	h.t.Helper()
 	for _, ev := range events {
-		r, err := h.store.Append(h.t.Context(), eventstore.Commit{
+		r, err := h.store.Log.Append(h.t.Context(), eventstore.Commit{
 			Stream: domain.StreamID{Scope: "w1"}, Meta: domain.Meta{CorrelationID: "run1", UserID: "u1"}, Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: ev}},
 		})
 		require.NoError(h.t, err)
-		said, ok, err := h.store.Read(h.t.Context(), domain.Activity, r.Position.Activity)
+		said, ok, err := h.store.Log.Read(h.t.Context(), domain.Activity, r.Position.Activity)
 		require.NoError(h.t, err)
 		require.True(h.t, ok)
 		last = said.At

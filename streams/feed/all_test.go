@@ -15,14 +15,14 @@ import (
 
 // counting is a log that counts what is read of it.
 type counting struct {
-	*jetstream.Store
+	*jetstream.Log
 	read int
 }
 
 // Reread implements feed.Store.
 func (c *counting) Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]domain.Recorded, error) {
 	c.read += len(seqs)
-	return c.Store.Reread(ctx, log, seqs)
+	return c.Log.Reread(ctx, log, seqs)
 }
 
 // A walk over all workspaces reads nothing that is of another time.
@@ -34,8 +34,8 @@ func TestAWalkOverAllWorkspacesIsBoundedByTime(t *testing.T) {
 		h.emit("w2", "b", nil)
 	}
 	livetest.Fresh(t, h.models)
-	log := &counting{Store: h.store}
-	bounded, err := feed.New(feed.Options{Models: h.models, Store: log})
+	log := &counting{Log: h.store.Log}
+	bounded, err := feed.New(feed.Options{Models: h.models, Store: log, Payloads: h.store.Payloads})
 	require.NoError(t, err)
 	h.feed = bounded
 	_, all := h.walk(feed.Range{})
@@ -69,8 +69,8 @@ func TestAWalkOverTheIndexReadsNothing(t *testing.T) {
 	}
 	livetest.Fresh(t, h.models)
 	_, whole := h.walk(feed.Range{WorkspaceID: "w1"})
-	log := &counting{Store: h.store}
-	brief, err := feed.New(feed.Options{Models: h.models, Store: log})
+	log := &counting{Log: h.store.Log}
+	brief, err := feed.New(feed.Options{Models: h.models, Store: log, Payloads: h.store.Payloads})
 	require.NoError(t, err)
 	h.feed = brief
 	_, events := h.walk(feed.Range{WorkspaceID: "w1", Need: feed.Indexed})

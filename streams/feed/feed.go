@@ -27,50 +27,56 @@ type Store interface {
 	Info(ctx context.Context, log domain.Log) (eventstore.Info, error)
 	// Since returns the sequence before which every event is older than a time.
 	Since(ctx context.Context, log domain.Log, at time.Time) (uint64, error)
-	// GetPayload returns what an execution was given and gave, which is kept apart;
-	// ok is false when it was erased.
-	GetPayload(ctx context.Context, workspaceID, eventID string) (body []byte, ok bool, err error)
 	// Known is how far the logs reach as far as this node has seen.
 	Known() domain.Position
 }
 
-// Options configure a Feed. Models and Store are required.
+// Payloads keeps payload and output of executions. It is a *jetstream.Payloads.
+type Payloads interface {
+	// GetPayload returns those of an event; ok is false when they were erased.
+	GetPayload(ctx context.Context, workspaceID, eventID string) (body []byte, ok bool, err error)
+}
+
+// Options configure a Feed. Models, Store and Payloads are required.
 type Options struct {
 	Models *projections.Models
 	Store  Store
+	// Payloads are those of executions.
+	Payloads Payloads
 	// MaxLen is how many characters the payload of an event may have; larger ones
 	// of the platform are shown cut. Default: any number.
 	MaxLen func() int
-	// Air carries events that are not kept; without it there are none.
-	Air Air
-	Log *slog.Logger
+	// Broadcast carries events that are not kept; without it there are none.
+	Broadcast Broadcast
+	Log       *slog.Logger
 }
 
 // Feed reads events. All methods are safe for concurrent use.
 type Feed struct {
-	models *projections.Models
-	store  Store
-	maxLen func() int
-	air    Air
-	deaf   func() // ends listening to the air
-	log    *slog.Logger
-	hub    *hub
+	models    *projections.Models
+	store     Store
+	payloads  Payloads
+	maxLen    func() int
+	broadcast Broadcast
+	deaf      func() // ends listening to the broadcast
+	log       *slog.Logger
+	hub       *hub
 }
 
 // New returns a feed. Live events reach it while Run does.
 func New(o Options) (*Feed, error) {
-	f := &Feed{models: o.Models, store: o.Store, maxLen: o.MaxLen, air: o.Air, log: cmp.Or(o.Log, slog.Default())}
+	f := &Feed{models: o.Models, store: o.Store, payloads: o.Payloads, maxLen: o.MaxLen, broadcast: o.Broadcast, log: cmp.Or(o.Log, slog.Default())}
 	if f.maxLen == nil {
 		f.maxLen = func() int { return 0 }
 	}
 	f.hub = newHub(f)
 	f.models.Tell(f.hub.tell)
 	f.hub.begin(f.models.Position())
-	if f.air == nil {
+	if f.broadcast == nil {
 		return f, nil
 	}
 	var err error
-	f.deaf, err = f.air.Listen(f.hear)
+	f.deaf, err = f.broadcast.Listen(f.hear)
 	return f, err
 }
 

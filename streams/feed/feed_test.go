@@ -35,7 +35,7 @@ type house struct {
 
 func open(t testing.TB) *house {
 	store, models := livetest.Open(t)
-	made, err := feed.New(feed.Options{Models: models, Store: store, Air: store.Air("live")})
+	made, err := feed.New(feed.Options{Models: models, Store: store.Log, Payloads: store.Payloads, Broadcast: store.Broadcast("live")})
 	require.NoError(t, err)
 	h := &house{t, store, models, made}
 	ctx, stop := context.WithCancel(context.Background())
@@ -50,7 +50,7 @@ func (h *house) emit(workspaceID, name string, payload any) string {
 	body, err := json.Marshal(payload)
 	require.NoError(h.t, err)
 	id := ulid.Make().String()
-	_, err = h.store.Append(h.t.Context(), eventstore.Commit{
+	_, err = h.store.Log.Append(h.t.Context(), eventstore.Commit{
 		Stream: domain.StreamID{Scope: workspaceID},
 		Meta:   domain.Meta{CorrelationID: "c-" + name, UserID: "u1"},
 		Facts:  []eventstore.Fact{{ID: id, Event: domain.Unknown{Name: name, Body: body}}},
@@ -62,7 +62,7 @@ func (h *house) emit(workspaceID, name string, payload any) string {
 // fact records a fact about an aggregate of its own.
 func (h *house) fact(workspaceID string) string {
 	id := ulid.Make().String()
-	_, err := h.store.Append(h.t.Context(), eventstore.Commit{
+	_, err := h.store.Log.Append(h.t.Context(), eventstore.Commit{
 		Stream: domain.StreamID{Scope: workspaceID, Kind: "session", ID: id}, Facts: []eventstore.Fact{{ID: id, Event: session.Ended{SessionID: id, UserID: "x"}}},
 	})
 	require.NoError(h.t, err)

@@ -16,7 +16,7 @@ import (
 
 // leisurely is a log that takes its time over each read.
 type leisurely struct {
-	*jetstream.Store
+	*jetstream.Log
 	reads int
 }
 
@@ -27,7 +27,7 @@ func (l *leisurely) Reread(ctx context.Context, log domain.Log, seqs []uint64) (
 	case <-ctx.Done():
 	case <-time.After(20 * time.Millisecond):
 	}
-	return l.Store.Reread(ctx, log, seqs)
+	return l.Log.Reread(ctx, log, seqs)
 }
 
 var errSeenEnough = errors.New("seen enough")
@@ -41,8 +41,8 @@ func TestAReplayGivesSignsOfLife(t *testing.T) {
 		h.emit("w1", "a", nil)
 	}
 	livetest.Fresh(t, h.models)
-	log := &leisurely{Store: h.store}
-	slow, err := feed.New(feed.Options{Models: h.models, Store: log})
+	log := &leisurely{Log: h.store.Log}
+	slow, err := feed.New(feed.Options{Models: h.models, Store: log, Payloads: h.store.Payloads})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

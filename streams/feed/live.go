@@ -11,15 +11,15 @@ import (
 	"svc/projections"
 )
 
-// Air carries what is for live readers only between the nodes.
-type Air interface {
-	// Broadcast sends to everyone who listens, this node too.
-	Broadcast(body []byte) error
-	// Listen calls hear with what is sent, until stop is called.
-	Listen(hear func(body []byte)) (stop func(), err error)
+// Broadcast sends events for live readers to all nodes. It is a jetstream.Broadcast.
+type Broadcast interface {
+	// Send sends to everyone who listens, this node too.
+	Send(body []byte) error
+	// Listen calls receive with what is sent, until stop is called.
+	Listen(receive func(body []byte)) (stop func(), err error)
 }
 
-// passing is an event that is not kept, on the air.
+// passing is an event that is not kept, as it is broadcast.
 type passing struct {
 	ID          string              `json:"id"`
 	Type        string              `json:"type"`
@@ -40,7 +40,7 @@ func (f *Feed) Pass(ev domain.Recorded) error {
 	if err != nil {
 		return fmt.Errorf("pass on %s: %w", ev.Data.EventType(), err)
 	}
-	return f.air.Broadcast(body)
+	return f.broadcast.Send(body)
 }
 
 // Recorded returns events of one workspace that were just recorded as their readers

@@ -94,7 +94,7 @@ func open(t *testing.T) *house {
 	t.Helper()
 	store, models := livetest.Open(t)
 	quiet := slog.New(slog.DiscardHandler)
-	events, err := feed.New(feed.Options{Models: models, Store: store, Air: store.Air("live"), Log: quiet})
+	events, err := feed.New(feed.Options{Models: models, Store: store.Log, Payloads: store.Payloads, Broadcast: store.Broadcast("live"), Log: quiet})
 	require.NoError(t, err)
 	h := &house{t, store, &ear{}}
 	ctx, stop := context.WithCancel(context.Background())
@@ -122,7 +122,7 @@ func (h *house) emit(workspaceID, name string, target *domain.Target) string {
 func (h *house) record(at domain.StreamID, fact eventstore.Fact) string {
 	h.t.Helper()
 	fact.ID = ulid.Make().String()
-	_, err := h.store.Append(h.t.Context(), eventstore.Commit{Stream: at, Facts: []eventstore.Fact{fact}})
+	_, err := h.store.Log.Append(h.t.Context(), eventstore.Commit{Stream: at, Facts: []eventstore.Fact{fact}})
 	require.NoError(h.t, err)
 	return fact.ID
 }

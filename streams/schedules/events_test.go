@@ -17,7 +17,7 @@ func (h *house) events(workspaceID, eventType string) (all []domain.Recorded) {
 	if len(seqs) == 0 {
 		return nil
 	}
-	all, err := h.store.Reread(h.t.Context(), domain.Activity, seqs)
+	all, err := h.store.Log.Reread(h.t.Context(), domain.Activity, seqs)
 	require.NoError(h.t, err)
 	return all
 }

@@ -83,12 +83,12 @@ func TestAnOutageIsNoAttempt(t *testing.T) {
 
 // lossy stores what ends a tree and loses the answer, once.
 type lossy struct {
-	*jetstream.Store
+	*jetstream.Log
 	lost atomic.Bool
 }
 
 func (l *lossy) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
-	r, err := l.Store.Append(ctx, commits...)
+	r, err := l.Log.Append(ctx, commits...)
 	for _, c := range commits {
 		for _, f := range c.Facts {
 			if _, is := f.Event.(activity.Executed); is && err == nil && l.lost.CompareAndSwap(false, true) {
@@ -103,7 +103,7 @@ func TestATreeThatEndedIsNotBegunAgainWhenTheAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	h, at := clocked(t, 1, stuck("tick"))
 	n := h.first
-	log := &lossy{Store: h.store}
+	log := &lossy{Log: h.store.Log}
 	n.journal = log
 	n.restart()
 	n.fire()
@@ -142,13 +142,13 @@ func TestATreeThatHasNotBegunIsLeftToWhoeverTakesTheShareOver(t *testing.T) {
 
 // overtaken is a log on which firings are on their way when nobody waits for them any more.
 type overtaken struct {
-	*jetstream.Store
+	*jetstream.Log
 	underWay chan []eventstore.Commit
 }
 
 func (o *overtaken) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
 	if _, is := commits[0].Facts[0].Event.(activity.ScheduleFired); !is {
-		return o.Store.Append(ctx, commits...)
+		return o.Log.Append(ctx, commits...)
 	}
 	o.underWay <- commits
 	<-ctx.Done()
@@ -174,7 +174,7 @@ func TestAFiringThatArrivesAfterItsNodeGaveUpIsBegunByTheNext(t *testing.T) {
 	h, at := clocked(t, 1, stuck("tick"))
 	a, b := h.first, h.node()
 	take := a.loses()
-	log := &overtaken{Store: h.store, underWay: make(chan []eventstore.Commit, 1)}
+	log := &overtaken{Log: h.store.Log, underWay: make(chan []eventstore.Commit, 1)}
 	a.log = log
 	a.fire()
 	h.registers("w1", 1)
@@ -184,7 +184,7 @@ func TestAFiringThatArrivesAfterItsNodeGaveUpIsBegunByTheNext(t *testing.T) {
 	b.hold = always
 	b.paces.set(true)
 	b.keeps = &noted{Bucket: h.memory, saved: func() { // it has looked what fired before it
-		_, err := h.store.Append(context.Background(), late...)
+		_, err := h.store.Log.Append(context.Background(), late...)
 		assert.NoError(t, err)
 		assert.NoError(t, b.models.Fresh(context.Background()))
 	}}

@@ -90,7 +90,7 @@ func open(t testing.TB) *house {
 
 func (h *house) bucket(name string) *jetstream.Bucket {
 	h.t.Helper()
-	b, err := h.store.Bucket(h.t.Context(), jetstream.BucketConfig{Name: name})
+	b, err := h.store.Buckets.Bucket(h.t.Context(), jetstream.BucketConfig{Name: name})
 	require.NoError(h.t, err)
 	return b
 }
@@ -98,7 +98,7 @@ func (h *house) bucket(name string) *jetstream.Bucket {
 // add records an event of an aggregate and waits until it can be read.
 func (h *house) add(id domain.StreamID, ev domain.Event) uint64 {
 	h.t.Helper()
-	r, err := h.store.Append(h.t.Context(), eventstore.Commit{
+	r, err := h.store.Log.Append(h.t.Context(), eventstore.Commit{
 		Stream: id, Expected: h.last[id], Meta: domain.Meta{UserID: "u1", CorrelationID: "c1"},
 		Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: ev}},
 	})
@@ -139,7 +139,7 @@ func entry(path, body string) workspace.Entry {
 func (h *house) publish(slug, workspaceID string) {
 	h.t.Helper()
 	id := app.Stream(slug)
-	history, err := h.store.Load(h.t.Context(), id, 0)
+	history, err := h.store.Log.Load(h.t.Context(), id, 0)
 	require.NoError(h.t, err)
 	var state app.State
 	for _, ev := range history {
@@ -202,7 +202,7 @@ func (p *paces) change(change func()) {
 // node makes a node that does not fire yet.
 func (h *house) node() *node {
 	h.t.Helper()
-	n := &node{house: h, models: livetest.Models(h.t, h.store), paces: &paces{}, log: h.store, keeps: h.memory, journal: h.store, most: 3, stop: func() {}}
+	n := &node{house: h, models: livetest.Models(h.t, h.store), paces: &paces{}, log: h.store.Log, keeps: h.memory, journal: h.store.Log, most: 3, stop: func() {}}
 	var err error
 	n.library, err = programs.New(programs.Options{
 		Contents: contents{n.models}, Secrets: noSecrets{}, Vault: h.vault,
@@ -220,8 +220,8 @@ func (n *node) restart() {
 	n.t.Helper()
 	var err error
 	n.runtime, err = runtime.New(runtime.Options{
-		Store: n.journal, Contexts: contexts.New(contexts.Options{Store: n.store, Vault: n.vault, Log: quiet}),
-		Parked: &parked.Parked{Store: n.store, Vault: n.vault}, Secrets: noSecrets{}, Throttles: &throttle.Throttle{Rate: n.paces.rate},
+		Store: n.journal, Payloads: n.store.Payloads, Contexts: contexts.New(contexts.Options{Store: n.store.Data, Vault: n.vault, Log: quiet}),
+		Parked: &parked.Parked{Store: n.store.Data, Vault: n.vault}, Secrets: noSecrets{}, Throttles: &throttle.Throttle{Rate: n.paces.rate},
 		Settings: func() runtime.Settings {
 			return runtime.Settings{
 				MaxDepth: 20, MaxActive: time.Minute, MaxAttempts: 3, MaxEvent: 100_000, MaxExecuted: 10_000, Zone: time.UTC, Locale: "en",
@@ -262,7 +262,7 @@ func (n *node) past(ctx context.Context, workspaceID, correlationID, firingID, a
 		return err
 	})
 	for _, t := range open {
-		if _, ok, failed := (&parked.Parked{Store: n.store, Vault: n.vault}).Get(ctx, workspaceID, t.ExecutionID); ok || failed != nil {
+		if _, ok, failed := (&parked.Parked{Store: n.store.Data, Vault: n.vault}).Get(ctx, workspaceID, t.ExecutionID); ok || failed != nil {
 			past.Over, err = ok, failed
 		}
 	}

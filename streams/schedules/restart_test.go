@@ -37,10 +37,10 @@ func (h *house) begun() (attempts []int) {
 // started is how often trees are on the log as begun.
 func (h *house) started() (n int) {
 	h.t.Helper()
-	info, err := h.store.Info(h.t.Context(), domain.Activity)
+	info, err := h.store.Log.Info(h.t.Context(), domain.Activity)
 	require.NoError(h.t, err)
 	for seq := info.First; seq <= info.Last; seq++ {
-		ev, ok, err := h.store.Read(h.t.Context(), domain.Activity, seq)
+		ev, ok, err := h.store.Log.Read(h.t.Context(), domain.Activity, seq)
 		require.NoError(h.t, err)
 		if _, is := ev.Data.(activity.TreeStarted); ok && is {
 			n++
@@ -153,7 +153,7 @@ func TestANodeThatWasKilledFiresNothingTwice(t *testing.T) {
 
 // shaky is a log whose parts fail while a test says so.
 type shaky struct {
-	*jetstream.Store
+	*jetstream.Log
 	noAppend, noRead atomic.Bool
 }
 
@@ -161,20 +161,20 @@ func (s *shaky) Append(ctx context.Context, commits ...eventstore.Commit) (event
 	if s.noAppend.Load() {
 		return eventstore.Receipt{}, eventstore.ErrUnavailable
 	}
-	return s.Store.Append(ctx, commits...)
+	return s.Log.Append(ctx, commits...)
 }
 
 func (s *shaky) Read(ctx context.Context, log domain.Log, seq uint64) (domain.Recorded, bool, error) {
 	if s.noRead.Load() {
 		return domain.Recorded{}, false, eventstore.ErrUnavailable
 	}
-	return s.Store.Read(ctx, log, seq)
+	return s.Log.Read(ctx, log, seq)
 }
 
 func TestACrashBetweenAFiringAndItsTreeLosesNeither(t *testing.T) {
 	t.Parallel()
 	h, at := clocked(t, 1, every("tick", "*/5 * * * *"))
-	log := &shaky{Store: h.store}
+	log := &shaky{Log: h.store.Log}
 	h.first.log = log
 	h.first.fire()
 	h.registers("w1", 1)
@@ -194,7 +194,7 @@ func TestACrashBetweenAFiringAndItsTreeLosesNeither(t *testing.T) {
 func TestALogThatTakesNothingDelaysAFiring(t *testing.T) {
 	t.Parallel()
 	h, at := clocked(t, 1, every("tick", "*/5 * * * *"))
-	log := &shaky{Store: h.store}
+	log := &shaky{Log: h.store.Log}
 	h.first.log = log
 	h.first.fire()
 	h.registers("w1", 1)

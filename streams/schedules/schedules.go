@@ -20,7 +20,7 @@ import (
 )
 
 type (
-	// Log keeps what fired. It is a *jetstream.Store.
+	// Log keeps what fired. It is a *jetstream.Log.
 	Log interface {
 		Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error)
 		Read(ctx context.Context, log domain.Log, seq uint64) (ev domain.Recorded, ok bool, err error)

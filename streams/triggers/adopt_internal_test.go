@@ -59,7 +59,7 @@ func (l *slowLog) Append(ctx context.Context, commits ...eventstore.Commit) (eve
 			}
 		}
 	}
-	return l.Store.Append(ctx, commits...)
+	return l.Store.Log.Append(ctx, commits...)
 }
 
 // waits is a workspace with one automation, which waits.
@@ -92,7 +92,7 @@ func (waits) Known(context.Context, string) ([]programs.Workspace, error) { retu
 func adopting(t *testing.T) (*adopter, *slowLog) {
 	t.Helper()
 	quiet, log := slog.New(slog.DiscardHandler), &slowLog{Store: livetest.Store(t, jetstream.Options{})}
-	bucket, err := log.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := log.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
 	require.NoError(t, err)
@@ -103,7 +103,7 @@ func adopting(t *testing.T) (*adopter, *slowLog) {
 	})
 	require.NoError(t, err)
 	running, err := runtime.New(runtime.Options{
-		Store: log, Contexts: contexts.New(contexts.Options{Store: log.Store, Vault: keys, Log: quiet}), Parked: &parked.Parked{Store: log.Store, Vault: keys},
+		Store: log, Payloads: log.Payloads, Contexts: contexts.New(contexts.Options{Store: log.Data, Vault: keys, Log: quiet}), Parked: &parked.Parked{Store: log.Data, Vault: keys},
 		Secrets: waits{}, Registry: waits{}, Throttles: &throttle.Throttle{Rate: func(string, throttle.What) throttle.Rate { return throttle.Rate{} }},
 		Settings: func() runtime.Settings {
 			return runtime.Settings{

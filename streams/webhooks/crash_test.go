@@ -39,7 +39,7 @@ func (h *house) crash() {
 	gone := errors.New("the process is gone")
 	h.opts.Store.(*flaky).fault.Store(&gone)
 	h.stop()
-	h.opts.Store = &flaky{Store: h.store}
+	h.opts.Store = &flaky{Store: h.store.Log}
 	h.start()
 }
 
@@ -166,7 +166,7 @@ func TestOneNodeDeliversAndAnotherTakesOver(t *testing.T) {
 	}
 	h.start()
 	other := &house{t: t, store: h.store, models: h.models, feed: h.feed, subs: h.subs, opts: h.opts}
-	other.opts.Store = &flaky{Store: h.store}
+	other.opts.Store = &flaky{Store: h.store.Log}
 	other.start()
 	t.Cleanup(other.stop)
 	rc := receive(t, nil)

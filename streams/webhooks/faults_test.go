@@ -202,7 +202,7 @@ func (h *house) told() (ids []string) {
 	h.t.Helper()
 	ctx, done := context.WithTimeout(h.t.Context(), patience)
 	defer done()
-	require.NoError(h.t, h.store.Subscribe(ctx, domain.Activity, 1, func(b eventstore.Batch) error {
+	require.NoError(h.t, h.store.Log.Subscribe(ctx, domain.Activity, 1, func(b eventstore.Batch) error {
 		for _, ev := range b.Events {
 			if f, ok := ev.Data.(activity.Failure); ok {
 				ids = append(ids, f.Details["subscriptionId"].(string))

@@ -81,7 +81,7 @@ func open(t *testing.T, changes ...func(*webhooks.Options)) *house {
 	t.Helper()
 	h := &house{t: t}
 	h.store, h.models = livetest.Open(t)
-	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store, Log: quiet})
+	engine, err := commands.NewEngine(commands.EngineOptions{Store: h.store.Log, Log: quiet})
 	require.NoError(t, err)
 	keys, cursors := h.bucket("VAULT"), h.bucket("WEBHOOKS")
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
@@ -90,15 +90,15 @@ func open(t *testing.T, changes ...func(*webhooks.Options)) *house {
 	require.NoError(t, err)
 	t.Cleanup(out.Close)
 	h.subs = &subscriptions.Subscriptions{Engine: engine, Vault: vault.New(box, keys), Known: known{h.models}, Addresses: out, Now: time.Now}
-	h.feed, err = feed.New(feed.Options{Models: h.models, Store: h.store, Log: quiet})
+	h.feed, err = feed.New(feed.Options{Models: h.models, Store: h.store.Log, Payloads: h.store.Payloads, Log: quiet})
 	require.NoError(t, err)
 	h.background(func(ctx context.Context) { _ = h.feed.Run(ctx) })
 	workspaces := commands.Workspaces{Engine: engine}
 	_, err = workspaces.Make(t.Context(), workspace.Create{ID: "w1", Settings: workspace.Settings{Name: "Shop"}})
 	require.NoError(t, err)
-	h.ops = &operations.Runner{Engine: engine, Workspaces: workspaces, Leases: alone{}, Blobs: h.store, Log: quiet}
+	h.ops = &operations.Runner{Engine: engine, Workspaces: workspaces, Leases: alone{}, Blobs: h.store.Blobs, Log: quiet}
 	h.opts = webhooks.Options{
-		Models: h.models, Feed: h.feed, Store: h.store, Secrets: h.subs, Disable: h.subs, Client: out.Client(2 * time.Second), Cursors: cursors, Replays: h.ops,
+		Models: h.models, Feed: h.feed, Store: h.store.Log, Secrets: h.subs, Disable: h.subs, Client: out.Client(2 * time.Second), Cursors: cursors, Replays: h.ops,
 		Schedule: []time.Duration{20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond}, Look: 5 * time.Millisecond, Log: quiet,
 	}
 	for _, change := range changes {
@@ -116,7 +116,7 @@ func open(t *testing.T, changes ...func(*webhooks.Options)) *house {
 
 func (h *house) bucket(name string) *jetstream.Bucket {
 	h.t.Helper()
-	b, err := h.store.Bucket(h.t.Context(), jetstream.BucketConfig{Name: name})
+	b, err := h.store.Buckets.Bucket(h.t.Context(), jetstream.BucketConfig{Name: name})
 	require.NoError(h.t, err)
 	return b
 }
@@ -168,7 +168,7 @@ func (h *house) emit(key string, numbers ...int) (ids []string) {
 		ids = append(ids, id)
 		facts = append(facts, eventstore.Fact{ID: id, Event: domain.Unknown{Name: "orders.paid", Body: fmt.Appendf(nil, `{"key":%q,"n":%d}`, key, n)}})
 	}
-	_, err := h.store.Append(h.t.Context(), eventstore.Commit{
+	_, err := h.store.Log.Append(h.t.Context(), eventstore.Commit{
 		Stream: domain.StreamID{Scope: "w1"}, Meta: domain.Meta{CorrelationID: key, TraceID: "0af7651916cd43dd8448eb211c80319c"}, Facts: facts,
 	})
 	require.NoError(h.t, err)

@@ -15,7 +15,7 @@ import (
 	"svc/eventstore"
 )
 
-// Store keeps what came of deliveries. It is a *jetstream.Store.
+// Store keeps what came of deliveries. It is a *jetstream.Log.
 type Store interface {
 	Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error)
 }

@@ -148,7 +148,7 @@ func TestWhatIsNotAskedForIsNotSent(t *testing.T) {
 		t.Types, t.Filters = []string{"orders.paid", "workspaces.subscriptions.*"}, map[string]any{"payload.key": []any{"a", "b*"}, "appInstanceDepth": -1.0}
 	})
 	no := false
-	_, err := h.store.Append(t.Context(), eventstore.Commit{Stream: domain.StreamID{Scope: "w1"}, Facts: []eventstore.Fact{{
+	_, err := h.store.Log.Append(t.Context(), eventstore.Commit{Stream: domain.StreamID{Scope: "w1"}, Facts: []eventstore.Fact{{
 		ID: "01J00000000000000000000000", Event: domain.Unknown{Name: "orders.paid", Body: []byte(`{"key":"a","n":9}`)}, Options: domain.EventOptions{Persist: &no},
 	}}})
 	require.NoError(t, err)

@@ -45,10 +45,10 @@ func (p Place) Emits(t *testing.T, events string, headers ...string) (made []Sho
 // ActivityOf returns what the log has of a workspace that is no state.
 func (s *Service) ActivityOf(t *testing.T, workspaceID string) (events []domain.Recorded) {
 	t.Helper()
-	info, err := s.Node.Store().Info(t.Context(), domain.Activity)
+	info, err := s.Node.Store().Log.Info(t.Context(), domain.Activity)
 	require.NoError(t, err)
 	for seq := info.First; seq <= info.Last; seq++ {
-		ev, ok, err := s.Node.Store().Read(t.Context(), domain.Activity, seq)
+		ev, ok, err := s.Node.Store().Log.Read(t.Context(), domain.Activity, seq)
 		require.NoError(t, err)
 		if ok && ev.Stream.Scope == workspaceID {
 			events = append(events, ev)
@@ -222,7 +222,7 @@ func Inner(frame map[string]any, name string) map[string]any {
 // Interacts records that something made an automation run.
 func (p Place) Interacts(t *testing.T, trigger, correlation, session, user string) {
 	t.Helper()
-	_, err := p.Service.Node.Store().Append(t.Context(), eventstore.Commit{
+	_, err := p.Service.Node.Store().Log.Append(t.Context(), eventstore.Commit{
 		Stream: domain.StreamID{Scope: p.ID},
 		Meta:   domain.Meta{CorrelationID: correlation, SessionID: session, UserID: user},
 		Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: activity.Interaction{
@@ -235,7 +235,7 @@ func (p Place) Interacts(t *testing.T, trigger, correlation, session, user strin
 // SaysUsage records what an app instance, which is called as its app, says of itself.
 func (p Place) SaysUsage(t *testing.T, instance, metrics string) {
 	t.Helper()
-	_, err := p.Service.Node.Store().Append(t.Context(), eventstore.Commit{
+	_, err := p.Service.Node.Store().Log.Append(t.Context(), eventstore.Commit{
 		Stream: domain.StreamID{Scope: p.ID},
 		Meta:   domain.Meta{CorrelationID: "c1", AppSlug: instance, AppInstance: instance, ServiceTopic: feed.Emitted},
 		Facts:  []eventstore.Fact{{ID: ulid.Make().String(), Event: domain.Unknown{Name: instance + ".usage", Body: json.RawMessage(`{"metrics":` + metrics + `}`)}}},

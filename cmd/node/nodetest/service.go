@@ -458,7 +458,7 @@ func Stored(t *testing.T, dir string, log domain.Log) (events []domain.Recorded)
 	defer func() { require.NoError(t, store.Close(context.Background())) }()
 	ctx, done := context.WithCancel(t.Context())
 	defer done()
-	err = store.Subscribe(ctx, log, 1, func(b eventstore.Batch) error {
+	err = store.Log.Subscribe(ctx, log, 1, func(b eventstore.Batch) error {
 		if events = append(events, b.Events...); b.Pending == 0 {
 			done()
 		}
@@ -540,7 +540,7 @@ func (s *Service) Members(t *testing.T, names ...string) (headers map[string]htt
 // Facts returns the types of what was recorded of a workspace.
 func (s *Service) Facts(t *testing.T, id string) (types []string) {
 	t.Helper()
-	events, err := s.Node.Store().Load(t.Context(), workspace.Stream(id), 0)
+	events, err := s.Node.Store().Log.Load(t.Context(), workspace.Stream(id), 0)
 	require.NoError(t, err)
 	for _, ev := range events {
 		types = append(types, ev.Data.EventType())

@@ -121,7 +121,7 @@ func appendFor(t *testing.T, store *jetstream.Store, subjects []*subject, d time
 	for i, subject := range subjects {
 		running.Go(func() {
 			for began := start; began.Sub(start) < d; {
-				if err := subject.append(context.Background(), store); err != nil {
+				if err := subject.append(context.Background(), store.Log); err != nil {
 					failure.Store(&err)
 					return
 				}

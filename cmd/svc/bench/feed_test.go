@@ -129,7 +129,7 @@ func fillActivity(t *testing.T, store *jetstream.Store, big, other string, n, sm
 				for i := from; i < min(n, from+10); i++ {
 					facts = append(facts, order(i))
 				}
-				if _, err := store.Append(t.Context(), eventstore.Commit{Stream: domain.StreamID{Scope: big}, Meta: emitMeta(from / 10), Facts: facts}); err != nil {
+				if _, err := store.Log.Append(t.Context(), eventstore.Commit{Stream: domain.StreamID{Scope: big}, Meta: emitMeta(from / 10), Facts: facts}); err != nil {
 					t.Error(err)
 					return
 				}
@@ -142,7 +142,7 @@ func fillActivity(t *testing.T, store *jetstream.Store, big, other string, n, sm
 		if i == 0 {
 			scope = other
 		}
-		_, err := store.Append(t.Context(), eventstore.Commit{Stream: domain.StreamID{Scope: scope}, Meta: emitMeta(i), Facts: []eventstore.Fact{order(i), order(i), order(i), order(i), order(i)}})
+		_, err := store.Log.Append(t.Context(), eventstore.Commit{Stream: domain.StreamID{Scope: scope}, Meta: emitMeta(i), Facts: []eventstore.Fact{order(i), order(i), order(i), order(i), order(i)}})
 		require.NoError(t, err)
 	}
 	return float64(n+5*small) / time.Since(start).Seconds()
@@ -166,7 +166,7 @@ func rebuildActivity(t *testing.T, store *jetstream.Store) sample {
 	t.Helper()
 	db, err := projections.OpenDB(projections.DBOptions{Dir: t.TempDir() + "/readmodels", Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	models, err := projections.New(projections.Options{DB: db, Store: store, Log: slog.New(slog.DiscardHandler)})
+	models, err := projections.New(projections.Options{DB: db, Store: store.Log, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	settle()
 	stop, err := profile("feed")

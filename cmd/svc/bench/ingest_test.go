@@ -48,7 +48,7 @@ func benchIngest(t *testing.T, _ *history) {
 	}
 	service.stop(t)
 	store := openStore(t, dir+"/log", "group")
-	info, err := store.Info(t.Context(), domain.Activity)
+	info, err := store.Log.Info(t.Context(), domain.Activity)
 	require.NoError(t, err)
 	closeStore(t, store)
 	require.GreaterOrEqual(t, int(info.Messages), ours.count(), "each answer is stored")

@@ -34,7 +34,7 @@ func benchPast(t *testing.T, _ *history) {
 	others := watchOthers(t)
 	dir := t.TempDir()
 	store := openStore(t, filepath.Join(dir, "log"), jetstream.SyncNever)
-	seqs := livedIn(t, store, items, changes)
+	seqs := livedIn(t, store.Log, items, changes)
 	closeStore(t, store)
 
 	port := freePort(t)

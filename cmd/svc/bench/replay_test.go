@@ -47,7 +47,7 @@ func rebuildOnce(t *testing.T, past *history) sample {
 	store := openStore(t, past.log(), jetstream.SyncGroup)
 	db, err := projections.OpenDB(projections.DBOptions{Dir: t.TempDir() + "/readmodels", Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	models, err := projections.New(projections.Options{DB: db, Store: store, Log: slog.New(slog.DiscardHandler)})
+	models, err := projections.New(projections.Options{DB: db, Store: store.Log, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	settle()
 	stop, err := profile("replay")

@@ -40,7 +40,7 @@ func closeStore(t *testing.T, store *jetstream.Store) {
 
 func lastOf(t *testing.T, store *jetstream.Store) uint64 {
 	t.Helper()
-	info, err := store.Info(t.Context(), domain.State)
+	info, err := store.Log.Info(t.Context(), domain.State)
 	require.NoError(t, err)
 	require.True(t, info.Contiguous())
 	return info.Last
@@ -129,7 +129,7 @@ func write(t *testing.T, store *jetstream.Store, workspaces int, events uint64) 
 				mine = append(mine, &subject{id: fmt.Sprintf("w%06d", i)})
 			}
 			for i := 0; sent.Add(1) <= events; i++ {
-				if err := mine[i%len(mine)].append(t.Context(), store); err != nil {
+				if err := mine[i%len(mine)].append(t.Context(), store.Log); err != nil {
 					failure.Store(&err)
 					return
 				}

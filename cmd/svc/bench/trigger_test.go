@@ -211,7 +211,7 @@ func executedIn(t *testing.T, dir string) (executed int) {
 	t.Helper()
 	store := openStore(t, filepath.Join(dir, "log"), "group")
 	defer closeStore(t, store)
-	err := store.Subscribe(t.Context(), domain.Activity, 1, func(b eventstore.Batch) error {
+	err := store.Log.Subscribe(t.Context(), domain.Activity, 1, func(b eventstore.Batch) error {
 		for _, e := range b.Events {
 			if _, ok := e.Data.(activity.Executed); ok {
 				executed++

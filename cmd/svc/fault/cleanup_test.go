@@ -119,7 +119,7 @@ func TestKilledCleanupsAreFinished(t *testing.T) {
 func emittedEvents(t *testing.T, s *service) map[string]int {
 	t.Helper()
 	found := map[string]int{}
-	eachEvent(t, s.openLog(t), domain.Activity, func(ev domain.Recorded) {
+	eachEvent(t, s.openLog(t).Log, domain.Activity, func(ev domain.Recorded) {
 		if ev.Data.EventType() == "my.event" {
 			found[ev.Stream.Scope]++
 		}

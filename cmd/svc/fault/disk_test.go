@@ -110,7 +110,7 @@ func TestAFullDiskLosesNothingAndHeals(t *testing.T) {
 	id, last := workspace.Stream("full"), uint64(0)
 	put := func(size int) error {
 		c := commitOf(id, last, size)
-		r, err := store.Append(t.Context(), c)
+		r, err := store.Log.Append(t.Context(), c)
 		if err == nil {
 			last, acked[c.Facts[0].ID] = r.Seqs[0], r.Seqs[0]
 		}
@@ -133,7 +133,7 @@ func TestAFullDiskLosesNothingAndHeals(t *testing.T) {
 	require.Eventually(t, func() bool { return put(20) == nil || reloadLast(t, store, &last) }, 20*time.Second, 50*time.Millisecond)
 	require.Eventually(t, func() bool { return put(20) == nil }, 20*time.Second, 50*time.Millisecond)
 	healed := time.Since(freedAt)
-	found := readAll(t, store)
+	found := readAll(t, store.Log)
 	for id, seq := range acked {
 		require.Equal(t, seq, found[id])
 	}
@@ -149,7 +149,7 @@ func follow(t *testing.T, store *jetstream.Store) *atomic.Uint64 {
 	ctx, cancel := context.WithCancel(t.Context())
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		err := store.Subscribe(ctx, domain.State, 1, func(b eventstore.Batch) error {
+		err := store.Log.Subscribe(ctx, domain.State, 1, func(b eventstore.Batch) error {
 			for _, ev := range b.Events {
 				if ev.Seq != last.Load()+1 {
 					return fmt.Errorf("event %d after %d", ev.Seq, last.Load())
@@ -173,7 +173,7 @@ func follow(t *testing.T, store *jetstream.Store) *atomic.Uint64 {
 // been stored after all.
 func reloadLast(t *testing.T, store *jetstream.Store, last *uint64) bool {
 	t.Helper()
-	events, err := store.Load(t.Context(), workspace.Stream("full"), 0)
+	events, err := store.Log.Load(t.Context(), workspace.Stream("full"), 0)
 	if err == nil && len(events) > 0 {
 		*last = events[len(events)-1].Seq
 	}

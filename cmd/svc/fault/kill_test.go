@@ -122,7 +122,7 @@ func checkReads(t *testing.T, s *service, writers []*writer) {
 func checkLog(t *testing.T, s *service, writers []*writer) (acked int) {
 	t.Helper()
 	created := map[string][]string{}
-	eachEvent(t, s.openLog(t), domain.State, func(ev domain.Recorded) {
+	eachEvent(t, s.openLog(t).Log, domain.State, func(ev domain.Recorded) {
 		if c, ok := ev.Data.(workspace.Created); ok {
 			created[c.Workspace.Settings.Name] = append(created[c.Workspace.Settings.Name], c.Workspace.ID)
 		}

@@ -84,7 +84,7 @@ func appendMany(store *jetstream.Store, acks io.Writer, writer, n int) error {
 		if rng.IntN(8) == 0 {
 			commits = append(commits, commitOf(workspace.Stream(fmt.Sprintf("side%d-%d", writer, i)), 0, 20))
 		}
-		r, err := store.Append(context.Background(), commits...)
+		r, err := store.Log.Append(context.Background(), commits...)
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func appendMany(store *jetstream.Store, acks io.Writer, writer, n int) error {
 		}
 		if rng.IntN(4) == 0 {
 			batch := runOf(fmt.Sprintf("%d-%d", writer, i), 2+rng.IntN(5))
-			if r, err = store.Append(context.Background(), batch); err != nil {
+			if r, err = store.Log.Append(context.Background(), batch); err != nil {
 				return err
 			}
 			for j, f := range batch.Facts {
@@ -195,7 +195,7 @@ func (r *recording) lost(t *testing.T, cut crashfs.Cut) (lost []string) {
 	require.NoError(t, err, "%v", cut)
 	defer func() { require.NoError(t, store.Close(context.Background())) }()
 
-	found := readAll(t, store)
+	found := readAll(t, store.Log)
 	for _, a := range r.acks {
 		if a.op >= cut.At {
 			break
@@ -206,10 +206,10 @@ func (r *recording) lost(t *testing.T, cut crashfs.Cut) (lost []string) {
 			}
 		}
 	}
-	info, err := store.Info(t.Context(), domain.State)
+	info, err := store.Log.Info(t.Context(), domain.State)
 	require.NoError(t, err)
 	require.True(t, info.Contiguous(), "no hole after %v: %+v", cut, info)
-	_, err = store.Append(t.Context(), commitOf(workspace.Stream("after"), 0, 20))
+	_, err = store.Log.Append(t.Context(), commitOf(workspace.Stream("after"), 0, 20))
 	require.NoError(t, err, "the store must go on after %v", cut)
 	return lost
 }

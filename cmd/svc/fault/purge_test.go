@@ -43,7 +43,7 @@ func purgeAndWrite() error {
 	for i := range 400 {
 		scope := []string{erased, erased, keeps}[rng.IntN(3)]
 		fact := eventstore.Fact{ID: ulid.Make().String(), Event: domain.Unknown{Name: "my.event", Body: fmt.Appendf(nil, `{"x":%q}`, strings.Repeat("x", rng.IntN(150_000)))}}
-		r, err := store.Append(ctx, eventstore.Commit{Stream: domain.StreamID{Scope: scope}, Facts: []eventstore.Fact{fact}})
+		r, err := store.Log.Append(ctx, eventstore.Commit{Stream: domain.StreamID{Scope: scope}, Facts: []eventstore.Fact{fact}})
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func purgeAndWrite() error {
 			line = fmt.Sprintf("%s:%d\n", fact.ID, r.Seqs[0])
 		}
 		if i%40 == 39 {
-			if err := store.PurgeActivity(ctx, erased, "", r.Seqs[0]-5); err != nil {
+			if err := store.Log.PurgeActivity(ctx, erased, "", r.Seqs[0]-5); err != nil {
 				return err
 			}
 			line += fmt.Sprintf("purged:%d\n", r.Seqs[0]-5)
@@ -93,7 +93,7 @@ func (r *recording) checkPurged(t *testing.T, cut crashfs.Cut) {
 	require.NoError(t, store.Damage(), "%v", cut)
 
 	found, first := map[string]uint64{}, uint64(0)
-	eachEvent(t, store, domain.Activity, func(ev domain.Recorded) {
+	eachEvent(t, store.Log, domain.Activity, func(ev domain.Recorded) {
 		if found[ev.ID] = ev.Seq; ev.Stream.Scope == erased && first == 0 {
 			first = ev.Seq
 		}
@@ -110,5 +110,5 @@ func (r *recording) checkPurged(t *testing.T, cut crashfs.Cut) {
 			require.Equal(t, seq, found[id], "%s is gone after %v", id, cut)
 		}
 	}
-	require.NoError(t, store.PurgeActivity(t.Context(), erased, "", ^uint64(0)), "the store must go on after %v", cut)
+	require.NoError(t, store.Log.PurgeActivity(t.Context(), erased, "", ^uint64(0)), "the store must go on after %v", cut)
 }

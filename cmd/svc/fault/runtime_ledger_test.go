@@ -49,7 +49,7 @@ func readLedger(t *testing.T, h *house) *ledger {
 		calls: map[string]*tale{}, events: map[string]*tale{}, executions: map[string]int{}, failures: map[string]int{},
 		emitted: map[string]map[int]int{}, orders: map[int][]string{}, byClients: map[string]bool{},
 	}
-	eachEvent(t, h.openLog(t), domain.Activity, func(ev domain.Recorded) {
+	eachEvent(t, h.openLog(t).Log, domain.Activity, func(ev domain.Recorded) {
 		if ev.Stream.Scope == h.id {
 			l.note(t, ev)
 		}

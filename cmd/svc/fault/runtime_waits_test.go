@@ -158,7 +158,7 @@ func TestAWaitThatWasToldOfStands(t *testing.T) {
 	}
 	s.stop(t)
 	told := 0
-	eachEvent(t, s.openLog(t), domain.Activity, func(ev domain.Recorded) {
+	eachEvent(t, s.openLog(t).Log, domain.Activity, func(ev domain.Recorded) {
 		if _, ok := ev.Data.(activity.WaitPending); ok {
 			told++
 		}

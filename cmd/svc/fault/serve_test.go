@@ -157,7 +157,7 @@ func (s *service) openLog(t *testing.T) *jetstream.Store {
 	store, err := jetstream.Open(t.Context(), storeOptions(filepath.Join(s.dir, "log"), jetstream.SyncGroup))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close(context.Background())) })
-	info, err := store.Info(t.Context(), domain.State)
+	info, err := store.Log.Info(t.Context(), domain.State)
 	require.NoError(t, err)
 	require.True(t, info.Contiguous())
 	return store

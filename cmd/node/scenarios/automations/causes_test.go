@@ -68,7 +68,7 @@ func TestAnEventWithoutARunBeginsOne(t *testing.T) {
 	w := nodetest.NewWorkshop(t)
 	p := w.Place(t).Has(t, `hears: {when: {events: [bare]}, do: [{wait: {oneOf: [{event: go}], timeout: 60}}, {emit: {event: heard}}]}`)
 	id := ulid.Make().String()
-	_, err := w.Node.Store().Append(t.Context(), eventstore.Commit{
+	_, err := w.Node.Store().Log.Append(t.Context(), eventstore.Commit{
 		Stream: domain.StreamID{Scope: p.ID}, Facts: []eventstore.Fact{{ID: id, Event: domain.Unknown{Name: "bare", Body: []byte(`{}`)}}},
 	})
 	require.NoError(t, err)

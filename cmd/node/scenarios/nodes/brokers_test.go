@@ -75,7 +75,7 @@ func TestAClusterOfEmbeddedBrokers(t *testing.T) {
 	nodes[0].Start(t)
 	nodes[0].Await(t, "/readyz", http.StatusOK)
 	require.Equal(t, "two of three", nodes[0].Get(t, "/v2/workspaces/"+id, nodetest.As("root")).JSON(t)["name"])
-	info, err := nodes[0].Node.Store().Info(t.Context(), domain.State)
+	info, err := nodes[0].Node.Store().Log.Info(t.Context(), domain.State)
 	require.NoError(t, err)
 	require.True(t, info.Contiguous())
 }

@@ -183,7 +183,7 @@ b: {when: {events: [e]}, do: [], output: '{{run.attempt}}'}`)
 			}
 			require.Len(t, started, 2*events)
 			wire.set(false)
-			require.Eventually(t, func() bool { return name == "that stops" || c.one.Node.Store().Refresh(t.Context()) == nil }, time.Minute, 50*time.Millisecond)
+			require.Eventually(t, func() bool { return name == "that stops" || c.one.Node.Store().Log.Refresh(t.Context()) == nil }, time.Minute, 50*time.Millisecond)
 			require.Equal(t, "other", probed(t, there))
 			there.Awaits(t, 2*events, nodetest.Executed, "payload.trigger.type=event&payload.trigger.value=e")
 			there.Awaits(t, 2*events, "runtime.interactions.triggered", "payload.trigger.type=event&payload.trigger.value=e")

@@ -42,7 +42,7 @@ func TestAnInterruptedTreeTellsHowDeepItWas(t *testing.T) {
 	s := nodetest.NewIdentified(t, "EGRESS_ALLOW_PRIVATE=yes")
 	s.Lease = nodetest.ShortLease
 	p := nodetest.OpenWorkshop(t, s).Place(t)
-	_, err := s.Node.Store().Append(t.Context(), eventstore.Commit{
+	_, err := s.Node.Store().Log.Append(t.Context(), eventstore.Commit{
 		Stream: domain.StreamID{Scope: p.ID}, Meta: domain.Meta{CorrelationID: "r1", ExecutionID: "x1", AutomationSlug: "deep", AutomationDepth: 7},
 		Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: activity.TreeStarted{
 			ExecutionID: "x1", Automation: "deep", Trigger: byEndpoint, Attempt: 1, Replica: "gone", StartedAt: time.Now().UTC().Format(domain.Timestamp),

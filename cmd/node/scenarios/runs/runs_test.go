@@ -27,7 +27,7 @@ func ran(t *testing.T, p nodetest.Place, run, execution string, events ...domain
 			Facts:  []eventstore.Fact{{ID: ids[len(ids)-1], Event: ev}},
 		})
 	}
-	_, err := p.Service.Node.Store().Append(t.Context(), commits...)
+	_, err := p.Service.Node.Store().Log.Append(t.Context(), commits...)
 	require.NoError(t, err)
 	return ids
 }
@@ -204,7 +204,7 @@ func TestErasedRunsAreForgotten(t *testing.T) {
 	s := nodetest.NewIdentified(t).Start(t)
 	p := nodetest.OwnedPlace(t, s)
 	threeRuns(t, p)
-	_, err := p.Service.Node.Store().Append(t.Context(), eventstore.Commit{
+	_, err := p.Service.Node.Store().Log.Append(t.Context(), eventstore.Commit{
 		Stream: domain.StreamID{Scope: p.ID},
 		Facts:  []eventstore.Fact{{ID: ulid.Make().String(), Event: activity.Dropped{WorkspaceID: p.ID, To: 1 << 40}}},
 	})

@@ -50,7 +50,7 @@ func TestANodeWithoutTheRoleTakesCareOfItsTrees(t *testing.T) {
 			continue
 		}
 		begun.ExecutionID = ulid.Make().String() // one that it does not run
-		_, err := s.Node.Store().Append(t.Context(), eventstore.Commit{
+		_, err := s.Node.Store().Log.Append(t.Context(), eventstore.Commit{
 			Stream: domain.StreamID{Scope: p.ID}, Meta: ev.Meta, Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: begun}},
 		})
 		require.NoError(t, err)

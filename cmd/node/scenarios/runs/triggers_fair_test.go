@@ -99,7 +99,7 @@ t: [{repeat: {until: 1001, batch: {size: 1001}, do: [{wait: {oneOf: [{event: e, 
 func recordsRaw(t *testing.T, p nodetest.Place, name, payload string) {
 	t.Helper()
 	body := json.RawMessage(payload)
-	_, err := p.Service.Node.Store().Append(t.Context(), eventstore.Commit{
+	_, err := p.Service.Node.Store().Log.Append(t.Context(), eventstore.Commit{
 		Stream: domain.StreamID{Scope: p.ID}, Meta: domain.Meta{CorrelationID: "deep"},
 		Facts: []eventstore.Fact{{ID: "01JCZZZZZZZZZZZZZZZZZZZZZZ", Event: domain.Unknown{Name: name, Body: body}}},
 	})

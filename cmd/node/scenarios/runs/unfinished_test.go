@@ -51,7 +51,7 @@ busy: {do: [{all: [{wait: {timeout: 600}}, {fetch: {url: '`+far.URL+`'}}]}]}`)
 	w.Restarts(t, func() { // as if the node had gone when the wait was just over
 		for _, ev := range w.ActivityOf(t, p.ID) {
 			if wait, is := ev.Data.(activity.WaitPending); is && ev.Meta.AutomationSlug == "went" {
-				_, err := w.Node.Store().Append(t.Context(), eventstore.Commit{
+				_, err := w.Node.Store().Log.Append(t.Context(), eventstore.Commit{
 					Stream: ev.Stream, Meta: ev.Meta, Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: activity.WaitFulfilled{ID: wait.ID}}},
 				})
 				require.NoError(t, err)
@@ -86,7 +86,7 @@ two: {do: [{wait: {timeout: 600}}]}`)
 		for _, ev := range w.ActivityOf(t, p.ID) {
 			if begun, is := ev.Data.(activity.TreeStarted); is && begun.Automation == "one" { // who is looked at first
 				at := domain.StreamID{Scope: p.ID, Kind: "trees", ID: begun.ExecutionID}
-				require.NoError(t, w.Node.Store().ReplaceData(t.Context(), at, "broken", []byte(begun.ExecutionID+"\x00broken")))
+				require.NoError(t, w.Node.Store().Data.ReplaceData(t.Context(), at, "broken", []byte(begun.ExecutionID+"\x00broken")))
 			}
 		}
 	})

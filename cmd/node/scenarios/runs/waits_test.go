@@ -53,7 +53,7 @@ hears: {when: {events: [go]}, do: []}`)
 	for _, ev := range w.ActivityOf(t, p.ID) {
 		if begun, is := ev.Data.(activity.TreeStarted); is {
 			begun.StartedAt = "2020-01-01T00:00:00.000Z" // longer ago than any tree runs that never stood
-			_, err := w.Node.Store().Append(t.Context(), eventstore.Commit{Stream: ev.Stream, Meta: ev.Meta, Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: begun}}})
+			_, err := w.Node.Store().Log.Append(t.Context(), eventstore.Commit{Stream: ev.Stream, Meta: ev.Meta, Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: begun}}})
 			require.NoError(t, err)
 		}
 	}

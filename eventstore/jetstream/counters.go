@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -22,18 +23,24 @@ const (
 	clockSlack = 10 * time.Minute
 )
 
+// Counters count for all nodes together, each in windows of time.
+type Counters struct {
+	conn  *connection
+	swept atomic.Int64 // the hour before which kept counters are erased
+}
+
 // errNoWindow says that a counter has no end, or none that it is kept for.
 var errNoWindow = errors.New("jetstream: a counter needs a window, and one that is kept one of at most 366 days")
 
 // Add adds n to the counter of key in the current window of that length and
 // returns its total, over all nodes. Counters live in memory and are forgotten
 // when their window is long over.
-func (s *Store) Add(ctx context.Context, key string, window time.Duration, n int64) (int64, error) {
+func (c *Counters) Add(ctx context.Context, key string, window time.Duration, n int64) (int64, error) {
 	if window <= 0 {
 		return 0, errNoWindow
 	}
-	slot := s.opts.Now().UnixNano() / int64(window)
-	total, _, err := s.count(ctx, ratesRoot+counterTokens(key, window, slot), n)
+	slot := c.conn.opts.Now().UnixNano() / int64(window)
+	total, _, err := c.count(ctx, ratesRoot+counterTokens(key, window, slot), n)
 	return total, err
 }
 
@@ -41,22 +48,22 @@ func (s *Store) Add(ctx context.Context, key string, window time.Duration, n int
 // it returns nil. What only looks, or takes back, does not wait for that: lost, it
 // leaves a counter that is too high. SweepCounters erases them when their window is
 // over.
-func (s *Store) AddKept(ctx context.Context, key string, window time.Duration, n int64) (total int64, err error) {
+func (c *Counters) AddKept(ctx context.Context, key string, window time.Duration, n int64) (total int64, err error) {
 	if window <= 0 || window > longestKept {
 		return 0, errNoWindow
 	}
-	if err := s.Writable(); err != nil {
+	if err := c.conn.Writable(); err != nil {
 		return 0, err
 	}
-	slot := s.opts.Now().UnixNano() / int64(window)
+	slot := c.conn.opts.Now().UnixNano() / int64(window)
 	last := time.Duration((slot+1)*int64(window) - 1) // the last moment of the window, since 1970
 	subject := hourRoot(int64(last/time.Hour)) + counterTokens(key, window, slot)
 	write := func() (seq uint64, err error) {
-		total, seq, err = s.count(ctx, subject, n)
+		total, seq, err = c.count(ctx, subject, n)
 		return seq, err
 	}
 	if n > 0 {
-		err = s.durably(ctx, streamLimits, write)
+		err = c.conn.durably(ctx, streamLimits, write)
 	} else {
 		_, err = write()
 	}
@@ -65,13 +72,13 @@ func (s *Store) AddKept(ctx context.Context, key string, window time.Duration, n
 
 // count adds n to the counter at a subject. It is asked once: an answer that was lost
 // does not tell whether it was counted.
-func (s *Store) count(ctx context.Context, subject string, n int64) (total int64, seq uint64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.MaxWait)
+func (c *Counters) count(ctx context.Context, subject string, n int64) (total int64, seq uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.conn.opts.MaxWait)
 	defer cancel()
-	ack, err := s.request(ctx, &nats.Msg{Subject: subject, Header: nats.Header{"Nats-Incr": {strconv.FormatInt(n, 10)}}})
+	ack, err := c.conn.request(ctx, &nats.Msg{Subject: subject, Header: nats.Header{"Nats-Incr": {strconv.FormatInt(n, 10)}}})
 	switch codeOf(err) {
 	case codeStoreFailed, codeInsufficientResources, codeStorageExceeded:
-		return 0, 0, s.refused(err)
+		return 0, 0, c.conn.refused(err)
 	}
 	if err != nil {
 		return 0, 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
@@ -91,18 +98,18 @@ func hourRoot(hour int64) string { return limitsRoot + strconv.FormatInt(hour, 3
 
 // SweepCounters erases the kept counters whose windows are over at a time. It looks at
 // every hour once, not at the counters, of which there may be very many.
-func (s *Store) SweepCounters(ctx context.Context, now time.Time) error {
+func (c *Counters) SweepCounters(ctx context.Context, now time.Time) error {
 	hours := func(t time.Time) int64 { return t.UnixNano() / int64(time.Hour) }
 	end := hours(now.Add(-clockSlack)) // this hour is not over
-	from := s.swept.Load()
+	from := c.swept.Load()
 	if oldest := hours(now.Add(-keptAge)); from < oldest || from > end { // it is the first time, or the clock was set back
 		from = oldest
 	}
 	for hour := from; hour < end; hour++ {
-		if err := s.purge(ctx, streamLimits, hourRoot(hour)+">", ^uint64(0)); err != nil {
+		if err := c.conn.purge(ctx, streamLimits, hourRoot(hour)+">", ^uint64(0)); err != nil {
 			return fmt.Errorf("erase the counters of an hour: %w", err)
 		}
-		s.swept.Store(hour + 1)
+		c.swept.Store(hour + 1)
 	}
 	return nil
 }

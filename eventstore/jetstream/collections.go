@@ -17,6 +17,15 @@ import (
 	"svc/eventstore"
 )
 
+// Collections keeps the entries of collections, which are a kind of user data.
+type Collections struct {
+	conn *connection
+	data *Data
+}
+
+// Alone reports whether nobody but this process writes.
+func (c *Collections) Alone() bool { return c.conn.Alone() }
+
 // collectionsFilter matches the entries of all namespaces of collections, and none
 // of their parts, which lie on subjects below those.
 const collectionsFilter = dataRoot + "*." + collection.Kind + ".*"
@@ -24,19 +33,19 @@ const collectionsFilter = dataRoot + "*." + collection.Kind + ".*"
 // AppendCollections adds an entry to a namespace of collections, behind the one at
 // expected, and returns its sequence once it is on disk. A snapshot stands for all
 // before it, which is purged. It fails like Append.
-func (s *Store) AppendCollections(ctx context.Context, id domain.StreamID, name string, expected uint64, snapshot bool, body []byte) (uint64, error) {
-	return s.AppendData(ctx, id, Change{ID: dataID(dataSubject(id), name), Expected: expected, Snapshot: snapshot, Body: body})
+func (c *Collections) AppendCollections(ctx context.Context, id domain.StreamID, name string, expected uint64, snapshot bool, body []byte) (uint64, error) {
+	return c.data.AppendData(ctx, id, Change{ID: dataID(dataSubject(id), name), Expected: expected, Snapshot: snapshot, Body: body})
 }
 
 // PutCollectionsPart stores one part of an entry that is too large for a message,
 // before the entry itself, and returns its sequence. It is on disk when the entry
 // is.
-func (s *Store) PutCollectionsPart(ctx context.Context, id domain.StreamID, name string, n int, body []byte) (uint64, error) {
-	if err := s.Writable(); err != nil {
+func (c *Collections) PutCollectionsPart(ctx context.Context, id domain.StreamID, name string, n int, body []byte) (uint64, error) {
+	if err := c.conn.Writable(); err != nil {
 		return 0, err
 	}
 	subject := partsSubject(dataSubject(id), name)
-	return s.sendBlind(ctx, &nats.Msg{
+	return c.conn.sendBlind(ctx, &nats.Msg{
 		Subject: subject, Data: append(binary.AppendUvarint(nil, uint64(n)), body...),
 		Header: nats.Header{headerID: {dataID(subject, strconv.Itoa(n))}},
 	})
@@ -44,12 +53,12 @@ func (s *Store) PutCollectionsPart(ctx context.Context, id domain.StreamID, name
 
 // CollectionsParts hands over the parts of an entry in their order, and fails unless
 // there are so many: with collection.ErrUnreadable.
-func (s *Store) CollectionsParts(ctx context.Context, id domain.StreamID, name string, count int, visit func(body []byte) error) error {
+func (c *Collections) CollectionsParts(ctx context.Context, id domain.StreamID, name string, count int, visit func(body []byte) error) error {
 	subject, seen := partsSubject(dataSubject(id), name), 0
 	for after, more := uint64(0), true; more; {
 		var msgs []stored
 		var err error
-		if msgs, more, err = s.fetch(ctx, streamData, subject, after+1, partsBatch); err != nil {
+		if msgs, more, err = c.conn.fetch(ctx, streamData, subject, after+1, partsBatch); err != nil {
 			return err
 		}
 		for _, m := range msgs {
@@ -75,14 +84,14 @@ const partsBatch = 16
 
 // DropCollectionsParts erases the parts of a namespace that were stored before a
 // sequence.
-func (s *Store) DropCollectionsParts(ctx context.Context, id domain.StreamID, below uint64) error {
-	return s.purgeBelow(ctx, streamData, dataSubject(id)+".*", below)
+func (c *Collections) DropCollectionsParts(ctx context.Context, id domain.StreamID, below uint64) error {
+	return c.conn.purgeBelow(ctx, streamData, dataSubject(id)+".*", below)
 }
 
 // CollectionsSince hands over the entries of a namespace after a sequence, in order,
 // once they are on disk.
-func (s *Store) CollectionsSince(ctx context.Context, id domain.StreamID, after uint64, visit func(collection.Logged) error) error {
-	msgs, err := s.readAll(ctx, dataSubject(id), after, dataBatch)
+func (c *Collections) CollectionsSince(ctx context.Context, id domain.StreamID, after uint64, visit func(collection.Logged) error) error {
+	msgs, err := c.data.readAll(ctx, dataSubject(id), after, dataBatch)
 	if err != nil {
 		return err
 	}
@@ -102,16 +111,16 @@ func collectionsEntry(id domain.StreamID, seq uint64, header nats.Header, body [
 
 // LastOfCollections returns the sequence of the last entry of a namespace, 0 for
 // none, as the broker knows it now.
-func (s *Store) LastOfCollections(ctx context.Context, id domain.StreamID) (uint64, error) {
-	m, _, err := s.get(ctx, streamData, getRequest{LastFor: dataSubject(id)})
+func (c *Collections) LastOfCollections(ctx context.Context, id domain.StreamID) (uint64, error) {
+	m, _, err := c.conn.get(ctx, streamData, getRequest{LastFor: dataSubject(id)})
 	return m.seq, err
 }
 
 // CollectionsInfo tells which log the entries of collections are in, how far that
 // reaches, and the sequence of the last entry that there is.
-func (s *Store) CollectionsInfo(ctx context.Context) (identity string, reach, last uint64, err error) {
-	err = s.patiently(ctx, func(ctx context.Context) error {
-		st, err := s.js.Stream(ctx, streamData)
+func (c *Collections) CollectionsInfo(ctx context.Context) (identity string, reach, last uint64, err error) {
+	err = c.conn.patiently(ctx, func(ctx context.Context) error {
+		st, err := c.conn.js.Stream(ctx, streamData)
 		if err != nil {
 			return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 		}
@@ -122,14 +131,14 @@ func (s *Store) CollectionsInfo(ctx context.Context) (identity string, reach, la
 	if err != nil {
 		return "", 0, 0, err
 	}
-	m, _, err := s.get(ctx, streamData, getRequest{LastFor: collectionsFilter})
+	m, _, err := c.conn.get(ctx, streamData, getRequest{LastFor: collectionsFilter})
 	return identity, max(reach, m.seq), m.seq, err
 }
 
 // CollectionsIDs lists the namespaces of collections that have entries.
-func (s *Store) CollectionsIDs(ctx context.Context) (ids []domain.StreamID, err error) {
-	err = s.patiently(ctx, func(ctx context.Context) error {
-		info, err := s.infoOf(ctx, streamData, collectionsFilter)
+func (c *Collections) CollectionsIDs(ctx context.Context) (ids []domain.StreamID, err error) {
+	err = c.conn.patiently(ctx, func(ctx context.Context) error {
+		info, err := c.conn.infoOf(ctx, streamData, collectionsFilter)
 		if err != nil {
 			return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 		}
@@ -163,21 +172,21 @@ func untoken(s string) string {
 // FollowCollections hands over the entries of all collections from a sequence on, in
 // order, once they are on disk; and how many follow. It returns when ctx ends or
 // handle fails, and survives reconnects.
-func (s *Store) FollowCollections(ctx context.Context, from uint64, handle func(entries []collection.Logged, pending uint64) error) error {
-	r := &dataReader{store: s, next: max(from, 1), handle: handle}
+func (c *Collections) FollowCollections(ctx context.Context, from uint64, handle func(entries []collection.Logged, pending uint64) error) error {
+	r := &dataReader{conn: c.conn, next: max(from, 1), handle: handle}
 	return keepReading(ctx, r.follow)
 }
 
 // dataReader hands the entries of collections to one handler.
 type dataReader struct {
-	store  *Store
+	conn   *connection
 	next   uint64
 	handle func([]collection.Logged, uint64) error
 }
 
 // follow reads with one consumer for as long as it lasts.
 func (r *dataReader) follow(ctx context.Context) error {
-	from, consumer, err := r.store.read(ctx, streamData, r.next, collectionsFilter)
+	from, consumer, err := r.conn.read(ctx, streamData, r.next, collectionsFilter)
 	if err != nil {
 		return r.retryLater(ctx, err)
 	}
@@ -195,8 +204,8 @@ func (r *dataReader) follow(ctx context.Context) error {
 
 // retryLater turns a failed start of a consumer into another attempt.
 func (r *dataReader) retryLater(ctx context.Context, err error) error {
-	r.store.opts.Log.Warn("reading collections was interrupted, trying again", "err", err)
-	r.store.pause(ctx, 10)
+	r.conn.opts.Log.Warn("reading collections was interrupted, trying again", "err", err)
+	r.conn.pause(ctx, 10)
 	return errConsumerGone
 }
 
@@ -222,7 +231,7 @@ func (r *dataReader) batch(ctx context.Context, m jetstream.Msg, more <-chan jet
 		break
 	}
 	last := entries[len(entries)-1].Seq
-	if err := r.store.onDisk(ctx, streamData, last); err != nil {
+	if err := r.conn.onDisk(ctx, streamData, last); err != nil {
 		return r.retryLater(ctx, err)
 	}
 	if err := r.handle(entries, pending); err != nil {

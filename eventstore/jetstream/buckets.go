@@ -1,0 +1,258 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"svc/eventstore"
+)
+
+// Buckets opens key-value buckets.
+type Buckets struct{ conn *connection }
+
+// Bucket keeps values by key, for a time: sessions, leases, answers to
+// idempotent requests. What must survive is on disk when a write returns.
+type Bucket struct {
+	conn   *connection
+	kv     jetstream.KeyValue
+	stream string
+}
+
+// BucketConfig describes a bucket. Volatile buckets live in memory.
+type BucketConfig struct {
+	Name     string
+	TTL      time.Duration // 0: for ever
+	Volatile bool
+}
+
+// Bucket creates or opens a bucket.
+func (b *Buckets) Bucket(ctx context.Context, c BucketConfig) (*Bucket, error) {
+	cfg := jetstream.KeyValueConfig{Bucket: c.Name, TTL: c.TTL, History: 1, Replicas: b.conn.opts.Replicas}
+	if c.Volatile {
+		cfg.Storage = jetstream.MemoryStorage
+	}
+	b.conn.making.Lock()
+	defer b.conn.making.Unlock()
+	var kv jetstream.KeyValue
+	err := b.conn.insist(ctx, func(ctx context.Context) (err error) {
+		kv, err = b.conn.js.CreateOrUpdateKeyValue(ctx, cfg)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("bucket %s: %w", c.Name, err)
+	}
+	opened := &Bucket{conn: b.conn, kv: kv, stream: "KV_" + c.Name}
+	if c.Volatile || !b.conn.opts.grouped() {
+		return opened, nil
+	}
+	return opened, b.conn.openGate(opened.stream)
+}
+
+// Get returns the value of key and its revision, as the bucket's leader has it:
+// another replica may not know yet what was just written.
+func (b *Bucket) Get(ctx context.Context, key string) (value []byte, revision uint64, err error) {
+	m, ok, err := b.conn.get(ctx, b.stream, getRequest{LastFor: "$KV." + b.kv.Bucket() + "." + bucketKey(key)})
+	if err != nil {
+		return nil, 0, err
+	}
+	if !ok || m.header.Get(headerKeyOperation) != "" {
+		return nil, 0, eventstore.ErrNoKey
+	}
+	return m.data, m.seq, nil
+}
+
+// headerKeyOperation is on the messages that delete a key.
+const headerKeyOperation = "KV-Operation"
+
+// List returns the values of every key that continues prefix by one segment:
+// those of "a/b" and "a/c" for "a". Keys that were just written may be missing
+// only when they are not acknowledged yet.
+func (b *Bucket) List(ctx context.Context, prefix string) ([][]byte, error) {
+	filter := "$KV." + b.kv.Bucket() + "." + bucketKey(prefix) + ".*"
+	least, err := b.conn.leastLoad(ctx, b.stream, filter)
+	if err != nil {
+		return nil, err
+	}
+	var values [][]byte
+	for last, attempt := uint64(0), 0; ; {
+		msgs, more, err := b.conn.fetch(ctx, b.stream, filter, last+1, loadBatch)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range msgs {
+			if last = m.seq; m.header.Get(headerKeyOperation) == "" {
+				values = append(values, m.data)
+			}
+		}
+		if !more && last >= least {
+			return values, nil
+		}
+		if attempt++; !more && !b.conn.pause(ctx, attempt) {
+			return nil, fmt.Errorf("%w: the replica is behind", eventstore.ErrUnavailable)
+		}
+	}
+}
+
+// Put sets key, whatever it was.
+func (b *Bucket) Put(ctx context.Context, key string, value []byte) (revision uint64, err error) {
+	return b.write(ctx, func() (uint64, error) { return b.kv.Put(ctx, bucketKey(key), value) })
+}
+
+// Create sets key if it has no value; else it fails with eventstore.ErrConflict.
+func (b *Bucket) Create(ctx context.Context, key string, value []byte) (revision uint64, err error) {
+	return b.write(ctx, func() (uint64, error) { return b.kv.Create(ctx, bucketKey(key), value) })
+}
+
+// Update sets key if its revision is still the one given; else it fails with
+// eventstore.ErrConflict.
+func (b *Bucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	return b.write(ctx, func() (uint64, error) { return b.kv.Update(ctx, bucketKey(key), value, revision) })
+}
+
+// Delete removes key. Removing nothing is no error.
+func (b *Bucket) Delete(ctx context.Context, key string) error {
+	_, err := b.write(ctx, func() (uint64, error) {
+		if err := b.kv.Purge(ctx, bucketKey(key)); err != nil {
+			return 0, err
+		}
+		return b.conn.lastOf(ctx, b.stream)
+	})
+	return err
+}
+
+func (b *Bucket) write(ctx context.Context, do func() (uint64, error)) (revision uint64, err error) {
+	if err := b.conn.Writable(); err != nil {
+		return 0, err
+	}
+	err = b.conn.durably(ctx, b.stream, func() (uint64, error) {
+		revision, err = do()
+		return revision, bucketError(err)
+	})
+	return revision, err
+}
+
+func bucketError(err error) error {
+	switch {
+	case err == nil, errors.Is(err, eventstore.ErrUnavailable):
+		return err
+	case errors.Is(err, jetstream.ErrKeyExists), codeOf(err) == codeWrongLastSequence, codeOf(err) == codeWrongLastSequenceConstant:
+		return eventstore.ErrConflict
+	default:
+		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+}
+
+// bucketKey encodes any text as a key: the broker allows only some characters.
+// Slashes divide it into segments.
+func bucketKey(key string) string {
+	segments := strings.Split(key, "/")
+	for i, segment := range segments {
+		segments[i] = strings.ReplaceAll(token(segment), "%", "=")
+	}
+	return strings.Join(segments, ".")
+}
+
+// Records keeps values by key until a time that each has for itself, such as
+// the answers to idempotent requests. The first to claim a key has it.
+type Records struct {
+	bucket *Bucket
+	now    func() time.Time
+}
+
+// Records opens the durable bucket name for values that live at most keep.
+func (b *Buckets) Records(ctx context.Context, name string, keep time.Duration) (*Records, error) {
+	bucket, err := b.Bucket(ctx, BucketConfig{Name: name, TTL: keep})
+	if err != nil {
+		return nil, err
+	}
+	return &Records{bucket: bucket, now: b.conn.opts.Now}, nil
+}
+
+// Claim keeps value under key for ttl and returns nil, unless something is kept
+// there already: then it changes nothing and returns that.
+func (r *Records) Claim(ctx context.Context, key string, value []byte, ttl time.Duration) (existing []byte, err error) {
+	for {
+		_, err := r.bucket.Create(ctx, key, r.seal(value, ttl))
+		if !errors.Is(err, eventstore.ErrConflict) {
+			return nil, err
+		}
+		kept, revision, err := r.bucket.Get(ctx, key)
+		if errors.Is(err, eventstore.ErrNoKey) {
+			continue // it expired between the two
+		}
+		if err != nil {
+			return nil, err
+		}
+		if have, ok := r.open(kept); ok {
+			return have, nil
+		}
+		_, err = r.bucket.Update(ctx, key, r.seal(value, ttl), revision)
+		if !errors.Is(err, eventstore.ErrConflict) {
+			return nil, err
+		}
+	}
+}
+
+// Put keeps value under key for ttl, whatever was there.
+func (r *Records) Put(ctx context.Context, key string, value []byte, ttl time.Duration) error {
+	_, err := r.bucket.Put(ctx, key, r.seal(value, ttl))
+	return err
+}
+
+// Take returns what is kept under key and forgets it: of several who ask, one
+// gets it. ok is false when nothing is there, or its time is over.
+func (r *Records) Take(ctx context.Context, key string) (value []byte, ok bool, err error) {
+	kept, revision, err := r.bucket.Get(ctx, key)
+	if errors.Is(err, eventstore.ErrNoKey) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if _, err = r.bucket.Update(ctx, key, r.seal(nil, -time.Second), revision); errors.Is(err, eventstore.ErrConflict) {
+		return nil, false, nil // somebody else was first
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	value, ok = r.open(kept)
+	return value, ok, nil
+}
+
+// Get returns what is kept under key; ok is false when nothing is, or its time
+// is over.
+func (r *Records) Get(ctx context.Context, key string) (value []byte, ok bool, err error) {
+	kept, _, err := r.bucket.Get(ctx, key)
+	if errors.Is(err, eventstore.ErrNoKey) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	value, ok = r.open(kept)
+	return value, ok, nil
+}
+
+// Drop forgets what is kept under key.
+func (r *Records) Drop(ctx context.Context, key string) error { return r.bucket.Delete(ctx, key) }
+
+// seal puts the time of expiry before value.
+func (r *Records) seal(value []byte, ttl time.Duration) []byte {
+	until := r.now().Add(ttl).UnixMilli()
+	return append(binary.BigEndian.AppendUint64(nil, uint64(until)), value...)
+}
+
+// open returns the value, unless its time is over.
+func (r *Records) open(kept []byte) ([]byte, bool) {
+	if len(kept) < 8 {
+		return nil, false
+	}
+	until := time.UnixMilli(int64(binary.BigEndian.Uint64(kept)))
+	return kept[8:], r.now().Before(until)
+}

@@ -1,0 +1,747 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"svc/eventstore"
+)
+
+// connection is what the parts of a Store share: the broker, the connection to it, the gates
+// that make writes durable, and the reasons why writes are refused.
+type connection struct {
+	opts    Options
+	broker  *broker // nil with an external one
+	nc      *nats.Conn
+	mail    *mailbox
+	js      jetstream.JetStream
+	metrics metrics
+
+	looked atomic.Int64 // when the disk was last looked at
+	faults faults       // why appends are refused
+	making sync.Mutex   // held while a stream is made, or the broker is examined
+
+	mu       sync.RWMutex
+	gates    map[string]*gate // by stream; empty when the broker syncs
+	epoch    chan struct{}    // closed and replaced when the broker was restarted
+	closing  chan struct{}
+	closed   sync.Once
+	watchers sync.WaitGroup
+}
+
+// connect reaches the broker: through a pipe when it is ours, else over TCP.
+func (c *connection) connect() error {
+	options := []nats.Option{
+		nats.Name(c.opts.Name), nats.MaxReconnects(-1), nats.ReconnectWait(50 * time.Millisecond),
+		nats.ReconnectJitter(20*time.Millisecond, 50*time.Millisecond), nats.ReconnectBufSize(-1),
+		nats.ReconnectHandler(func(*nats.Conn) { c.restarted() }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			c.opts.Log.Warn("broker connection", "err", err)
+		}),
+	}
+	address := nats.DefaultURL
+	if c.broker != nil {
+		options = append(options, nats.InProcessServer(c.broker), nats.Token(c.broker.token))
+	} else {
+		address = strings.Join(c.opts.URL, ",")
+		options = append(options, c.clientAuth()...)
+	}
+	nc, err := nats.Connect(address, options...)
+	if err != nil {
+		return fmt.Errorf("cannot reach the broker at %s (NATS_URL): %w", redacted(c.opts.URL), err)
+	}
+	c.nc = nc
+	if c.mail, err = newMailbox(nc); err != nil {
+		return err
+	}
+	c.js, err = jetstream.New(nc)
+	return err
+}
+
+func (c *connection) clientAuth() []nats.Option {
+	var options []nats.Option
+	if c.opts.CredsFile != "" {
+		options = append(options, nats.UserCredentials(c.opts.CredsFile))
+	}
+	if c.opts.TLS != nil {
+		options = append(options, nats.Secure(c.opts.TLS))
+	}
+	return append(options, nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+		if err != nil {
+			c.opts.Log.Warn("broker connection lost, reconnecting", "err", err)
+		}
+	}))
+}
+
+// redacted lists broker addresses without their credentials.
+func redacted(addresses []string) string {
+	if len(addresses) == 0 {
+		return "its own pipe"
+	}
+	shown := make([]string, len(addresses))
+	for i, a := range addresses {
+		shown[i] = a
+		if u, err := url.Parse(a); err == nil {
+			shown[i] = u.Redacted()
+		}
+	}
+	return strings.Join(shown, ", ")
+}
+
+// restarted tells readers that their consumers are gone.
+func (c *connection) restarted() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.epoch)
+	c.epoch = make(chan struct{})
+}
+
+// Epoch returns a channel that is closed when the broker is reconnected.
+func (c *connection) epochEnded() <-chan struct{} {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.epoch
+}
+
+// warnUnlessSynced asks an external broker whether it fsyncs before it
+// acknowledges, which only an account with system rights is told, and says so
+// loudly when that could not be confirmed.
+func (c *connection) warnUnlessSynced(ctx context.Context) {
+	err := c.askSynced(ctx)
+	if err != nil {
+		c.opts.Log.Warn("the external broker did not confirm that it syncs before it acknowledges; "+
+			"set `sync_interval: always` in the jetstream block of every server, or a power cut may lose acknowledged events",
+			"reason", err.Error(), "replicas", c.opts.Replicas)
+	}
+}
+
+func (c *connection) askSynced(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	m, err := c.nc.RequestWithContext(ctx, "$SYS.REQ.SERVER.PING.JSZ", nil)
+	if err != nil {
+		return errors.New("this account may not ask for server settings")
+	}
+	var answer struct {
+		Data struct {
+			Config struct {
+				SyncAlways bool `json:"sync_always"`
+			} `json:"config"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(m.Data, &answer); err != nil {
+		return err
+	}
+	if !answer.Data.Config.SyncAlways {
+		return errors.New("its sync_interval is not `always`")
+	}
+	return nil
+}
+
+// Codes of the broker's answers. Texts are never matched.
+const (
+	codeWrongLastSequence         = 10071 // lost race
+	codeWrongLastSequenceConstant = 10164 // lost race on a replicated stream, or within a batch
+	codeDuplicateInBatch          = 10201 // one of ours is stored already
+	codeDuplicateInProcess        = 10158 // our first attempt is still under way
+	codeBatchIncomplete           = 10176 // the batch was dropped before its commit
+	codeTooManyBatches            = 10210 // more batches under way than the broker takes
+	codeNoPeers                   = 10005 // the cluster has not gathered yet
+	codeNoMessage                 = 10037 // nothing at that sequence or subject
+	codeStoreFailed               = 10077 // the stream could not write
+	codeInsufficientResources     = 10023
+	codeStorageExceeded           = 10047
+)
+
+// pubAck is the broker's answer to a publish.
+type pubAck struct {
+	Error     *jetstream.APIError `json:"error"`
+	Sequence  uint64              `json:"seq"`
+	Duplicate bool                `json:"duplicate"`
+	Value     string              `json:"val"` // of a counter
+}
+
+func (c *connection) request(ctx context.Context, m *nats.Msg) (pubAck, error) {
+	answer, err := c.nc.RequestMsgWithContext(ctx, m)
+	if err != nil {
+		return pubAck{}, err
+	}
+	return acknowledged(answer)
+}
+
+// codeOf returns the broker's code; 0 for an error that is not the broker's.
+func codeOf(err error) int {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
+		return int(api.ErrorCode)
+	}
+	return 0
+}
+
+// acknowledged reads an answer of the broker to a publish.
+func acknowledged(answer *nats.Msg) (ack pubAck, err error) {
+	if len(answer.Data) == 0 {
+		if answer.Header.Get("Status") == "503" {
+			return ack, nats.ErrNoResponders
+		}
+		return ack, nil // within a batch
+	}
+	if err := json.Unmarshal(answer.Data, &ack); err != nil {
+		return ack, fmt.Errorf("the broker's answer is not understood: %w", err)
+	}
+	if ack.Error != nil {
+		return ack, ack.Error
+	}
+	return ack, nil
+}
+
+// refused turns an error of the broker's storage into ours. A stream that could
+// not write must be reopened; one that is full must not.
+func (c *connection) refused(err error) error {
+	if codeOf(err) == codeStoreFailed {
+		c.fail(err)
+	} else {
+		err = fmt.Errorf("the log has reached its size limit, see JETSTREAM_MAX_STORE: %w", err)
+	}
+	return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+}
+
+// pause waits before a repeated attempt; false when there is no time for one.
+func (c *connection) pause(ctx context.Context, attempt int) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(min(time.Duration(attempt+1)*20*time.Millisecond, 250*time.Millisecond)):
+		return true
+	}
+}
+
+// attemptWait bounds one exchange, so that a lost answer leaves time to ask again.
+func (c *connection) attemptWait() time.Duration { return min(c.opts.MaxWait/2, 5*time.Second) }
+
+// sendUntilKnown publishes one message until its outcome is known. When it is
+// refused for its expectation, winner names the message that may be it.
+func (c *connection) sendUntilKnown(ctx context.Context, stream string, m *nats.Msg, winner getRequest) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.MaxWait)
+	defer cancel()
+	for attempt := 0; ; attempt++ {
+		seq, err := c.sendOne(ctx, m)
+		if errors.Is(err, eventstore.ErrConflict) {
+			won, ok, getErr := c.get(ctx, stream, winner)
+			if getErr == nil && ok && won.header.Get(headerID) == m.Header.Get(headerID) {
+				return won.seq, nil
+			}
+			return 0, errors.Join(err, getErr)
+		}
+		if err == nil || !transient(err) || !c.pause(ctx, attempt) {
+			return seq, err
+		}
+	}
+}
+
+// sendOne makes one attempt to publish a message.
+func (c *connection) sendOne(ctx context.Context, m *nats.Msg) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.attemptWait())
+	defer cancel()
+	ack, err := c.request(ctx, m)
+	switch codeOf(err) {
+	case codeWrongLastSequence, codeWrongLastSequenceConstant:
+		return 0, eventstore.ErrConflict
+	case codeStoreFailed, codeInsufficientResources, codeStorageExceeded:
+		return 0, c.refused(err)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	return ack.Sequence, nil
+}
+
+// sendBlind publishes a message without an expectation until its outcome is known.
+func (c *connection) sendBlind(ctx context.Context, m *nats.Msg) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.MaxWait)
+	defer cancel()
+	for attempt := 0; ; attempt++ {
+		seq, err := c.sendOne(ctx, m)
+		again := err != nil && (transient(err) || codeOf(err) == codeDuplicateInProcess)
+		if !again || !c.pause(ctx, attempt) {
+			return seq, err
+		}
+	}
+}
+
+// getRequest names one message: by its sequence, the first of a subject at or
+// after it, or the last of a subject.
+type getRequest struct {
+	Seq     uint64 `json:"seq,omitempty"`
+	NextFor string `json:"next_by_subj,omitempty"`
+	LastFor string `json:"last_by_subj,omitempty"`
+}
+
+// patiently repeats a question that got no answer: a broker may just be gone,
+// or be electing a leader. Asking again is always safe.
+func (c *connection) patiently(ctx context.Context, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.MaxWait)
+	defer cancel()
+	for attempt := 0; ; attempt++ {
+		err := within(ctx, c.opts.MaxWait/4, ask)
+		if err == nil || !transient(err) || !c.pause(ctx, attempt) {
+			return err
+		}
+	}
+}
+
+// get returns one message from the stream's leader, which alone is never behind.
+func (c *connection) get(ctx context.Context, stream string, req getRequest) (m stored, ok bool, err error) {
+	err = c.patiently(ctx, func(ctx context.Context) (err error) {
+		m, ok, err = c.getOnce(ctx, stream, req)
+		return err
+	})
+	return m, ok, err
+}
+
+func (c *connection) getOnce(ctx context.Context, stream string, req getRequest) (stored, bool, error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return stored{}, false, err
+	}
+	answer, err := c.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, body)
+	if err != nil {
+		return stored{}, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	var got struct {
+		Error   *jetstream.APIError `json:"error"`
+		Message struct {
+			Seq    uint64    `json:"seq"`
+			Time   time.Time `json:"time"`
+			Header []byte    `json:"hdrs"`
+			Data   []byte    `json:"data"`
+		} `json:"message"`
+	}
+	if err := json.Unmarshal(answer.Data, &got); err != nil {
+		return stored{}, false, fmt.Errorf("the broker's answer is not understood: %w", err)
+	}
+	if got.Error != nil {
+		if got.Error.ErrorCode == codeNoMessage {
+			return stored{}, false, nil
+		}
+		return stored{}, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, got.Error)
+	}
+	header, err := decodeHeader(got.Message.Header)
+	return stored{seq: got.Message.Seq, at: got.Message.Time, header: header, data: got.Message.Data}, err == nil, err
+}
+
+func decodeHeader(raw []byte) (nats.Header, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	return nats.DecodeHeadersMsg(raw)
+}
+
+// batchRequest asks for a run of messages.
+type batchRequest struct {
+	Seq     uint64 `json:"seq"`
+	NextFor string `json:"next_by_subj"`
+	Batch   int    `json:"batch"`
+}
+
+// fetch returns up to n messages that match filter, from seq on; more tells
+// whether others follow. It needs no consumer.
+func (c *connection) fetch(ctx context.Context, stream, filter string, seq uint64, n int) (msgs []stored, more bool, err error) {
+	err = c.patiently(ctx, func(ctx context.Context) (err error) {
+		msgs, more, err = c.fetchOnce(ctx, stream, filter, seq, n)
+		return err
+	})
+	return msgs, more, err
+}
+
+func (c *connection) fetchOnce(ctx context.Context, stream, filter string, seq uint64, n int) (msgs []stored, more bool, err error) {
+	answers := c.mail.rent(n + 1)
+	defer answers.giveBack()
+	body, err := json.Marshal(batchRequest{Seq: seq, NextFor: filter, Batch: n})
+	if err != nil {
+		return nil, false, err
+	}
+	if err := c.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, answers.reply("all"), body); err != nil {
+		return nil, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	return collect(ctx, answers)
+}
+
+// collect reads answers up to the end-of-batch mark.
+func collect(ctx context.Context, answers *slot) (msgs []stored, more bool, err error) {
+	for {
+		m, err := answers.next(ctx)
+		if err != nil {
+			return nil, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+		}
+		switch m.Header.Get("Status") {
+		case "204":
+			pending, _ := strconv.ParseUint(m.Header.Get("Nats-Num-Pending"), 10, 64)
+			return msgs, pending > 0 && len(msgs) > 0, nil
+		case "404":
+			return msgs, false, nil
+		case "":
+		default:
+			return nil, false, fmt.Errorf("%w: the broker answered %s", eventstore.ErrUnavailable, m.Header.Get("Description"))
+		}
+		got, err := fromDirect(m)
+		if err != nil {
+			return nil, false, err
+		}
+		msgs = append(msgs, got)
+	}
+}
+
+// fromDirect reads a direct answer, whose place is in its headers.
+func fromDirect(m *nats.Msg) (stored, error) {
+	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+	if err != nil {
+		return stored{}, fmt.Errorf("the broker's answer has no sequence: %w", err)
+	}
+	at, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp"))
+	if err != nil {
+		return stored{}, fmt.Errorf("the broker's answer has no time: %w", err)
+	}
+	return stored{seq: seq, at: at, header: m.Header, data: m.Data}, nil
+}
+
+// leastLoad returns the sequence up to which a load must reach. Runs of
+// messages are served by any replica, and one may be behind: the leader knows.
+func (c *connection) leastLoad(ctx context.Context, stream, filter string) (uint64, error) {
+	if c.opts.Replicas == 1 {
+		return 0, nil
+	}
+	m, ok, err := c.get(ctx, stream, getRequest{LastFor: filter})
+	if err != nil || !ok {
+		return 0, err
+	}
+	return m.seq, nil
+}
+
+// infoOf tells of a stream, with the subjects that match a filter.
+func (c *connection) infoOf(ctx context.Context, name, filter string) (*jetstream.StreamInfo, error) {
+	stream, err := c.js.Stream(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return stream.Info(ctx, jetstream.WithSubjectFilter(filter))
+}
+
+// lastOf returns the last sequence of a stream.
+func (c *connection) lastOf(ctx context.Context, stream string) (uint64, error) {
+	st, err := c.js.Stream(ctx, stream)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	return st.CachedInfo().State.LastSeq, nil
+}
+
+// anyOr is the token of a workspace in a filter, where "" stands for all of them.
+func anyOr(workspaceID string) string {
+	if workspaceID == "" {
+		return "*"
+	}
+	return token(workspaceID)
+}
+
+// purge erases the messages of subject before a sequence, if there are any, and waits
+// until they are gone from the disk.
+func (c *connection) purge(ctx context.Context, stream, subject string, below uint64) error {
+	if err := c.Writable(); err != nil {
+		return err
+	}
+	first, ok, err := c.get(ctx, stream, getRequest{Seq: 1, NextFor: subject})
+	if err != nil || !ok || first.seq >= below {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, purgeWait)
+	defer cancel()
+	if err := c.purgeBelow(ctx, stream, subject, below); err != nil {
+		return err
+	}
+	if g := c.gate(stream); g != nil {
+		return gateError(g.flush(ctx))
+	}
+	return nil
+}
+
+// since returns the sequence before which every message of subject is older than at.
+func (c *connection) since(ctx context.Context, stream, subject string, at time.Time) (uint64, error) {
+	last, err := c.lastOf(ctx, stream)
+	if err != nil {
+		return 0, err
+	}
+	low, high := uint64(1), last+1 // what is before low is older, what is from high on is not
+	for low < high {
+		middle := low + (high-low)/2
+		m, ok, err := c.get(ctx, stream, getRequest{Seq: middle, NextFor: subject})
+		if err != nil {
+			return 0, err
+		}
+		if ok && m.seq < high && m.at.Before(at) {
+			low = m.seq + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, nil
+}
+
+// purgeBelow erases the messages of subject before seq; all of them when 0.
+func (c *connection) purgeBelow(ctx context.Context, stream, subject string, seq uint64) error {
+	st, err := c.js.Stream(ctx, stream)
+	if err != nil {
+		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	options := []jetstream.StreamPurgeOpt{jetstream.WithPurgeSubject(subject)}
+	if seq > 0 {
+		options = append(options, jetstream.WithPurgeSequence(seq))
+	}
+	if err := st.Purge(ctx, options...); err != nil {
+		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// Bounds of one attempt: what has no leader yet does not answer, and is asked
+// again soon; a slow broker is given more time.
+const (
+	firstTry  = 500 * time.Millisecond
+	lastTry   = 8 * time.Second
+	tryPeriod = 200 * time.Millisecond // between two attempts
+)
+
+// insist repeats an attempt to make or to find something while a broker starts,
+// or its cluster gathers.
+func (c *connection) insist(ctx context.Context, attempt func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, brokerStartTimeout)
+	defer cancel()
+	for wait := firstTry; ; wait = min(2*wait, lastTry) {
+		err := within(ctx, wait, attempt)
+		if err == nil || !transient(err) && codeOf(err) != codeNoPeers {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the broker does not serve its streams: %w", err)
+		case <-time.After(tryPeriod):
+		}
+	}
+}
+
+func within(ctx context.Context, wait time.Duration, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return do(ctx)
+}
+
+// transient reports whether an error of the broker may pass by itself.
+func transient(err error) bool {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
+		return api.Code == 503
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
+		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrConnectionReconnecting) ||
+		errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrDisconnected)
+}
+
+// mailbox receives the answers to all questions that have several, or whose asking must
+// not wait for them, with one subscription: one for each question costs the broker more
+// than the question.
+type mailbox struct {
+	prefix string
+
+	mu     sync.Mutex
+	number uint64
+	slots  map[string]*slot
+}
+
+// slot is for the answers to one question.
+type slot struct {
+	box     *mailbox
+	name    string
+	letters chan *nats.Msg
+}
+
+// newMailbox lets answers come over a connection, for as long as that lasts.
+func newMailbox(nc *nats.Conn) (*mailbox, error) {
+	b := &mailbox{prefix: nc.NewInbox() + ".", slots: map[string]*slot{}}
+	sub, err := nc.Subscribe(b.prefix+">", b.sort)
+	if err != nil {
+		return nil, err
+	}
+	return b, sub.SetPendingLimits(-1, -1) // each has its room already
+}
+
+// sort puts an answer where it belongs. One that nobody waits for any more is dropped.
+func (b *mailbox) sort(m *nats.Msg) {
+	name, _, _ := strings.Cut(strings.TrimPrefix(m.Subject, b.prefix), ".")
+	b.mu.Lock()
+	s := b.slots[name]
+	b.mu.Unlock()
+	if s == nil {
+		return
+	}
+	select {
+	case s.letters <- m:
+	default: // more than were asked for
+	}
+}
+
+// rent returns a slot for so many answers. It is to be given back.
+func (b *mailbox) rent(answers int) *slot {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.number++
+	s := &slot{box: b, name: strconv.FormatUint(b.number, 36), letters: make(chan *nats.Msg, answers)}
+	b.slots[s.name] = s
+	return s
+}
+
+func (s *slot) giveBack() {
+	s.box.mu.Lock()
+	defer s.box.mu.Unlock()
+	delete(s.box.slots, s.name)
+}
+
+// reply is where answers to a part of the question are to go.
+func (s *slot) reply(part string) string { return s.box.prefix + s.name + "." + part }
+
+// next waits for an answer.
+func (s *slot) next(ctx context.Context) (*nats.Msg, error) {
+	select {
+	case m := <-s.letters:
+		return m, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// metrics are what the store tells of itself.
+type metrics struct {
+	append  *prometheus.HistogramVec
+	batches prometheus.Histogram
+}
+
+func newMetrics(reg prometheus.Registerer) metrics {
+	m := metrics{
+		append: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "svc_append_duration_seconds", Help: "Time from an append to its durable acknowledgement, by outcome.",
+			Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .5, 1, 2},
+		}, []string{"outcome"}),
+		batches: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "svc_gate_batch_size", Help: "How many appends one fsync made durable.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 10),
+		}),
+	}
+	if reg != nil {
+		reg.MustRegister(m.append, m.batches)
+	}
+	return m
+}
+
+func (m metrics) gateBatch(n int) { m.batches.Observe(float64(n)) }
+
+func (m metrics) appended(start time.Time, outcome string) {
+	m.append.WithLabelValues(outcome).Observe(time.Since(start).Seconds())
+}
+
+// faults are the reasons why appends are refused. They come and go
+// independently: one must not hide, or clear, another.
+type faults struct {
+	mu      sync.RWMutex
+	damaged error  // acknowledged events are missing; stays until a restart
+	broken  error  // a write failed; until the store was reopened
+	low     error  // the disk is low; until there is space
+	count   uint64 // how often broken was reported
+}
+
+// errBroken marks a fault after which the files must be read anew.
+var errBroken = errors.New("a write to the log failed")
+
+// now returns why appends are refused; nil when they are not.
+func (f *faults) now() error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	for _, err := range []error{f.damaged, f.broken, f.low} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *faults) setDamaged(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.damaged == nil {
+		f.damaged = err
+	}
+}
+
+// setLow reports whether it changed anything.
+func (f *faults) setLow(err error) (changed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	changed = (f.low == nil) != (err == nil)
+	f.low = err
+	return changed
+}
+
+func (f *faults) setBroken(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.broken = fmt.Errorf("%w: %w", errBroken, err)
+	f.count++
+}
+
+// isBroken returns how many failures were reported; 0 when the store is whole.
+func (f *faults) isBroken() uint64 {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.broken == nil || f.damaged != nil {
+		return 0
+	}
+	return f.count
+}
+
+// mend clears broken, unless another failure was reported since.
+func (f *faults) mend(since uint64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.count != since {
+		return false
+	}
+	f.broken = nil
+	return true
+}
+
+// Writable returns nil when appends are possible now, else an error that is
+// eventstore.ErrUnavailable and says why.
+func (c *connection) Writable() error {
+	if err := c.faults.now(); err != nil {
+		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// fail stops appends after a write or an fsync that went wrong, until watchDisk
+// has reopened the broker. An external broker looks after itself, and in a
+// cluster the fault may be another node's.
+func (c *connection) fail(err error) {
+	c.opts.Log.Error("the log took no write", "err", err)
+	if c.Alone() {
+		c.faults.setBroken(err)
+	}
+}

@@ -1,0 +1,295 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/oklog/ulid/v2"
+
+	"svc/domain"
+	"svc/eventstore"
+)
+
+// Log keeps events. It implements eventstore.Store.
+type Log struct {
+	conn    *connection
+	known   [2]atomic.Uint64 // highest sequence seen of STATE, ACTIVITY
+	extent  *extent          // learns what others appended
+	batches chan struct{}    // held while an atomic batch is sent
+	order   sync.RWMutex     // held while messages must follow each other; see sendRun
+}
+
+var _ eventstore.Store = (*Log)(nil)
+
+func newLog(c *connection) *Log {
+	return &Log{conn: c, extent: newExtent(), batches: make(chan struct{}, maxBatches)}
+}
+
+// learnExtent notes how far the logs reach, so that a fresh reader waits for it.
+func (l *Log) learnExtent(ctx context.Context) error {
+	for _, log := range domain.Logs() {
+		info, err := l.Info(ctx, log)
+		if err != nil {
+			return err
+		}
+		l.saw(log, info.Last)
+		if g := l.conn.gate(string(log)); g != nil {
+			g.advance(info.Last)
+		}
+	}
+	return nil
+}
+
+// Durable implements eventstore.Store.
+func (l *Log) Durable(log domain.Log) uint64 {
+	if g := l.conn.gate(string(log)); g != nil {
+		return g.durable.Load()
+	}
+	return l.Known().Of(log)
+}
+
+// Known returns how far the logs reach as far as this node has seen: what it
+// appended itself, what its readers were handed or loaded, and what Refresh
+// learned.
+func (l *Log) Known() domain.Position {
+	return domain.Position{State: l.known[0].Load(), Activity: l.known[1].Load()}
+}
+
+func (l *Log) saw(log domain.Log, seq uint64) {
+	k := &l.known[0]
+	if log == domain.Activity {
+		k = &l.known[1]
+	}
+	for have := k.Load(); seq > have; have = k.Load() {
+		if k.CompareAndSwap(have, seq) {
+			return
+		}
+	}
+}
+
+// Info implements eventstore.Store.
+func (l *Log) Info(ctx context.Context, log domain.Log) (eventstore.Info, error) {
+	var stream jetstream.Stream
+	err := l.conn.patiently(ctx, func(ctx context.Context) (err error) {
+		stream, err = l.conn.js.Stream(ctx, string(log))
+		return err
+	})
+	if err != nil {
+		return eventstore.Info{}, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	i := stream.CachedInfo()
+	return eventstore.Info{
+		Identity: i.Created.UTC().Format(time.RFC3339Nano), Created: i.Created,
+		First: max(i.State.FirstSeq, 1), Last: i.State.LastSeq, Messages: i.State.Msgs,
+	}, nil
+}
+
+// extent finds out how far the logs reach when other nodes append to them too.
+// It asks the broker one question at a time, and not too often, on behalf of
+// everyone who came before the question was asked.
+type extent struct {
+	wake chan struct{}
+
+	mu     sync.Mutex
+	next   *question // whom the next question serves; nil when nobody waits
+	failed time.Time // when the broker last did not answer
+	err    error     // what it was then
+}
+
+// question is asked once and answers everyone who waits for it.
+type question struct {
+	done chan struct{}
+	err  error
+}
+
+const (
+	extentPeriod  = 5 * time.Millisecond   // between two questions
+	extentWait    = time.Second            // for an answer, elections included
+	extentAttempt = 250 * time.Millisecond // one of several within that
+	extentRest    = time.Second            // after no answer: nobody waits meanwhile
+)
+
+func newExtent() *extent { return &extent{wake: make(chan struct{}, 1)} }
+
+// Alone reports whether nobody but this process can append to the logs.
+func (c *connection) Alone() bool { return c.opts.embedded() && c.opts.Cluster.Listen == "" }
+
+// Refresh makes Known cover everything that any node was acknowledged before
+// the call. It costs nothing on a node that stands alone. It fails with
+// eventstore.ErrUnavailable when the broker does not tell, and soon after that
+// at once: Known is then what this node has seen itself.
+func (l *Log) Refresh(ctx context.Context) error {
+	if l.conn.Alone() {
+		return nil
+	}
+	q, err := l.extent.join(time.Now())
+	if err != nil {
+		return err
+	}
+	select {
+	case <-q.done:
+		return q.err
+	case <-l.conn.closing:
+		return fmt.Errorf("%w: the store is closed", eventstore.ErrUnavailable)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *extent) join(now time.Time) (*question, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.err != nil && now.Sub(e.failed) < extentRest {
+		return nil, e.err
+	}
+	if e.next == nil {
+		e.next = &question{done: make(chan struct{})}
+		select {
+		case e.wake <- struct{}{}:
+		default:
+		}
+	}
+	return e.next, nil
+}
+
+// take returns the question to ask now; who comes later waits for another one.
+func (e *extent) take() *question {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	q := e.next
+	e.next = nil
+	return q
+}
+
+func (e *extent) answer(q *question, err error, now time.Time) {
+	e.mu.Lock()
+	e.err, e.failed = err, now
+	e.mu.Unlock()
+	q.err = err
+	close(q.done)
+}
+
+// watchExtent asks for those who wait, until the store closes.
+func (l *Log) watchExtent() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	l.conn.watchers.Go(func() {
+		select {
+		case <-l.conn.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.extent.wake:
+			if q := l.extent.take(); q != nil {
+				l.extent.answer(q, l.askExtent(ctx), time.Now())
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(extentPeriod):
+		}
+	}
+}
+
+// askExtent asks the leaders of both logs. A leader that is being elected is
+// waited for.
+func (l *Log) askExtent(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, extentWait)
+	defer cancel()
+	for attempt := 0; ; attempt++ {
+		err := l.learnKnown(ctx)
+		if err == nil {
+			return nil
+		}
+		if !l.conn.pause(ctx, attempt) {
+			l.conn.opts.Log.Warn("the broker does not tell how far the logs reach: reads go on with what this node knows", "err", err)
+			return err
+		}
+	}
+}
+
+// learnKnown makes one attempt: both logs side by side.
+func (l *Log) learnKnown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, extentAttempt)
+	defer cancel()
+	logs := domain.Logs()
+	errs := make([]error, len(logs))
+	var asked sync.WaitGroup
+	for i, log := range logs {
+		asked.Go(func() {
+			info, err := l.Info(ctx, log)
+			l.saw(log, info.Last)
+			errs[i] = err
+		})
+	}
+	asked.Wait()
+	return errors.Join(errs...)
+}
+
+// purgeWait bounds one purge: the broker reads every block that may hold a message
+// to be purged.
+const purgeWait = 10 * time.Minute
+
+// PurgeActivity erases the activity events before a sequence: those of a workspace, or
+// of all when that is empty; of one type, or of any. When it returns nil no loss of
+// power brings them back. The last event of the log stays in any case: it tells how
+// far the log once reached.
+func (l *Log) PurgeActivity(ctx context.Context, workspaceID, eventType string, below uint64) error {
+	last, err := l.conn.lastOf(ctx, string(domain.Activity))
+	if err != nil {
+		return err
+	}
+	subject := activityRoot + anyOr(workspaceID) + ".>"
+	if eventType != "" {
+		subject = activityRoot + anyOr(workspaceID) + "." + typeTokens(eventType)
+	}
+	return l.conn.purge(ctx, string(domain.Activity), subject, min(below, last))
+}
+
+// Since returns the sequence before which every event of a log is older than a time.
+func (l *Log) Since(ctx context.Context, log domain.Log, at time.Time) (uint64, error) {
+	return l.conn.since(ctx, string(log), rootOf(log)+">", at)
+}
+
+// sealTails closes logs that end in the middle of an atomic batch. Only a power
+// cut on a single replica leaves one; nobody was told of it. A reader cannot
+// tell it from a batch still being written, until something follows it.
+func (l *Log) sealTails(ctx context.Context) error {
+	for _, log := range domain.Logs() {
+		if err := l.sealTail(ctx, log); err != nil {
+			return fmt.Errorf("seal the tail of %s: %w", log, err)
+		}
+	}
+	return nil
+}
+
+func (l *Log) sealTail(ctx context.Context, log domain.Log) error {
+	last, ok, err := l.conn.get(ctx, string(log), getRequest{LastFor: rootOf(log) + ">"})
+	if err != nil || !ok {
+		return err
+	}
+	if _, seq, size := last.batch(); seq == size {
+		return nil
+	}
+	l.conn.opts.Log.Warn("the log ended in an incomplete commit, which is void", "log", log, "last", last.seq)
+	commit := eventstore.Commit{
+		Stream: domain.StreamID{Scope: domain.Platform},
+		Facts:  []eventstore.Fact{{ID: ulid.Make().String(), Event: domain.Sealed{Last: last.seq}}},
+	}
+	if log == domain.State {
+		// Each seal is an aggregate of its own: there is nothing to fold.
+		commit.Stream = domain.StreamID{Scope: domain.Platform, Kind: "seal", ID: commit.Facts[0].ID}
+	}
+	_, err = l.commit(ctx, []eventstore.Commit{commit}) // a low disk has room for this
+	return err
+}

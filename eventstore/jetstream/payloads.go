@@ -1,0 +1,64 @@
+package jetstream
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Payloads keeps payload and output of executions apart from their events, so that they can
+// be erased without rewriting the log.
+type Payloads struct{ conn *connection }
+
+// PutPayload keeps the payload of one event apart from it, so that it can be
+// erased without rewriting the log.
+func (p *Payloads) PutPayload(ctx context.Context, workspace, eventID string, body []byte) error {
+	if err := p.conn.Writable(); err != nil {
+		return err
+	}
+	m := &nats.Msg{Subject: payloadSubject(workspace, eventID), Data: body}
+	return p.conn.durably(ctx, streamPayloads, func() (uint64, error) { return p.conn.sendOne(ctx, m) })
+}
+
+// GetPayload returns the payload of one event; ok is false when it was erased
+// or never kept.
+func (p *Payloads) GetPayload(ctx context.Context, workspace, eventID string) (body []byte, ok bool, err error) {
+	m, ok, err := p.conn.get(ctx, streamPayloads, getRequest{LastFor: payloadSubject(workspace, eventID)})
+	return m.data, ok, err
+}
+
+func payloadSubject(workspace, eventID string) string {
+	return payloadsRoot + token(workspace) + "." + token(eventID)
+}
+
+// Extent is how much there is of something, and the sequence before which all of it is.
+type Extent struct{ Count, Bytes, Below uint64 }
+
+// PayloadsBefore tells how much a workspace, or all when it is empty, has of payloads
+// that are kept apart and are older than a time.
+func (p *Payloads) PayloadsBefore(ctx context.Context, workspaceID string, at time.Time) (e Extent, err error) {
+	subject := payloadsRoot + anyOr(workspaceID) + ".>"
+	if e.Below, err = p.conn.since(ctx, streamPayloads, subject, at); err != nil {
+		return e, err
+	}
+	for next, more := uint64(1), true; more; {
+		var msgs []stored
+		if msgs, more, err = p.conn.fetch(ctx, streamPayloads, subject, next, loadBatch); err != nil {
+			return e, err
+		}
+		for _, m := range msgs {
+			if m.seq >= e.Below {
+				return e, nil
+			}
+			e.Count, e.Bytes, next = e.Count+1, e.Bytes+uint64(len(m.data)), m.seq+1
+		}
+	}
+	return e, nil
+}
+
+// PurgePayloads erases the payloads of a workspace, or of all when it is empty, before
+// a sequence.
+func (p *Payloads) PurgePayloads(ctx context.Context, workspaceID string, below uint64) error {
+	return p.conn.purge(ctx, streamPayloads, payloadsRoot+anyOr(workspaceID)+".>", below)
+}
