@@ -83,7 +83,7 @@ func openStore(t *testing.T) *jetstream.Store {
 
 func openBucket(t *testing.T, s *jetstream.Store, name string) *jetstream.Bucket {
 	t.Helper()
-	b, err := s.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: name})
+	b, err := s.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: name})
 	require.NoError(t, err)
 	return b
 }

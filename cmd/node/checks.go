@@ -29,7 +29,7 @@ type probes struct {
 }
 
 func newProbes(ctx context.Context, n *Node) (*probes, error) {
-	b, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "PROBE", TTL: time.Minute, Volatile: true})
+	b, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "PROBE", TTL: time.Minute, Volatile: true})
 	return &probes{node: n, bucket: b, content: []byte("svc readiness probe\n")}, err
 }
 
@@ -228,11 +228,11 @@ func (p *probes) broker(ctx context.Context) error {
 
 // blob reads a content back by its hash.
 func (p *probes) blob(ctx context.Context) error {
-	name, err := p.node.store.Blobs.PutBlob(ctx, p.content)
+	name, err := p.node.store.Blobs.Put(ctx, p.content)
 	if err != nil {
 		return &api.Fault{Name: "WriteFailed", Err: err}
 	}
-	got, err := p.node.store.Blobs.GetBlob(ctx, name)
+	got, err := p.node.store.Blobs.Get(ctx, name)
 	if err == nil && !bytes.Equal(got, p.content) {
 		err = errors.New("what was written is not what is read")
 	}

@@ -21,11 +21,11 @@ const cleanupLease = 15 * time.Second
 // openCleanup opens the jobs that erase what is old, and runs them in time on a node
 // that has this role.
 func (n *Node) openCleanup(ctx context.Context) error {
-	running, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "CLEANUP_RUNS", TTL: cleanupLease})
+	running, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "CLEANUP_RUNS", TTL: cleanupLease})
 	if err != nil {
 		return err
 	}
-	memory, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "CLEANUP"})
+	memory, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "CLEANUP"})
 	if err != nil {
 		return err
 	}
@@ -64,11 +64,11 @@ type leftovers struct {
 
 // Strip implements cleanup.Apart.
 func (l leftovers) Strip(ctx context.Context, workspaceID string, before time.Time, dry bool) (count, bytes uint64, err error) {
-	found, err := l.store.Payloads.PayloadsBefore(ctx, workspaceID, before)
+	found, err := l.store.Payloads.Before(ctx, workspaceID, before)
 	if err != nil || dry {
 		return found.Count, found.Bytes, err
 	}
-	if err := l.store.Payloads.PurgePayloads(ctx, workspaceID, found.Below); err != nil {
+	if err := l.store.Payloads.Purge(ctx, workspaceID, found.Below); err != nil {
 		return 0, 0, err
 	}
 	return found.Count, found.Bytes, nil

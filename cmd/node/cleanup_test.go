@@ -111,7 +111,7 @@ func TestWhoMayCleanUp(t *testing.T) {
 func TestACleanupIsRefusedWhileOneRuns(t *testing.T) {
 	t.Parallel()
 	s := nodetest.NewIdentified(t).Start(t)
-	bucket, err := s.Node.Store().Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "CLEANUP_RUNS", TTL: time.Minute})
+	bucket, err := s.Node.Store().Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "CLEANUP_RUNS", TTL: time.Minute})
 	require.NoError(t, err)
 	elsewhere := streams.Lease{Bucket: bucket, Name: "cleanup", TTL: time.Minute}
 	internal := nodetest.Place{Service: s, Me: nodetest.AsInternal}
@@ -129,7 +129,7 @@ func TestPayloadsOfExecutionsAreStripped(t *testing.T) {
 	p := nodetest.OwnedPlace(t, s)
 	id, store := ulid.Make().String(), s.Node.Store()
 	apart := `{"payload":{"card":"4242"},"output":{"ok":true}}`
-	require.NoError(t, store.Payloads.PutPayload(t.Context(), p.ID, id, []byte(apart)))
+	require.NoError(t, store.Payloads.Put(t.Context(), p.ID, id, []byte(apart)))
 	_, err := store.Log.Append(t.Context(), eventstore.Commit{Stream: domain.StreamID{Scope: p.ID}, Facts: []eventstore.Fact{{
 		ID: id, Event: activity.Executed{Slug: "pay", ExecutionID: "x1", Apart: true},
 	}}})

@@ -64,7 +64,7 @@ func (n *Node) effects() (runtime.Effects, error) {
 
 // sweepCounters erases what is left of the limits of automations whose windows are over.
 func (n *Node) sweepCounters(ctx context.Context) error {
-	return n.store.Counters.SweepCounters(ctx, time.Now())
+	return n.store.Counters.Sweep(ctx, time.Now())
 }
 
 // fetchOptions are the rules of the requests that automations send.

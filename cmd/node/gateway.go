@@ -22,11 +22,11 @@ import (
 
 // openGateway builds the route table and everything around it.
 func (n *Node) openGateway(ctx context.Context) error {
-	answers, err := n.store.Buckets.Records(ctx, "IDEMPOTENCY", 24*time.Hour)
+	answers, err := n.store.Buckets.OpenRecords(ctx, "IDEMPOTENCY", 24*time.Hour)
 	if err != nil {
 		return err
 	}
-	devices, err := n.store.Buckets.Records(ctx, "DEVICES", gateway.DeviceLifetime)
+	devices, err := n.store.Buckets.OpenRecords(ctx, "DEVICES", gateway.DeviceLifetime)
 	if err != nil {
 		return err
 	}

@@ -125,12 +125,12 @@ func (n *Node) openBox(ctx context.Context) (err error) {
 	if n.people.box, err = seal.New(keys); err != nil {
 		return err
 	}
-	n.people.checks, err = n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "SEALS"})
+	n.people.checks, err = n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "SEALS"})
 	return err
 }
 
 func (n *Node) openSessions(ctx context.Context) error {
-	bucket, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "SESSIONS", TTL: n.config().Auth.SessionCookieMaxAge})
+	bucket, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "SESSIONS", TTL: n.config().Auth.SessionCookieMaxAge})
 	if err != nil {
 		return err
 	}
@@ -148,11 +148,11 @@ func (n *Node) openSessions(ctx context.Context) error {
 }
 
 func (n *Node) openSigning(ctx context.Context) error {
-	bucket, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "KEYS"})
+	bucket, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "KEYS"})
 	if err != nil {
 		return err
 	}
-	if n.people.leases, err = n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "LEASES"}); err != nil {
+	if n.people.leases, err = n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "LEASES"}); err != nil {
 		return err
 	}
 	a, h := n.config().Auth, n.config().HTTP
@@ -172,7 +172,7 @@ func (n *Node) openSigning(ctx context.Context) error {
 }
 
 func (n *Node) openAccounts(ctx context.Context) error {
-	links, err := n.store.Buckets.Records(ctx, "LINKS", 24*time.Hour)
+	links, err := n.store.Buckets.OpenRecords(ctx, "LINKS", 24*time.Hour)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func accountSettings(c settings.Config) accounts.Settings {
 }
 
 func (n *Node) openAccess(ctx context.Context) error {
-	bucket, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "LASTUSED"})
+	bucket, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "LASTUSED"})
 	if err != nil {
 		return err
 	}

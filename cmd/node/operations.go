@@ -17,7 +17,7 @@ import (
 const operationLease = 15 * time.Second
 
 func (n *Node) openOperations(ctx context.Context) error {
-	bucket, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "OPERATIONS", TTL: operationLease})
+	bucket, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "OPERATIONS", TTL: operationLease})
 	if err != nil {
 		return err
 	}

@@ -24,11 +24,11 @@ func (n *Node) lease() time.Duration {
 // appear lets the other nodes know that this one is there, before it runs anything. That
 // it is there no more they know as soon as nothing runs here.
 func (n *Node) appear(ctx context.Context) (err error) {
-	n.running.cancelled, err = n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "CANCELS", TTL: cancelsKept})
+	n.running.cancelled, err = n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "CANCELS", TTL: cancelsKept})
 	if err != nil || n.store.Alone() {
 		return err
 	}
-	if n.running.alive, err = n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "PROCESSES", TTL: n.lease()}); err != nil {
+	if n.running.alive, err = n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "PROCESSES", TTL: n.lease()}); err != nil {
 		return err
 	}
 	signed, err := n.sign(ctx, n.running.process, 0)

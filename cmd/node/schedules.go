@@ -15,7 +15,7 @@ func (n *Node) openSchedules(ctx context.Context) error {
 	if !slices.Contains(n.config().Core.Roles, "runtime") {
 		return nil
 	}
-	memory, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "SCHEDULES"})
+	memory, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "SCHEDULES"})
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (n *Node) openSchedules(ctx context.Context) error {
 		o.Now = n.opts.Clock
 	}
 	if !n.store.Alone() {
-		leases, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "SCHEDULES_LEASES"})
+		leases, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "SCHEDULES_LEASES"})
 		if err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ const providerTimeout = 10 * time.Second
 
 // openSignIn opens the OpenID provider, and the way to other providers.
 func (n *Node) openSignIn(ctx context.Context) error {
-	records, err := n.store.Buckets.Records(ctx, "OIDC", oidc.ConsentLifetime)
+	records, err := n.store.Buckets.OpenRecords(ctx, "OIDC", oidc.ConsentLifetime)
 	if err != nil {
 		return err
 	}

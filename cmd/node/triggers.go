@@ -18,7 +18,7 @@ import (
 // openTriggers starts automations because something happened, on a node that has this
 // role. Every node runs trees, and takes care of its own that broke off.
 func (n *Node) openTriggers(ctx context.Context) error {
-	cursors, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "TRIGGERS"})
+	cursors, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "TRIGGERS"})
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (n *Node) openTriggers(ctx context.Context) error {
 		LookEvery:   n.lease(), Log: n.log,
 	}
 	if !n.store.Alone() {
-		leases, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "TRIGGERS_LEASES"})
+		leases, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "TRIGGERS_LEASES"})
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ const webhooksLease = 15 * time.Second
 // openWebhooks lets people subscribe to events, and delivers them on a node that has
 // this role. Tests, redeliveries and replays can be asked for on every node.
 func (n *Node) openWebhooks(ctx context.Context) error {
-	cursors, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "WEBHOOKS"})
+	cursors, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "WEBHOOKS"})
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (n *Node) openWebhooks(ctx context.Context) error {
 		Schedule: c.RetrySchedule, DisableAfter: c.DisableAfter, Host: n.host("webhooks"), Log: n.log,
 	}
 	if !n.store.Alone() {
-		leases, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "WEBHOOKS_LEASES"})
+		leases, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "WEBHOOKS_LEASES"})
 		if err != nil {
 			return err
 		}

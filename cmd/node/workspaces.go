@@ -41,7 +41,7 @@ type places struct {
 }
 
 func (n *Node) openPlaces(ctx context.Context) error {
-	keys, err := n.store.Buckets.Bucket(ctx, jetstream.BucketConfig{Name: "DATAKEYS"})
+	keys, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "DATAKEYS"})
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (l *library) Document(ctx context.Context, workspaceID string, ref content.
 		return nil, err
 	}
 	if !found {
-		if body, err = l.blobs.GetBlob(ctx, ref.Hash); err != nil {
+		if body, err = l.blobs.Get(ctx, ref.Hash); err != nil {
 			return nil, fmt.Errorf("document %s of workspace %s: %w", ref.Hash, workspaceID, err)
 		}
 	}

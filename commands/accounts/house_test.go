@@ -150,7 +150,7 @@ func (h *house) engine() *commands.Engine {
 }
 
 func (h *house) openKeys() {
-	private, err := h.store.Buckets.Bucket(h.t.Context(), jetstream.BucketConfig{Name: "KEYS"})
+	private, err := h.store.Buckets.Open(h.t.Context(), jetstream.BucketConfig{Name: "KEYS"})
 	require.NoError(h.t, err)
 	h.keys, err = signing.New(signing.Options{
 		Engine: h.engine(), Bucket: private, Box: h.box, Fresh: h.models.Fresh, Issuer: "https://example.org", Audience: "https://example.org/v2",
@@ -169,7 +169,7 @@ func (h *house) openKeys() {
 
 // node returns the accounts as another node has them, over the same log.
 func (h *house) node() *accounts.Accounts {
-	bucket, err := h.store.Buckets.Bucket(h.t.Context(), jetstream.BucketConfig{Name: "SESSIONS", TTL: 30 * 24 * time.Hour})
+	bucket, err := h.store.Buckets.Open(h.t.Context(), jetstream.BucketConfig{Name: "SESSIONS", TTL: 30 * 24 * time.Hour})
 	require.NoError(h.t, err)
 	engine := h.engine()
 	h.sessions, err = sessions.New(sessions.Options{
@@ -183,7 +183,7 @@ func (h *house) node() *accounts.Accounts {
 		},
 	})
 	require.NoError(h.t, err)
-	links, err := h.store.Buckets.Records(h.t.Context(), "LINKS", time.Hour)
+	links, err := h.store.Buckets.OpenRecords(h.t.Context(), "LINKS", time.Hour)
 	require.NoError(h.t, err)
 	a, err := accounts.New(accounts.Options{
 		Engine: engine, Sessions: h.sessions, Signer: h.keys, Box: h.box, Links: links, Settings: h.current, Mailer: h.mailer,

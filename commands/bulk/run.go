@@ -129,7 +129,7 @@ func (r *running) result(ctx context.Context, end operation.State) ([]byte, erro
 	if end.Apart == "" {
 		return end.Result, nil
 	}
-	return r.Versioning.Blobs.GetBlob(ctx, end.Apart)
+	return r.Versioning.Blobs.Get(ctx, end.Apart)
 }
 
 // heeding is a context for who takes an operation over: somebody may have cancelled it.

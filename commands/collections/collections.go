@@ -28,10 +28,10 @@ import (
 // Log keeps entries. It is a *jetstream.Collections.
 type Log interface {
 	Parts
-	AppendCollections(ctx context.Context, id domain.StreamID, name string, expected uint64, snapshot bool, body []byte) (uint64, error)
-	CollectionsSince(ctx context.Context, id domain.StreamID, after uint64, visit func(collection.Logged) error) error
-	DropCollectionsParts(ctx context.Context, id domain.StreamID, below uint64) error
-	LastOfCollections(ctx context.Context, id domain.StreamID) (uint64, error)
+	Append(ctx context.Context, id domain.StreamID, name string, expected uint64, snapshot bool, body []byte) (uint64, error)
+	Since(ctx context.Context, id domain.StreamID, after uint64, visit func(collection.Logged) error) error
+	DropParts(ctx context.Context, id domain.StreamID, below uint64) error
+	Last(ctx context.Context, id domain.StreamID) (uint64, error)
 	// Alone reports whether nobody but this process appends.
 	Alone() bool
 }
@@ -152,7 +152,7 @@ func (c *Collections) refresh(ctx context.Context, id domain.StreamID) error {
 	if c.opts.Log.Alone() {
 		return nil
 	}
-	last, err := c.opts.Log.LastOfCollections(ctx, id)
+	last, err := c.opts.Log.Last(ctx, id)
 	if err != nil {
 		return fmt.Errorf("ask for the last entry of %s: %w", id, err)
 	}

@@ -239,7 +239,7 @@ func (c *Collections) sure(ctx context.Context, id domain.StreamID, d decision) 
 	if c.opts.Log.Alone() || !d.refused && len(d.changes) > 0 {
 		return true, nil
 	}
-	last, err := c.opts.Log.LastOfCollections(ctx, id)
+	last, err := c.opts.Log.Last(ctx, id)
 	if err != nil || last == d.at.Seq {
 		return true, err
 	}
@@ -248,7 +248,7 @@ func (c *Collections) sure(ctx context.Context, id domain.StreamID, d decision) 
 
 // catchUp waits for what another node has appended.
 func (c *Collections) catchUp(ctx context.Context, id domain.StreamID) error {
-	last, err := c.opts.Log.LastOfCollections(ctx, id)
+	last, err := c.opts.Log.Last(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func (c *Collections) append(ctx context.Context, id domain.StreamID, d decision
 	if err != nil {
 		return err
 	}
-	seq, err := c.opts.Log.AppendCollections(ctx, id, name, d.at.Seq, false, body)
+	seq, err := c.opts.Log.Append(ctx, id, name, d.at.Seq, false, body)
 	if err != nil {
 		return err
 	}

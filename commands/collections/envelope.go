@@ -21,8 +21,8 @@ type Vault interface {
 
 // Parts keeps what is too large for one entry. It is a *jetstream.Collections.
 type Parts interface {
-	PutCollectionsPart(ctx context.Context, id domain.StreamID, name string, n int, body []byte) (uint64, error)
-	CollectionsParts(ctx context.Context, id domain.StreamID, name string, count int, visit func(body []byte) error) error
+	PutPart(ctx context.Context, id domain.StreamID, name string, n int, body []byte) (uint64, error)
+	ReadParts(ctx context.Context, id domain.StreamID, name string, count int, visit func(body []byte) error) error
 }
 
 const (
@@ -84,7 +84,7 @@ func (p *packing) store(ctx context.Context, piece []byte) error {
 		if size == len(sealed) {
 			mark = 1
 		}
-		seq, err := p.Parts.PutCollectionsPart(ctx, p.id, p.name, p.entry.Parts, append([]byte{mark}, sealed[:size]...))
+		seq, err := p.Parts.PutPart(ctx, p.id, p.name, p.entry.Parts, append([]byte{mark}, sealed[:size]...))
 		if err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (e *Envelope) Open(ctx context.Context, l collection.Logged, visit func(cha
 	}
 	var sealed []byte
 	n := 0
-	return e.Parts.CollectionsParts(ctx, l.Stream, entry.Name, entry.Parts, func(part []byte) error {
+	return e.Parts.ReadParts(ctx, l.Stream, entry.Name, entry.Parts, func(part []byte) error {
 		if len(part) == 0 {
 			return fmt.Errorf("%w: an empty part", collection.ErrUnreadable)
 		}

@@ -46,11 +46,11 @@ type slippery struct {
 	falls atomic.Bool
 }
 
-func (s *slippery) AppendCollections(ctx context.Context, id domain.StreamID, name string, expected uint64, snapshot bool, body []byte) (uint64, error) {
+func (s *slippery) Append(ctx context.Context, id domain.StreamID, name string, expected uint64, snapshot bool, body []byte) (uint64, error) {
 	if s.falls.CompareAndSwap(true, false) {
 		panic("nothing can be appended")
 	}
-	return s.Collections.AppendCollections(ctx, id, name, expected, snapshot, body)
+	return s.Collections.Append(ctx, id, name, expected, snapshot, body)
 }
 
 func TestAFaultOfOursEndsNothingButItsCall(t *testing.T) {

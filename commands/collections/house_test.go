@@ -55,7 +55,7 @@ func openAt(tb testing.TB, dir string, store *jetstream.Store) *house {
 	tb.Helper()
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: make([]byte, 32), Active: true}})
 	require.NoError(tb, err)
-	keys, err := store.Buckets.Bucket(tb.Context(), jetstream.BucketConfig{Name: "KEYS"})
+	keys, err := store.Buckets.Open(tb.Context(), jetstream.BucketConfig{Name: "KEYS"})
 	require.NoError(tb, err)
 	return &house{store: store, vault: vault.New(box, keys), dir: dir}
 }
@@ -151,7 +151,7 @@ func (n *node) dump(tb testing.TB) map[string]string {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
-	_, _, last, err := n.store.Collections.CollectionsInfo(ctx)
+	_, _, last, err := n.store.Collections.Info(ctx)
 	require.NoError(tb, err)
 	require.NoError(tb, n.model.Reach(ctx, last))
 	all := map[string]string{}

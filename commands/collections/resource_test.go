@@ -86,7 +86,7 @@ func TestAnImportIsWrittenInBatches(t *testing.T) {
 	require.Equal(t, done, dry)
 	require.Equal(t, "24000", n.call(t, "count", `{"collection":"people"}`))
 	entries := 0
-	require.NoError(t, h.store.Collections.CollectionsSince(t.Context(), workspace, 0, func(collection.Logged) error { entries++; return nil }))
+	require.NoError(t, h.store.Collections.Since(t.Context(), workspace, 0, func(collection.Logged) error { entries++; return nil }))
 	require.Less(t, entries, 10)
 
 	again, err := n.Import(t.Context(), somebody, collections.Import{Target: people, Next: source(rows[24_000:]...), OnConflict: []string{"k"}})

@@ -43,7 +43,7 @@ func (c *Collections) Compact(ctx context.Context, id domain.StreamID) error {
 // snapshot adds what was written after a sequence to a packing with everything up to
 // there, and puts it in the place of all.
 func (c *Collections) snapshot(ctx context.Context, p *packing, last uint64) error {
-	err := c.opts.Log.CollectionsSince(ctx, p.id, last, func(e collection.Logged) error {
+	err := c.opts.Log.Since(ctx, p.id, last, func(e collection.Logged) error {
 		if e.Snapshot || e.Previous != last {
 			return fmt.Errorf("%w: another snapshot was faster, and may have dropped the parts of this one", eventstore.ErrConflict)
 		}
@@ -57,12 +57,12 @@ func (c *Collections) snapshot(ctx context.Context, p *packing, last uint64) err
 	if err != nil {
 		return err
 	}
-	seq, err := c.opts.Log.AppendCollections(ctx, p.id, p.name, last, true, body)
+	seq, err := c.opts.Log.Append(ctx, p.id, p.name, last, true, body)
 	if err != nil {
 		return err
 	}
 	if p.first > 0 {
 		seq = p.first
 	}
-	return c.opts.Log.DropCollectionsParts(ctx, p.id, seq)
+	return c.opts.Log.DropParts(ctx, p.id, seq)
 }

@@ -26,7 +26,7 @@ import (
 // entries returns how many messages there are of a namespace, its parts included.
 func (h *house) entries(tb testing.TB) (count int) {
 	tb.Helper()
-	require.NoError(tb, h.store.Collections.CollectionsSince(tb.Context(), workspace, 0, func(e collection.Logged) error {
+	require.NoError(tb, h.store.Collections.Since(tb.Context(), workspace, 0, func(e collection.Logged) error {
 		if e.Snapshot {
 			count = 0
 		}

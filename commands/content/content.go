@@ -54,7 +54,7 @@ type Change struct {
 // Blobs keeps documents that are too large for an event. It is a
 // *jetstream.Blobs.
 type Blobs interface {
-	PutBlob(ctx context.Context, content []byte) (name string, err error)
+	Put(ctx context.Context, content []byte) (name string, err error)
 }
 
 // Apps tells about published apps.

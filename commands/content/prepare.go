@@ -121,7 +121,7 @@ func (c *Content) setApart(ctx context.Context, e *workspace.Entry) error {
 	if !e.Apart || e.Body == nil {
 		return nil
 	}
-	_, err := c.Blobs.PutBlob(ctx, e.Body)
+	_, err := c.Blobs.Put(ctx, e.Body)
 	e.Body = nil
 	return err
 }

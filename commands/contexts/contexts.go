@@ -26,12 +26,12 @@ import (
 // these does.
 type Store interface {
 	Alone() bool
-	PutData(ctx context.Context, id domain.StreamID, name string, body []byte, stored func(seq uint64, parts string)) error
-	FoldData(ctx context.Context, id domain.StreamID, name string, upTo uint64, replaced []string, body []byte) (seq uint64, parts string, err error)
-	SinceData(ctx context.Context, id domain.StreamID, after uint64, visit func(seq uint64, snapshot bool, parts string, body []byte) error) error
-	DataOnDisk(ctx context.Context, seq uint64) error
-	DropData(ctx context.Context, id domain.StreamID, below uint64) error
-	DataIDs(ctx context.Context, workspaceID, kind string) ([]string, error)
+	Put(ctx context.Context, id domain.StreamID, name string, body []byte, stored func(seq uint64, parts string)) error
+	Fold(ctx context.Context, id domain.StreamID, name string, upTo uint64, replaced []string, body []byte) (seq uint64, parts string, err error)
+	Since(ctx context.Context, id domain.StreamID, after uint64, visit func(seq uint64, snapshot bool, parts string, body []byte) error) error
+	WaitDurable(ctx context.Context, seq uint64) error
+	Drop(ctx context.Context, id domain.StreamID, below uint64) error
+	IDs(ctx context.Context, workspaceID, kind string) ([]string, error)
 }
 
 // Vault seals and opens for workspaces. It is a *vault.Vault.
@@ -116,7 +116,7 @@ func (c *Contexts) Load(ctx context.Context, key Key) (*value.Object, error) {
 		known, err := c.known(ctx, e)
 		c.cache.done(e, known.state.size)
 		if err == nil {
-			err = c.opts.Store.DataOnDisk(ctx, known.seq)
+			err = c.opts.Store.WaitDurable(ctx, known.seq)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("load the context %s of workspace %s: %w", key.Kind, key.WorkspaceID, err)

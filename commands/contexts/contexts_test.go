@@ -199,7 +199,7 @@ func TestLargeContextsAreKept(t *testing.T) {
 	}
 	require.Equal(t, value.JSON(want, ""), n.shows(t, global))
 	require.Equal(t, value.JSON(want, ""), join(t, n.store.Store, 0).shows(t, global))
-	require.NoError(t, n.store.DropData(t.Context(), streamOf(global), 0))
+	require.NoError(t, n.store.Drop(t.Context(), streamOf(global), 0))
 	holds, err := n.store.Store.HasWorkspaceData(t.Context(), "w1")
 	require.NoError(t, err)
 	require.False(t, holds)

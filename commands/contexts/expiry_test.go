@@ -146,7 +146,7 @@ func (n *node) sweeps(t *testing.T) int {
 // left counts what the log has of a context.
 func (n *node) left(t *testing.T, key contexts.Key) (count int) {
 	t.Helper()
-	require.NoError(t, n.store.Store.Data.SinceData(t.Context(), streamOf(key), 0, func(uint64, bool, string, []byte) error {
+	require.NoError(t, n.store.Store.Data.Since(t.Context(), streamOf(key), 0, func(uint64, bool, string, []byte) error {
 		count++
 		return nil
 	}))
@@ -183,7 +183,7 @@ func TestExpiredContextsAreSwept(t *testing.T) {
 	n.pass(2 * time.Hour)
 	require.Equal(t, 1, n.sweeps(t))
 	require.JSONEq(t, `{"a":1}`, n.shows(t, stays))
-	lists, err := n.store.DataIDs(t.Context(), domain.Platform, "context-expiry")
+	lists, err := n.store.IDs(t.Context(), domain.Platform, "context-expiry")
 	require.NoError(t, err)
 	require.Empty(t, lists, "nothing is left to look at")
 }

@@ -43,12 +43,12 @@ type spy struct {
 	places map[uint64]string // names of operations by sequence
 }
 
-func (s *spy) PutData(ctx context.Context, id domain.StreamID, name string, body []byte, stored func(uint64, string)) error {
+func (s *spy) Put(ctx context.Context, id domain.StreamID, name string, body []byte, stored func(uint64, string)) error {
 	lose := s.lose.Swap(false)
 	if s.hold != nil {
 		<-<-s.hold
 	}
-	err := s.Data.PutData(ctx, id, name, body, func(seq uint64, parts string) {
+	err := s.Data.Put(ctx, id, name, body, func(seq uint64, parts string) {
 		s.mu.Lock()
 		s.places[seq] = name
 		s.mu.Unlock()
@@ -62,16 +62,16 @@ func (s *spy) PutData(ctx context.Context, id domain.StreamID, name string, body
 	return err
 }
 
-func (s *spy) SinceData(ctx context.Context, id domain.StreamID, after uint64, visit func(uint64, bool, string, []byte) error) error {
+func (s *spy) Since(ctx context.Context, id domain.StreamID, after uint64, visit func(uint64, bool, string, []byte) error) error {
 	s.reads.Add(1)
-	return s.Data.SinceData(ctx, id, after, visit)
+	return s.Data.Since(ctx, id, after, visit)
 }
 
-func (s *spy) DropData(ctx context.Context, id domain.StreamID, below uint64) error {
+func (s *spy) Drop(ctx context.Context, id domain.StreamID, below uint64) error {
 	if s.drop != nil {
 		s.drop()
 	}
-	return s.Data.DropData(ctx, id, below)
+	return s.Data.Drop(ctx, id, below)
 }
 
 // inOrder returns the names of all operations in the order of the log.
@@ -112,7 +112,7 @@ func openStore(t testing.TB, o jetstream.Options) *jetstream.Store {
 // join returns contexts of a node with a memory of that many bytes.
 func join(t testing.TB, store *jetstream.Store, memory int) *node {
 	t.Helper()
-	bucket, err := store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := store.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
 	require.NoError(t, err)

@@ -46,7 +46,7 @@ func (c *Contexts) refresh(ctx context.Context, e *entry, before uint64) error {
 		e.forget()
 	}
 	question := e.asked.Add(1)
-	err := c.opts.Store.SinceData(ctx, e.key.stream(), e.seq, func(seq uint64, snapshot bool, parts string, body []byte) error {
+	err := c.opts.Store.Since(ctx, e.key.stream(), e.seq, func(seq uint64, snapshot bool, parts string, body []byte) error {
 		return c.apply(ctx, e, seq, snapshot, parts, body)
 	})
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *Contexts) append(ctx context.Context, id string, change Change) error {
 	}
 	listed := c.announce(ctx, e, expires)
 	stored, full := false, false
-	err = c.opts.Store.PutData(ctx, change.Key.stream(), id, body, func(seq uint64, parts string) {
+	err = c.opts.Store.Put(ctx, change.Key.stream(), id, body, func(seq uint64, parts string) {
 		if e.loaded && c.sole(e) && seq > e.seq {
 			e.add(seq, r, parts, len(body))
 			size, full = e.state.size, e.outweighed()
@@ -149,7 +149,7 @@ func (c *Contexts) fold(ctx context.Context, e *entry, s state) error {
 	if err != nil {
 		return err
 	}
-	seq, parts, err := c.opts.Store.FoldData(ctx, e.key.stream(), "fold-"+rand.Text(), e.seq, e.parts, body)
+	seq, parts, err := c.opts.Store.Fold(ctx, e.key.stream(), "fold-"+rand.Text(), e.seq, e.parts, body)
 	if err != nil {
 		if c.opts.Store.Alone() || !errors.Is(err, eventstore.ErrConflict) {
 			e.stale.Store(true)

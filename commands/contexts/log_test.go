@@ -81,7 +81,7 @@ func TestTheOrderOfTheLogDecides(t *testing.T) {
 				require.Equal(t, value.JSON(want, ""), n.shows(t, global))
 			}
 			left := 0
-			require.NoError(t, nodes[0].store.SinceData(t.Context(), streamOf(global), 0, func(uint64, bool, string, []byte) error {
+			require.NoError(t, nodes[0].store.Since(t.Context(), streamOf(global), 0, func(uint64, bool, string, []byte) error {
 				left++
 				return nil
 			}))
@@ -98,7 +98,7 @@ func TestAContextThatCannotBeReadIsAFault(t *testing.T) {
 	sealed, err := n.vault.Seal(t.Context(), "w1", []byte("nonsense"), "contexts/global/")
 	require.NoError(t, err)
 	for name, body := range map[string][]byte{"not sealed": []byte("x"), "no operation": sealed} {
-		require.NoError(t, n.store.Store.Data.PutData(t.Context(), streamOf(global), name, body, func(uint64, string) {}))
+		require.NoError(t, n.store.Store.Data.Put(t.Context(), streamOf(global), name, body, func(uint64, string) {}))
 		_, err := join(t, n.store.Store, 0).Load(t.Context(), global)
 		require.ErrorContains(t, err, "load the context global of workspace w1")
 	}

@@ -43,7 +43,7 @@ func (c *Contexts) announce(ctx context.Context, e *entry, expires time.Time) (w
 	go func() {
 		id := expiryList(strconv.FormatInt(periodOf(expires), 10))
 		name := hex.EncodeToString(mark(string(e.key.encode())))
-		done <- c.opts.Store.PutData(ctx, id, name, e.key.encode(), func(uint64, string) {})
+		done <- c.opts.Store.Put(ctx, id, name, e.key.encode(), func(uint64, string) {})
 	}()
 	return func() error { return <-done }
 }
@@ -51,7 +51,7 @@ func (c *Contexts) announce(ctx context.Context, e *entry, expires time.Time) (w
 // Sweep erases what contexts have left that expired a while before now, and
 // returns how many. It is for one node at a time.
 func (c *Contexts) Sweep(ctx context.Context, now time.Time) (swept int, err error) {
-	lists, err := c.opts.Store.DataIDs(ctx, domain.Platform, expiryKind)
+	lists, err := c.opts.Store.IDs(ctx, domain.Platform, expiryKind)
 	if err != nil {
 		return 0, fmt.Errorf("list the contexts that expire: %w", err)
 	}
@@ -75,7 +75,7 @@ func (c *Contexts) Sweep(ctx context.Context, now time.Time) (swept int, err err
 func (c *Contexts) sweepList(ctx context.Context, list domain.StreamID, now time.Time) (swept int, err error) {
 	var last uint64
 	keys := map[Key]bool{}
-	err = c.opts.Store.SinceData(ctx, list, 0, func(seq uint64, _ bool, _ string, body []byte) error {
+	err = c.opts.Store.Since(ctx, list, 0, func(seq uint64, _ bool, _ string, body []byte) error {
 		key, err := decodeKey(body)
 		keys[key], last = true, seq
 		return err
@@ -96,7 +96,7 @@ func (c *Contexts) sweepList(ctx context.Context, list domain.StreamID, now time
 	if len(faults) > 0 {
 		return swept, errors.Join(faults...)
 	}
-	return swept, c.opts.Store.DropData(ctx, list, last+1)
+	return swept, c.opts.Store.Drop(ctx, list, last+1)
 }
 
 // sweep erases a context that has expired. What is written to it meanwhile stays.
@@ -109,7 +109,7 @@ func (c *Contexts) sweep(ctx context.Context, key Key, now time.Time) (gone bool
 	defer e.give()
 	err = c.refresh(ctx, e, e.asked.Load())
 	if errors.Is(err, vault.ErrNoKey) {
-		return true, c.opts.Store.DropData(ctx, key.stream(), 0) // its workspace is erased
+		return true, c.opts.Store.Drop(ctx, key.stream(), 0) // its workspace is erased
 	}
 	if errors.Is(err, vault.ErrDamaged) {
 		return true, c.letGo(ctx, key)
@@ -118,14 +118,14 @@ func (c *Contexts) sweep(ctx context.Context, key Key, now time.Time) (gone bool
 		return false, err
 	}
 	defer e.forget()
-	return true, c.opts.Store.DropData(ctx, key.stream(), e.seq+1)
+	return true, c.opts.Store.Drop(ctx, key.stream(), e.seq+1)
 }
 
 // letGo erases what the key of a workspace does not open, with all that is older, and says
 // so: its own key was destroyed, and never comes back.
 func (c *Contexts) letGo(ctx context.Context, key Key) error {
 	var last uint64
-	err := c.opts.Store.SinceData(ctx, key.stream(), 0, func(seq uint64, _ bool, _ string, body []byte) error {
+	err := c.opts.Store.Since(ctx, key.stream(), 0, func(seq uint64, _ bool, _ string, body []byte) error {
 		_, err := c.opts.Vault.Open(ctx, key.WorkspaceID, body, key.purpose())
 		if errors.Is(err, vault.ErrDamaged) {
 			last, err = seq, nil
@@ -133,7 +133,7 @@ func (c *Contexts) letGo(ctx context.Context, key Key) error {
 		return err
 	})
 	if err == nil {
-		err = c.opts.Store.DropData(ctx, key.stream(), last+1)
+		err = c.opts.Store.Drop(ctx, key.stream(), last+1)
 	}
 	if err == nil {
 		c.opts.Log.WarnContext(ctx, "a context was forgotten: the key that it was sealed with is destroyed", "workspace", key.WorkspaceID, "context", key.Kind)

@@ -18,7 +18,7 @@ import (
 // Blobs keeps contents by their name, the SHA-256 in hex. It is a
 // *jetstream.Blobs.
 type Blobs interface {
-	PutBlobFrom(ctx context.Context, r io.ReadSeeker, name string, size int64) error
+	PutFrom(ctx context.Context, r io.ReadSeeker, name string, size int64) error
 }
 
 // Vault keeps the secrets of a workspace. It is a *vault.Vault.
@@ -139,7 +139,7 @@ func (f *Files) execute(ctx context.Context, workspaceID, id string, cmd file.Co
 
 // keep stores a content.
 func (f *Files) keep(ctx context.Context, c Content) error {
-	if err := f.o.Blobs.PutBlobFrom(ctx, c.Reader, c.Checksum, c.Size); err != nil {
+	if err := f.o.Blobs.PutFrom(ctx, c.Reader, c.Checksum, c.Size); err != nil {
 		return commands.Refused(fmt.Errorf("keep a file: %w", err))
 	}
 	return nil

@@ -40,7 +40,7 @@ func open(t *testing.T, changes ...func(*files.Options)) *library {
 	t.Helper()
 	l := &library{t: t, now: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)}
 	l.log = livetest.Store(t, jetstream.Options{})
-	bucket, err := l.log.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := l.log.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte("k"), 32), Active: true}})
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestFilesComeTogether(t *testing.T) {
 		require.Equal(t, "test", facts[0].Meta.Host.Service)
 		require.Equal(t, name, made[i].Name)
 		require.Equal(t, "u1", made[i].CreatedBy)
-		kept, err := l.log.Blobs.GetBlob(t.Context(), made[i].Checksum)
+		kept, err := l.log.Blobs.Get(t.Context(), made[i].Checksum)
 		require.NoError(t, err)
 		require.Len(t, kept, 1)
 	}
@@ -154,7 +154,7 @@ func TestOneBadFileKeepsAllOut(t *testing.T) {
 		_, err := l.Upload(t.Context(), "w1", []files.Upload{good, test.bad}, picky)
 		require.Equal(t, test.code, domain.CodeOf(err), name)
 		require.Zero(t, l.length(), name)
-		_, err = l.log.Blobs.GetBlob(t.Context(), good.Content.Checksum)
+		_, err = l.log.Blobs.Get(t.Context(), good.Content.Checksum)
 		require.ErrorIs(t, err, jetstream.ErrNoBlob, "nothing is kept before all are known to be good")
 	}
 	_, err := l.Upload(t.Context(), "w1", []files.Upload{good, wrong}, anyone)
@@ -320,7 +320,7 @@ func TestAFileChanges(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, made.ID, replaced.ID)
 	require.Equal(t, "text/html", replaced.Mimetype)
-	kept, err := l.log.Blobs.GetBlob(t.Context(), replaced.Checksum)
+	kept, err := l.log.Blobs.Get(t.Context(), replaced.Checksum)
 	require.NoError(t, err)
 	require.Equal(t, "<html>", string(kept))
 
@@ -342,7 +342,7 @@ func TestAFileChanges(t *testing.T) {
 	} {
 		require.Equal(t, domain.CodePermissionDenied, domain.CodeOf(try(nobody)), name)
 	}
-	_, err = l.log.Blobs.GetBlob(t.Context(), content("z", "").Checksum)
+	_, err = l.log.Blobs.Get(t.Context(), content("z", "").Checksum)
 	require.ErrorIs(t, err, jetstream.ErrNoBlob, "what may not be is not kept")
 	_, err = l.Find(t.Context(), "w2", made.ID, nobody)
 	refusal, ok := errors.AsType[*domain.Error](err)

@@ -15,7 +15,7 @@ import (
 
 func TestAUseIsKnownToTheMinute(t *testing.T) {
 	store, _ := livetest.Open(t)
-	bucket, err := store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "LASTUSED"})
+	bucket, err := store.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "LASTUSED"})
 	require.NoError(t, err)
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	book := lastused.New(bucket, func() time.Time { return now })

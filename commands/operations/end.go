@@ -216,7 +216,7 @@ func (r *Runner) kept(ctx context.Context, result any) (body json.RawMessage, ap
 	if body, err = json.Marshal(result); err != nil || len(body) <= maxResult {
 		return body, "", err
 	}
-	apart, err = r.Blobs.PutBlob(ctx, body)
+	apart, err = r.Blobs.Put(ctx, body)
 	return nil, apart, err
 }
 

@@ -71,7 +71,7 @@ type node struct {
 // start starts a node.
 func (h *house) start(t *testing.T) *node {
 	t.Helper()
-	kept, err := h.store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "OPERATIONS", TTL: time.Minute})
+	kept, err := h.store.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "OPERATIONS", TTL: time.Minute})
 	require.NoError(t, err)
 	n := &node{bucket: &bucket{Bucket: kept}, log: new(livetest.Lines)}
 	log, ws := slog.New(slog.NewJSONHandler(n.log, nil)), h.workspaces(t)

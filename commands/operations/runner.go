@@ -28,7 +28,7 @@ type Leases interface {
 
 // Blobs keeps results that are too large for an event.
 type Blobs interface {
-	PutBlob(ctx context.Context, content []byte) (name string, err error)
+	Put(ctx context.Context, content []byte) (name string, err error)
 }
 
 // Runner runs operations. Engine, Workspaces, Leases and Blobs are required.

@@ -63,7 +63,7 @@ func TestALargeResultIsKeptApart(t *testing.T) {
 	require.NoError(t, err)
 	end := ended(t, started)
 	require.Empty(t, end.Result)
-	kept, err := h.store.Blobs.GetBlob(t.Context(), end.Apart)
+	kept, err := h.store.Blobs.Get(t.Context(), end.Apart)
 	require.NoError(t, err)
 	require.Equal(t, `"`+large+`"`, string(kept))
 }

@@ -24,10 +24,10 @@ import (
 // Store keeps states. It is a *jetstream.Data, whose methods say what each of these
 // does.
 type Store interface {
-	ReplaceData(ctx context.Context, id domain.StreamID, name string, body []byte) error
-	SinceData(ctx context.Context, id domain.StreamID, after uint64, visit func(seq uint64, snapshot bool, parts string, body []byte) error) error
-	DropData(ctx context.Context, id domain.StreamID, below uint64) error
-	SweepData(ctx context.Context, workspaceID, kind string, dry bool, over func(start []byte) bool) (count, bytes uint64, err error)
+	Replace(ctx context.Context, id domain.StreamID, name string, body []byte) error
+	Since(ctx context.Context, id domain.StreamID, after uint64, visit func(seq uint64, snapshot bool, parts string, body []byte) error) error
+	Drop(ctx context.Context, id domain.StreamID, below uint64) error
+	Sweep(ctx context.Context, workspaceID, kind string, dry bool, over func(start []byte) bool) (count, bytes uint64, err error)
 }
 
 // Vault seals and opens for workspaces. It is a *vault.Vault.
@@ -48,7 +48,7 @@ type Parked struct {
 func (p *Parked) Put(ctx context.Context, workspaceID, treeID string, state []byte) error {
 	sealed, err := p.Vault.Seal(ctx, workspaceID, state, purpose(treeID))
 	if err == nil {
-		err = p.Store.ReplaceData(ctx, stream(workspaceID, treeID), rand.Text(), append(front(treeID), sealed...))
+		err = p.Store.Replace(ctx, stream(workspaceID, treeID), rand.Text(), append(front(treeID), sealed...))
 	}
 	if err != nil {
 		return fmt.Errorf("keep the state of tree %s: %w", treeID, err)
@@ -61,7 +61,7 @@ func (p *Parked) Put(ctx context.Context, workspaceID, treeID string, state []by
 func (p *Parked) Get(ctx context.Context, workspaceID, treeID string) (state []byte, ok bool, err error) {
 	var sealed []byte
 	var last uint64
-	err = p.Store.SinceData(ctx, stream(workspaceID, treeID), 0, func(seq uint64, _ bool, _ string, body []byte) error {
+	err = p.Store.Since(ctx, stream(workspaceID, treeID), 0, func(seq uint64, _ bool, _ string, body []byte) error {
 		sealed, last, ok = body, seq, true
 		return nil
 	})
@@ -81,7 +81,7 @@ func (p *Parked) Get(ctx context.Context, workspaceID, treeID string) (state []b
 // letGo forgets a state that nobody can read any more, and says so. One that was put since
 // then stays.
 func (p *Parked) letGo(ctx context.Context, workspaceID, treeID string, seq uint64, reason error) error {
-	if err := p.Store.DropData(ctx, stream(workspaceID, treeID), seq+1); err != nil {
+	if err := p.Store.Drop(ctx, stream(workspaceID, treeID), seq+1); err != nil {
 		return err
 	}
 	cmp.Or(p.Log, slog.Default()).WarnContext(ctx, "where a tree stood was forgotten: the key that it was sealed with is destroyed", "workspace", workspaceID, "executionId", treeID, "err", reason)
@@ -90,7 +90,7 @@ func (p *Parked) letGo(ctx context.Context, workspaceID, treeID string, seq uint
 
 // Drop forgets the state of a tree. Dropping nothing is no error.
 func (p *Parked) Drop(ctx context.Context, workspaceID, treeID string) error {
-	if err := p.Store.DropData(ctx, stream(workspaceID, treeID), 0); err != nil {
+	if err := p.Store.Drop(ctx, stream(workspaceID, treeID), 0); err != nil {
 		return fmt.Errorf("forget the state of tree %s: %w", treeID, err)
 	}
 	return nil
@@ -100,7 +100,7 @@ func (p *Parked) Drop(ctx context.Context, workspaceID, treeID string) error {
 // node may have gone between the end of a tree and forgetting where it stood. Those whose
 // trees are younger than before are left alone: they may be open before that is known.
 func (p *Parked) Sweep(ctx context.Context, before time.Time, open func(treeID string) bool) (swept uint64, err error) {
-	swept, _, err = p.Store.SweepData(ctx, "", kind, false, func(start []byte) bool {
+	swept, _, err = p.Store.Sweep(ctx, "", kind, false, func(start []byte) bool {
 		name, _, found := bytes.Cut(start, []byte{0})
 		id, malformed := ulid.ParseStrict(string(name))
 		return found && malformed == nil && ulid.Time(id.Time()).Before(before) && !open(string(name))

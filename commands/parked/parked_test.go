@@ -27,7 +27,7 @@ import (
 func open(t *testing.T, dir string) (*parked.Parked, *jetstream.Store) {
 	t.Helper()
 	store := livetest.Store(t, jetstream.Options{Dir: dir})
-	bucket, err := store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := store.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
 	require.NoError(t, err)
@@ -134,7 +134,7 @@ func TestAStateIsLetGoWhoseWorkspaceHasAnotherKey(t *testing.T) {
 	}
 	require.Equal(t, 1, strings.Count(told.String(), "level=WARN"), told.String())
 	require.Contains(t, told.String(), "workspace=w1 executionId=t1")
-	require.NoError(t, store.Data.SinceData(t.Context(), domain.StreamID{Scope: "w1", Kind: "trees", ID: "t1"}, 0, func(uint64, bool, string, []byte) error {
+	require.NoError(t, store.Data.Since(t.Context(), domain.StreamID{Scope: "w1", Kind: "trees", ID: "t1"}, 0, func(uint64, bool, string, []byte) error {
 		return errors.New("it is still there")
 	}))
 	require.Equal(t, "y", got(t, p, "w1", "t2"))
@@ -192,7 +192,7 @@ func TestAStateFromBeforeThereWereSweepsIsRead(t *testing.T) {
 	p, store := open(t, t.TempDir())
 	sealed, err := p.Vault.Seal(t.Context(), "w1", []byte("x"), "trees/t1")
 	require.NoError(t, err)
-	require.NoError(t, store.Data.ReplaceData(t.Context(), domain.StreamID{Scope: "w1", Kind: "trees", ID: "t1"}, "one", sealed))
+	require.NoError(t, store.Data.Replace(t.Context(), domain.StreamID{Scope: "w1", Kind: "trees", ID: "t1"}, "one", sealed))
 	require.Equal(t, "x", got(t, p, "w1", "t1"))
 }
 
@@ -211,7 +211,7 @@ func TestFailuresAreTold(t *testing.T) {
 
 func BenchmarkPut(b *testing.B) {
 	store := livetest.Store(b, jetstream.Options{})
-	bucket, err := store.Buckets.Bucket(b.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := store.Buckets.Open(b.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(b, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
 	require.NoError(b, err)

@@ -26,10 +26,10 @@ import (
 
 // Counter counts for all nodes together. It is a *jetstream.Counters.
 type Counter interface {
-	// AddKept adds n to the counter at key in the current window of that length, and
+	// AddDurable adds n to the counter at key in the current window of that length, and
 	// returns its total, which no restart takes back. Windows begin at multiples of
 	// their length from the epoch on, by the same clock as Limiter.Now.
-	AddKept(ctx context.Context, key string, window time.Duration, n int64) (total int64, err error)
+	AddDurable(ctx context.Context, key string, window time.Duration, n int64) (total int64, err error)
 }
 
 const (
@@ -133,7 +133,7 @@ func (c counting) try(ctx context.Context) (used int64, ok bool, err error) {
 func (c counting) add(ctx context.Context, n int64) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, counterWait)
 	defer cancel()
-	return c.Counter.AddKept(ctx, c.key, c.use.Window, n)
+	return c.Counter.AddDurable(ctx, c.key, c.use.Window, n)
 }
 
 // key names the counter of a use: anything may be in names and consumers, so it is

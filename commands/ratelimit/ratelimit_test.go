@@ -148,11 +148,11 @@ type between struct {
 	do func(n int64) error
 }
 
-func (b between) AddKept(ctx context.Context, key string, window time.Duration, n int64) (int64, error) {
+func (b between) AddDurable(ctx context.Context, key string, window time.Duration, n int64) (int64, error) {
 	if err := b.do(n); err != nil {
 		return 0, err
 	}
-	return b.Counter.AddKept(ctx, key, window, n)
+	return b.Counter.AddDurable(ctx, key, window, n)
 }
 
 func TestWhatIsCountedBackLateIsNotMissingInTheNextWindow(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 // Data keeps records. It is a *jetstream.Data, whose methods say what each of these
 // does.
 type Data interface {
-	PutData(ctx context.Context, id domain.StreamID, name string, body []byte, stored func(seq uint64, parts string)) error
-	SinceData(ctx context.Context, id domain.StreamID, after uint64, visit func(seq uint64, snapshot bool, parts string, body []byte) error) error
-	SweepData(ctx context.Context, workspaceID, kind string, dry bool, over func(start []byte) bool) (count, bytes uint64, err error)
+	Put(ctx context.Context, id domain.StreamID, name string, body []byte, stored func(seq uint64, parts string)) error
+	Since(ctx context.Context, id domain.StreamID, after uint64, visit func(seq uint64, snapshot bool, parts string, body []byte) error) error
+	Sweep(ctx context.Context, workspaceID, kind string, dry bool, over func(start []byte) bool) (count, bytes uint64, err error)
 }
 
 // Vault seals and opens for workspaces. It is a *vault.Vault.
@@ -52,7 +52,7 @@ func (s *Store) Put(ctx context.Context, k Kept) error {
 	sealed, err := s.Vault.Seal(ctx, k.WorkspaceID, k.Body, purpose(k.ExecutionID))
 	if err == nil {
 		body := sheet{k.Expires, k.ExecutionID, sealed}.encoded()
-		err = s.Data.PutData(ctx, stream(k.WorkspaceID, k.CorrelationID), k.ExecutionID, body, func(uint64, string) {})
+		err = s.Data.Put(ctx, stream(k.WorkspaceID, k.CorrelationID), k.ExecutionID, body, func(uint64, string) {})
 	}
 	if err != nil {
 		return fmt.Errorf("keep the record of tree %s: %w", k.ExecutionID, err)
@@ -65,7 +65,7 @@ func (s *Store) Put(ctx context.Context, k Kept) error {
 // returns how many there were.
 func (s *Store) Each(ctx context.Context, workspaceID, correlationID, executionID string, visit func(*Record) error) (found int, err error) {
 	now := s.Now()
-	err = s.Data.SinceData(ctx, stream(workspaceID, correlationID), 0, func(_ uint64, _ bool, _ string, body []byte) error {
+	err = s.Data.Since(ctx, stream(workspaceID, correlationID), 0, func(_ uint64, _ bool, _ string, body []byte) error {
 		kept, err := readSheet(body)
 		if err != nil {
 			return err
@@ -98,7 +98,7 @@ func (s *Store) Each(ctx context.Context, workspaceID, correlationID, executionI
 // all it does. What cannot be read is left alone.
 func (s *Store) Sweep(ctx context.Context, workspaceID string, dry bool) (count, bytes uint64, err error) {
 	now := s.Now()
-	return s.Data.SweepData(ctx, workspaceID, kind, dry, func(start []byte) bool {
+	return s.Data.Sweep(ctx, workspaceID, kind, dry, func(start []byte) bool {
 		kept, err := readSheet(start)
 		return err == nil && !now.Before(kept.expires)
 	})

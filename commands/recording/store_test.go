@@ -23,7 +23,7 @@ import (
 func openStore(t *testing.T, dir string, now *time.Time) (*recording.Store, *jetstream.Store) {
 	t.Helper()
 	store := livetest.Store(t, jetstream.Options{Dir: dir})
-	bucket, err := store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := store.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
 	require.NoError(t, err)

@@ -44,7 +44,7 @@ func open(t *testing.T) *home {
 	h.git.Dial = func(ctx context.Context, _, address string, _ bool) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	}
-	bucket, err := h.log.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := h.log.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte("k"), 32), Active: true}})
 	require.NoError(t, err)

@@ -151,7 +151,7 @@ func TestSecretsOfATreeThatDoesNotBeginAreHidden(t *testing.T) {
 		require.Equal(t, automation.ExecutionInterrupt, out.Err.Name)
 		for _, ev := range h.events() {
 			if _, is := ev.Event.(activity.Executed); is {
-				body, there, err := h.store.Payloads.GetPayload(t.Context(), "w1", ev.ID)
+				body, there, err := h.store.Payloads.Get(t.Context(), "w1", ev.ID)
 				require.NoError(t, err)
 				require.True(t, there)
 				require.NotContains(t, string(body), "hunter22")

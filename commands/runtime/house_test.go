@@ -115,7 +115,7 @@ type house struct {
 func open(t testing.TB, docs documents, more ...func(h *house, o *runtime.Options)) *house {
 	t.Helper()
 	h := &house{t: t, store: &store{Store: livetest.Store(t, jetstream.Options{})}}
-	bucket, err := h.store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := h.store.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
 	require.NoError(t, err)

@@ -224,9 +224,9 @@ const (
 // event tells all that happens because of it, and it goes in time anyway.
 func (j *journal) keepApart(ctx context.Context, payloads []payload) {
 	for _, p := range payloads {
-		err := j.rt.Payloads.PutPayload(ctx, j.workspaceID, p.eventID, p.body)
+		err := j.rt.Payloads.Put(ctx, j.workspaceID, p.eventID, p.body)
 		for attempt := 1; err != nil && attempt < apartAttempts && commands.Sleep(ctx, apartPause) == nil; attempt++ {
-			err = j.rt.Payloads.PutPayload(ctx, j.workspaceID, p.eventID, p.body)
+			err = j.rt.Payloads.Put(ctx, j.workspaceID, p.eventID, p.body)
 		}
 		if err != nil {
 			j.rt.Log.ErrorContext(ctx, "what an execution was given and gave was not kept", "workspace", j.workspaceID, "eventId", p.eventID, "err", err)

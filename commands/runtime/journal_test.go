@@ -95,7 +95,7 @@ func TestWhatAnExecutionGaveIsKeptAfterAHiccup(t *testing.T) {
 	h.store.payloads.Store(2)
 	h.runs(h.start())
 	i := slices.IndexFunc(h.events(), func(ev eventstore.Fact) bool { return ev.Event.EventType() == (activity.Executed{}).EventType() })
-	_, ok, err := h.store.Payloads.GetPayload(t.Context(), "w1", h.events()[i].ID)
+	_, ok, err := h.store.Payloads.Get(t.Context(), "w1", h.events()[i].ID)
 	require.NoError(t, err)
 	require.True(t, ok)
 }

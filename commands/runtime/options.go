@@ -27,7 +27,7 @@ type Store interface {
 // Payloads keeps payload and output of executions apart from their events. It is a
 // *jetstream.Payloads.
 type Payloads interface {
-	PutPayload(ctx context.Context, workspaceID, eventID string, body []byte) error
+	Put(ctx context.Context, workspaceID, eventID string, body []byte) error
 }
 
 // Contexts keeps what automations remember. It is a *contexts.Contexts.

@@ -40,11 +40,11 @@ func (s *store) Append(ctx context.Context, commits ...eventstore.Commit) (event
 	return receipt, err
 }
 
-func (s *store) PutPayload(ctx context.Context, workspaceID, eventID string, body []byte) error {
+func (s *store) Put(ctx context.Context, workspaceID, eventID string, body []byte) error {
 	if s.payloads.Add(-1) >= 0 {
 		return fmt.Errorf("%w: a hiccup", eventstore.ErrUnavailable)
 	}
-	return s.Store.Payloads.PutPayload(ctx, workspaceID, eventID, body)
+	return s.Store.Payloads.Put(ctx, workspaceID, eventID, body)
 }
 
 // refuse lets the store refuse what is asked for.

@@ -87,7 +87,7 @@ func (h *house) gave(slug string) string {
 	h.t.Helper()
 	for i, name := range h.types() {
 		if name == "runtime.automations.executed "+slug {
-			body, _, err := h.store.Payloads.GetPayload(h.t.Context(), "w1", h.events()[i].ID)
+			body, _, err := h.store.Payloads.Get(h.t.Context(), "w1", h.events()[i].ID)
 			require.NoError(h.t, err)
 			return string(body)
 		}

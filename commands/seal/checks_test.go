@@ -16,7 +16,7 @@ import (
 
 func openBucket(t *testing.T) *jetstream.Bucket {
 	t.Helper()
-	b, err := livetest.Store(t, jetstream.Options{}).Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "CHECKS"})
+	b, err := livetest.Store(t, jetstream.Options{}).Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "CHECKS"})
 	require.NoError(t, err)
 	return b
 }

@@ -27,7 +27,7 @@ type house struct {
 func newHouse(t *testing.T) *house {
 	t.Helper()
 	store, models := livetest.Open(t)
-	bucket, err := store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "SESSIONS", TTL: time.Hour})
+	bucket, err := store.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "SESSIONS", TTL: time.Hour})
 	require.NoError(t, err)
 	return &house{store, models, bucket, time.Now()}
 }

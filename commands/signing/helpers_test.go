@@ -59,7 +59,7 @@ func newHouse(t testing.TB) *house {
 	h := &house{dir: t.TempDir(), clock: newClock()}
 	h.store = livetest.Store(t, jetstream.Options{Dir: h.dir})
 	var err error
-	h.bucket, err = h.store.Buckets.Bucket(context.Background(), jetstream.BucketConfig{Name: "KEYS"})
+	h.bucket, err = h.store.Buckets.Open(context.Background(), jetstream.BucketConfig{Name: "KEYS"})
 	require.NoError(t, err)
 	return h
 }

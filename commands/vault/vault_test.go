@@ -17,7 +17,7 @@ import (
 
 func openBucket(t *testing.T) *jetstream.Bucket {
 	t.Helper()
-	b, err := livetest.Store(t, jetstream.Options{}).Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	b, err := livetest.Store(t, jetstream.Options{}).Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	return b
 }

@@ -34,7 +34,7 @@ func (v *Versioning) keep(ctx context.Context, tree archive.Tree) (string, error
 	if err := w.Close(); err != nil {
 		return "", err
 	}
-	return v.Blobs.PutBlob(ctx, packed.Bytes())
+	return v.Blobs.Put(ctx, packed.Bytes())
 }
 
 // kept returns a tree that was stored; "" is an empty one.
@@ -42,7 +42,7 @@ func (v *Versioning) kept(ctx context.Context, name string) (archive.Tree, error
 	if name == "" {
 		return archive.Tree{}, nil
 	}
-	packed, err := v.Blobs.GetBlob(ctx, name)
+	packed, err := v.Blobs.Get(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("files %s: %w", name, err)
 	}

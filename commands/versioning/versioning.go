@@ -42,8 +42,8 @@ type Versioning struct {
 
 // Blobs keeps files. It is a *jetstream.Blobs.
 type Blobs interface {
-	PutBlob(ctx context.Context, content []byte) (name string, err error)
-	GetBlob(ctx context.Context, name string) ([]byte, error)
+	Put(ctx context.Context, content []byte) (name string, err error)
+	Get(ctx context.Context, name string) ([]byte, error)
 }
 
 // People tells who commits.

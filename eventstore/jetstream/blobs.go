@@ -38,9 +38,9 @@ func (b *Blobs) ensureBlobs(ctx context.Context) error {
 	return err
 }
 
-// PutBlob stores content under its SHA-256, unless it is there already, and
+// Put stores content under its SHA-256, unless it is there already, and
 // returns that name once the content is on disk.
-func (b *Blobs) PutBlob(ctx context.Context, content []byte) (name string, err error) {
+func (b *Blobs) Put(ctx context.Context, content []byte) (name string, err error) {
 	sum := sha256.Sum256(content)
 	name = hex.EncodeToString(sum[:])
 	if err := b.conn.Writable(); err != nil {
@@ -125,9 +125,9 @@ func blobSubject(name string) string {
 // ErrNoBlob says that no blob has that name.
 var ErrNoBlob = errors.New("jetstream: no such blob")
 
-// GetBlob returns the content stored under name. A content that does not match
+// Get returns the content stored under name. A content that does not match
 // its name is an error, never an answer.
-func (b *Blobs) GetBlob(ctx context.Context, name string) ([]byte, error) {
+func (b *Blobs) Get(ctx context.Context, name string) ([]byte, error) {
 	patience, cancel := context.WithTimeout(ctx, b.conn.opts.MaxWait)
 	defer cancel()
 	for attempt := 0; ; attempt++ {
@@ -165,8 +165,8 @@ func (b *Blobs) readBlob(ctx context.Context, name string) ([]byte, error) {
 	return content, nil
 }
 
-// DeleteBlob removes a blob that nothing names any more.
-func (b *Blobs) DeleteBlob(ctx context.Context, name string) error {
+// Delete removes a blob that nothing names any more.
+func (b *Blobs) Delete(ctx context.Context, name string) error {
 	err := b.objects.Delete(ctx, name)
 	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
 		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
@@ -177,10 +177,10 @@ func (b *Blobs) DeleteBlob(ctx context.Context, name string) error {
 // errOtherContent says that a content is not the one that its name says.
 var errOtherContent = errors.New("the content does not match its name")
 
-// PutBlobFrom is PutBlob for a content that is not held in memory: r is read from
+// PutFrom is Put for a content that is not held in memory: r is read from
 // its beginning, and must have the SHA-256 that name says, in hex, and size
 // bytes. Of a content that differs nothing is stored.
-func (b *Blobs) PutBlobFrom(ctx context.Context, r io.ReadSeeker, name string, size int64) error {
+func (b *Blobs) PutFrom(ctx context.Context, r io.ReadSeeker, name string, size int64) error {
 	if err := b.conn.Writable(); err != nil {
 		return err
 	}
@@ -193,10 +193,10 @@ func (b *Blobs) PutBlobFrom(ctx context.Context, r io.ReadSeeker, name string, s
 // blobWait bounds how long an opened blob may be read.
 const blobWait = 30 * time.Second
 
-// OpenBlob returns the content stored under name, to be read at once, and its
+// Open returns the content stored under name, to be read at once, and its
 // size. Reading a content that does not match its name fails before the last
 // byte: what was read without an error is right.
-func (b *Blobs) OpenBlob(ctx context.Context, name string) (content io.ReadCloser, size int64, err error) {
+func (b *Blobs) Open(ctx context.Context, name string) (content io.ReadCloser, size int64, err error) {
 	patience, cancel := context.WithTimeout(ctx, b.conn.opts.MaxWait)
 	defer cancel()
 	for attempt := 0; ; attempt++ {

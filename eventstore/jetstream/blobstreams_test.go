@@ -46,13 +46,13 @@ func TestBlobsAreStreamed(t *testing.T) {
 		r := bytes.NewReader(content)
 		_, err := r.Seek(int64(size/2), io.SeekStart)
 		require.NoError(t, err)
-		require.NoError(t, s.Blobs.PutBlobFrom(t.Context(), r, name, int64(size)), "%d bytes", size)
-		require.NoError(t, s.Blobs.PutBlobFrom(t.Context(), r, name, int64(size)), "again")
-		whole, err := s.Blobs.GetBlob(t.Context(), name)
+		require.NoError(t, s.Blobs.PutFrom(t.Context(), r, name, int64(size)), "%d bytes", size)
+		require.NoError(t, s.Blobs.PutFrom(t.Context(), r, name, int64(size)), "again")
+		whole, err := s.Blobs.Get(t.Context(), name)
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(content, whole), "%d bytes", size)
 
-		opened, length, err := s.Blobs.OpenBlob(t.Context(), name)
+		opened, length, err := s.Blobs.Open(t.Context(), name)
 		require.NoError(t, err)
 		require.EqualValues(t, size, length)
 		got, err := io.ReadAll(iotest.OneByteReader(io.LimitReader(opened, 3)))
@@ -65,7 +65,7 @@ func TestBlobsAreStreamed(t *testing.T) {
 		require.EqualValues(t, (size+blobChunk-1)/blobChunk, info.Chunks)
 		require.NoError(t, opened.Close())
 	}
-	_, _, err := s.Blobs.OpenBlob(t.Context(), "nothing")
+	_, _, err := s.Blobs.Open(t.Context(), "nothing")
 	require.ErrorIs(t, err, ErrNoBlob)
 }
 
@@ -82,8 +82,8 @@ func TestABlobIsStoredUnderItsOwnNameOnly(t *testing.T) {
 		"less said":   {content, 299_999},
 		"nothing":     {nil, 300_000},
 	} {
-		require.ErrorContains(t, s.Blobs.PutBlobFrom(t.Context(), bytes.NewReader(put.content), name, put.size), "does not match its name", what)
-		_, err := s.Blobs.GetBlob(t.Context(), name)
+		require.ErrorContains(t, s.Blobs.PutFrom(t.Context(), bytes.NewReader(put.content), name, put.size), "does not match its name", what)
+		_, err := s.Blobs.Get(t.Context(), name)
 		require.ErrorIs(t, err, ErrNoBlob, what)
 		last, err := s.conn.lastOf(t.Context(), streamBlobs)
 		require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestABlobIsStoredUnderItsOwnNameOnly(t *testing.T) {
 			require.False(t, ok, "%s left a chunk behind", what)
 		}
 	}
-	require.NoError(t, s.Blobs.PutBlobFrom(t.Context(), bytes.NewReader(content), name, 300_000))
+	require.NoError(t, s.Blobs.PutFrom(t.Context(), bytes.NewReader(content), name, 300_000))
 }
 
 func TestOneContentIsStoredOnce(t *testing.T) {
@@ -102,13 +102,13 @@ func TestOneContentIsStoredOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if err := s.Blobs.PutBlobFrom(t.Context(), bytes.NewReader(content), name, 300_000); err != nil {
+			if err := s.Blobs.PutFrom(t.Context(), bytes.NewReader(content), name, 300_000); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	whole, err := s.Blobs.GetBlob(t.Context(), name)
+	whole, err := s.Blobs.Get(t.Context(), name)
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(content, whole))
 }
@@ -127,13 +127,13 @@ func TestADamagedBlobFailsBeforeItsLastByte(t *testing.T) {
 	} {
 		_, err := s.Blobs.objects.Put(t.Context(), jetstream.ObjectMeta{Name: name}, bytes.NewReader(stored))
 		require.NoError(t, err, what)
-		opened, size, err := s.Blobs.OpenBlob(t.Context(), name)
+		opened, size, err := s.Blobs.Open(t.Context(), name)
 		require.NoError(t, err, what)
 		got, err := io.ReadAll(opened)
 		require.ErrorIs(t, err, errDamaged, what)
 		require.Less(t, len(got), max(1, int(size)), what)
 		require.NoError(t, opened.Close())
-		_, err = s.Blobs.GetBlob(t.Context(), name)
+		_, err = s.Blobs.Get(t.Context(), name)
 		require.ErrorIs(t, err, errDamaged, what)
 	}
 }

@@ -31,8 +31,8 @@ type BucketConfig struct {
 	Volatile bool
 }
 
-// Bucket creates or opens a bucket.
-func (b *Buckets) Bucket(ctx context.Context, c BucketConfig) (*Bucket, error) {
+// Open creates or opens a bucket.
+func (b *Buckets) Open(ctx context.Context, c BucketConfig) (*Bucket, error) {
 	cfg := jetstream.KeyValueConfig{Bucket: c.Name, TTL: c.TTL, History: 1, Replicas: b.conn.opts.Replicas}
 	if c.Volatile {
 		cfg.Storage = jetstream.MemoryStorage
@@ -165,9 +165,9 @@ type Records struct {
 	now    func() time.Time
 }
 
-// Records opens the durable bucket name for values that live at most keep.
-func (b *Buckets) Records(ctx context.Context, name string, keep time.Duration) (*Records, error) {
-	bucket, err := b.Bucket(ctx, BucketConfig{Name: name, TTL: keep})
+// OpenRecords opens the durable bucket name for values that live at most keep.
+func (b *Buckets) OpenRecords(ctx context.Context, name string, keep time.Duration) (*Records, error) {
+	bucket, err := b.Open(ctx, BucketConfig{Name: name, TTL: keep})
 	if err != nil {
 		return nil, err
 	}

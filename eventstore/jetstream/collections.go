@@ -30,17 +30,17 @@ func (c *Collections) Alone() bool { return c.conn.Alone() }
 // of their parts, which lie on subjects below those.
 const collectionsFilter = dataRoot + "*." + collection.Kind + ".*"
 
-// AppendCollections adds an entry to a namespace of collections, behind the one at
+// Append adds an entry to a namespace of collections, behind the one at
 // expected, and returns its sequence once it is on disk. A snapshot stands for all
 // before it, which is purged. It fails like Append.
-func (c *Collections) AppendCollections(ctx context.Context, id domain.StreamID, name string, expected uint64, snapshot bool, body []byte) (uint64, error) {
-	return c.data.AppendData(ctx, id, Change{ID: dataID(dataSubject(id), name), Expected: expected, Snapshot: snapshot, Body: body})
+func (c *Collections) Append(ctx context.Context, id domain.StreamID, name string, expected uint64, snapshot bool, body []byte) (uint64, error) {
+	return c.data.append(ctx, id, Change{ID: dataID(dataSubject(id), name), Expected: expected, Snapshot: snapshot, Body: body})
 }
 
-// PutCollectionsPart stores one part of an entry that is too large for a message,
+// PutPart stores one part of an entry that is too large for a message,
 // before the entry itself, and returns its sequence. It is on disk when the entry
 // is.
-func (c *Collections) PutCollectionsPart(ctx context.Context, id domain.StreamID, name string, n int, body []byte) (uint64, error) {
+func (c *Collections) PutPart(ctx context.Context, id domain.StreamID, name string, n int, body []byte) (uint64, error) {
 	if err := c.conn.Writable(); err != nil {
 		return 0, err
 	}
@@ -51,9 +51,9 @@ func (c *Collections) PutCollectionsPart(ctx context.Context, id domain.StreamID
 	})
 }
 
-// CollectionsParts hands over the parts of an entry in their order, and fails unless
+// ReadParts hands over the parts of an entry in their order, and fails unless
 // there are so many: with collection.ErrUnreadable.
-func (c *Collections) CollectionsParts(ctx context.Context, id domain.StreamID, name string, count int, visit func(body []byte) error) error {
+func (c *Collections) ReadParts(ctx context.Context, id domain.StreamID, name string, count int, visit func(body []byte) error) error {
 	subject, seen := partsSubject(dataSubject(id), name), 0
 	for after, more := uint64(0), true; more; {
 		var msgs []stored
@@ -82,15 +82,15 @@ func (c *Collections) CollectionsParts(ctx context.Context, id domain.StreamID, 
 // partsBatch is how many parts one exchange asks for.
 const partsBatch = 16
 
-// DropCollectionsParts erases the parts of a namespace that were stored before a
+// DropParts erases the parts of a namespace that were stored before a
 // sequence.
-func (c *Collections) DropCollectionsParts(ctx context.Context, id domain.StreamID, below uint64) error {
+func (c *Collections) DropParts(ctx context.Context, id domain.StreamID, below uint64) error {
 	return c.conn.purgeBelow(ctx, streamData, dataSubject(id)+".*", below)
 }
 
-// CollectionsSince hands over the entries of a namespace after a sequence, in order,
+// Since hands over the entries of a namespace after a sequence, in order,
 // once they are on disk.
-func (c *Collections) CollectionsSince(ctx context.Context, id domain.StreamID, after uint64, visit func(collection.Logged) error) error {
+func (c *Collections) Since(ctx context.Context, id domain.StreamID, after uint64, visit func(collection.Logged) error) error {
 	msgs, err := c.data.readAll(ctx, dataSubject(id), after, dataBatch)
 	if err != nil {
 		return err
@@ -109,16 +109,16 @@ func collectionsEntry(id domain.StreamID, seq uint64, header nats.Header, body [
 	return collection.Logged{Stream: id, ID: header.Get(headerID), Seq: seq, Previous: previous, Snapshot: header.Get(headerSnapshot) != "", Body: body}
 }
 
-// LastOfCollections returns the sequence of the last entry of a namespace, 0 for
+// Last returns the sequence of the last entry of a namespace, 0 for
 // none, as the broker knows it now.
-func (c *Collections) LastOfCollections(ctx context.Context, id domain.StreamID) (uint64, error) {
+func (c *Collections) Last(ctx context.Context, id domain.StreamID) (uint64, error) {
 	m, _, err := c.conn.get(ctx, streamData, getRequest{LastFor: dataSubject(id)})
 	return m.seq, err
 }
 
-// CollectionsInfo tells which log the entries of collections are in, how far that
+// Info tells which log the entries of collections are in, how far that
 // reaches, and the sequence of the last entry that there is.
-func (c *Collections) CollectionsInfo(ctx context.Context) (identity string, reach, last uint64, err error) {
+func (c *Collections) Info(ctx context.Context) (identity string, reach, last uint64, err error) {
 	err = c.conn.patiently(ctx, func(ctx context.Context) error {
 		st, err := c.conn.js.Stream(ctx, streamData)
 		if err != nil {
@@ -135,8 +135,8 @@ func (c *Collections) CollectionsInfo(ctx context.Context) (identity string, rea
 	return identity, max(reach, m.seq), m.seq, err
 }
 
-// CollectionsIDs lists the namespaces of collections that have entries.
-func (c *Collections) CollectionsIDs(ctx context.Context) (ids []domain.StreamID, err error) {
+// IDs lists the namespaces of collections that have entries.
+func (c *Collections) IDs(ctx context.Context) (ids []domain.StreamID, err error) {
 	err = c.conn.patiently(ctx, func(ctx context.Context) error {
 		info, err := c.conn.infoOf(ctx, streamData, collectionsFilter)
 		if err != nil {
@@ -169,10 +169,10 @@ func untoken(s string) string {
 	return text
 }
 
-// FollowCollections hands over the entries of all collections from a sequence on, in
+// Follow hands over the entries of all collections from a sequence on, in
 // order, once they are on disk; and how many follow. It returns when ctx ends or
 // handle fails, and survives reconnects.
-func (c *Collections) FollowCollections(ctx context.Context, from uint64, handle func(entries []collection.Logged, pending uint64) error) error {
+func (c *Collections) Follow(ctx context.Context, from uint64, handle func(entries []collection.Logged, pending uint64) error) error {
 	r := &dataReader{conn: c.conn, next: max(from, 1), handle: handle}
 	return keepReading(ctx, r.follow)
 }

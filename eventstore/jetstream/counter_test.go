@@ -49,7 +49,7 @@ func (c *tally) close(t *testing.T) {
 
 func (c *tally) adds(t *testing.T, key string, window time.Duration, n int64) int64 {
 	t.Helper()
-	total, err := c.Counters.AddKept(t.Context(), key, window, n)
+	total, err := c.Counters.AddDurable(t.Context(), key, window, n)
 	require.NoError(t, err)
 	return total
 }
@@ -93,7 +93,7 @@ func TestACounterNeedsAWindow(t *testing.T) {
 	t.Parallel()
 	c := newTally(t)
 	for _, window := range []time.Duration{0, -time.Second, longestKept + 1} {
-		_, err := c.Counters.AddKept(t.Context(), "k", window, 1)
+		_, err := c.Counters.AddDurable(t.Context(), "k", window, 1)
 		require.ErrorIs(t, err, errNoWindow)
 	}
 	_, err := c.Counters.Add(t.Context(), "k", 0, 1)
@@ -119,11 +119,11 @@ func TestWhatIsOverIsSwept(t *testing.T) {
 		{11 * time.Hour, all[3:]}, {13 * time.Hour, all[4:]}, {10 * time.Minute, all[4:]}, {longestKept, nil},
 	}
 	for _, step := range steps {
-		require.NoError(t, c.Counters.SweepCounters(t.Context(), begun.Add(step.at)))
+		require.NoError(t, c.Counters.Sweep(t.Context(), begun.Add(step.at)))
 		require.Equal(t, step.want, c.kept(t), "after %s", step.at)
 	}
 	c.adds(t, "late", time.Minute, 1)
-	require.NoError(t, c.Counters.SweepCounters(t.Context(), begun.Add(time.Hour)))
+	require.NoError(t, c.Counters.Sweep(t.Context(), begun.Add(time.Hour)))
 	require.Empty(t, c.kept(t), "a clock that was set back begins anew")
 }
 
@@ -138,13 +138,13 @@ func TestSweepsDoNotDisturbEachOther(t *testing.T) {
 	var working sync.WaitGroup
 	for range 3 {
 		working.Go(func() {
-			if err := c.Counters.SweepCounters(t.Context(), c.now.Add(-time.Minute)); err != nil {
+			if err := c.Counters.Sweep(t.Context(), c.now.Add(-time.Minute)); err != nil {
 				t.Error(err)
 			}
 		})
 		working.Go(func() {
 			for range 50 {
-				if _, err := c.Counters.AddKept(t.Context(), "new", time.Minute, 1); err != nil {
+				if _, err := c.Counters.AddDurable(t.Context(), "new", time.Minute, 1); err != nil {
 					t.Error(err)
 				}
 			}
@@ -170,7 +170,7 @@ func BenchmarkKeptCounter(b *testing.B) {
 	s, err := Open(b.Context(), Options{Dir: filepath.Join(b.TempDir(), "log"), Events: catalog.Events(), Log: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
 	defer func() { require.NoError(b, s.Close(context.Background())) }()
-	for name, add := range map[string]func(context.Context, string, time.Duration, int64) (int64, error){"kept": s.Counters.AddKept, "in memory": s.Counters.Add} {
+	for name, add := range map[string]func(context.Context, string, time.Duration, int64) (int64, error){"kept": s.Counters.AddDurable, "in memory": s.Counters.Add} {
 		b.Run(name, func(b *testing.B) {
 			b.SetParallelism(16)
 			b.RunParallel(func(pb *testing.PB) {

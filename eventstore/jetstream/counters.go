@@ -44,11 +44,11 @@ func (c *Counters) Add(ctx context.Context, key string, window time.Duration, n 
 	return total, err
 }
 
-// AddKept is Add for counters that outlive the broker: what they count is on disk when
+// AddDurable is Add for counters that outlive the broker: what they count is on disk when
 // it returns nil. What only looks, or takes back, does not wait for that: lost, it
-// leaves a counter that is too high. SweepCounters erases them when their window is
+// leaves a counter that is too high. Sweep erases them when their window is
 // over.
-func (c *Counters) AddKept(ctx context.Context, key string, window time.Duration, n int64) (total int64, err error) {
+func (c *Counters) AddDurable(ctx context.Context, key string, window time.Duration, n int64) (total int64, err error) {
 	if window <= 0 || window > longestKept {
 		return 0, errNoWindow
 	}
@@ -96,9 +96,9 @@ func counterTokens(key string, window time.Duration, slot int64) string {
 // since 1970: what is over is found, and erased, by the hour.
 func hourRoot(hour int64) string { return limitsRoot + strconv.FormatInt(hour, 36) + "." }
 
-// SweepCounters erases the kept counters whose windows are over at a time. It looks at
+// Sweep erases the kept counters whose windows are over at a time. It looks at
 // every hour once, not at the counters, of which there may be very many.
-func (c *Counters) SweepCounters(ctx context.Context, now time.Time) error {
+func (c *Counters) Sweep(ctx context.Context, now time.Time) error {
 	hours := func(t time.Time) int64 { return t.UnixNano() / int64(time.Hour) }
 	end := hours(now.Add(-clockSlack)) // this hour is not over
 	from := c.swept.Load()

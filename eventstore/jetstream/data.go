@@ -45,9 +45,9 @@ type Change struct {
 	Body     []byte
 }
 
-// AppendData adds a change to the data named by id and returns its sequence
+// append adds a change to the data named by id and returns its sequence
 // once it is on disk. It fails like Append.
-func (d *Data) AppendData(ctx context.Context, id domain.StreamID, c Change) (seq uint64, err error) {
+func (d *Data) append(ctx context.Context, id domain.StreamID, c Change) (seq uint64, err error) {
 	if err := d.conn.Writable(); err != nil {
 		return 0, err
 	}
@@ -85,11 +85,11 @@ const (
 // maxWhole is how much one message holds.
 const maxWhole = 256 << 10
 
-// PutData adds an operation to the data of id, after whatever others added. It
+// Put adds an operation to the data of id, after whatever others added. It
 // calls stored with its sequence, and the name of its parts, as soon as the log
 // has it, and returns when it is on disk. Repeated with the same name it is
 // stored once. It fails like Append.
-func (d *Data) PutData(ctx context.Context, id domain.StreamID, name string, body []byte, stored func(seq uint64, parts string)) error {
+func (d *Data) Put(ctx context.Context, id domain.StreamID, name string, body []byte, stored func(seq uint64, parts string)) error {
 	f, err := d.inForm(ctx, id, name, body)
 	if err != nil {
 		return err
@@ -120,14 +120,14 @@ func (d *Data) dropUnnamed(ctx context.Context, f form, seq uint64) {
 	}
 }
 
-// ReplaceData makes body all that there is of the data of id. It is on disk when it
+// Replace makes body all that there is of the data of id. It is on disk when it
 // returns nil.
-func (d *Data) ReplaceData(ctx context.Context, id domain.StreamID, name string, body []byte) error {
+func (d *Data) Replace(ctx context.Context, id domain.StreamID, name string, body []byte) error {
 	f, err := d.inForm(ctx, id, name, body)
 	if err != nil {
 		return err
 	}
-	_, err = d.AppendData(ctx, id, Change{ID: dataID(f.subject, name), Body: f.message})
+	_, err = d.append(ctx, id, Change{ID: dataID(f.subject, name), Body: f.message})
 	if !errors.Is(err, eventstore.ErrConflict) {
 		return err // nothing was there before, most often
 	}
@@ -145,22 +145,22 @@ func (d *Data) ReplaceData(ctx context.Context, id domain.StreamID, name string,
 	if err != nil {
 		return err
 	}
-	if err := d.DropData(ctx, id, first); err != nil {
+	if err := d.Drop(ctx, id, first); err != nil {
 		d.conn.opts.Log.Warn("replaced data was not purged", "data", id.String(), "err", err)
 	}
 	return nil
 }
 
-// FoldData replaces the operations of id up to a sequence, and the parts of those
+// Fold replaces the operations of id up to a sequence, and the parts of those
 // that are named, by a snapshot, and returns its sequence once it is on disk, and
 // the name of its parts. It fails with eventstore.ErrConflict when others were
 // added since.
-func (d *Data) FoldData(ctx context.Context, id domain.StreamID, name string, upTo uint64, replaced []string, body []byte) (seq uint64, parts string, err error) {
+func (d *Data) Fold(ctx context.Context, id domain.StreamID, name string, upTo uint64, replaced []string, body []byte) (seq uint64, parts string, err error) {
 	f, err := d.inForm(ctx, id, name, body)
 	if err != nil {
 		return 0, "", err
 	}
-	seq, err = d.AppendData(ctx, id, Change{ID: dataID(f.subject, name), Expected: upTo, Snapshot: true, Body: f.message})
+	seq, err = d.append(ctx, id, Change{ID: dataID(f.subject, name), Expected: upTo, Snapshot: true, Body: f.message})
 	switch {
 	case errors.Is(err, eventstore.ErrConflict) && f.parts != "":
 		replaced = []string{f.parts} // nothing names them
@@ -228,10 +228,10 @@ const (
 // replaced by a snapshot since, or it is damaged.
 var errNoParts = errors.New("parts of stored data are missing")
 
-// SinceData calls visit with each operation of id after a sequence, in order. A
+// Since calls visit with each operation of id after a sequence, in order. A
 // snapshot stands for all before it; parts names those of an operation that has any.
 // What is handed over is on disk.
-func (d *Data) SinceData(ctx context.Context, id domain.StreamID, after uint64, visit func(seq uint64, snapshot bool, parts string, body []byte) error) error {
+func (d *Data) Since(ctx context.Context, id domain.StreamID, after uint64, visit func(seq uint64, snapshot bool, parts string, body []byte) error) error {
 	var found []dataOperation
 	for attempt := 1; ; attempt++ {
 		var err error
@@ -251,23 +251,23 @@ func (d *Data) SinceData(ctx context.Context, id domain.StreamID, after uint64, 
 	return nil
 }
 
-// DataOnDisk waits until the operations up to a sequence are on disk.
-func (d *Data) DataOnDisk(ctx context.Context, seq uint64) error {
+// WaitDurable waits until the operations up to a sequence are on disk.
+func (d *Data) WaitDurable(ctx context.Context, seq uint64) error {
 	return d.conn.onDisk(ctx, streamData, seq)
 }
 
-// DropData erases the data of id before a sequence, with the parts that were
+// Drop erases the data of id before a sequence, with the parts that were
 // stored before it; everything when it is 0.
-func (d *Data) DropData(ctx context.Context, id domain.StreamID, below uint64) error {
+func (d *Data) Drop(ctx context.Context, id domain.StreamID, below uint64) error {
 	if err := d.conn.purgeBelow(ctx, streamData, dataSubject(id), below); err != nil {
 		return err
 	}
 	return d.conn.purgeBelow(ctx, streamData, dataSubject(id)+".>", below)
 }
 
-// DataIDs lists the data of one kind that a workspace has, as far as their ids
+// IDs lists the data of one kind that a workspace has, as far as their ids
 // are plain.
-func (d *Data) DataIDs(ctx context.Context, workspaceID, kind string) (ids []string, err error) {
+func (d *Data) IDs(ctx context.Context, workspaceID, kind string) (ids []string, err error) {
 	prefix := dataRoot + token(workspaceID) + "." + token(kind) + "."
 	err = d.conn.patiently(ctx, func(ctx context.Context) error {
 		info, err := d.conn.infoOf(ctx, streamData, prefix+"*")
@@ -386,11 +386,11 @@ func (d *Data) joined(ctx context.Context, subject string, count uint64) ([]byte
 	return body, nil
 }
 
-// SweepData erases the operations of one kind of data that are over, each with its
+// Sweep erases the operations of one kind of data that are over, each with its
 // parts: of a workspace, or of all when that is empty. Over is shown how the body of an
 // operation begins. On a dry run they are only counted. All of the data is read, a
 // little at a time.
-func (d *Data) SweepData(ctx context.Context, workspaceID, kind string, dry bool, over func(start []byte) bool) (count, bytes uint64, err error) {
+func (d *Data) Sweep(ctx context.Context, workspaceID, kind string, dry bool, over func(start []byte) bool) (count, bytes uint64, err error) {
 	w := dataSweep{connection: d.conn, over: over, dry: dry}
 	if w.stream, err = d.conn.js.Stream(ctx, streamData); err != nil {
 		return 0, 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)

@@ -29,7 +29,7 @@ func TestNodesOfAClusterShareOneLogOfCollections(t *testing.T) {
 		seqs, errs := make([]uint64, len(nodes)), make([]error, len(nodes))
 		for i, node := range nodes {
 			racing.Go(func() {
-				seqs[i], errs[i] = node.Collections.AppendCollections(t.Context(), id, fmt.Sprint(round, "-", i), last, false, []byte{1, byte(i)})
+				seqs[i], errs[i] = node.Collections.Append(t.Context(), id, fmt.Sprint(round, "-", i), last, false, []byte{1, byte(i)})
 			})
 		}
 		racing.Wait()
@@ -44,7 +44,7 @@ func TestNodesOfAClusterShareOneLogOfCollections(t *testing.T) {
 		}
 		require.Equal(t, 1, won, "round %d", round)
 		for _, node := range nodes {
-			seen, err := node.Collections.LastOfCollections(t.Context(), id)
+			seen, err := node.Collections.Last(t.Context(), id)
 			require.NoError(t, err)
 			require.Equal(t, last, seen, "what one was acknowledged all know of")
 		}
@@ -53,7 +53,7 @@ func TestNodesOfAClusterShareOneLogOfCollections(t *testing.T) {
 	for _, node := range nodes {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		previous, seen := uint64(0), 0
-		require.ErrorIs(t, node.Collections.FollowCollections(ctx, 0, func(entries []collection.Logged, _ uint64) error {
+		require.ErrorIs(t, node.Collections.Follow(ctx, 0, func(entries []collection.Logged, _ uint64) error {
 			for _, e := range entries {
 				require.Equal(t, previous, e.Previous)
 				previous = e.Seq

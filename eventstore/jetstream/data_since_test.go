@@ -22,14 +22,14 @@ func contextID(id string) domain.StreamID {
 // put adds an operation and returns its sequence and the name of its parts.
 func put(t *testing.T, s *jetstream.Store, id domain.StreamID, name, body string) (seq uint64, parts string) {
 	t.Helper()
-	require.NoError(t, s.Data.PutData(t.Context(), id, name, []byte(body), func(n uint64, p string) { seq, parts = n, p }))
+	require.NoError(t, s.Data.Put(t.Context(), id, name, []byte(body), func(n uint64, p string) { seq, parts = n, p }))
 	return seq, parts
 }
 
 // since lists the operations after a sequence; a snapshot has a star.
 func since(t *testing.T, s *jetstream.Store, id domain.StreamID, after uint64) (all []string) {
 	t.Helper()
-	require.NoError(t, s.Data.SinceData(t.Context(), id, after, func(_ uint64, snapshot bool, _ string, body []byte) error {
+	require.NoError(t, s.Data.Since(t.Context(), id, after, func(_ uint64, snapshot bool, _ string, body []byte) error {
 		text := string(body)
 		if len(text) > 10 {
 			text = fmt.Sprintf("%d×%c", len(text), text[0])
@@ -50,7 +50,7 @@ func TestOperationsOfSeveralAreAllKeptInOrder(t *testing.T) {
 	var writing sync.WaitGroup
 	for i := range 150 {
 		writing.Go(func() {
-			if err := s.Data.PutData(t.Context(), id, fmt.Sprint(i), []byte("x"), func(uint64, string) {}); err != nil {
+			if err := s.Data.Put(t.Context(), id, fmt.Sprint(i), []byte("x"), func(uint64, string) {}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -64,7 +64,7 @@ func TestOperationsOfSeveralAreAllKeptInOrder(t *testing.T) {
 	put(t, s, contextID("session.2"), "a", "of another")
 	put(t, s, id, "b", "b")
 	require.Equal(t, []string{"b"}, since(t, s, id, first))
-	require.NoError(t, s.Data.DataOnDisk(t.Context(), first))
+	require.NoError(t, s.Data.WaitDurable(t.Context(), first))
 }
 
 func TestASnapshotTakesThePlaceOfWhatItIsMadeOf(t *testing.T) {
@@ -74,10 +74,10 @@ func TestASnapshotTakesThePlaceOfWhatItIsMadeOf(t *testing.T) {
 	put(t, s, id, "1", "a")
 	second, _ := put(t, s, id, "2", "b")
 	third, _ := put(t, s, id, "3", "c")
-	_, _, err := s.Data.FoldData(t.Context(), id, "s1", second, nil, []byte("ab"))
+	_, _, err := s.Data.Fold(t.Context(), id, "s1", second, nil, []byte("ab"))
 	require.ErrorIs(t, err, eventstore.ErrConflict, "one was added since")
 	require.Equal(t, []string{"a", "b", "c"}, since(t, s, id, 0))
-	seq, parts, err := s.Data.FoldData(t.Context(), id, "s2", third, nil, []byte("abc"))
+	seq, parts, err := s.Data.Fold(t.Context(), id, "s2", third, nil, []byte("abc"))
 	require.NoError(t, err)
 	require.Empty(t, parts)
 	put(t, s, id, "4", "d")
@@ -97,22 +97,22 @@ func TestDataIsOfAnySize(t *testing.T) {
 	put(t, s, id, "2", "b")
 	require.Equal(t, []string{"3000000×x", "b"}, since(t, s, id, 0))
 
-	_, other, err := s.Data.FoldData(t.Context(), id, "s1", seq, []string{parts}, []byte(large))
+	_, other, err := s.Data.Fold(t.Context(), id, "s1", seq, []string{parts}, []byte(large))
 	require.ErrorIs(t, err, eventstore.ErrConflict)
 	require.NotEqual(t, parts, other)
 	require.Equal(t, []string{"3000000×x", "b"}, since(t, s, id, 0), "a fold that failed takes nothing away")
 	last, _ := put(t, s, id, "3", "c")
-	_, snapshot, err := s.Data.FoldData(t.Context(), id, "s2", last, []string{parts}, bytes.Repeat([]byte("y"), 600_000))
+	_, snapshot, err := s.Data.Fold(t.Context(), id, "s2", last, []string{parts}, bytes.Repeat([]byte("y"), 600_000))
 	require.NoError(t, err)
 	require.Equal(t, []string{"*600000×y"}, since(t, s, id, 0))
 	last, _ = put(t, s, id, "4", "d")
-	_, _, err = s.Data.FoldData(t.Context(), id, "s3", last, []string{snapshot}, []byte("small"))
+	_, _, err = s.Data.Fold(t.Context(), id, "s3", last, []string{snapshot}, []byte("small"))
 	require.NoError(t, err)
-	holds, err := s.Data.DataIDs(t.Context(), "w1", "contexts")
+	holds, err := s.Data.IDs(t.Context(), "w1", "contexts")
 	require.NoError(t, err)
 	require.Empty(t, holds, "the id is not plain")
 	require.Equal(t, []string{"*small"}, since(t, s, id, 0))
-	require.NoError(t, s.Data.DropData(t.Context(), id, 0))
+	require.NoError(t, s.Data.Drop(t.Context(), id, 0))
 	left, err := s.HasWorkspaceData(t.Context(), "w1")
 	require.NoError(t, err)
 	require.False(t, left, "no part is left")
@@ -133,18 +133,18 @@ func TestReplacedDataIsTheLastOnly(t *testing.T) {
 	id := contextID("tree")
 	for i, size := range []int{10, 700_000, 800_000, 5, 6, 300_000} {
 		body := strings.Repeat(string(rune('a'+i)), size)
-		require.NoError(t, s.Data.ReplaceData(t.Context(), id, fmt.Sprint(i), []byte(body)))
+		require.NoError(t, s.Data.Replace(t.Context(), id, fmt.Sprint(i), []byte(body)))
 		var got []string
-		require.NoError(t, s.Data.SinceData(t.Context(), id, 0, func(_ uint64, _ bool, _ string, b []byte) error {
+		require.NoError(t, s.Data.Since(t.Context(), id, 0, func(_ uint64, _ bool, _ string, b []byte) error {
 			got = append(got, string(b))
 			return nil
 		}))
 		require.Equal(t, []string{body}, got)
 	}
-	ids, err := s.Data.DataIDs(t.Context(), "w1", "contexts")
+	ids, err := s.Data.IDs(t.Context(), "w1", "contexts")
 	require.NoError(t, err)
 	require.Equal(t, []string{"tree"}, ids)
-	require.NoError(t, s.Data.DropData(t.Context(), id, 0))
+	require.NoError(t, s.Data.Drop(t.Context(), id, 0))
 	left, err := s.HasWorkspaceData(t.Context(), "w1")
 	require.NoError(t, err)
 	require.False(t, left)
@@ -159,7 +159,7 @@ func TestWhatCameAfterIsNotDropped(t *testing.T) {
 	put(t, s, id, "1", large)
 	second, _ := put(t, s, id, "2", "b")
 	put(t, s, id, "3", large)
-	require.NoError(t, s.Data.DropData(t.Context(), id, second+1))
+	require.NoError(t, s.Data.Drop(t.Context(), id, second+1))
 	require.Equal(t, []string{"300000×x"}, since(t, s, id, 0))
 }
 
@@ -176,13 +176,13 @@ func TestDataOfAClusterIsReadAsItWasAcknowledged(t *testing.T) {
 		require.Equal(t, last, again, "a name is taken for all nodes")
 	}
 	require.Len(t, since(t, nodes[0], id, 0), 40)
-	_, _, err := nodes[0].Data.FoldData(t.Context(), id, "s1", last-1, nil, []byte("x"))
+	_, _, err := nodes[0].Data.Fold(t.Context(), id, "s1", last-1, nil, []byte("x"))
 	require.ErrorIs(t, err, eventstore.ErrConflict)
-	_, _, err = nodes[0].Data.FoldData(t.Context(), id, "s2", last, nil, []byte("all"))
+	_, _, err = nodes[0].Data.Fold(t.Context(), id, "s2", last, nil, []byte("all"))
 	require.NoError(t, err)
 	require.Equal(t, []string{"*all"}, since(t, nodes[1], id, 0))
 	for i, size := range []int{10, 700_000, 5} {
-		require.NoError(t, nodes[i%2].Data.ReplaceData(t.Context(), id, fmt.Sprint("r", i), bytes.Repeat([]byte("z"), size)))
+		require.NoError(t, nodes[i%2].Data.Replace(t.Context(), id, fmt.Sprint("r", i), bytes.Repeat([]byte("z"), size)))
 		require.Len(t, since(t, nodes[(i+1)%2], id, 0), 1)
 	}
 }

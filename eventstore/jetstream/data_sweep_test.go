@@ -45,7 +45,7 @@ func TestOnlyDataThatIsOverIsSwept(t *testing.T) {
 		{"what is left of all", "", "records", false, "a", 1, 2},
 	}
 	for _, step := range steps {
-		count, size, err := s.Data.SweepData(t.Context(), step.workspaceID, step.kind, step.dry, starts(step.over))
+		count, size, err := s.Data.Sweep(t.Context(), step.workspaceID, step.kind, step.dry, starts(step.over))
 		require.NoError(t, err, step.name)
 		require.Equal(t, []uint64{step.count, step.bytes}, []uint64{count, size}, step.name)
 	}
@@ -53,7 +53,7 @@ func TestOnlyDataThatIsOverIsSwept(t *testing.T) {
 	require.Empty(t, since(t, s, two, 0))
 	require.Equal(t, []string{"600000×b"}, since(t, s, far, 0))
 	require.Equal(t, []string{"300000×a"}, since(t, s, contextID("session.1"), 0))
-	count, size, err := s.Data.SweepData(t.Context(), "", "records", false, starts(""))
+	count, size, err := s.Data.Sweep(t.Context(), "", "records", false, starts(""))
 	require.NoError(t, err)
 	require.Equal(t, []uint64{3, 1_200_002}, []uint64{count, size})
 	holds, err := s.HasWorkspaceData(t.Context(), "w2")
@@ -67,10 +67,10 @@ func TestWhatLostItsPartsIsOver(t *testing.T) {
 	id := contextID("session.1")
 	first, _ := put(t, s, id, "0", strings.Repeat("a", 300_000))
 	put(t, s, id, "1", "b")
-	require.NoError(t, s.Collections.DropCollectionsParts(t.Context(), id, first))
-	err := s.Data.SinceData(t.Context(), id, 0, func(uint64, bool, string, []byte) error { return nil })
+	require.NoError(t, s.Collections.DropParts(t.Context(), id, first))
+	err := s.Data.Since(t.Context(), id, 0, func(uint64, bool, string, []byte) error { return nil })
 	require.ErrorContains(t, err, "parts")
-	count, _, err := s.Data.SweepData(t.Context(), "", id.Kind, false, func([]byte) bool { return false })
+	count, _, err := s.Data.Sweep(t.Context(), "", id.Kind, false, func([]byte) bool { return false })
 	require.NoError(t, err)
 	require.EqualValues(t, 1, count)
 	require.Equal(t, []string{"b"}, since(t, s, id, 0))
@@ -89,7 +89,7 @@ func TestDataIsReadWhileItIsSwept(t *testing.T) {
 		reading.Go(func() {
 			for left := 3; left > 0; {
 				left = 0
-				err := s.Data.SinceData(t.Context(), id, 0, func(_ uint64, _ bool, _ string, body []byte) error {
+				err := s.Data.Since(t.Context(), id, 0, func(_ uint64, _ bool, _ string, body []byte) error {
 					if left++; len(body) != 300_000 {
 						t.Error("a part is missing")
 					}
@@ -102,7 +102,7 @@ func TestDataIsReadWhileItIsSwept(t *testing.T) {
 			}
 		})
 	}
-	count, _, err := s.Data.SweepData(t.Context(), "w1", id.Kind, false, func([]byte) bool { return true })
+	count, _, err := s.Data.Sweep(t.Context(), "w1", id.Kind, false, func([]byte) bool { return true })
 	require.NoError(t, err)
 	require.EqualValues(t, 3, count)
 	reading.Wait()

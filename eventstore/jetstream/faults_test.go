@@ -160,7 +160,7 @@ func awaitWritable(t *testing.T, s *Store) {
 
 func TestABucketWorksAgainAfterItsGateFailed(t *testing.T) {
 	s := openHere(t, Options{})
-	b, err := s.Buckets.Bucket(t.Context(), BucketConfig{Name: "B"})
+	b, err := s.Buckets.Open(t.Context(), BucketConfig{Name: "B"})
 	require.NoError(t, err)
 	s.conn.gate("KV_B").shut(errors.New("EIO"))
 	require.ErrorIs(t, s.conn.Writable(), eventstore.ErrUnavailable)

@@ -18,30 +18,30 @@ import (
 func TestBlobsAreNamedByTheirContent(t *testing.T) {
 	s := open(t, jetstream.Options{Dir: t.TempDir()})
 	content := []byte(strings.Repeat("x", 700_000))
-	name, err := s.Blobs.PutBlob(t.Context(), content)
+	name, err := s.Blobs.Put(t.Context(), content)
 	require.NoError(t, err)
-	again, err := s.Blobs.PutBlob(t.Context(), content)
+	again, err := s.Blobs.Put(t.Context(), content)
 	require.NoError(t, err)
 	require.Equal(t, name, again)
 
-	got, err := s.Blobs.GetBlob(t.Context(), name)
+	got, err := s.Blobs.Get(t.Context(), name)
 	require.NoError(t, err)
 	require.Equal(t, content, got)
 
-	require.NoError(t, s.Blobs.DeleteBlob(t.Context(), name))
-	_, err = s.Blobs.GetBlob(t.Context(), name)
+	require.NoError(t, s.Blobs.Delete(t.Context(), name))
+	_, err = s.Blobs.Get(t.Context(), name)
 	require.ErrorIs(t, err, jetstream.ErrNoBlob)
-	require.NoError(t, s.Blobs.DeleteBlob(t.Context(), name))
+	require.NoError(t, s.Blobs.Delete(t.Context(), name))
 }
 
 func TestDataIsWhatFollowsItsSnapshot(t *testing.T) {
 	s := open(t, jetstream.Options{Dir: t.TempDir()})
 	id := domain.StreamID{Scope: "w1", Kind: collection.Kind, ID: "orders"}
 	add := func(name string, expected uint64, snapshot bool, body string) (uint64, error) {
-		return s.Collections.AppendCollections(t.Context(), id, name, expected, snapshot, []byte(body))
+		return s.Collections.Append(t.Context(), id, name, expected, snapshot, []byte(body))
 	}
 	list := func() (all []collection.Logged) {
-		require.NoError(t, s.Collections.CollectionsSince(t.Context(), id, 0, func(e collection.Logged) error {
+		require.NoError(t, s.Collections.Since(t.Context(), id, 0, func(e collection.Logged) error {
 			all = append(all, e)
 			return nil
 		}))
@@ -68,18 +68,18 @@ func TestDataIsWhatFollowsItsSnapshot(t *testing.T) {
 		require.Equal(t, want, collection.Logged{Seq: got.Seq, Snapshot: got.Snapshot, Body: got.Body})
 	}
 
-	require.NoError(t, s.Data.DropData(t.Context(), id, 0))
+	require.NoError(t, s.Data.Drop(t.Context(), id, 0))
 	require.Empty(t, list())
 }
 
 func TestPayloadsAreKeptApart(t *testing.T) {
 	s := open(t, jetstream.Options{Dir: t.TempDir()})
-	require.NoError(t, s.Payloads.PutPayload(t.Context(), "w1", "e1", []byte("big")))
-	body, ok, err := s.Payloads.GetPayload(t.Context(), "w1", "e1")
+	require.NoError(t, s.Payloads.Put(t.Context(), "w1", "e1", []byte("big")))
+	body, ok, err := s.Payloads.Get(t.Context(), "w1", "e1")
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "big", string(body))
-	_, ok, err = s.Payloads.GetPayload(t.Context(), "w1", "e2")
+	_, ok, err = s.Payloads.Get(t.Context(), "w1", "e2")
 	require.NoError(t, err)
 	require.False(t, ok)
 }
@@ -87,7 +87,7 @@ func TestPayloadsAreKeptApart(t *testing.T) {
 func TestBucketsKeepValuesByRevision(t *testing.T) {
 	for _, volatile := range []bool{false, true} {
 		s := open(t, jetstream.Options{Dir: t.TempDir()})
-		b, err := s.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "sessions", TTL: time.Hour, Volatile: volatile})
+		b, err := s.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "sessions", TTL: time.Hour, Volatile: volatile})
 		require.NoError(t, err)
 		_, _, err = b.Get(t.Context(), "a b/ü")
 		require.ErrorIs(t, err, eventstore.ErrNoKey)
@@ -130,7 +130,7 @@ func TestCountersAddUpWithinTheirWindow(t *testing.T) {
 
 func TestABucketListsWhatIsBelowAPrefix(t *testing.T) {
 	s := open(t, jetstream.Options{Dir: t.TempDir()})
-	b, err := s.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "LISTED", TTL: time.Hour})
+	b, err := s.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "LISTED", TTL: time.Hour})
 	require.NoError(t, err)
 	for _, key := range []string{"u1/a", "u1/b", "u1/c", "u2/a", "u1", "u1/a/deep"} {
 		_, err := b.Put(t.Context(), key, []byte(key))
@@ -147,7 +147,7 @@ func TestABucketListsWhatIsBelowAPrefix(t *testing.T) {
 
 func TestARecordIsTakenOnce(t *testing.T) {
 	s := open(t, jetstream.Options{Dir: t.TempDir()})
-	r, err := s.Buckets.Records(t.Context(), "ONCE", time.Hour)
+	r, err := s.Buckets.OpenRecords(t.Context(), "ONCE", time.Hour)
 	require.NoError(t, err)
 	require.NoError(t, r.Put(t.Context(), "k", []byte("v"), time.Minute))
 	value, ok, err := r.Get(t.Context(), "k")

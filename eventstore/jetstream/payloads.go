@@ -11,9 +11,9 @@ import (
 // be erased without rewriting the log.
 type Payloads struct{ conn *connection }
 
-// PutPayload keeps the payload of one event apart from it, so that it can be
+// Put keeps the payload of one event apart from it, so that it can be
 // erased without rewriting the log.
-func (p *Payloads) PutPayload(ctx context.Context, workspace, eventID string, body []byte) error {
+func (p *Payloads) Put(ctx context.Context, workspace, eventID string, body []byte) error {
 	if err := p.conn.Writable(); err != nil {
 		return err
 	}
@@ -21,9 +21,9 @@ func (p *Payloads) PutPayload(ctx context.Context, workspace, eventID string, bo
 	return p.conn.durably(ctx, streamPayloads, func() (uint64, error) { return p.conn.sendOne(ctx, m) })
 }
 
-// GetPayload returns the payload of one event; ok is false when it was erased
+// Get returns the payload of one event; ok is false when it was erased
 // or never kept.
-func (p *Payloads) GetPayload(ctx context.Context, workspace, eventID string) (body []byte, ok bool, err error) {
+func (p *Payloads) Get(ctx context.Context, workspace, eventID string) (body []byte, ok bool, err error) {
 	m, ok, err := p.conn.get(ctx, streamPayloads, getRequest{LastFor: payloadSubject(workspace, eventID)})
 	return m.data, ok, err
 }
@@ -35,9 +35,9 @@ func payloadSubject(workspace, eventID string) string {
 // Extent is how much there is of something, and the sequence before which all of it is.
 type Extent struct{ Count, Bytes, Below uint64 }
 
-// PayloadsBefore tells how much a workspace, or all when it is empty, has of payloads
+// Before tells how much a workspace, or all when it is empty, has of payloads
 // that are kept apart and are older than a time.
-func (p *Payloads) PayloadsBefore(ctx context.Context, workspaceID string, at time.Time) (e Extent, err error) {
+func (p *Payloads) Before(ctx context.Context, workspaceID string, at time.Time) (e Extent, err error) {
 	subject := payloadsRoot + anyOr(workspaceID) + ".>"
 	if e.Below, err = p.conn.since(ctx, streamPayloads, subject, at); err != nil {
 		return e, err
@@ -57,8 +57,8 @@ func (p *Payloads) PayloadsBefore(ctx context.Context, workspaceID string, at ti
 	return e, nil
 }
 
-// PurgePayloads erases the payloads of a workspace, or of all when it is empty, before
+// Purge erases the payloads of a workspace, or of all when it is empty, before
 // a sequence.
-func (p *Payloads) PurgePayloads(ctx context.Context, workspaceID string, below uint64) error {
+func (p *Payloads) Purge(ctx context.Context, workspaceID string, below uint64) error {
 	return p.conn.purge(ctx, streamPayloads, payloadsRoot+anyOr(workspaceID)+".>", below)
 }

@@ -95,10 +95,10 @@ func TestPayloadsArePurgedByAgeAndWorkspace(t *testing.T) {
 	t.Parallel()
 	s := open(t, jetstream.Options{Dir: t.TempDir()})
 	put := func(workspaceID, id, body string) {
-		require.NoError(t, s.Payloads.PutPayload(t.Context(), workspaceID, id, []byte(body)))
+		require.NoError(t, s.Payloads.Put(t.Context(), workspaceID, id, []byte(body)))
 	}
 	has := func(workspaceID, id string) bool {
-		_, ok, err := s.Payloads.GetPayload(t.Context(), workspaceID, id)
+		_, ok, err := s.Payloads.Get(t.Context(), workspaceID, id)
 		require.NoError(t, err)
 		return ok
 	}
@@ -106,21 +106,21 @@ func TestPayloadsArePurgedByAgeAndWorkspace(t *testing.T) {
 	put("w1", "1", "12345")
 	put("w2", "2", "123")
 	put("w1", "3", "1234567")
-	none, err := s.Payloads.PayloadsBefore(t.Context(), "", begun.Add(-time.Hour))
+	none, err := s.Payloads.Before(t.Context(), "", begun.Add(-time.Hour))
 	require.NoError(t, err)
 	require.Equal(t, jetstream.Extent{Below: 1}, none)
-	all, err := s.Payloads.PayloadsBefore(t.Context(), "", time.Now().Add(time.Hour))
+	all, err := s.Payloads.Before(t.Context(), "", time.Now().Add(time.Hour))
 	require.NoError(t, err)
 	require.Equal(t, jetstream.Extent{Count: 3, Bytes: 15, Below: 4}, all)
-	one, err := s.Payloads.PayloadsBefore(t.Context(), "w1", time.Now().Add(time.Hour))
+	one, err := s.Payloads.Before(t.Context(), "w1", time.Now().Add(time.Hour))
 	require.NoError(t, err)
 	require.Equal(t, uint64(2), one.Count)
 	require.Equal(t, uint64(12), one.Bytes)
 
-	require.NoError(t, s.Payloads.PurgePayloads(t.Context(), "w1", 3))
+	require.NoError(t, s.Payloads.Purge(t.Context(), "w1", 3))
 	require.False(t, has("w1", "1"))
 	require.True(t, has("w2", "2") && has("w1", "3"))
-	require.NoError(t, s.Data.PutData(t.Context(), domain.StreamID{Scope: "w1", Kind: "context", ID: "a"}, "1", []byte("x"), func(uint64, string) {}))
+	require.NoError(t, s.Data.Put(t.Context(), domain.StreamID{Scope: "w1", Kind: "context", ID: "a"}, "1", []byte("x"), func(uint64, string) {}))
 	require.NoError(t, s.EraseWorkspaceData(t.Context(), "w1"))
 	require.False(t, has("w1", "3"))
 	holds, err := s.HasWorkspaceData(t.Context(), "w1")
@@ -129,6 +129,6 @@ func TestPayloadsArePurgedByAgeAndWorkspace(t *testing.T) {
 	holds, err = s.HasWorkspaceData(t.Context(), "w2")
 	require.NoError(t, err)
 	require.True(t, holds)
-	require.NoError(t, s.Payloads.PurgePayloads(t.Context(), "", all.Below))
+	require.NoError(t, s.Payloads.Purge(t.Context(), "", all.Below))
 	require.False(t, has("w2", "2"))
 }

@@ -170,12 +170,12 @@ func TestACleanStopKeepsEverything(t *testing.T) {
 	}
 	h.append(t, created("pair1", 0), created("pair2", 0))
 	h.append(t, eventstore.Commit{Stream: domain.StreamID{Scope: "w1"}, Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: activity.Failure{Error: "x"}}}})
-	blob, err := h.store.Blobs.PutBlob(ctx, []byte("content"))
+	blob, err := h.store.Blobs.Put(ctx, []byte("content"))
 	require.NoError(t, err)
-	require.NoError(t, h.store.Payloads.PutPayload(ctx, "w1", "e1", []byte("payload")))
+	require.NoError(t, h.store.Payloads.Put(ctx, "w1", "e1", []byte("payload")))
 	data := domain.StreamID{Scope: "w1", Kind: "context", ID: "c"}
-	require.NoError(t, h.store.Data.PutData(ctx, data, "1", []byte("data"), func(uint64, string) {}))
-	sessions, err := h.store.Buckets.Bucket(ctx, BucketConfig{Name: "SESSIONS"})
+	require.NoError(t, h.store.Data.Put(ctx, data, "1", []byte("data"), func(uint64, string) {}))
+	sessions, err := h.store.Buckets.Open(ctx, BucketConfig{Name: "SESSIONS"})
 	require.NoError(t, err)
 	_, err = sessions.Put(ctx, "s1", []byte("session"))
 	require.NoError(t, err)
@@ -192,20 +192,20 @@ func TestACleanStopKeepsEverything(t *testing.T) {
 	require.Equal(t, known, h.store.Log.Known())
 	require.Equal(t, known.State, h.store.Log.Durable(domain.State))
 	require.Equal(t, known.Activity, h.store.Log.Durable(domain.Activity))
-	content, err := h.store.Blobs.GetBlob(ctx, blob)
+	content, err := h.store.Blobs.Get(ctx, blob)
 	require.NoError(t, err)
 	require.Equal(t, "content", string(content))
-	payload, ok, err := h.store.Payloads.GetPayload(ctx, "w1", "e1")
+	payload, ok, err := h.store.Payloads.Get(ctx, "w1", "e1")
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "payload", string(payload))
 	operations := 0
-	require.NoError(t, h.store.Data.SinceData(ctx, data, 0, func(uint64, bool, string, []byte) error {
+	require.NoError(t, h.store.Data.Since(ctx, data, 0, func(uint64, bool, string, []byte) error {
 		operations++
 		return nil
 	}))
 	require.Equal(t, 1, operations)
-	sessions, err = h.store.Buckets.Bucket(ctx, BucketConfig{Name: "SESSIONS"})
+	sessions, err = h.store.Buckets.Open(ctx, BucketConfig{Name: "SESSIONS"})
 	require.NoError(t, err)
 	value, _, err := sessions.Get(ctx, "s1")
 	require.NoError(t, err)
@@ -337,7 +337,7 @@ func TestALogThatBecameShorterTakesNoWrites(t *testing.T) {
 		_, err = h.store.Log.Append(t.Context(), lost)
 		require.ErrorIs(t, err, eventstore.ErrUnavailable)
 		require.ErrorIs(t, err, ErrDamaged)
-		require.ErrorIs(t, h.store.Payloads.PutPayload(t.Context(), "w", "e", nil), ErrDamaged)
+		require.ErrorIs(t, h.store.Payloads.Put(t.Context(), "w", "e", nil), ErrDamaged)
 		require.ErrorIs(t, h.store.Probe(t.Context()), ErrDamaged)
 		require.Len(t, h.load(t, "w1"), 1, "reads go on")
 		h.stop(t)

@@ -135,8 +135,8 @@ type Providers interface {
 // Blobs keeps contents by their name, the SHA-256 in hex. It is a
 // *jetstream.Blobs.
 type Blobs interface {
-	PutBlob(ctx context.Context, content []byte) (name string, err error)
-	GetBlob(ctx context.Context, name string) (content []byte, err error)
+	Put(ctx context.Context, content []byte) (name string, err error)
+	Get(ctx context.Context, name string) (content []byte, err error)
 }
 
 // Access decides who may do what. It is an *identity.Identity.

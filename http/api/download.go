@@ -163,7 +163,7 @@ type fileContent struct {
 
 // load gets the content from where it is kept.
 func (c *fileContent) load() error {
-	r, size, err := c.source.OpenBlob(c.ctx, c.name)
+	r, size, err := c.source.Open(c.ctx, c.name)
 	if err != nil {
 		return commands.Refused(fmt.Errorf("read a file: %w", err))
 	}

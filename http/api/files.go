@@ -47,7 +47,7 @@ type Links interface {
 // Contents reads what files hold, by its SHA-256 in hex. It is a
 // *jetstream.Blobs.
 type Contents interface {
-	OpenBlob(ctx context.Context, name string) (content io.ReadCloser, size int64, err error)
+	Open(ctx context.Context, name string) (content io.ReadCloser, size int64, err error)
 }
 
 // shownFile is a file as it is answered.

@@ -109,7 +109,7 @@ func (s *shelf) waiting() []os.DirEntry {
 func (s *shelf) openLog() {
 	t := s.t
 	s.log = livetest.Store(t, jetstream.Options{})
-	bucket, err := s.log.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := s.log.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	s.models = livetest.Models(t, s.log)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte("k"), 32), Active: true}})

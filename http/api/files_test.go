@@ -315,7 +315,7 @@ func TestARepeatedUploadIsOneUpload(t *testing.T) {
 // broken are contents that cannot be read.
 type broken struct{ err error }
 
-func (b broken) OpenBlob(context.Context, string) (io.ReadCloser, int64, error) {
+func (b broken) Open(context.Context, string) (io.ReadCloser, int64, error) {
 	if b.err != nil {
 		return nil, 0, b.err
 	}

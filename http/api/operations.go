@@ -112,7 +112,7 @@ func (d Deps) whole(ctx context.Context, op operation.State) (operation.State, e
 		return op, nil
 	}
 	var err error
-	op.Result, err = d.Blobs.GetBlob(ctx, op.Apart)
+	op.Result, err = d.Blobs.Get(ctx, op.Apart)
 	return op, err
 }
 

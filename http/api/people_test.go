@@ -131,7 +131,7 @@ func openIdentity(t *testing.T, changes ...func(*api.Deps)) *realm {
 
 // bucket opens a bucket of the log.
 func (h *realm) bucket(name string) *jetstream.Bucket {
-	b, err := h.log.Buckets.Bucket(h.t.Context(), jetstream.BucketConfig{Name: name})
+	b, err := h.log.Buckets.Open(h.t.Context(), jetstream.BucketConfig{Name: name})
 	require.NoError(h.t, err)
 	return b
 }
@@ -165,7 +165,7 @@ func (h *realm) openAccounts() *sessions.Sessions {
 		},
 	})
 	require.NoError(h.t, err)
-	links, err := h.log.Buckets.Records(h.t.Context(), "LINKS", time.Hour)
+	links, err := h.log.Buckets.OpenRecords(h.t.Context(), "LINKS", time.Hour)
 	require.NoError(h.t, err)
 	h.accounts, err = accounts.New(accounts.Options{
 		Engine: h.engine, Sessions: opened, Signer: h.keys, Box: h.box, Links: links, Settings: h.current, Mailer: h,

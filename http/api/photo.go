@@ -40,7 +40,7 @@ func setPhoto(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		name, err := d.Blobs.PutBlob(r.Context(), content)
+		name, err := d.Blobs.Put(r.Context(), content)
 		if err != nil {
 			return nil, commands.Refused(fmt.Errorf("keep a picture: %w", err))
 		}
@@ -107,7 +107,7 @@ func getPhoto(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		content, err := d.Blobs.GetBlob(r.Context(), name)
+		content, err := d.Blobs.Get(r.Context(), name)
 		if err != nil {
 			return nil, commands.Refused(fmt.Errorf("read a picture: %w", err))
 		}

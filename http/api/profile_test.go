@@ -119,14 +119,14 @@ func TestAnAccountIsDeleted(t *testing.T) {
 // blobs is an api.Blobs in memory.
 type blobs struct{ kept sync.Map }
 
-func (b *blobs) PutBlob(_ context.Context, content []byte) (name string, err error) {
+func (b *blobs) Put(_ context.Context, content []byte) (name string, err error) {
 	sum := sha256.Sum256(content)
 	name = hex.EncodeToString(sum[:])
 	b.kept.Store(name, bytes.Clone(content))
 	return name, nil
 }
 
-func (b *blobs) GetBlob(_ context.Context, name string) ([]byte, error) {
+func (b *blobs) Get(_ context.Context, name string) ([]byte, error) {
 	content, ok := b.kept.Load(name)
 	if !ok {
 		return nil, errors.New("no such blob")
@@ -225,7 +225,7 @@ func TestPicturesThatAreRefused(t *testing.T) {
 func TestOnlyPicturesAreShown(t *testing.T) {
 	h := openIdentity(t)
 	ada := h.newcomer("ada@example.org")
-	name, err := h.blobs.PutBlob(t.Context(), []byte("<script>alert(1)</script>"))
+	name, err := h.blobs.Put(t.Context(), []byte("<script>alert(1)</script>"))
 	require.NoError(t, err)
 	address := "/v2/users/" + ada.id + "/photo?v=" + name
 	_, err = h.accounts.Patch(t.Context(), accounts.Actor{UserID: ada.id}, ada.id, accounts.Patch{Photo: &address})

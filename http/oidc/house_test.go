@@ -122,13 +122,13 @@ func (h *house) requireAbsent(secrets ...string) {
 }
 
 func (h *house) openRecords(name string, keep time.Duration) *jetstream.Records {
-	records, err := h.store.Buckets.Records(h.t.Context(), name, keep)
+	records, err := h.store.Buckets.OpenRecords(h.t.Context(), name, keep)
 	require.NoError(h.t, err)
 	return records
 }
 
 func (h *house) openBucket(name string) *jetstream.Bucket {
-	b, err := h.store.Buckets.Bucket(h.t.Context(), jetstream.BucketConfig{Name: name})
+	b, err := h.store.Buckets.Open(h.t.Context(), jetstream.BucketConfig{Name: name})
 	require.NoError(h.t, err)
 	return b
 }

@@ -23,9 +23,9 @@ import (
 
 // Log is where entries come from. It is a *jetstream.Collections.
 type Log interface {
-	FollowCollections(ctx context.Context, from uint64, handle func(entries []collection.Logged, pending uint64) error) error
-	CollectionsInfo(ctx context.Context) (identity string, reach, last uint64, err error)
-	CollectionsIDs(ctx context.Context) ([]domain.StreamID, error)
+	Follow(ctx context.Context, from uint64, handle func(entries []collection.Logged, pending uint64) error) error
+	Info(ctx context.Context) (identity string, reach, last uint64, err error)
+	IDs(ctx context.Context) ([]domain.StreamID, error)
 }
 
 // Opener reads what an entry says: it hands over changes as collection.AppendChange

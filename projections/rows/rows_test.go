@@ -83,7 +83,7 @@ func (d *desk) follow(dir string) (*rows.Model, *badger.DB) {
 // append adds an entry and waits until the model has it.
 func (d *desk) append(id domain.StreamID, snapshot bool, body []byte) {
 	d.Helper()
-	seq, err := d.store.Collections.AppendCollections(d.Context(), id, time.Now().String(), d.last[id], snapshot, collection.Entry{Sealed: body}.Append(nil))
+	seq, err := d.store.Collections.Append(d.Context(), id, time.Now().String(), d.last[id], snapshot, collection.Entry{Sealed: body}.Append(nil))
 	require.NoError(d, err)
 	d.last[id] = seq
 	ctx, cancel := context.WithTimeout(d.Context(), patience)
@@ -203,7 +203,7 @@ func TestWhatTheLogLacksIsAFaultOfTheNamespace(t *testing.T) {
 	middle := d.last[one]
 	d.append(one, false, put("b"))
 	d.append(one, false, put("c"))
-	require.NoError(t, d.store.Data.DropData(t.Context(), one, middle+2))
+	require.NoError(t, d.store.Data.Drop(t.Context(), one, middle+2))
 	d.model, _ = d.follow(t.TempDir())
 	_, err := d.ids(one)
 	require.ErrorContains(t, err, "missing")

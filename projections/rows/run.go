@@ -53,7 +53,7 @@ func (m *Model) Run(ctx context.Context) error {
 
 // follow reads the log from the checkpoint on, after comparing the two.
 func (m *Model) follow(ctx context.Context) error {
-	identity, reach, last, err := m.opts.Log.CollectionsInfo(ctx)
+	identity, reach, last, err := m.opts.Log.Info(ctx)
 	if err != nil {
 		return fmt.Errorf("look at the log of collections: %w", err)
 	}
@@ -66,7 +66,7 @@ func (m *Model) follow(ctx context.Context) error {
 	if at != none && (at.Version != version || at.Identity != identity || at.Seq > reach) {
 		return fmt.Errorf("%w: the model is of %+v, the log is %s and ends at %d", errStale, at, identity, reach)
 	}
-	return m.opts.Log.FollowCollections(ctx, at.Seq+1, func(entries []collection.Logged, pending uint64) error {
+	return m.opts.Log.Follow(ctx, at.Seq+1, func(entries []collection.Logged, pending uint64) error {
 		if err := m.apply(ctx, entries); err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (m *Model) settle(ctx context.Context, pending uint64, last *uint64) (err e
 	_, caught := m.Health()
 	if !caught && pending == 0 {
 		if at < *last { // it may have been erased since
-			if _, _, *last, err = m.opts.Log.CollectionsInfo(ctx); err != nil {
+			if _, _, *last, err = m.opts.Log.Info(ctx); err != nil {
 				return err
 			}
 		}
@@ -151,7 +151,7 @@ func (m *Model) Tidy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ids, err := m.opts.Log.CollectionsIDs(ctx)
+	ids, err := m.opts.Log.IDs(ctx)
 	if err != nil {
 		return err
 	}

@@ -123,7 +123,7 @@ func TestDeletedWorkspacesAreErased(t *testing.T) {
 		}
 		h.exists(id, events...)
 		h.happens(id, emitted("a"), delivered(id, "d-"+id))
-		require.NoError(t, h.store.Payloads.PutPayload(t.Context(), id, "e1", []byte("x")))
+		require.NoError(t, h.store.Payloads.Put(t.Context(), id, "e1", []byte("x")))
 	}
 	state := h.state()
 	h.now = at.Add(30*day - 1)
@@ -171,7 +171,7 @@ func TestPayloadsAreStripped(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for _, id := range []string{"w1", "w2"} {
-		require.NoError(t, h.store.Payloads.PutPayload(t.Context(), id, "e1", []byte("12345")))
+		require.NoError(t, h.store.Payloads.Put(t.Context(), id, "e1", []byte("12345")))
 	}
 	h.now = time.Now().Add(14*day + time.Minute)
 	terms := keepAll

@@ -74,9 +74,9 @@ type payloads struct {
 }
 
 func (p payloads) Strip(ctx context.Context, workspaceID string, before time.Time, dry bool) (count, bytes uint64, err error) {
-	found, err := p.store.Payloads.PayloadsBefore(ctx, workspaceID, before)
+	found, err := p.store.Payloads.Before(ctx, workspaceID, before)
 	if err == nil && !dry {
-		err = p.store.Payloads.PurgePayloads(ctx, workspaceID, found.Below)
+		err = p.store.Payloads.Purge(ctx, workspaceID, found.Below)
 	}
 	return found.Count, found.Bytes, err
 }
@@ -100,9 +100,9 @@ func open(t *testing.T) *house {
 	dir := t.TempDir()
 	store := livetest.Store(t, jetstream.Options{Dir: dir})
 	models := livetest.Models(t, store)
-	memory, err := store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "CLEANUP"})
+	memory, err := store.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "CLEANUP"})
 	require.NoError(t, err)
-	leases, err := store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "CLEANUP_RUNS", TTL: time.Minute})
+	leases, err := store.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "CLEANUP_RUNS", TTL: time.Minute})
 	require.NoError(t, err)
 	engine, err := commands.NewEngine(commands.EngineOptions{Store: store.Log, Log: quiet})
 	require.NoError(t, err)

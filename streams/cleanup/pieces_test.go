@@ -67,7 +67,7 @@ func TestManyWorkspacesAreErasedTogether(t *testing.T) {
 		ids = append(ids, fmt.Sprintf("w%03d", i))
 		h.exists(ids[i])
 		h.now = h.happens(ids[i], interaction, emitted("pay.usage"), activity.Failure{Error: "e"}).At.Add(40 * day)
-		require.NoError(t, h.store.Payloads.PutPayload(t.Context(), ids[i], "e1", []byte("x")))
+		require.NoError(t, h.store.Payloads.Put(t.Context(), ids[i], "e1", []byte("x")))
 	}
 	terms := keepAll
 	terms.MaxEvents, terms.Inactivity = 50, 30*day

@@ -33,8 +33,8 @@ type Store interface {
 
 // Payloads keeps payload and output of executions. It is a *jetstream.Payloads.
 type Payloads interface {
-	// GetPayload returns those of an event; ok is false when they were erased.
-	GetPayload(ctx context.Context, workspaceID, eventID string) (body []byte, ok bool, err error)
+	// Get returns those of an event; ok is false when they were erased.
+	Get(ctx context.Context, workspaceID, eventID string) (body []byte, ok bool, err error)
 }
 
 // Options configure a Feed. Models, Store and Payloads are required.

@@ -129,7 +129,7 @@ func (f *Feed) revision(workspaceID string, seq uint64) (at uint64, err error) {
 // Logs returns what an execution logged, by the id of the event that says how it ended. It is
 // nil when that was erased.
 func (f *Feed) Logs(ctx context.Context, workspaceID, eventID string) ([]string, error) {
-	apart, kept, err := f.payloads.GetPayload(ctx, workspaceID, eventID)
+	apart, kept, err := f.payloads.Get(ctx, workspaceID, eventID)
 	if err != nil || !kept {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (f *Feed) showExecuted(ctx context.Context, ev domain.Recorded, at domain.P
 	}
 	delete(fields, "apart")
 	delete(fields, "logged")
-	apart, kept, err := f.payloads.GetPayload(ctx, ev.Stream.Scope, ev.ID)
+	apart, kept, err := f.payloads.Get(ctx, ev.Stream.Scope, ev.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ func (waits) Known(context.Context, string) ([]programs.Workspace, error) { retu
 func adopting(t *testing.T) (*adopter, *slowLog) {
 	t.Helper()
 	quiet, log := slog.New(slog.DiscardHandler), &slowLog{Store: livetest.Store(t, jetstream.Options{})}
-	bucket, err := log.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
+	bucket, err := log.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
 	require.NoError(t, err)
 	box, err := seal.New([]seal.MasterKey{{KID: "k1", Key: bytes.Repeat([]byte{7, 0x5a}, 16), Active: true}})
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 func TestSharesGoOnWhereTheyWereLeftWhenANodeIsNoLongerAlone(t *testing.T) {
 	t.Parallel()
 	store := livetest.Store(t, jetstream.Options{})
-	cursors, err := store.Buckets.Bucket(t.Context(), jetstream.BucketConfig{Name: "TRIGGERS"})
+	cursors, err := store.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "TRIGGERS"})
 	require.NoError(t, err)
 	at := func(seq uint64) domain.Position { return domain.At(domain.Activity, seq) }
 	// begin starts a node that divides workspaces so when the feed is at a place.

@@ -116,7 +116,7 @@ func open(t *testing.T, changes ...func(*webhooks.Options)) *house {
 
 func (h *house) bucket(name string) *jetstream.Bucket {
 	h.t.Helper()
-	b, err := h.store.Buckets.Bucket(h.t.Context(), jetstream.BucketConfig{Name: name})
+	b, err := h.store.Buckets.Open(h.t.Context(), jetstream.BucketConfig{Name: name})
 	require.NoError(h.t, err)
 	return b
 }

@@ -29,14 +29,14 @@ func dataOf(t *testing.T, p nodetest.Place) map[string]int {
 	t.Helper()
 	found := map[string]int{}
 	for _, kind := range []string{"trees", "recordings", "collections"} {
-		ids, err := p.Service.Node.Store().Data.DataIDs(t.Context(), p.ID, kind)
+		ids, err := p.Service.Node.Store().Data.IDs(t.Context(), p.ID, kind)
 		require.NoError(t, err)
 		if len(ids) > 0 {
 			found[kind] = len(ids)
 		}
 	}
 	global := domain.StreamID{Scope: p.ID, Kind: "contexts", ID: "global."}
-	require.NoError(t, p.Service.Node.Store().Data.SinceData(t.Context(), global, 0, func(uint64, bool, string, []byte) error {
+	require.NoError(t, p.Service.Node.Store().Data.Since(t.Context(), global, 0, func(uint64, bool, string, []byte) error {
 		found["contexts"]++
 		return nil
 	}))

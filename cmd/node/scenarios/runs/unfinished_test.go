@@ -86,7 +86,7 @@ two: {do: [{wait: {timeout: 600}}]}`)
 		for _, ev := range w.ActivityOf(t, p.ID) {
 			if begun, is := ev.Data.(activity.TreeStarted); is && begun.Automation == "one" { // who is looked at first
 				at := domain.StreamID{Scope: p.ID, Kind: "trees", ID: begun.ExecutionID}
-				require.NoError(t, w.Node.Store().Data.ReplaceData(t.Context(), at, "broken", []byte(begun.ExecutionID+"\x00broken")))
+				require.NoError(t, w.Node.Store().Data.Replace(t.Context(), at, "broken", []byte(begun.ExecutionID+"\x00broken")))
 			}
 		}
 	})

@@ -272,7 +272,7 @@ func hasBlob(t *testing.T, dir, name string) bool {
 	store, err := jetstream.Open(t.Context(), jetstream.Options{Dir: filepath.Join(dir, "log"), Events: catalog.Events(), Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close(context.Background())) }()
-	_, err = store.Blobs.GetBlob(t.Context(), name)
+	_, err = store.Blobs.Get(t.Context(), name)
 	if !errors.Is(err, jetstream.ErrNoBlob) {
 		require.NoError(t, err)
 	}
