@@ -31,7 +31,7 @@ func (n *Node) openMonitor(context.Context) error {
 		return err
 	}
 	l, err := jetstream.Listen(jetstream.ListenerOptions{
-		Addr: c.Broker.Listen, TLS: serve, Admit: n.admit, Fresh: reads{n.models, n.store.Log}.fresh, Name: c.Core.NodeName, Log: n.log,
+		Addr: c.Broker.Listen, TLS: serve, Authorize: n.admit, WaitFresh: reads{n.models, n.store.Log}.fresh, Name: c.Core.NodeName, Log: n.log,
 	})
 	if err != nil {
 		return fmt.Errorf("NATS_LISTEN: %w", err)
@@ -53,7 +53,7 @@ func leaves(at net.Addr) bool {
 
 // admit decides who may subscribe, and to what: what the log says of them, whatever
 // they have shown.
-func (n *Node) admit(g jetstream.Guest) (pass jetstream.Pass, err error) {
+func (n *Node) admit(g jetstream.Client) (pass jetstream.Grant, err error) {
 	var u projections.NATSUser
 	var found bool
 	err = n.models.View(func(r projections.Reader) error {
@@ -68,7 +68,7 @@ func (n *Node) admit(g jetstream.Guest) (pass jetstream.Pass, err error) {
 	case !u.LiveAt(time.Now()):
 		return pass, errors.New("the time of NATS user " + u.ID + " is over")
 	}
-	return jetstream.Pass{User: u.ID, Workspaces: u.Workspaces, Types: u.Types, Until: u.ExpiresAt}, nil
+	return jetstream.Grant{User: u.ID, Workspaces: u.Workspaces, Types: u.Types, Until: u.ExpiresAt}, nil
 }
 
 // natsUsers lets programs of others in.

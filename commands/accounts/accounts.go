@@ -30,7 +30,7 @@ type Signer interface {
 type Links interface {
 	Put(ctx context.Context, key string, value []byte, ttl time.Duration) error
 	Get(ctx context.Context, key string) (value []byte, ok bool, err error)
-	Drop(ctx context.Context, key string) error
+	Delete(ctx context.Context, key string) error
 }
 
 // Mailer sends a mail. It is a *mail.Sender.

@@ -64,7 +64,7 @@ func (a *Accounts) open(ctx context.Context, purpose, token string) (link, error
 // spent forgets a token that did its work. If that fails it is only logged: the
 // log does not take it again.
 func (a *Accounts) spent(ctx context.Context, purpose, token string) {
-	if err := a.o.Links.Drop(ctx, linkKey(purpose, token)); err != nil {
+	if err := a.o.Links.Delete(ctx, linkKey(purpose, token)); err != nil {
 		a.o.Log.WarnContext(ctx, "a used mail token was not forgotten", "purpose", purpose, "err", err)
 	}
 }

@@ -25,11 +25,11 @@ const (
 func (l *Log) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
 	start := time.Now()
 	receipt, err := l.append(ctx, commits)
-	l.conn.metrics.appended(start, outcome(err))
+	l.conn.metrics.appended(start, appendOutcome(err))
 	return receipt, err
 }
 
-func outcome(err error) string {
+func appendOutcome(err error) string {
 	switch {
 	case err == nil:
 		return "ok"
@@ -46,7 +46,7 @@ func (l *Log) append(ctx context.Context, commits []eventstore.Commit) (eventsto
 	if err := ctx.Err(); err != nil {
 		return eventstore.Receipt{}, err
 	}
-	l.conn.lookAtDisk()
+	l.conn.checkDiskIfStale()
 	if err := l.conn.Writable(); err != nil {
 		return eventstore.Receipt{}, err
 	}
@@ -55,12 +55,12 @@ func (l *Log) append(ctx context.Context, commits []eventstore.Commit) (eventsto
 
 // commit is append without asking whether writes are possible.
 func (l *Log) commit(ctx context.Context, commits []eventstore.Commit) (eventstore.Receipt, error) {
-	msgs, log, err := l.messages(commits)
+	msgs, log, err := l.encodeCommits(commits)
 	if err != nil {
 		return eventstore.Receipt{}, err
 	}
 	var seqs []uint64
-	err = l.conn.durably(ctx, string(log), func() (last uint64, err error) {
+	err = l.conn.writeDurably(ctx, string(log), func() (last uint64, err error) {
 		if seqs, err = l.publish(ctx, log, commits, msgs); err != nil {
 			return 0, err
 		}
@@ -70,12 +70,12 @@ func (l *Log) commit(ctx context.Context, commits []eventstore.Commit) (eventsto
 		return eventstore.Receipt{}, err
 	}
 	last := seqs[len(seqs)-1]
-	l.saw(log, last)
+	l.advanceKnown(log, last)
 	return eventstore.Receipt{Seqs: seqs, Position: domain.At(log, last)}, nil
 }
 
-// messages encodes commits. All of them belong to one log.
-func (l *Log) messages(commits []eventstore.Commit) (msgs []*nats.Msg, log domain.Log, err error) {
+// encodeCommits encodes commits. All of them belong to one log.
+func (l *Log) encodeCommits(commits []eventstore.Commit) (msgs []*nats.Msg, log domain.Log, err error) {
 	now := l.conn.opts.Now()
 	for i, c := range commits {
 		if i == 0 {
@@ -120,23 +120,23 @@ func (l *Log) publish(ctx context.Context, log domain.Log, commits []eventstore.
 		if err == nil && !duplicate {
 			return seqs, nil
 		}
-		switch codeOf(err) {
+		switch errorCode(err) {
 		case codeWrongLastSequence, codeWrongLastSequenceConstant, codeDuplicateInBatch:
-			return l.recognise(ctx, log, commits, msgs)
+			return l.findStored(ctx, log, commits, msgs)
 		case codeStoreFailed, codeInsufficientResources, codeStorageExceeded:
-			return nil, l.conn.refused(err)
+			return nil, l.conn.storageError(err)
 		case codeDuplicateInProcess, codeBatchIncomplete, codeTooManyBatches:
 		case 0:
 			if duplicate {
-				return l.own(ctx, log, commits, seqs[0])
+				return l.verifyStored(ctx, log, commits, seqs[0])
 			}
-			if !transient(err) {
+			if !isTransient(err) {
 				return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 			}
 		default:
 			return nil, fmt.Errorf("append: %w", err)
 		}
-		if !l.conn.pause(ctx, attempt) {
+		if !l.conn.waitRetry(ctx, attempt) {
 			return nil, fmt.Errorf("%w: the outcome is unknown: %w", eventstore.ErrUnavailable, err)
 		}
 		if err := l.conn.Writable(); err != nil {
@@ -152,14 +152,14 @@ func (l *Log) send(ctx context.Context, log domain.Log, msgs []*nats.Msg) (seqs 
 	defer cancel()
 	if len(msgs) == 1 {
 		ask := l.conn.request
-		if l.inRuns(log) {
-			ask = l.inBetween
+		if l.usesGroups(log) {
+			ask = l.publishSingle
 		}
 		ack, err := ask(ctx, msgs[0])
 		return []uint64{ack.Sequence}, ack.Duplicate, err
 	}
-	if l.inRuns(log) {
-		return l.sendRun(ctx, msgs)
+	if l.usesGroups(log) {
+		return l.sendGroup(ctx, msgs)
 	}
 	seqs, err = l.sendBatch(ctx, msgs)
 	return seqs, false, err
@@ -188,11 +188,11 @@ func (l *Log) sendBatch(ctx context.Context, msgs []*nats.Msg) ([]uint64, error)
 	if err != nil {
 		return nil, err
 	}
-	return run(ack.Sequence-uint64(len(msgs)-1), len(msgs)), nil
+	return sequenceRange(ack.Sequence-uint64(len(msgs)-1), len(msgs)), nil
 }
 
-// run returns n sequences from first on.
-func run(first uint64, n int) []uint64 {
+// sequenceRange returns n sequences from first on.
+func sequenceRange(first uint64, n int) []uint64 {
 	seqs := make([]uint64, n)
 	for i := range seqs {
 		seqs[i] = first + uint64(i)
@@ -200,45 +200,45 @@ func run(first uint64, n int) []uint64 {
 	return seqs
 }
 
-// Headers of a run, which the broker does not know of: see sendRun.
+// Headers of a run, which the broker does not know of: see sendGroup.
 const (
-	headerRun    = "Svc-Run"
-	headerRunSeq = "Svc-Run-Seq"
+	headerGroup    = "Svc-Run"
+	headerGroupSeq = "Svc-Run-Seq"
 )
 
-// inRuns reports whether several messages of a log go as a run. A store that writes
+// usesGroups reports whether several messages of a log go as a run. A store that writes
 // alone knows that nobody comes between them. An atomic batch of the broker would be
 // a file store of its own, with several fsyncs, for each; that is for STATE, where
 // the broker must judge the expectations of all of them at once.
-func (l *Log) inRuns(log domain.Log) bool { return log == domain.Activity && l.conn.Alone() }
+func (l *Log) usesGroups(log domain.Log) bool { return log == domain.Activity && l.conn.Alone() }
 
-// sendRun stores several messages one right behind the other. Readers hold the first
+// sendGroup stores several messages one right behind the other. Readers hold the first
 // ones until the last is there, as with a batch, so that all of them count or none;
 // the order is kept by a lock while they are sent, which those who send one message only
 // share: the broker stores what comes over one connection in its order.
-func (l *Log) sendRun(ctx context.Context, msgs []*nats.Msg) (seqs []uint64, duplicate bool, err error) {
+func (l *Log) sendGroup(ctx context.Context, msgs []*nats.Msg) (seqs []uint64, duplicate bool, err error) {
 	id := msgs[0].Header.Get(headerID)
 	for i, m := range msgs {
-		m.Header[headerRun] = []string{id}
-		m.Header[headerRunSeq] = []string{strconv.Itoa(i + 1)}
+		m.Header[headerGroup] = []string{id}
+		m.Header[headerGroupSeq] = []string{strconv.Itoa(i + 1)}
 		m.Header[headerBatchSize] = []string{strconv.Itoa(len(msgs))}
 	}
-	first, last, err := l.inOneGo(ctx, msgs)
+	first, last, err := l.publishGroup(ctx, msgs)
 	switch {
 	case err != nil || first.Duplicate:
 		return []uint64{first.Sequence}, first.Duplicate, err
 	case last.Sequence-first.Sequence != uint64(len(msgs)-1):
 		return nil, false, fmt.Errorf("%w: %d messages of a run have the places %d to %d", eventstore.ErrUnavailable, len(msgs), first.Sequence, last.Sequence)
 	}
-	return run(first.Sequence, len(msgs)), false, nil
+	return sequenceRange(first.Sequence, len(msgs)), false, nil
 }
 
-// inOneGo sends messages without waiting in between, and returns the answers to the
+// publishGroup sends messages without waiting in between, and returns the answers to the
 // first and the last of them. The others are not answered.
-func (l *Log) inOneGo(ctx context.Context, msgs []*nats.Msg) (first, last pubAck, err error) {
-	answers := l.conn.mail.rent(2)
-	defer answers.giveBack()
-	begin, end := answers.reply("first"), answers.reply("last")
+func (l *Log) publishGroup(ctx context.Context, msgs []*nats.Msg) (first, last pubAck, err error) {
+	answers := l.conn.replies.open(2)
+	defer answers.close()
+	begin, end := answers.subject("first"), answers.subject("last")
 	for _, m := range msgs {
 		m.Reply = ""
 	}
@@ -253,9 +253,9 @@ func (l *Log) inOneGo(ctx context.Context, msgs []*nats.Msg) (first, last pubAck
 			return first, last, err
 		}
 		if answer.Subject == begin {
-			first, faults[0] = acknowledged(answer)
+			first, faults[0] = parsePubAck(answer)
 		} else {
-			last, faults[1] = acknowledged(answer)
+			last, faults[1] = parsePubAck(answer)
 		}
 	}
 	return first, last, errors.Join(faults[:]...)
@@ -263,8 +263,8 @@ func (l *Log) inOneGo(ctx context.Context, msgs []*nats.Msg) (first, last pubAck
 
 // publishAll sends messages of which each follows the one before in the log.
 func (l *Log) publishAll(msgs []*nats.Msg) error {
-	l.order.Lock()
-	defer l.order.Unlock()
+	l.orderMu.Lock()
+	defer l.orderMu.Unlock()
 	for _, m := range msgs {
 		if err := l.conn.nc.PublishMsg(m); err != nil {
 			return err
@@ -273,14 +273,14 @@ func (l *Log) publishAll(msgs []*nats.Msg) error {
 	return nil
 }
 
-// inBetween sends one message where none of a run is being sent, and returns its answer.
-func (l *Log) inBetween(ctx context.Context, m *nats.Msg) (pubAck, error) {
-	answers := l.conn.mail.rent(1)
-	defer answers.giveBack()
-	m.Reply = answers.reply("only")
-	l.order.RLock()
+// publishSingle sends one message where none of a run is being sent, and returns its answer.
+func (l *Log) publishSingle(ctx context.Context, m *nats.Msg) (pubAck, error) {
+	answers := l.conn.replies.open(1)
+	defer answers.close()
+	m.Reply = answers.subject("only")
+	l.orderMu.RLock()
 	err := l.conn.nc.PublishMsg(m)
-	l.order.RUnlock()
+	l.orderMu.RUnlock()
 	if err != nil {
 		return pubAck{}, err
 	}
@@ -288,30 +288,30 @@ func (l *Log) inBetween(ctx context.Context, m *nats.Msg) (pubAck, error) {
 	if err != nil {
 		return pubAck{}, err
 	}
-	return acknowledged(answer)
+	return parsePubAck(answer)
 }
 
-// recognise settles an append that was refused for its expectation or for a
+// findStored settles an append that was refused for its expectation or for a
 // known id: when the events that follow the expectation are the very ones we
 // sent, an earlier attempt was stored and only its answer was lost.
-func (l *Log) recognise(ctx context.Context, log domain.Log, commits []eventstore.Commit, msgs []*nats.Msg) ([]uint64, error) {
+func (l *Log) findStored(ctx context.Context, log domain.Log, commits []eventstore.Commit, msgs []*nats.Msg) ([]uint64, error) {
 	if log == domain.Activity {
-		return l.recogniseActivity(ctx, commits, msgs)
+		return l.findStoredActivity(ctx, commits, msgs)
 	}
 	c := commits[0]
-	m, ok, err := l.conn.get(ctx, string(log), getRequest{NextFor: aggregateFilter(c.Stream), Seq: c.Expected + 1})
+	m, ok, err := l.conn.getMessage(ctx, string(log), getRequest{NextFor: aggregateFilter(c.Stream), Seq: c.Expected + 1})
 	if err != nil {
 		return nil, err
 	}
 	if !ok || m.header.Get(headerID) != c.Facts[0].ID {
 		return nil, eventstore.ErrConflict
 	}
-	return l.own(ctx, log, commits, m.seq)
+	return l.verifyStored(ctx, log, commits, m.seq)
 }
 
-// recogniseActivity finds a commit without an expectation: its first event,
+// findStoredActivity finds a commit without an expectation: its first event,
 // sent once more by itself, is answered with where it is stored.
-func (l *Log) recogniseActivity(ctx context.Context, commits []eventstore.Commit, msgs []*nats.Msg) ([]uint64, error) {
+func (l *Log) findStoredActivity(ctx context.Context, commits []eventstore.Commit, msgs []*nats.Msg) ([]uint64, error) {
 	first := &nats.Msg{Subject: msgs[0].Subject, Data: msgs[0].Data, Header: nats.Header{
 		headerID: msgs[0].Header[headerID], headerType: msgs[0].Header[headerType],
 	}}
@@ -319,16 +319,16 @@ func (l *Log) recogniseActivity(ctx context.Context, commits []eventstore.Commit
 	if err != nil || !ack.Duplicate {
 		return nil, fmt.Errorf("%w: the outcome is unknown: %w", eventstore.ErrUnavailable, errors.Join(err, errors.New("an id was refused as known, and is not")))
 	}
-	return l.own(ctx, domain.Activity, commits, ack.Sequence)
+	return l.verifyStored(ctx, domain.Activity, commits, ack.Sequence)
 }
 
-// own checks that what is stored from seq on are the facts of commits, and
+// verifyStored checks that what is stored from seq on are the facts of commits, and
 // returns where.
-func (l *Log) own(ctx context.Context, log domain.Log, commits []eventstore.Commit, seq uint64) ([]uint64, error) {
+func (l *Log) verifyStored(ctx context.Context, log domain.Log, commits []eventstore.Commit, seq uint64) ([]uint64, error) {
 	first, at := seq, seq
 	for _, c := range commits {
 		for _, f := range c.Facts {
-			m, ok, err := l.at(ctx, log, at)
+			m, ok, err := l.messageAt(ctx, log, at)
 			if err != nil {
 				return nil, err
 			}
@@ -344,14 +344,14 @@ func (l *Log) own(ctx context.Context, log domain.Log, commits []eventstore.Comm
 			at++
 		}
 	}
-	return run(first, int(at-first)), nil
+	return sequenceRange(first, int(at-first)), nil
 }
 
-func (l *Log) settledIf(ctx context.Context, ok bool, log domain.Log, m stored) (domain.Recorded, error) {
+func (l *Log) settledIf(ctx context.Context, ok bool, log domain.Log, m storedMessage) (domain.Recorded, error) {
 	if !ok {
 		return domain.Recorded{}, nil
 	}
-	return l.settled(ctx, log, m)
+	return l.decodeCommitted(ctx, log, m)
 }
 
 func isVoid(ev domain.Event) bool {

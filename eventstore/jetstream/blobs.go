@@ -57,11 +57,11 @@ func (b *Blobs) putOnce(ctx context.Context, name string, content io.Reader) err
 }
 
 func (b *Blobs) putBlob(ctx context.Context, name string, content io.Reader) error {
-	return b.conn.durably(ctx, streamBlobs, func() (uint64, error) {
+	return b.conn.writeDurably(ctx, streamBlobs, func() (uint64, error) {
 		_, err := b.objects.GetInfo(ctx, name)
 		switch {
 		case err == nil:
-			return b.conn.lastOf(ctx, streamBlobs) // it may not be on disk yet
+			return b.conn.lastSequence(ctx, streamBlobs) // it may not be on disk yet
 		case errors.Is(err, jetstream.ErrObjectNotFound):
 			return b.writeBlob(ctx, name, content)
 		}
@@ -132,7 +132,7 @@ func (b *Blobs) Get(ctx context.Context, name string) ([]byte, error) {
 	defer cancel()
 	for attempt := 0; ; attempt++ {
 		content, err := b.readBlob(ctx, name)
-		if err == nil || b.conn.opts.Replicas == 1 || !b.leaderHasBlob(patience, name) || !b.conn.pause(patience, attempt) {
+		if err == nil || b.conn.opts.Replicas == 1 || !b.leaderHasBlob(patience, name) || !b.conn.waitRetry(patience, attempt) {
 			return content, err
 		}
 	}
@@ -141,7 +141,7 @@ func (b *Blobs) Get(ctx context.Context, name string) ([]byte, error) {
 // leaderHasBlob tells whether a blob that could not be read is only late on the
 // replica that was asked.
 func (b *Blobs) leaderHasBlob(ctx context.Context, name string) bool {
-	m, ok, err := b.conn.get(ctx, streamBlobs, getRequest{LastFor: blobSubject(name)})
+	m, ok, err := b.conn.getMessage(ctx, streamBlobs, getRequest{LastFor: blobSubject(name)})
 	var info jetstream.ObjectInfo
 	return err == nil && ok && json.Unmarshal(m.data, &info) == nil && !info.Deleted
 }
@@ -174,8 +174,8 @@ func (b *Blobs) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// errOtherContent says that a content is not the one that its name says.
-var errOtherContent = errors.New("the content does not match its name")
+// errContentMismatch says that a content is not the one that its name says.
+var errContentMismatch = errors.New("the content does not match its name")
 
 // PutFrom is Put for a content that is not held in memory: r is read from
 // its beginning, and must have the SHA-256 that name says, in hex, and size
@@ -187,7 +187,7 @@ func (b *Blobs) PutFrom(ctx context.Context, r io.ReadSeeker, name string, size 
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("blob %s: %w", name, err)
 	}
-	return b.putOnce(ctx, name, &checkedReader{Reader: r, name: name, left: size, sum: sha256.New(), otherwise: errOtherContent})
+	return b.putOnce(ctx, name, &verifyingReader{Reader: r, name: name, left: size, sum: sha256.New(), mismatch: errContentMismatch})
 }
 
 // blobWait bounds how long an opened blob may be read.
@@ -201,7 +201,7 @@ func (b *Blobs) Open(ctx context.Context, name string) (content io.ReadCloser, s
 	defer cancel()
 	for attempt := 0; ; attempt++ {
 		content, size, err = b.openBlob(ctx, name)
-		if err == nil || b.conn.opts.Replicas == 1 || !b.leaderHasBlob(patience, name) || !b.conn.pause(patience, attempt) {
+		if err == nil || b.conn.opts.Replicas == 1 || !b.leaderHasBlob(patience, name) || !b.conn.waitRetry(patience, attempt) {
 			return content, size, err
 		}
 	}
@@ -223,13 +223,13 @@ func (b *Blobs) openBlob(ctx context.Context, name string) (io.ReadCloser, int64
 		return nil, 0, errors.Join(fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err), r.Close())
 	}
 	size := int64(info.Size)
-	checked := &checkedReader{Reader: r, name: name, left: size, sum: sha256.New(), otherwise: errDamaged}
-	return &openedBlob{checkedReader: checked, closer: r, cancel: cancel}, size, nil
+	checked := &verifyingReader{Reader: r, name: name, left: size, sum: sha256.New(), mismatch: errDamaged}
+	return &openedBlob{verifyingReader: checked, closer: r, cancel: cancel}, size, nil
 }
 
 // openedBlob is a blob that is being read.
 type openedBlob struct {
-	*checkedReader
+	*verifyingReader
 	closer io.Closer
 	cancel func()
 }
@@ -240,46 +240,46 @@ func (b *openedBlob) Close() error {
 	return b.closer.Close()
 }
 
-// checkedReader reads the content that a name stands for and no other: that ends
+// verifyingReader reads the content that a name stands for and no other: that ends
 // with an error before its last byte.
-type checkedReader struct {
+type verifyingReader struct {
 	io.Reader
-	name      string
-	left      int64
-	sum       hash.Hash
-	ended     bool
-	otherwise error // what a content that differs is
+	name     string
+	left     int64
+	sum      hash.Hash
+	ended    bool
+	mismatch error // what a content that differs is
 }
 
 // Read implements io.Reader. The last byte waits until all are known to be right.
-func (c *checkedReader) Read(p []byte) (int, error) {
+func (c *verifyingReader) Read(p []byte) (int, error) {
 	switch {
 	case c.ended:
 		return 0, io.EOF
 	case len(p) == 0:
 		return 0, nil
 	case c.left <= 1:
-		return c.last(p)
+		return c.readLast(p)
 	}
 	n, err := c.Reader.Read(p[:min(int64(len(p)), c.left-1)])
 	c.sum.Write(p[:n])
 	c.left -= int64(n)
-	return n, c.fault(err)
+	return n, c.wrapError(err)
 }
 
-// last reads what is left, one byte or none, and checks the whole.
-func (c *checkedReader) last(p []byte) (int, error) {
+// readLast reads what is left, one byte or none, and checks the whole.
+func (c *verifyingReader) readLast(p []byte) (int, error) {
 	n, err := io.ReadFull(c.Reader, p[:max(0, c.left)])
 	if err != nil {
-		return 0, c.fault(err)
+		return 0, c.wrapError(err)
 	}
 	c.sum.Write(p[:n])
 	more, err := io.ReadFull(c.Reader, make([]byte, 1))
 	if err != nil && !errors.Is(err, io.EOF) {
-		return 0, c.fault(err)
+		return 0, c.wrapError(err)
 	}
 	if more > 0 || hex.EncodeToString(c.sum.Sum(nil)) != c.name {
-		return 0, fmt.Errorf("blob %s: %w", c.name, c.otherwise)
+		return 0, fmt.Errorf("blob %s: %w", c.name, c.mismatch)
 	}
 	if c.ended = true; n == 0 {
 		return 0, io.EOF
@@ -287,13 +287,13 @@ func (c *checkedReader) last(p []byte) (int, error) {
 	return n, nil
 }
 
-// fault is an error on the way. An end is one: it came too early.
-func (c *checkedReader) fault(err error) error {
+// wrapError is an error on the way. An end is one: it came too early.
+func (c *verifyingReader) wrapError(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, jetstream.ErrDigestMismatch):
-		return fmt.Errorf("blob %s: %w", c.name, c.otherwise)
+		return fmt.Errorf("blob %s: %w", c.name, c.mismatch)
 	}
 	return fmt.Errorf("blob %s: %w", c.name, err)
 }

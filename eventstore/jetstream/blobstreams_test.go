@@ -85,10 +85,10 @@ func TestABlobIsStoredUnderItsOwnNameOnly(t *testing.T) {
 		require.ErrorContains(t, s.Blobs.PutFrom(t.Context(), bytes.NewReader(put.content), name, put.size), "does not match its name", what)
 		_, err := s.Blobs.Get(t.Context(), name)
 		require.ErrorIs(t, err, ErrNoBlob, what)
-		last, err := s.conn.lastOf(t.Context(), streamBlobs)
+		last, err := s.conn.lastSequence(t.Context(), streamBlobs)
 		require.NoError(t, err)
 		for seq := range last {
-			_, ok, err := s.conn.get(t.Context(), streamBlobs, getRequest{Seq: seq + 1})
+			_, ok, err := s.conn.getMessage(t.Context(), streamBlobs, getRequest{Seq: seq + 1})
 			require.NoError(t, err)
 			require.False(t, ok, "%s left a chunk behind", what)
 		}

@@ -32,7 +32,7 @@ const brokerStartTimeout = 60 * time.Second
 
 // start runs the server and waits until it serves.
 func (b *broker) start() error {
-	if err := b.prepare(); err != nil {
+	if err := b.removeStaleIndexes(); err != nil {
 		return err
 	}
 	so, err := b.serverOptions()
@@ -156,11 +156,11 @@ func (b *broker) stop() {
 // cleanMark is present while the files are exactly as a clean stop left them.
 const cleanMark = "clean"
 
-// prepare makes the files fit for a start. The broker's index of a stream may
+// removeStaleIndexes makes the files fit for a start. The broker's index of a stream may
 // tell of messages that a power cut took from the blocks; the broker would then
 // leave a hole where they were. After anything but a clean stop the indexes are
 // dropped, and the broker reads the blocks, which are the truth.
-func (b *broker) prepare() error {
+func (b *broker) removeStaleIndexes() error {
 	if err := os.MkdirAll(b.opts.Dir, 0o700); err != nil {
 		return err
 	}

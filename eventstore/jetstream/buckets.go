@@ -37,10 +37,10 @@ func (b *Buckets) Open(ctx context.Context, c BucketConfig) (*Bucket, error) {
 	if c.Volatile {
 		cfg.Storage = jetstream.MemoryStorage
 	}
-	b.conn.making.Lock()
-	defer b.conn.making.Unlock()
+	b.conn.streamsMu.Lock()
+	defer b.conn.streamsMu.Unlock()
 	var kv jetstream.KeyValue
-	err := b.conn.insist(ctx, func(ctx context.Context) (err error) {
+	err := b.conn.retryStart(ctx, func(ctx context.Context) (err error) {
 		kv, err = b.conn.js.CreateOrUpdateKeyValue(ctx, cfg)
 		return err
 	})
@@ -57,7 +57,7 @@ func (b *Buckets) Open(ctx context.Context, c BucketConfig) (*Bucket, error) {
 // Get returns the value of key and its revision, as the bucket's leader has it:
 // another replica may not know yet what was just written.
 func (b *Bucket) Get(ctx context.Context, key string) (value []byte, revision uint64, err error) {
-	m, ok, err := b.conn.get(ctx, b.stream, getRequest{LastFor: "$KV." + b.kv.Bucket() + "." + bucketKey(key)})
+	m, ok, err := b.conn.getMessage(ctx, b.stream, getRequest{LastFor: "$KV." + b.kv.Bucket() + "." + bucketKey(key)})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -75,13 +75,13 @@ const headerKeyOperation = "KV-Operation"
 // only when they are not acknowledged yet.
 func (b *Bucket) List(ctx context.Context, prefix string) ([][]byte, error) {
 	filter := "$KV." + b.kv.Bucket() + "." + bucketKey(prefix) + ".*"
-	least, err := b.conn.leastLoad(ctx, b.stream, filter)
+	least, err := b.conn.lastOnLeader(ctx, b.stream, filter)
 	if err != nil {
 		return nil, err
 	}
 	var values [][]byte
 	for last, attempt := uint64(0), 0; ; {
-		msgs, more, err := b.conn.fetch(ctx, b.stream, filter, last+1, loadBatch)
+		msgs, more, err := b.conn.getMessages(ctx, b.stream, filter, last+1, loadBatch)
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +93,7 @@ func (b *Bucket) List(ctx context.Context, prefix string) ([][]byte, error) {
 		if !more && last >= least {
 			return values, nil
 		}
-		if attempt++; !more && !b.conn.pause(ctx, attempt) {
+		if attempt++; !more && !b.conn.waitRetry(ctx, attempt) {
 			return nil, fmt.Errorf("%w: the replica is behind", eventstore.ErrUnavailable)
 		}
 	}
@@ -121,7 +121,7 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 		if err := b.kv.Purge(ctx, bucketKey(key)); err != nil {
 			return 0, err
 		}
-		return b.conn.lastOf(ctx, b.stream)
+		return b.conn.lastSequence(ctx, b.stream)
 	})
 	return err
 }
@@ -130,7 +130,7 @@ func (b *Bucket) write(ctx context.Context, do func() (uint64, error)) (revision
 	if err := b.conn.Writable(); err != nil {
 		return 0, err
 	}
-	err = b.conn.durably(ctx, b.stream, func() (uint64, error) {
+	err = b.conn.writeDurably(ctx, b.stream, func() (uint64, error) {
 		revision, err = do()
 		return revision, bucketError(err)
 	})
@@ -141,7 +141,7 @@ func bucketError(err error) error {
 	switch {
 	case err == nil, errors.Is(err, eventstore.ErrUnavailable):
 		return err
-	case errors.Is(err, jetstream.ErrKeyExists), codeOf(err) == codeWrongLastSequence, codeOf(err) == codeWrongLastSequenceConstant:
+	case errors.Is(err, jetstream.ErrKeyExists), errorCode(err) == codeWrongLastSequence, errorCode(err) == codeWrongLastSequenceConstant:
 		return eventstore.ErrConflict
 	default:
 		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
@@ -178,7 +178,7 @@ func (b *Buckets) OpenRecords(ctx context.Context, name string, keep time.Durati
 // there already: then it changes nothing and returns that.
 func (r *Records) Claim(ctx context.Context, key string, value []byte, ttl time.Duration) (existing []byte, err error) {
 	for {
-		_, err := r.bucket.Create(ctx, key, r.seal(value, ttl))
+		_, err := r.bucket.Create(ctx, key, r.withExpiry(value, ttl))
 		if !errors.Is(err, eventstore.ErrConflict) {
 			return nil, err
 		}
@@ -189,10 +189,10 @@ func (r *Records) Claim(ctx context.Context, key string, value []byte, ttl time.
 		if err != nil {
 			return nil, err
 		}
-		if have, ok := r.open(kept); ok {
+		if have, ok := r.unlessExpired(kept); ok {
 			return have, nil
 		}
-		_, err = r.bucket.Update(ctx, key, r.seal(value, ttl), revision)
+		_, err = r.bucket.Update(ctx, key, r.withExpiry(value, ttl), revision)
 		if !errors.Is(err, eventstore.ErrConflict) {
 			return nil, err
 		}
@@ -201,13 +201,13 @@ func (r *Records) Claim(ctx context.Context, key string, value []byte, ttl time.
 
 // Put keeps value under key for ttl, whatever was there.
 func (r *Records) Put(ctx context.Context, key string, value []byte, ttl time.Duration) error {
-	_, err := r.bucket.Put(ctx, key, r.seal(value, ttl))
+	_, err := r.bucket.Put(ctx, key, r.withExpiry(value, ttl))
 	return err
 }
 
-// Take returns what is kept under key and forgets it: of several who ask, one
+// Consume returns what is kept under key and forgets it: of several who ask, one
 // gets it. ok is false when nothing is there, or its time is over.
-func (r *Records) Take(ctx context.Context, key string) (value []byte, ok bool, err error) {
+func (r *Records) Consume(ctx context.Context, key string) (value []byte, ok bool, err error) {
 	kept, revision, err := r.bucket.Get(ctx, key)
 	if errors.Is(err, eventstore.ErrNoKey) {
 		return nil, false, nil
@@ -215,13 +215,13 @@ func (r *Records) Take(ctx context.Context, key string) (value []byte, ok bool, 
 	if err != nil {
 		return nil, false, err
 	}
-	if _, err = r.bucket.Update(ctx, key, r.seal(nil, -time.Second), revision); errors.Is(err, eventstore.ErrConflict) {
+	if _, err = r.bucket.Update(ctx, key, r.withExpiry(nil, -time.Second), revision); errors.Is(err, eventstore.ErrConflict) {
 		return nil, false, nil // somebody else was first
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	value, ok = r.open(kept)
+	value, ok = r.unlessExpired(kept)
 	return value, ok, nil
 }
 
@@ -235,21 +235,21 @@ func (r *Records) Get(ctx context.Context, key string) (value []byte, ok bool, e
 	if err != nil {
 		return nil, false, err
 	}
-	value, ok = r.open(kept)
+	value, ok = r.unlessExpired(kept)
 	return value, ok, nil
 }
 
-// Drop forgets what is kept under key.
-func (r *Records) Drop(ctx context.Context, key string) error { return r.bucket.Delete(ctx, key) }
+// Delete forgets what is kept under key.
+func (r *Records) Delete(ctx context.Context, key string) error { return r.bucket.Delete(ctx, key) }
 
-// seal puts the time of expiry before value.
-func (r *Records) seal(value []byte, ttl time.Duration) []byte {
+// withExpiry puts the time of expiry before value.
+func (r *Records) withExpiry(value []byte, ttl time.Duration) []byte {
 	until := r.now().Add(ttl).UnixMilli()
 	return append(binary.BigEndian.AppendUint64(nil, uint64(until)), value...)
 }
 
-// open returns the value, unless its time is over.
-func (r *Records) open(kept []byte) ([]byte, bool) {
+// unlessExpired returns the value, unless its time is over.
+func (r *Records) unlessExpired(kept []byte) ([]byte, bool) {
 	if len(kept) < 8 {
 		return nil, false
 	}

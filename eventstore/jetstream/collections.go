@@ -34,7 +34,7 @@ const collectionsFilter = dataRoot + "*." + collection.Kind + ".*"
 // expected, and returns its sequence once it is on disk. A snapshot stands for all
 // before it, which is purged. It fails like Append.
 func (c *Collections) Append(ctx context.Context, id domain.StreamID, name string, expected uint64, snapshot bool, body []byte) (uint64, error) {
-	return c.data.append(ctx, id, Change{ID: dataID(dataSubject(id), name), Expected: expected, Snapshot: snapshot, Body: body})
+	return c.data.append(ctx, id, dataChange{ID: dataID(dataSubject(id), name), Expected: expected, Snapshot: snapshot, Body: body})
 }
 
 // PutPart stores one part of an entry that is too large for a message,
@@ -45,7 +45,7 @@ func (c *Collections) PutPart(ctx context.Context, id domain.StreamID, name stri
 		return 0, err
 	}
 	subject := partsSubject(dataSubject(id), name)
-	return c.conn.sendBlind(ctx, &nats.Msg{
+	return c.conn.sendUnconditional(ctx, &nats.Msg{
 		Subject: subject, Data: append(binary.AppendUvarint(nil, uint64(n)), body...),
 		Header: nats.Header{headerID: {dataID(subject, strconv.Itoa(n))}},
 	})
@@ -56,9 +56,9 @@ func (c *Collections) PutPart(ctx context.Context, id domain.StreamID, name stri
 func (c *Collections) ReadParts(ctx context.Context, id domain.StreamID, name string, count int, visit func(body []byte) error) error {
 	subject, seen := partsSubject(dataSubject(id), name), 0
 	for after, more := uint64(0), true; more; {
-		var msgs []stored
+		var msgs []storedMessage
 		var err error
-		if msgs, more, err = c.conn.fetch(ctx, streamData, subject, after+1, partsBatch); err != nil {
+		if msgs, more, err = c.conn.getMessages(ctx, streamData, subject, after+1, partsBatch); err != nil {
 			return err
 		}
 		for _, m := range msgs {
@@ -112,14 +112,14 @@ func collectionsEntry(id domain.StreamID, seq uint64, header nats.Header, body [
 // Last returns the sequence of the last entry of a namespace, 0 for
 // none, as the broker knows it now.
 func (c *Collections) Last(ctx context.Context, id domain.StreamID) (uint64, error) {
-	m, _, err := c.conn.get(ctx, streamData, getRequest{LastFor: dataSubject(id)})
+	m, _, err := c.conn.getMessage(ctx, streamData, getRequest{LastFor: dataSubject(id)})
 	return m.seq, err
 }
 
 // Info tells which log the entries of collections are in, how far that
 // reaches, and the sequence of the last entry that there is.
 func (c *Collections) Info(ctx context.Context) (identity string, reach, last uint64, err error) {
-	err = c.conn.patiently(ctx, func(ctx context.Context) error {
+	err = c.conn.retryRead(ctx, func(ctx context.Context) error {
 		st, err := c.conn.js.Stream(ctx, streamData)
 		if err != nil {
 			return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
@@ -131,14 +131,14 @@ func (c *Collections) Info(ctx context.Context) (identity string, reach, last ui
 	if err != nil {
 		return "", 0, 0, err
 	}
-	m, _, err := c.conn.get(ctx, streamData, getRequest{LastFor: collectionsFilter})
+	m, _, err := c.conn.getMessage(ctx, streamData, getRequest{LastFor: collectionsFilter})
 	return identity, max(reach, m.seq), m.seq, err
 }
 
 // IDs lists the namespaces of collections that have entries.
 func (c *Collections) IDs(ctx context.Context) (ids []domain.StreamID, err error) {
-	err = c.conn.patiently(ctx, func(ctx context.Context) error {
-		info, err := c.conn.infoOf(ctx, streamData, collectionsFilter)
+	err = c.conn.retryRead(ctx, func(ctx context.Context) error {
+		info, err := c.conn.subjectsInfo(ctx, streamData, collectionsFilter)
 		if err != nil {
 			return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 		}
@@ -174,7 +174,7 @@ func untoken(s string) string {
 // handle fails, and survives reconnects.
 func (c *Collections) Follow(ctx context.Context, from uint64, handle func(entries []collection.Logged, pending uint64) error) error {
 	r := &dataReader{conn: c.conn, next: max(from, 1), handle: handle}
-	return keepReading(ctx, r.follow)
+	return readUntilDone(ctx, r.follow)
 }
 
 // dataReader hands the entries of collections to one handler.
@@ -186,7 +186,7 @@ type dataReader struct {
 
 // follow reads with one consumer for as long as it lasts.
 func (r *dataReader) follow(ctx context.Context) error {
-	from, consumer, err := r.conn.read(ctx, streamData, r.next, collectionsFilter)
+	from, consumer, err := r.conn.newOrderedReader(ctx, streamData, r.next, collectionsFilter)
 	if err != nil {
 		return r.retryLater(ctx, err)
 	}
@@ -196,20 +196,20 @@ func (r *dataReader) follow(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := from.begin(consumer, batchEvents); err != nil {
+	if err := from.start(consumer, batchEvents); err != nil {
 		return r.retryLater(ctx, err)
 	}
-	return from.pump(func(m jetstream.Msg, more <-chan jetstream.Msg) error { return r.batch(ctx, m, more) })
+	return from.forward(func(m jetstream.Msg, more <-chan jetstream.Msg) error { return r.batch(ctx, m, more) })
 }
 
 // retryLater turns a failed start of a consumer into another attempt.
 func (r *dataReader) retryLater(ctx context.Context, err error) error {
 	r.conn.opts.Log.Warn("reading collections was interrupted, trying again", "err", err)
-	r.conn.pause(ctx, 10)
+	r.conn.waitRetry(ctx, 10)
 	return errConsumerGone
 }
 
-// batch gathers what has arrived and hands it over.
+// batchPlace gathers what has arrived and hands it over.
 func (r *dataReader) batch(ctx context.Context, m jetstream.Msg, more <-chan jetstream.Msg) error {
 	var entries []collection.Logged
 	pending := uint64(0)
@@ -231,7 +231,7 @@ func (r *dataReader) batch(ctx context.Context, m jetstream.Msg, more <-chan jet
 		break
 	}
 	last := entries[len(entries)-1].Seq
-	if err := r.conn.onDisk(ctx, streamData, last); err != nil {
+	if err := r.conn.waitDurable(ctx, streamData, last); err != nil {
 		return r.retryLater(ctx, err)
 	}
 	if err := r.handle(entries, pending); err != nil {

@@ -25,20 +25,20 @@ type connection struct {
 	opts    Options
 	broker  *broker // nil with an external one
 	nc      *nats.Conn
-	mail    *mailbox
+	replies *replyInbox
 	js      jetstream.JetStream
 	metrics metrics
 
-	looked atomic.Int64 // when the disk was last looked at
-	faults faults       // why appends are refused
-	making sync.Mutex   // held while a stream is made, or the broker is examined
+	diskCheckedAt atomic.Int64 // when the disk was last looked at
+	faults        faults       // why appends are refused
+	streamsMu     sync.Mutex   // held while a stream is made, or the broker is examined
 
-	mu       sync.RWMutex
-	gates    map[string]*gate // by stream; empty when the broker syncs
-	epoch    chan struct{}    // closed and replaced when the broker was restarted
-	closing  chan struct{}
-	closed   sync.Once
-	watchers sync.WaitGroup
+	mu        sync.RWMutex
+	gates     map[string]*gate // by stream; empty when the broker syncs
+	reconnect chan struct{}    // closed and replaced when the broker was restarted
+	closing   chan struct{}
+	closed    sync.Once
+	watchers  sync.WaitGroup
 }
 
 // connect reaches the broker: through a pipe when it is ours, else over TCP.
@@ -46,7 +46,7 @@ func (c *connection) connect() error {
 	options := []nats.Option{
 		nats.Name(c.opts.Name), nats.MaxReconnects(-1), nats.ReconnectWait(50 * time.Millisecond),
 		nats.ReconnectJitter(20*time.Millisecond, 50*time.Millisecond), nats.ReconnectBufSize(-1),
-		nats.ReconnectHandler(func(*nats.Conn) { c.restarted() }),
+		nats.ReconnectHandler(func(*nats.Conn) { c.notifyReconnected() }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			c.opts.Log.Warn("broker connection", "err", err)
 		}),
@@ -60,10 +60,10 @@ func (c *connection) connect() error {
 	}
 	nc, err := nats.Connect(address, options...)
 	if err != nil {
-		return fmt.Errorf("cannot reach the broker at %s (NATS_URL): %w", redacted(c.opts.URL), err)
+		return fmt.Errorf("cannot reach the broker at %s (NATS_URL): %w", redactURLs(c.opts.URL), err)
 	}
 	c.nc = nc
-	if c.mail, err = newMailbox(nc); err != nil {
+	if c.replies, err = newReplyInbox(nc); err != nil {
 		return err
 	}
 	c.js, err = jetstream.New(nc)
@@ -85,8 +85,8 @@ func (c *connection) clientAuth() []nats.Option {
 	}))
 }
 
-// redacted lists broker addresses without their credentials.
-func redacted(addresses []string) string {
+// redactURLs lists broker addresses without their credentials.
+func redactURLs(addresses []string) string {
 	if len(addresses) == 0 {
 		return "its own pipe"
 	}
@@ -100,26 +100,26 @@ func redacted(addresses []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// restarted tells readers that their consumers are gone.
-func (c *connection) restarted() {
+// notifyReconnected tells readers that their consumers are gone.
+func (c *connection) notifyReconnected() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	close(c.epoch)
-	c.epoch = make(chan struct{})
+	close(c.reconnect)
+	c.reconnect = make(chan struct{})
 }
 
 // Epoch returns a channel that is closed when the broker is reconnected.
-func (c *connection) epochEnded() <-chan struct{} {
+func (c *connection) reconnected() <-chan struct{} {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.epoch
+	return c.reconnect
 }
 
 // warnUnlessSynced asks an external broker whether it fsyncs before it
 // acknowledges, which only an account with system rights is told, and says so
 // loudly when that could not be confirmed.
 func (c *connection) warnUnlessSynced(ctx context.Context) {
-	err := c.askSynced(ctx)
+	err := c.checkBrokerSyncs(ctx)
 	if err != nil {
 		c.opts.Log.Warn("the external broker did not confirm that it syncs before it acknowledges; "+
 			"set `sync_interval: always` in the jetstream block of every server, or a power cut may lose acknowledged events",
@@ -127,7 +127,7 @@ func (c *connection) warnUnlessSynced(ctx context.Context) {
 	}
 }
 
-func (c *connection) askSynced(ctx context.Context) error {
+func (c *connection) checkBrokerSyncs(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	m, err := c.nc.RequestWithContext(ctx, "$SYS.REQ.SERVER.PING.JSZ", nil)
@@ -178,19 +178,19 @@ func (c *connection) request(ctx context.Context, m *nats.Msg) (pubAck, error) {
 	if err != nil {
 		return pubAck{}, err
 	}
-	return acknowledged(answer)
+	return parsePubAck(answer)
 }
 
-// codeOf returns the broker's code; 0 for an error that is not the broker's.
-func codeOf(err error) int {
+// errorCode returns the broker's code; 0 for an error that is not the broker's.
+func errorCode(err error) int {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return int(api.ErrorCode)
 	}
 	return 0
 }
 
-// acknowledged reads an answer of the broker to a publish.
-func acknowledged(answer *nats.Msg) (ack pubAck, err error) {
+// parsePubAck reads an answer of the broker to a publish.
+func parsePubAck(answer *nats.Msg) (ack pubAck, err error) {
 	if len(answer.Data) == 0 {
 		if answer.Header.Get("Status") == "503" {
 			return ack, nats.ErrNoResponders
@@ -206,19 +206,19 @@ func acknowledged(answer *nats.Msg) (ack pubAck, err error) {
 	return ack, nil
 }
 
-// refused turns an error of the broker's storage into ours. A stream that could
+// storageError turns an error of the broker's storage into ours. A stream that could
 // not write must be reopened; one that is full must not.
-func (c *connection) refused(err error) error {
-	if codeOf(err) == codeStoreFailed {
-		c.fail(err)
+func (c *connection) storageError(err error) error {
+	if errorCode(err) == codeStoreFailed {
+		c.reportWriteFailure(err)
 	} else {
 		err = fmt.Errorf("the log has reached its size limit, see JETSTREAM_MAX_STORE: %w", err)
 	}
 	return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 }
 
-// pause waits before a repeated attempt; false when there is no time for one.
-func (c *connection) pause(ctx context.Context, attempt int) bool {
+// waitRetry waits before a repeated attempt; false when there is no time for one.
+func (c *connection) waitRetry(ctx context.Context, attempt int) bool {
 	select {
 	case <-ctx.Done():
 		return false
@@ -238,13 +238,13 @@ func (c *connection) sendUntilKnown(ctx context.Context, stream string, m *nats.
 	for attempt := 0; ; attempt++ {
 		seq, err := c.sendOne(ctx, m)
 		if errors.Is(err, eventstore.ErrConflict) {
-			won, ok, getErr := c.get(ctx, stream, winner)
+			won, ok, getErr := c.getMessage(ctx, stream, winner)
 			if getErr == nil && ok && won.header.Get(headerID) == m.Header.Get(headerID) {
 				return won.seq, nil
 			}
 			return 0, errors.Join(err, getErr)
 		}
-		if err == nil || !transient(err) || !c.pause(ctx, attempt) {
+		if err == nil || !isTransient(err) || !c.waitRetry(ctx, attempt) {
 			return seq, err
 		}
 	}
@@ -255,11 +255,11 @@ func (c *connection) sendOne(ctx context.Context, m *nats.Msg) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.attemptWait())
 	defer cancel()
 	ack, err := c.request(ctx, m)
-	switch codeOf(err) {
+	switch errorCode(err) {
 	case codeWrongLastSequence, codeWrongLastSequenceConstant:
 		return 0, eventstore.ErrConflict
 	case codeStoreFailed, codeInsufficientResources, codeStorageExceeded:
-		return 0, c.refused(err)
+		return 0, c.storageError(err)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
@@ -267,14 +267,14 @@ func (c *connection) sendOne(ctx context.Context, m *nats.Msg) (uint64, error) {
 	return ack.Sequence, nil
 }
 
-// sendBlind publishes a message without an expectation until its outcome is known.
-func (c *connection) sendBlind(ctx context.Context, m *nats.Msg) (uint64, error) {
+// sendUnconditional publishes a message without an expectation until its outcome is known.
+func (c *connection) sendUnconditional(ctx context.Context, m *nats.Msg) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.MaxWait)
 	defer cancel()
 	for attempt := 0; ; attempt++ {
 		seq, err := c.sendOne(ctx, m)
-		again := err != nil && (transient(err) || codeOf(err) == codeDuplicateInProcess)
-		if !again || !c.pause(ctx, attempt) {
+		again := err != nil && (isTransient(err) || errorCode(err) == codeDuplicateInProcess)
+		if !again || !c.waitRetry(ctx, attempt) {
 			return seq, err
 		}
 	}
@@ -288,36 +288,36 @@ type getRequest struct {
 	LastFor string `json:"last_by_subj,omitempty"`
 }
 
-// patiently repeats a question that got no answer: a broker may just be gone,
+// retryRead repeats a question that got no answer: a broker may just be gone,
 // or be electing a leader. Asking again is always safe.
-func (c *connection) patiently(ctx context.Context, ask func(context.Context) error) error {
+func (c *connection) retryRead(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.MaxWait)
 	defer cancel()
 	for attempt := 0; ; attempt++ {
-		err := within(ctx, c.opts.MaxWait/4, ask)
-		if err == nil || !transient(err) || !c.pause(ctx, attempt) {
+		err := withTimeout(ctx, c.opts.MaxWait/4, ask)
+		if err == nil || !isTransient(err) || !c.waitRetry(ctx, attempt) {
 			return err
 		}
 	}
 }
 
-// get returns one message from the stream's leader, which alone is never behind.
-func (c *connection) get(ctx context.Context, stream string, req getRequest) (m stored, ok bool, err error) {
-	err = c.patiently(ctx, func(ctx context.Context) (err error) {
-		m, ok, err = c.getOnce(ctx, stream, req)
+// getMessage returns one message from the stream's leader, which alone is never behind.
+func (c *connection) getMessage(ctx context.Context, stream string, req getRequest) (m storedMessage, ok bool, err error) {
+	err = c.retryRead(ctx, func(ctx context.Context) (err error) {
+		m, ok, err = c.getMessageOnce(ctx, stream, req)
 		return err
 	})
 	return m, ok, err
 }
 
-func (c *connection) getOnce(ctx context.Context, stream string, req getRequest) (stored, bool, error) {
+func (c *connection) getMessageOnce(ctx context.Context, stream string, req getRequest) (storedMessage, bool, error) {
 	body, err := json.Marshal(req)
 	if err != nil {
-		return stored{}, false, err
+		return storedMessage{}, false, err
 	}
 	answer, err := c.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, body)
 	if err != nil {
-		return stored{}, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+		return storedMessage{}, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
 	var got struct {
 		Error   *jetstream.APIError `json:"error"`
@@ -329,16 +329,16 @@ func (c *connection) getOnce(ctx context.Context, stream string, req getRequest)
 		} `json:"message"`
 	}
 	if err := json.Unmarshal(answer.Data, &got); err != nil {
-		return stored{}, false, fmt.Errorf("the broker's answer is not understood: %w", err)
+		return storedMessage{}, false, fmt.Errorf("the broker's answer is not understood: %w", err)
 	}
 	if got.Error != nil {
 		if got.Error.ErrorCode == codeNoMessage {
-			return stored{}, false, nil
+			return storedMessage{}, false, nil
 		}
-		return stored{}, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, got.Error)
+		return storedMessage{}, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, got.Error)
 	}
 	header, err := decodeHeader(got.Message.Header)
-	return stored{seq: got.Message.Seq, at: got.Message.Time, header: header, data: got.Message.Data}, err == nil, err
+	return storedMessage{seq: got.Message.Seq, at: got.Message.Time, header: header, data: got.Message.Data}, err == nil, err
 }
 
 func decodeHeader(raw []byte) (nats.Header, error) {
@@ -355,31 +355,31 @@ type batchRequest struct {
 	Batch   int    `json:"batch"`
 }
 
-// fetch returns up to n messages that match filter, from seq on; more tells
+// getMessages returns up to n messages that match filter, from seq on; more tells
 // whether others follow. It needs no consumer.
-func (c *connection) fetch(ctx context.Context, stream, filter string, seq uint64, n int) (msgs []stored, more bool, err error) {
-	err = c.patiently(ctx, func(ctx context.Context) (err error) {
-		msgs, more, err = c.fetchOnce(ctx, stream, filter, seq, n)
+func (c *connection) getMessages(ctx context.Context, stream, filter string, seq uint64, n int) (msgs []storedMessage, more bool, err error) {
+	err = c.retryRead(ctx, func(ctx context.Context) (err error) {
+		msgs, more, err = c.getMessagesOnce(ctx, stream, filter, seq, n)
 		return err
 	})
 	return msgs, more, err
 }
 
-func (c *connection) fetchOnce(ctx context.Context, stream, filter string, seq uint64, n int) (msgs []stored, more bool, err error) {
-	answers := c.mail.rent(n + 1)
-	defer answers.giveBack()
+func (c *connection) getMessagesOnce(ctx context.Context, stream, filter string, seq uint64, n int) (msgs []storedMessage, more bool, err error) {
+	answers := c.replies.open(n + 1)
+	defer answers.close()
 	body, err := json.Marshal(batchRequest{Seq: seq, NextFor: filter, Batch: n})
 	if err != nil {
 		return nil, false, err
 	}
-	if err := c.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, answers.reply("all"), body); err != nil {
+	if err := c.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, answers.subject("all"), body); err != nil {
 		return nil, false, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
-	return collect(ctx, answers)
+	return collectBatch(ctx, answers)
 }
 
-// collect reads answers up to the end-of-batch mark.
-func collect(ctx context.Context, answers *slot) (msgs []stored, more bool, err error) {
+// collectBatch reads answers up to the end-of-batch mark.
+func collectBatch(ctx context.Context, answers *replySlot) (msgs []storedMessage, more bool, err error) {
 	for {
 		m, err := answers.next(ctx)
 		if err != nil {
@@ -395,7 +395,7 @@ func collect(ctx context.Context, answers *slot) (msgs []stored, more bool, err 
 		default:
 			return nil, false, fmt.Errorf("%w: the broker answered %s", eventstore.ErrUnavailable, m.Header.Get("Description"))
 		}
-		got, err := fromDirect(m)
+		got, err := parseDirectGet(m)
 		if err != nil {
 			return nil, false, err
 		}
@@ -403,34 +403,34 @@ func collect(ctx context.Context, answers *slot) (msgs []stored, more bool, err 
 	}
 }
 
-// fromDirect reads a direct answer, whose place is in its headers.
-func fromDirect(m *nats.Msg) (stored, error) {
+// parseDirectGet reads a direct answer, whose place is in its headers.
+func parseDirectGet(m *nats.Msg) (storedMessage, error) {
 	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
 	if err != nil {
-		return stored{}, fmt.Errorf("the broker's answer has no sequence: %w", err)
+		return storedMessage{}, fmt.Errorf("the broker's answer has no sequence: %w", err)
 	}
 	at, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp"))
 	if err != nil {
-		return stored{}, fmt.Errorf("the broker's answer has no time: %w", err)
+		return storedMessage{}, fmt.Errorf("the broker's answer has no time: %w", err)
 	}
-	return stored{seq: seq, at: at, header: m.Header, data: m.Data}, nil
+	return storedMessage{seq: seq, at: at, header: m.Header, data: m.Data}, nil
 }
 
-// leastLoad returns the sequence up to which a load must reach. Runs of
+// lastOnLeader returns the sequence up to which a load must reach. Runs of
 // messages are served by any replica, and one may be behind: the leader knows.
-func (c *connection) leastLoad(ctx context.Context, stream, filter string) (uint64, error) {
+func (c *connection) lastOnLeader(ctx context.Context, stream, filter string) (uint64, error) {
 	if c.opts.Replicas == 1 {
 		return 0, nil
 	}
-	m, ok, err := c.get(ctx, stream, getRequest{LastFor: filter})
+	m, ok, err := c.getMessage(ctx, stream, getRequest{LastFor: filter})
 	if err != nil || !ok {
 		return 0, err
 	}
 	return m.seq, nil
 }
 
-// infoOf tells of a stream, with the subjects that match a filter.
-func (c *connection) infoOf(ctx context.Context, name, filter string) (*jetstream.StreamInfo, error) {
+// subjectsInfo tells of a stream, with the subjects that match a filter.
+func (c *connection) subjectsInfo(ctx context.Context, name, filter string) (*jetstream.StreamInfo, error) {
 	stream, err := c.js.Stream(ctx, name)
 	if err != nil {
 		return nil, err
@@ -438,8 +438,8 @@ func (c *connection) infoOf(ctx context.Context, name, filter string) (*jetstrea
 	return stream.Info(ctx, jetstream.WithSubjectFilter(filter))
 }
 
-// lastOf returns the last sequence of a stream.
-func (c *connection) lastOf(ctx context.Context, stream string) (uint64, error) {
+// lastSequence returns the last sequence of a stream.
+func (c *connection) lastSequence(ctx context.Context, stream string) (uint64, error) {
 	st, err := c.js.Stream(ctx, stream)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
@@ -447,8 +447,8 @@ func (c *connection) lastOf(ctx context.Context, stream string) (uint64, error) 
 	return st.CachedInfo().State.LastSeq, nil
 }
 
-// anyOr is the token of a workspace in a filter, where "" stands for all of them.
-func anyOr(workspaceID string) string {
+// workspaceToken is the token of a workspace in a filter, where "" stands for all of them.
+func workspaceToken(workspaceID string) string {
 	if workspaceID == "" {
 		return "*"
 	}
@@ -461,7 +461,7 @@ func (c *connection) purge(ctx context.Context, stream, subject string, below ui
 	if err := c.Writable(); err != nil {
 		return err
 	}
-	first, ok, err := c.get(ctx, stream, getRequest{Seq: 1, NextFor: subject})
+	first, ok, err := c.getMessage(ctx, stream, getRequest{Seq: 1, NextFor: subject})
 	if err != nil || !ok || first.seq >= below {
 		return err
 	}
@@ -476,16 +476,16 @@ func (c *connection) purge(ctx context.Context, stream, subject string, below ui
 	return nil
 }
 
-// since returns the sequence before which every message of subject is older than at.
-func (c *connection) since(ctx context.Context, stream, subject string, at time.Time) (uint64, error) {
-	last, err := c.lastOf(ctx, stream)
+// firstSince returns the sequence before which every message of subject is older than at.
+func (c *connection) firstSince(ctx context.Context, stream, subject string, at time.Time) (uint64, error) {
+	last, err := c.lastSequence(ctx, stream)
 	if err != nil {
 		return 0, err
 	}
 	low, high := uint64(1), last+1 // what is before low is older, what is from high on is not
 	for low < high {
 		middle := low + (high-low)/2
-		m, ok, err := c.get(ctx, stream, getRequest{Seq: middle, NextFor: subject})
+		m, ok, err := c.getMessage(ctx, stream, getRequest{Seq: middle, NextFor: subject})
 		if err != nil {
 			return 0, err
 		}
@@ -517,37 +517,37 @@ func (c *connection) purgeBelow(ctx context.Context, stream, subject string, seq
 // Bounds of one attempt: what has no leader yet does not answer, and is asked
 // again soon; a slow broker is given more time.
 const (
-	firstTry  = 500 * time.Millisecond
-	lastTry   = 8 * time.Second
-	tryPeriod = 200 * time.Millisecond // between two attempts
+	minAttemptTime = 500 * time.Millisecond
+	maxAttemptTime = 8 * time.Second
+	attemptPause   = 200 * time.Millisecond // between two attempts
 )
 
-// insist repeats an attempt to make or to find something while a broker starts,
+// retryStart repeats an attempt to make or to find something while a broker starts,
 // or its cluster gathers.
-func (c *connection) insist(ctx context.Context, attempt func(context.Context) error) error {
+func (c *connection) retryStart(ctx context.Context, attempt func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, brokerStartTimeout)
 	defer cancel()
-	for wait := firstTry; ; wait = min(2*wait, lastTry) {
-		err := within(ctx, wait, attempt)
-		if err == nil || !transient(err) && codeOf(err) != codeNoPeers {
+	for wait := minAttemptTime; ; wait = min(2*wait, maxAttemptTime) {
+		err := withTimeout(ctx, wait, attempt)
+		if err == nil || !isTransient(err) && errorCode(err) != codeNoPeers {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("the broker does not serve its streams: %w", err)
-		case <-time.After(tryPeriod):
+		case <-time.After(attemptPause):
 		}
 	}
 }
 
-func within(ctx context.Context, wait time.Duration, do func(context.Context) error) error {
+func withTimeout(ctx context.Context, wait time.Duration, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	return do(ctx)
 }
 
-// transient reports whether an error of the broker may pass by itself.
-func transient(err error) bool {
+// isTransient reports whether an error of the broker may pass by itself.
+func isTransient(err error) bool {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return api.Code == 503
 	}
@@ -556,36 +556,36 @@ func transient(err error) bool {
 		errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrDisconnected)
 }
 
-// mailbox receives the answers to all questions that have several, or whose asking must
+// replyInbox receives the answers to all questions that have several, or whose asking must
 // not wait for them, with one subscription: one for each question costs the broker more
 // than the question.
-type mailbox struct {
+type replyInbox struct {
 	prefix string
 
 	mu     sync.Mutex
 	number uint64
-	slots  map[string]*slot
+	slots  map[string]*replySlot
 }
 
-// slot is for the answers to one question.
-type slot struct {
-	box     *mailbox
-	name    string
-	letters chan *nats.Msg
+// replySlot is for the answers to one question.
+type replySlot struct {
+	inbox *replyInbox
+	name  string
+	msgs  chan *nats.Msg
 }
 
-// newMailbox lets answers come over a connection, for as long as that lasts.
-func newMailbox(nc *nats.Conn) (*mailbox, error) {
-	b := &mailbox{prefix: nc.NewInbox() + ".", slots: map[string]*slot{}}
-	sub, err := nc.Subscribe(b.prefix+">", b.sort)
+// newReplyInbox lets answers come over a connection, for as long as that lasts.
+func newReplyInbox(nc *nats.Conn) (*replyInbox, error) {
+	b := &replyInbox{prefix: nc.NewInbox() + ".", slots: map[string]*replySlot{}}
+	sub, err := nc.Subscribe(b.prefix+">", b.dispatch)
 	if err != nil {
 		return nil, err
 	}
 	return b, sub.SetPendingLimits(-1, -1) // each has its room already
 }
 
-// sort puts an answer where it belongs. One that nobody waits for any more is dropped.
-func (b *mailbox) sort(m *nats.Msg) {
+// dispatch puts an answer where it belongs. One that nobody waits for any more is dropped.
+func (b *replyInbox) dispatch(m *nats.Msg) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(m.Subject, b.prefix), ".")
 	b.mu.Lock()
 	s := b.slots[name]
@@ -594,34 +594,34 @@ func (b *mailbox) sort(m *nats.Msg) {
 		return
 	}
 	select {
-	case s.letters <- m:
+	case s.msgs <- m:
 	default: // more than were asked for
 	}
 }
 
-// rent returns a slot for so many answers. It is to be given back.
-func (b *mailbox) rent(answers int) *slot {
+// open returns a slot for so many answers. It is to be given back.
+func (b *replyInbox) open(answers int) *replySlot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.number++
-	s := &slot{box: b, name: strconv.FormatUint(b.number, 36), letters: make(chan *nats.Msg, answers)}
+	s := &replySlot{inbox: b, name: strconv.FormatUint(b.number, 36), msgs: make(chan *nats.Msg, answers)}
 	b.slots[s.name] = s
 	return s
 }
 
-func (s *slot) giveBack() {
-	s.box.mu.Lock()
-	defer s.box.mu.Unlock()
-	delete(s.box.slots, s.name)
+func (s *replySlot) close() {
+	s.inbox.mu.Lock()
+	defer s.inbox.mu.Unlock()
+	delete(s.inbox.slots, s.name)
 }
 
-// reply is where answers to a part of the question are to go.
-func (s *slot) reply(part string) string { return s.box.prefix + s.name + "." + part }
+// subject is where answers to a part of the question are to go.
+func (s *replySlot) subject(part string) string { return s.inbox.prefix + s.name + "." + part }
 
-// next waits for an answer.
-func (s *slot) next(ctx context.Context) (*nats.Msg, error) {
+// pending waits for an answer.
+func (s *replySlot) next(ctx context.Context) (*nats.Msg, error) {
 	select {
-	case m := <-s.letters:
+	case m := <-s.msgs:
 		return m, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -670,8 +670,8 @@ type faults struct {
 // errBroken marks a fault after which the files must be read anew.
 var errBroken = errors.New("a write to the log failed")
 
-// now returns why appends are refused; nil when they are not.
-func (f *faults) now() error {
+// current returns why appends are refused; nil when they are not.
+func (f *faults) current() error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	for _, err := range []error{f.damaged, f.broken, f.low} {
@@ -706,8 +706,8 @@ func (f *faults) setBroken(err error) {
 	f.count++
 }
 
-// isBroken returns how many failures were reported; 0 when the store is whole.
-func (f *faults) isBroken() uint64 {
+// brokenCount returns how many failures were reported; 0 when the store is whole.
+func (f *faults) brokenCount() uint64 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if f.broken == nil || f.damaged != nil {
@@ -716,8 +716,8 @@ func (f *faults) isBroken() uint64 {
 	return f.count
 }
 
-// mend clears broken, unless another failure was reported since.
-func (f *faults) mend(since uint64) bool {
+// clearBroken clears broken, unless another failure was reported since.
+func (f *faults) clearBroken(since uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.count != since {
@@ -730,16 +730,16 @@ func (f *faults) mend(since uint64) bool {
 // Writable returns nil when appends are possible now, else an error that is
 // eventstore.ErrUnavailable and says why.
 func (c *connection) Writable() error {
-	if err := c.faults.now(); err != nil {
+	if err := c.faults.current(); err != nil {
 		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
 	return nil
 }
 
-// fail stops appends after a write or an fsync that went wrong, until watchDisk
+// reportWriteFailure stops appends after a write or an fsync that went wrong, until watchDisk
 // has reopened the broker. An external broker looks after itself, and in a
 // cluster the fault may be another node's.
-func (c *connection) fail(err error) {
+func (c *connection) reportWriteFailure(err error) {
 	c.opts.Log.Error("the log took no write", "err", err)
 	if c.Alone() {
 		c.faults.setBroken(err)

@@ -57,7 +57,7 @@ func (c *tally) adds(t *testing.T, key string, window time.Duration, n int64) in
 // kept lists the hours of the counters that are kept, one for each.
 func (c *tally) kept(t *testing.T) (hours []string) {
 	t.Helper()
-	info, err := c.conn.infoOf(t.Context(), streamLimits, limitsRoot+">")
+	info, err := c.conn.subjectsInfo(t.Context(), streamLimits, limitsRoot+">")
 	require.NoError(t, err)
 	for subject := range info.State.Subjects {
 		hours = append(hours, subject[len(limitsRoot):len(limitsRoot)+4])
@@ -73,7 +73,7 @@ func TestKeptCountersOutliveTheBroker(t *testing.T) {
 	require.EqualValues(t, 5, c.adds(t, "sent a.b *>", time.Hour, 3))
 	require.GreaterOrEqual(t, c.conn.gate(streamLimits).durable.Load(), uint64(2), "what was counted is on disk")
 	require.EqualValues(t, 4, c.adds(t, "sent a.b *>", time.Hour, -1))
-	require.EqualValues(t, 7, c.adds(t, "of the year", longestKept, 7))
+	require.EqualValues(t, 7, c.adds(t, "of the year", maxDurableWindow, 7))
 
 	c.close(t)
 	c.open(t)
@@ -82,17 +82,17 @@ func TestKeptCountersOutliveTheBroker(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(c.dir, cleanMark))) // as if it had been killed
 	c.open(t)
 	require.EqualValues(t, 5, c.adds(t, "sent a.b *>", time.Hour, 1))
-	require.EqualValues(t, 7, c.adds(t, "of the year", longestKept, 0))
+	require.EqualValues(t, 7, c.adds(t, "of the year", maxDurableWindow, 0))
 
 	c.now = c.now.Add(30 * time.Minute)
 	require.EqualValues(t, 0, c.adds(t, "sent a.b *>", time.Hour, 0), "the next window is empty")
-	require.EqualValues(t, 7, c.adds(t, "of the year", longestKept, 0))
+	require.EqualValues(t, 7, c.adds(t, "of the year", maxDurableWindow, 0))
 }
 
 func TestACounterNeedsAWindow(t *testing.T) {
 	t.Parallel()
 	c := newTally(t)
-	for _, window := range []time.Duration{0, -time.Second, longestKept + 1} {
+	for _, window := range []time.Duration{0, -time.Second, maxDurableWindow + 1} {
 		_, err := c.Counters.AddDurable(t.Context(), "k", window, 1)
 		require.ErrorIs(t, err, errNoWindow)
 	}
@@ -108,7 +108,7 @@ func TestWhatIsOverIsSwept(t *testing.T) {
 	c.adds(t, "b", 30*time.Minute, 1) // until 13:00, which is the end of the same hour
 	c.adds(t, "c", time.Hour, 1)
 	c.adds(t, "d", 24*time.Hour, 1)
-	c.adds(t, "e", longestKept, 1)
+	c.adds(t, "e", maxDurableWindow, 1)
 	all := c.kept(t)
 	require.Len(t, all, 5)
 	steps := []struct {
@@ -116,7 +116,7 @@ func TestWhatIsOverIsSwept(t *testing.T) {
 		want []string
 	}{
 		{29 * time.Minute, all}, {30 * time.Minute, all}, {39 * time.Minute, all}, {40 * time.Minute, all[3:]}, {40 * time.Minute, all[3:]},
-		{11 * time.Hour, all[3:]}, {13 * time.Hour, all[4:]}, {10 * time.Minute, all[4:]}, {longestKept, nil},
+		{11 * time.Hour, all[3:]}, {13 * time.Hour, all[4:]}, {10 * time.Minute, all[4:]}, {maxDurableWindow, nil},
 	}
 	for _, step := range steps {
 		require.NoError(t, c.Counters.Sweep(t.Context(), begun.Add(step.at)))

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// longestKept is how long the window of a counter is that is kept.
-	longestKept = 366 * 24 * time.Hour
-	// keptAge is after which a kept counter goes by itself: no sweep looks further back.
-	keptAge = longestKept + 24*time.Hour
+	// maxDurableWindow is how long the window of a counter is that is kept.
+	maxDurableWindow = 366 * 24 * time.Hour
+	// durableMaxAge is after which a kept counter goes by itself: no sweep looks further back.
+	durableMaxAge = maxDurableWindow + 24*time.Hour
 	// clockSlack is by how much the clocks of nodes may differ: what is over for one
 	// may be counted by another until then.
 	clockSlack = 10 * time.Minute
@@ -25,8 +25,8 @@ const (
 
 // Counters count for all nodes together, each in windows of time.
 type Counters struct {
-	conn  *connection
-	swept atomic.Int64 // the hour before which kept counters are erased
+	conn      *connection
+	sweptHour atomic.Int64 // the hour before which kept counters are erased
 }
 
 // errNoWindow says that a counter has no end, or none that it is kept for.
@@ -49,7 +49,7 @@ func (c *Counters) Add(ctx context.Context, key string, window time.Duration, n 
 // leaves a counter that is too high. Sweep erases them when their window is
 // over.
 func (c *Counters) AddDurable(ctx context.Context, key string, window time.Duration, n int64) (total int64, err error) {
-	if window <= 0 || window > longestKept {
+	if window <= 0 || window > maxDurableWindow {
 		return 0, errNoWindow
 	}
 	if err := c.conn.Writable(); err != nil {
@@ -57,13 +57,13 @@ func (c *Counters) AddDurable(ctx context.Context, key string, window time.Durat
 	}
 	slot := c.conn.opts.Now().UnixNano() / int64(window)
 	last := time.Duration((slot+1)*int64(window) - 1) // the last moment of the window, since 1970
-	subject := hourRoot(int64(last/time.Hour)) + counterTokens(key, window, slot)
+	subject := hourPrefix(int64(last/time.Hour)) + counterTokens(key, window, slot)
 	write := func() (seq uint64, err error) {
 		total, seq, err = c.count(ctx, subject, n)
 		return seq, err
 	}
 	if n > 0 {
-		err = c.conn.durably(ctx, streamLimits, write)
+		err = c.conn.writeDurably(ctx, streamLimits, write)
 	} else {
 		_, err = write()
 	}
@@ -76,9 +76,9 @@ func (c *Counters) count(ctx context.Context, subject string, n int64) (total in
 	ctx, cancel := context.WithTimeout(ctx, c.conn.opts.MaxWait)
 	defer cancel()
 	ack, err := c.conn.request(ctx, &nats.Msg{Subject: subject, Header: nats.Header{"Nats-Incr": {strconv.FormatInt(n, 10)}}})
-	switch codeOf(err) {
+	switch errorCode(err) {
 	case codeStoreFailed, codeInsufficientResources, codeStorageExceeded:
-		return 0, 0, c.conn.refused(err)
+		return 0, 0, c.conn.storageError(err)
 	}
 	if err != nil {
 		return 0, 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
@@ -92,24 +92,24 @@ func counterTokens(key string, window time.Duration, slot int64) string {
 	return token(key) + "." + strconv.FormatInt(int64(window), 36) + "-" + strconv.FormatInt(slot, 36)
 }
 
-// hourRoot is the prefix of the kept counters whose windows end in an hour, counted
+// hourPrefix is the prefix of the kept counters whose windows end in an hour, counted
 // since 1970: what is over is found, and erased, by the hour.
-func hourRoot(hour int64) string { return limitsRoot + strconv.FormatInt(hour, 36) + "." }
+func hourPrefix(hour int64) string { return limitsRoot + strconv.FormatInt(hour, 36) + "." }
 
 // Sweep erases the kept counters whose windows are over at a time. It looks at
 // every hour once, not at the counters, of which there may be very many.
 func (c *Counters) Sweep(ctx context.Context, now time.Time) error {
 	hours := func(t time.Time) int64 { return t.UnixNano() / int64(time.Hour) }
 	end := hours(now.Add(-clockSlack)) // this hour is not over
-	from := c.swept.Load()
-	if oldest := hours(now.Add(-keptAge)); from < oldest || from > end { // it is the first time, or the clock was set back
+	from := c.sweptHour.Load()
+	if oldest := hours(now.Add(-durableMaxAge)); from < oldest || from > end { // it is the first time, or the clock was set back
 		from = oldest
 	}
 	for hour := from; hour < end; hour++ {
-		if err := c.conn.purge(ctx, streamLimits, hourRoot(hour)+">", ^uint64(0)); err != nil {
+		if err := c.conn.purge(ctx, streamLimits, hourPrefix(hour)+">", ^uint64(0)); err != nil {
 			return fmt.Errorf("erase the counters of an hour: %w", err)
 		}
-		c.swept.Store(hour + 1)
+		c.sweptHour.Store(hour + 1)
 	}
 	return nil
 }

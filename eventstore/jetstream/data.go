@@ -29,16 +29,16 @@ func (d *Data) Alone() bool { return d.conn.Alone() }
 // headerSnapshot marks an operation that stands for all before it.
 const headerSnapshot = "Svc-Snapshot"
 
-// Operation is one change of a piece of user data since its last snapshot, or
+// operation is one change of a piece of user data since its last snapshot, or
 // that snapshot.
-type Operation struct {
+type operation struct {
 	Seq      uint64
 	Snapshot bool
 	Body     []byte
 }
 
-// Change is one operation to be added to a piece of user data.
-type Change struct {
+// dataChange is one operation to be added to a piece of user data.
+type dataChange struct {
 	ID       string // repeated with the same id it is stored once
 	Expected uint64 // sequence of the last operation; 0 for none
 	Snapshot bool   // stands for everything before it, which is then purged
@@ -47,7 +47,7 @@ type Change struct {
 
 // append adds a change to the data named by id and returns its sequence
 // once it is on disk. It fails like Append.
-func (d *Data) append(ctx context.Context, id domain.StreamID, c Change) (seq uint64, err error) {
+func (d *Data) append(ctx context.Context, id domain.StreamID, c dataChange) (seq uint64, err error) {
 	if err := d.conn.Writable(); err != nil {
 		return 0, err
 	}
@@ -58,7 +58,7 @@ func (d *Data) append(ctx context.Context, id domain.StreamID, c Change) (seq ui
 	if c.Snapshot {
 		m.Header[headerSnapshot] = []string{"1"}
 	}
-	err = d.conn.durably(ctx, streamData, func() (uint64, error) {
+	err = d.conn.writeDurably(ctx, streamData, func() (uint64, error) {
 		seq, err = d.conn.sendUntilKnown(ctx, streamData, m, getRequest{NextFor: subject, Seq: c.Expected + 1})
 		return seq, err
 	})
@@ -78,40 +78,40 @@ func dataSubject(id domain.StreamID) string {
 // size: what is larger than one message takes is stored before in parts, on a
 // subject below that of the data. The first byte of a message tells which it is.
 const (
-	formWhole byte = iota // the body follows
-	formParts             // how many parts there are, and their name, follow
+	bodyInline  byte = iota // the body follows
+	bodyInParts             // how many parts there are, and their name, follow
 )
 
-// maxWhole is how much one message holds.
-const maxWhole = 256 << 10
+// maxInline is how much one message holds.
+const maxInline = 256 << 10
 
 // Put adds an operation to the data of id, after whatever others added. It
 // calls stored with its sequence, and the name of its parts, as soon as the log
 // has it, and returns when it is on disk. Repeated with the same name it is
 // stored once. It fails like Append.
 func (d *Data) Put(ctx context.Context, id domain.StreamID, name string, body []byte, stored func(seq uint64, parts string)) error {
-	f, err := d.inForm(ctx, id, name, body)
+	f, err := d.encodeBody(ctx, id, name, body)
 	if err != nil {
 		return err
 	}
 	m := &nats.Msg{Subject: f.subject, Data: f.message, Header: nats.Header{headerID: {dataID(f.subject, name)}}}
-	return d.conn.durably(ctx, streamData, func() (uint64, error) {
-		seq, err := d.conn.sendBlind(ctx, m)
+	return d.conn.writeDurably(ctx, streamData, func() (uint64, error) {
+		seq, err := d.conn.sendUnconditional(ctx, m)
 		if err == nil {
 			stored(seq, f.parts)
-			d.dropUnnamed(ctx, f, seq)
+			d.purgeUnusedParts(ctx, f, seq)
 		}
 		return seq, err
 	})
 }
 
-// dropUnnamed erases the parts of an operation that turned out to be stored already,
+// purgeUnusedParts erases the parts of an operation that turned out to be stored already,
 // with parts of its own: nothing would ever find them.
-func (d *Data) dropUnnamed(ctx context.Context, f form, seq uint64) {
+func (d *Data) purgeUnusedParts(ctx context.Context, f encodedBody, seq uint64) {
 	if f.parts == "" {
 		return
 	}
-	m, ok, err := d.conn.get(ctx, streamData, getRequest{Seq: seq})
+	m, ok, err := d.conn.getMessage(ctx, streamData, getRequest{Seq: seq})
 	if err == nil && ok && !bytes.Equal(m.data, f.message) {
 		err = d.conn.purgeBelow(ctx, streamData, partsSubject(f.subject, f.parts), 0)
 	}
@@ -123,11 +123,11 @@ func (d *Data) dropUnnamed(ctx context.Context, f form, seq uint64) {
 // Replace makes body all that there is of the data of id. It is on disk when it
 // returns nil.
 func (d *Data) Replace(ctx context.Context, id domain.StreamID, name string, body []byte) error {
-	f, err := d.inForm(ctx, id, name, body)
+	f, err := d.encodeBody(ctx, id, name, body)
 	if err != nil {
 		return err
 	}
-	_, err = d.append(ctx, id, Change{ID: dataID(f.subject, name), Body: f.message})
+	_, err = d.append(ctx, id, dataChange{ID: dataID(f.subject, name), Body: f.message})
 	if !errors.Is(err, eventstore.ErrConflict) {
 		return err // nothing was there before, most often
 	}
@@ -135,8 +135,8 @@ func (d *Data) Replace(ctx context.Context, id domain.StreamID, name string, bod
 		headerID: {dataID(f.subject, name+"-again")}, headerSnapshot: {"1"},
 	}}
 	first := f.first
-	err = d.conn.durably(ctx, streamData, func() (uint64, error) {
-		seq, err := d.conn.sendBlind(ctx, m)
+	err = d.conn.writeDurably(ctx, streamData, func() (uint64, error) {
+		seq, err := d.conn.sendUnconditional(ctx, m)
 		if first == 0 {
 			first = seq
 		}
@@ -156,11 +156,11 @@ func (d *Data) Replace(ctx context.Context, id domain.StreamID, name string, bod
 // the name of its parts. It fails with eventstore.ErrConflict when others were
 // added since.
 func (d *Data) Fold(ctx context.Context, id domain.StreamID, name string, upTo uint64, replaced []string, body []byte) (seq uint64, parts string, err error) {
-	f, err := d.inForm(ctx, id, name, body)
+	f, err := d.encodeBody(ctx, id, name, body)
 	if err != nil {
 		return 0, "", err
 	}
-	seq, err = d.append(ctx, id, Change{ID: dataID(f.subject, name), Expected: upTo, Snapshot: true, Body: f.message})
+	seq, err = d.append(ctx, id, dataChange{ID: dataID(f.subject, name), Expected: upTo, Snapshot: true, Body: f.message})
 	switch {
 	case errors.Is(err, eventstore.ErrConflict) && f.parts != "":
 		replaced = []string{f.parts} // nothing names them
@@ -180,31 +180,31 @@ func dataID(subject, name string) string { return subject + "#" + name }
 
 func partsSubject(subject, name string) string { return subject + "." + token(name) }
 
-// form is what a body is stored as.
-type form struct {
+// encodedBody is what a body is stored as.
+type encodedBody struct {
 	subject string
 	message []byte
 	parts   string // the name of its parts; "" when it has none
 	first   uint64 // the sequence of the first of them
 }
 
-// inForm returns the message that a body becomes, and stores its parts if it has
+// encodeBody returns the message that a body becomes, and stores its parts if it has
 // any. Their name tells what they are parts of: an operation that is repeated may
 // be sealed anew, and parts of the two must not be taken for one.
-func (d *Data) inForm(ctx context.Context, id domain.StreamID, name string, body []byte) (f form, err error) {
+func (d *Data) encodeBody(ctx context.Context, id domain.StreamID, name string, body []byte) (f encodedBody, err error) {
 	f.subject = dataSubject(id)
 	if err := d.conn.Writable(); err != nil {
 		return f, err
 	}
-	if len(body) <= maxWhole {
-		f.message = append([]byte{formWhole}, body...)
+	if len(body) <= maxInline {
+		f.message = append([]byte{bodyInline}, body...)
 		return f, nil
 	}
 	sum := sha256.Sum256(body)
 	f.parts = name + "-" + hex.EncodeToString(sum[:8])
 	n, subject := 0, partsSubject(f.subject, f.parts)
-	for chunk := range slices.Chunk(body, maxWhole) {
-		seq, err := d.conn.sendBlind(ctx, &nats.Msg{
+	for chunk := range slices.Chunk(body, maxInline) {
+		seq, err := d.conn.sendUnconditional(ctx, &nats.Msg{
 			Subject: subject, Data: append(binary.AppendUvarint(nil, uint64(n)), chunk...),
 			Header: nats.Header{headerID: {dataID(subject, strconv.Itoa(n))}},
 		})
@@ -215,7 +215,7 @@ func (d *Data) inForm(ctx context.Context, id domain.StreamID, name string, body
 			f.first = seq
 		}
 	}
-	f.message = append(binary.AppendUvarint([]byte{formParts}, uint64(n)), f.parts...)
+	f.message = append(binary.AppendUvarint([]byte{bodyInParts}, uint64(n)), f.parts...)
 	return f, nil
 }
 
@@ -253,10 +253,10 @@ func (d *Data) Since(ctx context.Context, id domain.StreamID, after uint64, visi
 
 // WaitDurable waits until the operations up to a sequence are on disk.
 func (d *Data) WaitDurable(ctx context.Context, seq uint64) error {
-	return d.conn.onDisk(ctx, streamData, seq)
+	return d.conn.waitDurable(ctx, streamData, seq)
 }
 
-// Drop erases the data of id before a sequence, with the parts that were
+// Delete erases the data of id before a sequence, with the parts that were
 // stored before it; everything when it is 0.
 func (d *Data) Drop(ctx context.Context, id domain.StreamID, below uint64) error {
 	if err := d.conn.purgeBelow(ctx, streamData, dataSubject(id), below); err != nil {
@@ -269,14 +269,14 @@ func (d *Data) Drop(ctx context.Context, id domain.StreamID, below uint64) error
 // are plain.
 func (d *Data) IDs(ctx context.Context, workspaceID, kind string) (ids []string, err error) {
 	prefix := dataRoot + token(workspaceID) + "." + token(kind) + "."
-	err = d.conn.patiently(ctx, func(ctx context.Context) error {
-		info, err := d.conn.infoOf(ctx, streamData, prefix+"*")
+	err = d.conn.retryRead(ctx, func(ctx context.Context) error {
+		info, err := d.conn.subjectsInfo(ctx, streamData, prefix+"*")
 		if err != nil {
 			return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 		}
 		ids = ids[:0]
 		for subject := range info.State.Subjects {
-			if id := strings.TrimPrefix(subject, prefix); plain(id) {
+			if id := strings.TrimPrefix(subject, prefix); isPlainToken(id) {
 				ids = append(ids, id)
 			}
 		}
@@ -288,7 +288,7 @@ func (d *Data) IDs(ctx context.Context, workspaceID, kind string) (ids []string,
 
 // dataOperation is an operation with the name of its parts, if it has any.
 type dataOperation struct {
-	Operation
+	operation
 
 	parts string
 }
@@ -308,8 +308,8 @@ func (d *Data) readData(ctx context.Context, subject string, after uint64) ([]da
 	}
 	ops := make([]dataOperation, len(msgs))
 	for i, m := range msgs {
-		op := Operation{Seq: m.seq, Snapshot: m.header.Get(headerSnapshot) != ""}
-		if ops[i], err = d.whole(ctx, subject, op, m.data); err != nil {
+		op := operation{Seq: m.seq, Snapshot: m.header.Get(headerSnapshot) != ""}
+		if ops[i], err = d.decodeOperation(ctx, subject, op, m.data); err != nil {
 			return nil, err
 		}
 	}
@@ -318,14 +318,14 @@ func (d *Data) readData(ctx context.Context, subject string, after uint64) ([]da
 
 // readAll returns the messages of a subject after a sequence once they are on
 // disk, so many at a time.
-func (d *Data) readAll(ctx context.Context, subject string, after uint64, batch int) ([]stored, error) {
-	least, err := d.conn.leastLoad(ctx, streamData, subject)
+func (d *Data) readAll(ctx context.Context, subject string, after uint64, batch int) ([]storedMessage, error) {
+	least, err := d.conn.lastOnLeader(ctx, streamData, subject)
 	if err != nil || after > 0 && least == after {
 		return nil, err
 	}
-	var all []stored
+	var all []storedMessage
 	for attempt := 0; ; {
-		msgs, more, err := d.conn.fetch(ctx, streamData, subject, after+1, batch)
+		msgs, more, err := d.conn.getMessages(ctx, streamData, subject, after+1, batch)
 		if err != nil {
 			return nil, err
 		}
@@ -335,23 +335,23 @@ func (d *Data) readAll(ctx context.Context, subject string, after uint64, batch 
 		if !more && after >= least {
 			break
 		}
-		if attempt++; !more && !d.conn.pause(ctx, attempt) {
+		if attempt++; !more && !d.conn.waitRetry(ctx, attempt) {
 			return nil, fmt.Errorf("%w: the replica is behind", eventstore.ErrUnavailable)
 		}
 	}
 	if len(all) == 0 {
 		return nil, nil
 	}
-	return all, d.conn.onDisk(ctx, streamData, after)
+	return all, d.conn.waitDurable(ctx, streamData, after)
 }
 
-// whole takes a message apart and brings its parts together.
-func (d *Data) whole(ctx context.Context, subject string, op Operation, data []byte) (dataOperation, error) {
-	if len(data) > 0 && data[0] == formWhole {
+// decodeOperation takes a message apart and brings its parts together.
+func (d *Data) decodeOperation(ctx context.Context, subject string, op operation, data []byte) (dataOperation, error) {
+	if len(data) > 0 && data[0] == bodyInline {
 		op.Body = data[1:]
-		return dataOperation{Operation: op}, nil
+		return dataOperation{operation: op}, nil
 	}
-	if len(data) == 0 || data[0] != formParts {
+	if len(data) == 0 || data[0] != bodyInParts {
 		return dataOperation{}, errDamaged
 	}
 	count, used := binary.Uvarint(data[1:])
@@ -359,14 +359,14 @@ func (d *Data) whole(ctx context.Context, subject string, op Operation, data []b
 		return dataOperation{}, errDamaged
 	}
 	name := string(data[1+used:])
-	body, err := d.joined(ctx, partsSubject(subject, name), count)
+	body, err := d.joinParts(ctx, partsSubject(subject, name), count)
 	op.Body = body
-	return dataOperation{Operation: op, parts: name}, err
+	return dataOperation{operation: op, parts: name}, err
 }
 
-// joined returns the body that was stored in so many parts. One that was stored
+// joinParts returns the body that was stored in so many parts. One that was stored
 // again after its answer was lost is there twice.
-func (d *Data) joined(ctx context.Context, subject string, count uint64) ([]byte, error) {
+func (d *Data) joinParts(ctx context.Context, subject string, count uint64) ([]byte, error) {
 	msgs, err := d.readAll(ctx, subject, 0, dataBatch)
 	if err != nil {
 		return nil, err
@@ -391,19 +391,19 @@ func (d *Data) joined(ctx context.Context, subject string, count uint64) ([]byte
 // operation begins. On a dry run they are only counted. All of the data is read, a
 // little at a time.
 func (d *Data) Sweep(ctx context.Context, workspaceID, kind string, dry bool, over func(start []byte) bool) (count, bytes uint64, err error) {
-	w := dataSweep{connection: d.conn, over: over, dry: dry}
+	w := dataSweep{connection: d.conn, isExpired: over, dry: dry}
 	if w.stream, err = d.conn.js.Stream(ctx, streamData); err != nil {
 		return 0, 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
-	filter := dataRoot + anyOr(workspaceID) + "." + token(kind) + ".*"
+	filter := dataRoot + workspaceToken(workspaceID) + "." + token(kind) + ".*"
 	for next, more := uint64(1), true; more; {
-		var msgs []stored
-		if msgs, more, err = d.conn.fetch(ctx, streamData, filter, next, dataBatch); err != nil {
+		var msgs []storedMessage
+		if msgs, more, err = d.conn.getMessages(ctx, streamData, filter, next, dataBatch); err != nil {
 			return w.count, w.bytes, err
 		}
 		for _, m := range msgs {
 			next = m.seq + 1
-			if err := w.look(ctx, m); err != nil {
+			if err := w.sweepMessage(ctx, m); err != nil {
 				return w.count, w.bytes, fmt.Errorf("sweep %s: %w", m.header.Get(headerSubject), err)
 			}
 		}
@@ -422,20 +422,20 @@ type dataSweep struct {
 	*connection
 
 	stream       jetstream.Stream
-	over         func(start []byte) bool
+	isExpired    func(start []byte) bool
 	dry          bool
 	count, bytes uint64
 }
 
-// look erases the operation of a message if it is over.
-func (w *dataSweep) look(ctx context.Context, m stored) error {
-	if len(m.data) > 0 && m.data[0] == formWhole {
-		if !w.over(m.data[1:]) {
+// sweepMessage erases the operation of a message if it is over.
+func (w *dataSweep) sweepMessage(ctx context.Context, m storedMessage) error {
+	if len(m.data) > 0 && m.data[0] == bodyInline {
+		if !w.isExpired(m.data[1:]) {
 			return nil
 		}
 		return w.erase(ctx, m.seq, "", uint64(len(m.data)-1))
 	}
-	if len(m.data) == 0 || m.data[0] != formParts {
+	if len(m.data) == 0 || m.data[0] != bodyInParts {
 		return nil // nobody knows what it is
 	}
 	count, used := binary.Uvarint(m.data[1:])
@@ -443,21 +443,21 @@ func (w *dataSweep) look(ctx context.Context, m stored) error {
 		return nil
 	}
 	parts := partsSubject(m.header.Get(headerSubject), string(m.data[1+used:]))
-	start, _, err := w.part(ctx, getRequest{Seq: 1, NextFor: parts})
+	start, _, err := w.readPart(ctx, getRequest{Seq: 1, NextFor: parts})
 	if err != nil {
 		return err
 	}
 	// Nothing can be made of an operation whose parts are gone: it is over, too.
-	last, there, err := w.part(ctx, getRequest{LastFor: parts})
-	if err != nil || there && !w.over(start) {
+	last, there, err := w.readPart(ctx, getRequest{LastFor: parts})
+	if err != nil || there && !w.isExpired(start) {
 		return err
 	}
-	return w.erase(ctx, m.seq, parts, (count-1)*maxWhole+uint64(len(last)))
+	return w.erase(ctx, m.seq, parts, (count-1)*maxInline+uint64(len(last)))
 }
 
-// part returns what a part of an operation holds.
-func (w *dataSweep) part(ctx context.Context, req getRequest) (body []byte, ok bool, err error) {
-	m, ok, err := w.get(ctx, streamData, req)
+// readPart returns what a part of an operation holds.
+func (w *dataSweep) readPart(ctx context.Context, req getRequest) (body []byte, ok bool, err error) {
+	m, ok, err := w.getMessage(ctx, streamData, req)
 	if err != nil || !ok {
 		return nil, ok, err
 	}
@@ -475,7 +475,7 @@ func (w *dataSweep) erase(ctx context.Context, seq uint64, parts string, size ui
 		return err
 	}
 	if err := w.stream.DeleteMsg(ctx, seq); err != nil {
-		_, there, unknown := w.get(ctx, streamData, getRequest{Seq: seq})
+		_, there, unknown := w.getMessage(ctx, streamData, getRequest{Seq: seq})
 		if there || unknown != nil {
 			return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, errors.Join(err, unknown))
 		}

@@ -35,9 +35,9 @@ func TestEveryEnvelopeOpensAsItWasWritten(t *testing.T) {
 		}}}
 		m, err := l.encode(c, f, time.Now())
 		require.NoError(t, err)
-		got, err := l.decode(domain.State, stored{seq: 7, data: m.Data})
+		got, err := l.decode(domain.State, storedMessage{seq: 7, data: m.Data})
 		require.NoError(t, err)
-		shown, _, err := bodies(f.Event)
+		shown, _, err := encodeBodies(f.Event)
 		require.NoError(t, err)
 		require.Equal(t, domain.Recorded{ID: f.ID, Log: domain.State, Stream: c.Stream, Seq: 7, Meta: meta, Data: f.Event, Body: shown, Size: len(m.Data)}, got)
 	})
@@ -49,7 +49,7 @@ func TestDataStandsInForThePayload(t *testing.T) {
 		`{"type":"custom","payload":{"shown":1},"data":{"kept":2}}`,
 		`{"data":{"kept":2},"type":"custom","payload":{"shown":1}}`,
 	} {
-		got, err := l.decode(domain.State, stored{data: []byte(body)})
+		got, err := l.decode(domain.State, storedMessage{data: []byte(body)})
 		require.NoError(t, err)
 		require.JSONEq(t, `{"kept":2}`, string(got.Data.(domain.Unknown).Body))
 	}
@@ -63,7 +63,7 @@ func FuzzMembers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got := map[string]json.RawMessage{}
-		err := members(data, func(key, value []byte) error {
+		err := visitMembers(data, func(key, value []byte) error {
 			got[string(key)] = value
 			return nil
 		})
@@ -73,7 +73,7 @@ func FuzzMembers(f *testing.F) {
 		}
 		require.NoError(t, err)
 		for key, value := range want {
-			if plainString([]byte(key)) {
+			if isPlainString([]byte(key)) {
 				require.JSONEq(t, string(value), string(got[key]))
 			}
 		}
@@ -91,7 +91,7 @@ func BenchmarkDecode(b *testing.B) {
 	require.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := l.decode(domain.State, stored{seq: 1, data: m.Data}); err != nil {
+		if _, err := l.decode(domain.State, storedMessage{seq: 1, data: m.Data}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -101,11 +101,11 @@ func BenchmarkDecode(b *testing.B) {
 func TestActivityOfAnotherShapeIsSomebodysOwn(t *testing.T) {
 	l := newLog(&connection{opts: Options{Events: catalog.Events()}})
 	body := `{"type":"error","payload":{"error":5,"details":"text"}}`
-	got, err := l.decode(domain.Activity, stored{data: []byte(body)})
+	got, err := l.decode(domain.Activity, storedMessage{data: []byte(body)})
 	require.NoError(t, err)
 	require.Equal(t, "error", got.Data.EventType())
 	require.JSONEq(t, `{"error":5,"details":"text"}`, string(got.Data.(domain.Unknown).Body))
 
-	_, err = l.decode(domain.State, stored{data: []byte(`{"type":"workspaces.created","payload":{"workspace":5}}`)})
+	_, err = l.decode(domain.State, storedMessage{data: []byte(`{"type":"workspaces.created","payload":{"workspace":5}}`)})
 	require.Error(t, err, "a fact that does not open is a fault")
 }

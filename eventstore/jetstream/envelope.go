@@ -50,9 +50,9 @@ type envelope struct {
 	Data      json.RawMessage      `json:"data,omitempty"`
 }
 
-// withBodies puts payload and data, which are JSON already, into an encoded
+// appendBodies puts payload and data, which are JSON already, into an encoded
 // envelope without them: to encode them once more would look at every byte again.
-func withBodies(body, payload, data []byte) []byte {
+func appendBodies(body, payload, data []byte) []byte {
 	whole := make([]byte, 0, len(body)+len(payload)+len(data)+32)
 	whole = append(whole, body[:len(body)-1]...)
 	whole = append(append(whole, `,"payload":`...), payload...)
@@ -65,41 +65,41 @@ func withBodies(body, payload, data []byte) []byte {
 // encode turns one fact into a message without expectations.
 func (l *Log) encode(c eventstore.Commit, f eventstore.Fact, at time.Time) (*nats.Msg, error) {
 	name := f.Event.EventType()
-	payload, data, err := bodies(f.Event)
+	payload, data, err := encodeBodies(f.Event)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", name, err)
 	}
 	body, err := json.Marshal(envelope{
 		ID: f.ID, Type: name, Schema: max(l.conn.opts.Events[name].Schema, 1), Workspace: c.Stream.Scope,
 		Kind: c.Stream.Kind, Key: c.Stream.ID, CreatedAt: at.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
-		Source: c.Meta, Target: f.Target, Options: unusual(f.Options),
+		Source: c.Meta, Target: f.Target, Options: optionsOrNil(f.Options),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", name, err)
 	}
-	body = withBodies(body, payload, data)
+	body = appendBodies(body, payload, data)
 	if len(body) > maxBody {
 		return nil, domain.Refuse(domain.CodeInvalidRequest, "event %s is too large", name).
 			Reason("event_too_large").With("eventType", name).With("length", len(body)).With("limit", maxBody)
 	}
 	m := &nats.Msg{Subject: subjectOf(logOf(c), c.Stream, name), Header: nats.Header{}, Data: body}
 	m.Header[headerID] = []string{f.ID}
-	m.Header[headerType] = []string{headerText(name)}
+	m.Header[headerType] = []string{sanitizeHeader(name)}
 	setHeader(m, headerUser, c.Meta.UserID)
 	setHeader(m, headerCorrelation, c.Meta.CorrelationID)
 	return m, nil
 }
 
-// unusual returns options that say something.
-func unusual(o domain.EventOptions) *domain.EventOptions {
+// optionsOrNil returns options that say something.
+func optionsOrNil(o domain.EventOptions) *domain.EventOptions {
 	if o == (domain.EventOptions{}) {
 		return nil
 	}
 	return &o
 }
 
-// bodies returns the catalogue payload of ev and, when it differs, its data.
-func bodies(ev domain.Event) (payload, data json.RawMessage, err error) {
+// encodeBodies returns the catalogue payload of ev and, when it differs, its data.
+func encodeBodies(ev domain.Event) (payload, data json.RawMessage, err error) {
 	data, err = json.Marshal(ev)
 	shown, ok := ev.(domain.Shown)
 	if err != nil || !ok {
@@ -119,12 +119,12 @@ func logOf(c eventstore.Commit) domain.Log {
 
 func setHeader(m *nats.Msg, name, value string) {
 	if value != "" {
-		m.Header[name] = []string{headerText(value)}
+		m.Header[name] = []string{sanitizeHeader(value)}
 	}
 }
 
-// headerText makes s fit for a header: one line, or nothing at all.
-func headerText(s string) string {
+// sanitizeHeader makes s fit for a header: one line, or nothing at all.
+func sanitizeHeader(s string) string {
 	if len(s) > 256 {
 		s = s[:256]
 	}
@@ -136,51 +136,51 @@ func headerText(s string) string {
 	return s
 }
 
-// stored is a message as the broker returned it, by whichever way it was read.
-type stored struct {
+// storedMessage is a message as the broker returned it, by whichever way it was read.
+type storedMessage struct {
 	seq    uint64
 	at     time.Time
 	header nats.Header
 	data   []byte
 }
 
-// batch returns the place of m in its batch; size is 0 when it is in none.
-func (m stored) batch() (batch string, seq, size uint64) {
+// batchPlace returns the place of m in its batch; size is 0 when it is in none.
+func (m storedMessage) batchPlace() (batch string, seq, size uint64) {
 	if len(m.header[headerBatchSize]) == 0 {
 		return "", 0, 0
 	}
 	id, place := headerBatch, headerBatchSeq
-	if m.inRun() {
-		id, place = headerRun, headerRunSeq
+	if m.inGroup() {
+		id, place = headerGroup, headerGroupSeq
 	}
 	seq, _ = strconv.ParseUint(m.header.Get(place), 10, 64)
 	size, _ = strconv.ParseUint(m.header.Get(headerBatchSize), 10, 64)
 	return m.header.Get(id), seq, size
 }
 
-// inRun reports whether m was stored with a run.
-func (m stored) inRun() bool { return len(m.header[headerRun]) > 0 }
+// inGroup reports whether m was stored with a run.
+func (m storedMessage) inGroup() bool { return len(m.header[headerGroup]) > 0 }
 
 // errDamaged says that a stored message does not open.
 var errDamaged = errors.New("the stored event is damaged")
 
 // decode turns a stored message back into an event.
-func (l *Log) decode(log domain.Log, m stored) (domain.Recorded, error) {
+func (l *Log) decode(log domain.Log, m storedMessage) (domain.Recorded, error) {
 	ev := domain.Recorded{Log: log, Seq: m.seq, At: m.at, Size: len(m.data)}
 	var name string
 	var body json.RawMessage
-	err := members(m.data, func(key, value []byte) error {
+	err := visitMembers(m.data, func(key, value []byte) error {
 		switch string(key) {
 		case "id":
-			return text(&ev.ID, value)
+			return decodeString(&ev.ID, value)
 		case "type":
-			return text(&name, value)
+			return decodeString(&name, value)
 		case "workspaceId":
-			return text(&ev.Stream.Scope, value)
+			return decodeString(&ev.Stream.Scope, value)
 		case "aggregate":
-			return text(&ev.Stream.Kind, value)
+			return decodeString(&ev.Stream.Kind, value)
 		case "aggregateId":
-			return text(&ev.Stream.ID, value)
+			return decodeString(&ev.Stream.ID, value)
 		case "source":
 			return decodeMeta(&ev.Meta, value)
 		case "target":
@@ -212,18 +212,18 @@ func (l *Log) decode(log domain.Log, m stored) (domain.Recorded, error) {
 // decodeMeta is json.Unmarshal for the source of an event: its texts are read
 // in place, the rest by the package itself.
 func decodeMeta(to *domain.Meta, value []byte) error {
-	return members(value, func(key, value []byte) error {
+	return visitMembers(value, func(key, value []byte) error {
 		switch string(key) {
 		case "userId":
-			return text(&to.UserID, value)
+			return decodeString(&to.UserID, value)
 		case "sessionId":
-			return text(&to.SessionID, value)
+			return decodeString(&to.SessionID, value)
 		case "correlationId":
-			return text(&to.CorrelationID, value)
+			return decodeString(&to.CorrelationID, value)
 		case "traceId":
-			return text(&to.TraceID, value)
+			return decodeString(&to.TraceID, value)
 		case "ip":
-			return text(&to.IP, value)
+			return decodeString(&to.IP, value)
 		case "host":
 			return decodeHost(&to.Host, value)
 		case "http":
@@ -234,12 +234,12 @@ func decodeMeta(to *domain.Meta, value []byte) error {
 }
 
 func decodeHost(to *domain.Host, value []byte) error {
-	return members(value, func(key, value []byte) error {
+	return visitMembers(value, func(key, value []byte) error {
 		switch string(key) {
 		case "service":
-			return text(&to.Service, value)
+			return decodeString(&to.Service, value)
 		case "replica":
-			return text(&to.Replica, value)
+			return decodeString(&to.Replica, value)
 		}
 		return nil
 	})
@@ -247,14 +247,14 @@ func decodeHost(to *domain.Host, value []byte) error {
 
 func decodeHTTP(to *domain.Meta, value []byte) error {
 	to.HTTP = &domain.HTTPCause{}
-	return members(value, func(key, value []byte) error {
+	return visitMembers(value, func(key, value []byte) error {
 		switch string(key) {
 		case "method":
-			return text(&to.HTTP.Method, value)
+			return decodeString(&to.HTTP.Method, value)
 		case "path":
-			return text(&to.HTTP.Path, value)
+			return decodeString(&to.HTTP.Path, value)
 		case "hostname":
-			return text(&to.HTTP.Hostname, value)
+			return decodeString(&to.HTTP.Hostname, value)
 		}
 		return nil
 	})
@@ -273,10 +273,10 @@ func decodeRest(to *domain.Meta, key, value []byte) error {
 
 var errNotObject = errors.New("not a JSON object")
 
-// members calls visit with each member of a JSON object: its key without the
+// visitMembers calls visit with each member of a JSON object: its key without the
 // quotes, and its value as written. Keys with escapes are not understood; none
 // of ours has one.
-func members(data []byte, visit func(key, value []byte) error) error {
+func visitMembers(data []byte, visit func(key, value []byte) error) error {
 	i := skipSpace(data, 0)
 	if i >= len(data) || data[i] != '{' {
 		return errNotObject
@@ -349,14 +349,14 @@ func skipValue(data []byte, i int) int {
 			depth++
 		case '}', ']':
 			if depth--; depth < 0 {
-				return ended(start, i)
+				return tokenEnd(start, i)
 			}
 			if depth == 0 {
 				return i + 1
 			}
 		case ',', ' ', '\n', '\t', '\r':
 			if depth == 0 {
-				return ended(start, i)
+				return tokenEnd(start, i)
 			}
 		}
 		i++
@@ -364,25 +364,25 @@ func skipValue(data []byte, i int) int {
 	return -1
 }
 
-// ended is the end of a number or a word; -1 when it has no character.
-func ended(start, i int) int {
+// reconnected is the end of a number or a word; -1 when it has no character.
+func tokenEnd(start, i int) int {
 	if i == start {
 		return -1
 	}
 	return i
 }
 
-// text sets *to from a JSON string.
-func text(to *string, value []byte) error {
-	if len(value) >= 2 && value[0] == '"' && plainString(value[1:len(value)-1]) {
+// decodeString sets *to from a JSON string.
+func decodeString(to *string, value []byte) error {
+	if len(value) >= 2 && value[0] == '"' && isPlainString(value[1:len(value)-1]) {
 		*to = string(value[1 : len(value)-1])
 		return nil
 	}
 	return json.Unmarshal(value, to)
 }
 
-// plainString reports whether b stands for itself inside quotes.
-func plainString(b []byte) bool {
+// isPlainString reports whether b stands for itself inside quotes.
+func isPlainString(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' || c == '"' || c == '\\' || c >= 0x80 {
 			return false

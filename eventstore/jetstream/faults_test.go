@@ -162,7 +162,7 @@ func TestABucketWorksAgainAfterItsGateFailed(t *testing.T) {
 	s := openHere(t, Options{})
 	b, err := s.Buckets.Open(t.Context(), BucketConfig{Name: "B"})
 	require.NoError(t, err)
-	s.conn.gate("KV_B").shut(errors.New("EIO"))
+	s.conn.gate("KV_B").stop(errors.New("EIO"))
 	require.ErrorIs(t, s.conn.Writable(), eventstore.ErrUnavailable)
 	awaitWritable(t, s)
 	_, err = b.Put(t.Context(), "k", []byte("v"))
@@ -179,7 +179,7 @@ func TestALowDiskDoesNotHideABrokenGate(t *testing.T) {
 	s := openHere(t, Options{MinFree: func() int64 { mu.Lock(); defer mu.Unlock(); return least }})
 	set(1 << 60)
 	require.Eventually(t, func() bool { return errors.Is(s.conn.Writable(), errDiskLow) }, time.Minute, 10*time.Millisecond)
-	s.conn.gate("STATE").shut(errors.New("ENOSPC"))
+	s.conn.gate("STATE").stop(errors.New("ENOSPC"))
 	require.ErrorIs(t, s.conn.Writable(), errBroken)
 	set(0)
 	awaitWritable(t, s)
@@ -198,11 +198,11 @@ func TestAReopenedLogThatIsShorterIsNotWrittenTo(t *testing.T) {
 	info, err := os.Stat(block)
 	require.NoError(t, err)
 	require.NoError(t, os.Truncate(block, info.Size()*2/3))
-	s.conn.fail(errors.New("EIO"))
+	s.conn.reportWriteFailure(errors.New("EIO"))
 	require.Eventually(t, func() bool { return s.Damage() != nil }, time.Minute, 10*time.Millisecond)
 	_, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: newAggregate(), Facts: facts(1)})
 	require.ErrorIs(t, err, ErrDamaged)
-	require.EqualValues(t, 10, s.conn.gate("STATE").mark.get(), "the evidence stays")
+	require.EqualValues(t, 10, s.conn.gate("STATE").watermark.read(), "the evidence stays")
 }
 
 func TestAFullStoreIsNotABrokenOne(t *testing.T) {
@@ -252,10 +252,10 @@ func TestEveryBlockIsSyncedWhateverItsNumber(t *testing.T) {
 	touch(9, "x")
 	require.NoError(t, b.sync())
 	require.EqualValues(t, 9, b.newest)
-	require.Contains(t, b.known, uint64(7))
-	was := b.known[7]
+	require.Contains(t, b.synced, uint64(7))
+	was := b.synced[7]
 	touch(7, "rewritten")
-	require.True(t, b.changed())
+	require.True(t, b.hasChanged())
 	require.NoError(t, b.sync())
-	require.NotEqual(t, was, b.known[7])
+	require.NotEqual(t, was, b.synced[7])
 }

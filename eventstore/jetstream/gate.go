@@ -35,20 +35,20 @@ type gate struct {
 	gateOptions
 	durable atomic.Uint64 // highest sequence known to be on disk
 
-	coming atomic.Int64  // appends that are on their way and have not joined yet
-	settle chan struct{} // told when coming falls to 0
+	announced atomic.Int64  // appends that are on their way and have not joined yet
+	idle      chan struct{} // told when coming falls to 0
 
-	mu     sync.Mutex
-	now    *round // whom the running fsync serves; nil when none runs
-	next   *round // whom the next one serves; nil when nobody waits
-	err    error  // why the gate is shut
-	wake   chan struct{}
-	quit   chan struct{}
-	ended  chan struct{}
-	closed bool
+	mu      sync.Mutex
+	current *round // whom the running fsync serves; nil when none runs
+	next    *round // whom the next one serves; nil when nobody waits
+	err     error  // why the gate is shut
+	wake    chan struct{}
+	quit    chan struct{}
+	ended   chan struct{}
+	closed  bool
 
-	blocks blockFiles    // owned by run
-	took   time.Duration // by the last fsync; owned by run
+	blocks   blockFiles    // owned by run
+	syncTime time.Duration // by the last fsync; owned by run
 }
 
 // round is one fsync and those who wait for it.
@@ -61,12 +61,12 @@ type round struct {
 
 // gateOptions describe a gate.
 type gateOptions struct {
-	dir     string      // the stream's directory with its block files
-	top     string      // up to which the names of directories are made durable
-	dense   bool        // whether blocks are only ever added, one number after another
-	mark    *watermark  // of an event log; nil for other streams. The gate closes it
-	observe func(n int) // told how many waited for one fsync
-	fail    func(error) // told once when the gate shuts
+	dir         string      // the stream's directory with its block files
+	top         string      // up to which the names of directories are made durable
+	dense       bool        // whether blocks are only ever added, one number after another
+	watermark   *watermark  // of an event log; nil for other streams. The gate closes it
+	observeSize func(n int) // told how many waited for one fsync
+	onError     func(error) // told once when the gate shuts
 }
 
 // openGate returns a running gate over the block files below dir. What is there
@@ -74,7 +74,7 @@ type gateOptions struct {
 func openGate(o gateOptions) (*gate, error) {
 	g := &gate{
 		gateOptions: o,
-		settle:      make(chan struct{}, 1), wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
+		idle:        make(chan struct{}, 1), wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
 		blocks: blockFiles{dir: o.dir, dense: o.dense},
 	}
 	if err := syncTree(filepath.Dir(o.dir), o.top); err != nil {
@@ -87,15 +87,15 @@ func openGate(o gateOptions) (*gate, error) {
 	return g, nil
 }
 
-// enter announces an append, so that an fsync about to begin may wait a moment
+// announce announces an append, so that an fsync about to begin may wait a moment
 // for it. Every enter is followed by one leave or one wait.
-func (g *gate) enter() { g.coming.Add(1) }
+func (g *gate) announce() { g.announced.Add(1) }
 
-// leave takes back an announcement.
-func (g *gate) leave() {
-	if g.coming.Add(-1) == 0 {
+// withdraw takes back an announcement.
+func (g *gate) withdraw() {
+	if g.announced.Add(-1) == 0 {
 		select {
-		case g.settle <- struct{}{}:
+		case g.idle <- struct{}{}:
 		default:
 		}
 	}
@@ -104,11 +104,11 @@ func (g *gate) leave() {
 // wait returns when everything up to seq is on disk.
 func (g *gate) wait(ctx context.Context, seq uint64) error {
 	if g.durable.Load() >= seq {
-		g.leave()
+		g.withdraw()
 		return nil
 	}
-	r, err := g.join(seq)
-	g.leave()
+	r, err := g.joinRound(seq)
+	g.withdraw()
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (g *gate) wait(ctx context.Context, seq uint64) error {
 
 var errGateClosed = errors.New("the store is closed")
 
-func (g *gate) join(seq uint64) (*round, error) {
+func (g *gate) joinRound(seq uint64) (*round, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.err != nil {
@@ -131,8 +131,8 @@ func (g *gate) join(seq uint64) (*round, error) {
 	if g.closed {
 		return nil, errGateClosed
 	}
-	if g.now != nil && seq <= g.now.last {
-		return g.now, nil // written before that fsync began
+	if g.current != nil && seq <= g.current.last {
+		return g.current, nil // written before that fsync began
 	}
 	if g.next == nil {
 		g.next = &round{done: make(chan struct{})}
@@ -146,8 +146,8 @@ func (g *gate) join(seq uint64) (*round, error) {
 func (g *gate) run() {
 	defer close(g.ended)
 	defer g.blocks.close()
-	if g.mark != nil {
-		defer g.mark.file.Close()
+	if g.watermark != nil {
+		defer g.watermark.file.Close()
 	}
 	var tick <-chan time.Time
 	if !g.dense {
@@ -158,12 +158,12 @@ func (g *gate) run() {
 	for {
 		select {
 		case <-tick:
-			g.followRewrites()
+			g.syncRewrites()
 		case <-g.wake:
-			g.gather()
-			g.serve()
+			g.waitForAnnounced()
+			g.syncRound()
 		case <-g.quit:
-			g.serve()
+			g.syncRound()
 			return
 		}
 	}
@@ -172,49 +172,49 @@ func (g *gate) run() {
 // rewritePeriod is how soon blocks that were rewritten are made durable.
 const rewritePeriod = time.Second
 
-// followRewrites makes durable what a purge or a compaction wrote, also when
+// syncRewrites makes durable what a purge or a compaction wrote, also when
 // nobody appends.
-func (g *gate) followRewrites() {
-	if g.fault() != nil || !g.blocks.changed() {
+func (g *gate) syncRewrites() {
+	if g.stopError() != nil || !g.blocks.hasChanged() {
 		return
 	}
 	if err := g.blocks.sync(); err != nil {
-		g.shut(fmt.Errorf("fsync %s: %w", g.dir, err))
+		g.stop(fmt.Errorf("fsync %s: %w", g.dir, err))
 	}
 }
 
-// fault returns why the gate is shut; nil when it is not.
-func (g *gate) fault() error {
+// wrapError returns why the gate is shut; nil when it is not.
+func (g *gate) stopError() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.err
 }
 
-// gather gives appends that are on their way the time of about one fsync to
+// waitForAnnounced gives appends that are on their way the time of about one fsync to
 // join: a larger round costs no more than a small one. A lone writer never
 // waits.
-func (g *gate) gather() {
-	if g.coming.Load() == 0 {
+func (g *gate) waitForAnnounced() {
+	if g.announced.Load() == 0 {
 		return
 	}
-	timer := time.NewTimer(min(max(g.took, gatherMin), gatherMax))
+	timer := time.NewTimer(min(max(g.syncTime, minAnnounceWait), maxAnnounceWait))
 	defer timer.Stop()
-	for g.coming.Load() > 0 {
+	for g.announced.Load() > 0 {
 		select {
 		case <-timer.C:
 			return
-		case <-g.settle:
+		case <-g.idle:
 		}
 	}
 }
 
-const gatherMin, gatherMax = 100 * time.Microsecond, time.Millisecond
+const minAnnounceWait, maxAnnounceWait = 100 * time.Microsecond, time.Millisecond
 
-// serve runs one fsync for the round that has gathered.
-func (g *gate) serve() {
+// syncRound runs one fsync for the round that has gathered.
+func (g *gate) syncRound() {
 	g.mu.Lock()
 	r, err := g.next, g.err
-	g.now, g.next = r, nil
+	g.current, g.next = r, nil
 	g.mu.Unlock()
 	if r == nil {
 		return
@@ -222,32 +222,32 @@ func (g *gate) serve() {
 	if err == nil {
 		start := time.Now()
 		err = g.blocks.sync()
-		g.took = time.Since(start)
+		g.syncTime = time.Since(start)
 	}
-	if err == nil && g.mark != nil {
-		err = g.mark.set(max(r.last, g.durable.Load()))
+	if err == nil && g.watermark != nil {
+		err = g.watermark.write(max(r.last, g.durable.Load()))
 	}
 	if err != nil {
-		g.shut(fmt.Errorf("fsync %s: %w", g.dir, err))
+		g.stop(fmt.Errorf("fsync %s: %w", g.dir, err))
 	} else {
-		g.advance(r.last)
-		g.observe(r.n)
+		g.setDurable(r.last)
+		g.observeSize(r.n)
 	}
 	g.mu.Lock()
-	g.now = nil
+	g.current = nil
 	g.mu.Unlock()
 	r.err = err
 	close(r.done)
 }
 
-func (g *gate) advance(seq uint64) {
+func (g *gate) setDurable(seq uint64) {
 	if seq > g.durable.Load() {
 		g.durable.Store(seq)
 	}
 }
 
-// shut refuses everyone from now on.
-func (g *gate) shut(err error) {
+// stop refuses everyone from now on.
+func (g *gate) stop(err error) {
 	g.mu.Lock()
 	first := g.err == nil
 	if first {
@@ -255,7 +255,7 @@ func (g *gate) shut(err error) {
 	}
 	g.mu.Unlock()
 	if first {
-		g.fail(err)
+		g.onError(err)
 	}
 }
 
@@ -275,7 +275,7 @@ func (g *gate) close() {
 // flush waits for an fsync that begins from now on.
 func (g *gate) flush(ctx context.Context) error {
 	for range 2 { // the first one may have begun already
-		r, err := g.join(0)
+		r, err := g.joinRound(0)
 		if err != nil {
 			return err
 		}
@@ -320,11 +320,11 @@ func (c *connection) openGate(stream string) error {
 	}
 	o := gateOptions{
 		dir: dir, top: filepath.Dir(filepath.Clean(c.opts.Dir)), dense: stream == string(domain.State),
-		observe: c.metrics.gateBatch, fail: c.fail,
+		observeSize: c.metrics.gateBatch, onError: c.reportWriteFailure,
 	}
 	if log := domain.Log(stream); slices.Contains(domain.Logs(), log) {
 		var err error
-		if o.mark, err = openWatermark(watermarkPath(c.opts.Dir, log)); err != nil {
+		if o.watermark, err = openWatermark(watermarkPath(c.opts.Dir, log)); err != nil {
 			return err
 		}
 	}
@@ -337,7 +337,7 @@ func (c *connection) openGate(stream string) error {
 	c.gates[stream] = g
 	c.mu.Unlock()
 	if old != nil { // closed without the lock: its last fsync may fail, and report that
-		g.advance(old.durable.Load())
+		g.setDurable(old.durable.Load())
 		old.close()
 	}
 	return nil
@@ -354,7 +354,7 @@ func (c *connection) gateFault() error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for _, g := range c.gates {
-		if err := g.fault(); err != nil {
+		if err := g.stopError(); err != nil {
 			return err
 		}
 	}
@@ -372,31 +372,31 @@ func (c *connection) closeGates() {
 	}
 }
 
-// durably runs write, which stores something on stream and returns its last
+// writeDurably runs write, which stores something on stream and returns its last
 // sequence, and waits until that is on disk.
-func (c *connection) durably(ctx context.Context, stream string, write func() (uint64, error)) error {
+func (c *connection) writeDurably(ctx context.Context, stream string, write func() (uint64, error)) error {
 	g := c.gate(stream)
 	if g == nil {
 		_, err := write()
 		return err
 	}
-	g.enter()
+	g.announce()
 	seq, err := write()
 	if err != nil {
-		g.leave()
+		g.withdraw()
 		return err
 	}
 	return gateError(g.wait(ctx, seq))
 }
 
-// onDisk waits until what was read up to seq is on disk: whoever decides on it
+// waitDurable waits until what was read up to seq is on disk: whoever decides on it
 // must not be told afterwards that it never was.
-func (c *connection) onDisk(ctx context.Context, stream string, seq uint64) error {
+func (c *connection) waitDurable(ctx context.Context, stream string, seq uint64) error {
 	g := c.gate(stream)
 	if g == nil || seq == 0 {
 		return nil
 	}
-	g.enter()
+	g.announce()
 	return gateError(g.wait(ctx, seq))
 }
 
@@ -421,9 +421,9 @@ type blockFiles struct {
 	newest uint64 // number of the block in file; 0 before there is one
 	file   *os.File
 
-	known  map[uint64]blockID // synced blocks, of a stream that is not dense
-	listed time.Time          // when the directory was last listed
-	stamp  time.Time          // its time of change then
+	synced   map[uint64]blockID // synced blocks, of a stream that is not dense
+	listedAt time.Time          // when the directory was last listed
+	modTime  time.Time          // its time of change then
 }
 
 // blockID tells whether a block is still the same file of the same length.
@@ -438,7 +438,7 @@ func (b *blockFiles) path(n uint64) string {
 
 // sync makes every byte written so far durable.
 func (b *blockFiles) sync() error {
-	if b.file == nil || !b.dense && b.changed() {
+	if b.file == nil || !b.dense && b.hasChanged() {
 		return b.scan()
 	}
 	grew := false
@@ -480,15 +480,15 @@ func fdatasync(f *os.File) error {
 	}
 }
 
-// racy is how close to a change a listing may have missed another one: file
+// modTimeSlack is how close to a change a listing may have missed another one: file
 // systems stamp changes with a coarse clock.
-const racy = 50 * time.Millisecond
+const modTimeSlack = 50 * time.Millisecond
 
-// changed reports whether names in the directory may have changed since it was
+// hasChanged reports whether names in the directory may have changed since it was
 // listed.
-func (b *blockFiles) changed() bool {
+func (b *blockFiles) hasChanged() bool {
 	info, err := os.Stat(b.dir)
-	return err != nil || !info.ModTime().Equal(b.stamp) || b.listed.Sub(b.stamp) < racy
+	return err != nil || !info.ModTime().Equal(b.modTime) || b.listedAt.Sub(b.modTime) < modTimeSlack
 }
 
 // scan lists the directory, syncs every block that it does not know as it is,
@@ -498,7 +498,7 @@ func (b *blockFiles) scan() error {
 	if err != nil {
 		return err
 	}
-	b.stamp, b.listed = info.ModTime(), time.Now()
+	b.modTime, b.listedAt = info.ModTime(), time.Now()
 	entries, err := os.ReadDir(b.dir)
 	if err != nil {
 		return err
@@ -509,7 +509,7 @@ func (b *blockFiles) scan() error {
 		if err != nil || !strings.HasSuffix(e.Name(), ".blk") {
 			continue
 		}
-		id, err := b.syncUnknown(n)
+		id, err := b.syncIfChanged(n)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // purged meanwhile
 		}
@@ -518,15 +518,15 @@ func (b *blockFiles) scan() error {
 		}
 		known[n], newest = id, max(newest, n)
 	}
-	b.known = known
-	if err := b.hold(newest); err != nil {
+	b.synced = known
+	if err := b.openNewest(newest); err != nil {
 		return err
 	}
 	return syncDir(b.dir)
 }
 
-// syncUnknown syncs block n, unless it is known as it is.
-func (b *blockFiles) syncUnknown(n uint64) (blockID, error) {
+// syncIfChanged syncs block n, unless it is known as it is.
+func (b *blockFiles) syncIfChanged(n uint64) (blockID, error) {
 	f, err := os.Open(b.path(n))
 	if err != nil {
 		return blockID{}, err
@@ -537,14 +537,14 @@ func (b *blockFiles) syncUnknown(n uint64) (blockID, error) {
 		return blockID{}, err
 	}
 	id := blockID{inode: st.Ino, size: st.Size}
-	if have, ok := b.known[n]; ok && have == id && n != b.newest {
+	if have, ok := b.synced[n]; ok && have == id && n != b.newest {
 		return id, nil
 	}
 	return id, fdatasync(f)
 }
 
-// hold keeps block n open as the newest.
-func (b *blockFiles) hold(n uint64) error {
+// openNewest keeps block n open as the newest.
+func (b *blockFiles) openNewest(n uint64) error {
 	b.close()
 	b.newest = n
 	if n == 0 {
@@ -620,29 +620,29 @@ func openWatermark(path string) (*watermark, error) {
 	return &watermark{f}, nil
 }
 
-// get returns what the file says; 0 when it says nothing.
-func (w *watermark) get() uint64 {
-	b := make([]byte, len(markOf(0)))
+// getMessage returns what the file says; 0 when it says nothing.
+func (w *watermark) read() uint64 {
+	b := make([]byte, len(encodeWatermark(0)))
 	n, _ := w.file.ReadAt(b, 0)
 	text, _, _ := strings.Cut(strings.TrimSpace(string(b[:n])), " ")
 	seq, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || !bytes.Equal(b, markOf(seq)) {
+	if err != nil || !bytes.Equal(b, encodeWatermark(seq)) {
 		return 0
 	}
 	return seq
 }
 
-// markOf is what the file says of seq. Its sum tells a mark from the mixture of
+// encodeWatermark is what the file says of seq. Its sum tells a mark from the mixture of
 // two, which a power cut leaves when it tears the write of the later one: the
 // digits of 479 and 485 make a 489 that nothing ever reached.
-func markOf(seq uint64) []byte {
+func encodeWatermark(seq uint64) []byte {
 	digits := fmt.Appendf(nil, "%20d", seq)
 	return fmt.Appendf(digits, " %08x\n", crc32.ChecksumIEEE(digits))
 }
 
-// set notes that everything up to seq is on disk.
-func (w *watermark) set(seq uint64) error {
-	_, err := w.file.WriteAt(markOf(seq), 0)
+// write notes that everything up to seq is on disk.
+func (w *watermark) write(seq uint64) error {
+	_, err := w.file.WriteAt(encodeWatermark(seq), 0)
 	return err
 }
 
@@ -653,16 +653,16 @@ func (l *Log) checkWatermarks() {
 		if g == nil {
 			continue
 		}
-		have, was := l.Known().Of(log), g.mark.get()
+		have, was := l.Known().Of(log), g.watermark.read()
 		if have >= was {
 			continue
 		}
-		l.conn.faults.setDamaged(l.shorter(log, have, was))
+		l.conn.faults.setDamaged(l.truncationError(log, have, was))
 	}
 }
 
-// shorter says, and returns, that a log lost its end.
-func (l *Log) shorter(log domain.Log, have, was uint64) error {
+// truncationError says, and returns, that a log lost its end.
+func (l *Log) truncationError(log domain.Log, have, was uint64) error {
 	l.conn.opts.Log.Error("acknowledged events are missing from the log", "log", log, "last", have, "wasDurable", was)
 	return fmt.Errorf("%w: %s ends at %d and was on disk up to %d; restore the data directory from a backup, "+
 		"or accept the loss: remove %s and start again", ErrDamaged, log, have, was, watermarkPath(l.conn.opts.Dir, log))

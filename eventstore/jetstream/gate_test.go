@@ -33,7 +33,7 @@ func newTrial(t *testing.T, mark *watermark) *trial {
 	tr.write(t, 1, "first")
 	var err error
 	tr.gate, err = openGate(gateOptions{
-		dir: tr.dir, top: top, mark: mark, observe: func(n int) { tr.rounds <- n }, fail: func(err error) { tr.failures <- err },
+		dir: tr.dir, top: top, watermark: mark, observeSize: func(n int) { tr.rounds <- n }, onError: func(err error) { tr.failures <- err },
 	})
 	require.NoError(t, err)
 	return tr
@@ -59,12 +59,12 @@ func (tr *trial) unsyncable(t *testing.T, block int) {
 // ask waits for seq in a goroutine of its own.
 func (tr *trial) ask(ctx context.Context, seq uint64) <-chan error {
 	answer := make(chan error, 1)
-	tr.enter()
+	tr.announce()
 	go func() { answer <- tr.wait(ctx, seq) }()
 	return answer
 }
 
-// joined waits until n have joined the round that comes next.
+// joinParts waits until n have joined the round that comes next.
 func (tr *trial) joined(t *testing.T, n int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -97,7 +97,7 @@ func TestOneFsyncServesAllWhoWait(t *testing.T) {
 
 	require.NoError(t, <-tr.ask(t.Context(), waiters), "what is durable needs no fsync")
 	tr.close()
-	require.Zero(t, tr.coming.Load())
+	require.Zero(t, tr.announced.Load())
 }
 
 // However the writers take turns: nobody goes on before what they wrote is on disk, and
@@ -111,17 +111,17 @@ func TestManyWritersShareFsyncs(t *testing.T) {
 	waiting := make(chan struct{}) // until everybody has joined the second round
 	g, err := openGate(gateOptions{
 		dir: dir, top: filepath.Dir(dir), dense: true,
-		observe: func(n int) {
+		observeSize: func(n int) {
 			if fsyncs.Add(1) == 1 {
 				<-waiting
 			}
 			served.Add(int64(n))
 		},
-		fail: func(err error) { t.Error(err) },
+		onError: func(err error) { t.Error(err) },
 	})
 	require.NoError(t, err)
 	write := func() {
-		g.enter()
+		g.announce()
 		mine := uint64(seq.Add(1))
 		if err := g.wait(t.Context(), mine); err != nil {
 			t.Error(err)
@@ -192,7 +192,7 @@ func TestAGateIsShutOnceForAll(t *testing.T) {
 	require.Eventually(t, func() bool { return tr.durable.Load() == 1 }, time.Minute, time.Millisecond)
 	answers := []<-chan error{tr.ask(t.Context(), 2), tr.ask(t.Context(), 3)}
 	tr.joined(t, 2)
-	tr.shut(unix.EIO)
+	tr.stop(unix.EIO)
 	require.ErrorIs(t, <-tr.ask(t.Context(), 4), unix.EIO, "nobody joins a gate that is shut")
 	require.Equal(t, 1, <-tr.rounds)
 	require.NoError(t, <-first)
@@ -210,14 +210,14 @@ func readMark(t *testing.T, path string) uint64 {
 	w, err := openWatermark(path)
 	require.NoError(t, err)
 	defer w.file.Close()
-	return w.get()
+	return w.read()
 }
 
 func TestTheWatermarkFollowsTheGate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mark")
 	mark, err := openWatermark(path)
 	require.NoError(t, err)
-	require.Zero(t, mark.get(), "a new file says nothing")
+	require.Zero(t, mark.read(), "a new file says nothing")
 	tr := newTrial(t, mark)
 	answer := tr.ask(t.Context(), 41)
 	require.Equal(t, 1, <-tr.rounds)
@@ -324,7 +324,7 @@ func TestWhoIsCancelledLeavesTheOthersInPeace(t *testing.T) {
 	require.NoError(t, <-first)
 	require.NoError(t, <-patient)
 	tr.close()
-	require.Zero(t, tr.coming.Load())
+	require.Zero(t, tr.announced.Load())
 }
 
 // Time stands still in the bubble unless someone waits for a timer.
@@ -332,24 +332,24 @@ func TestALoneWriterDoesNotWaitForOthers(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "1.blk"), nil, 0o600))
 	synctest.Test(t, func(t *testing.T) {
-		g, err := openGate(gateOptions{dir: dir, top: filepath.Dir(dir), dense: true, observe: func(int) {}, fail: func(err error) { t.Error(err) }})
+		g, err := openGate(gateOptions{dir: dir, top: filepath.Dir(dir), dense: true, observeSize: func(int) {}, onError: func(err error) { t.Error(err) }})
 		require.NoError(t, err)
 		defer g.close()
 		start := time.Now()
 		for seq := range uint64(100) {
-			g.enter()
+			g.announce()
 			require.NoError(t, g.wait(t.Context(), seq+1))
 		}
 		require.Zero(t, time.Since(start))
 
-		g.enter() // an append that takes its time
-		g.enter()
+		g.announce() // an append that takes its time
+		g.announce()
 		require.NoError(t, g.wait(t.Context(), 101))
-		require.Equal(t, gatherMin, time.Since(start), "one that is announced is waited for, a little")
+		require.Equal(t, minAnnounceWait, time.Since(start), "one that is announced is waited for, a little")
 
-		g.leave()
+		g.withdraw()
 		start = time.Now()
-		g.enter()
+		g.announce()
 		require.NoError(t, g.wait(t.Context(), 102))
 		require.Zero(t, time.Since(start), "one that was taken back is not")
 	})

@@ -159,14 +159,14 @@ func TestARecordIsTakenOnce(t *testing.T) {
 	var asking sync.WaitGroup
 	for range 8 {
 		asking.Go(func() {
-			if _, ok, err := r.Take(t.Context(), "k"); err == nil && ok {
+			if _, ok, err := r.Consume(t.Context(), "k"); err == nil && ok {
 				taken.Add(1)
 			}
 		})
 	}
 	asking.Wait()
 	require.EqualValues(t, 1, taken.Load())
-	_, ok, err = r.Take(t.Context(), "k")
+	_, ok, err = r.Consume(t.Context(), "k")
 	require.NoError(t, err)
 	require.False(t, ok)
 	require.NoError(t, r.Put(t.Context(), "late", []byte("v"), -time.Second))

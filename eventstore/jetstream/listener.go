@@ -33,22 +33,22 @@ type Listener struct {
 	server *server.Server
 	nc     *nats.Conn
 
-	fresh func() error // Options.Fresh, until the listener closes
+	fresh func() error // Options.WaitFresh, until the listener closes
 	end   context.CancelFunc
 
-	turn    sync.RWMutex // held by who is being let in; Recheck waits for them
-	refused complaints
+	admission sync.RWMutex // held by who is being let in; Recheck waits for them
+	refused   throttledLog
 }
 
 // ListenerOptions configure a Listener. Addr and Admit are required.
 type ListenerOptions struct {
-	Addr  string      // host:port
-	TLS   *tls.Config // nil: nothing is encrypted
-	Admit func(Guest) (Pass, error)
+	Addr      string      // host:port
+	TLS       *tls.Config // nil: nothing is encrypted
+	Authorize func(Client) (Grant, error)
 
 	// Fresh, when set, waits until Admit knows what is so. Meanwhile who has proved to be
 	// somebody waits: many clients never come again once they were refused.
-	Fresh func(context.Context) error
+	WaitFresh func(context.Context) error
 
 	Name string       // names the node to those who connect; default "svc"
 	Log  *slog.Logger // default slog.Default
@@ -56,11 +56,11 @@ type ListenerOptions struct {
 
 // What one of the outside can make the listener hold is bounded.
 const (
-	maxGuests       = 1000
-	maxGuestSubs    = 1000
-	maxNotice       = 2 << 20  // an event of the log is smaller
-	maxGuestPending = 16 << 20 // who does not read is cut off
-	guestPatience   = 5 * time.Second
+	maxClients       = 1000
+	maxClientSubs    = 1000
+	maxEventSize     = 2 << 20  // an event of the log is smaller
+	maxClientPending = 16 << 20 // who does not read is cut off
+	clientTimeout    = 5 * time.Second
 )
 
 // Listen opens the address.
@@ -75,8 +75,8 @@ func Listen(o ListenerOptions) (*Listener, error) {
 	l := &Listener{opts: o, token: rand.Text(), fresh: func() error { return nil }}
 	var life context.Context
 	life, l.end = context.WithCancel(context.Background())
-	if o.Fresh != nil {
-		l.fresh = func() error { return o.Fresh(life) }
+	if o.WaitFresh != nil {
+		l.fresh = func() error { return o.WaitFresh(life) }
 	}
 	if l.server, err = l.newServer(host, port); err != nil {
 		l.end()
@@ -90,24 +90,24 @@ func Listen(o ListenerOptions) (*Listener, error) {
 }
 
 func (l *Listener) newServer(host string, port int) (*server.Server, error) {
-	trusted, err := anyOperator()
+	trusted, err := newOperatorKey()
 	if err != nil {
 		return nil, err
 	}
 	srv, err := server.NewServer(&server.Options{
-		ServerName: l.opts.Name, Host: host, Port: port, TLSConfig: l.opts.TLS, TLSTimeout: guestPatience.Seconds(), AuthTimeout: guestPatience.Seconds(),
+		ServerName: l.opts.Name, Host: host, Port: port, TLSConfig: l.opts.TLS, TLSTimeout: clientTimeout.Seconds(), AuthTimeout: clientTimeout.Seconds(),
 		TrustedKeys: trusted, CustomClientAuthentication: l, NoSystemAccount: true, NoSigs: true,
-		MaxConn: maxGuests + 1, MaxSubs: maxGuestSubs, MaxPayload: maxNotice, MaxPending: maxGuestPending, WriteDeadline: guestPatience, MaxControlLine: 8 << 10,
+		MaxConn: maxClients + 1, MaxSubs: maxClientSubs, MaxPayload: maxEventSize, MaxPending: maxClientPending, WriteDeadline: clientTimeout, MaxControlLine: 8 << 10,
 	})
 	if err == nil {
-		srv.SetLoggerV2(guestLog{&brokerLog{log: l.opts.Log}}, false, false, false)
+		srv.SetLoggerV2(clientLog{&brokerLog{log: l.opts.Log}}, false, false, false)
 	}
 	return srv, err
 }
 
-// anyOperator is a key that vouches for nobody: a server that trusts none drops the
+// newOperatorKey is a key that vouches for nobody: a server that trusts none drops the
 // credentials of its clients unread.
-func anyOperator() ([]string, error) {
+func newOperatorKey() ([]string, error) {
 	pair, err := nkeys.CreateOperator()
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func anyOperator() ([]string, error) {
 	return []string{key}, err
 }
 
-// open binds the address, which the server would only log about, and connects.
+// unlessExpired binds the address, which the server would only log about, and connects.
 func (l *Listener) open(host string, port int) error {
 	free, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(port)))
 	if err != nil {
@@ -149,8 +149,8 @@ func (l *Listener) stop() {
 	l.server.WaitForShutdown()
 }
 
-// Heard reports whether there is anybody to tell something.
-func (l *Listener) Heard() bool { return l.server.NumClients() > 1 } // one is ours
+// HasClients reports whether there is anybody to tell something.
+func (l *Listener) HasClients() bool { return l.server.NumClients() > 1 } // one is ours
 
 // The headers of a message.
 const (
@@ -158,12 +158,12 @@ const (
 	positionHeader = "Svc-Seq"
 )
 
-// Tell says what happened to all who may hear it, in order. Nobody's slowness makes it
+// Publish says what happened to all who may hear it, in order. Nobody's slowness makes it
 // wait: who does not keep up is cut off.
-func (l *Listener) Tell(ctx context.Context, events []*feed.Event) error {
+func (l *Listener) Publish(ctx context.Context, events []*feed.Event) error {
 	for _, ev := range events {
 		body := ev.JSON()
-		if len(body) > maxNotice-maxHeaders {
+		if len(body) > maxEventSize-maxHeaders {
 			body = withoutPayload(ev)
 		}
 		err := l.nc.PublishMsg(&nats.Msg{
@@ -174,7 +174,7 @@ func (l *Listener) Tell(ctx context.Context, events []*feed.Event) error {
 			return fmt.Errorf("tell %s to subscribers: %w", ev.ID, err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, guestPatience)
+	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
 	defer cancel()
 	return l.nc.FlushWithContext(ctx)
 }
@@ -189,35 +189,35 @@ func withoutPayload(ev *feed.Event) []byte {
 	}).JSON()
 }
 
-// Recheck cuts off those who would not be let in any more.
-func (l *Listener) Recheck() error {
-	l.turn.Lock()   // whoever was let in on what was so before is listed below
-	l.turn.Unlock() //nolint:staticcheck // a barrier, not a section
-	guests, err := l.server.Connz(&server.ConnzOptions{Username: true, Limit: maxGuests + 1})
+// DisconnectRevoked cuts off those who would not be let in any more.
+func (l *Listener) DisconnectRevoked() error {
+	l.admission.Lock()   // whoever was let in on what was so before is listed below
+	l.admission.Unlock() //nolint:staticcheck // a barrier, not a section
+	guests, err := l.server.Connz(&server.ConnzOptions{Username: true, Limit: maxClients + 1})
 	if err != nil {
 		return fmt.Errorf("list the subscribers: %w", err)
 	}
 	for _, c := range guests.Conns {
-		guest, ok := parseGuest(c.AuthorizedUser)
+		guest, ok := parseClient(c.AuthorizedUser)
 		if !ok {
 			continue // ours, or not let in yet
 		}
-		if _, err := l.opts.Admit(guest); err != nil {
+		if _, err := l.opts.Authorize(guest); err != nil {
 			_ = l.server.DisconnectClientByID(c.Cid) // it left by itself meanwhile
 		}
 	}
 	return nil
 }
 
-// Guest is who somebody has proved to be: they hold the seed of a key, and an account
+// Client is who somebody has proved to be: they hold the seed of a key, and an account
 // vouches for that key.
-type Guest struct {
+type Client struct {
 	Key    string // their public key
 	Issuer string // the public key of the account
 }
 
-// Pass is what a guest may hear.
-type Pass struct {
+// Grant is what a guest may hear.
+type Grant struct {
 	User       string    // names them in the log, and their queue groups
 	Workspaces []string  // none: all of them
 	Types      []string  // of events, whole words may be *; none: all of them
@@ -237,14 +237,14 @@ func (l *Listener) Check(c server.ClientAuthentication) bool {
 	if err == nil {
 		err = l.fresh()
 	}
-	l.turn.RLock()
-	defer l.turn.RUnlock()
-	var pass Pass
+	l.admission.RLock()
+	defer l.admission.RUnlock()
+	var pass Grant
 	if err == nil {
-		pass, err = l.opts.Admit(guest)
+		pass, err = l.opts.Authorize(guest)
 	}
 	if err != nil {
-		l.refused.tell(l.opts.Log, from.String(), err)
+		l.refused.warn(l.opts.Log, from.String(), err)
 		return false
 	}
 	c.RegisterUser(&server.User{Username: guest.String(), ConnectionDeadline: pass.Until, Permissions: pass.permissions(guest)})
@@ -254,7 +254,7 @@ func (l *Listener) Check(c server.ClientAuthentication) bool {
 
 // identify finds out who connects. What the credentials say of rights is not asked:
 // those are kept here.
-func identify(c server.ClientAuthentication) (guest Guest, err error) {
+func identify(c server.ClientAuthentication) (guest Client, err error) {
 	o := c.GetOpts()
 	if c.Kind() != server.CLIENT || o.JWT == "" {
 		return guest, errors.New("no credentials were shown")
@@ -268,14 +268,14 @@ func identify(c server.ClientAuthentication) (guest Guest, err error) {
 	if found.IsBlocking(true) {
 		return guest, fmt.Errorf("the credentials are not valid: %w", errors.Join(found.Errors()...))
 	}
-	if err := provesKey(claims.Subject, o.Sig, c.GetNonce()); err != nil {
+	if err := verifyNonce(claims.Subject, o.Sig, c.GetNonce()); err != nil {
 		return guest, fmt.Errorf("the holder of %s did not prove to be it: %w", claims.Subject, err)
 	}
-	return Guest{Key: claims.Subject, Issuer: claims.Issuer}, nil
+	return Client{Key: claims.Subject, Issuer: claims.Issuer}, nil
 }
 
-// provesKey verifies that the nonce was signed with the seed of a key.
-func provesKey(key, signature string, nonce []byte) error {
+// verifyNonce verifies that the nonce was signed with the seed of a key.
+func verifyNonce(key, signature string, nonce []byte) error {
 	signed, err := base64.RawURLEncoding.DecodeString(signature)
 	if err != nil {
 		signed, err = base64.StdEncoding.DecodeString(signature) // of older clients
@@ -291,10 +291,10 @@ func provesKey(key, signature string, nonce []byte) error {
 }
 
 // String is the name under which a guest is known to the server.
-func (g Guest) String() string { return g.Key + "/" + g.Issuer }
+func (g Client) String() string { return g.Key + "/" + g.Issuer }
 
-// parseGuest reads what String wrote.
-func parseGuest(text string) (g Guest, ok bool) {
+// parseClient reads what String wrote.
+func parseClient(text string) (g Client, ok bool) {
 	g.Key, g.Issuer, ok = strings.Cut(text, "/")
 	return g, ok
 }
@@ -302,7 +302,7 @@ func parseGuest(text string) (g Guest, ok bool) {
 // permissions is what the server holds a guest to: they say nothing, and hear what the
 // pass names. A queue group, which takes messages away from its other members, must
 // begin with their own name.
-func (p Pass) permissions(g Guest) *server.Permissions {
+func (p Grant) permissions(g Client) *server.Permissions {
 	allow := []string{"_INBOX." + g.Key + ".>"}
 	for _, subject := range p.subjects() {
 		allow = append(allow, subject, subject+" "+p.User, subject+" "+p.User+".>")
@@ -314,7 +314,7 @@ func (p Pass) permissions(g Guest) *server.Permissions {
 }
 
 // subjects are those of the events that a pass is for.
-func (p Pass) subjects() (all []string) {
+func (p Grant) subjects() (all []string) {
 	if len(p.Workspaces) == 0 && len(p.Types) == 0 {
 		return []string{activityRoot + ">"}
 	}
@@ -354,19 +354,19 @@ func patternTokens(pattern string) string {
 	return strings.Join(words, ".")
 }
 
-// complaints are told at most once in a second: whoever guesses shall not fill the log.
-type complaints struct{ last atomic.Int64 }
+// throttledLog are told at most once in a second: whoever guesses shall not fill the log.
+type throttledLog struct{ last atomic.Int64 }
 
-func (c *complaints) tell(log *slog.Logger, from string, why error) {
+func (c *throttledLog) warn(log *slog.Logger, from string, why error) {
 	now, last := time.Now().UnixNano(), c.last.Load()
 	if now-last >= int64(time.Second) && c.last.CompareAndSwap(last, now) {
 		log.Warn("a subscriber was not let in", "from", from, "err", why)
 	}
 }
 
-// guestLog is brokerLog for a server whose clients are not ours: what they do wrong is
+// clientLog is brokerLog for a server whose clients are not ours: what they do wrong is
 // no error of the service.
-type guestLog struct{ *brokerLog }
+type clientLog struct{ *brokerLog }
 
 // Errorf implements server.Logger.
-func (l guestLog) Errorf(format string, v ...any) { l.Noticef(format, v...) }
+func (l clientLog) Errorf(format string, v ...any) { l.Noticef(format, v...) }

@@ -19,14 +19,14 @@ import (
 
 func TestNobodyElseIsLetIn(t *testing.T) {
 	c := newClub(t, nil)
-	member := c.member(t, jetstream.Pass{User: "nu_1"})
+	member := c.member(t, jetstream.Grant{User: "nu_1"})
 	elsewhere, err := nkeys.CreateAccount()
 	require.NoError(t, err)
 	thief := guest{issue(t, c.account, time.Time{}).seed, member.jwt}
 	moved := issue(t, elsewhere, time.Time{})
-	c.set(moved, jetstream.Pass{User: "nu_2"})
+	c.set(moved, jetstream.Grant{User: "nu_2"})
 	late := issue(t, c.account, time.Now().Add(-time.Second))
-	c.set(late, jetstream.Pass{User: "nu_3"})
+	c.set(late, jetstream.Grant{User: "nu_3"})
 	head, tail, _ := strings.Cut(member.jwt, ".")
 	bent := guest{member.seed, head + "." + strings.Replace(tail, tail[10:14], "AAAA", 1)}
 	reused, err := member.seed.Sign([]byte("another nonce"))
@@ -63,13 +63,13 @@ func TestNobodyElseIsLetIn(t *testing.T) {
 
 func TestWhoIsExpelledIsCutOffAtOnce(t *testing.T) {
 	c := newClub(t, nil)
-	gone, stays := c.member(t, jetstream.Pass{User: "nu_1"}), c.member(t, jetstream.Pass{User: "nu_2"})
+	gone, stays := c.member(t, jetstream.Grant{User: "nu_1"}), c.member(t, jetstream.Grant{User: "nu_2"})
 	leaving, _ := c.connect(t, gone.shows())
 	staying, _ := c.connect(t, stays.shows())
-	require.NoError(t, c.Recheck())
+	require.NoError(t, c.DisconnectRevoked())
 	require.NoError(t, leaving.Flush())
 	c.expel(gone)
-	require.NoError(t, c.Recheck())
+	require.NoError(t, c.DisconnectRevoked())
 	require.Eventually(t, leaving.IsClosed, 10*time.Second, time.Millisecond)
 	require.NoError(t, staying.Flush())
 	_, err := nats.Connect(c.url(), gone.shows())
@@ -78,7 +78,7 @@ func TestWhoIsExpelledIsCutOffAtOnce(t *testing.T) {
 
 func TestAPassRunsOut(t *testing.T) {
 	c := newClub(t, nil)
-	nc, complaints := c.connect(t, c.member(t, jetstream.Pass{User: "nu_1", Until: time.Now().Add(300 * time.Millisecond)}).shows())
+	nc, complaints := c.connect(t, c.member(t, jetstream.Grant{User: "nu_1", Until: time.Now().Add(300 * time.Millisecond)}).shows())
 	require.Eventually(t, nc.IsClosed, 10*time.Second, time.Millisecond)
 	require.ErrorIs(t, receive(t, complaints), nats.ErrAuthExpired)
 }
@@ -88,8 +88,8 @@ func TestAGuestWaitsUntilItIsKnownWhoMay(t *testing.T) {
 	c := newClub(t, nil)
 	asked, known := make(chan struct{}, 10), make(chan struct{}, 1)
 	late, err := jetstream.Listen(jetstream.ListenerOptions{
-		Addr: fmt.Sprintf("127.0.0.1:%d", livetest.Ports(1)[0]), Admit: c.admit, Log: slog.New(slog.DiscardHandler),
-		Fresh: func(ctx context.Context) error {
+		Addr: fmt.Sprintf("127.0.0.1:%d", livetest.Ports(1)[0]), Authorize: c.admit, Log: slog.New(slog.DiscardHandler),
+		WaitFresh: func(ctx context.Context) error {
 			asked <- struct{}{}
 			select {
 			case <-known:
@@ -100,7 +100,7 @@ func TestAGuestWaitsUntilItIsKnownWhoMay(t *testing.T) {
 		},
 	})
 	require.NoError(t, err)
-	member := c.member(t, jetstream.Pass{User: "nu_1"})
+	member := c.member(t, jetstream.Grant{User: "nu_1"})
 	address := "nats://" + late.Addr().String()
 	done := make(chan error, 1)
 	go func() {

@@ -30,7 +30,7 @@ type club struct {
 	account nkeys.KeyPair
 
 	mu     sync.Mutex
-	passes map[string]jetstream.Pass // by public key
+	passes map[string]jetstream.Grant // by public key
 	log    bytes.Buffer
 }
 
@@ -47,7 +47,7 @@ func (c *club) logged() string {
 	return c.log.String()
 }
 
-func (c *club) admit(g jetstream.Guest) (jetstream.Pass, error) {
+func (c *club) admit(g jetstream.Client) (jetstream.Grant, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	pass, ok := c.passes[g.Key]
@@ -66,9 +66,9 @@ func newClub(t *testing.T, serve *tls.Config) *club {
 	t.Helper()
 	account, err := nkeys.CreateAccount()
 	require.NoError(t, err)
-	c := &club{account: account, passes: map[string]jetstream.Pass{}}
+	c := &club{account: account, passes: map[string]jetstream.Grant{}}
 	c.Listener, err = jetstream.Listen(jetstream.ListenerOptions{
-		Addr: fmt.Sprintf("127.0.0.1:%d", livetest.Ports(1)[0]), TLS: serve, Admit: c.admit, Name: "n1", Log: slog.New(slog.NewTextHandler(c, nil)),
+		Addr: fmt.Sprintf("127.0.0.1:%d", livetest.Ports(1)[0]), TLS: serve, Authorize: c.admit, Name: "n1", Log: slog.New(slog.NewTextHandler(c, nil)),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close(t.Context())) })
@@ -96,14 +96,14 @@ func issue(t *testing.T, account nkeys.KeyPair, expires time.Time) guest {
 }
 
 // member makes credentials that are good for something.
-func (c *club) member(t *testing.T, pass jetstream.Pass) guest {
+func (c *club) member(t *testing.T, pass jetstream.Grant) guest {
 	t.Helper()
 	g := issue(t, c.account, time.Time{})
 	c.set(g, pass)
 	return g
 }
 
-func (c *club) set(g guest, pass jetstream.Pass) {
+func (c *club) set(g guest, pass jetstream.Grant) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.passes[publicOf(g.seed)] = pass
@@ -149,7 +149,7 @@ func happened(workspace, eventType string, seq uint64) *feed.Event {
 	}
 }
 
-// next is the next message.
+// pending is the next message.
 func next(t *testing.T, from <-chan *nats.Msg) *nats.Msg {
 	t.Helper()
 	select {

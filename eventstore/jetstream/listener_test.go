@@ -16,11 +16,11 @@ import (
 
 func TestAGuestHearsWhatThePassIsFor(t *testing.T) {
 	c := newClub(t, nil)
-	require.False(t, c.Heard())
-	nc, _ := c.connect(t, c.member(t, jetstream.Pass{User: "nu_1", Workspaces: []string{"w1", "a b"}, Types: []string{"workspaces.bulkPush.*", "error"}}).shows())
-	require.True(t, c.Heard())
+	require.False(t, c.HasClients())
+	nc, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_1", Workspaces: []string{"w1", "a b"}, Types: []string{"workspaces.bulkPush.*", "error"}}).shows())
+	require.True(t, c.HasClients())
 	push, odd, failures := hears(t, nc, "svc.activity.w1.workspaces.bulkPush.>"), hears(t, nc, "svc.activity.a%20b.error"), hears(t, nc, "svc.activity.w1.error")
-	require.NoError(t, c.Tell(t.Context(), []*feed.Event{
+	require.NoError(t, c.Publish(t.Context(), []*feed.Event{
 		happened("w1", "workspaces.bulkPush.progress", 1), happened("w2", "workspaces.bulkPush.progress", 2), happened("w1", "workspaces.updated", 3),
 		happened("a b", "error", 4), happened("w1", "error", 5), happened("w1", "workspaces.bulkPush.completed", 6),
 	}))
@@ -39,9 +39,9 @@ func TestAGuestHearsWhatThePassIsFor(t *testing.T) {
 
 func TestAGuestHearsNothingElse(t *testing.T) {
 	c := newClub(t, nil)
-	some := c.member(t, jetstream.Pass{User: "nu_1", Workspaces: []string{"w1"}, Types: []string{"workspaces.*.started", "a.b"}})
-	one := c.member(t, jetstream.Pass{User: "nu_2", Workspaces: []string{"w1"}})
-	other, _ := c.connect(t, c.member(t, jetstream.Pass{User: "nu_3"}).shows())
+	some := c.member(t, jetstream.Grant{User: "nu_1", Workspaces: []string{"w1"}, Types: []string{"workspaces.*.started", "a.b"}})
+	one := c.member(t, jetstream.Grant{User: "nu_2", Workspaces: []string{"w1"}})
+	other, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_3"}).shows())
 	everything := hears(t, other, "svc.activity.>")
 	for who, tries := range map[*guest][]string{
 		&some: {"svc.activity.w1.>", "svc.activity.w1.workspaces.>", "svc.activity.w1.workspaces.a.b.started", "svc.activity.w1.a.*", "svc.activity.w1.*.b", "svc.activity.w2.a.b"},
@@ -62,7 +62,7 @@ func TestAGuestHearsNothingElse(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, nc.Flush())
 			require.ErrorIs(t, receive(t, complaints), nats.ErrPermissionViolation, subject)
-			require.NoError(t, c.Tell(t.Context(), []*feed.Event{happened("w1", "workspaces.x.started", 1), happened("w2", "a.b", 2), happened("w1", "a.b", 3)}))
+			require.NoError(t, c.Publish(t.Context(), []*feed.Event{happened("w1", "workspaces.x.started", 1), happened("w2", "a.b", 2), happened("w1", "a.b", 3)}))
 			for range 3 {
 				next(t, everything)
 			}
@@ -77,9 +77,9 @@ func TestAGuestHearsNothingElse(t *testing.T) {
 // workspace: nobody of another one hears it.
 func TestOddNamesReachNobodyElse(t *testing.T) {
 	c := newClub(t, nil)
-	w1, _ := c.connect(t, c.member(t, jetstream.Pass{User: "nu_1", Workspaces: []string{"w1"}}).shows())
+	w1, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_1", Workspaces: []string{"w1"}}).shows())
 	own := hears(t, w1, "svc.activity.w1.>")
-	everybody, _ := c.connect(t, c.member(t, jetstream.Pass{User: "nu_2"}).shows())
+	everybody, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_2"}).shows())
 	all := hears(t, everybody, "svc.activity.>")
 	odd := []string{
 		"*", ">", "", ".", "..", " ", "a b", "w1.", ".w1", "w1.x", "w1 ", "W1", "w1.*", "w1.>", "a.*.b", "a.>", "$SYS.x", "\r\nMSG svc.activity.w1.x 1 0\r\n\r\n",
@@ -87,7 +87,7 @@ func TestOddNamesReachNobodyElse(t *testing.T) {
 	}
 	for i, name := range odd {
 		at := uint64(2 * i)
-		require.NoError(t, c.Tell(t.Context(), []*feed.Event{happened(name, "a", at+1), happened("w1", name, at+2)}), "%q", name)
+		require.NoError(t, c.Publish(t.Context(), []*feed.Event{happened(name, "a", at+1), happened("w1", name, at+2)}), "%q", name)
 		for _, want := range []uint64{at + 1, at + 2} {
 			m := next(t, all)
 			require.Equal(t, domain.Position{Activity: want}.Token(), m.Header.Get("Svc-Seq"))
@@ -104,7 +104,7 @@ func TestOddNamesReachNobodyElse(t *testing.T) {
 func TestAGuestCannotSayAnything(t *testing.T) {
 	t.Parallel()
 	c := newClub(t, nil)
-	all := jetstream.Pass{User: "nu_1"}
+	all := jetstream.Grant{User: "nu_1"}
 	listening, _ := c.connect(t, c.member(t, all).shows())
 	everything := hears(t, listening, "svc.activity.>")
 	for _, subject := range []string{"svc.activity.w1.error", "svc.state.w1.x", "$JS.API.INFO", "$SYS.REQ.SERVER.PING", "_INBOX.x", "x"} {
@@ -119,13 +119,13 @@ func TestAGuestCannotSayAnything(t *testing.T) {
 	require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: "x", Header: nats.Header{"Nats-Trace-Dest": {"svc.activity.w1.error"}}}))
 	require.NoError(t, nc.Flush())
 	require.ErrorIs(t, nc.Publish("x", make([]byte, 3<<20)), nats.ErrMaxPayload)
-	require.NoError(t, c.Tell(t.Context(), []*feed.Event{happened("w1", "error", 1)}))
+	require.NoError(t, c.Publish(t.Context(), []*feed.Event{happened("w1", "error", 1)}))
 	require.Equal(t, "w1-error-1", next(t, everything).Header.Get(nats.MsgIdHdr), "and nothing before it")
 }
 
 func TestAGuestHasSoManySubscriptions(t *testing.T) {
 	c := newClub(t, nil)
-	nc, complaints := c.connect(t, c.member(t, jetstream.Pass{User: "nu_1"}).shows())
+	nc, complaints := c.connect(t, c.member(t, jetstream.Grant{User: "nu_1"}).shows())
 	for range 1000 {
 		_, err := nc.SubscribeSync("svc.activity.w1.a")
 		require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestAGuestHasSoManySubscriptions(t *testing.T) {
 
 func TestQueueGroupsAreOnesOwn(t *testing.T) {
 	c := newClub(t, nil)
-	who := c.member(t, jetstream.Pass{User: "nu_1", Workspaces: []string{"w1"}})
+	who := c.member(t, jetstream.Grant{User: "nu_1", Workspaces: []string{"w1"}})
 	got := make(chan *nats.Msg, 100)
 	for range 2 {
 		nc, complaints := c.connect(t, who.shows())
@@ -150,7 +150,7 @@ func TestQueueGroupsAreOnesOwn(t *testing.T) {
 		require.NoError(t, nc.Flush())
 		require.Empty(t, complaints)
 	}
-	require.NoError(t, c.Tell(t.Context(), []*feed.Event{happened("w1", "a", 1), happened("w1", "b", 2)}))
+	require.NoError(t, c.Publish(t.Context(), []*feed.Event{happened("w1", "a", 1), happened("w1", "b", 2)}))
 	for range 4 { // each group once
 		next(t, got)
 	}
@@ -161,14 +161,14 @@ func TestQueueGroupsAreOnesOwn(t *testing.T) {
 func TestASlowGuestIsCutOff(t *testing.T) {
 	t.Parallel()
 	c := newClub(t, nil)
-	who := c.member(t, jetstream.Pass{User: "nu_1"})
-	fast, _ := c.connect(t, c.member(t, jetstream.Pass{User: "nu_2"}).shows())
+	who := c.member(t, jetstream.Grant{User: "nu_1"})
+	fast, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_2"}).shows())
 	everything := hears(t, fast, "svc.activity.>")
 	stuck := stall(t, c, who)
 	big := happened("w1", "big", 1)
 	big.Payload = json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)
 	for range 64 {
-		require.NoError(t, c.Tell(t.Context(), []*feed.Event{big}))
+		require.NoError(t, c.Publish(t.Context(), []*feed.Event{big}))
 		next(t, everything)
 	}
 	require.Eventually(t, func() bool {
@@ -179,11 +179,11 @@ func TestASlowGuestIsCutOff(t *testing.T) {
 
 func TestAnEventThatIsTooLargeIsToldWithoutItsPayload(t *testing.T) {
 	c := newClub(t, nil)
-	nc, _ := c.connect(t, c.member(t, jetstream.Pass{User: "nu_1"}).shows())
+	nc, _ := c.connect(t, c.member(t, jetstream.Grant{User: "nu_1"}).shows())
 	everything := hears(t, nc, "svc.activity.>")
 	big := happened("w1", "big", 1)
 	big.Payload = json.RawMessage(`"` + strings.Repeat("x", 2<<20) + `"`)
-	require.NoError(t, c.Tell(t.Context(), []*feed.Event{big}))
+	require.NoError(t, c.Publish(t.Context(), []*feed.Event{big}))
 	var told map[string]any
 	require.NoError(t, json.Unmarshal(next(t, everything).Data, &told))
 	require.Equal(t, []any{big.ID, true, map[string]any{}}, []any{told["id"], told["stripped"], told["payload"]})

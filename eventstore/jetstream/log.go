@@ -19,27 +19,27 @@ import (
 type Log struct {
 	conn    *connection
 	known   [2]atomic.Uint64 // highest sequence seen of STATE, ACTIVITY
-	extent  *extent          // learns what others appended
+	extent  *extentQueries   // learns what others appended
 	batches chan struct{}    // held while an atomic batch is sent
-	order   sync.RWMutex     // held while messages must follow each other; see sendRun
+	orderMu sync.RWMutex     // held while messages must follow each other; see sendGroup
 }
 
 var _ eventstore.Store = (*Log)(nil)
 
 func newLog(c *connection) *Log {
-	return &Log{conn: c, extent: newExtent(), batches: make(chan struct{}, maxBatches)}
+	return &Log{conn: c, extent: newExtentQueries(), batches: make(chan struct{}, maxBatches)}
 }
 
-// learnExtent notes how far the logs reach, so that a fresh reader waits for it.
-func (l *Log) learnExtent(ctx context.Context) error {
+// loadExtent notes how far the logs reach, so that a fresh reader waits for it.
+func (l *Log) loadExtent(ctx context.Context) error {
 	for _, log := range domain.Logs() {
 		info, err := l.Info(ctx, log)
 		if err != nil {
 			return err
 		}
-		l.saw(log, info.Last)
+		l.advanceKnown(log, info.Last)
 		if g := l.conn.gate(string(log)); g != nil {
-			g.advance(info.Last)
+			g.setDurable(info.Last)
 		}
 	}
 	return nil
@@ -60,7 +60,7 @@ func (l *Log) Known() domain.Position {
 	return domain.Position{State: l.known[0].Load(), Activity: l.known[1].Load()}
 }
 
-func (l *Log) saw(log domain.Log, seq uint64) {
+func (l *Log) advanceKnown(log domain.Log, seq uint64) {
 	k := &l.known[0]
 	if log == domain.Activity {
 		k = &l.known[1]
@@ -75,7 +75,7 @@ func (l *Log) saw(log domain.Log, seq uint64) {
 // Info implements eventstore.Store.
 func (l *Log) Info(ctx context.Context, log domain.Log) (eventstore.Info, error) {
 	var stream jetstream.Stream
-	err := l.conn.patiently(ctx, func(ctx context.Context) (err error) {
+	err := l.conn.retryRead(ctx, func(ctx context.Context) (err error) {
 		stream, err = l.conn.js.Stream(ctx, string(log))
 		return err
 	})
@@ -89,20 +89,20 @@ func (l *Log) Info(ctx context.Context, log domain.Log) (eventstore.Info, error)
 	}, nil
 }
 
-// extent finds out how far the logs reach when other nodes append to them too.
+// extentQueries finds out how far the logs reach when other nodes append to them too.
 // It asks the broker one question at a time, and not too often, on behalf of
 // everyone who came before the question was asked.
-type extent struct {
+type extentQueries struct {
 	wake chan struct{}
 
-	mu     sync.Mutex
-	next   *question // whom the next question serves; nil when nobody waits
-	failed time.Time // when the broker last did not answer
-	err    error     // what it was then
+	mu       sync.Mutex
+	pending  *extentQuery // whom the next question serves; nil when nobody waits
+	failedAt time.Time    // when the broker last did not answer
+	err      error        // what it was then
 }
 
-// question is asked once and answers everyone who waits for it.
-type question struct {
+// extentQuery is asked once and answers everyone who waits for it.
+type extentQuery struct {
 	done chan struct{}
 	err  error
 }
@@ -111,10 +111,10 @@ const (
 	extentPeriod  = 5 * time.Millisecond   // between two questions
 	extentWait    = time.Second            // for an answer, elections included
 	extentAttempt = 250 * time.Millisecond // one of several within that
-	extentRest    = time.Second            // after no answer: nobody waits meanwhile
+	extentBackoff = time.Second            // after no answer: nobody waits meanwhile
 )
 
-func newExtent() *extent { return &extent{wake: make(chan struct{}, 1)} }
+func newExtentQueries() *extentQueries { return &extentQueries{wake: make(chan struct{}, 1)} }
 
 // Alone reports whether nobody but this process can append to the logs.
 func (c *connection) Alone() bool { return c.opts.embedded() && c.opts.Cluster.Listen == "" }
@@ -141,41 +141,41 @@ func (l *Log) Refresh(ctx context.Context) error {
 	}
 }
 
-func (e *extent) join(now time.Time) (*question, error) {
+func (e *extentQueries) join(now time.Time) (*extentQuery, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.err != nil && now.Sub(e.failed) < extentRest {
+	if e.err != nil && now.Sub(e.failedAt) < extentBackoff {
 		return nil, e.err
 	}
-	if e.next == nil {
-		e.next = &question{done: make(chan struct{})}
+	if e.pending == nil {
+		e.pending = &extentQuery{done: make(chan struct{})}
 		select {
 		case e.wake <- struct{}{}:
 		default:
 		}
 	}
-	return e.next, nil
+	return e.pending, nil
 }
 
-// take returns the question to ask now; who comes later waits for another one.
-func (e *extent) take() *question {
+// add returns the question to ask now; who comes later waits for another one.
+func (e *extentQueries) next() *extentQuery {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	q := e.next
-	e.next = nil
+	q := e.pending
+	e.pending = nil
 	return q
 }
 
-func (e *extent) answer(q *question, err error, now time.Time) {
+func (e *extentQueries) finish(q *extentQuery, err error, now time.Time) {
 	e.mu.Lock()
-	e.err, e.failed = err, now
+	e.err, e.failedAt = err, now
 	e.mu.Unlock()
 	q.err = err
 	close(q.done)
 }
 
-// watchExtent asks for those who wait, until the store closes.
-func (l *Log) watchExtent() {
+// answerExtentQueries asks for those who wait, until the store closes.
+func (l *Log) answerExtentQueries() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	l.conn.watchers.Go(func() {
@@ -190,8 +190,8 @@ func (l *Log) watchExtent() {
 		case <-ctx.Done():
 			return
 		case <-l.extent.wake:
-			if q := l.extent.take(); q != nil {
-				l.extent.answer(q, l.askExtent(ctx), time.Now())
+			if q := l.extent.next(); q != nil {
+				l.extent.finish(q, l.queryExtent(ctx), time.Now())
 			}
 		}
 		select {
@@ -201,25 +201,25 @@ func (l *Log) watchExtent() {
 	}
 }
 
-// askExtent asks the leaders of both logs. A leader that is being elected is
+// queryExtent asks the leaders of both logs. A leader that is being elected is
 // waited for.
-func (l *Log) askExtent(ctx context.Context) error {
+func (l *Log) queryExtent(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, extentWait)
 	defer cancel()
 	for attempt := 0; ; attempt++ {
-		err := l.learnKnown(ctx)
+		err := l.queryExtentOnce(ctx)
 		if err == nil {
 			return nil
 		}
-		if !l.conn.pause(ctx, attempt) {
+		if !l.conn.waitRetry(ctx, attempt) {
 			l.conn.opts.Log.Warn("the broker does not tell how far the logs reach: reads go on with what this node knows", "err", err)
 			return err
 		}
 	}
 }
 
-// learnKnown makes one attempt: both logs side by side.
-func (l *Log) learnKnown(ctx context.Context) error {
+// queryExtentOnce makes one attempt: both logs side by side.
+func (l *Log) queryExtentOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, extentAttempt)
 	defer cancel()
 	logs := domain.Logs()
@@ -228,7 +228,7 @@ func (l *Log) learnKnown(ctx context.Context) error {
 	for i, log := range logs {
 		asked.Go(func() {
 			info, err := l.Info(ctx, log)
-			l.saw(log, info.Last)
+			l.advanceKnown(log, info.Last)
 			errs[i] = err
 		})
 	}
@@ -245,40 +245,40 @@ const purgeWait = 10 * time.Minute
 // power brings them back. The last event of the log stays in any case: it tells how
 // far the log once reached.
 func (l *Log) PurgeActivity(ctx context.Context, workspaceID, eventType string, below uint64) error {
-	last, err := l.conn.lastOf(ctx, string(domain.Activity))
+	last, err := l.conn.lastSequence(ctx, string(domain.Activity))
 	if err != nil {
 		return err
 	}
-	subject := activityRoot + anyOr(workspaceID) + ".>"
+	subject := activityRoot + workspaceToken(workspaceID) + ".>"
 	if eventType != "" {
-		subject = activityRoot + anyOr(workspaceID) + "." + typeTokens(eventType)
+		subject = activityRoot + workspaceToken(workspaceID) + "." + typeTokens(eventType)
 	}
 	return l.conn.purge(ctx, string(domain.Activity), subject, min(below, last))
 }
 
 // Since returns the sequence before which every event of a log is older than a time.
 func (l *Log) Since(ctx context.Context, log domain.Log, at time.Time) (uint64, error) {
-	return l.conn.since(ctx, string(log), rootOf(log)+">", at)
+	return l.conn.firstSince(ctx, string(log), rootOf(log)+">", at)
 }
 
-// sealTails closes logs that end in the middle of an atomic batch. Only a power
+// voidIncompleteTails closes logs that end in the middle of an atomic batch. Only a power
 // cut on a single replica leaves one; nobody was told of it. A reader cannot
 // tell it from a batch still being written, until something follows it.
-func (l *Log) sealTails(ctx context.Context) error {
+func (l *Log) voidIncompleteTails(ctx context.Context) error {
 	for _, log := range domain.Logs() {
-		if err := l.sealTail(ctx, log); err != nil {
+		if err := l.voidIncompleteTail(ctx, log); err != nil {
 			return fmt.Errorf("seal the tail of %s: %w", log, err)
 		}
 	}
 	return nil
 }
 
-func (l *Log) sealTail(ctx context.Context, log domain.Log) error {
-	last, ok, err := l.conn.get(ctx, string(log), getRequest{LastFor: rootOf(log) + ">"})
+func (l *Log) voidIncompleteTail(ctx context.Context, log domain.Log) error {
+	last, ok, err := l.conn.getMessage(ctx, string(log), getRequest{LastFor: rootOf(log) + ">"})
 	if err != nil || !ok {
 		return err
 	}
-	if _, seq, size := last.batch(); seq == size {
+	if _, seq, size := last.batchPlace(); seq == size {
 		return nil
 	}
 	l.conn.opts.Log.Warn("the log ended in an incomplete commit, which is void", "log", log, "last", last.seq)

@@ -25,9 +25,9 @@ func TestAReaderThatEndsMeetsNoGap(t *testing.T) {
 	require.NoError(t, err)
 	for range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
-		r, consumer, err := h.store.conn.read(ctx, string(domain.Activity), 1)
+		r, consumer, err := h.store.conn.newOrderedReader(ctx, string(domain.Activity), 1)
 		require.NoError(t, err)
-		require.NoError(t, r.begin(consumer, 2_000))
+		require.NoError(t, r.start(consumer, 2_000))
 		next := uint64(1)
 		expect := func(m jetstream.Msg) {
 			meta, err := m.Metadata()
@@ -35,7 +35,7 @@ func TestAReaderThatEndsMeetsNoGap(t *testing.T) {
 			require.Equal(t, next, meta.Sequence.Stream)
 			next++
 		}
-		err = r.pump(func(m jetstream.Msg, more <-chan jetstream.Msg) error {
+		err = r.forward(func(m jetstream.Msg, more <-chan jetstream.Msg) error {
 			expect(m)
 			cancel()
 			for range 10_000 { // while the others come

@@ -18,13 +18,13 @@ func (p *Payloads) Put(ctx context.Context, workspace, eventID string, body []by
 		return err
 	}
 	m := &nats.Msg{Subject: payloadSubject(workspace, eventID), Data: body}
-	return p.conn.durably(ctx, streamPayloads, func() (uint64, error) { return p.conn.sendOne(ctx, m) })
+	return p.conn.writeDurably(ctx, streamPayloads, func() (uint64, error) { return p.conn.sendOne(ctx, m) })
 }
 
 // Get returns the payload of one event; ok is false when it was erased
 // or never kept.
 func (p *Payloads) Get(ctx context.Context, workspace, eventID string) (body []byte, ok bool, err error) {
-	m, ok, err := p.conn.get(ctx, streamPayloads, getRequest{LastFor: payloadSubject(workspace, eventID)})
+	m, ok, err := p.conn.getMessage(ctx, streamPayloads, getRequest{LastFor: payloadSubject(workspace, eventID)})
 	return m.data, ok, err
 }
 
@@ -38,13 +38,13 @@ type Extent struct{ Count, Bytes, Below uint64 }
 // Before tells how much a workspace, or all when it is empty, has of payloads
 // that are kept apart and are older than a time.
 func (p *Payloads) Before(ctx context.Context, workspaceID string, at time.Time) (e Extent, err error) {
-	subject := payloadsRoot + anyOr(workspaceID) + ".>"
-	if e.Below, err = p.conn.since(ctx, streamPayloads, subject, at); err != nil {
+	subject := payloadsRoot + workspaceToken(workspaceID) + ".>"
+	if e.Below, err = p.conn.firstSince(ctx, streamPayloads, subject, at); err != nil {
 		return e, err
 	}
 	for next, more := uint64(1), true; more; {
-		var msgs []stored
-		if msgs, more, err = p.conn.fetch(ctx, streamPayloads, subject, next, loadBatch); err != nil {
+		var msgs []storedMessage
+		if msgs, more, err = p.conn.getMessages(ctx, streamPayloads, subject, next, loadBatch); err != nil {
 			return e, err
 		}
 		for _, m := range msgs {
@@ -60,5 +60,5 @@ func (p *Payloads) Before(ctx context.Context, workspaceID string, at time.Time)
 // Purge erases the payloads of a workspace, or of all when it is empty, before
 // a sequence.
 func (p *Payloads) Purge(ctx context.Context, workspaceID string, below uint64) error {
-	return p.conn.purge(ctx, streamPayloads, payloadsRoot+anyOr(workspaceID)+".>", below)
+	return p.conn.purge(ctx, streamPayloads, payloadsRoot+workspaceToken(workspaceID)+".>", below)
 }

@@ -21,18 +21,18 @@ const loadBatch = 500
 
 // Load implements eventstore.Store.
 func (l *Log) Load(ctx context.Context, id domain.StreamID, after uint64) ([]domain.Recorded, error) {
-	least, err := l.conn.leastLoad(ctx, string(domain.State), aggregateFilter(id))
+	least, err := l.conn.lastOnLeader(ctx, string(domain.State), aggregateFilter(id))
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", id, err)
 	}
 	var events []domain.Recorded
 	for attempt := 0; ; {
-		msgs, more, err := l.conn.fetch(ctx, string(domain.State), aggregateFilter(id), after+1, loadBatch)
+		msgs, more, err := l.conn.getMessages(ctx, string(domain.State), aggregateFilter(id), after+1, loadBatch)
 		if err != nil {
 			return nil, fmt.Errorf("load %s: %w", id, err)
 		}
 		for _, m := range msgs {
-			ev, err := l.settled(ctx, domain.State, m)
+			ev, err := l.decodeCommitted(ctx, domain.State, m)
 			if err != nil {
 				return nil, fmt.Errorf("load %s: %w", id, err)
 			}
@@ -43,7 +43,7 @@ func (l *Log) Load(ctx context.Context, id domain.StreamID, after uint64) ([]dom
 			return events, l.loadedOnDisk(ctx, events)
 		}
 		if !more {
-			if attempt++; !l.conn.pause(ctx, attempt) {
+			if attempt++; !l.conn.waitRetry(ctx, attempt) {
 				return nil, fmt.Errorf("load %s: %w: the replica is behind", id, eventstore.ErrUnavailable)
 			}
 		}
@@ -56,82 +56,82 @@ func (l *Log) loadedOnDisk(ctx context.Context, events []domain.Recorded) error 
 		return nil
 	}
 	last := events[len(events)-1].Seq
-	err := l.conn.onDisk(ctx, string(domain.State), last)
+	err := l.conn.waitDurable(ctx, string(domain.State), last)
 	if err == nil {
-		l.saw(domain.State, last)
+		l.advanceKnown(domain.State, last)
 	}
 	return err
 }
 
 // Read implements eventstore.Store.
 func (l *Log) Read(ctx context.Context, log domain.Log, seq uint64) (domain.Recorded, bool, error) {
-	m, ok, err := l.at(ctx, log, seq)
+	m, ok, err := l.messageAt(ctx, log, seq)
 	if err != nil || !ok {
 		return domain.Recorded{}, false, err
 	}
-	ev, err := l.settled(ctx, log, m)
+	ev, err := l.decodeCommitted(ctx, log, m)
 	return ev, err == nil, err
 }
 
-// settled decodes m; part of a batch that was never completed is Void.
-func (l *Log) settled(ctx context.Context, log domain.Log, m stored) (domain.Recorded, error) {
+// decodeCommitted decodes m; part of a batch that was never completed is Void.
+func (l *Log) decodeCommitted(ctx context.Context, log domain.Log, m storedMessage) (domain.Recorded, error) {
 	ev, err := l.decode(log, m)
 	if err != nil {
 		return ev, err
 	}
-	whole, err := l.completed(ctx, log, m)
+	whole, err := l.isBatchComplete(ctx, log, m)
 	if err == nil && !whole {
 		ev.Data = domain.Void{Name: ev.Data.EventType()}
 	}
 	return ev, err
 }
 
-// completed reports whether the batch of m was committed: whether its last
+// isBatchComplete reports whether the batch of m was committed: whether its last
 // message is, or was, where it belongs, and of a run, which may have been begun
 // twice, the first as well. What was purged counts as having been there; what the
 // log never reached, or gave to another, was not.
-func (l *Log) completed(ctx context.Context, log domain.Log, m stored) (bool, error) {
-	_, seq, size := m.batch()
+func (l *Log) isBatchComplete(ctx context.Context, log domain.Log, m storedMessage) (bool, error) {
+	_, seq, size := m.batchPlace()
 	whole, err := true, error(nil)
 	if seq < size {
-		whole, err = l.belongs(ctx, log, m, size)
+		whole, err = l.hasBatchMember(ctx, log, m, size)
 	}
-	if whole && m.inRun() && seq > 1 {
-		whole, err = l.belongs(ctx, log, m, 1)
+	if whole && m.inGroup() && seq > 1 {
+		whole, err = l.hasBatchMember(ctx, log, m, 1)
 	}
 	return whole, err
 }
 
-// belongs reports whether one message of the batch of m is, or was, where it
+// hasBatchMember reports whether one message of the batch of m is, or was, where it
 // belongs as seen from m.
-func (l *Log) belongs(ctx context.Context, log domain.Log, m stored, n uint64) (bool, error) {
-	id, seq, _ := m.batch()
+func (l *Log) hasBatchMember(ctx context.Context, log domain.Log, m storedMessage, n uint64) (bool, error) {
+	id, seq, _ := m.batchPlace()
 	if m.seq+n <= seq {
 		return false, nil // before the log began
 	}
 	at := m.seq + n - seq
-	found, ok, err := l.at(ctx, log, at)
+	found, ok, err := l.messageAt(ctx, log, at)
 	if err == nil && !ok {
 		var info eventstore.Info
 		if info, err = l.Info(ctx, log); err != nil || info.Last < at {
 			return false, err
 		}
-		found, ok, err = l.at(ctx, log, at) // another may have taken the place meanwhile
+		found, ok, err = l.messageAt(ctx, log, at) // another may have taken the place meanwhile
 	}
 	if err != nil || !ok {
 		return err == nil, err
 	}
-	foundID, foundSeq, _ := found.batch()
+	foundID, foundSeq, _ := found.batchPlace()
 	return foundID == id && foundSeq == n, nil
 }
 
-// at returns the message at seq.
-func (l *Log) at(ctx context.Context, log domain.Log, seq uint64) (stored, bool, error) {
-	return l.conn.get(ctx, string(log), getRequest{Seq: seq})
+// messageAt returns the message at seq.
+func (l *Log) messageAt(ctx context.Context, log domain.Log, seq uint64) (storedMessage, bool, error) {
+	return l.conn.getMessage(ctx, string(log), getRequest{Seq: seq})
 }
 
-// sparse is from how many messages to one that is wanted on a run is not read whole.
-const sparse = 4
+// maxSparsity is from how many messages to one that is wanted on a run is not read whole.
+const maxSparsity = 4
 
 // Reread implements eventstore.Store.
 func (l *Log) Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]domain.Recorded, error) {
@@ -142,9 +142,9 @@ func (l *Log) Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]doma
 		}
 		return []domain.Recorded{ev}, nil
 	}
-	found := make(map[uint64]stored, len(seqs))
+	found := make(map[uint64]storedMessage, len(seqs))
 	for run := range slices.Chunk(slices.Sorted(slices.Values(seqs)), loadBatch) {
-		if err := l.readRun(ctx, log, run, found); err != nil {
+		if err := l.readRange(ctx, log, run, found); err != nil {
 			return nil, fmt.Errorf("read %s: %w", log, err)
 		}
 	}
@@ -163,17 +163,17 @@ func (l *Log) Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]doma
 	return events, nil
 }
 
-// readRun adds the messages at seqs, which ascend, to found.
-func (l *Log) readRun(ctx context.Context, log domain.Log, seqs []uint64, found map[uint64]stored) error {
-	if span := seqs[len(seqs)-1] - seqs[0] + 1; span <= uint64(len(seqs)*sparse) && span <= loadBatch {
-		msgs, _, err := l.conn.fetch(ctx, string(log), rootOf(log)+">", seqs[0], int(span))
+// readRange adds the messages at seqs, which ascend, to found.
+func (l *Log) readRange(ctx context.Context, log domain.Log, seqs []uint64, found map[uint64]storedMessage) error {
+	if span := seqs[len(seqs)-1] - seqs[0] + 1; span <= uint64(len(seqs)*maxSparsity) && span <= loadBatch {
+		msgs, _, err := l.conn.getMessages(ctx, string(log), rootOf(log)+">", seqs[0], int(span))
 		for _, m := range msgs {
 			found[m.seq] = m
 		}
 		if err != nil {
 			return err
 		}
-	} else if err := l.conn.patiently(ctx, func(ctx context.Context) error { return l.pick(ctx, log, seqs, found) }); err != nil {
+	} else if err := l.conn.retryRead(ctx, func(ctx context.Context) error { return l.getEach(ctx, log, seqs, found) }); err != nil {
 		return err
 	}
 	if l.conn.opts.Replicas == 1 {
@@ -183,7 +183,7 @@ func (l *Log) readRun(ctx context.Context, log domain.Log, seqs []uint64, found 
 		if _, ok := found[seq]; ok {
 			continue
 		}
-		m, ok, err := l.at(ctx, log, seq)
+		m, ok, err := l.messageAt(ctx, log, seq)
 		if err != nil {
 			return err
 		}
@@ -194,13 +194,13 @@ func (l *Log) readRun(ctx context.Context, log domain.Log, seqs []uint64, found 
 	return nil
 }
 
-// pick asks for messages one by one, without waiting for an answer in between.
-func (l *Log) pick(ctx context.Context, log domain.Log, seqs []uint64, found map[uint64]stored) error {
-	answers := l.conn.mail.rent(len(seqs))
-	defer answers.giveBack()
+// getEach asks for messages one by one, without waiting for an answer in between.
+func (l *Log) getEach(ctx context.Context, log domain.Log, seqs []uint64, found map[uint64]storedMessage) error {
+	answers := l.conn.replies.open(len(seqs))
+	defer answers.close()
 	for _, seq := range seqs {
 		body := strconv.AppendUint([]byte(`{"seq":`), seq, 10)
-		err := l.conn.nc.PublishRequest("$JS.API.DIRECT.GET."+string(log), answers.reply("one"), append(body, '}'))
+		err := l.conn.nc.PublishRequest("$JS.API.DIRECT.GET."+string(log), answers.subject("one"), append(body, '}'))
 		if err != nil {
 			return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 		}
@@ -210,20 +210,20 @@ func (l *Log) pick(ctx context.Context, log domain.Log, seqs []uint64, found map
 		if err != nil {
 			return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 		}
-		if err := picked(m, found); err != nil {
+		if err := addAnswer(m, found); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// picked adds one answer to found.
-func picked(m *nats.Msg, found map[uint64]stored) error {
+// addAnswer adds one answer to found.
+func addAnswer(m *nats.Msg, found map[uint64]storedMessage) error {
 	switch m.Header.Get("Status") {
 	case "404":
 		return nil
 	case "":
-		got, err := fromDirect(m)
+		got, err := parseDirectGet(m)
 		if err == nil {
 			found[got.seq] = got
 		}
@@ -240,35 +240,35 @@ const (
 
 // Subscribe implements eventstore.Store.
 func (l *Log) Subscribe(ctx context.Context, log domain.Log, from uint64, handle func(eventstore.Batch) error) error {
-	r := &reader{eventLog: l, log: log, next: max(from, 1), handle: handle}
-	return keepReading(ctx, r.follow)
+	r := &logReader{eventLog: l, log: log, next: max(from, 1), handle: handle}
+	return readUntilDone(ctx, r.follow)
 }
 
-// reader hands the events of one log to one handler.
-type reader struct {
-	eventLog *Log
-	log      domain.Log
-	next     uint64
-	handle   func(eventstore.Batch) error
-	held     []held // of a batch whose commit has not come yet
-	least    uint64 // what the log held when the consumer began
+// logReader hands the events of one log to one handler.
+type logReader struct {
+	eventLog   *Log
+	log        domain.Log
+	next       uint64
+	handle     func(eventstore.Batch) error
+	held       []heldEvent // of a batch whose commit has not come yet
+	leaderLast uint64      // what the log held when the consumer began
 
 	delivered time.Time // when events were handed over last
 }
 
-// held is an event and the message it came in.
-type held struct {
+// heldEvent is an event and the message it came in.
+type heldEvent struct {
 	event domain.Recorded
-	msg   stored
+	msg   storedMessage
 }
 
 // follow reads with one consumer for as long as it lasts.
-func (r *reader) follow(ctx context.Context) error {
+func (r *logReader) follow(ctx context.Context) error {
 	r.held = nil
-	if err := r.lookAhead(ctx); err != nil {
+	if err := r.loadLast(ctx); err != nil {
 		return r.retryLater(ctx, err)
 	}
-	from, consumer, err := r.eventLog.conn.read(ctx, string(r.log), r.next)
+	from, consumer, err := r.eventLog.conn.newOrderedReader(ctx, string(r.log), r.next)
 	if err != nil {
 		return r.retryLater(ctx, err)
 	}
@@ -278,36 +278,36 @@ func (r *reader) follow(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := from.begin(consumer, 4*batchEvents); err != nil {
+	if err := from.start(consumer, 4*batchEvents); err != nil {
 		return r.retryLater(ctx, err)
 	}
-	return from.pump(func(m jetstream.Msg, more <-chan jetstream.Msg) error { return r.batch(ctx, m, more) })
+	return from.forward(func(m jetstream.Msg, more <-chan jetstream.Msg) error { return r.batch(ctx, m, more) })
 }
 
-// lookAhead asks the leader for the last event. The consumer may read from a
+// loadLast asks the leader for the last event. The consumer may read from a
 // replica that is behind and does not know what it lacks.
-func (r *reader) lookAhead(ctx context.Context) error {
+func (r *logReader) loadLast(ctx context.Context) error {
 	if r.eventLog.conn.Alone() {
 		return nil
 	}
-	last, ok, err := r.eventLog.conn.get(ctx, string(r.log), getRequest{LastFor: rootOf(r.log) + ">"})
+	last, ok, err := r.eventLog.conn.getMessage(ctx, string(r.log), getRequest{LastFor: rootOf(r.log) + ">"})
 	if err == nil && ok {
-		r.least = last.seq
+		r.leaderLast = last.seq
 	}
 	return err
 }
 
 // pending returns how many events follow the one at last, of which the consumer
 // knows told.
-func (r *reader) pending(told, last uint64) uint64 {
-	if last >= r.least {
+func (r *logReader) pending(told, last uint64) uint64 {
+	if last >= r.leaderLast {
 		return told
 	}
-	return max(told, r.least-last)
+	return max(told, r.leaderLast-last)
 }
 
 // retryLater turns a failed start of a consumer into another attempt.
-func (r *reader) retryLater(ctx context.Context, err error) error {
+func (r *logReader) retryLater(ctx context.Context, err error) error {
 	r.eventLog.conn.opts.Log.Warn("reading the log was interrupted, trying again", "log", r.log, "err", err)
 	select {
 	case <-ctx.Done():
@@ -316,12 +316,12 @@ func (r *reader) retryLater(ctx context.Context, err error) error {
 	return errConsumerGone
 }
 
-// batch gathers what has arrived and hands it over.
-func (r *reader) batch(ctx context.Context, m jetstream.Msg, more <-chan jetstream.Msg) error {
+// batchPlace gathers what has arrived and hands it over.
+func (r *logReader) batch(ctx context.Context, m jetstream.Msg, more <-chan jetstream.Msg) error {
 	var b eventstore.Batch
 	size := 0
 	for {
-		pending, n, err := r.take(ctx, &b, m)
+		pending, n, err := r.add(ctx, &b, m)
 		if err != nil {
 			return err
 		}
@@ -329,12 +329,12 @@ func (r *reader) batch(ctx context.Context, m jetstream.Msg, more <-chan jetstre
 		if size += n; len(b.Events) >= batchEvents || size >= batchBytes {
 			break
 		}
-		if m = r.following(more); m == nil {
+		if m = r.nextMessage(more); m == nil {
 			break
 		}
 	}
 	if b.Pending == 0 && len(r.held) > 0 {
-		if err := r.settleTail(ctx, &b); err != nil {
+		if err := r.resolveTail(ctx, &b); err != nil {
 			return err
 		}
 	}
@@ -354,9 +354,9 @@ func (r *reader) batch(ctx context.Context, m jetstream.Msg, more <-chan jetstre
 // of STATE, which people wait for.
 const gatherTime = 4 * time.Millisecond
 
-// following returns the next message if it is there, or about to come; nil when the batch
+// nextMessage returns the next message if it is there, or about to come; nil when the batch
 // is complete.
-func (r *reader) following(more <-chan jetstream.Msg) jetstream.Msg {
+func (r *logReader) nextMessage(more <-chan jetstream.Msg) jetstream.Msg {
 	select {
 	case m := <-more:
 		return m
@@ -378,18 +378,18 @@ func (r *reader) following(more <-chan jetstream.Msg) jetstream.Msg {
 
 // deliver hands over a batch once it is on disk: nobody sees an event that a
 // power cut could take back.
-func (r *reader) deliver(ctx context.Context, b eventstore.Batch) error {
+func (r *logReader) deliver(ctx context.Context, b eventstore.Batch) error {
 	if len(b.Events) == 0 {
 		return r.handle(b)
 	}
 	last := b.Events[len(b.Events)-1].Seq
 	if g := r.eventLog.conn.gate(string(r.log)); g != nil {
-		g.enter()
+		g.announce()
 		if err := g.wait(ctx, last); err != nil {
 			return r.retryLater(ctx, err)
 		}
 	}
-	r.eventLog.saw(r.log, last)
+	r.eventLog.advanceKnown(r.log, last)
 	if err := r.handle(b); err != nil {
 		return err
 	}
@@ -397,21 +397,21 @@ func (r *reader) deliver(ctx context.Context, b eventstore.Batch) error {
 	return nil
 }
 
-// take decodes m into b. Members of an atomic batch are held until it is known
+// add decodes m into b. Members of an atomic batch are held until it is known
 // whether the batch was completed.
-func (r *reader) take(ctx context.Context, b *eventstore.Batch, m jetstream.Msg) (pending uint64, size int, err error) {
+func (r *logReader) add(ctx context.Context, b *eventstore.Batch, m jetstream.Msg) (pending uint64, size int, err error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return 0, 0, fmt.Errorf("%s: a message without a place: %w", r.log, err)
 	}
-	st := stored{seq: meta.Sequence.Stream, at: meta.Timestamp, header: m.Headers(), data: m.Data()}
+	st := storedMessage{seq: meta.Sequence.Stream, at: meta.Timestamp, header: m.Headers(), data: m.Data()}
 	ev, err := r.eventLog.decode(r.log, st)
 	if err != nil {
 		return 0, 0, err
 	}
-	id, seq, batchSize := st.batch()
+	id, seq, batchSize := st.batchPlace()
 	if len(r.held) > 0 && r.heldID() != id {
-		if err := r.release(ctx, b); err != nil {
+		if err := r.resolveHeld(ctx, b); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -419,25 +419,25 @@ func (r *reader) take(ctx context.Context, b *eventstore.Batch, m jetstream.Msg)
 		b.Events = append(b.Events, ev)
 		return meta.NumPending, len(st.data), nil
 	}
-	r.held = append(r.held, held{ev, st})
+	r.held = append(r.held, heldEvent{ev, st})
 	switch {
 	case seq < batchSize:
 	case uint64(len(r.held)) == batchSize: // its commit, behind all that belongs before it
-		b.Events = r.unhold(b.Events)
+		b.Events = r.appendHeld(b.Events)
 	default:
-		err = r.release(ctx, b)
+		err = r.resolveHeld(ctx, b)
 	}
 	return meta.NumPending, len(st.data), err
 }
 
 // heldID is the id of the batch that is held.
-func (r *reader) heldID() string {
-	id, _, _ := r.held[0].msg.batch()
+func (r *logReader) heldID() string {
+	id, _, _ := r.held[0].msg.batchPlace()
 	return id
 }
 
-// unhold moves what is held behind events, as it is.
-func (r *reader) unhold(events []domain.Recorded) []domain.Recorded {
+// appendHeld moves what is held behind events, as it is.
+func (r *logReader) appendHeld(events []domain.Recorded) []domain.Recorded {
 	for _, h := range r.held {
 		events = append(events, h.event)
 	}
@@ -445,11 +445,11 @@ func (r *reader) unhold(events []domain.Recorded) []domain.Recorded {
 	return events
 }
 
-// release hands on what is held and is not all of a batch: as it is when the batch
+// resolveHeld hands on what is held and is not all of a batch: as it is when the batch
 // was completed after all and a part of it was purged, else as events that never
 // counted.
-func (r *reader) release(ctx context.Context, b *eventstore.Batch) error {
-	whole, err := r.eventLog.completed(ctx, r.log, r.held[len(r.held)-1].msg)
+func (r *logReader) resolveHeld(ctx context.Context, b *eventstore.Batch) error {
+	whole, err := r.eventLog.isBatchComplete(ctx, r.log, r.held[len(r.held)-1].msg)
 	if err != nil {
 		return r.retryLater(ctx, err)
 	}
@@ -458,19 +458,19 @@ func (r *reader) release(ctx context.Context, b *eventstore.Batch) error {
 			ev.Data = domain.Void{Name: ev.Data.EventType()}
 		}
 	}
-	b.Events = r.unhold(b.Events)
+	b.Events = r.appendHeld(b.Events)
 	return nil
 }
 
-// settleTail hands on what is held when the log goes on no further, because the
+// resolveTail hands on what is held when the log goes on no further, because the
 // end of the batch was purged. A batch still being written stays held.
-func (r *reader) settleTail(ctx context.Context, b *eventstore.Batch) error {
-	whole, err := r.eventLog.completed(ctx, r.log, r.held[len(r.held)-1].msg)
+func (r *logReader) resolveTail(ctx context.Context, b *eventstore.Batch) error {
+	whole, err := r.eventLog.isBatchComplete(ctx, r.log, r.held[len(r.held)-1].msg)
 	if err != nil {
 		return r.retryLater(ctx, err)
 	}
 	if whole {
-		b.Events = r.unhold(b.Events)
+		b.Events = r.appendHeld(b.Events)
 	}
 	return nil
 }
@@ -479,19 +479,19 @@ func (r *reader) settleTail(ctx context.Context, b *eventstore.Batch) error {
 // goes on with a new consumer where it was.
 var errConsumerGone = errors.New("the consumer is gone")
 
-// reading is one consumer of a stream, in order.
-type reading struct {
-	pending uint64 // how many messages there were when it began
-	msgs    chan jetstream.Msg
-	ended   <-chan struct{} // closed when the broker was restarted
-	ctx     context.Context
-	cancel  context.CancelFunc
-	consume jetstream.ConsumeContext
+// orderedReader is one consumer of a stream, in order.
+type orderedReader struct {
+	pending     uint64 // how many messages there were when it began
+	msgs        chan jetstream.Msg
+	reconnected <-chan struct{} // closed when the broker was restarted
+	ctx         context.Context
+	cancel      context.CancelFunc
+	consume     jetstream.ConsumeContext
 }
 
-// keepReading reads with one consumer after the other, until ctx ends or read fails
+// readUntilDone reads with one consumer after the other, until ctx ends or read fails
 // with anything but errConsumerGone.
-func keepReading(ctx context.Context, read func(context.Context) error) error {
+func readUntilDone(ctx context.Context, read func(context.Context) error) error {
 	for {
 		err := read(ctx)
 		switch {
@@ -504,10 +504,10 @@ func keepReading(ctx context.Context, read func(context.Context) error) error {
 	}
 }
 
-// read makes a consumer of the messages from a sequence on. It is to be begun, and
+// newOrderedReader makes a consumer of the messages from a sequence on. It is to be begun, and
 // to be stopped.
-func (c *connection) read(ctx context.Context, stream string, from uint64, filters ...string) (*reading, jetstream.Consumer, error) {
-	r := &reading{msgs: make(chan jetstream.Msg, batchEvents/4), ended: c.epochEnded()}
+func (c *connection) newOrderedReader(ctx context.Context, stream string, from uint64, filters ...string) (*orderedReader, jetstream.Consumer, error) {
+	r := &orderedReader{msgs: make(chan jetstream.Msg, batchEvents/4), reconnected: c.reconnected()}
 	consumer, err := c.js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
 		FilterSubjects: filters, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from, InactiveThreshold: time.Minute,
 	})
@@ -523,8 +523,8 @@ func (c *connection) read(ctx context.Context, stream string, from uint64, filte
 	return r, consumer, nil
 }
 
-// begin lets messages come, so many at once at most.
-func (r *reading) begin(consumer jetstream.Consumer, atOnce int) (err error) {
+// start lets messages come, so many at once at most.
+func (r *orderedReader) start(consumer jetstream.Consumer, atOnce int) (err error) {
 	r.consume, err = consumer.Consume(func(m jetstream.Msg) {
 		if r.ctx.Err() != nil {
 			return // one before it may have been dropped: that would look like a gap
@@ -539,20 +539,20 @@ func (r *reading) begin(consumer jetstream.Consumer, atOnce int) (err error) {
 
 // stop ends the consumer. The client waits there for a broker that does not answer, up to
 // ten seconds, so nobody waits for it.
-func (r *reading) stop() {
+func (r *orderedReader) stop() {
 	r.cancel()
 	if r.consume != nil {
 		go r.consume.Stop()
 	}
 }
 
-// pump hands over each message that comes, with those that may be there already.
-func (r *reading) pump(take func(m jetstream.Msg, more <-chan jetstream.Msg) error) error {
+// forward hands over each message that comes, with those that may be there already.
+func (r *orderedReader) forward(take func(m jetstream.Msg, more <-chan jetstream.Msg) error) error {
 	for {
 		select {
 		case <-r.ctx.Done():
 			return r.ctx.Err()
-		case <-r.ended:
+		case <-r.reconnected:
 			return errConsumerGone
 		case m := <-r.msgs:
 			if err := take(m, r.msgs); err != nil {

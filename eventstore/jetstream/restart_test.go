@@ -231,15 +231,15 @@ func TestTheIndexIsTrustedOnlyAfterACleanStop(t *testing.T) {
 	require.NoError(t, err)
 	b := &broker{opts: Options{Dir: h.dir}}
 
-	require.NoError(t, b.prepare())
+	require.NoError(t, b.removeStaleIndexes())
 	is, err := os.Stat(index)
 	require.NoError(t, err)
 	require.True(t, os.SameFile(was, is))
 	require.NoFileExists(t, filepath.Join(h.dir, cleanMark))
 
-	require.NoError(t, b.prepare(), "a start that was not followed by a clean stop")
+	require.NoError(t, b.removeStaleIndexes(), "a start that was not followed by a clean stop")
 	require.NoFileExists(t, index)
-	require.NoError(t, b.prepare(), "nothing is left to drop")
+	require.NoError(t, b.removeStaleIndexes(), "nothing is left to drop")
 	h.start(t)
 	require.Len(t, h.load(t, "w1"), 1)
 }

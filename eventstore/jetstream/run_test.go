@@ -55,20 +55,20 @@ func TestNobodyComesBetweenTheMessagesOfARun(t *testing.T) {
 func TestHalfARunIsVoid(t *testing.T) {
 	s := openHere(t, Options{})
 	c := eventstore.Commit{Stream: someWorkspace, Facts: happenings(5)}
-	msgs, log, err := s.Log.messages([]eventstore.Commit{c})
+	msgs, log, err := s.Log.encodeCommits([]eventstore.Commit{c})
 	require.NoError(t, err)
-	require.True(t, s.Log.inRuns(log))
-	_, _, err = s.Log.sendRun(t.Context(), msgs[:3])
+	require.True(t, s.Log.usesGroups(log))
+	_, _, err = s.Log.sendGroup(t.Context(), msgs[:3])
 	require.NoError(t, err)
 	for _, m := range msgs[:3] {
 		require.Equal(t, []string{"3"}, m.Header[headerBatchSize])
 	}
-	more, _, err := s.Log.messages([]eventstore.Commit{{Stream: someWorkspace, Facts: happenings(5)}})
+	more, _, err := s.Log.encodeCommits([]eventstore.Commit{{Stream: someWorkspace, Facts: happenings(5)}})
 	require.NoError(t, err)
 	for i, m := range more {
-		m.Header[headerRun], m.Header[headerRunSeq], m.Header[headerBatchSize] = []string{"broken"}, []string{string(rune('1' + i))}, []string{"5"}
+		m.Header[headerGroup], m.Header[headerGroupSeq], m.Header[headerBatchSize] = []string{"broken"}, []string{string(rune('1' + i))}, []string{"5"}
 	}
-	_, _, err = s.Log.inOneGo(t.Context(), more[:3]) // of five
+	_, _, err = s.Log.publishGroup(t.Context(), more[:3]) // of five
 	require.NoError(t, err)
 	r, err := s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(2)})
 	require.NoError(t, err)
@@ -100,15 +100,15 @@ func TestHalfARunThatIsRepeatedIsVoid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := openHere(t, Options{})
 			c := eventstore.Commit{Stream: someWorkspace, Facts: happenings(5)}
-			msgs, _, err := s.Log.messages([]eventstore.Commit{c})
+			msgs, _, err := s.Log.encodeCommits([]eventstore.Commit{c})
 			require.NoError(t, err)
 			var broken []*nats.Msg
 			for _, i := range sent {
 				m := msgs[i]
-				m.Header[headerRun], m.Header[headerRunSeq], m.Header[headerBatchSize] = []string{c.Facts[0].ID}, []string{strconv.Itoa(i + 1)}, []string{"5"}
+				m.Header[headerGroup], m.Header[headerGroupSeq], m.Header[headerBatchSize] = []string{c.Facts[0].ID}, []string{strconv.Itoa(i + 1)}, []string{"5"}
 				broken = append(broken, m)
 			}
-			_, _, err = s.Log.inOneGo(t.Context(), broken)
+			_, _, err = s.Log.publishGroup(t.Context(), broken)
 			require.NoError(t, err)
 			_, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(1)})
 			require.NoError(t, err)

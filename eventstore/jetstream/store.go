@@ -48,7 +48,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	c := &connection{
-		opts: o, metrics: newMetrics(o.Metrics), gates: map[string]*gate{}, epoch: make(chan struct{}), closing: make(chan struct{}),
+		opts: o, metrics: newMetrics(o.Metrics), gates: map[string]*gate{}, reconnect: make(chan struct{}), closing: make(chan struct{}),
 	}
 	data := &Data{conn: c}
 	s := &Store{
@@ -69,7 +69,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		c.watchers.Go(s.watchDisk)
 	}
 	if !s.Alone() {
-		c.watchers.Go(s.Log.watchExtent)
+		c.watchers.Go(s.Log.answerExtentQueries)
 	}
 	return s, nil
 }
@@ -91,13 +91,13 @@ func (s *Store) open(ctx context.Context) error {
 	if !c.opts.embedded() {
 		c.warnUnlessSynced(ctx)
 	}
-	if err := s.Log.learnExtent(ctx); err != nil {
+	if err := s.Log.loadExtent(ctx); err != nil {
 		return err
 	}
 	if s.Log.checkWatermarks(); c.broker == nil || s.Writable() != nil {
 		return nil
 	}
-	return s.Log.sealTails(ctx)
+	return s.Log.voidIncompleteTails(ctx)
 }
 
 // ensureStreams waits for streams that exist, have a leader, and are gated.
@@ -105,12 +105,12 @@ func (s *Store) ensureStreams(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, brokerStartTimeout)
 	defer cancel()
 	for _, cfg := range streamTable(s.conn.opts.Replicas) {
-		err := s.conn.insist(ctx, func(ctx context.Context) error { return s.conn.ensureStream(ctx, cfg) })
+		err := s.conn.retryStart(ctx, func(ctx context.Context) error { return s.conn.ensureStream(ctx, cfg) })
 		if err != nil {
 			return fmt.Errorf("stream %s: %w", cfg.Name, err)
 		}
 	}
-	if err := s.conn.insist(ctx, s.Blobs.ensureBlobs); err != nil {
+	if err := s.conn.retryStart(ctx, s.Blobs.ensureBlobs); err != nil {
 		return fmt.Errorf("object store %s: %w", bucketBlobs, err)
 	}
 	return s.conn.openGates()
@@ -187,7 +187,7 @@ var workspaceStreams = map[string]string{streamPayloads: payloadsRoot, streamDat
 // HasWorkspaceData reports whether a workspace has payloads or user data.
 func (s *Store) HasWorkspaceData(ctx context.Context, workspaceID string) (bool, error) {
 	for stream, root := range workspaceStreams {
-		_, ok, err := s.conn.get(ctx, stream, getRequest{Seq: 1, NextFor: root + token(workspaceID) + ".>"})
+		_, ok, err := s.conn.getMessage(ctx, stream, getRequest{Seq: 1, NextFor: root + token(workspaceID) + ".>"})
 		if ok || err != nil {
 			return ok, err
 		}
@@ -294,8 +294,8 @@ var errDiskLow = errors.New("the disk is low")
 const (
 	diskPeriod   = 250 * time.Millisecond
 	healthPeriod = time.Second
-	leastFree    = 1 << 20 // without which it is no use to try
-	longestGap   = 5 * time.Second
+	minFreeBytes = 1 << 20 // without which it is no use to try
+	maxReopenGap = 5 * time.Second
 )
 
 // watchDisk refuses appends while the disk is low, and reopens the embedded
@@ -321,34 +321,34 @@ func (s *Store) watchDisk() {
 			s.conn.checkHealth()
 			examined = time.Now()
 		}
-		switch broken := s.conn.faults.isBroken(); {
+		switch broken := s.conn.faults.brokenCount(); {
 		case broken == 0 && time.Now().After(next):
 			gap = 2 * diskPeriod
 		case broken > 0 && spacious && time.Now().After(next):
 			s.reopen(broken)
-			next, gap = time.Now().Add(gap), min(2*gap, longestGap)
+			next, gap = time.Now().Add(gap), min(2*gap, maxReopenGap)
 		}
 	}
 }
 
-// diskFresh is how old the last look at the disk may be when an append comes.
-const diskFresh = 20 * time.Millisecond
+// maxDiskCheckAge is how old the last look at the disk may be when an append comes.
+const maxDiskCheckAge = 20 * time.Millisecond
 
-// lookAtDisk looks at the disk unless somebody did a moment ago: a disk can be
+// checkDiskIfStale looks at the disk unless somebody did a moment ago: a disk can be
 // filled between two ticks, and what is appended then cannot be projected.
-func (c *connection) lookAtDisk() {
+func (c *connection) checkDiskIfStale() {
 	if c.broker == nil {
 		return
 	}
-	last, now := c.looked.Load(), time.Now().UnixNano()
-	if now-last >= int64(diskFresh) && c.looked.CompareAndSwap(last, now) {
+	last, now := c.diskCheckedAt.Load(), time.Now().UnixNano()
+	if now-last >= int64(maxDiskCheckAge) && c.diskCheckedAt.CompareAndSwap(last, now) {
 		c.checkDisk()
 	}
 }
 
 // checkDisk notes whether the disk is low, and reports whether it is not.
 func (c *connection) checkDisk() (spacious bool) {
-	least := max(c.opts.MinFree(), leastFree)
+	least := max(c.opts.MinFree(), minFreeBytes)
 	free, err := diskFree(c.opts.Dir)
 	switch {
 	case err != nil:
@@ -370,12 +370,12 @@ func (c *connection) checkDisk() (spacious bool) {
 // such as an election. While a stream is being made it takes it for one that
 // could not be recovered, so it is asked afterwards.
 func (c *connection) checkHealth() {
-	if c.opts.Cluster.Listen != "" || c.faults.isBroken() > 0 || !c.making.TryLock() {
+	if c.opts.Cluster.Listen != "" || c.faults.brokenCount() > 0 || !c.streamsMu.TryLock() {
 		return
 	}
-	defer c.making.Unlock()
+	defer c.streamsMu.Unlock()
 	if err := errors.Join(c.broker.health(), c.gateFault()); err != nil {
-		c.fail(err)
+		c.reportWriteFailure(err)
 	}
 }
 
@@ -401,31 +401,31 @@ func (s *Store) reopen(broken uint64) {
 		err = s.ensureStreams(ctx)
 	}
 	if err == nil {
-		err = s.Log.examine(ctx)
+		err = s.Log.checkNotShorter(ctx)
 	}
 	if err != nil {
 		s.conn.opts.Log.Error("the log could not be reopened, trying again", "err", err)
 		return
 	}
-	if !s.conn.faults.mend(broken) || s.conn.Writable() != nil {
+	if !s.conn.faults.clearBroken(broken) || s.conn.Writable() != nil {
 		return
 	}
-	if err := s.Log.sealTails(ctx); err != nil {
-		s.conn.fail(err)
+	if err := s.Log.voidIncompleteTails(ctx); err != nil {
+		s.conn.reportWriteFailure(err)
 		return
 	}
 	s.conn.opts.Log.Info("the log is open again, writes are possible")
 }
 
-// examine compares a reopened log with what was durable before.
-func (l *Log) examine(ctx context.Context) error {
+// checkNotShorter compares a reopened log with what was durable before.
+func (l *Log) checkNotShorter(ctx context.Context) error {
 	for _, log := range domain.Logs() {
 		info, err := l.Info(ctx, log)
 		if err != nil {
 			return err
 		}
 		if was := l.Durable(log); info.Last < was {
-			l.conn.faults.setDamaged(l.shorter(log, info.Last, was))
+			l.conn.faults.setDamaged(l.truncationError(log, info.Last, was))
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 	"svc/eventstore/storetest"
 )
 
-// open starts a store in dir and closes it with the test.
+// unlessExpired starts a store in dir and closes it with the test.
 func open(t *testing.T, o jetstream.Options) *jetstream.Store {
 	t.Helper()
 	s, err := jetstream.Open(t.Context(), withEvents(o))

@@ -53,7 +53,7 @@ func streamTable(replicas int) []jetstream.StreamConfig {
 		}, {
 			Name: streamLimits, Subjects: []string{limitsRoot + ">"}, Replicas: replicas,
 			Description:     "counters of the limits of automations; swept when their windows are over",
-			AllowMsgCounter: true, MaxAge: keptAge, MaxMsgsPerSubject: 1, AllowDirect: true,
+			AllowMsgCounter: true, MaxAge: durableMaxAge, MaxMsgsPerSubject: 1, AllowDirect: true,
 		}, {
 			Name: streamProbe, Subjects: []string{"svc.probe.>"}, Replicas: replicas,
 			Description: "readiness probes", MaxMsgs: 16, AllowDirect: true,
@@ -158,12 +158,12 @@ func token(s string) string {
 	if s == "" {
 		return "%"
 	}
-	if plain(s) {
+	if isPlainToken(s) {
 		return s
 	}
 	var b strings.Builder
 	for i := 0; i < len(s) && b.Len() <= maxToken; i++ {
-		if isPlain(s[i]) {
+		if isPlainByte(s[i]) {
 			b.WriteByte(s[i])
 		} else {
 			fmt.Fprintf(&b, "%%%02X", s[i])
@@ -177,15 +177,15 @@ func token(s string) string {
 	return b.String()[:maxToken-len(digest)] + digest
 }
 
-func plain(s string) bool {
+func isPlainToken(s string) bool {
 	for i := range len(s) {
-		if !isPlain(s[i]) {
+		if !isPlainByte(s[i]) {
 			return false
 		}
 	}
 	return len(s) <= maxToken
 }
 
-func isPlain(c byte) bool {
+func isPlainByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }

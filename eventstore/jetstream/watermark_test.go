@@ -21,11 +21,11 @@ func TestATornWatermarkSaysNothingThatWasNeverTrue(t *testing.T) {
 			before = 860 + i
 		}
 		after := before + 1 + before%13
-		older, later := markOf(before), markOf(after)
+		older, later := encodeWatermark(before), encodeWatermark(after)
 		for kept := range later {
 			torn := append(append([]byte{}, later[:kept]...), older[kept:]...)
 			require.NoError(t, os.WriteFile(path, torn, 0o600))
-			got := mark.get()
+			got := mark.read()
 			require.Contains(t, []uint64{0, before, after}, got, "%q", torn)
 			if got == 0 {
 				nothing++
@@ -33,6 +33,6 @@ func TestATornWatermarkSaysNothingThatWasNeverTrue(t *testing.T) {
 		}
 	}
 	require.NotZero(t, nothing, "some of these are mixtures")
-	require.NoError(t, mark.set(485))
-	require.EqualValues(t, 485, mark.get())
+	require.NoError(t, mark.write(485))
+	require.EqualValues(t, 485, mark.read())
 }

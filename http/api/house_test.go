@@ -249,7 +249,7 @@ func (a *answers) Put(_ context.Context, key string, record []byte, _ time.Durat
 	return nil
 }
 
-func (a *answers) Drop(_ context.Context, key string) error {
+func (a *answers) Delete(_ context.Context, key string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.kept, key)

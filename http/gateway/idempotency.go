@@ -28,8 +28,8 @@ type IdempotencyStore interface {
 	Claim(ctx context.Context, key string, record []byte, ttl time.Duration) (existing []byte, err error)
 	// Put keeps record under key for ttl, whatever was there.
 	Put(ctx context.Context, key string, record []byte, ttl time.Duration) error
-	// Drop forgets what is kept under key.
-	Drop(ctx context.Context, key string) error
+	// Delete removes what is kept under key.
+	Delete(ctx context.Context, key string) error
 }
 
 const (

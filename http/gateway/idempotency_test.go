@@ -57,8 +57,8 @@ func (s *shelf) Put(ctx context.Context, key string, record []byte, _ time.Durat
 	return ctx.Err()
 }
 
-// Drop implements gateway.IdempotencyStore.
-func (s *shelf) Drop(ctx context.Context, key string) error {
+// Delete implements gateway.IdempotencyStore.
+func (s *shelf) Delete(ctx context.Context, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.kept, key)

@@ -128,7 +128,7 @@ func (o *onceOnly) drop(r *http.Request, c claim) {
 	c.hold.end()
 	ctx, cancel := storeContext(r.Context())
 	defer cancel()
-	if err := o.store.Drop(ctx, c.key); err != nil {
+	if err := o.store.Delete(ctx, c.key); err != nil {
 		o.log.WarnContext(r.Context(), "idempotency key not given back", "correlationId", exchangeOf(r).id, "err", err)
 	}
 }

@@ -22,8 +22,8 @@ import (
 type Store interface {
 	Put(ctx context.Context, key string, value []byte, ttl time.Duration) error
 	Get(ctx context.Context, key string) (value []byte, ok bool, err error)
-	// Take returns a value and forgets it: of several who ask, one gets it.
-	Take(ctx context.Context, key string) (value []byte, ok bool, err error)
+	// Consume returns a value and deletes it: one of several callers gets it.
+	Consume(ctx context.Context, key string) (value []byte, ok bool, err error)
 }
 
 // Keys sign for the platform. They are *signing.Keys.

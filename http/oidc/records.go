@@ -51,7 +51,7 @@ func get[T any](ctx context.Context, s Store, key string) (v T, ok bool, err err
 
 // take is get, and forgets it: one who asks gets it.
 func take[T any](ctx context.Context, s Store, key string) (v T, ok bool, err error) {
-	value, ok, err := s.Take(ctx, key)
+	value, ok, err := s.Consume(ctx, key)
 	return decode[T](value, ok, err)
 }
 

@@ -23,12 +23,12 @@ type Feed interface {
 
 // Outside is where others listen. It is a *jetstream.Listener.
 type Outside interface {
-	// Heard reports whether anybody listens.
-	Heard() bool
-	// Tell says what happened to all who may hear it.
-	Tell(ctx context.Context, events []*feed.Event) error
-	// Recheck cuts off those who may not listen any more.
-	Recheck() error
+	// HasClients reports whether anybody is connected.
+	HasClients() bool
+	// Publish sends events to all clients that may see them.
+	Publish(ctx context.Context, events []*feed.Event) error
+	// DisconnectRevoked disconnects clients that lost their grant.
+	DisconnectRevoked() error
 }
 
 // Monitor tells those who listen at this node what happens anywhere. Each node does so
@@ -60,7 +60,7 @@ func (m Monitor) Run(ctx context.Context) error {
 // follow tells what comes after a position, and keeps how far it has come. Who was shut
 // out while nobody followed is cut off first.
 func (m Monitor) follow(ctx context.Context, at *domain.Position) error {
-	if err := m.Outside.Recheck(); err != nil {
+	if err := m.Outside.DisconnectRevoked(); err != nil {
 		return err
 	}
 	return m.Feed.Follow(ctx, feed.Following{After: *at}, func(d feed.Delivery) error {
@@ -74,18 +74,18 @@ func (m Monitor) follow(ctx context.Context, at *domain.Position) error {
 
 func (m Monitor) pass(ctx context.Context, events []*feed.Event) error {
 	if slices.ContainsFunc(events, shutsOut) {
-		if err := m.Outside.Recheck(); err != nil {
+		if err := m.Outside.DisconnectRevoked(); err != nil {
 			return err
 		}
 	}
-	if !m.Outside.Heard() {
+	if !m.Outside.HasClients() {
 		return nil
 	}
 	told := slices.DeleteFunc(slices.Clone(events), inside)
 	if len(told) == 0 {
 		return nil
 	}
-	return m.Outside.Tell(ctx, told)
+	return m.Outside.Publish(ctx, told)
 }
 
 // progress lists the events that are kept as state, because operations are folded from

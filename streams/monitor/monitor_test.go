@@ -36,15 +36,15 @@ type ear struct {
 
 var errDeaf = errors.New("deaf")
 
-// Heard implements monitor.Outside.
-func (e *ear) Heard() bool {
+// HasClients implements monitor.Outside.
+func (e *ear) HasClients() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return !e.empty
 }
 
-// Tell implements monitor.Outside.
-func (e *ear) Tell(_ context.Context, events []*feed.Event) error {
+// Publish implements monitor.Outside.
+func (e *ear) Publish(_ context.Context, events []*feed.Event) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.deaf > 0 {
@@ -57,8 +57,8 @@ func (e *ear) Tell(_ context.Context, events []*feed.Event) error {
 	return nil
 }
 
-// Recheck implements monitor.Outside.
-func (e *ear) Recheck() error {
+// DisconnectRevoked implements monitor.Outside.
+func (e *ear) DisconnectRevoked() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.checked++
