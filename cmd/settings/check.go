@@ -11,7 +11,7 @@ import (
 )
 
 // crossCheck finds settings that do not go together.
-func (a *assembly) crossCheck() {
+func (a *assembler) crossCheck() {
 	a.checkVersioning()
 	a.checkAuth()
 	a.checkPairs()
@@ -23,45 +23,45 @@ func (a *assembly) crossCheck() {
 	a.checkStartupImport()
 }
 
-// demand is a fault of name unless ok holds, or one of the settings it compares
+// requireThat is a fault of name unless ok holds, or one of the settings it compares
 // has a fault already.
-func (a *assembly) demand(ok bool, want, name string, others ...string) {
-	if ok || a.faulty(append(others, name)...) {
+func (a *assembler) requireThat(ok bool, want, name string, others ...string) {
+	if ok || a.hasFault(append(others, name)...) {
 		return
 	}
-	a.faults = append(a.faults, Fault{name, a.entryText(name), want})
+	a.faults = append(a.faults, Fault{name, a.displayedValue(name), want})
 }
 
-// require demands that name is given: a default does not do.
-func (a *assembly) require(want, name string, others ...string) {
-	if !a.isGiven(name) && !a.faulty(append(others, name)...) {
+// requireGiven demands that name is given: a default does not do.
+func (a *assembler) requireGiven(want, name string, others ...string) {
+	if !a.isGiven(name) && !a.hasFault(append(others, name)...) {
 		a.faults = append(a.faults, Fault{Name: name, Expected: want})
 	}
 }
 
-func (a *assembly) checkVersioning() {
+func (a *assembler) checkVersioning() {
 	w, r := a.Config.Workspaces, a.Config.Runtime
-	a.demand(w.LockTimeout > w.OperationTimeout,
+	a.requireThat(w.LockTimeout > w.OperationTimeout,
 		"more than VERSIONING_OPERATION_TIMEOUT_MINUTES ("+showDuration(w.OperationTimeout)+"): a lock must outlive its operation",
 		"WORKSPACE_WRITE_LOCK_TIMEOUT_MINUTES", "VERSIONING_OPERATION_TIMEOUT_MINUTES")
-	a.demand(r.WaitDefaultTimeout <= r.WaitMaxTimeout,
+	a.requireThat(r.WaitDefaultTimeout <= r.WaitMaxTimeout,
 		"at most WAIT_MAX_TIMEOUT ("+showDuration(r.WaitMaxTimeout)+")",
 		"WAIT_DEFAULT_TIMEOUT", "WAIT_MAX_TIMEOUT")
 }
 
-func (a *assembly) checkAuth() {
+func (a *assembler) checkAuth() {
 	c := a.Config.Auth
 	family := "RSA"
 	if strings.HasPrefix(c.JWKSAlg, "ES") {
 		family = "EC"
 	}
-	a.demand(c.JWKSKty == family, family+", the key family of JWKS_ALG "+c.JWKSAlg, "JWKS_KTY", "JWKS_ALG")
-	a.demand(c.AdminPassword == "" || c.PasswordPattern.MatchString(c.AdminPassword.Reveal()),
+	a.requireThat(c.JWKSKty == family, family+", the key family of JWKS_ALG "+c.JWKSAlg, "JWKS_KTY", "JWKS_ALG")
+	a.requireThat(c.AdminPassword == "" || c.PasswordPattern.MatchString(c.AdminPassword.Reveal()),
 		"a password that PASSWORD_VALIDATION_REGEXP accepts", "ADMIN_PASSWORD", "PASSWORD_VALIDATION_REGEXP")
 }
 
 // checkPairs demands that settings which need each other come together.
-func (a *assembly) checkPairs() {
+func (a *assembler) checkPairs() {
 	for _, pair := range [][2]string{
 		{"TLS_CERT_FILE", "TLS_KEY_FILE"},
 		{"NATS_TLS_CERT_FILE", "NATS_TLS_KEY_FILE"},
@@ -71,41 +71,41 @@ func (a *assembly) checkPairs() {
 	} {
 		for i, name := range pair {
 			other := pair[1-i]
-			a.demand(a.isGiven(name) || !a.isGiven(other), "a value, as "+other+" is given", name, other)
+			a.requireThat(a.isGiven(name) || !a.isGiven(other), "a value, as "+other+" is given", name, other)
 		}
 	}
 }
 
-func (a *assembly) isGiven(name string) bool {
+func (a *assembler) isGiven(name string) bool {
 	_, ok := a.given[name]
 	return ok
 }
 
-func (a *assembly) checkBroker() {
+func (a *assembler) checkBroker() {
 	b := a.Config.Broker
-	a.demand(b.Embedded || len(b.URLs) > 0, "yes, or NATS_URL to be given", "NATS_EMBEDDED", "NATS_URL")
-	a.demand(!b.Embedded || len(b.URLs) == 0, "no value, as NATS_EMBEDDED is on", "NATS_URL", "NATS_EMBEDDED")
+	a.requireThat(b.Embedded || len(b.URLs) > 0, "yes, or NATS_URL to be given", "NATS_EMBEDDED", "NATS_URL")
+	a.requireThat(!b.Embedded || len(b.URLs) == 0, "no value, as NATS_EMBEDDED is on", "NATS_URL", "NATS_EMBEDDED")
 	for _, name := range []string{"NATS_LISTEN", "NATS_CLUSTER_LISTEN"} {
-		a.demand(b.Embedded || !a.isGiven(name), "no value, as the broker is external (NATS_EMBEDDED no)", name, "NATS_EMBEDDED", "NATS_URL")
+		a.requireThat(b.Embedded || !a.isGiven(name), "no value, as the broker is external (NATS_EMBEDDED no)", name, "NATS_EMBEDDED", "NATS_URL")
 	}
 }
 
 // checkCluster holds what only more than one node needs.
-func (a *assembly) checkCluster() {
+func (a *assembler) checkCluster() {
 	b := a.Config.Broker
 	if nodes := 1 + len(b.ClusterRoutes); b.Embedded {
-		a.demand(b.StreamReplicas <= nodes, fmt.Sprintf("at most the number of nodes (%d)", nodes),
+		a.requireThat(b.StreamReplicas <= nodes, fmt.Sprintf("at most the number of nodes (%d)", nodes),
 			"STREAM_REPLICAS", "NATS_CLUSTER_ROUTES", "NATS_CLUSTER_LISTEN", "NATS_EMBEDDED")
 	}
 	if slices.ContainsFunc(b.ClusterRoutes, leavesHost) {
 		for _, name := range []string{"NATS_CLUSTER_TLS_CERT_FILE", "NATS_CLUSTER_TLS_KEY_FILE", "NATS_CLUSTER_TLS_CA_FILE"} {
-			a.demand(a.isGiven(name), "a path, as NATS_CLUSTER_ROUTES leave the host", name)
+			a.requireThat(a.isGiven(name), "a path, as NATS_CLUSTER_ROUTES leave the host", name)
 		}
 	}
 	if !b.Single() {
 		const want = "a value: with a cluster or an external broker no key is generated"
-		a.require(want, "SECRETS_MASTER_KEYS", "NATS_EMBEDDED", "NATS_URL")
-		a.require(want, "INTERNAL_API_KEY", "NATS_EMBEDDED", "NATS_URL")
+		a.requireGiven(want, "SECRETS_MASTER_KEYS", "NATS_EMBEDDED", "NATS_URL")
+		a.requireGiven(want, "INTERNAL_API_KEY", "NATS_EMBEDDED", "NATS_URL")
 	}
 }
 
@@ -118,32 +118,32 @@ func leavesHost(route URL) bool {
 	return err != nil || !addr.IsLoopback()
 }
 
-func (a *assembly) checkMail() {
+func (a *assembler) checkMail() {
 	m := a.Config.Mail
-	a.demand(m.Host == "" || m.From != "", "a mail address, as SMTP_HOST is given", "EMAIL_FROM", "SMTP_HOST")
-	a.demand(a.Config.Auth.AccountValidation != "email" || m.Host != "", "auto or manual, or SMTP_HOST to be given", "ACCOUNT_VALIDATION_METHOD", "SMTP_HOST")
+	a.requireThat(m.Host == "" || m.From != "", "a mail address, as SMTP_HOST is given", "EMAIL_FROM", "SMTP_HOST")
+	a.requireThat(a.Config.Auth.AccountValidation != "email" || m.Host != "", "auto or manual, or SMTP_HOST to be given", "ACCOUNT_VALIDATION_METHOD", "SMTP_HOST")
 }
 
-func (a *assembly) checkModels() {
+func (a *assembler) checkModels() {
 	for _, name := range []string{"LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL", "LLM_EMBEDDING_MODEL"} {
-		a.demand(!a.isGiven(name) || !a.isGiven("MODELS_CONFIG"), "no value, as MODELS_CONFIG is given", name, "MODELS_CONFIG")
+		a.requireThat(!a.isGiven(name) || !a.isGiven("MODELS_CONFIG"), "no value, as MODELS_CONFIG is given", name, "MODELS_CONFIG")
 	}
-	a.demand(a.isGiven("LLM_BASE_URL") || !a.isGiven("LLM_API_KEY") && !a.isGiven("LLM_MODEL") && !a.isGiven("LLM_EMBEDDING_MODEL"),
+	a.requireThat(a.isGiven("LLM_BASE_URL") || !a.isGiven("LLM_API_KEY") && !a.isGiven("LLM_MODEL") && !a.isGiven("LLM_EMBEDDING_MODEL"),
 		"a URL, as other LLM_ settings are given", "LLM_BASE_URL", "MODELS_CONFIG")
 }
 
 // checkStartupImport demands both settings or none, and a repository to read.
-func (a *assembly) checkStartupImport() {
+func (a *assembler) checkStartupImport() {
 	b := a.Config.Bulk
 	const groups, repository = "STARTUP_IMPORT_GROUPS", "STARTUP_IMPORT_REPOSITORY"
-	a.demand(len(b.StartupGroups) > 0 || b.StartupRepo == "", "groups, as "+repository+" is given", groups, repository)
-	a.demand(b.StartupRepo != "" || len(b.StartupGroups) == 0, "a platform repository, as "+groups+" is given", repository, groups)
+	a.requireThat(len(b.StartupGroups) > 0 || b.StartupRepo == "", "groups, as "+repository+" is given", groups, repository)
+	a.requireThat(b.StartupRepo != "" || len(b.StartupGroups) == 0, "a platform repository, as "+groups+" is given", repository, groups)
 	_, exists := b.Repositories[b.StartupRepo]
-	a.demand(b.StartupRepo == "" || exists, "the id of a platform repository: "+known(b.Repositories), repository)
+	a.requireThat(b.StartupRepo == "" || exists, "the id of a platform repository: "+listRepositoryIDs(b.Repositories), repository)
 }
 
-// known lists the ids of the repositories there are.
-func known(repos map[string]PlatformRepository) string {
+// listRepositoryIDs lists the ids of the repositories there are.
+func listRepositoryIDs(repos map[string]PlatformRepository) string {
 	if len(repos) == 0 {
 		return "none is configured"
 	}
@@ -151,7 +151,7 @@ func known(repos map[string]PlatformRepository) string {
 }
 
 // checkRepositories demands of each platform repository what its type needs.
-func (a *assembly) checkRepositories() {
+func (a *assembler) checkRepositories() {
 	for _, id := range slices.Sorted(maps.Keys(a.Config.Bulk.Repositories)) {
 		repo := a.Config.Bulk.Repositories[id].moveCredentials()
 		a.Config.Bulk.Repositories[id] = repo
@@ -163,25 +163,25 @@ func (a *assembly) checkRepositories() {
 	}
 }
 
-// field is the full name of a field of repo.
-func field(repo PlatformRepository, name string) string {
+// repositoryVariable is the full name of a field of repo.
+func repositoryVariable(repo PlatformRepository, name string) string {
 	return "WORKSPACES_STORAGE_GIT_PLATFORM_" + repo.ID + "_" + name
 }
 
-func (a *assembly) checkDirectory(repo PlatformRepository) {
-	dir := field(repo, "DIRPATH")
-	a.demand(filepath.IsAbs(repo.Dirpath), "an absolute path, as the type is filesystem", dir, field(repo, "TYPE"))
-	info, err := a.world.stat(repo.Dirpath)
-	a.demand(err == nil && info.IsDir(), "an existing directory", dir, field(repo, "TYPE"))
+func (a *assembler) checkDirectory(repo PlatformRepository) {
+	dir := repositoryVariable(repo, "DIRPATH")
+	a.requireThat(filepath.IsAbs(repo.Dirpath), "an absolute path, as the type is filesystem", dir, repositoryVariable(repo, "TYPE"))
+	info, err := a.context.stat(repo.Dirpath)
+	a.requireThat(err == nil && info.IsDir(), "an existing directory", dir, repositoryVariable(repo, "TYPE"))
 }
 
-func (a *assembly) checkRemote(repo PlatformRepository) {
-	address := field(repo, "URL")
-	a.demand(repo.URL != "", "a URL, as the type is git", address, field(repo, "TYPE"))
-	a.demand(repo.Auth.Password == "" || isHTTP(repo.URL.Reveal()), "no value, or an http(s) URL: passwords are for those", field(repo, "AUTH_PASSWORD"), address)
-	a.demand(repo.Auth.SSHKey == "" || isSSH(repo.URL.Reveal()), "no value, or an SSH URL: keys are for those", field(repo, "AUTH_SSHKEY"), address)
-	a.demand(repo.Auth.Passphrase == "" || repo.Auth.SSHKey != "", "no value, or AUTH_SSHKEY to be given", field(repo, "AUTH_PASSPHRASE"), field(repo, "AUTH_SSHKEY"))
-	a.demand(repo.Dirpath == "" || cleanPath(repo.Dirpath), "a relative path without ., .. and .git", field(repo, "DIRPATH"))
+func (a *assembler) checkRemote(repo PlatformRepository) {
+	address := repositoryVariable(repo, "URL")
+	a.requireThat(repo.URL != "", "a URL, as the type is git", address, repositoryVariable(repo, "TYPE"))
+	a.requireThat(repo.Auth.Password == "" || isHTTP(repo.URL.Reveal()), "no value, or an http(s) URL: passwords are for those", repositoryVariable(repo, "AUTH_PASSWORD"), address)
+	a.requireThat(repo.Auth.SSHKey == "" || isSSH(repo.URL.Reveal()), "no value, or an SSH URL: keys are for those", repositoryVariable(repo, "AUTH_SSHKEY"), address)
+	a.requireThat(repo.Auth.Passphrase == "" || repo.Auth.SSHKey != "", "no value, or AUTH_SSHKEY to be given", repositoryVariable(repo, "AUTH_PASSPHRASE"), repositoryVariable(repo, "AUTH_SSHKEY"))
+	a.requireThat(repo.Dirpath == "" || cleanPath(repo.Dirpath), "a relative path without ., .. and .git", repositoryVariable(repo, "DIRPATH"))
 }
 
 // cleanPath reports whether a relative path stays inside its repository.

@@ -35,7 +35,7 @@ func (l *Live) Reload(src Source) (changed, needRestart []string, err error) {
 		return nil, nil, err
 	}
 	old := l.Get()
-	next, faults := assemble(merge(old, fresh), world{old.world.hostname, old.world.envFile, fresh.world.stat}, nil)
+	next, faults := assemble(merge(old, fresh), loadContext{old.context.hostname, old.context.envFile, fresh.context.stat}, nil)
 	if err := faults.orNil(); err != nil {
 		return nil, nil, err
 	}
@@ -73,7 +73,7 @@ func differences(old, fresh *Loaded) (live, rest []string) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		row := old.rowFrom(name, fresh)
 		_, isGiven := fresh.given[name]
-		if old.given[name].origin == OriginGenerated && !isGiven || old.same(fresh, name) {
+		if old.given[name].origin == OriginGenerated && !isGiven || old.hasSameValue(fresh, name) {
 			continue
 		}
 		if row.Live() {
@@ -94,11 +94,11 @@ func (l *Loaded) rowFrom(name string, other *Loaded) Setting {
 	return l.rowOf(name)
 }
 
-// same reports whether name means the same in l and in other.
-func (l *Loaded) same(other *Loaded, name string) bool {
+// hasSameValue reports whether name means the same in l and in other.
+func (l *Loaded) hasSameValue(other *Loaded, name string) bool {
 	row := l.rowFrom(name, other)
 	if row.Family() {
 		return l.given[name].text == other.given[name].text
 	}
-	return l.effective(l.rowOf(name), name) == other.effective(other.rowOf(name), name)
+	return l.canonicalValue(l.rowOf(name), name) == other.canonicalValue(other.rowOf(name), name)
 }

@@ -47,10 +47,10 @@ func platformTable(r *PlatformRepository) []Setting {
 		{Name: "BRANCH", Default: "main", Meaning: "git branch", value: branch(&r.Branch)},
 		{Name: "MODE", Default: "read-write", Meaning: "`read-write`, `read-only` or `write-only`", value: oneOf(&r.Mode, "read-write", "read-only", "write-only")},
 		{Name: "DIRPATH", Default: "-", Meaning: "git: base directory; filesystem: required, absolute, existing", value: path(&r.Dirpath)},
-		{Name: "AUTH_USER", Default: "-", Meaning: "user; without one, `git` is sent", marks: secret, value: secretText(&r.Auth.User)},
-		{Name: "AUTH_PASSWORD", Default: "-", Meaning: "password or access token; needs an http(s) URL", marks: secret, value: secretText(&r.Auth.Password)},
-		{Name: "AUTH_SSHKEY", Default: "-", Meaning: "private key, `\\n` escapes accepted; needs an SSH URL", marks: secret, value: sshKey(&r.Auth.SSHKey)},
-		{Name: "AUTH_PASSPHRASE", Default: "-", Meaning: "of the private key", marks: secret, value: secretText(&r.Auth.Passphrase)},
+		{Name: "AUTH_USER", Default: "-", Meaning: "user; without one, `git` is sent", flags: secret, value: secretText(&r.Auth.User)},
+		{Name: "AUTH_PASSWORD", Default: "-", Meaning: "password or access token; needs an http(s) URL", flags: secret, value: secretText(&r.Auth.Password)},
+		{Name: "AUTH_SSHKEY", Default: "-", Meaning: "private key, `\\n` escapes accepted; needs an SSH URL", flags: secret, value: sshKey(&r.Auth.SSHKey)},
+		{Name: "AUTH_PASSPHRASE", Default: "-", Meaning: "of the private key", flags: secret, value: secretText(&r.Auth.Passphrase)},
 		{Name: "CA_FILE", Default: "-", Meaning: "PEM, trusted besides the system roots", value: path(&r.CAFile)},
 		{Name: "KNOWN_HOSTS_FILE", Default: "-", Meaning: "SSH host keys", value: path(&r.KnownHostsFile)},
 		{Name: "REDIRECT_HOSTS", Default: "-", Meaning: "hosts that may receive the credentials after a redirect", value: listOf(&r.RedirectHosts, "hosts", isHost)},
@@ -75,7 +75,7 @@ func platformFamily(p *map[string]PlatformRepository) *family {
 		return ok
 	}
 	return &family{
-		closed: true, owns: owns,
+		closed: true, isWellFormed: owns,
 		expect: "a known field: TYPE, URL, NAME, BRANCH, MODE, DIRPATH, AUTH_USER, AUTH_PASSWORD, AUTH_SSHKEY, AUTH_PASSPHRASE, CA_FILE, KNOWN_HOSTS_FILE, REDIRECT_HOSTS",
 		secret: func(rest string) bool { // a name we do not know may be a secret misspelt
 			_, field, ok := cutField(rest)
@@ -97,7 +97,7 @@ func setField(p *map[string]PlatformRepository, rest, text string) error {
 	if err := rows[i].value.set(text); err != nil {
 		return expected(rows[i].value.expect)
 	}
-	put(p, id, repo)
+	setKey(p, id, repo)
 	return nil
 }
 
@@ -129,11 +129,13 @@ func gitURL(p *URL) value {
 	return v
 }
 
-func isHTTP(text string) bool { return absolute(text, web) }
+func isHTTP(text string) bool { return isAbsoluteURL(text, web) }
 
 var scpAddress = regexp.MustCompile(`^[A-Za-z0-9._-]+@[A-Za-z0-9._-]+:[^:\s]+$`)
 
-func isSSH(text string) bool { return absolute(text, []string{"ssh"}) || scpAddress.MatchString(text) }
+func isSSH(text string) bool {
+	return isAbsoluteURL(text, []string{"ssh"}) || scpAddress.MatchString(text)
+}
 
 func branch(p *string) value {
 	return bind(p, "text", "a branch name that starts neither with svc/ nor with -", check(domain.IsBranch))

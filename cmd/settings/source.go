@@ -1,10 +1,14 @@
 package settings
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -61,8 +65,8 @@ type given struct {
 	origin   Origin
 }
 
-// gatherer finds out what was given, by whom, and what is not ours.
-type gatherer struct {
+// collector finds out what was given, by whom, and what is not ours.
+type collector struct {
 	src       Source
 	names     index
 	values    map[string]given
@@ -74,15 +78,15 @@ type gatherer struct {
 	envFile   string // the .env that was found without being asked for
 }
 
-// gather reads the layers of src, strongest first.
-func gather(src Source, rows []Setting) *gatherer {
-	g := &gatherer{
+// collect reads the layers of src, strongest first.
+func collect(src Source, rows []Setting) *collector {
+	g := &collector{
 		src: src, names: newIndex(rows),
 		values: map[string]given{}, variables: map[string]string{}, used: map[string]bool{},
 	}
-	g.layer(environment(src.Environ), OriginEnv)
-	g.configFile()
-	g.documents()
+	g.addLayer(environment(src.Environ), OriginEnv)
+	g.addConfigFile()
+	g.readDocuments()
 	return g
 }
 
@@ -97,8 +101,8 @@ func environment(pairs []string) map[string]string {
 	return vars
 }
 
-// layer adds the variables of one layer below those already there.
-func (g *gatherer) layer(vars map[string]string, origin Origin) {
+// addLayer adds the variables of one layer below those already there.
+func (g *collector) addLayer(vars map[string]string, origin Origin) {
 	own := map[string]given{}
 	for _, variable := range slices.Sorted(maps.Keys(vars)) {
 		text := vars[variable]
@@ -111,7 +115,7 @@ func (g *gatherer) layer(vars map[string]string, origin Origin) {
 			continue
 		}
 		if twin, twice := own[found.name]; twice {
-			g.fault(found, "one of "+twin.variable+" and "+variable+", not both")
+			g.addFault(found, "one of "+twin.variable+" and "+variable+", not both")
 		}
 		own[found.name] = found
 	}
@@ -123,14 +127,14 @@ func (g *gatherer) layer(vars map[string]string, origin Origin) {
 }
 
 // emptyCounts reports whether an empty text is a value of a setting.
-func (g *gatherer) emptyCounts(variable string) bool {
+func (g *collector) emptyCounts(variable string) bool {
 	_, row, ok := g.names.find(variable)
-	return ok && g.names.rows[row].marks&emptyCounts != 0
+	return ok && g.names.rows[row].flags&emptyCounts != 0
 }
 
 // find says which setting the variable gives, and reads its file if it names
 // one.
-func (g *gatherer) find(variable, text string, origin Origin) (given, bool) {
+func (g *collector) find(variable, text string, origin Origin) (given, bool) {
 	if name, row, ok := g.names.find(variable); ok {
 		return given{name, row, text, text, variable, origin}, true
 	}
@@ -144,7 +148,7 @@ func (g *gatherer) find(variable, text string, origin Origin) (given, bool) {
 	}
 	if row, ok := g.names.closed(variable); ok {
 		f := given{variable, row, text, text, variable, origin}
-		g.fault(f, g.names.rows[row].family.expect)
+		g.addFault(f, g.names.rows[row].family.expect)
 		return f, false
 	}
 	g.unknown = append(g.unknown, variable)
@@ -152,10 +156,10 @@ func (g *gatherer) find(variable, text string, origin Origin) (given, bool) {
 }
 
 // readFile fills in the content of the file that f names.
-func (g *gatherer) readFile(f given) (given, bool) {
+func (g *collector) readFile(f given) (given, bool) {
 	content, err := g.src.ReadFile(f.written)
 	if err != nil {
-		g.faults = append(g.faults, Fault{f.variable, f.written, "the path of a readable file: " + cause(err)})
+		g.faults = append(g.faults, Fault{f.variable, f.written, "the path of a readable file: " + withoutPath(err)})
 		return f, false
 	}
 	f.text = strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
@@ -163,16 +167,16 @@ func (g *gatherer) readFile(f given) (given, bool) {
 	return f, true
 }
 
-// cause is err without the path that the fault already shows.
-func cause(err error) string {
+// withoutPath is err without the path that the fault already shows.
+func withoutPath(err error) string {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathErr.Err.Error()
 	}
 	return err.Error()
 }
 
-// configFile adds the layer of CONFIG_FILE, or of .env when there is one.
-func (g *gatherer) configFile() {
+// addConfigFile adds the layer of CONFIG_FILE, or of .env when there is one.
+func (g *collector) addConfigFile() {
 	asked, explicit := g.values[configFileKey]
 	name := envFile
 	if explicit {
@@ -183,7 +187,7 @@ func (g *gatherer) configFile() {
 		return
 	}
 	if err != nil {
-		g.faults = append(g.faults, Fault{configFileKey, name, "the path of a readable file: " + cause(err)})
+		g.faults = append(g.faults, Fault{configFileKey, name, "the path of a readable file: " + withoutPath(err)})
 		return
 	}
 	vars, err := parseEnvFile(string(content))
@@ -198,11 +202,11 @@ func (g *gatherer) configFile() {
 	if !explicit {
 		g.envFile = name
 	}
-	g.layer(vars, OriginConfigFile)
+	g.addLayer(vars, OriginConfigFile)
 }
 
-// documents reads the settings that are a JSON text or the path of one.
-func (g *gatherer) documents() {
+// readDocuments reads the settings that are a JSON text or the path of one.
+func (g *collector) readDocuments() {
 	lookup := func(name string) (string, bool) {
 		g.used[name] = true
 		value, ok := g.variables[name]
@@ -210,12 +214,12 @@ func (g *gatherer) documents() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.values)) {
 		v := g.values[name]
-		if g.names.rows[v.row].marks&document == 0 {
+		if g.names.rows[v.row].flags&document == 0 {
 			continue
 		}
 		doc, err := readDocument(v.text, g.src.ReadFile, lookup)
 		if err != nil {
-			g.fault(v, err.Error())
+			g.addFault(v, err.Error())
 			delete(g.values, name)
 			continue
 		}
@@ -224,6 +228,152 @@ func (g *gatherer) documents() {
 	}
 }
 
-func (g *gatherer) fault(v given, want string) {
-	g.faults = append(g.faults, Fault{v.name, g.names.rows[v.row].shownAs(v.name, v.written), want})
+func (g *collector) addFault(v given, want string) {
+	g.faults = append(g.faults, Fault{v.name, g.names.rows[v.row].displayMember(v.name, v.written), want})
+}
+
+// parseEnvFile reads NAME=value lines. A line may start with export; # starts a
+// comment; a value in single quotes is taken as it is, in double quotes \n, \t,
+// \" and \\ are escapes, and both may span lines. Nothing is expanded, so a
+// dollar sign in a password stays one. (That is why no library is used here.)
+func parseEnvFile(text string) (map[string]string, error) {
+	values := map[string]string{}
+	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
+	for line := 1; text != ""; {
+		start := line
+		name, rest, err := envName(text)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", start, err)
+		}
+		value := ""
+		if name != "" {
+			value, rest, err = envValue(rest)
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", start, err)
+			}
+			if _, dup := values[name]; dup {
+				return nil, fmt.Errorf("line %d: %s is given twice", start, name)
+			}
+			values[name] = value
+		}
+		line += strings.Count(text[:len(text)-len(rest)], "\n")
+		text = rest
+	}
+	return values, nil
+}
+
+// envName cuts the name and its equals sign off text. A blank or comment line
+// has no name and is cut off whole.
+func envName(text string) (name, rest string, err error) {
+	line, after, _ := strings.Cut(text, "\n")
+	if trimmed := strings.TrimSpace(line); trimmed == "" || trimmed[0] == '#' {
+		return "", after, nil
+	}
+	name, _, found := strings.Cut(line, "=")
+	if !found {
+		return "", "", fmt.Errorf("expected NAME=value")
+	}
+	rest = text[len(name)+1:]
+	name = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(name), "export "))
+	if name == "" || strings.ContainsAny(name, " \t'\"") {
+		return "", "", fmt.Errorf("expected NAME=value")
+	}
+	return name, rest, nil
+}
+
+// envValue cuts the value and its line break off text.
+func envValue(text string) (value, rest string, err error) {
+	text = strings.TrimLeft(text, " \t")
+	if text == "" || text[0] != '\'' && text[0] != '"' {
+		line, rest, _ := strings.Cut(text, "\n")
+		if i := strings.Index(line, " #"); i >= 0 {
+			line = line[:i]
+		}
+		return strings.TrimSpace(line), rest, nil
+	}
+	end := closingQuote(text)
+	if end < 0 {
+		return "", "", fmt.Errorf("the quote is not closed")
+	}
+	tail, rest, _ := strings.Cut(text[end+1:], "\n")
+	if tail = strings.TrimSpace(tail); tail != "" && tail[0] != '#' {
+		return "", "", fmt.Errorf("text after the closing quote")
+	}
+	value = text[1:end]
+	if text[0] == '"' {
+		value = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`, `\\`, `\`).Replace(value)
+	}
+	return value, rest, nil
+}
+
+// closingQuote returns the index of the quote that ends text, -1 for none.
+func closingQuote(text string) int {
+	for i := 1; i < len(text); i++ {
+		switch {
+		case text[i] == '\\' && text[0] == '"':
+			i++
+		case text[i] == text[0]:
+			return i
+		}
+	}
+	return -1
+}
+
+var variablePattern = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// readDocument returns the JSON that text is, or that the file text names
+// holds, with each ${VAR} in a string replaced by what lookup knows. Its errors
+// never hold the document.
+func readDocument(text string, readFile func(string) ([]byte, error), lookup func(string) (string, bool)) (string, error) {
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		content, err := readFile(text)
+		if err != nil {
+			return "", expected("the path of a readable JSON file, or a JSON object")
+		}
+		text = string(content)
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var doc map[string]any
+	if err := d.Decode(&doc); err != nil || d.More() {
+		return "", expected("the path of a JSON file, or a JSON object")
+	}
+	missing := ""
+	filled := expandVariables(doc, func(name string) string {
+		value, ok := lookup(name)
+		if !ok && missing == "" {
+			missing = name
+		}
+		return value
+	})
+	if missing != "" {
+		return "", expected(fmt.Sprintf("the variable %s to be set, for ${%s}", missing, missing))
+	}
+	return encodeJSON(filled)
+}
+
+// expandVariables replaces ${VAR} in every string of a JSON value.
+func expandVariables(v any, value func(name string) string) any {
+	switch v := v.(type) {
+	case string:
+		return variablePattern.ReplaceAllStringFunc(v, func(ref string) string { return value(ref[2 : len(ref)-1]) })
+	case []any:
+		for i := range v {
+			v[i] = expandVariables(v[i], value)
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = expandVariables(v[key], value)
+		}
+	}
+	return v
+}
+
+// encodeJSON writes v without escaping <, > and &.
+func encodeJSON(v any) (string, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return strings.TrimSpace(out.String()), err
 }

@@ -180,7 +180,7 @@ func setSomething(t *testing.T, row Setting) {
 		"https://x/v2", "nats://x", "a=b", ".x", ":1", "127.0.0.1:1", "a@b.org", "image/png", "0 0 * * *", "Europe/Paris", "en", "svc-crawler", "10.0.0.0/8", "0.5", `{"a":1}`,
 		"base=core", goodAPI, `[{"client_id":"a","redirect_uris":["https://x/"]}]`, `[{"kid":"k","key":"` + goodKey + `","active":true}]`, "https://a.org", "2048", "crawler",
 	} {
-		if row.value.set(text) == nil && (row.Secret() || row.marks&document != 0 || row.value.canon() != before) {
+		if row.value.set(text) == nil && (row.Secret() || row.flags&document != 0 || row.value.canon() != before) {
 			return
 		}
 	}

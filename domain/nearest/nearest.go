@@ -60,8 +60,10 @@ func maxDistance(n int) int {
 	return 3
 }
 
-// distance counts the letters that have to be added, left out, replaced or swapped with
+// Distance counts the letters that have to be added, left out, replaced or swapped with
 // their neighbour to turn one name into the other.
+func Distance(a, b string) int { return distance([]rune(a), []rune(b)) }
+
 func distance(a, b []rune) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -2,9 +2,161 @@ package settings
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
+	"text/tabwriter"
 )
+
+// Entry is one effective setting as an operator may see it.
+type Entry struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"` // masked when secret
+	Source Origin `json:"source"`
+	Part   Part   `json:"part"`
+	Live   bool   `json:"live"`
+	Secret bool   `json:"secret"`
+}
+
+// Entries returns every plain setting and every member of a family that was
+// given, in the order of the table.
+func (l *Loaded) Entries() []Entry {
+	members := map[int][]string{}
+	for _, name := range slices.Sorted(maps.Keys(l.given)) {
+		v := l.given[name]
+		if l.rows[v.row].Family() {
+			members[v.row] = append(members[v.row], name)
+		}
+	}
+	var entries []Entry
+	for i, row := range l.rows {
+		names := []string{row.Name}
+		if row.Family() {
+			names = members[i]
+		}
+		for _, name := range names {
+			entries = append(entries, l.entry(row, name))
+		}
+	}
+	return entries
+}
+
+func (l *Loaded) entry(row Setting, name string) Entry {
+	e := Entry{Name: name, Source: OriginDefault, Part: row.Part, Live: row.Live(), Secret: row.isSecretMember(name)}
+	v, isGiven := l.given[name]
+	derived, isDerived := l.derived[name]
+	switch {
+	case isGiven:
+		e.Value, e.Source = row.displayMember(name, v.written), v.origin
+	case isDerived:
+		e.Value = derived
+	case row.Default != "-":
+		e.Value = strings.ReplaceAll(row.Default, "`", "")
+	}
+	return e
+}
+
+// displayedValue is the shown value of name, "" when there is none.
+func (l *Loaded) displayedValue(name string) string {
+	for _, row := range l.rows {
+		if row.Name == name {
+			return l.entry(row, name).Value
+		}
+	}
+	if v, ok := l.given[name]; ok {
+		return l.rows[v.row].displayMember(name, v.written)
+	}
+	return ""
+}
+
+// Changed returns the entries that are not at their default.
+func (l *Loaded) Changed() []Entry {
+	return slices.DeleteFunc(l.Entries(), func(e Entry) bool { return e.Source == OriginDefault })
+}
+
+// canonicalValue returns name's value so that equal texts mean equal settings. It
+// may hold a secret.
+func (l *Loaded) canonicalValue(row Setting, name string) string {
+	if row.Family() || row.Secret() || row.flags&document != 0 {
+		return l.given[name].text
+	}
+	return row.value.canon()
+}
+
+// Digest is equal on two nodes when the settings that must agree do. It covers
+// the values that are neither secret nor of one node, and hashes of the secrets;
+// with keys of full strength among them nothing can be guessed back from it.
+func (l *Loaded) Digest() string {
+	sum := sha256.New()
+	for _, e := range l.Entries() {
+		row := l.rowOf(e.Name)
+		if row.PerNode() {
+			continue
+		}
+		text := l.canonicalValue(row, e.Name)
+		if e.Secret || row.flags&document != 0 {
+			hidden := sha256.Sum256([]byte(e.Name + "\x00" + text))
+			text = hex.EncodeToString(hidden[:])
+		}
+		fmt.Fprintf(sum, "%q=%q\n", e.Name, text)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// rowOf returns the row of a plain setting or of a given member.
+func (l *Loaded) rowOf(name string) Setting {
+	if v, ok := l.given[name]; ok {
+		return l.rows[v.row]
+	}
+	i := slices.IndexFunc(l.rows, func(row Setting) bool { return row.Name == name })
+	return l.rows[i]
+}
+
+// WriteText writes entries as a table with aligned columns.
+func WriteText(w io.Writer, entries []Entry) error {
+	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(columns, "NAME\tVALUE\tSOURCE\tPART") // Flush returns the error of every write
+	for _, e := range entries {
+		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\n", e.Name, cmp.Or(quoteControl(e.Value), "-"), e.Source, e.Part)
+	}
+	return columns.Flush()
+}
+
+// quoteControl quotes a text that would break the table.
+func quoteControl(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+// Report is the machine form of a set of settings, as `svc config --json` and
+// GET /sys/config give it.
+type Report struct {
+	Settings []Entry  `json:"settings"`
+	Warnings []string `json:"warnings"`
+	Digest   string   `json:"digest"`
+}
+
+// Report returns the machine form of l with the given entries: Entries, or
+// Changed.
+func (l *Loaded) Report(entries []Entry) Report {
+	return Report{Settings: append([]Entry{}, entries...), Warnings: append([]string{}, l.Warnings...), Digest: l.Digest()}
+}
+
+// WriteJSON writes the machine form of l, indented.
+func (l *Loaded) WriteJSON(w io.Writer, entries []Entry) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(l.Report(entries))
+}
 
 const docsRules = `# Settings
 
@@ -87,11 +239,11 @@ func Docs() string {
 	page.WriteString(docsRules)
 	for _, s := range Table() {
 		fmt.Fprintf(&page, "| %s | %s | %s | %s | %s | %s |\n",
-			docsName(s), docsDefault(s), s.Unit, s.Part, docsMarks(s), cell(s.Meaning))
+			docsName(s), docsDefault(s), s.Unit, s.Part, docsMarks(s), escapeCell(s.Meaning))
 	}
 	page.WriteString(docsPlatform)
 	for _, s := range platformTable(new(PlatformRepository)) {
-		fmt.Fprintf(&page, "| %s | %s | %s | %s |\n", s.Name, docsDefault(s), docsMarks(s), cell(s.Meaning))
+		fmt.Fprintf(&page, "| %s | %s | %s | %s |\n", s.Name, docsDefault(s), docsMarks(s), escapeCell(s.Meaning))
 	}
 	return page.String()
 }
@@ -106,7 +258,7 @@ func docsName(s Setting) string {
 // docsDefault writes a default that can be typed as code, and prose as it is.
 func docsDefault(s Setting) string {
 	if text := s.plainDefault(); text != "" {
-		return "`" + cell(text) + "`"
+		return "`" + escapeCell(text) + "`"
 	}
 	return s.Default
 }
@@ -124,5 +276,5 @@ func docsMarks(s Setting) string {
 	return cmp.Or(strings.Join(letters, " "), "-")
 }
 
-// cell keeps a text inside its cell.
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+// escapeCell keeps a text inside its cell.
+func escapeCell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
