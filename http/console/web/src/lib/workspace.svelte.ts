@@ -10,6 +10,8 @@ export type WriteLock = Schema<'WriteLock'>;
 /** Whether something may be done, and the right that is missing if not. */
 export interface Verdict {
   allowed: boolean;
+  /** What the caller may do is not read yet: nothing is offered, and nothing is said to be missing. */
+  unknown?: boolean;
   action: string;
   subject: string;
 }
@@ -29,11 +31,11 @@ export class OpenWorkspace {
     return this.resource.data;
   }
 
-  /** May the caller do this? Without an answer of the server (A3) nothing is refused here: its 403 is explained then. */
+  /** May the caller do this? Until the workspace is read that is not known, and nothing is tried that might be refused. */
   can(action: string, subject: string = 'workspaces'): Verdict {
     const can = this.resource.data?.can as Record<string, string[]> | undefined;
-    const allowed = session.isSuper || !can || (can[subject]?.includes(action) ?? false);
-    return { allowed, action, subject };
+    const allowed = session.isSuper || (can?.[subject]?.includes(action) ?? false);
+    return { allowed, unknown: !allowed && !can, action, subject };
   }
 
   get lock(): WriteLock | undefined {
@@ -43,6 +45,13 @@ export class OpenWorkspace {
   /** The moment that is shown (`at=` of the address); undefined for now. */
   get at(): string | undefined {
     return router.query.get('at') ?? undefined;
+  }
+
+  /** The same as reads of documents take it: a time, or a sequence. */
+  get moment(): { at?: string; atSeq?: string } {
+    const { at } = this;
+    if (at === undefined) return {};
+    return /^\d{4}-\d\d/.test(at) ? { at } : { atSeq: at };
   }
 
   /** Content cannot be written: an earlier moment is shown, or the lock is not that of a push, which lets editing go on. */

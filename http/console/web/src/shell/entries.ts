@@ -13,7 +13,10 @@ import { hasRoute, routes } from '../routes.ts';
 export function isInMenu(route: (typeof routes)[number], workspace: OpenWorkspace | undefined): boolean {
   if (!route.menu) return false;
   if (workspace?.resource.error && !workspace.data) return false;
-  if (route.area === 'workspace') return workspace?.can(...(route.menu.right ?? ['read', 'workspaces'])).allowed ?? false;
+  if (route.area === 'workspace') {
+    const right = workspace?.can(...(route.menu.right ?? ['read', 'workspaces']));
+    return right !== undefined && (right.allowed || right.unknown === true);
+  }
   return !workspace;
 }
 
