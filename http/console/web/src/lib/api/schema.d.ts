@@ -632,10 +632,7 @@ export interface paths {
             };
             cookie?: never;
         };
-        /**
-         * Read a workspace
-         * @description Earlier states cannot be read yet: `version`, `at` and `atSeq` are refused with 400 `invalid_parameter`.
-         */
+        /** Read a workspace */
         get: operations["getWorkspace"];
         put?: never;
         post?: never;
@@ -7350,7 +7347,14 @@ export interface operations {
     };
     getWorkspace: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The name of a version, or current. */
+                version?: string;
+                /** @description A time: what it was then. */
+                at?: string;
+                /** @description A sequence token or a content revision: what it was then. */
+                atSeq?: string;
+            };
             header?: {
                 /**
                  * @description Asks for the behaviour as it was on that day. Without it, the latest.

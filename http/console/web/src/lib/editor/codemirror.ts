@@ -83,12 +83,12 @@ const look = EditorView.theme({
   '.cm-gutter-lint': { width: '16px' },
   '.cm-panels': { backgroundColor: 'var(--sunken)', color: 'var(--text)', borderColor: 'var(--line)' },
   '.cm-panels-top': { borderBottom: '1px solid var(--line)' },
-  '.cm-panel.cm-search': { padding: '8px', fontFamily: 'var(--font)', display: 'flex', flexWrap: 'wrap', alignItems: 'center', gap: '4px' },
+  '.cm-panel.cm-search': { padding: '8px 40px 8px 8px', fontFamily: 'var(--font)', display: 'flex', flexWrap: 'wrap', alignItems: 'center', gap: '4px' },
   '.cm-panel.cm-search br': { flexBasis: '100%' },
   '.cm-panel.cm-search label': { display: 'inline-flex', alignItems: 'center', gap: '4px', fontSize: 'var(--size-label)' },
   '.cm-textfield': { backgroundColor: 'var(--surface)', color: 'var(--text)', border: '1px solid var(--control)', borderRadius: 'var(--radius)', padding: '3px 8px', fontSize: 'var(--size-table)', minWidth: '0', flex: '1 1 140px' },
   '.cm-button': { backgroundImage: 'none', backgroundColor: 'var(--surface)', color: 'var(--text)', border: '1px solid var(--control)', borderRadius: 'var(--radius)', padding: '2px 8px', minHeight: '24px', fontSize: 'var(--size-label)' },
-  '.cm-panel.cm-search [name=close]': { color: 'var(--muted)', fontSize: '18px', width: '24px', height: '24px' },
+  '.cm-panel.cm-search [name=close]': { color: 'var(--muted)', fontSize: '18px', width: '24px', height: '24px', top: '10px', right: '8px' },
   '.cm-textfield:focus-visible, .cm-button:focus-visible, .cm-panel [name=close]:focus-visible': { outline: '2px solid var(--accent)', outlineOffset: '1px' },
   '.cm-placeholder': { color: 'var(--muted)' },
   // Comparison.
@@ -307,7 +307,7 @@ function completionsOf(complete: NonNullable<EditorHelp['complete']>): Completio
   };
 }
 
-const attributesOf = (label: string, description: string): Extension => EditorView.contentAttributes.of({ 'aria-label': label, 'aria-description': description, spellcheck: 'false', autocapitalize: 'off', autocorrect: 'off' });
+const attributesOf = (label: string, description: string): Extension => EditorView.contentAttributes.of({ 'aria-label': label, 'aria-description': description, tabindex: '0', spellcheck: 'false', autocapitalize: 'off', autocorrect: 'off' });
 
 const readonlyOf = (readonly: boolean): Extension => (readonly ? [EditorState.readOnly.of(true)] : []);
 

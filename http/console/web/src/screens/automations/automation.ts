@@ -1,5 +1,6 @@
 import type { Schema } from '../../lib/api/client.ts';
-import { localized } from '../../lib/i18n.svelte.ts';
+import { localized, t } from '../../lib/i18n.svelte.ts';
+import type { OpenWorkspace } from '../../lib/workspace.svelte.ts';
 import type { IconName } from '../../lib/ui/icons.ts';
 import type { TypedField } from '../../lib/ui/typedfield.ts';
 
@@ -18,6 +19,12 @@ export interface AutomationMeta {
   events?: { emit?: string[]; listen?: string[] };
   updatedAt?: string;
   updatedBy?: string;
+}
+
+/** Why nothing can be written now; undefined when it can. */
+export function whyReadOnly(workspace: OpenWorkspace): string | undefined {
+  if (!workspace.readOnly) return undefined;
+  return workspace.at === undefined ? t.automations.readOnlyNow : t.automations.readOnlyThen;
 }
 
 /** The automations of a workspace read, by slug. */

@@ -5,6 +5,8 @@ export interface Example {
   id: ExampleId;
   /** Name of a secret that is made with it, when it is not there. */
   secret?: string;
+  /** An event that comes from outside: it is declared with it, else it would be warned about. */
+  event?: { type: string; schema: Record<string, unknown> };
   /** The document without slug and name. */
   text: string;
   /** An input that shows something at the first run. */
@@ -48,6 +50,7 @@ output:
   },
   {
     id: 'event',
+    event: { type: 'order.created', schema: { id: { type: 'string' }, amount: { type: 'number' } } },
     input: { type: 'order.created', payload: { id: 'A-17', amount: 120 } },
     text: `when:
   events:
@@ -102,6 +105,7 @@ output:
   },
   {
     id: 'wait',
+    event: { type: 'approval.given', schema: { approved: { type: 'boolean' } } },
     input: { request: 'A new laptop' },
     text: `arguments:
   request:

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { firstError, spanOf, ticksOf, traceOf, visibleRows } from './trace.ts';
+import { firstError, spanOf, ticksOf, traceOf, visibleRows, whyNotReplayable } from './trace.ts';
 
 const at = (ms: number): string => new Date(1_700_000_000_000 + ms).toISOString();
 const execution = (over: Record<string, unknown>) => ({ executionId: 'x', slug: 'a', trigger: { type: 'test', value: 'a' }, startedAt: at(0), duration: 100, logs: [], children: [], ...over }) as never;
@@ -61,4 +61,16 @@ test('spans all rows and has round ticks', () => {
 test('an execution that waits has an open end', () => {
   const [root] = traceOf([execution({ duration: undefined, waitsFor: [{ event: 'approval.given' }], until: at(1000) })]);
   expect(root).toMatchObject({ end: undefined, idle: [{ why: 'wait', end: undefined }] });
+});
+
+test('a run says why it cannot be replayed', () => {
+  const refused = (reason: string) => ({ code: 'resource_conflict', reason });
+  expect(whyNotReplayable(true, true, undefined)).toBe(undefined);
+  expect(whyNotReplayable(false, true, undefined)).toBe('running');
+  expect(whyNotReplayable(true, false, undefined)).toBe('not_recorded');
+  expect(whyNotReplayable(true, 'truncated', undefined)).toBe('truncated');
+  expect(whyNotReplayable(true, true, refused('expired'))).toBe('expired');
+  expect(whyNotReplayable(true, true, refused('truncated'))).toBe('truncated');
+  expect(whyNotReplayable(true, true, refused('stale'))).toBe(undefined);
+  expect(whyNotReplayable(true, true, { code: 'internal_error', reason: 'expired' })).toBe(undefined);
 });

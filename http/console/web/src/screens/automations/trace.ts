@@ -127,7 +127,7 @@ export function spanOf(nodes: TraceNode[], now: number): { start: number; end: n
 export function ticksOf(length: number): number[] {
   const rough = length / 4;
   const power = 10 ** Math.floor(Math.log10(Math.max(rough, 0.1)));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= rough) ?? power;
+  const step = Math.max(1, [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= rough) ?? power);
   const ticks: number[] = [];
   for (let at = 0; at <= length + step * 0.001; at += step) ticks.push(at);
   return ticks;
@@ -144,4 +144,14 @@ export function firstError(nodes: TraceNode[]): TraceNode | undefined {
     return firstError(node.children) ?? node;
   }
   return undefined;
+}
+
+/** Why a run cannot be replayed: what the server said when it was tried, else what the run says of itself. Undefined when it can. */
+export function whyNotReplayable(over: boolean, recorded: boolean | 'truncated' | undefined, refusal: { code: string; reason: string } | undefined): 'running' | 'not_recorded' | 'truncated' | 'expired' | undefined {
+  if (refusal?.code === 'resource_conflict') {
+    for (const reason of ['running', 'not_recorded', 'truncated', 'expired'] as const) if (refusal.reason === reason) return reason;
+  }
+  if (!over) return 'running';
+  if (recorded === 'truncated') return 'truncated';
+  return recorded ? undefined : 'not_recorded';
 }
