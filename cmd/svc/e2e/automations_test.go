@@ -219,7 +219,7 @@ func TestRunIsUnderstood(t *testing.T) {
 	b.press("Control+Enter")
 	b.seeText("Succeeded")
 	b.click("tab", "Trace")
-	b.await(`['charge', 'lookup', 'GET `+sink.url+`/one', 'charged', 'hears'].every((title) => [...document.querySelectorAll('[role=treeitem] .label')].some((label) => label.innerText.includes(title)))`, "every row of the trace")
+	b.await(`['charge', 'lookup', 'GET `+strings.TrimPrefix(sink.url, "http://")+`/one', 'charged', 'hears'].every((title) => [...document.querySelectorAll('[role=treeitem] .label')].some((label) => label.innerText.includes(title)))`, "every row of the trace")
 	require.True(t, eval[bool](b, `[...document.querySelectorAll('[role=treeitem] .time')].every((time) => / (ms|s)$/.test(time.textContent))`), "each row has its time")
 	require.Equal(t, "hears", eval[string](b, `[...document.querySelectorAll('[role=treeitem]')].find((one) => one.ariaLevel === '3' && one.previousElementSibling.innerText.includes('charged')).querySelector('.label .cut').innerText`), "under its emit")
 	b.await(`document.querySelectorAll('[role=treeitem] .idle').length > 0`, "the wait is hatched")

@@ -554,3 +554,13 @@ func (b *tab) keepFailure() {
 		b.t.Logf("the page when it failed: %s", name)
 	}
 }
+
+// reasonOf is why a button cannot be used, as it is told to those who do not see the page.
+func (b *tab) reasonOf(button string) string {
+	b.t.Helper()
+	quoted, _ := json.Marshal(button)
+	return eval[string](b, `(() => {
+		const found = [...document.querySelectorAll('button[aria-disabled=true]')].find((one) => one.innerText.trim() === `+string(quoted)+`);
+		return document.getElementById(found?.getAttribute('aria-describedby'))?.textContent ?? '';
+	})()`)
+}

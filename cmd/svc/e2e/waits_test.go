@@ -92,14 +92,28 @@ func TestWaitsAndProblems(t *testing.T) {
 	b.see("heading", "Nothing waits")
 	<-answered[map[string]string{"7": "8", "8": "7"}[order]]
 
-	// A misspelt name.
+	// A misspelt name, saved and mended in the editor while the problems are looked at.
+	ada.do(t, http.StatusOK, "DELETE", "/v2/workspaces/"+id+"/automations/approval", nil)
+	ada.do(t, http.StatusCreated, "POST", "/v2/workspaces/"+id+"/automations", "slug: shout\nname: Shout\ndo: []\n")
 	b.visit("w/" + id + "/waits?tab=problems")
-	const misspelt = "slug: shout\nname: Shout\ndo:\n  - emti:\n      event: shouted\n"
-	ada.do(t, http.StatusCreated, "POST", "/v2/workspaces/"+id+"/automations", misspelt)
+	b.see("heading", "No problems")
+	editor := b.another()
+	editor.openAutomation(id, "shout")
+	editor.fill("Text of Shout", "slug: shout\nname: Shout\nvalidateArguments: true\ndo:\n  - emti:\n      event: shouted\n")
+	editor.seeText("1 warning")
+	editor.press("Control+s")
+	editor.seeText("Saved at")
 	b.seeText("emti")
 	b.seeText("emit")
 	b.see("link", "Open line 5")
 	sh.capture(b, "problems")
-	ada.do(t, http.StatusOK, "PUT", "/v2/workspaces/"+id+"/automations/shout", "slug: shout\nname: Shout\ndo:\n  - emit:\n      event: shouted\n")
+	b.click("link", "Open line 5")
+	b.awaitChosenLine("emti:")
+	b.visit("w/" + id + "/waits?tab=problems")
+	b.see("link", "Open line 5")
+	editor.fill("Text of Shout", "slug: shout\nname: Shout\nvalidateArguments: true\ndo:\n  - emit:\n      event: shouted\n")
+	editor.press("Control+s")
+	editor.seeText("No problems")
 	b.gone("link", "Open line 5")
+	b.see("heading", "No problems")
 }
