@@ -1,0 +1,16 @@
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/merge-ClRIsLDv.js","assets/codemirror-DjEwhdsJ.js"])))=>i.map(i=>d[i]);
+import{An as e,C as t,D as n,Dn as r,Fn as i,Ft as a,Gn as o,Ht as s,In as c,Lt as l,Nn as u,On as d,Rn as f,Vn as p,Wn as m,Wt as h,Xt as g,bn as _,d as v,gn as y,kn as b,pn as x,qn as S,vn as C,zn as w}from"./base-Cb7YSHK4.js";import{t as T}from"./phrases-DLpEOx1Q.js";var E=_(`<div class="labels s5e3xg"><span class="minus s5e3xg"> </span><span class="plus s5e3xg"> </span></div>`),D=_(`<div class="labels two s5e3xg"><span> </span><span> </span></div>`),O=_(`<p class="muted same s5e3xg"> </p>`),k=_(`<div class="diff s5e3xg"><!> <!> <div class="host s5e3xg"></div> <!></div>`);function A(_,A){o(A,!0);let j=s(A,`language`,3,`yaml`),M=s(A,`unified`,3,!1),N=v(`(max-width: 899px)`),P=p(()=>M()||N.matches),F=w(void 0),I=w(void 0);e(()=>{let e=r(F),t={left:A.left,right:d(()=>A.right),labels:A.labels,language:j(),unified:r(P)};if(A.onchange||(t.right=A.right),!e)return;let n=!1,i;return l(async()=>{let{OpenComparison:e}=await import(`./merge-ClRIsLDv.js`);return{OpenComparison:e}},__vite__mapDeps([0,1])).then(({OpenComparison:r})=>{if(n)return;let o=e.shadowRoot??e.attachShadow({mode:`open`}),s=document.createElement(`div`),c=new CSSStyleSheet;c.replaceSync(`
+        :host { display: block; overflow: auto; }
+        .cm-mergeView { font-size: var(--size-table); }
+        .cm-mergeViewEditor { min-width: 0; }
+        .cm-editor { height: auto; }
+        .cm-merge-revert { width: 32px; background: var(--sunken); }
+        .cm-take { width: 24px; height: 24px; margin: 0 4px; padding: 0; border: 1px solid var(--control); border-radius: 6px; background: var(--surface); color: var(--accent); cursor: pointer; font: inherit; }
+        .cm-take:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+        .cm-editor .cm-scroller .cm-line, .cm-editor .cm-deletedChunk .cm-deletedLine { padding-left: 18px; position: relative; }
+        .cm-merge-a .cm-changedLine::before, .cm-deletedChunk .cm-deletedLine::before { content: '−'; position: absolute; left: 4px; color: var(--danger); }
+        .cm-merge-b .cm-changedLine::before { content: '+'; position: absolute; left: 4px; color: var(--ok); }
+        .cm-editor .cm-deletedChunk { padding-left: 0; }
+        .cm-deletedLine { text-decoration: none; }
+        .cm-deletedChunk .cm-deletedLine { display: block; }
+      `),o.adoptedStyleSheets=[c],o.replaceChildren(s),i=new r({root:o,parent:s,...t,phrases:T(),take:a.editor.takePart,onchange:A.onchange?e=>A.onchange?.(e):void 0}),f(I,i)}),()=>{n=!0,i?.destroy(),f(I,void 0)}}),t({nextProblem:()=>r(I)?.next(),previousProblem:()=>r(I)?.previous()});var L=k(),R=u(L),z=e=>{var t=E(),n=u(t),r=i(n),a=c(n),o=i(a);S(t),b(()=>{y(r,`− ${A.labels[0]??``}`),y(o,`+ ${A.labels[1]??``}`)}),C(e,t)},B=e=>{var t=D(),n=u(t),r=i(n,!0),a=c(n),o=i(a,!0);S(t),b(()=>{y(r,A.labels[0]),y(o,A.labels[1])}),C(e,t)};x(R,e=>{r(P)?e(z):e(B,-1)});var V=c(R,2),H=e=>{var t=O(),n=i(t,!0);b(()=>y(n,a.editor.same)),C(e,t)};x(V,e=>{A.left===A.right&&e(H)});var U=c(V,2);h(U,e=>f(F,e),()=>r(F));var W=c(U,2),G=e=>{n(e,{kind:`text`,rows:6})};x(W,e=>{!r(I)&&A.left!==A.right&&e(G)}),S(L),b(()=>g(U,`hidden`,A.left===A.right&&!A.onchange)),C(_,L),m()}export{A as t};

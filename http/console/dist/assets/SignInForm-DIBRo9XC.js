@@ -1,1 +1,0 @@
-export{t as default}from"./SignInForm-CS7CzU6Y.js";

@@ -1,0 +1,1 @@
+export{t as default}from"./SignInForm-D7Hi0v4T.js";

@@ -1,0 +1,1 @@
+export{t as OpenEditor}from"./codemirror-DjEwhdsJ.js";
