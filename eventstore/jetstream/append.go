@@ -13,9 +13,8 @@ import (
 	"svc/eventstore"
 )
 
-// Bounds of atomic batches: what the broker takes, and how many at once it is
-// given. It stores one after the other: more would only wait longer there, where
-// waiting counts as silence.
+// Limits of atomic batches: of their size, and of how many are sent at once. The broker stores one
+// after the other, and drops those that wait too long.
 const (
 	maxFacts   = 1000
 	maxBatches = 8
@@ -53,7 +52,7 @@ func (l *Log) append(ctx context.Context, commits []eventstore.Commit) (eventsto
 	return l.commit(ctx, commits)
 }
 
-// commit is append without asking whether writes are possible.
+// commit appends without checking whether writes are possible.
 func (l *Log) commit(ctx context.Context, commits []eventstore.Commit) (eventstore.Receipt, error) {
 	msgs, log, err := l.encodeCommits(commits)
 	if err != nil {
@@ -101,9 +100,8 @@ func (l *Log) encodeCommits(commits []eventstore.Commit) (msgs []*nats.Msg, log 
 	return msgs, log, nil
 }
 
-// publish sends the messages until the outcome is known, for as long as ctx and
-// MaxWait allow. The ids and expectations stay the same, so that a repeated
-// message meets the one that was stored.
+// publish sends the messages until the outcome is known, for as long as ctx and MaxWait allow. Ids
+// and expectations stay the same, so that the broker recognises a repeated message.
 func (l *Log) publish(ctx context.Context, log domain.Log, commits []eventstore.Commit, msgs []*nats.Msg) ([]uint64, error) {
 	if len(msgs) > 1 {
 		select {
@@ -145,8 +143,8 @@ func (l *Log) publish(ctx context.Context, log domain.Log, commits []eventstore.
 	}
 }
 
-// send makes one attempt to store msgs, all or none. A duplicate is one whose first
-// id is stored already.
+// send makes one attempt to store msgs, all or none. duplicate says that the first id is stored
+// already.
 func (l *Log) send(ctx context.Context, log domain.Log, msgs []*nats.Msg) (seqs []uint64, duplicate bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.conn.attemptWait())
 	defer cancel()
@@ -165,8 +163,8 @@ func (l *Log) send(ctx context.Context, log domain.Log, msgs []*nats.Msg) (seqs 
 	return seqs, false, err
 }
 
-// sendBatch stores several messages atomically. Only the first and the last are
-// answered; a fault of one in between answers the last as incomplete.
+// sendBatch stores several messages atomically. The broker answers the first and the last; when one in
+// between is refused, it answers the last as incomplete.
 func (l *Log) sendBatch(ctx context.Context, msgs []*nats.Msg) ([]uint64, error) {
 	id := msgs[0].Header.Get(headerID)
 	for i, m := range msgs {
@@ -191,7 +189,7 @@ func (l *Log) sendBatch(ctx context.Context, msgs []*nats.Msg) ([]uint64, error)
 	return sequenceRange(ack.Sequence-uint64(len(msgs)-1), len(msgs)), nil
 }
 
-// sequenceRange returns n sequences from first on.
+// sequenceRange returns n consecutive sequences.
 func sequenceRange(first uint64, n int) []uint64 {
 	seqs := make([]uint64, n)
 	for i := range seqs {
@@ -200,22 +198,21 @@ func sequenceRange(first uint64, n int) []uint64 {
 	return seqs
 }
 
-// Headers of a run, which the broker does not know of: see sendGroup.
+// Headers of a group, which the broker does not know: see sendGroup.
 const (
 	headerGroup    = "Svc-Run"
 	headerGroupSeq = "Svc-Run-Seq"
 )
 
-// usesGroups reports whether several messages of a log go as a run. A store that writes
-// alone knows that nobody comes between them. An atomic batch of the broker would be
-// a file store of its own, with several fsyncs, for each; that is for STATE, where
-// the broker must judge the expectations of all of them at once.
+// usesGroups reports whether several messages of a log are sent as a group instead of an atomic batch
+// of the broker. Each batch is a file store of its own there, with several fsyncs. STATE needs it,
+// because the broker must check all expectations at once. A group needs a store that is the only
+// writer.
 func (l *Log) usesGroups(log domain.Log) bool { return log == domain.Activity && l.conn.Alone() }
 
-// sendGroup stores several messages one right behind the other. Readers hold the first
-// ones until the last is there, as with a batch, so that all of them count or none;
-// the order is kept by a lock while they are sent, which those who send one message only
-// share: the broker stores what comes over one connection in its order.
+// sendGroup stores several messages at consecutive sequences. The broker stores messages in the order
+// of the connection, and orderMu keeps others from being sent in between. Readers hold the first
+// ones until the last is there, as with a batch, so that all of them count or none.
 func (l *Log) sendGroup(ctx context.Context, msgs []*nats.Msg) (seqs []uint64, duplicate bool, err error) {
 	id := msgs[0].Header.Get(headerID)
 	for i, m := range msgs {
@@ -228,13 +225,13 @@ func (l *Log) sendGroup(ctx context.Context, msgs []*nats.Msg) (seqs []uint64, d
 	case err != nil || first.Duplicate:
 		return []uint64{first.Sequence}, first.Duplicate, err
 	case last.Sequence-first.Sequence != uint64(len(msgs)-1):
-		return nil, false, fmt.Errorf("%w: %d messages of a run have the places %d to %d", eventstore.ErrUnavailable, len(msgs), first.Sequence, last.Sequence)
+		return nil, false, fmt.Errorf("%w: %d messages of a group have the sequences %d to %d", eventstore.ErrUnavailable, len(msgs), first.Sequence, last.Sequence)
 	}
 	return sequenceRange(first.Sequence, len(msgs)), false, nil
 }
 
-// publishGroup sends messages without waiting in between, and returns the answers to the
-// first and the last of them. The others are not answered.
+// publishGroup sends messages without waiting in between, and returns the answers to the first and
+// the last. The broker does not answer the others.
 func (l *Log) publishGroup(ctx context.Context, msgs []*nats.Msg) (first, last pubAck, err error) {
 	answers := l.conn.replies.open(2)
 	defer answers.close()
@@ -261,7 +258,7 @@ func (l *Log) publishGroup(ctx context.Context, msgs []*nats.Msg) (first, last p
 	return first, last, errors.Join(faults[:]...)
 }
 
-// publishAll sends messages of which each follows the one before in the log.
+// publishAll sends messages that get consecutive sequences.
 func (l *Log) publishAll(msgs []*nats.Msg) error {
 	l.orderMu.Lock()
 	defer l.orderMu.Unlock()
@@ -273,7 +270,7 @@ func (l *Log) publishAll(msgs []*nats.Msg) error {
 	return nil
 }
 
-// publishSingle sends one message where none of a run is being sent, and returns its answer.
+// publishSingle sends one message, not between those of a group, and returns its answer.
 func (l *Log) publishSingle(ctx context.Context, m *nats.Msg) (pubAck, error) {
 	answers := l.conn.replies.open(1)
 	defer answers.close()
@@ -291,9 +288,9 @@ func (l *Log) publishSingle(ctx context.Context, m *nats.Msg) (pubAck, error) {
 	return parsePubAck(answer)
 }
 
-// findStored settles an append that was refused for its expectation or for a
-// known id: when the events that follow the expectation are the very ones we
-// sent, an earlier attempt was stored and only its answer was lost.
+// findStored resolves an append that was refused for its expectation or for a known id: when the
+// events that follow the expectation are those of the append, an earlier attempt was stored and its
+// answer was lost.
 func (l *Log) findStored(ctx context.Context, log domain.Log, commits []eventstore.Commit, msgs []*nats.Msg) ([]uint64, error) {
 	if log == domain.Activity {
 		return l.findStoredActivity(ctx, commits, msgs)
@@ -309,8 +306,8 @@ func (l *Log) findStored(ctx context.Context, log domain.Log, commits []eventsto
 	return l.verifyStored(ctx, log, commits, m.seq)
 }
 
-// findStoredActivity finds a commit without an expectation: its first event,
-// sent once more by itself, is answered with where it is stored.
+// findStoredActivity finds a commit without an expectation: the broker answers its first event, sent
+// again by itself, with its sequence.
 func (l *Log) findStoredActivity(ctx context.Context, commits []eventstore.Commit, msgs []*nats.Msg) ([]uint64, error) {
 	first := &nats.Msg{Subject: msgs[0].Subject, Data: msgs[0].Data, Header: nats.Header{
 		headerID: msgs[0].Header[headerID], headerType: msgs[0].Header[headerType],
@@ -322,8 +319,7 @@ func (l *Log) findStoredActivity(ctx context.Context, commits []eventstore.Commi
 	return l.verifyStored(ctx, domain.Activity, commits, ack.Sequence)
 }
 
-// verifyStored checks that what is stored from seq on are the facts of commits, and
-// returns where.
+// verifyStored checks that the facts of commits are stored from seq on, and returns their sequences.
 func (l *Log) verifyStored(ctx context.Context, log domain.Log, commits []eventstore.Commit, seq uint64) ([]uint64, error) {
 	first, at := seq, seq
 	for _, c := range commits {
@@ -332,29 +328,20 @@ func (l *Log) verifyStored(ctx context.Context, log domain.Log, commits []events
 			if err != nil {
 				return nil, err
 			}
-			ev, err := l.settledIf(ctx, ok, log, m)
-			switch {
-			case err != nil:
-				return nil, err
-			case !ok || ev.ID != f.ID || ev.Stream != c.Stream:
+			var ev domain.Recorded
+			if ok {
+				if ev, err = l.decodeCommitted(ctx, log, m); err != nil {
+					return nil, err
+				}
+			}
+			if ev.ID != f.ID || ev.Stream != c.Stream {
 				return nil, fmt.Errorf("jetstream: event id %s is used twice", f.ID)
-			case isVoid(ev.Data):
+			}
+			if _, void := ev.Data.(domain.Void); void {
 				return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, eventstore.ErrBurned)
 			}
 			at++
 		}
 	}
 	return sequenceRange(first, int(at-first)), nil
-}
-
-func (l *Log) settledIf(ctx context.Context, ok bool, log domain.Log, m storedMessage) (domain.Recorded, error) {
-	if !ok {
-		return domain.Recorded{}, nil
-	}
-	return l.decodeCommitted(ctx, log, m)
-}
-
-func isVoid(ev domain.Event) bool {
-	_, void := ev.(domain.Void)
-	return void
 }

@@ -18,11 +18,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// broker is the embedded server. It can be stopped and started again under a
-// living connection: the connection asks it for a new pipe and goes on.
+// broker is the embedded server. It can be restarted under a connection, which reconnects through a
+// new pipe.
 type broker struct {
 	opts  Options
-	token string // admits this process, and nobody else
+	token string // authenticates this process
 
 	mu     sync.Mutex
 	server *server.Server
@@ -64,8 +64,8 @@ func (b *broker) serverOptions() (*server.Options, error) {
 	return so, b.clusterOptions(so)
 }
 
-// clusterOptions joins the other nodes. The server opens its routes only after
-// a port for clients: that one is on loopback and takes nothing but our token.
+// clusterOptions connects the server with those of other nodes. The server opens its routes only after
+// a port for clients, so that one is on loopback and needs the token.
 func (b *broker) clusterOptions(so *server.Options) error {
 	c := b.opts.Cluster
 	if c.Listen == "" {
@@ -101,7 +101,7 @@ func splitHostPort(addr string) (string, int, error) {
 	return host, n, err
 }
 
-// maxStore is the store's cap: what the options say, or 80 % of the disk.
+// maxStore is the size limit of the store: that of the options, or 80 % of the disk.
 func (b *broker) maxStore() int64 {
 	if b.opts.MaxSize > 0 {
 		return b.opts.MaxSize
@@ -124,8 +124,8 @@ func (b *broker) InProcessConn() (net.Conn, error) {
 	return srv.InProcessConn()
 }
 
-// health returns what the server itself finds wrong, such as a stream that
-// could not write. It does not tell publishers: they get no answer.
+// health returns the fault of a stream, such as one that could not write. Publishers get no answer from
+// such a stream.
 func (b *broker) health() error {
 	b.mu.Lock()
 	srv := b.server
@@ -134,14 +134,14 @@ func (b *broker) health() error {
 		return errors.New("the embedded broker is stopped")
 	}
 	for _, fault := range srv.Healthz(&server.HealthzOptions{Details: true}).Errors {
-		if fault.Type == server.HealthzErrorStream { // others are about connections, and pass
+		if fault.Type == server.HealthzErrorStream { // others are about connections, and temporary
 			return errors.New(fault.Error)
 		}
 	}
 	return nil
 }
 
-// stop ends the server and leaves its files as they are.
+// stop ends the server.
 func (b *broker) stop() {
 	b.mu.Lock()
 	srv := b.server
@@ -153,13 +153,12 @@ func (b *broker) stop() {
 	}
 }
 
-// cleanMark is present while the files are exactly as a clean stop left them.
+// cleanMark is a file that exists while the files are as a clean stop left them.
 const cleanMark = "clean"
 
-// removeStaleIndexes makes the files fit for a start. The broker's index of a stream may
-// tell of messages that a power cut took from the blocks; the broker would then
-// leave a hole where they were. After anything but a clean stop the indexes are
-// dropped, and the broker reads the blocks, which are the truth.
+// removeStaleIndexes removes the indexes of streams after anything but a clean stop. An index may list
+// messages that a power cut removed from the blocks, and the broker would leave a gap there. Without
+// an index it reads the blocks.
 func (b *broker) removeStaleIndexes() error {
 	if err := os.MkdirAll(b.opts.Dir, 0o700); err != nil {
 		return err
@@ -184,8 +183,7 @@ func (b *broker) removeStaleIndexes() error {
 	return nil
 }
 
-// stopClean ends the server and marks its files as complete, once they are on
-// disk.
+// stopClean ends the server, syncs its files and marks them as complete.
 func (b *broker) stopClean(ctx context.Context) error {
 	b.stop()
 	if err := ctx.Err(); err != nil {
@@ -201,7 +199,7 @@ func (b *broker) stopClean(ctx context.Context) error {
 	return errors.Join(f.Sync(), f.Close(), syncDir(b.opts.Dir))
 }
 
-// syncTails fsyncs what a clean stop may have written: indexes and newest blocks.
+// syncTails fsyncs what the server may have written at its stop: indexes and newest blocks.
 func (b *broker) syncTails() error {
 	dirs, err := filepath.Glob(filepath.Join(b.opts.Dir, "jetstream", "*", "streams", "*", "msgs"))
 	if err != nil {
@@ -226,8 +224,7 @@ func syncIfThere(path string) error {
 	return err
 }
 
-// dropCaches asks the kernel to forget the clean pages of every block, so that
-// what is read next is what the disk holds.
+// dropCaches drops the page cache of every block, so that the next read comes from the disk.
 func (b *broker) dropCaches() {
 	blocks, _ := filepath.Glob(filepath.Join(b.opts.Dir, "jetstream", "*", "streams", "*", "msgs", "*.blk"))
 	for _, path := range blocks {
@@ -238,8 +235,7 @@ func (b *broker) dropCaches() {
 	}
 }
 
-// brokerLog lets the embedded server speak through our logger. Its notices are
-// our debug lines: a start of the service should not read like a broker's.
+// brokerLog writes the log of the embedded server to a slog.Logger, notices at debug level.
 type brokerLog struct{ log *slog.Logger }
 
 // Noticef implements server.Logger.
@@ -257,8 +253,7 @@ func (l *brokerLog) Errorf(format string, v ...any) {
 	l.log.Error("broker: " + fmt.Sprintf(format, v...))
 }
 
-// Fatalf implements server.Logger. It does not exit: the caller learns of the
-// failed start and says so in one line.
+// Fatalf implements server.Logger. It does not exit: start returns an error.
 func (l *brokerLog) Fatalf(format string, v ...any) {
 	l.log.Error("broker: " + fmt.Sprintf(format, v...))
 }

@@ -16,8 +16,8 @@ import (
 // Buckets opens key-value buckets.
 type Buckets struct{ conn *connection }
 
-// Bucket keeps values by key, for a time: sessions, leases, answers to
-// idempotent requests. What must survive is on disk when a write returns.
+// Bucket keeps values by key, such as sessions and leases. A write to a bucket that is not
+// volatile is durable when it returns.
 type Bucket struct {
 	conn   *connection
 	kv     jetstream.KeyValue
@@ -54,8 +54,7 @@ func (b *Buckets) Open(ctx context.Context, c BucketConfig) (*Bucket, error) {
 	return opened, b.conn.openGate(opened.stream)
 }
 
-// Get returns the value of key and its revision, as the bucket's leader has it:
-// another replica may not know yet what was just written.
+// Get returns the value of key and its revision from the leader: another replica may be behind.
 func (b *Bucket) Get(ctx context.Context, key string) (value []byte, revision uint64, err error) {
 	m, ok, err := b.conn.getMessage(ctx, b.stream, getRequest{LastFor: "$KV." + b.kv.Bucket() + "." + bucketKey(key)})
 	if err != nil {
@@ -70,33 +69,17 @@ func (b *Bucket) Get(ctx context.Context, key string) (value []byte, revision ui
 // headerKeyOperation is on the messages that delete a key.
 const headerKeyOperation = "KV-Operation"
 
-// List returns the values of every key that continues prefix by one segment:
-// those of "a/b" and "a/c" for "a". Keys that were just written may be missing
-// only when they are not acknowledged yet.
-func (b *Bucket) List(ctx context.Context, prefix string) ([][]byte, error) {
+// List returns the values of every key that continues prefix by one segment: those of "a/b" and
+// "a/c" for "a". It includes every write that was acknowledged before.
+func (b *Bucket) List(ctx context.Context, prefix string) (values [][]byte, err error) {
 	filter := "$KV." + b.kv.Bucket() + "." + bucketKey(prefix) + ".*"
-	least, err := b.conn.lastOnLeader(ctx, b.stream, filter)
-	if err != nil {
-		return nil, err
-	}
-	var values [][]byte
-	for last, attempt := uint64(0), 0; ; {
-		msgs, more, err := b.conn.getMessages(ctx, b.stream, filter, last+1, loadBatch)
-		if err != nil {
-			return nil, err
+	err = b.conn.visitMessages(ctx, b.stream, filter, 0, loadBatch, func(m storedMessage) error {
+		if m.header.Get(headerKeyOperation) == "" {
+			values = append(values, m.data)
 		}
-		for _, m := range msgs {
-			if last = m.seq; m.header.Get(headerKeyOperation) == "" {
-				values = append(values, m.data)
-			}
-		}
-		if !more && last >= least {
-			return values, nil
-		}
-		if attempt++; !more && !b.conn.waitRetry(ctx, attempt) {
-			return nil, fmt.Errorf("%w: the replica is behind", eventstore.ErrUnavailable)
-		}
-	}
+		return nil
+	})
+	return values, err
 }
 
 // Put sets key, whatever it was.
@@ -148,8 +131,8 @@ func bucketError(err error) error {
 	}
 }
 
-// bucketKey encodes any text as a key: the broker allows only some characters.
-// Slashes divide it into segments.
+// bucketKey encodes any text as a key, because the broker allows only some characters. Slashes
+// separate segments.
 func bucketKey(key string) string {
 	segments := strings.Split(key, "/")
 	for i, segment := range segments {
@@ -158,8 +141,8 @@ func bucketKey(key string) string {
 	return strings.Join(segments, ".")
 }
 
-// Records keeps values by key until a time that each has for itself, such as
-// the answers to idempotent requests. The first to claim a key has it.
+// Records keeps values by key, each with an expiry of its own, such as the answers to idempotent
+// requests.
 type Records struct {
 	bucket *Bucket
 	now    func() time.Time
@@ -174,8 +157,8 @@ func (b *Buckets) OpenRecords(ctx context.Context, name string, keep time.Durati
 	return &Records{bucket: bucket, now: b.conn.opts.Now}, nil
 }
 
-// Claim keeps value under key for ttl and returns nil, unless something is kept
-// there already: then it changes nothing and returns that.
+// Claim stores value under key for ttl and returns nil. When key has a value already, it changes
+// nothing and returns that value.
 func (r *Records) Claim(ctx context.Context, key string, value []byte, ttl time.Duration) (existing []byte, err error) {
 	for {
 		_, err := r.bucket.Create(ctx, key, r.withExpiry(value, ttl))
@@ -199,14 +182,14 @@ func (r *Records) Claim(ctx context.Context, key string, value []byte, ttl time.
 	}
 }
 
-// Put keeps value under key for ttl, whatever was there.
+// Put stores value under key for ttl, whatever was there.
 func (r *Records) Put(ctx context.Context, key string, value []byte, ttl time.Duration) error {
 	_, err := r.bucket.Put(ctx, key, r.withExpiry(value, ttl))
 	return err
 }
 
-// Consume returns what is kept under key and forgets it: of several who ask, one
-// gets it. ok is false when nothing is there, or its time is over.
+// Consume returns the value of key and deletes it: one of several callers gets it. ok is false
+// when there is none, or it has expired.
 func (r *Records) Consume(ctx context.Context, key string) (value []byte, ok bool, err error) {
 	kept, revision, err := r.bucket.Get(ctx, key)
 	if errors.Is(err, eventstore.ErrNoKey) {
@@ -216,7 +199,7 @@ func (r *Records) Consume(ctx context.Context, key string) (value []byte, ok boo
 		return nil, false, err
 	}
 	if _, err = r.bucket.Update(ctx, key, r.withExpiry(nil, -time.Second), revision); errors.Is(err, eventstore.ErrConflict) {
-		return nil, false, nil // somebody else was first
+		return nil, false, nil // another caller was first
 	}
 	if err != nil {
 		return nil, false, err
@@ -225,8 +208,7 @@ func (r *Records) Consume(ctx context.Context, key string) (value []byte, ok boo
 	return value, ok, nil
 }
 
-// Get returns what is kept under key; ok is false when nothing is, or its time
-// is over.
+// Get returns the value of key; ok is false when there is none, or it has expired.
 func (r *Records) Get(ctx context.Context, key string) (value []byte, ok bool, err error) {
 	kept, _, err := r.bucket.Get(ctx, key)
 	if errors.Is(err, eventstore.ErrNoKey) {
@@ -239,16 +221,16 @@ func (r *Records) Get(ctx context.Context, key string) (value []byte, ok bool, e
 	return value, ok, nil
 }
 
-// Delete forgets what is kept under key.
+// Delete removes the value of key.
 func (r *Records) Delete(ctx context.Context, key string) error { return r.bucket.Delete(ctx, key) }
 
-// withExpiry puts the time of expiry before value.
+// withExpiry puts the expiry before value.
 func (r *Records) withExpiry(value []byte, ttl time.Duration) []byte {
 	until := r.now().Add(ttl).UnixMilli()
 	return append(binary.BigEndian.AppendUint64(nil, uint64(until)), value...)
 }
 
-// unlessExpired returns the value, unless its time is over.
+// unlessExpired returns the value, unless it has expired.
 func (r *Records) unlessExpired(kept []byte) ([]byte, bool) {
 	if len(kept) < 8 {
 		return nil, false

@@ -26,20 +26,18 @@ type Collections struct {
 // Alone reports whether nobody but this process writes.
 func (c *Collections) Alone() bool { return c.conn.Alone() }
 
-// collectionsFilter matches the entries of all namespaces of collections, and none
-// of their parts, which lie on subjects below those.
+// collectionsFilter matches the entries of all namespaces, but not their parts, which have longer
+// subjects.
 const collectionsFilter = dataRoot + "*." + collection.Kind + ".*"
 
-// Append adds an entry to a namespace of collections, behind the one at
-// expected, and returns its sequence once it is on disk. A snapshot stands for all
-// before it, which is purged. It fails like Append.
+// Append adds an entry to a namespace, after the one at expected, and returns its sequence once it is
+// durable. A snapshot replaces all before it, which is purged. It fails like Log.Append.
 func (c *Collections) Append(ctx context.Context, id domain.StreamID, name string, expected uint64, snapshot bool, body []byte) (uint64, error) {
 	return c.data.append(ctx, id, dataChange{ID: dataID(dataSubject(id), name), Expected: expected, Snapshot: snapshot, Body: body})
 }
 
-// PutPart stores one part of an entry that is too large for a message,
-// before the entry itself, and returns its sequence. It is on disk when the entry
-// is.
+// PutPart stores one part of an entry that is too large for a message, before the entry, and returns its
+// sequence. It is durable when the entry is.
 func (c *Collections) PutPart(ctx context.Context, id domain.StreamID, name string, n int, body []byte) (uint64, error) {
 	if err := c.conn.Writable(); err != nil {
 		return 0, err
@@ -51,8 +49,8 @@ func (c *Collections) PutPart(ctx context.Context, id domain.StreamID, name stri
 	})
 }
 
-// ReadParts hands over the parts of an entry in their order, and fails unless
-// there are so many: with collection.ErrUnreadable.
+// ReadParts calls visit with the parts of an entry, in order. It fails with collection.ErrUnreadable
+// unless there are count parts.
 func (c *Collections) ReadParts(ctx context.Context, id domain.StreamID, name string, count int, visit func(body []byte) error) error {
 	subject, seen := partsSubject(dataSubject(id), name), 0
 	for after, more := uint64(0), true; more; {
@@ -65,7 +63,7 @@ func (c *Collections) ReadParts(ctx context.Context, id domain.StreamID, name st
 			after = m.seq
 			n, used := binary.Uvarint(m.data)
 			if used <= 0 || n != uint64(seen) {
-				continue // stored again after its answer was lost
+				continue // a duplicate, sent again after a lost answer
 			}
 			if err := visit(m.data[used:]); err != nil {
 				return err
@@ -79,19 +77,18 @@ func (c *Collections) ReadParts(ctx context.Context, id domain.StreamID, name st
 	return nil
 }
 
-// partsBatch is how many parts one exchange asks for.
+// partsBatch is how many parts are read with one request.
 const partsBatch = 16
 
-// DropParts erases the parts of a namespace that were stored before a
-// sequence.
+// DropParts erases the parts of a namespace before a sequence.
 func (c *Collections) DropParts(ctx context.Context, id domain.StreamID, below uint64) error {
 	return c.conn.purgeBelow(ctx, streamData, dataSubject(id)+".*", below)
 }
 
-// Since hands over the entries of a namespace after a sequence, in order,
-// once they are on disk.
+// Since calls visit with the entries of a namespace after a sequence, in order, once all of them are
+// durable.
 func (c *Collections) Since(ctx context.Context, id domain.StreamID, after uint64, visit func(collection.Logged) error) error {
-	msgs, err := c.data.readAll(ctx, dataSubject(id), after, dataBatch)
+	msgs, err := c.data.readAll(ctx, dataSubject(id), after)
 	if err != nil {
 		return err
 	}
@@ -103,21 +100,19 @@ func (c *Collections) Since(ctx context.Context, id domain.StreamID, after uint6
 	return nil
 }
 
-// collectionsEntry reads a message.
+// collectionsEntry decodes a message.
 func collectionsEntry(id domain.StreamID, seq uint64, header nats.Header, body []byte) collection.Logged {
 	previous, _ := strconv.ParseUint(header.Get(headerExpect), 10, 64)
 	return collection.Logged{Stream: id, ID: header.Get(headerID), Seq: seq, Previous: previous, Snapshot: header.Get(headerSnapshot) != "", Body: body}
 }
 
-// Last returns the sequence of the last entry of a namespace, 0 for
-// none, as the broker knows it now.
+// Last returns the sequence of the last entry of a namespace, 0 for none, from the leader.
 func (c *Collections) Last(ctx context.Context, id domain.StreamID) (uint64, error) {
 	m, _, err := c.conn.getMessage(ctx, streamData, getRequest{LastFor: dataSubject(id)})
 	return m.seq, err
 }
 
-// Info tells which log the entries of collections are in, how far that
-// reaches, and the sequence of the last entry that there is.
+// Info returns the identity of the stream, its last sequence, and the sequence of the last entry.
 func (c *Collections) Info(ctx context.Context) (identity string, reach, last uint64, err error) {
 	err = c.conn.retryRead(ctx, func(ctx context.Context) error {
 		st, err := c.conn.js.Stream(ctx, streamData)
@@ -151,7 +146,7 @@ func (c *Collections) IDs(ctx context.Context) (ids []domain.StreamID, err error
 	return ids, err
 }
 
-// collectionsID reads the namespace of a subject.
+// collectionsID returns the namespace of a subject.
 func collectionsID(subject string) domain.StreamID {
 	tokens := strings.Split(subject, ".")
 	if len(tokens) != 5 {
@@ -160,7 +155,7 @@ func collectionsID(subject string) domain.StreamID {
 	return domain.StreamID{Scope: untoken(tokens[2]), Kind: collection.Kind, ID: untoken(tokens[4])}
 }
 
-// untoken undoes token, as far as that was not too long.
+// untoken decodes a token that was not truncated.
 func untoken(s string) string {
 	text, err := url.PathUnescape(s)
 	if err != nil {
@@ -169,15 +164,14 @@ func untoken(s string) string {
 	return text
 }
 
-// Follow hands over the entries of all collections from a sequence on, in
-// order, once they are on disk; and how many follow. It returns when ctx ends or
-// handle fails, and survives reconnects.
+// Follow calls handle with the entries of all collections from a sequence on, in order, once they are
+// durable, and with the number of those that follow. It returns when ctx ends or handle fails.
 func (c *Collections) Follow(ctx context.Context, from uint64, handle func(entries []collection.Logged, pending uint64) error) error {
 	r := &dataReader{conn: c.conn, next: max(from, 1), handle: handle}
 	return readUntilDone(ctx, r.follow)
 }
 
-// dataReader hands the entries of collections to one handler.
+// dataReader is one call of Follow.
 type dataReader struct {
 	conn   *connection
 	next   uint64
@@ -202,14 +196,14 @@ func (r *dataReader) follow(ctx context.Context) error {
 	return from.forward(func(m jetstream.Msg, more <-chan jetstream.Msg) error { return r.batch(ctx, m, more) })
 }
 
-// retryLater turns a failed start of a consumer into another attempt.
+// retryLater logs an error, waits, and returns errConsumerGone.
 func (r *dataReader) retryLater(ctx context.Context, err error) error {
 	r.conn.opts.Log.Warn("reading collections was interrupted, trying again", "err", err)
 	r.conn.waitRetry(ctx, 10)
 	return errConsumerGone
 }
 
-// batchPlace gathers what has arrived and hands it over.
+// batch hands over the messages that have arrived.
 func (r *dataReader) batch(ctx context.Context, m jetstream.Msg, more <-chan jetstream.Msg) error {
 	var entries []collection.Logged
 	pending := uint64(0)

@@ -29,9 +29,9 @@ type connection struct {
 	js      jetstream.JetStream
 	metrics metrics
 
-	diskCheckedAt atomic.Int64 // when the disk was last looked at
+	diskCheckedAt atomic.Int64 // when the free disk space was last read
 	faults        faults       // why appends are refused
-	streamsMu     sync.Mutex   // held while a stream is made, or the broker is examined
+	streamsMu     sync.Mutex   // held while a stream is created, or the health of the broker is checked
 
 	mu        sync.RWMutex
 	gates     map[string]*gate // by stream; empty when the broker syncs
@@ -100,7 +100,7 @@ func redactURLs(addresses []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// notifyReconnected tells readers that their consumers are gone.
+// notifyReconnected ends the consumers of readers, which are gone from the broker.
 func (c *connection) notifyReconnected() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,19 +108,17 @@ func (c *connection) notifyReconnected() {
 	c.reconnect = make(chan struct{})
 }
 
-// Epoch returns a channel that is closed when the broker is reconnected.
+// reconnected returns a channel that is closed when the broker is reconnected.
 func (c *connection) reconnected() <-chan struct{} {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.reconnect
 }
 
-// warnUnlessSynced asks an external broker whether it fsyncs before it
-// acknowledges, which only an account with system rights is told, and says so
-// loudly when that could not be confirmed.
+// warnUnlessSynced asks an external broker whether it fsyncs before it acknowledges, and logs a
+// warning when it does not confirm that. It answers only accounts with system rights.
 func (c *connection) warnUnlessSynced(ctx context.Context) {
-	err := c.checkBrokerSyncs(ctx)
-	if err != nil {
+	if err := c.checkBrokerSyncs(ctx); err != nil {
 		c.opts.Log.Warn("the external broker did not confirm that it syncs before it acknowledges; "+
 			"set `sync_interval: always` in the jetstream block of every server, or a power cut may lose acknowledged events",
 			"reason", err.Error(), "replicas", c.opts.Replicas)
@@ -154,11 +152,11 @@ func (c *connection) checkBrokerSyncs(ctx context.Context) error {
 const (
 	codeWrongLastSequence         = 10071 // lost race
 	codeWrongLastSequenceConstant = 10164 // lost race on a replicated stream, or within a batch
-	codeDuplicateInBatch          = 10201 // one of ours is stored already
-	codeDuplicateInProcess        = 10158 // our first attempt is still under way
+	codeDuplicateInBatch          = 10201 // one of the ids is stored already
+	codeDuplicateInProcess        = 10158 // an earlier attempt is still under way
 	codeBatchIncomplete           = 10176 // the batch was dropped before its commit
-	codeTooManyBatches            = 10210 // more batches under way than the broker takes
-	codeNoPeers                   = 10005 // the cluster has not gathered yet
+	codeTooManyBatches            = 10210 // more batches under way than the broker accepts
+	codeNoPeers                   = 10005 // the cluster has too few members yet
 	codeNoMessage                 = 10037 // nothing at that sequence or subject
 	codeStoreFailed               = 10077 // the stream could not write
 	codeInsufficientResources     = 10023
@@ -206,8 +204,8 @@ func parsePubAck(answer *nats.Msg) (ack pubAck, err error) {
 	return ack, nil
 }
 
-// storageError turns an error of the broker's storage into ours. A stream that could
-// not write must be reopened; one that is full must not.
+// storageError wraps an error of the broker's storage as eventstore.ErrUnavailable. A stream that
+// could not write must be reopened; one that is full must not.
 func (c *connection) storageError(err error) error {
 	if errorCode(err) == codeStoreFailed {
 		c.reportWriteFailure(err)
@@ -230,8 +228,8 @@ func (c *connection) waitRetry(ctx context.Context, attempt int) bool {
 // attemptWait bounds one exchange, so that a lost answer leaves time to ask again.
 func (c *connection) attemptWait() time.Duration { return min(c.opts.MaxWait/2, 5*time.Second) }
 
-// sendUntilKnown publishes one message until its outcome is known. When it is
-// refused for its expectation, winner names the message that may be it.
+// sendUntilKnown publishes one message until its outcome is known. When the broker refuses its
+// expectation, winner names the message that may be the stored one.
 func (c *connection) sendUntilKnown(ctx context.Context, stream string, m *nats.Msg, winner getRequest) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.MaxWait)
 	defer cancel()
@@ -288,8 +286,8 @@ type getRequest struct {
 	LastFor string `json:"last_by_subj,omitempty"`
 }
 
-// retryRead repeats a question that got no answer: a broker may just be gone,
-// or be electing a leader. Asking again is always safe.
+// retryRead repeats a read that got no answer: the broker may be restarting, or electing a
+// leader.
 func (c *connection) retryRead(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.MaxWait)
 	defer cancel()
@@ -301,7 +299,7 @@ func (c *connection) retryRead(ctx context.Context, ask func(context.Context) er
 	}
 }
 
-// getMessage returns one message from the stream's leader, which alone is never behind.
+// getMessage returns one message from the leader of a stream, which is never behind.
 func (c *connection) getMessage(ctx context.Context, stream string, req getRequest) (m storedMessage, ok bool, err error) {
 	err = c.retryRead(ctx, func(ctx context.Context) (err error) {
 		m, ok, err = c.getMessageOnce(ctx, stream, req)
@@ -348,7 +346,7 @@ func decodeHeader(raw []byte) (nats.Header, error) {
 	return nats.DecodeHeadersMsg(raw)
 }
 
-// batchRequest asks for a run of messages.
+// batchRequest asks for consecutive messages.
 type batchRequest struct {
 	Seq     uint64 `json:"seq"`
 	NextFor string `json:"next_by_subj"`
@@ -416,8 +414,8 @@ func parseDirectGet(m *nats.Msg) (storedMessage, error) {
 	return storedMessage{seq: seq, at: at, header: m.Header, data: m.Data}, nil
 }
 
-// lastOnLeader returns the sequence up to which a load must reach. Runs of
-// messages are served by any replica, and one may be behind: the leader knows.
+// lastOnLeader returns the sequence up to which a read must reach, 0 with one replica. Batches of
+// messages are served by any replica, and one may be behind; the leader is not.
 func (c *connection) lastOnLeader(ctx context.Context, stream, filter string) (uint64, error) {
 	if c.opts.Replicas == 1 {
 		return 0, nil
@@ -429,7 +427,33 @@ func (c *connection) lastOnLeader(ctx context.Context, stream, filter string) (u
 	return m.seq, nil
 }
 
-// subjectsInfo tells of a stream, with the subjects that match a filter.
+// visitMessages calls visit with the messages of a stream that match filter, after a sequence, in
+// order, and asks for batch of them at a time.
+func (c *connection) visitMessages(ctx context.Context, stream, filter string, after uint64, batch int, visit func(storedMessage) error) error {
+	leaderLast, err := c.lastOnLeader(ctx, stream, filter)
+	if err != nil || after > 0 && leaderLast == after {
+		return err
+	}
+	for attempt := 0; ; {
+		msgs, more, err := c.getMessages(ctx, stream, filter, after+1, batch)
+		if err != nil {
+			return err
+		}
+		for _, m := range msgs {
+			if after = m.seq; err == nil {
+				err = visit(m)
+			}
+		}
+		if err != nil || !more && after >= leaderLast {
+			return err
+		}
+		if attempt++; !more && !c.waitRetry(ctx, attempt) {
+			return fmt.Errorf("%w: the replica is behind", eventstore.ErrUnavailable)
+		}
+	}
+}
+
+// subjectsInfo returns the state of a stream, with the subjects that match a filter.
 func (c *connection) subjectsInfo(ctx context.Context, name, filter string) (*jetstream.StreamInfo, error) {
 	stream, err := c.js.Stream(ctx, name)
 	if err != nil {
@@ -447,7 +471,7 @@ func (c *connection) lastSequence(ctx context.Context, stream string) (uint64, e
 	return st.CachedInfo().State.LastSeq, nil
 }
 
-// workspaceToken is the token of a workspace in a filter, where "" stands for all of them.
+// workspaceToken is the token of a workspace in a filter; "" selects all workspaces.
 func workspaceToken(workspaceID string) string {
 	if workspaceID == "" {
 		return "*"
@@ -455,8 +479,8 @@ func workspaceToken(workspaceID string) string {
 	return token(workspaceID)
 }
 
-// purge erases the messages of subject before a sequence, if there are any, and waits
-// until they are gone from the disk.
+// purge erases the messages of subject before a sequence, if there are any, and waits until that
+// is durable.
 func (c *connection) purge(ctx context.Context, stream, subject string, below uint64) error {
 	if err := c.Writable(); err != nil {
 		return err
@@ -514,16 +538,15 @@ func (c *connection) purgeBelow(ctx context.Context, stream, subject string, seq
 	return nil
 }
 
-// Bounds of one attempt: what has no leader yet does not answer, and is asked
-// again soon; a slow broker is given more time.
+// Bounds of one attempt. A stream without a leader does not answer and is asked again soon; a slow
+// broker is given more time with each attempt.
 const (
 	minAttemptTime = 500 * time.Millisecond
 	maxAttemptTime = 8 * time.Second
 	attemptPause   = 200 * time.Millisecond // between two attempts
 )
 
-// retryStart repeats an attempt to make or to find something while a broker starts,
-// or its cluster gathers.
+// retryStart repeats an attempt while the broker starts, or its cluster has no quorum yet.
 func (c *connection) retryStart(ctx context.Context, attempt func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, brokerStartTimeout)
 	defer cancel()
@@ -546,7 +569,7 @@ func withTimeout(ctx context.Context, wait time.Duration, do func(context.Contex
 	return do(ctx)
 }
 
-// isTransient reports whether an error of the broker may pass by itself.
+// isTransient reports whether an attempt that failed with err may succeed later.
 func isTransient(err error) bool {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return api.Code == 503
@@ -556,9 +579,9 @@ func isTransient(err error) bool {
 		errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrDisconnected)
 }
 
-// replyInbox receives the answers to all questions that have several, or whose asking must
-// not wait for them, with one subscription: one for each question costs the broker more
-// than the question.
+// replyInbox receives the answers to requests with several answers, and to those that are sent
+// without waiting. It is one subscription: one for each request would cost the broker more than
+// the request.
 type replyInbox struct {
 	prefix string
 
@@ -567,24 +590,24 @@ type replyInbox struct {
 	slots  map[string]*replySlot
 }
 
-// replySlot is for the answers to one question.
+// replySlot receives the answers to one request.
 type replySlot struct {
 	inbox *replyInbox
 	name  string
 	msgs  chan *nats.Msg
 }
 
-// newReplyInbox lets answers come over a connection, for as long as that lasts.
+// newReplyInbox subscribes for as long as the connection lasts.
 func newReplyInbox(nc *nats.Conn) (*replyInbox, error) {
 	b := &replyInbox{prefix: nc.NewInbox() + ".", slots: map[string]*replySlot{}}
 	sub, err := nc.Subscribe(b.prefix+">", b.dispatch)
 	if err != nil {
 		return nil, err
 	}
-	return b, sub.SetPendingLimits(-1, -1) // each has its room already
+	return b, sub.SetPendingLimits(-1, -1) // each slot has its own buffer
 }
 
-// dispatch puts an answer where it belongs. One that nobody waits for any more is dropped.
+// dispatch sends an answer to its slot, and drops it when the slot is closed.
 func (b *replyInbox) dispatch(m *nats.Msg) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(m.Subject, b.prefix), ".")
 	b.mu.Lock()
@@ -595,11 +618,11 @@ func (b *replyInbox) dispatch(m *nats.Msg) {
 	}
 	select {
 	case s.msgs <- m:
-	default: // more than were asked for
+	default: // more answers than expected
 	}
 }
 
-// open returns a slot for so many answers. It is to be given back.
+// open returns a slot for a number of answers. The caller closes it.
 func (b *replyInbox) open(answers int) *replySlot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -615,10 +638,10 @@ func (s *replySlot) close() {
 	delete(s.inbox.slots, s.name)
 }
 
-// subject is where answers to a part of the question are to go.
+// subject is the reply subject for a part of the request.
 func (s *replySlot) subject(part string) string { return s.inbox.prefix + s.name + "." + part }
 
-// pending waits for an answer.
+// next waits for an answer.
 func (s *replySlot) next(ctx context.Context) (*nats.Msg, error) {
 	select {
 	case m := <-s.msgs:
@@ -628,7 +651,7 @@ func (s *replySlot) next(ctx context.Context) (*nats.Msg, error) {
 	}
 }
 
-// metrics are what the store tells of itself.
+// metrics are those of the store.
 type metrics struct {
 	append  *prometheus.HistogramVec
 	batches prometheus.Histogram
@@ -657,8 +680,8 @@ func (m metrics) appended(start time.Time, outcome string) {
 	m.append.WithLabelValues(outcome).Observe(time.Since(start).Seconds())
 }
 
-// faults are the reasons why appends are refused. They come and go
-// independently: one must not hide, or clear, another.
+// faults are the reasons why appends are refused. They are independent: one must not hide, or
+// clear, another.
 type faults struct {
 	mu      sync.RWMutex
 	damaged error  // acknowledged events are missing; stays until a restart
@@ -667,7 +690,7 @@ type faults struct {
 	count   uint64 // how often broken was reported
 }
 
-// errBroken marks a fault after which the files must be read anew.
+// errBroken marks a fault after which the broker must read its files again.
 var errBroken = errors.New("a write to the log failed")
 
 // current returns why appends are refused; nil when they are not.
@@ -690,7 +713,7 @@ func (f *faults) setDamaged(err error) {
 	}
 }
 
-// setLow reports whether it changed anything.
+// setLow sets or clears the low-disk fault and reports whether that is a change.
 func (f *faults) setLow(err error) (changed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -706,7 +729,7 @@ func (f *faults) setBroken(err error) {
 	f.count++
 }
 
-// brokenCount returns how many failures were reported; 0 when the store is whole.
+// brokenCount returns how many failures were reported; 0 when there is no such fault.
 func (f *faults) brokenCount() uint64 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -736,11 +759,11 @@ func (c *connection) Writable() error {
 	return nil
 }
 
-// reportWriteFailure stops appends after a write or an fsync that went wrong, until watchDisk
-// has reopened the broker. An external broker looks after itself, and in a
-// cluster the fault may be another node's.
+// reportWriteFailure stops appends after a failed write or fsync, until watchDisk has reopened the
+// broker. It only logs with an external broker, and in a cluster, where the fault may be that of
+// another node.
 func (c *connection) reportWriteFailure(err error) {
-	c.opts.Log.Error("the log took no write", "err", err)
+	c.opts.Log.Error("a write to the log failed", "err", err)
 	if c.Alone() {
 		c.faults.setBroken(err)
 	}

@@ -14,27 +14,26 @@ import (
 )
 
 const (
-	// maxDurableWindow is how long the window of a counter is that is kept.
+	// maxDurableWindow is the longest window of a durable counter.
 	maxDurableWindow = 366 * 24 * time.Hour
-	// durableMaxAge is after which a kept counter goes by itself: no sweep looks further back.
+	// durableMaxAge is when the broker deletes a durable counter: Sweep looks back no further.
 	durableMaxAge = maxDurableWindow + 24*time.Hour
-	// clockSlack is by how much the clocks of nodes may differ: what is over for one
-	// may be counted by another until then.
+	// clockSlack is by how much the clocks of nodes may differ: another node may still count in a
+	// window that is over here.
 	clockSlack = 10 * time.Minute
 )
 
-// Counters count for all nodes together, each in windows of time.
+// Counters count over all nodes, in windows of time.
 type Counters struct {
 	conn      *connection
-	sweptHour atomic.Int64 // the hour before which kept counters are erased
+	sweptHour atomic.Int64 // the hour before which durable counters are erased
 }
 
-// errNoWindow says that a counter has no end, or none that it is kept for.
+// errNoWindow says that the window of a counter is missing or too long.
 var errNoWindow = errors.New("jetstream: a counter needs a window, and one that is kept one of at most 366 days")
 
-// Add adds n to the counter of key in the current window of that length and
-// returns its total, over all nodes. Counters live in memory and are forgotten
-// when their window is long over.
+// Add adds n to the counter of key in the current window and returns the total of all nodes. The broker
+// keeps these counters in memory, for a while after their window.
 func (c *Counters) Add(ctx context.Context, key string, window time.Duration, n int64) (int64, error) {
 	if window <= 0 {
 		return 0, errNoWindow
@@ -44,10 +43,9 @@ func (c *Counters) Add(ctx context.Context, key string, window time.Duration, n 
 	return total, err
 }
 
-// AddDurable is Add for counters that outlive the broker: what they count is on disk when
-// it returns nil. What only looks, or takes back, does not wait for that: lost, it
-// leaves a counter that is too high. Sweep erases them when their window is
-// over.
+// AddDurable is Add for counters that survive a restart of the broker: a positive n is durable when it
+// returns nil. It does not wait for others: a lost decrement leaves the counter too high, which is
+// safe. Sweep erases counters whose windows are over.
 func (c *Counters) AddDurable(ctx context.Context, key string, window time.Duration, n int64) (total int64, err error) {
 	if window <= 0 || window > maxDurableWindow {
 		return 0, errNoWindow
@@ -70,8 +68,8 @@ func (c *Counters) AddDurable(ctx context.Context, key string, window time.Durat
 	return total, err
 }
 
-// count adds n to the counter at a subject. It is asked once: an answer that was lost
-// does not tell whether it was counted.
+// count adds n to the counter at a subject. It does not retry: after a lost answer it is unknown whether
+// n was counted.
 func (c *Counters) count(ctx context.Context, subject string, n int64) (total int64, seq uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.conn.opts.MaxWait)
 	defer cancel()
@@ -92,17 +90,17 @@ func counterTokens(key string, window time.Duration, slot int64) string {
 	return token(key) + "." + strconv.FormatInt(int64(window), 36) + "-" + strconv.FormatInt(slot, 36)
 }
 
-// hourPrefix is the prefix of the kept counters whose windows end in an hour, counted
-// since 1970: what is over is found, and erased, by the hour.
+// hourPrefix is the subject prefix of the durable counters whose windows end in an hour, counted since
+// 1970. Sweep erases by it.
 func hourPrefix(hour int64) string { return limitsRoot + strconv.FormatInt(hour, 36) + "." }
 
-// Sweep erases the kept counters whose windows are over at a time. It looks at
-// every hour once, not at the counters, of which there may be very many.
+// Sweep erases the durable counters whose windows ended before now. It purges each hour once and does
+// not list the counters, of which there may be very many.
 func (c *Counters) Sweep(ctx context.Context, now time.Time) error {
 	hours := func(t time.Time) int64 { return t.UnixNano() / int64(time.Hour) }
 	end := hours(now.Add(-clockSlack)) // this hour is not over
 	from := c.sweptHour.Load()
-	if oldest := hours(now.Add(-durableMaxAge)); from < oldest || from > end { // it is the first time, or the clock was set back
+	if oldest := hours(now.Add(-durableMaxAge)); from < oldest || from > end { // the first call, or the clock was set back
 		from = oldest
 	}
 	for hour := from; hour < end; hour++ {

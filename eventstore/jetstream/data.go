@@ -26,27 +26,19 @@ type Data struct{ conn *connection }
 // Alone reports whether nobody but this process writes.
 func (d *Data) Alone() bool { return d.conn.Alone() }
 
-// headerSnapshot marks an operation that stands for all before it.
+// headerSnapshot marks an operation that replaces all before it.
 const headerSnapshot = "Svc-Snapshot"
 
-// operation is one change of a piece of user data since its last snapshot, or
-// that snapshot.
-type operation struct {
-	Seq      uint64
-	Snapshot bool
-	Body     []byte
-}
-
-// dataChange is one operation to be added to a piece of user data.
+// dataChange is one operation to be added.
 type dataChange struct {
 	ID       string // repeated with the same id it is stored once
 	Expected uint64 // sequence of the last operation; 0 for none
-	Snapshot bool   // stands for everything before it, which is then purged
+	Snapshot bool   // replaces all before it, which is then purged
 	Body     []byte
 }
 
-// append adds a change to the data named by id and returns its sequence
-// once it is on disk. It fails like Append.
+// append adds a change to the data of id and returns its sequence once it is durable. It fails
+// like Log.Append.
 func (d *Data) append(ctx context.Context, id domain.StreamID, c dataChange) (seq uint64, err error) {
 	if err := d.conn.Writable(); err != nil {
 		return 0, err
@@ -74,21 +66,21 @@ func dataSubject(id domain.StreamID) string {
 	return dataRoot + token(id.Scope) + "." + token(id.Kind) + "." + token(id.ID)
 }
 
-// User data that several write at once, whatever the others write, and of any
-// size: what is larger than one message takes is stored before in parts, on a
-// subject below that of the data. The first byte of a message tells which it is.
+// The first byte of a message says how the body of its operation is stored. A body that is too large
+// for one message is stored in parts first, on a subject below that of the data.
 const (
 	bodyInline  byte = iota // the body follows
-	bodyInParts             // how many parts there are, and their name, follow
+	bodyInParts             // the number of parts and their name follow
+	bodyUnknown
 )
 
-// maxInline is how much one message holds.
+// maxInline is the largest body that is stored in one message.
 const maxInline = 256 << 10
 
-// Put adds an operation to the data of id, after whatever others added. It
-// calls stored with its sequence, and the name of its parts, as soon as the log
-// has it, and returns when it is on disk. Repeated with the same name it is
-// stored once. It fails like Append.
+// Put adds an operation to the data of id, whatever others added before. It calls stored with the
+// sequence and the name of the parts as soon as the broker has stored it, and returns when it is
+// durable. An operation that is repeated under the same name is stored once. It fails like
+// Log.Append.
 func (d *Data) Put(ctx context.Context, id domain.StreamID, name string, body []byte, stored func(seq uint64, parts string)) error {
 	f, err := d.encodeBody(ctx, id, name, body)
 	if err != nil {
@@ -105,8 +97,7 @@ func (d *Data) Put(ctx context.Context, id domain.StreamID, name string, body []
 	})
 }
 
-// purgeUnusedParts erases the parts of an operation that turned out to be stored already,
-// with parts of its own: nothing would ever find them.
+// purgeUnusedParts erases the parts of an operation that was stored already, with parts of its own.
 func (d *Data) purgeUnusedParts(ctx context.Context, f encodedBody, seq uint64) {
 	if f.parts == "" {
 		return
@@ -116,12 +107,11 @@ func (d *Data) purgeUnusedParts(ctx context.Context, f encodedBody, seq uint64) 
 		err = d.conn.purgeBelow(ctx, streamData, partsSubject(f.subject, f.parts), 0)
 	}
 	if err != nil {
-		d.conn.opts.Log.Warn("parts that nothing names were not purged", "subject", f.subject, "err", err)
+		d.conn.opts.Log.Warn("unused parts of an operation were not purged", "subject", f.subject, "err", err)
 	}
 }
 
-// Replace makes body all that there is of the data of id. It is on disk when it
-// returns nil.
+// Replace replaces the data of id by body. That is durable when it returns nil.
 func (d *Data) Replace(ctx context.Context, id domain.StreamID, name string, body []byte) error {
 	f, err := d.encodeBody(ctx, id, name, body)
 	if err != nil {
@@ -129,7 +119,7 @@ func (d *Data) Replace(ctx context.Context, id domain.StreamID, name string, bod
 	}
 	_, err = d.append(ctx, id, dataChange{ID: dataID(f.subject, name), Body: f.message})
 	if !errors.Is(err, eventstore.ErrConflict) {
-		return err // nothing was there before, most often
+		return err // in most cases there was no data before
 	}
 	m := &nats.Msg{Subject: f.subject, Data: f.message, Header: nats.Header{
 		headerID: {dataID(f.subject, name+"-again")}, headerSnapshot: {"1"},
@@ -151,10 +141,9 @@ func (d *Data) Replace(ctx context.Context, id domain.StreamID, name string, bod
 	return nil
 }
 
-// Fold replaces the operations of id up to a sequence, and the parts of those
-// that are named, by a snapshot, and returns its sequence once it is on disk, and
-// the name of its parts. It fails with eventstore.ErrConflict when others were
-// added since.
+// Fold replaces the operations of id up to a sequence, and the named parts, by a snapshot. It
+// returns the sequence of the snapshot once it is durable, and the name of its parts. It fails
+// with eventstore.ErrConflict when operations were added since.
 func (d *Data) Fold(ctx context.Context, id domain.StreamID, name string, upTo uint64, replaced []string, body []byte) (seq uint64, parts string, err error) {
 	f, err := d.encodeBody(ctx, id, name, body)
 	if err != nil {
@@ -175,12 +164,12 @@ func (d *Data) Fold(ctx context.Context, id domain.StreamID, name string, upTo u
 	return seq, f.parts, err
 }
 
-// dataID is the broker's name for an operation, which is unique in its stream.
+// dataID is the message id of an operation, which is unique in its stream.
 func dataID(subject, name string) string { return subject + "#" + name }
 
 func partsSubject(subject, name string) string { return subject + "." + token(name) }
 
-// encodedBody is what a body is stored as.
+// encodedBody is a body as it is stored.
 type encodedBody struct {
 	subject string
 	message []byte
@@ -188,9 +177,9 @@ type encodedBody struct {
 	first   uint64 // the sequence of the first of them
 }
 
-// encodeBody returns the message that a body becomes, and stores its parts if it has
-// any. Their name tells what they are parts of: an operation that is repeated may
-// be sealed anew, and parts of the two must not be taken for one.
+// encodeBody returns the message of a body, and stores its parts if it has any. The name of the
+// parts has a hash of the body: a repeated operation may be sealed again, and the parts of the two
+// must not be mixed.
 func (d *Data) encodeBody(ctx context.Context, id domain.StreamID, name string, body []byte) (f encodedBody, err error) {
 	f.subject = dataSubject(id)
 	if err := d.conn.Writable(); err != nil {
@@ -220,17 +209,16 @@ func (d *Data) encodeBody(ctx context.Context, id domain.StreamID, name string, 
 }
 
 const (
-	dataBatch = 64 // messages of the largest size, asked for in one exchange
-	maxReads  = 5  // of data whose parts are replaced meanwhile
+	dataBatch = 64 // messages of the largest size in one request
+	maxReads  = 5  // attempts to read data whose parts are replaced meanwhile
 )
 
-// errNoParts says that the parts of an operation are not there: it has been
-// replaced by a snapshot since, or it is damaged.
+// errNoParts says that the parts of an operation are missing: a snapshot has replaced it since, or
+// it is damaged.
 var errNoParts = errors.New("parts of stored data are missing")
 
-// Since calls visit with each operation of id after a sequence, in order. A
-// snapshot stands for all before it; parts names those of an operation that has any.
-// What is handed over is on disk.
+// Since calls visit with each operation of id after a sequence, in order, once all of them are
+// durable. A snapshot replaces all before it. parts is the name of the parts of an operation.
 func (d *Data) Since(ctx context.Context, id domain.StreamID, after uint64, visit func(seq uint64, snapshot bool, parts string, body []byte) error) error {
 	var found []dataOperation
 	for attempt := 1; ; attempt++ {
@@ -244,20 +232,19 @@ func (d *Data) Since(ctx context.Context, id domain.StreamID, after uint64, visi
 		}
 	}
 	for _, op := range found {
-		if err := visit(op.Seq, op.Snapshot, op.parts, op.Body); err != nil {
+		if err := visit(op.seq, op.snapshot, op.parts, op.body); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// WaitDurable waits until the operations up to a sequence are on disk.
+// WaitDurable waits until the operations up to a sequence are durable.
 func (d *Data) WaitDurable(ctx context.Context, seq uint64) error {
 	return d.conn.waitDurable(ctx, streamData, seq)
 }
 
-// Delete erases the data of id before a sequence, with the parts that were
-// stored before it; everything when it is 0.
+// Drop erases the data of id, and its parts, before a sequence; everything when that is 0.
 func (d *Data) Drop(ctx context.Context, id domain.StreamID, below uint64) error {
 	if err := d.conn.purgeBelow(ctx, streamData, dataSubject(id), below); err != nil {
 		return err
@@ -265,8 +252,7 @@ func (d *Data) Drop(ctx context.Context, id domain.StreamID, below uint64) error
 	return d.conn.purgeBelow(ctx, streamData, dataSubject(id)+".>", below)
 }
 
-// IDs lists the data of one kind that a workspace has, as far as their ids
-// are plain.
+// IDs lists the ids of the data of one kind in a workspace that need no encoding in a subject.
 func (d *Data) IDs(ctx context.Context, workspaceID, kind string) (ids []string, err error) {
 	prefix := dataRoot + token(workspaceID) + "." + token(kind) + "."
 	err = d.conn.retryRead(ctx, func(ctx context.Context) error {
@@ -286,88 +272,82 @@ func (d *Data) IDs(ctx context.Context, workspaceID, kind string) (ids []string,
 	return ids, err
 }
 
-// dataOperation is an operation with the name of its parts, if it has any.
+// dataOperation is one change of a piece of user data since its last snapshot, or that snapshot.
 type dataOperation struct {
-	operation
-
-	parts string
+	seq      uint64
+	snapshot bool
+	parts    string // name of its parts; "" when it has none
+	body     []byte
 }
 
-// readData returns the operations of a subject after a sequence; those before a
-// snapshot are left out.
+// readData returns the operations of a subject after a sequence, without those before a snapshot.
 func (d *Data) readData(ctx context.Context, subject string, after uint64) ([]dataOperation, error) {
-	msgs, err := d.readAll(ctx, subject, after, dataBatch)
+	msgs, err := d.readAll(ctx, subject, after)
 	if err != nil {
 		return nil, err
 	}
 	for i := len(msgs) - 1; i > 0; i-- {
 		if msgs[i].header.Get(headerSnapshot) != "" {
-			msgs = msgs[i:] // a purge is under way, or was forestalled
+			msgs = msgs[i:] // the purge is under way, or a crash prevented it
 			break
 		}
 	}
 	ops := make([]dataOperation, len(msgs))
 	for i, m := range msgs {
-		op := operation{Seq: m.seq, Snapshot: m.header.Get(headerSnapshot) != ""}
-		if ops[i], err = d.decodeOperation(ctx, subject, op, m.data); err != nil {
+		if ops[i], err = d.decodeOperation(ctx, subject, m); err != nil {
 			return nil, err
 		}
 	}
 	return ops, nil
 }
 
-// readAll returns the messages of a subject after a sequence once they are on
-// disk, so many at a time.
-func (d *Data) readAll(ctx context.Context, subject string, after uint64, batch int) ([]storedMessage, error) {
-	least, err := d.conn.lastOnLeader(ctx, streamData, subject)
-	if err != nil || after > 0 && least == after {
+// readAll returns the messages of a subject after a sequence, once they are durable.
+func (d *Data) readAll(ctx context.Context, subject string, after uint64) (all []storedMessage, err error) {
+	err = d.conn.visitMessages(ctx, streamData, subject, after, dataBatch, func(m storedMessage) error {
+		all = append(all, m)
+		return nil
+	})
+	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	var all []storedMessage
-	for attempt := 0; ; {
-		msgs, more, err := d.conn.getMessages(ctx, streamData, subject, after+1, batch)
-		if err != nil {
-			return nil, err
-		}
-		if len(msgs) > 0 {
-			all, after = append(all, msgs...), msgs[len(msgs)-1].seq
-		}
-		if !more && after >= least {
-			break
-		}
-		if attempt++; !more && !d.conn.waitRetry(ctx, attempt) {
-			return nil, fmt.Errorf("%w: the replica is behind", eventstore.ErrUnavailable)
-		}
-	}
-	if len(all) == 0 {
-		return nil, nil
-	}
-	return all, d.conn.waitDurable(ctx, streamData, after)
+	return all, d.conn.waitDurable(ctx, streamData, all[len(all)-1].seq)
 }
 
-// decodeOperation takes a message apart and brings its parts together.
-func (d *Data) decodeOperation(ctx context.Context, subject string, op operation, data []byte) (dataOperation, error) {
-	if len(data) > 0 && data[0] == bodyInline {
-		op.Body = data[1:]
-		return dataOperation{operation: op}, nil
+// decodeOperation decodes a message and joins the parts of its body.
+func (d *Data) decodeOperation(ctx context.Context, subject string, m storedMessage) (op dataOperation, err error) {
+	op = dataOperation{seq: m.seq, snapshot: m.header.Get(headerSnapshot) != ""}
+	switch count, name, form := parseBody(m.data); form {
+	case bodyInline:
+		op.body = m.data[1:]
+	case bodyInParts:
+		op.parts = name
+		op.body, err = d.joinParts(ctx, partsSubject(subject, name), count)
+	default:
+		err = errDamaged
 	}
-	if len(data) == 0 || data[0] != bodyInParts {
-		return dataOperation{}, errDamaged
+	return op, err
+}
+
+// parseBody reads how a body is stored, and the number and the name of its parts. The form is
+// bodyUnknown when the message is damaged.
+func parseBody(data []byte) (count uint64, name string, form byte) {
+	switch {
+	case len(data) == 0 || data[0] > bodyInParts:
+		return 0, "", bodyUnknown
+	case data[0] == bodyInline:
+		return 0, "", bodyInline
 	}
 	count, used := binary.Uvarint(data[1:])
 	if used <= 0 {
-		return dataOperation{}, errDamaged
+		return 0, "", bodyUnknown
 	}
-	name := string(data[1+used:])
-	body, err := d.joinParts(ctx, partsSubject(subject, name), count)
-	op.Body = body
-	return dataOperation{operation: op, parts: name}, err
+	return count, string(data[1+used:]), bodyInParts
 }
 
-// joinParts returns the body that was stored in so many parts. One that was stored
-// again after its answer was lost is there twice.
+// joinParts returns a body that was stored in count parts. A part that was sent again after a lost
+// answer is there twice.
 func (d *Data) joinParts(ctx context.Context, subject string, count uint64) ([]byte, error) {
-	msgs, err := d.readAll(ctx, subject, 0, dataBatch)
+	msgs, err := d.readAll(ctx, subject, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -386,12 +366,11 @@ func (d *Data) joinParts(ctx context.Context, subject string, count uint64) ([]b
 	return body, nil
 }
 
-// Sweep erases the operations of one kind of data that are over, each with its
-// parts: of a workspace, or of all when that is empty. Over is shown how the body of an
-// operation begins. On a dry run they are only counted. All of the data is read, a
-// little at a time.
-func (d *Data) Sweep(ctx context.Context, workspaceID, kind string, dry bool, over func(start []byte) bool) (count, bytes uint64, err error) {
-	w := dataSweep{connection: d.conn, isExpired: over, dry: dry}
+// Sweep erases the expired operations of one kind of data, each with its parts: of a workspace, or
+// of all when that is empty. isExpired gets the first bytes of the body of an operation, at least
+// those of its first part. A dry run only counts.
+func (d *Data) Sweep(ctx context.Context, workspaceID, kind string, dry bool, isExpired func(start []byte) bool) (count, bytes uint64, err error) {
+	w := dataSweep{connection: d.conn, isExpired: isExpired, dry: dry}
 	if w.stream, err = d.conn.js.Stream(ctx, streamData); err != nil {
 		return 0, 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 	}
@@ -414,10 +393,10 @@ func (d *Data) Sweep(ctx context.Context, workspaceID, kind string, dry bool, ov
 	return w.count, w.bytes, err
 }
 
-// headerSubject is where a direct answer says which subject a message has.
+// headerSubject has the subject of a message in the answer to a direct get.
 const headerSubject = "Nats-Subject"
 
-// dataSweep is one walk over data.
+// dataSweep is one call of Sweep.
 type dataSweep struct {
 	*connection
 
@@ -427,27 +406,21 @@ type dataSweep struct {
 	count, bytes uint64
 }
 
-// sweepMessage erases the operation of a message if it is over.
+// sweepMessage erases the operation of a message if it has expired. An operation whose parts are
+// gone has expired, too.
 func (w *dataSweep) sweepMessage(ctx context.Context, m storedMessage) error {
-	if len(m.data) > 0 && m.data[0] == bodyInline {
-		if !w.isExpired(m.data[1:]) {
-			return nil
-		}
+	count, name, form := parseBody(m.data)
+	if form == bodyInline && w.isExpired(m.data[1:]) {
 		return w.erase(ctx, m.seq, "", uint64(len(m.data)-1))
 	}
-	if len(m.data) == 0 || m.data[0] != bodyInParts {
-		return nil // nobody knows what it is
-	}
-	count, used := binary.Uvarint(m.data[1:])
-	if used <= 0 || count == 0 {
+	if form != bodyInParts || count == 0 {
 		return nil
 	}
-	parts := partsSubject(m.header.Get(headerSubject), string(m.data[1+used:]))
+	parts := partsSubject(m.header.Get(headerSubject), name)
 	start, _, err := w.readPart(ctx, getRequest{Seq: 1, NextFor: parts})
 	if err != nil {
 		return err
 	}
-	// Nothing can be made of an operation whose parts are gone: it is over, too.
 	last, there, err := w.readPart(ctx, getRequest{LastFor: parts})
 	if err != nil || there && !w.isExpired(start) {
 		return err
@@ -455,7 +428,7 @@ func (w *dataSweep) sweepMessage(ctx context.Context, m storedMessage) error {
 	return w.erase(ctx, m.seq, parts, (count-1)*maxInline+uint64(len(last)))
 }
 
-// readPart returns what a part of an operation holds.
+// readPart returns the content of a part of an operation.
 func (w *dataSweep) readPart(ctx context.Context, req getRequest) (body []byte, ok bool, err error) {
 	m, ok, err := w.getMessage(ctx, streamData, req)
 	if err != nil || !ok {
@@ -465,8 +438,7 @@ func (w *dataSweep) readPart(ctx context.Context, req getRequest) (body []byte, 
 	return m.data[max(used, 0):], true, nil
 }
 
-// erase erases an operation, and then its parts: who reads meanwhile finds all of it or
-// nothing.
+// erase erases an operation, then its parts: a concurrent reader finds all of it or nothing.
 func (w *dataSweep) erase(ctx context.Context, seq uint64, parts string, size uint64) error {
 	if w.count, w.bytes = w.count+1, w.bytes+size; w.dry {
 		return nil

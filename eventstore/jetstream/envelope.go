@@ -14,8 +14,7 @@ import (
 	"svc/eventstore"
 )
 
-// Headers of a stored event. What a reader needs to route or count an event is
-// in them, so that it can do without the body.
+// Headers of a stored event. A reader can route or count events by them, without the body.
 const (
 	headerID          = "Nats-Msg-Id"
 	headerExpect      = "Nats-Expected-Last-Subject-Sequence"
@@ -29,12 +28,11 @@ const (
 	headerCorrelation = "Svc-Correlation"
 )
 
-// maxBody is what one event may weigh: under the limit of a broker with default
-// settings, headers included.
+// maxBody is the largest size of an event: with headers it is below the default limit of a broker.
 const maxBody = 1<<20 - 32<<10
 
-// envelope is the stored form of an event. Payload is what the catalogue shows;
-// Data, when present, is what folding needs instead.
+// envelope is the stored form of an event. Payload is what the API shows. Data, when present, is what
+// folding needs instead.
 type envelope struct {
 	ID        string               `json:"id"`
 	Type      string               `json:"type"`
@@ -50,8 +48,8 @@ type envelope struct {
 	Data      json.RawMessage      `json:"data,omitempty"`
 }
 
-// appendBodies puts payload and data, which are JSON already, into an encoded
-// envelope without them: to encode them once more would look at every byte again.
+// appendBodies adds payload and data, which are JSON already, to an encoded envelope. The encoder would
+// read every byte of them again.
 func appendBodies(body, payload, data []byte) []byte {
 	whole := make([]byte, 0, len(body)+len(payload)+len(data)+32)
 	whole = append(whole, body[:len(body)-1]...)
@@ -62,7 +60,7 @@ func appendBodies(body, payload, data []byte) []byte {
 	return append(whole, '}')
 }
 
-// encode turns one fact into a message without expectations.
+// encode returns the message of a fact, without expectations.
 func (l *Log) encode(c eventstore.Commit, f eventstore.Fact, at time.Time) (*nats.Msg, error) {
 	name := f.Event.EventType()
 	payload, data, err := encodeBodies(f.Event)
@@ -90,7 +88,7 @@ func (l *Log) encode(c eventstore.Commit, f eventstore.Fact, at time.Time) (*nat
 	return m, nil
 }
 
-// optionsOrNil returns options that say something.
+// optionsOrNil returns nil for the zero value.
 func optionsOrNil(o domain.EventOptions) *domain.EventOptions {
 	if o == (domain.EventOptions{}) {
 		return nil
@@ -98,7 +96,7 @@ func optionsOrNil(o domain.EventOptions) *domain.EventOptions {
 	return &o
 }
 
-// encodeBodies returns the catalogue payload of ev and, when it differs, its data.
+// encodeBodies returns the payload of ev and, when it differs, its data.
 func encodeBodies(ev domain.Event) (payload, data json.RawMessage, err error) {
 	data, err = json.Marshal(ev)
 	shown, ok := ev.(domain.Shown)
@@ -123,7 +121,7 @@ func setHeader(m *nats.Msg, name, value string) {
 	}
 }
 
-// sanitizeHeader makes s fit for a header: one line, or nothing at all.
+// sanitizeHeader truncates s, and quotes it when it has control characters.
 func sanitizeHeader(s string) string {
 	if len(s) > 256 {
 		s = s[:256]
@@ -136,7 +134,7 @@ func sanitizeHeader(s string) string {
 	return s
 }
 
-// storedMessage is a message as the broker returned it, by whichever way it was read.
+// storedMessage is a message of a stream.
 type storedMessage struct {
 	seq    uint64
 	at     time.Time
@@ -158,10 +156,10 @@ func (m storedMessage) batchPlace() (batch string, seq, size uint64) {
 	return m.header.Get(id), seq, size
 }
 
-// inGroup reports whether m was stored with a run.
+// inGroup reports whether m was stored with a group; see sendGroup.
 func (m storedMessage) inGroup() bool { return len(m.header[headerGroup]) > 0 }
 
-// errDamaged says that a stored message does not open.
+// errDamaged says that a stored message cannot be decoded.
 var errDamaged = errors.New("the stored event is damaged")
 
 // decode turns a stored message back into an event.
@@ -193,7 +191,7 @@ func (l *Log) decode(log domain.Log, m storedMessage) (domain.Recorded, error) {
 				body = value
 			}
 		case "data":
-			body = value // what folding needs, in place of what is shown
+			body = value // preferred to the payload
 		}
 		return nil
 	})
@@ -201,7 +199,7 @@ func (l *Log) decode(log domain.Log, m storedMessage) (domain.Recorded, error) {
 		return domain.Recorded{}, fmt.Errorf("%s %d: %w", log, m.seq, errors.Join(errDamaged, err))
 	}
 	if ev.Data, err = l.conn.opts.Events.Decode(name, body); err != nil && log == domain.Activity {
-		ev.Data, err = domain.Unknown{Name: name, Body: slices.Clone(body)}, nil // somebody's own, of one of our names
+		ev.Data, err = domain.Unknown{Name: name, Body: slices.Clone(body)}, nil // an event of a user under the name of a platform type
 	}
 	if err != nil {
 		return domain.Recorded{}, fmt.Errorf("%s %d: %w", log, m.seq, err)
@@ -209,8 +207,8 @@ func (l *Log) decode(log domain.Log, m storedMessage) (domain.Recorded, error) {
 	return ev, nil
 }
 
-// decodeMeta is json.Unmarshal for the source of an event: its texts are read
-// in place, the rest by the package itself.
+// decodeMeta is a faster json.Unmarshal for the source of an event: it decodes the common members
+// itself, the others with encoding/json.
 func decodeMeta(to *domain.Meta, value []byte) error {
 	return visitMembers(value, func(key, value []byte) error {
 		switch string(key) {
@@ -260,22 +258,20 @@ func decodeHTTP(to *domain.Meta, value []byte) error {
 	})
 }
 
-// decodeRest decodes a member that few events have.
+// decodeRest decodes a member that is rare.
 func decodeRest(to *domain.Meta, key, value []byte) error {
 	one := make([]byte, 0, len(key)+len(value)+5)
 	one = append(append(append(append(one, `{"`...), key...), `":`...), value...)
 	return json.Unmarshal(append(one, '}'), to)
 }
 
-// Replaying a log is mostly taking envelopes apart. Their outer form is ours
-// and simple, so it is cut into members in one pass; what is inside a member is
-// left to encoding/json.
+// Most of the time of a replay is spent on decoding envelopes. Their outer object is simple, so it is
+// split into members in one pass; the values of members are decoded by encoding/json.
 
 var errNotObject = errors.New("not a JSON object")
 
-// visitMembers calls visit with each member of a JSON object: its key without the
-// quotes, and its value as written. Keys with escapes are not understood; none
-// of ours has one.
+// visitMembers calls visit with each member of a JSON object: its key without the quotes, and its
+// value as written. It does not decode escapes in keys; envelopes have none.
 func visitMembers(data []byte, visit func(key, value []byte) error) error {
 	i := skipSpace(data, 0)
 	if i >= len(data) || data[i] != '{' {
@@ -330,9 +326,8 @@ func skipString(data []byte, i int) int {
 	return -1
 }
 
-// skipValue returns the index after the value that begins at i; -1 when it does
-// not end. It counts brackets and does not tell them apart: whoever decodes the
-// value does.
+// skipValue returns the index after the value that begins at i; -1 when it does not end. It counts
+// brackets without matching their kinds: the decoder of the value does that.
 func skipValue(data []byte, i int) int {
 	depth, start := 0, i
 	for i < len(data) {
@@ -364,7 +359,7 @@ func skipValue(data []byte, i int) int {
 	return -1
 }
 
-// reconnected is the end of a number or a word; -1 when it has no character.
+// tokenEnd returns the end of a number or a literal; -1 when it is empty.
 func tokenEnd(start, i int) int {
 	if i == start {
 		return -1
@@ -381,7 +376,7 @@ func decodeString(to *string, value []byte) error {
 	return json.Unmarshal(value, to)
 }
 
-// isPlainString reports whether b stands for itself inside quotes.
+// isPlainString reports whether b needs no decoding inside quotes.
 func isPlainString(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' || c == '"' || c == '\\' || c >= 0x80 {

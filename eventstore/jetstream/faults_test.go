@@ -259,3 +259,8 @@ func TestEveryBlockIsSyncedWhateverItsNumber(t *testing.T) {
 	require.NoError(t, b.sync())
 	require.NotEqual(t, was, b.synced[7])
 }
+
+func isVoid(ev domain.Event) bool {
+	_, void := ev.(domain.Void)
+	return void
+}

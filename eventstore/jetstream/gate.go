@@ -23,54 +23,52 @@ import (
 	"svc/eventstore"
 )
 
-// gate makes the appends to one stream durable in groups. The broker writes a
-// message to its block file before it acknowledges it; wait returns once that
-// file has been fsynced since. One fsync runs at a time and lets everyone
-// through who asked before it began.
+// gate is the durability gate of one stream: it makes appends durable in groups. The broker writes
+// a message to its block file before it acknowledges it; wait returns once that file has been
+// fsynced since. One fsync runs at a time, for all appends that joined before it began.
 //
-// The gate never retries a failed fsync: the kernel may have dropped the pages
-// and would answer the second call with success. It stays shut until the store
-// has reopened the stream.
+// The gate never retries a failed fsync: the kernel may have dropped the pages and would answer the
+// second call with success. It refuses everything until the store has reopened the stream.
 type gate struct {
 	gateOptions
 	durable atomic.Uint64 // highest sequence known to be on disk
 
-	announced atomic.Int64  // appends that are on their way and have not joined yet
-	idle      chan struct{} // told when coming falls to 0
+	announced atomic.Int64  // appends under way that have not joined a round yet
+	idle      chan struct{} // notified when announced falls to 0
 
 	mu      sync.Mutex
-	current *round // whom the running fsync serves; nil when none runs
-	next    *round // whom the next one serves; nil when nobody waits
-	err     error  // why the gate is shut
+	current *round // the round of the running fsync; nil when none runs
+	next    *round // the round of the next fsync; nil when nobody waits
+	err     error  // why the gate has stopped
 	wake    chan struct{}
 	quit    chan struct{}
 	ended   chan struct{}
 	closed  bool
 
 	blocks   blockFiles    // owned by run
-	syncTime time.Duration // by the last fsync; owned by run
+	syncTime time.Duration // of the last fsync; owned by run
 }
 
-// round is one fsync and those who wait for it.
+// round is one fsync and the appends that wait for it.
 type round struct {
 	done chan struct{}
-	last uint64 // highest sequence that asked
+	last uint64 // highest sequence that joined
 	n    int
 	err  error
 }
 
 // gateOptions describe a gate.
 type gateOptions struct {
-	dir         string      // the stream's directory with its block files
-	top         string      // up to which the names of directories are made durable
-	dense       bool        // whether blocks are only ever added, one number after another
+	dir         string      // directory of the block files of the stream
+	top         string      // the directories from dir up to this one are synced, too
+	dense       bool        // blocks are only ever added, one number after another
 	watermark   *watermark  // of an event log; nil for other streams. The gate closes it
-	observeSize func(n int) // told how many waited for one fsync
-	onError     func(error) // told once when the gate shuts
+	observeSize func(n int) // called with the number of appends of one fsync
+	onError     func(error) // called once when the gate stops
 }
 
-// openGate returns a running gate over the block files below dir. What is there
-// already is made durable first, with the directories up to top.
+// openGate returns a running gate over the block files below dir. It syncs existing files, and the
+// directories up to top, first.
 func openGate(o gateOptions) (*gate, error) {
 	g := &gate{
 		gateOptions: o,
@@ -87,11 +85,11 @@ func openGate(o gateOptions) (*gate, error) {
 	return g, nil
 }
 
-// announce announces an append, so that an fsync about to begin may wait a moment
-// for it. Every enter is followed by one leave or one wait.
+// announce announces an append, so that an fsync that is about to begin may wait a moment for it.
+// Every announce is followed by one withdraw or one wait.
 func (g *gate) announce() { g.announced.Add(1) }
 
-// withdraw takes back an announcement.
+// withdraw cancels an announcement.
 func (g *gate) withdraw() {
 	if g.announced.Add(-1) == 0 {
 		select {
@@ -101,7 +99,7 @@ func (g *gate) withdraw() {
 	}
 }
 
-// wait returns when everything up to seq is on disk.
+// wait returns when everything up to seq is durable.
 func (g *gate) wait(ctx context.Context, seq uint64) error {
 	if g.durable.Load() >= seq {
 		g.withdraw()
@@ -136,7 +134,7 @@ func (g *gate) joinRound(seq uint64) (*round, error) {
 	}
 	if g.next == nil {
 		g.next = &round{done: make(chan struct{})}
-		g.wake <- struct{}{} // holds one: run empties it before it takes next
+		g.wake <- struct{}{} // never blocks: it has room for one, and run empties it before it takes next
 	}
 	g.next.last = max(g.next.last, seq)
 	g.next.n++
@@ -169,11 +167,10 @@ func (g *gate) run() {
 	}
 }
 
-// rewritePeriod is how soon blocks that were rewritten are made durable.
+// rewritePeriod is how often rewritten blocks are synced.
 const rewritePeriod = time.Second
 
-// syncRewrites makes durable what a purge or a compaction wrote, also when
-// nobody appends.
+// syncRewrites syncs what a purge or a compaction wrote, also when nothing is appended.
 func (g *gate) syncRewrites() {
 	if g.stopError() != nil || !g.blocks.hasChanged() {
 		return
@@ -183,16 +180,15 @@ func (g *gate) syncRewrites() {
 	}
 }
 
-// wrapError returns why the gate is shut; nil when it is not.
+// stopError returns why the gate has stopped; nil when it runs.
 func (g *gate) stopError() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.err
 }
 
-// waitForAnnounced gives appends that are on their way the time of about one fsync to
-// join: a larger round costs no more than a small one. A lone writer never
-// waits.
+// waitForAnnounced gives announced appends about the time of one fsync to join: a larger round costs
+// no more than a small one. A single writer never waits.
 func (g *gate) waitForAnnounced() {
 	if g.announced.Load() == 0 {
 		return
@@ -210,7 +206,7 @@ func (g *gate) waitForAnnounced() {
 
 const minAnnounceWait, maxAnnounceWait = 100 * time.Microsecond, time.Millisecond
 
-// syncRound runs one fsync for the round that has gathered.
+// syncRound runs one fsync for the next round.
 func (g *gate) syncRound() {
 	g.mu.Lock()
 	r, err := g.next, g.err
@@ -246,7 +242,7 @@ func (g *gate) setDurable(seq uint64) {
 	}
 }
 
-// stop refuses everyone from now on.
+// stop makes the gate refuse appends from now on.
 func (g *gate) stop(err error) {
 	g.mu.Lock()
 	first := g.err == nil
@@ -259,7 +255,7 @@ func (g *gate) stop(err error) {
 	}
 }
 
-// close serves those who wait and ends the gate.
+// close runs the last fsync and ends the gate.
 func (g *gate) close() {
 	g.mu.Lock()
 	if g.closed {
@@ -272,7 +268,7 @@ func (g *gate) close() {
 	<-g.ended
 }
 
-// flush waits for an fsync that begins from now on.
+// flush waits for an fsync that begins after the call.
 func (g *gate) flush(ctx context.Context) error {
 	for range 2 { // the first one may have begun already
 		r, err := g.joinRound(0)
@@ -291,12 +287,11 @@ func (g *gate) flush(ctx context.Context) error {
 	return nil
 }
 
-// gatedStreams are the streams of the embedded broker that are kept on disk,
-// besides those of buckets, which join when they are opened.
+// gatedStreams are the streams on disk that have a gate. Buckets get theirs when they are opened.
 var gatedStreams = []string{string(domain.State), string(domain.Activity), streamData, streamPayloads, streamLimits, streamBlobs}
 
-// openGates gates every stream that is to be gated, and those that were before
-// the broker was restarted.
+// openGates opens the gates of gatedStreams, and of the streams that had one before the broker was
+// restarted.
 func (c *connection) openGates() error {
 	if !c.opts.grouped() {
 		return nil
@@ -349,7 +344,7 @@ func (c *connection) gate(stream string) *gate {
 	return c.gates[stream]
 }
 
-// gateFault returns why a gate is shut.
+// gateFault returns why a gate has stopped.
 func (c *connection) gateFault() error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -361,8 +356,7 @@ func (c *connection) gateFault() error {
 	return nil
 }
 
-// closeGates shuts all gates. They stay where they are, so that nobody who
-// comes late is let through without one.
+// closeGates closes all gates. They stay in the map, so that a late append is refused.
 func (c *connection) closeGates() {
 	c.mu.RLock()
 	gates := slices.Collect(maps.Values(c.gates))
@@ -372,8 +366,8 @@ func (c *connection) closeGates() {
 	}
 }
 
-// writeDurably runs write, which stores something on stream and returns its last
-// sequence, and waits until that is on disk.
+// writeDurably calls write, which stores messages on stream and returns the last sequence, and waits
+// until they are durable.
 func (c *connection) writeDurably(ctx context.Context, stream string, write func() (uint64, error)) error {
 	g := c.gate(stream)
 	if g == nil {
@@ -389,8 +383,8 @@ func (c *connection) writeDurably(ctx context.Context, stream string, write func
 	return gateError(g.wait(ctx, seq))
 }
 
-// waitDurable waits until what was read up to seq is on disk: whoever decides on it
-// must not be told afterwards that it never was.
+// waitDurable waits until stream is durable up to seq: a decision must not be based on a message
+// that a power cut removes.
 func (c *connection) waitDurable(ctx context.Context, stream string, seq uint64) error {
 	g := c.gate(stream)
 	if g == nil || seq == 0 {
@@ -407,13 +401,12 @@ func gateError(err error) error {
 	return nil
 }
 
-// blockFiles fsyncs the block files of a stream. Blocks are numbered upwards,
-// and messages go to the newest.
+// blockFiles fsyncs the block files of a stream. Blocks are numbered in ascending order, and messages
+// are written to the newest.
 //
-// In a dense stream blocks are only ever added, one number after another, so
-// that the next one is found by its name. Elsewhere purges leave holes in the
-// numbers and compaction replaces older blocks: there the directory is listed
-// whenever it changed, and every block that is new or another file is synced.
+// In a dense stream blocks are only ever added, one number after another: the next one is found by
+// its name. In others a purge leaves gaps in the numbers and compaction replaces blocks: the
+// directory is listed whenever it changed, and every new or replaced block is synced.
 type blockFiles struct {
 	dir   string
 	dense bool
@@ -423,10 +416,10 @@ type blockFiles struct {
 
 	synced   map[uint64]blockID // synced blocks, of a stream that is not dense
 	listedAt time.Time          // when the directory was last listed
-	modTime  time.Time          // its time of change then
+	modTime  time.Time          // its modification time then
 }
 
-// blockID tells whether a block is still the same file of the same length.
+// blockID identifies the content of a block: the file and its length.
 type blockID struct {
 	inode uint64
 	size  int64
@@ -447,8 +440,7 @@ func (b *blockFiles) sync() error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		// Where a next block exists this one is complete: what was written to
-		// it up to the rotation is synced here or never.
+		// When there is a next block this one is complete, and is synced here for the last time.
 		if err := b.syncNewest(); err != nil {
 			return err
 		}
@@ -480,19 +472,17 @@ func fdatasync(f *os.File) error {
 	}
 }
 
-// modTimeSlack is how close to a change a listing may have missed another one: file
-// systems stamp changes with a coarse clock.
+// modTimeSlack is the resolution of modification times: a listing so soon after a change may have
+// missed another one.
 const modTimeSlack = 50 * time.Millisecond
 
-// hasChanged reports whether names in the directory may have changed since it was
-// listed.
+// hasChanged reports whether the directory may have changed since it was listed.
 func (b *blockFiles) hasChanged() bool {
 	info, err := os.Stat(b.dir)
 	return err != nil || !info.ModTime().Equal(b.modTime) || b.listedAt.Sub(b.modTime) < modTimeSlack
 }
 
-// scan lists the directory, syncs every block that it does not know as it is,
-// and holds the newest one open.
+// scan lists the directory, syncs every block that has changed, and opens the newest one.
 func (b *blockFiles) scan() error {
 	info, err := os.Stat(b.dir)
 	if err != nil {
@@ -525,7 +515,7 @@ func (b *blockFiles) scan() error {
 	return syncDir(b.dir)
 }
 
-// syncIfChanged syncs block n, unless it is known as it is.
+// syncIfChanged syncs block n, unless it was synced as it is.
 func (b *blockFiles) syncIfChanged(n uint64) (blockID, error) {
 	f, err := os.Open(b.path(n))
 	if err != nil {
@@ -543,7 +533,7 @@ func (b *blockFiles) syncIfChanged(n uint64) (blockID, error) {
 	return id, fdatasync(f)
 }
 
-// openNewest keeps block n open as the newest.
+// openNewest opens block n as the newest.
 func (b *blockFiles) openNewest(n uint64) error {
 	b.close()
 	b.newest = n
@@ -577,15 +567,14 @@ func syncPath(path string) error {
 	return f.Sync()
 }
 
-// syncTree fsyncs every file and directory below root, and the names on the
-// way to it from top.
+// syncTree fsyncs every file and directory below root, and the directories from root up to top.
 func syncTree(root, top string) error {
 	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		if err == nil {
 			err = syncPath(path)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // gone meanwhile: the broker's temporary file
+			return nil // a temporary file of the broker
 		}
 		return err
 	})
@@ -596,16 +585,15 @@ func syncTree(root, top string) error {
 	return err
 }
 
-// watermark is a small file that says how far a log is durable. A log that ends
-// before it has lost acknowledged events: a damaged block at its end leaves no
-// gap behind, only a shorter log.
+// watermark is a small file with the sequence up to which a log is durable. A log that ends before
+// it has lost acknowledged events: a damaged block at its end leaves no gap, only a shorter log.
 //
-// It is written after each fsync of the log and never synced itself: after a
-// power cut it may be old, or torn, and then says less or nothing.
+// It is written after each fsync of the log and never synced itself: after a power cut it may be
+// old, or torn, and is then too low or invalid.
 type watermark struct{ file *os.File }
 
-// ErrDamaged says that the log is not what it was: acknowledged events are
-// missing. Writes are refused until the operator has decided.
+// ErrDamaged says that acknowledged events are missing from the log. Writes are refused until the
+// operator has restored a backup or accepted the loss.
 var ErrDamaged = errors.New("the log is damaged")
 
 func watermarkPath(dir string, log domain.Log) string {
@@ -620,7 +608,7 @@ func openWatermark(path string) (*watermark, error) {
 	return &watermark{f}, nil
 }
 
-// getMessage returns what the file says; 0 when it says nothing.
+// read returns the sequence; 0 when the file is invalid.
 func (w *watermark) read() uint64 {
 	b := make([]byte, len(encodeWatermark(0)))
 	n, _ := w.file.ReadAt(b, 0)
@@ -632,21 +620,20 @@ func (w *watermark) read() uint64 {
 	return seq
 }
 
-// encodeWatermark is what the file says of seq. Its sum tells a mark from the mixture of
-// two, which a power cut leaves when it tears the write of the later one: the
-// digits of 479 and 485 make a 489 that nothing ever reached.
+// encodeWatermark returns the content of the file. The checksum detects a torn write: the digits of
+// 479 and 485 can make a 489, which the log never reached.
 func encodeWatermark(seq uint64) []byte {
 	digits := fmt.Appendf(nil, "%20d", seq)
 	return fmt.Appendf(digits, " %08x\n", crc32.ChecksumIEEE(digits))
 }
 
-// write notes that everything up to seq is on disk.
+// write stores seq.
 func (w *watermark) write(seq uint64) error {
 	_, err := w.file.WriteAt(encodeWatermark(seq), 0)
 	return err
 }
 
-// checkWatermarks stops appends when a log is shorter than it was.
+// checkWatermarks stops appends when a log ends before its watermark.
 func (l *Log) checkWatermarks() {
 	for _, log := range domain.Logs() {
 		g := l.conn.gate(string(log))
@@ -661,7 +648,7 @@ func (l *Log) checkWatermarks() {
 	}
 }
 
-// truncationError says, and returns, that a log lost its end.
+// truncationError logs and returns that a log has lost its end.
 func (l *Log) truncationError(log domain.Log, have, was uint64) error {
 	l.conn.opts.Log.Error("acknowledged events are missing from the log", "log", log, "last", have, "wasDurable", was)
 	return fmt.Errorf("%w: %s ends at %d and was on disk up to %d; restore the data directory from a backup, "+

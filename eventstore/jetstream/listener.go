@@ -23,43 +23,42 @@ import (
 	"svc/domain/feed"
 )
 
-// Listener is where programs of others subscribe to events as they happen. It is a
-// broker of its own: it keeps nothing, has no way to the one that keeps the log, and
-// is joined with no other node's. Whoever is let in hears what Tell says, as far as
-// their Pass goes, and can say nothing.
+// Listener is a NATS server where external programs subscribe to events as they happen. It is separate
+// from the broker of the log and from the listeners of other nodes, and stores nothing. Its clients
+// receive what Publish sends, as far as their Grant allows, and can publish nothing.
 type Listener struct {
 	opts   ListenerOptions
-	token  string // admits this process, and nobody else
+	token  string // authenticates this process
 	server *server.Server
 	nc     *nats.Conn
 
 	fresh func() error // Options.WaitFresh, until the listener closes
 	end   context.CancelFunc
 
-	admission sync.RWMutex // held by who is being let in; Recheck waits for them
+	admission sync.RWMutex // held while a client is authorized; DisconnectRevoked waits for it
 	refused   throttledLog
 }
 
-// ListenerOptions configure a Listener. Addr and Admit are required.
+// ListenerOptions configure a Listener. Addr and Authorize are required.
 type ListenerOptions struct {
 	Addr      string      // host:port
-	TLS       *tls.Config // nil: nothing is encrypted
+	TLS       *tls.Config // nil: plain text
 	Authorize func(Client) (Grant, error)
 
-	// Fresh, when set, waits until Admit knows what is so. Meanwhile who has proved to be
-	// somebody waits: many clients never come again once they were refused.
+	// WaitFresh, when set, waits until Authorize sees all earlier changes. Clients wait meanwhile:
+	// many do not reconnect once they were refused.
 	WaitFresh func(context.Context) error
 
-	Name string       // names the node to those who connect; default "svc"
+	Name string       // server name that clients see; default "svc"
 	Log  *slog.Logger // default slog.Default
 }
 
-// What one of the outside can make the listener hold is bounded.
+// Limits of what clients can make the listener hold.
 const (
 	maxClients       = 1000
 	maxClientSubs    = 1000
 	maxEventSize     = 2 << 20  // an event of the log is smaller
-	maxClientPending = 16 << 20 // who does not read is cut off
+	maxClientPending = 16 << 20 // a slower client is disconnected
 	clientTimeout    = 5 * time.Second
 )
 
@@ -105,8 +104,8 @@ func (l *Listener) newServer(host string, port int) (*server.Server, error) {
 	return srv, err
 }
 
-// newOperatorKey is a key that vouches for nobody: a server that trusts none drops the
-// credentials of its clients unread.
+// newOperatorKey returns a key that signed nothing: a server without trusted keys ignores the
+// credentials of clients.
 func newOperatorKey() ([]string, error) {
 	pair, err := nkeys.CreateOperator()
 	if err != nil {
@@ -116,7 +115,7 @@ func newOperatorKey() ([]string, error) {
 	return []string{key}, err
 }
 
-// unlessExpired binds the address, which the server would only log about, and connects.
+// open checks that the address is free, because the server would only log that, starts and connects.
 func (l *Listener) open(host string, port int) error {
 	free, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(port)))
 	if err != nil {
@@ -133,10 +132,10 @@ func (l *Listener) open(host string, port int) error {
 	return err
 }
 
-// Addr is where the listener is.
+// Addr is the address of the listener.
 func (l *Listener) Addr() net.Addr { return l.server.Addr() }
 
-// Close cuts everybody off.
+// Close disconnects all clients.
 func (l *Listener) Close(context.Context) error {
 	l.nc.Close()
 	l.stop()
@@ -149,8 +148,8 @@ func (l *Listener) stop() {
 	l.server.WaitForShutdown()
 }
 
-// HasClients reports whether there is anybody to tell something.
-func (l *Listener) HasClients() bool { return l.server.NumClients() > 1 } // one is ours
+// HasClients reports whether a client is connected.
+func (l *Listener) HasClients() bool { return l.server.NumClients() > 1 } // one is this process
 
 // The headers of a message.
 const (
@@ -158,8 +157,8 @@ const (
 	positionHeader = "Svc-Seq"
 )
 
-// Publish says what happened to all who may hear it, in order. Nobody's slowness makes it
-// wait: who does not keep up is cut off.
+// Publish sends events to all clients that may see them, in order. It does not wait for slow clients:
+// they are disconnected.
 func (l *Listener) Publish(ctx context.Context, events []*feed.Event) error {
 	for _, ev := range events {
 		body := ev.JSON()
@@ -181,17 +180,16 @@ func (l *Listener) Publish(ctx context.Context, events []*feed.Event) error {
 
 const maxHeaders = 1 << 10
 
-// withoutPayload is an event that is too large to be told, as far as it can be: who
-// wants the rest asks the API.
+// withoutPayload returns an event that is too large to be sent without its payload, which is in the API.
 func withoutPayload(ev *feed.Event) []byte {
 	return (&feed.Event{
 		ID: ev.ID, Type: ev.Type, At: ev.At, Seq: ev.Seq, Log: ev.Log, Source: ev.Source, Target: ev.Target, Options: ev.Options, Stripped: true,
 	}).JSON()
 }
 
-// DisconnectRevoked cuts off those who would not be let in any more.
+// DisconnectRevoked disconnects the clients that are not authorized any more.
 func (l *Listener) DisconnectRevoked() error {
-	l.admission.Lock()   // whoever was let in on what was so before is listed below
+	l.admission.Lock()   // a client that was authorized before is in the list below
 	l.admission.Unlock() //nolint:staticcheck // a barrier, not a section
 	guests, err := l.server.Connz(&server.ConnzOptions{Username: true, Limit: maxClients + 1})
 	if err != nil {
@@ -200,35 +198,34 @@ func (l *Listener) DisconnectRevoked() error {
 	for _, c := range guests.Conns {
 		guest, ok := parseClient(c.AuthorizedUser)
 		if !ok {
-			continue // ours, or not let in yet
+			continue // this process, or not authorized yet
 		}
 		if _, err := l.opts.Authorize(guest); err != nil {
-			_ = l.server.DisconnectClientByID(c.Cid) // it left by itself meanwhile
+			_ = l.server.DisconnectClientByID(c.Cid) // it has disconnected meanwhile
 		}
 	}
 	return nil
 }
 
-// Client is who somebody has proved to be: they hold the seed of a key, and an account
-// vouches for that key.
+// Client is the verified identity of a client: it has the seed of a key, which an account signed.
 type Client struct {
 	Key    string // their public key
 	Issuer string // the public key of the account
 }
 
-// Grant is what a guest may hear.
+// Grant says which events a client may receive.
 type Grant struct {
-	User       string    // names them in the log, and their queue groups
+	User       string    // in log lines, and the prefix of queue groups
 	Workspaces []string  // none: all of them
 	Types      []string  // of events, whole words may be *; none: all of them
-	Until      time.Time // when they are cut off; zero: never
+	Until      time.Time // when the client is disconnected; zero: never
 }
 
 // Check implements server.Authentication.
 func (l *Listener) Check(c server.ClientAuthentication) bool {
 	from := c.RemoteAddress()
 	if from == nil {
-		return false // it has left already
+		return false // it has disconnected already
 	}
 	if from.Network() == "pipe" { // in this process
 		return subtle.ConstantTimeCompare([]byte(c.GetOpts().Token), []byte(l.token)) == 1
@@ -252,8 +249,7 @@ func (l *Listener) Check(c server.ClientAuthentication) bool {
 	return true
 }
 
-// identify finds out who connects. What the credentials say of rights is not asked:
-// those are kept here.
+// identify verifies the credentials of a client. It ignores the permissions in them: Authorize decides.
 func identify(c server.ClientAuthentication) (guest Client, err error) {
 	o := c.GetOpts()
 	if c.Kind() != server.CLIENT || o.JWT == "" {
@@ -290,7 +286,7 @@ func verifyNonce(key, signature string, nonce []byte) error {
 	return pair.Verify(nonce, signed)
 }
 
-// String is the name under which a guest is known to the server.
+// String is the user name of a client at the server.
 func (g Client) String() string { return g.Key + "/" + g.Issuer }
 
 // parseClient reads what String wrote.
@@ -299,9 +295,8 @@ func parseClient(text string) (g Client, ok bool) {
 	return g, ok
 }
 
-// permissions is what the server holds a guest to: they say nothing, and hear what the
-// pass names. A queue group, which takes messages away from its other members, must
-// begin with their own name.
+// permissions allow a client to subscribe to the subjects of its grant, and to publish nothing. A queue
+// group, whose members share its messages, must begin with the name of the user.
 func (p Grant) permissions(g Client) *server.Permissions {
 	allow := []string{"_INBOX." + g.Key + ".>"}
 	for _, subject := range p.subjects() {
@@ -313,7 +308,7 @@ func (p Grant) permissions(g Client) *server.Permissions {
 	}
 }
 
-// subjects are those of the events that a pass is for.
+// subjects are those of the events of a grant.
 func (p Grant) subjects() (all []string) {
 	if len(p.Workspaces) == 0 && len(p.Types) == 0 {
 		return []string{activityRoot + ">"}
@@ -339,8 +334,8 @@ func (p Grant) subjects() (all []string) {
 	return all
 }
 
-// patternTokens encodes a pattern of event types. A * in the end stands for all that
-// may follow, another one for one word.
+// patternTokens encodes a pattern of event types. A * at the end matches everything that follows,
+// another one matches one word.
 func patternTokens(pattern string) string {
 	words := strings.Split(pattern, ".")
 	for i, word := range words {
@@ -354,7 +349,7 @@ func patternTokens(pattern string) string {
 	return strings.Join(words, ".")
 }
 
-// throttledLog are told at most once in a second: whoever guesses shall not fill the log.
+// throttledLog logs at most one warning a second, so that an attacker cannot fill the log.
 type throttledLog struct{ last atomic.Int64 }
 
 func (c *throttledLog) warn(log *slog.Logger, from string, why error) {
@@ -364,8 +359,7 @@ func (c *throttledLog) warn(log *slog.Logger, from string, why error) {
 	}
 }
 
-// clientLog is brokerLog for a server whose clients are not ours: what they do wrong is
-// no error of the service.
+// clientLog is a brokerLog that logs errors as notices: they are faults of external clients.
 type clientLog struct{ *brokerLog }
 
 // Errorf implements server.Logger.

@@ -19,7 +19,7 @@ import (
 type Log struct {
 	conn    *connection
 	known   [2]atomic.Uint64 // highest sequence seen of STATE, ACTIVITY
-	extent  *extentQueries   // learns what others appended
+	extent  *extentQueries   // finds out what other nodes appended
 	batches chan struct{}    // held while an atomic batch is sent
 	orderMu sync.RWMutex     // held while messages must follow each other; see sendGroup
 }
@@ -30,7 +30,7 @@ func newLog(c *connection) *Log {
 	return &Log{conn: c, extent: newExtentQueries(), batches: make(chan struct{}, maxBatches)}
 }
 
-// loadExtent notes how far the logs reach, so that a fresh reader waits for it.
+// loadExtent loads the last sequences of the logs, so that a new reader waits for them.
 func (l *Log) loadExtent(ctx context.Context) error {
 	for _, log := range domain.Logs() {
 		info, err := l.Info(ctx, log)
@@ -53,9 +53,8 @@ func (l *Log) Durable(log domain.Log) uint64 {
 	return l.Known().Of(log)
 }
 
-// Known returns how far the logs reach as far as this node has seen: what it
-// appended itself, what its readers were handed or loaded, and what Refresh
-// learned.
+// Known returns the last sequences of the logs that this node has seen: what it appended, loaded or
+// read itself, and what Refresh found out.
 func (l *Log) Known() domain.Position {
 	return domain.Position{State: l.known[0].Load(), Activity: l.known[1].Load()}
 }
@@ -89,29 +88,28 @@ func (l *Log) Info(ctx context.Context, log domain.Log) (eventstore.Info, error)
 	}, nil
 }
 
-// extentQueries finds out how far the logs reach when other nodes append to them too.
-// It asks the broker one question at a time, and not too often, on behalf of
-// everyone who came before the question was asked.
+// extentQueries asks the broker for the last sequences of the logs, to which other nodes append, too.
+// It asks one query at a time, and not too often, for all callers that came before it.
 type extentQueries struct {
 	wake chan struct{}
 
 	mu       sync.Mutex
-	pending  *extentQuery // whom the next question serves; nil when nobody waits
+	pending  *extentQuery // the next query; nil when nobody waits
 	failedAt time.Time    // when the broker last did not answer
-	err      error        // what it was then
+	err      error        // of that query
 }
 
-// extentQuery is asked once and answers everyone who waits for it.
+// extentQuery is one query and its answer for all callers that wait.
 type extentQuery struct {
 	done chan struct{}
 	err  error
 }
 
 const (
-	extentPeriod  = 5 * time.Millisecond   // between two questions
+	extentPeriod  = 5 * time.Millisecond   // between two queries
 	extentWait    = time.Second            // for an answer, elections included
-	extentAttempt = 250 * time.Millisecond // one of several within that
-	extentBackoff = time.Second            // after no answer: nobody waits meanwhile
+	extentAttempt = 250 * time.Millisecond // one attempt of several within that
+	extentBackoff = time.Second            // after no answer: calls fail at once meanwhile
 )
 
 func newExtentQueries() *extentQueries { return &extentQueries{wake: make(chan struct{}, 1)} }
@@ -119,10 +117,9 @@ func newExtentQueries() *extentQueries { return &extentQueries{wake: make(chan s
 // Alone reports whether nobody but this process can append to the logs.
 func (c *connection) Alone() bool { return c.opts.embedded() && c.opts.Cluster.Listen == "" }
 
-// Refresh makes Known cover everything that any node was acknowledged before
-// the call. It costs nothing on a node that stands alone. It fails with
-// eventstore.ErrUnavailable when the broker does not tell, and soon after that
-// at once: Known is then what this node has seen itself.
+// Refresh makes Known cover every append that any node was acknowledged before the call. It does
+// nothing on a single node. It fails with eventstore.ErrUnavailable when the broker does not answer,
+// and for a while after that at once: Known is then what this node has seen itself.
 func (l *Log) Refresh(ctx context.Context) error {
 	if l.conn.Alone() {
 		return nil
@@ -157,7 +154,7 @@ func (e *extentQueries) join(now time.Time) (*extentQuery, error) {
 	return e.pending, nil
 }
 
-// add returns the question to ask now; who comes later waits for another one.
+// next returns the query to ask now; later callers wait for another one.
 func (e *extentQueries) next() *extentQuery {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -174,7 +171,7 @@ func (e *extentQueries) finish(q *extentQuery, err error, now time.Time) {
 	close(q.done)
 }
 
-// answerExtentQueries asks for those who wait, until the store closes.
+// answerExtentQueries asks queries until the store closes.
 func (l *Log) answerExtentQueries() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -201,8 +198,7 @@ func (l *Log) answerExtentQueries() {
 	}
 }
 
-// queryExtent asks the leaders of both logs. A leader that is being elected is
-// waited for.
+// queryExtent asks the leaders of both logs, and waits while a leader is elected.
 func (l *Log) queryExtent(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, extentWait)
 	defer cancel()
@@ -212,13 +208,13 @@ func (l *Log) queryExtent(ctx context.Context) error {
 			return nil
 		}
 		if !l.conn.waitRetry(ctx, attempt) {
-			l.conn.opts.Log.Warn("the broker does not tell how far the logs reach: reads go on with what this node knows", "err", err)
+			l.conn.opts.Log.Warn("the broker does not return the last sequences of the logs: reads continue with what this node has seen", "err", err)
 			return err
 		}
 	}
 }
 
-// queryExtentOnce makes one attempt: both logs side by side.
+// queryExtentOnce makes one attempt, for both logs in parallel.
 func (l *Log) queryExtentOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, extentAttempt)
 	defer cancel()
@@ -236,14 +232,12 @@ func (l *Log) queryExtentOnce(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// purgeWait bounds one purge: the broker reads every block that may hold a message
-// to be purged.
+// purgeWait bounds one purge: the broker reads every block that may have a message to purge.
 const purgeWait = 10 * time.Minute
 
-// PurgeActivity erases the activity events before a sequence: those of a workspace, or
-// of all when that is empty; of one type, or of any. When it returns nil no loss of
-// power brings them back. The last event of the log stays in any case: it tells how
-// far the log once reached.
+// PurgeActivity erases the activity events before a sequence: of a workspace, or of all when that is
+// empty; of one type, or of any. That is durable when it returns nil. The last event of the log is
+// never erased: it marks how far the log has reached.
 func (l *Log) PurgeActivity(ctx context.Context, workspaceID, eventType string, below uint64) error {
 	last, err := l.conn.lastSequence(ctx, string(domain.Activity))
 	if err != nil {
@@ -261,13 +255,13 @@ func (l *Log) Since(ctx context.Context, log domain.Log, at time.Time) (uint64, 
 	return l.conn.firstSince(ctx, string(log), rootOf(log)+">", at)
 }
 
-// voidIncompleteTails closes logs that end in the middle of an atomic batch. Only a power
-// cut on a single replica leaves one; nobody was told of it. A reader cannot
-// tell it from a batch still being written, until something follows it.
+// voidIncompleteTails appends an event to each log that ends in the middle of an atomic batch. Only a
+// power cut on a single replica leaves such a batch, and it was never acknowledged. Without a
+// following event a reader takes it for a batch that is still being written.
 func (l *Log) voidIncompleteTails(ctx context.Context) error {
 	for _, log := range domain.Logs() {
 		if err := l.voidIncompleteTail(ctx, log); err != nil {
-			return fmt.Errorf("seal the tail of %s: %w", log, err)
+			return fmt.Errorf("end the incomplete tail of %s: %w", log, err)
 		}
 	}
 	return nil
@@ -287,9 +281,9 @@ func (l *Log) voidIncompleteTail(ctx context.Context, log domain.Log) error {
 		Facts:  []eventstore.Fact{{ID: ulid.Make().String(), Event: domain.Sealed{Last: last.seq}}},
 	}
 	if log == domain.State {
-		// Each seal is an aggregate of its own: there is nothing to fold.
+		// An aggregate of its own, so that it changes no other.
 		commit.Stream = domain.StreamID{Scope: domain.Platform, Kind: "seal", ID: commit.Facts[0].ID}
 	}
-	_, err = l.commit(ctx, []eventstore.Commit{commit}) // a low disk has room for this
+	_, err = l.commit(ctx, []eventstore.Commit{commit}) // also while the disk is low
 	return err
 }

@@ -11,8 +11,7 @@ import (
 // be erased without rewriting the log.
 type Payloads struct{ conn *connection }
 
-// Put keeps the payload of one event apart from it, so that it can be
-// erased without rewriting the log.
+// Put stores the payload of one event.
 func (p *Payloads) Put(ctx context.Context, workspace, eventID string, body []byte) error {
 	if err := p.conn.Writable(); err != nil {
 		return err
@@ -21,8 +20,7 @@ func (p *Payloads) Put(ctx context.Context, workspace, eventID string, body []by
 	return p.conn.writeDurably(ctx, streamPayloads, func() (uint64, error) { return p.conn.sendOne(ctx, m) })
 }
 
-// Get returns the payload of one event; ok is false when it was erased
-// or never kept.
+// Get returns the payload of one event; ok is false when there is none.
 func (p *Payloads) Get(ctx context.Context, workspace, eventID string) (body []byte, ok bool, err error) {
 	m, ok, err := p.conn.getMessage(ctx, streamPayloads, getRequest{LastFor: payloadSubject(workspace, eventID)})
 	return m.data, ok, err
@@ -32,11 +30,10 @@ func payloadSubject(workspace, eventID string) string {
 	return payloadsRoot + token(workspace) + "." + token(eventID)
 }
 
-// Extent is how much there is of something, and the sequence before which all of it is.
+// Extent is a number of messages, their size, and the sequence before which all of them are.
 type Extent struct{ Count, Bytes, Below uint64 }
 
-// Before tells how much a workspace, or all when it is empty, has of payloads
-// that are kept apart and are older than a time.
+// Before measures the payloads of a workspace, or of all when it is empty, that are older than a time.
 func (p *Payloads) Before(ctx context.Context, workspaceID string, at time.Time) (e Extent, err error) {
 	subject := payloadsRoot + workspaceToken(workspaceID) + ".>"
 	if e.Below, err = p.conn.firstSince(ctx, streamPayloads, subject, at); err != nil {
@@ -57,8 +54,7 @@ func (p *Payloads) Before(ctx context.Context, workspaceID string, at time.Time)
 	return e, nil
 }
 
-// Purge erases the payloads of a workspace, or of all when it is empty, before
-// a sequence.
+// Purge erases the payloads of a workspace, or of all when it is empty, before a sequence.
 func (p *Payloads) Purge(ctx context.Context, workspaceID string, below uint64) error {
 	return p.conn.purge(ctx, streamPayloads, payloadsRoot+workspaceToken(workspaceID)+".>", below)
 }

@@ -20,47 +20,21 @@ import (
 const loadBatch = 500
 
 // Load implements eventstore.Store.
-func (l *Log) Load(ctx context.Context, id domain.StreamID, after uint64) ([]domain.Recorded, error) {
-	least, err := l.conn.lastOnLeader(ctx, string(domain.State), aggregateFilter(id))
+func (l *Log) Load(ctx context.Context, id domain.StreamID, after uint64) (events []domain.Recorded, err error) {
+	last := uint64(0)
+	err = l.conn.visitMessages(ctx, string(domain.State), aggregateFilter(id), after, loadBatch, func(m storedMessage) error {
+		ev, err := l.decodeCommitted(ctx, domain.State, m)
+		events, last = append(events, ev), m.seq
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", id, err)
 	}
-	var events []domain.Recorded
-	for attempt := 0; ; {
-		msgs, more, err := l.conn.getMessages(ctx, string(domain.State), aggregateFilter(id), after+1, loadBatch)
-		if err != nil {
-			return nil, fmt.Errorf("load %s: %w", id, err)
-		}
-		for _, m := range msgs {
-			ev, err := l.decodeCommitted(ctx, domain.State, m)
-			if err != nil {
-				return nil, fmt.Errorf("load %s: %w", id, err)
-			}
-			events = append(events, ev)
-			after = m.seq
-		}
-		if !more && after >= least {
-			return events, l.loadedOnDisk(ctx, events)
-		}
-		if !more {
-			if attempt++; !l.conn.waitRetry(ctx, attempt) {
-				return nil, fmt.Errorf("load %s: %w: the replica is behind", id, eventstore.ErrUnavailable)
-			}
-		}
+	if err := l.conn.waitDurable(ctx, string(domain.State), last); err != nil {
+		return nil, err
 	}
-}
-
-// loadedOnDisk waits until the events are on disk. From then on they are known.
-func (l *Log) loadedOnDisk(ctx context.Context, events []domain.Recorded) error {
-	if len(events) == 0 {
-		return nil
-	}
-	last := events[len(events)-1].Seq
-	err := l.conn.waitDurable(ctx, string(domain.State), last)
-	if err == nil {
-		l.advanceKnown(domain.State, last)
-	}
-	return err
+	l.advanceKnown(domain.State, last)
+	return events, nil
 }
 
 // Read implements eventstore.Store.
@@ -86,10 +60,9 @@ func (l *Log) decodeCommitted(ctx context.Context, log domain.Log, m storedMessa
 	return ev, err
 }
 
-// isBatchComplete reports whether the batch of m was committed: whether its last
-// message is, or was, where it belongs, and of a run, which may have been begun
-// twice, the first as well. What was purged counts as having been there; what the
-// log never reached, or gave to another, was not.
+// isBatchComplete reports whether the batch of m was committed: whether its last message is,
+// or was before a purge, at its place. A group may have been begun twice, so its first message
+// is checked as well.
 func (l *Log) isBatchComplete(ctx context.Context, log domain.Log, m storedMessage) (bool, error) {
 	_, seq, size := m.batchPlace()
 	whole, err := true, error(nil)
@@ -102,8 +75,8 @@ func (l *Log) isBatchComplete(ctx context.Context, log domain.Log, m storedMessa
 	return whole, err
 }
 
-// hasBatchMember reports whether one message of the batch of m is, or was, where it
-// belongs as seen from m.
+// hasBatchMember reports whether the n-th message of the batch of m is, or was before a purge,
+// at its place.
 func (l *Log) hasBatchMember(ctx context.Context, log domain.Log, m storedMessage, n uint64) (bool, error) {
 	id, seq, _ := m.batchPlace()
 	if m.seq+n <= seq {
@@ -116,7 +89,7 @@ func (l *Log) hasBatchMember(ctx context.Context, log domain.Log, m storedMessag
 		if info, err = l.Info(ctx, log); err != nil || info.Last < at {
 			return false, err
 		}
-		found, ok, err = l.messageAt(ctx, log, at) // another may have taken the place meanwhile
+		found, ok, err = l.messageAt(ctx, log, at) // another message may have been stored there meanwhile
 	}
 	if err != nil || !ok {
 		return err == nil, err
@@ -130,12 +103,13 @@ func (l *Log) messageAt(ctx context.Context, log domain.Log, seq uint64) (stored
 	return l.conn.getMessage(ctx, string(log), getRequest{Seq: seq})
 }
 
-// maxSparsity is from how many messages to one that is wanted on a run is not read whole.
+// maxSparsity is how many messages are read at most for one that is wanted: with more, each is
+// requested by itself.
 const maxSparsity = 4
 
 // Reread implements eventstore.Store.
 func (l *Log) Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]domain.Recorded, error) {
-	if len(seqs) == 1 { // one is asked for and answered at half the price of a run
+	if len(seqs) == 1 { // half the cost of a batch request
 		ev, ok, err := l.Read(ctx, log, seqs[0])
 		if err != nil || !ok {
 			return nil, err
@@ -163,7 +137,7 @@ func (l *Log) Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]doma
 	return events, nil
 }
 
-// readRange adds the messages at seqs, which ascend, to found.
+// readRange adds the messages at seqs, in ascending order, to found.
 func (l *Log) readRange(ctx context.Context, log domain.Log, seqs []uint64, found map[uint64]storedMessage) error {
 	if span := seqs[len(seqs)-1] - seqs[0] + 1; span <= uint64(len(seqs)*maxSparsity) && span <= loadBatch {
 		msgs, _, err := l.conn.getMessages(ctx, string(log), rootOf(log)+">", seqs[0], int(span))
@@ -179,7 +153,7 @@ func (l *Log) readRange(ctx context.Context, log domain.Log, seqs []uint64, foun
 	if l.conn.opts.Replicas == 1 {
 		return nil
 	}
-	for _, seq := range seqs { // a replica that is behind does not have the last ones yet
+	for _, seq := range seqs { // the replica may be behind: ask the leader
 		if _, ok := found[seq]; ok {
 			continue
 		}
@@ -194,7 +168,7 @@ func (l *Log) readRange(ctx context.Context, log domain.Log, seqs []uint64, foun
 	return nil
 }
 
-// getEach asks for messages one by one, without waiting for an answer in between.
+// getEach requests each message by itself, without waiting for an answer in between.
 func (l *Log) getEach(ctx context.Context, log domain.Log, seqs []uint64, found map[uint64]storedMessage) error {
 	answers := l.conn.replies.open(len(seqs))
 	defer answers.close()
@@ -250,10 +224,10 @@ type logReader struct {
 	log        domain.Log
 	next       uint64
 	handle     func(eventstore.Batch) error
-	held       []heldEvent // of a batch whose commit has not come yet
-	leaderLast uint64      // what the log held when the consumer began
+	held       []heldEvent // of a batch whose last message has not arrived
+	leaderLast uint64      // last sequence of the log when the consumer started
 
-	delivered time.Time // when events were handed over last
+	delivered time.Time // when the last batch was handed over
 }
 
 // heldEvent is an event and the message it came in.
@@ -284,8 +258,8 @@ func (r *logReader) follow(ctx context.Context) error {
 	return from.forward(func(m jetstream.Msg, more <-chan jetstream.Msg) error { return r.batch(ctx, m, more) })
 }
 
-// loadLast asks the leader for the last event. The consumer may read from a
-// replica that is behind and does not know what it lacks.
+// loadLast asks the leader for the last event: the consumer may read from a replica that is
+// behind.
 func (r *logReader) loadLast(ctx context.Context) error {
 	if r.eventLog.conn.Alone() {
 		return nil
@@ -297,16 +271,17 @@ func (r *logReader) loadLast(ctx context.Context) error {
 	return err
 }
 
-// pending returns how many events follow the one at last, of which the consumer
-// knows told.
-func (r *logReader) pending(told, last uint64) uint64 {
+// pending returns how many events follow the one at last. The consumer reported reported, and
+// may read from a replica that is behind.
+func (r *logReader) pending(reported, last uint64) uint64 {
 	if last >= r.leaderLast {
-		return told
+		return reported
 	}
-	return max(told, r.leaderLast-last)
+	return max(reported, r.leaderLast-last)
 }
 
-// retryLater turns a failed start of a consumer into another attempt.
+// retryLater logs an error, waits, and returns errConsumerGone: the reader starts another
+// consumer.
 func (r *logReader) retryLater(ctx context.Context, err error) error {
 	r.eventLog.conn.opts.Log.Warn("reading the log was interrupted, trying again", "log", r.log, "err", err)
 	select {
@@ -316,7 +291,7 @@ func (r *logReader) retryLater(ctx context.Context, err error) error {
 	return errConsumerGone
 }
 
-// batchPlace gathers what has arrived and hands it over.
+// batch hands over the messages that have arrived.
 func (r *logReader) batch(ctx context.Context, m jetstream.Msg, more <-chan jetstream.Msg) error {
 	var b eventstore.Batch
 	size := 0
@@ -349,13 +324,12 @@ func (r *logReader) batch(ctx context.Context, m jetstream.Msg, more <-chan jets
 	return r.deliver(ctx, b)
 }
 
-// gatherTime is how far apart batches are handed over at least while much happens: what
-// comes together costs its readers less. It delays nothing that comes alone, and nothing
-// of STATE, which people wait for.
+// gatherTime is the least time between two batches of ACTIVITY under load: fewer, larger batches
+// cost readers less. A single event is not delayed, nor is STATE, which callers wait for.
 const gatherTime = 4 * time.Millisecond
 
-// nextMessage returns the next message if it is there, or about to come; nil when the batch
-// is complete.
+// nextMessage returns the next message if it has arrived or arrives within gatherTime; nil when
+// the batch is complete.
 func (r *logReader) nextMessage(more <-chan jetstream.Msg) jetstream.Msg {
 	select {
 	case m := <-more:
@@ -376,8 +350,8 @@ func (r *logReader) nextMessage(more <-chan jetstream.Msg) jetstream.Msg {
 	}
 }
 
-// deliver hands over a batch once it is on disk: nobody sees an event that a
-// power cut could take back.
+// deliver hands over a batch once it is durable, so that no reader sees an event that a power
+// cut could remove.
 func (r *logReader) deliver(ctx context.Context, b eventstore.Batch) error {
 	if len(b.Events) == 0 {
 		return r.handle(b)
@@ -397,8 +371,8 @@ func (r *logReader) deliver(ctx context.Context, b eventstore.Batch) error {
 	return nil
 }
 
-// add decodes m into b. Members of an atomic batch are held until it is known
-// whether the batch was completed.
+// add decodes m into b. Messages of an atomic batch are held until it is known whether the batch
+// is complete.
 func (r *logReader) add(ctx context.Context, b *eventstore.Batch, m jetstream.Msg) (pending uint64, size int, err error) {
 	meta, err := m.Metadata()
 	if err != nil {
@@ -410,9 +384,11 @@ func (r *logReader) add(ctx context.Context, b *eventstore.Batch, m jetstream.Ms
 		return 0, 0, err
 	}
 	id, seq, batchSize := st.batchPlace()
-	if len(r.held) > 0 && r.heldID() != id {
-		if err := r.resolveHeld(ctx, b); err != nil {
-			return 0, 0, err
+	if len(r.held) > 0 {
+		if heldID, _, _ := r.held[0].msg.batchPlace(); heldID != id {
+			if err := r.resolveHeld(ctx, b); err != nil {
+				return 0, 0, err
+			}
 		}
 	}
 	if batchSize == 0 {
@@ -422,7 +398,7 @@ func (r *logReader) add(ctx context.Context, b *eventstore.Batch, m jetstream.Ms
 	r.held = append(r.held, heldEvent{ev, st})
 	switch {
 	case seq < batchSize:
-	case uint64(len(r.held)) == batchSize: // its commit, behind all that belongs before it
+	case uint64(len(r.held)) == batchSize: // the last one, and all before it are held
 		b.Events = r.appendHeld(b.Events)
 	default:
 		err = r.resolveHeld(ctx, b)
@@ -430,13 +406,7 @@ func (r *logReader) add(ctx context.Context, b *eventstore.Batch, m jetstream.Ms
 	return meta.NumPending, len(st.data), err
 }
 
-// heldID is the id of the batch that is held.
-func (r *logReader) heldID() string {
-	id, _, _ := r.held[0].msg.batchPlace()
-	return id
-}
-
-// appendHeld moves what is held behind events, as it is.
+// appendHeld appends the held events to events.
 func (r *logReader) appendHeld(events []domain.Recorded) []domain.Recorded {
 	for _, h := range r.held {
 		events = append(events, h.event)
@@ -445,9 +415,8 @@ func (r *logReader) appendHeld(events []domain.Recorded) []domain.Recorded {
 	return events
 }
 
-// resolveHeld hands on what is held and is not all of a batch: as it is when the batch
-// was completed after all and a part of it was purged, else as events that never
-// counted.
+// resolveHeld appends held events that are not all of a batch: as they are when the rest was
+// purged, as Void when the batch was never completed.
 func (r *logReader) resolveHeld(ctx context.Context, b *eventstore.Batch) error {
 	whole, err := r.eventLog.isBatchComplete(ctx, r.log, r.held[len(r.held)-1].msg)
 	if err != nil {
@@ -462,8 +431,8 @@ func (r *logReader) resolveHeld(ctx context.Context, b *eventstore.Batch) error 
 	return nil
 }
 
-// resolveTail hands on what is held when the log goes on no further, because the
-// end of the batch was purged. A batch still being written stays held.
+// resolveTail appends held events at the end of the log when the end of their batch was purged.
+// A batch that is still being written stays held.
 func (r *logReader) resolveTail(ctx context.Context, b *eventstore.Batch) error {
 	whole, err := r.eventLog.isBatchComplete(ctx, r.log, r.held[len(r.held)-1].msg)
 	if err != nil {
@@ -475,13 +444,13 @@ func (r *logReader) resolveTail(ctx context.Context, b *eventstore.Batch) error 
 	return nil
 }
 
-// errConsumerGone says that the broker was restarted or unreachable: the reader
-// goes on with a new consumer where it was.
+// errConsumerGone says that the broker was restarted or unreachable: the reader continues with a
+// new consumer.
 var errConsumerGone = errors.New("the consumer is gone")
 
-// orderedReader is one consumer of a stream, in order.
+// orderedReader reads a stream in order, with one consumer.
 type orderedReader struct {
-	pending     uint64 // how many messages there were when it began
+	pending     uint64 // messages in the stream when it started
 	msgs        chan jetstream.Msg
 	reconnected <-chan struct{} // closed when the broker was restarted
 	ctx         context.Context
@@ -489,8 +458,7 @@ type orderedReader struct {
 	consume     jetstream.ConsumeContext
 }
 
-// readUntilDone reads with one consumer after the other, until ctx ends or read fails
-// with anything but errConsumerGone.
+// readUntilDone calls read again while it fails with errConsumerGone, until ctx ends.
 func readUntilDone(ctx context.Context, read func(context.Context) error) error {
 	for {
 		err := read(ctx)
@@ -504,8 +472,8 @@ func readUntilDone(ctx context.Context, read func(context.Context) error) error 
 	}
 }
 
-// newOrderedReader makes a consumer of the messages from a sequence on. It is to be begun, and
-// to be stopped.
+// newOrderedReader creates a consumer of the messages from a sequence on. The caller starts and
+// stops the reader.
 func (c *connection) newOrderedReader(ctx context.Context, stream string, from uint64, filters ...string) (*orderedReader, jetstream.Consumer, error) {
 	r := &orderedReader{msgs: make(chan jetstream.Msg, batchEvents/4), reconnected: c.reconnected()}
 	consumer, err := c.js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
@@ -523,11 +491,11 @@ func (c *connection) newOrderedReader(ctx context.Context, stream string, from u
 	return r, consumer, nil
 }
 
-// start lets messages come, so many at once at most.
+// start requests messages, at most atOnce at a time.
 func (r *orderedReader) start(consumer jetstream.Consumer, atOnce int) (err error) {
 	r.consume, err = consumer.Consume(func(m jetstream.Msg) {
 		if r.ctx.Err() != nil {
-			return // one before it may have been dropped: that would look like a gap
+			return // an earlier one may have been dropped: this one would look like a gap
 		}
 		select {
 		case r.msgs <- m:
@@ -537,8 +505,8 @@ func (r *orderedReader) start(consumer jetstream.Consumer, atOnce int) (err erro
 	return err
 }
 
-// stop ends the consumer. The client waits there for a broker that does not answer, up to
-// ten seconds, so nobody waits for it.
+// stop ends the consumer in the background: the client waits up to ten seconds for a broker that
+// does not answer.
 func (r *orderedReader) stop() {
 	r.cancel()
 	if r.consume != nil {
@@ -546,8 +514,8 @@ func (r *orderedReader) stop() {
 	}
 }
 
-// forward hands over each message that comes, with those that may be there already.
-func (r *orderedReader) forward(take func(m jetstream.Msg, more <-chan jetstream.Msg) error) error {
+// forward calls handle with each message, and with the channel of those that follow.
+func (r *orderedReader) forward(handle func(m jetstream.Msg, more <-chan jetstream.Msg) error) error {
 	for {
 		select {
 		case <-r.ctx.Done():
@@ -555,7 +523,7 @@ func (r *orderedReader) forward(take func(m jetstream.Msg, more <-chan jetstream
 		case <-r.reconnected:
 			return errConsumerGone
 		case m := <-r.msgs:
-			if err := take(m, r.msgs); err != nil {
+			if err := handle(m, r.msgs); err != nil {
 				return err
 			}
 		}

@@ -24,8 +24,8 @@ import (
 	"svc/eventstore"
 )
 
-// house is a data directory in which stores come and go.
-type house struct {
+// storeFixture is a data directory in which stores come and go.
+type storeFixture struct {
 	dir   string
 	log   lines
 	store *Store // nil between a stop and a start
@@ -58,22 +58,22 @@ func (l *lines) Reset() {
 	l.text.Reset()
 }
 
-func newHouse(t *testing.T) *house {
+func newStoreFixture(t *testing.T) *storeFixture {
 	t.Helper()
-	h := &house{dir: filepath.Join(t.TempDir(), "log")}
+	h := &storeFixture{dir: filepath.Join(t.TempDir(), "log")}
 	t.Cleanup(func() { h.stop(t) })
 	h.start(t)
 	return h
 }
 
-func (h *house) start(t *testing.T) {
+func (h *storeFixture) start(t *testing.T) {
 	t.Helper()
 	var err error
 	h.store, err = Open(t.Context(), Options{Dir: h.dir, Events: catalog.Events(), Log: slog.New(slog.NewTextHandler(&h.log, nil))})
 	require.NoError(t, err)
 }
 
-func (h *house) stop(t *testing.T) {
+func (h *storeFixture) stop(t *testing.T) {
 	t.Helper()
 	if h.store != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -85,20 +85,20 @@ func (h *house) stop(t *testing.T) {
 
 // crash leaves the files as a process that was killed: complete, and without
 // the mark of a clean stop.
-func (h *house) crash(t *testing.T) {
+func (h *storeFixture) crash(t *testing.T) {
 	t.Helper()
 	h.stop(t)
 	require.NoError(t, os.Remove(filepath.Join(h.dir, cleanMark)))
 }
 
 // block is the first and, in these tests, only block file of STATE.
-func (h *house) block() string { return filepath.Join(h.msgs(), "1.blk") }
+func (h *storeFixture) block() string { return filepath.Join(h.msgs(), "1.blk") }
 
-func (h *house) msgs() string {
+func (h *storeFixture) msgs() string {
 	return filepath.Join(h.dir, "jetstream", "$G", "streams", string(domain.State), "msgs")
 }
 
-func (h *house) blockSize(t *testing.T) int64 {
+func (h *storeFixture) blockSize(t *testing.T) int64 {
 	t.Helper()
 	info, err := os.Stat(h.block())
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func (h *house) blockSize(t *testing.T) int64 {
 
 // recordEnd returns where the record that begins at offset ends: its length is
 // its first word, without the bit that says it has headers.
-func (h *house) recordEnd(t *testing.T, offset int64) int64 {
+func (h *storeFixture) recordEnd(t *testing.T, offset int64) int64 {
 	t.Helper()
 	f, err := os.Open(h.block())
 	require.NoError(t, err)
@@ -125,14 +125,14 @@ func created(id string, expected uint64) eventstore.Commit {
 	}}}
 }
 
-func (h *house) append(t *testing.T, commits ...eventstore.Commit) eventstore.Receipt {
+func (h *storeFixture) append(t *testing.T, commits ...eventstore.Commit) eventstore.Receipt {
 	t.Helper()
 	r, err := h.store.Log.Append(t.Context(), commits...)
 	require.NoError(t, err)
 	return r
 }
 
-func (h *house) load(t *testing.T, id string) []domain.Recorded {
+func (h *storeFixture) load(t *testing.T, id string) []domain.Recorded {
 	t.Helper()
 	events, err := h.store.Log.Load(t.Context(), workspace.Stream(id), 0)
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func (h *house) load(t *testing.T, id string) []domain.Recorded {
 }
 
 // all returns the log as a reader sees it.
-func (h *house) all(t *testing.T) (events []domain.Recorded) {
+func (h *storeFixture) all(t *testing.T) (events []domain.Recorded) {
 	t.Helper()
 	done := errors.New("done")
 	err := h.store.Log.Subscribe(t.Context(), domain.State, 1, func(b eventstore.Batch) error {
@@ -154,7 +154,7 @@ func (h *house) all(t *testing.T) (events []domain.Recorded) {
 	return events
 }
 
-func (h *house) info(t *testing.T) eventstore.Info {
+func (h *storeFixture) info(t *testing.T) eventstore.Info {
 	t.Helper()
 	info, err := h.store.Log.Info(t.Context(), domain.State)
 	require.NoError(t, err)
@@ -163,7 +163,7 @@ func (h *house) info(t *testing.T) eventstore.Info {
 
 func TestACleanStopKeepsEverything(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), leaksOnClose)
-	h := newHouse(t)
+	h := newStoreFixture(t)
 	ctx := t.Context()
 	for i := range 20 {
 		h.append(t, created(fmt.Sprintf("w%d", i), 0))
@@ -223,7 +223,7 @@ func TestACleanStopKeepsEverything(t *testing.T) {
 // The index saves the broker from reading every block. It is trusted only
 // after a clean stop.
 func TestTheIndexIsTrustedOnlyAfterACleanStop(t *testing.T) {
-	h := newHouse(t)
+	h := newStoreFixture(t)
 	h.append(t, created("w1", 0))
 	h.stop(t)
 	index := filepath.Join(h.msgs(), "index.db")
@@ -247,7 +247,7 @@ func TestTheIndexIsTrustedOnlyAfterACleanStop(t *testing.T) {
 // A power cut may take messages that the index tells of. Were it believed, the
 // log would have a hole.
 func TestTheBlocksAreBelievedAfterACrash(t *testing.T) {
-	h := newHouse(t)
+	h := newStoreFixture(t)
 	size := h.writeTen(t)
 	h.crash(t)
 	require.FileExists(t, filepath.Join(h.msgs(), "index.db"))
@@ -262,7 +262,7 @@ func TestTheBlocksAreBelievedAfterACrash(t *testing.T) {
 }
 
 // writeTen appends ten events and returns the size of the block after five.
-func (h *house) writeTen(t *testing.T) (half int64) {
+func (h *storeFixture) writeTen(t *testing.T) (half int64) {
 	t.Helper()
 	for i := range 10 {
 		if i == 5 {
@@ -274,7 +274,7 @@ func (h *house) writeTen(t *testing.T) (half int64) {
 }
 
 func TestHalfACommitAtTheEndIsVoid(t *testing.T) {
-	h := newHouse(t)
+	h := newStoreFixture(t)
 	h.append(t, created("w1", 0))
 	mark, err := os.ReadFile(watermarkPath(h.dir, domain.State))
 	require.NoError(t, err)
@@ -319,7 +319,7 @@ func TestHalfACommitAtTheEndIsVoid(t *testing.T) {
 
 func TestALogThatBecameShorterTakesNoWrites(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	h := newHouse(t)
+	h := newStoreFixture(t)
 	h.append(t, created("w1", 0))
 	size := h.blockSize(t)
 	lost := created("w2", 0)
@@ -353,7 +353,7 @@ func TestALogThatBecameShorterTakesNoWrites(t *testing.T) {
 }
 
 func TestATornWatermarkSaysNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newStoreFixture(t)
 	h.append(t, created("w1", 0))
 	h.stop(t)
 	require.NoError(t, os.WriteFile(watermarkPath(h.dir, domain.State), []byte("        99"), 0o600))

@@ -1,11 +1,12 @@
 // Package jetstream keeps events on NATS JetStream.
 //
-// By default it runs the broker inside the process, with its files under
-// Options.Dir, and makes every append durable with one fsync for all who wait
-// (gate.go). With Options.URL it uses a broker elsewhere; nothing else changes.
+// By default it runs the broker inside the process, with its files under Options.Dir, and makes
+// appends durable in groups, with one fsync for all that wait (gate.go). With Options.URL it uses an
+// external broker.
 //
-// The streams are one visible table (streams.go). User text never becomes a
-// subject as it is (subject.go).
+// A Store is one connection (connection.go) and its parts: Log, Data, Collections, Payloads, Blobs,
+// Counters, Buckets, Broadcast. The table of all streams, and how user text is encoded in subjects,
+// is in streams.go.
 package jetstream
 
 import (
@@ -100,7 +101,7 @@ func (s *Store) open(ctx context.Context) error {
 	return s.Log.voidIncompleteTails(ctx)
 }
 
-// ensureStreams waits for streams that exist, have a leader, and are gated.
+// ensureStreams creates or checks the streams, waits for their leaders, and opens the gates.
 func (s *Store) ensureStreams(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, brokerStartTimeout)
 	defer cancel()
@@ -181,7 +182,7 @@ func (s *Store) Probe(ctx context.Context) error {
 	return nil
 }
 
-// workspaceStreams hold what belongs to a workspace and is no event.
+// workspaceStreams are the streams, besides the logs, with messages of workspaces.
 var workspaceStreams = map[string]string{streamPayloads: payloadsRoot, streamData: dataRoot}
 
 // HasWorkspaceData reports whether a workspace has payloads or user data.
@@ -209,19 +210,18 @@ func (s *Store) EraseWorkspaceData(ctx context.Context, workspaceID string) erro
 type Sync string
 
 const (
-	// SyncGroup fsyncs once for everyone who waits. The default.
+	// SyncGroup fsyncs once for all appends that wait. The default.
 	SyncGroup Sync = "group"
 	// SyncAlways lets the broker fsync after every message.
 	SyncAlways Sync = "always"
-	// SyncNever acknowledges what is only in the page cache. It is the control
-	// of the benchmarks and of the power-loss test; no setting selects it.
+	// SyncNever acknowledges what is only in the page cache. Benchmarks and the power-loss test
+	// compare with it; no setting selects it.
 	SyncNever Sync = "never"
 )
 
-// Options configure a Store. The zero value of every field but Events and one
-// of Dir and URL is good.
+// Options configure a Store. Events and one of Dir and URL are required.
 type Options struct {
-	Events domain.Registry // decodes what is loaded; required
+	Events domain.Registry // decodes events
 
 	Dir     string // where the embedded broker keeps its files
 	Sync    Sync   // default SyncGroup
@@ -247,7 +247,7 @@ type Cluster struct {
 	Name   string
 	Listen string // host:port; set = clustered
 	Routes []*url.URL
-	Secret string      // what nodes show each other; the same on all of them
+	Secret string      // authenticates the nodes to each other; the same on all of them
 	TLS    *tls.Config // for routes that leave the host
 }
 
@@ -277,8 +277,8 @@ func (o Options) withDefaults() (Options, error) {
 // embedded reports whether the broker runs in this process.
 func (o Options) embedded() bool { return o.Dir != "" }
 
-// grouped reports whether this process itself makes appends durable. In a
-// cluster the replicated streams do so in groups of their own.
+// grouped reports whether this process makes appends durable with gates. In a cluster the brokers
+// sync in groups themselves.
 func (o Options) grouped() bool {
 	return o.embedded() && o.Sync == SyncGroup && o.Cluster.Listen == ""
 }
@@ -288,54 +288,53 @@ func (o Options) brokerSyncs() bool {
 	return o.Sync == SyncAlways || o.Sync == SyncGroup && o.Cluster.Listen != ""
 }
 
-// errDiskLow is why appends are refused below the watermark.
+// errDiskLow says that less space is free than Options.MinFree.
 var errDiskLow = errors.New("the disk is low")
 
 const (
 	diskPeriod   = 250 * time.Millisecond
 	healthPeriod = time.Second
-	minFreeBytes = 1 << 20 // without which it is no use to try
+	minFreeBytes = 1 << 20 // needed in any case
 	maxReopenGap = 5 * time.Second
 )
 
-// watchDisk refuses appends while the disk is low, and reopens the embedded
-// broker after a fault once there is space: a JetStream stream that failed to
-// write stays wedged until then.
+// watchDisk refuses appends while the disk is low, and reopens the embedded broker after a fault once
+// there is space: a stream that failed to write stays unusable until then.
 func (s *Store) watchDisk() {
 	if s.conn.broker == nil {
 		return
 	}
 	tick := time.NewTicker(diskPeriod)
 	defer tick.Stop()
-	var examined time.Time // when the broker was last asked how it is
-	var next time.Time     // before which the broker is not reopened again
-	gap := 2 * diskPeriod  // grows while reopening does not help
+	var checked time.Time // when the health of the broker was last checked
+	var next time.Time    // the broker is not reopened before
+	gap := 2 * diskPeriod // grows while reopening does not help
 	for {
 		select {
 		case <-s.conn.closing:
 			return
 		case <-tick.C:
 		}
-		spacious := s.conn.checkDisk()
-		if time.Since(examined) >= healthPeriod {
+		hasSpace := s.conn.checkDisk()
+		if time.Since(checked) >= healthPeriod {
 			s.conn.checkHealth()
-			examined = time.Now()
+			checked = time.Now()
 		}
 		switch broken := s.conn.faults.brokenCount(); {
 		case broken == 0 && time.Now().After(next):
 			gap = 2 * diskPeriod
-		case broken > 0 && spacious && time.Now().After(next):
+		case broken > 0 && hasSpace && time.Now().After(next):
 			s.reopen(broken)
 			next, gap = time.Now().Add(gap), min(2*gap, maxReopenGap)
 		}
 	}
 }
 
-// maxDiskCheckAge is how old the last look at the disk may be when an append comes.
+// maxDiskCheckAge is how old the last check of the disk may be at an append.
 const maxDiskCheckAge = 20 * time.Millisecond
 
-// checkDiskIfStale looks at the disk unless somebody did a moment ago: a disk can be
-// filled between two ticks, and what is appended then cannot be projected.
+// checkDiskIfStale checks the disk unless that was done a moment ago: it can fill up between two ticks
+// of watchDisk, and the read models could not apply what is appended then.
 func (c *connection) checkDiskIfStale() {
 	if c.broker == nil {
 		return
@@ -346,8 +345,8 @@ func (c *connection) checkDiskIfStale() {
 	}
 }
 
-// checkDisk notes whether the disk is low, and reports whether it is not.
-func (c *connection) checkDisk() (spacious bool) {
+// checkDisk sets or clears the low-disk fault, and reports whether there is space.
+func (c *connection) checkDisk() (hasSpace bool) {
 	least := max(c.opts.MinFree(), minFreeBytes)
 	free, err := diskFree(c.opts.Dir)
 	switch {
@@ -365,10 +364,9 @@ func (c *connection) checkDisk() (spacious bool) {
 	return err == nil
 }
 
-// checkHealth asks the broker what it found wrong: publishers are not told that
-// a stream could not write. In a cluster it finds wrong what passes by itself,
-// such as an election. While a stream is being made it takes it for one that
-// could not be recovered, so it is asked afterwards.
+// checkHealth asks the broker for streams that could not write, which publishers do not learn. It does
+// not ask in a cluster, where an election counts as a fault, nor while a stream is created, which
+// counts as one that could not be recovered.
 func (c *connection) checkHealth() {
 	if c.opts.Cluster.Listen != "" || c.faults.brokenCount() > 0 || !c.streamsMu.TryLock() {
 		return
@@ -387,9 +385,8 @@ func diskFree(dir string) (int64, error) {
 	return int64(st.Bavail) * st.Bsize, nil
 }
 
-// reopen stops the embedded broker, drops what the page cache claims, and
-// starts it again on what the disk holds. Nothing acknowledged may be missing
-// there: an append that was not fsynced was not acknowledged.
+// reopen stops the embedded broker, drops the page cache of its files, and starts it again on what is
+// on disk. No acknowledged append is missing there: it was fsynced before.
 func (s *Store) reopen(broken uint64) {
 	s.conn.opts.Log.Warn("reopening the log after a failed write")
 	s.conn.broker.stop()
@@ -417,7 +414,7 @@ func (s *Store) reopen(broken uint64) {
 	s.conn.opts.Log.Info("the log is open again, writes are possible")
 }
 
-// checkNotShorter compares a reopened log with what was durable before.
+// checkNotShorter sets the damage fault when a reopened log ends before what was durable.
 func (l *Log) checkNotShorter(ctx context.Context) error {
 	for _, log := range domain.Logs() {
 		info, err := l.Info(ctx, log)

@@ -25,8 +25,8 @@ const (
 	streamBlobs    = "OBJ_" + bucketBlobs
 )
 
-// streamTable is every stream of the platform but the key-value buckets and the
-// blobs, whose shapes belong to their drivers.
+// streamTable lists every stream of the platform, except those of buckets and blobs, which the client
+// library configures.
 func streamTable(replicas int) []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{
 		{
@@ -93,7 +93,7 @@ func (c *connection) ensureStream(ctx context.Context, cfg jetstream.StreamConfi
 //	svc.rates.{key}.{window}
 //	svc.limits.{hour in which the window ends}.{key}.{window}
 //
-// Every token is encoded by token; the envelope carries the truth.
+// Every token is encoded by token. Readers take names from the envelope, not from the subject.
 const (
 	stateRoot    = "svc.state."
 	activityRoot = "svc.activity."
@@ -103,8 +103,7 @@ const (
 	limitsRoot   = "svc.limits."
 )
 
-// Bounds of what one text becomes, so that no user text makes a subject that
-// the broker refuses.
+// Limits of encoded text, so that no user text makes a subject that the broker refuses.
 const (
 	maxToken = 256
 	maxType  = 4 * maxToken // of all tokens of an event type
@@ -134,8 +133,8 @@ func aggregateRoot(id domain.StreamID) string {
 // aggregateFilter matches every event of one aggregate.
 func aggregateFilter(id domain.StreamID) string { return aggregateRoot(id) + ">" }
 
-// typeTokens encodes an event type, token by token. A type with too many of
-// them is cut: nothing is found by its type alone.
+// typeTokens encodes an event type, token by token. A long type is truncated: no event is found by the
+// type in its subject alone.
 func typeTokens(eventType string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(eventType, ".") {
@@ -151,9 +150,8 @@ func typeTokens(eventType string) string {
 	return b.String()
 }
 
-// token percent-encodes every byte outside [A-Za-z0-9_-]. An empty token
-// becomes "%", and one that would be too long its beginning, "%%" and a hash,
-// so that different texts have different tokens.
+// token percent-encodes every byte outside [A-Za-z0-9_-]. An empty token becomes "%". A long one
+// becomes its beginning, "%%" and a hash, so that different texts have different tokens.
 func token(s string) string {
 	if s == "" {
 		return "%"

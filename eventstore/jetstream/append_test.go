@@ -14,8 +14,8 @@ import (
 
 var someWorkspace = domain.StreamID{Scope: "w1"}
 
-// Whoever writes at the same time, the messages of a run follow each other.
-func TestNobodyComesBetweenTheMessagesOfARun(t *testing.T) {
+// Whoever writes at the same time, the messages of a group are consecutive.
+func TestTheMessagesOfAGroupAreConsecutive(t *testing.T) {
 	s := openHere(t, Options{})
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -51,8 +51,8 @@ func TestNobodyComesBetweenTheMessagesOfARun(t *testing.T) {
 	}
 }
 
-// A run that broke off counts for nobody, as soon as something follows it.
-func TestHalfARunIsVoid(t *testing.T) {
+// An incomplete group is void as soon as something follows it.
+func TestHalfAGroupIsVoid(t *testing.T) {
 	s := openHere(t, Options{})
 	c := eventstore.Commit{Stream: someWorkspace, Facts: happenings(5)}
 	msgs, log, err := s.Log.encodeCommits([]eventstore.Commit{c})
@@ -80,7 +80,7 @@ func TestHalfARunIsVoid(t *testing.T) {
 	}
 }
 
-func TestARunThatIsRepeatedIsTheFirst(t *testing.T) {
+func TestARepeatedGroupIsStoredOnce(t *testing.T) {
 	s := openHere(t, Options{})
 	c := eventstore.Commit{Stream: someWorkspace, Facts: happenings(40)}
 	first, err := s.Log.Append(t.Context(), c)
@@ -93,9 +93,9 @@ func TestARunThatIsRepeatedIsTheFirst(t *testing.T) {
 	requireReal(t, readFrom(t, s, domain.Activity, 1, 43), 43)
 }
 
-// Who repeats a run that broke off must not bring half of it to life: all of its
+// A repeated group must not complete half of an earlier one: all of its
 // messages count or none.
-func TestHalfARunThatIsRepeatedIsVoid(t *testing.T) {
+func TestHalfAGroupThatIsRepeatedIsVoid(t *testing.T) {
 	for name, sent := range map[string][]int{"its end is missing": {0, 1, 2}, "one in between is missing": {0, 1, 3, 4}} {
 		t.Run(name, func(t *testing.T) {
 			s := openHere(t, Options{})

@@ -16,7 +16,7 @@ import (
 // What a reader that ends does not want any more is the end of what it gets: a message
 // that came through behind one that did not would look like a gap in the log.
 func TestAReaderThatEndsMeetsNoGap(t *testing.T) {
-	h := newHouse(t)
+	h := newStoreFixture(t)
 	var facts []eventstore.Fact
 	for range 800 {
 		facts = append(facts, eventstore.Fact{ID: ulid.Make().String(), Event: domain.Unknown{Name: "orders.paid", Body: []byte("{}")}})

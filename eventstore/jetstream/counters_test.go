@@ -16,22 +16,22 @@ import (
 	"svc/domain/catalog"
 )
 
-// tally is a store whose clock the test moves.
-type tally struct {
+// counterFixture is a store whose clock the test moves.
+type counterFixture struct {
 	*Store
 	dir string
 	now time.Time
 }
 
-func newTally(t *testing.T) *tally {
+func newTally(t *testing.T) *counterFixture {
 	t.Helper()
-	c := &tally{dir: filepath.Join(t.TempDir(), "log"), now: time.Date(2026, 1, 1, 12, 30, 0, 0, time.UTC)}
+	c := &counterFixture{dir: filepath.Join(t.TempDir(), "log"), now: time.Date(2026, 1, 1, 12, 30, 0, 0, time.UTC)}
 	c.open(t)
 	t.Cleanup(func() { c.close(t) })
 	return c
 }
 
-func (c *tally) open(t *testing.T) {
+func (c *counterFixture) open(t *testing.T) {
 	t.Helper()
 	var err error
 	c.Store, err = Open(t.Context(), Options{
@@ -40,14 +40,14 @@ func (c *tally) open(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func (c *tally) close(t *testing.T) {
+func (c *counterFixture) close(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	require.NoError(t, c.Close(ctx))
 }
 
-func (c *tally) adds(t *testing.T, key string, window time.Duration, n int64) int64 {
+func (c *counterFixture) adds(t *testing.T, key string, window time.Duration, n int64) int64 {
 	t.Helper()
 	total, err := c.Counters.AddDurable(t.Context(), key, window, n)
 	require.NoError(t, err)
@@ -55,7 +55,7 @@ func (c *tally) adds(t *testing.T, key string, window time.Duration, n int64) in
 }
 
 // kept lists the hours of the counters that are kept, one for each.
-func (c *tally) kept(t *testing.T) (hours []string) {
+func (c *counterFixture) kept(t *testing.T) (hours []string) {
 	t.Helper()
 	info, err := c.conn.subjectsInfo(t.Context(), streamLimits, limitsRoot+">")
 	require.NoError(t, err)

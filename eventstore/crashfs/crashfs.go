@@ -1,3 +1,39 @@
+// Package crashfs is a file system that lets a test cut the power at any moment.
+//
+// Mount puts a recording FUSE file system over a directory. Everything passes
+// through to that directory, and every change (create, write, truncate, rename,
+// unlink, fsync, …) also enters one ordered log in memory. Image then writes,
+// for any position in that log, what a disk could hold had the power failed
+// there: bytes and names that no fsync covered are lost, torn or reordered, by
+// a seed. What the backing directory held at mount time counts as durable.
+//
+// # What is promised durable
+//
+// An fsync or fdatasync of a file covers its content and size, and nothing
+// else. A name (create, mkdir, link, symlink, unlink, rmdir, rename) is covered
+// by an fsync of the directory that holds it; a rename between directories
+// counts as one change, covered by an fsync of its destination. A file whose
+// name is not durable does not exist, however often it was synced. A write
+// through a descriptor opened with O_SYNC or O_DSYNC is a write and an fsync.
+// Permissions, owners and times pass through and are never lost.
+//
+// # What is refused
+//
+// Files are opened with direct I/O and nothing is written back later, so each
+// write(2) is in the log before it returns. Whatever could change a file unseen
+// is refused: a shared mmap (ENODEV), fallocate, copy_file_range (callers fall
+// back to a copy), rename with RENAME_EXCHANGE, device nodes, sockets, O_TMPFILE.
+// sync(2) and syncfs(2) do not reach a FUSE server: they protect nothing here.
+//
+// # Who may touch the mount
+//
+// The process that called Mount answers for the mount. A system call on it from
+// the same process waits for a goroutine of that process: ordinary os calls from
+// ordinary goroutines are safe, since the runtime hands their processor over. An
+// exec whose binary, directory or open files are on the mount is not, because
+// fork holds locks that the server may need; neither is a raw system call that
+// blocks. Write from a child process; read the backing directory instead of the
+// mount.
 package crashfs
 
 import (
@@ -35,7 +71,7 @@ type FS struct {
 	syncs    []int     // those that sync a file or a directory
 	dirSyncs []int     // those that sync a directory
 	objects  []*object // by number, from 1
-	base     []edit
+	base     []nameChange
 	handles  map[*handle]struct{} // the open files
 
 	images sync.Mutex // guards the content cache of every object
@@ -159,4 +195,88 @@ func (f *FS) Ops(from, to int) []Op {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]Op(nil), f.log[from:to]...)
+}
+
+// Kind names what an operation did.
+type Kind uint8
+
+// The kinds of operation. The first seven change names, the next two content,
+// and the last two make what came before them durable.
+const (
+	Create Kind = iota
+	Mkdir
+	Symlink
+	Link
+	Unlink
+	Rmdir
+	Rename
+	Write
+	Truncate
+	Sync
+	SyncDir
+)
+
+var kindNames = [...]string{
+	"create", "mkdir", "symlink", "link", "unlink", "rmdir", "rename", "write", "truncate", "sync", "syncdir",
+}
+
+// String returns the kind in lower case.
+func (k Kind) String() string { return kindNames[k] }
+
+// Op is one recorded change. Paths are relative to the mount and are those of
+// the moment; an unlinked file that is still written keeps its last one.
+type Op struct {
+	Kind Kind
+	Path string
+	From string // the old path of a Rename, the target of a Link or Symlink
+	Off  int64  // where a Write begins
+	Len  int64  // the bytes of a Write, the new size of a Truncate
+
+	data   []byte       // what a Write wrote
+	edits  []nameChange // what a change of names did, all or nothing
+	object uint64       // the file or directory concerned; for names, the directory whose sync covers them
+}
+
+// nameChange sets one name of a directory to an object, or removes it (object 0).
+type nameChange struct {
+	dir    uint64
+	name   string
+	object uint64
+}
+
+// Content returns what a Write wrote. It must not be changed.
+func (op Op) Content() []byte { return op.data }
+
+// String returns the operation on one line.
+func (op Op) String() string {
+	switch op.Kind {
+	case Write:
+		return fmt.Sprintf("write %s [%d +%d)", op.Path, op.Off, op.Len)
+	case Truncate:
+		return fmt.Sprintf("truncate %s %d", op.Path, op.Len)
+	case Rename, Link, Symlink:
+		return fmt.Sprintf("%s %s <- %s", op.Kind, op.Path, op.From)
+	default:
+		return op.Kind.String() + " " + op.Path
+	}
+}
+
+// record appends op to the log. The caller holds f.mu and has made the change.
+func (f *FS) record(op Op) {
+	at := len(f.log)
+	f.log = append(f.log, op)
+	switch op.Kind {
+	case Write, Truncate, Sync, SyncDir:
+		o := f.objects[op.object-1]
+		o.ops = append(o.ops, at)
+	default:
+		f.names = append(f.names, at)
+	}
+	switch op.Kind {
+	case SyncDir:
+		f.dirSyncs = append(f.dirSyncs, at)
+		f.syncs = append(f.syncs, at)
+	case Sync:
+		f.syncs = append(f.syncs, at)
+	}
 }
