@@ -21,7 +21,7 @@ type Feed interface {
 	Follow(ctx context.Context, w feed.Following, deliver func(feed.Delivery) error) error
 }
 
-// Outside is where others listen. It is a *jetstream.Listener.
+// Outside is where external clients subscribe. It is a *jetstream.Listener.
 type Outside interface {
 	// HasClients reports whether anybody is connected.
 	HasClients() bool
