@@ -23,7 +23,7 @@ func costly(field string) map[string]any {
 var long = strings.Repeat("x", 5000)
 
 // soon is several times what one decision may take.
-const soon = slowdown * 20 * time.Millisecond
+const soon = domaintest.RaceSlowdown * 20 * time.Millisecond
 
 // effortOf returns the smallest effort of some attempts.
 func effortOf(t *testing.T, work func()) time.Duration {

@@ -324,7 +324,7 @@ func TestNoTextIsSlow(t *testing.T) {
 			before, after := pair[0], pair[1]
 			var patch string
 			effort := domaintest.MeasureEffort(t, func() { patch = textdiff.Unified("f", []byte(before), []byte(after)) })
-			require.Less(t, effort, slowdown*time.Second)
+			require.Less(t, effort, domaintest.RaceSlowdown*time.Second)
 			got, _, _ := apply(t, before, patch)
 			same := after == got // require.Equal would print them
 			require.True(t, same, "the patch does not give the text")
@@ -368,3 +368,12 @@ func BenchmarkUnified(b *testing.B) {
 		textdiff.Unified("f", []byte(before), []byte(after))
 	}
 }
+
+// size is the length of the texts that must not be slow. The race detector makes longer
+// ones take too long.
+var size = func() int {
+	if domaintest.RaceEnabled {
+		return 1 << 14
+	}
+	return 1 << 20
+}()
