@@ -138,7 +138,7 @@ func (a *answer) value(raw []byte) (any, error) {
 			return value.Undefined, errTooLarge
 		}
 		if err == nil {
-			return value.Settled(v), nil
+			return value.ReplaceNonFinite(v), nil
 		}
 		return text(raw, header), nil
 	case isText(media), media == "" && utf8.Valid(raw):

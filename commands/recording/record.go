@@ -139,7 +139,7 @@ func (played) LiveStream() {}
 
 // liveInput makes an input what it was before it was written down.
 func liveInput(in *value.Object) *value.Object {
-	made := value.Sized(in.Len())
+	made := value.NewObjectSize(in.Len())
 	for _, key := range in.Keys() {
 		v := in.At(key)
 		if _, lost := v.(variable.LostStream); lost && key == "$http" {

@@ -165,7 +165,8 @@ func (w *writer) fitted(row *value.Object, had, d *Declaration) (*value.Object, 
 	next := row
 	for i := range d.Properties {
 		p := &d.Properties[i]
-		v, ok := row.Get(p.Name)
+		v := row.At(p.Name)
+		ok := !value.IsUndefined(v)
 		if before := had.property(p.Name); before != nil && value.Same(before.Spec, p.Spec) {
 			continue
 		}

@@ -274,7 +274,8 @@ func (w *writer) mayChange(row *value.Object, s step) (bool, error) {
 
 // refit holds a changed field against its declaration.
 func (w *writer) refit(row *value.Object, field string) error {
-	v, ok := row.Get(field)
+	v := row.At(field)
+	ok := !value.IsUndefined(v)
 	p := w.info.Declaration.property(field)
 	if p == nil {
 		return checkField(field)

@@ -2,39 +2,17 @@ package document
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strconv"
+	"strings"
 	"unicode/utf8"
+
+	"svc/domain/automation/value"
 )
 
 // JSON returns v as JSON on one line, the keys in their order. It fails when v is
 // no value of this package.
-func JSON(v any) ([]byte, error) { return appendJSON(nil, v) }
-
-// MarshalJSON implements json.Marshaler.
-func (m *Map) MarshalJSON() ([]byte, error) {
-	if m == nil {
-		return []byte("null"), nil
-	}
-	return JSON(m)
-}
-
-// UnmarshalJSON implements json.Unmarshaler. It is meant for what was stored:
-// nothing but the depth is limited.
-func (m *Map) UnmarshalJSON(text []byte) error {
-	v, err := ReadJSON(text, Limits{Depth: 10000})
-	if err != nil {
-		return err
-	}
-	switch v := v.(type) {
-	case nil:
-	case *Map:
-		*m = *v
-	default:
-		return fmt.Errorf("document: a mapping was expected, not a %T", v)
-	}
-	return nil
-}
+func JSON(v any) ([]byte, error) { return value.AppendJSON(nil, v) }
 
 // ValueOf returns what Go has as a value of this package, by way of its JSON; nil
 // when it has none.
@@ -59,55 +37,47 @@ func Words(words []string) []any {
 	return list
 }
 
-func appendJSON(b []byte, v any) ([]byte, error) {
-	switch v := v.(type) {
-	case nil:
-		return append(b, "null"...), nil
-	case bool:
-		return strconv.AppendBool(b, v), nil
-	case float64:
-		return appendNumber(b, v)
-	case string:
-		if !utf8.ValidString(v) {
-			return b, fmt.Errorf("document: %q is not UTF-8", v)
-		}
-		return appendQuoted(b, v), nil
-	case []any:
-		return appendJSONList(b, v)
-	case *Map:
-		return appendJSONMap(b, v)
-	default:
-		return b, fmt.Errorf("document: a %T is no value", v)
+// ReadJSON reads one JSON text and keeps the order of its keys. Errors are of type *Fault,
+// also for a repeated key and for a number that is too large.
+func ReadJSON(text []byte, limits Limits) (any, error) {
+	count := Counter{Limits: limits}
+	if err := count.Text(text); err != nil {
+		return nil, err
 	}
+	if !utf8.Valid(text) {
+		return nil, NotUTF8(text)
+	}
+	depth := limits.Depth
+	if depth == 0 || depth > maxDepth {
+		depth = maxDepth
+	}
+	whole := string(text)
+	v, end, err := value.ReadJSON(whole, value.ReadOptions{Strict: true, MaxDepth: depth, MaxNodes: limits.Nodes})
+	if err == nil && strings.TrimLeft(whole[end:], " \t\r\n") == "" {
+		return v, nil
+	}
+	// Invalid JSON is reported before any other fault.
+	var raw json.RawMessage
+	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(text, &raw)); ok {
+		return nil, FaultAt(text, max(int(syntax.Offset)-1, 0), syntax.Error())
+	}
+	refused, ok := errors.AsType[*value.ReadError](err)
+	if !ok {
+		return nil, err
+	}
+	fault := FaultAt(text, refused.Offset, "")
+	switch refused.Reason {
+	case value.TooDeep:
+		return nil, count.depthFault(fault.Line, fault.Column)
+	case value.TooMany:
+		return nil, count.nodesFault(fault.Line, fault.Column)
+	case value.RepeatedKey:
+		fault.Message = fmt.Sprintf("the key %s is given twice", Shown(refused.Text))
+	case value.NumberTooLarge:
+		fault.Message = refused.Text + " is too large a number"
+	}
+	return nil, fault
 }
 
-func appendJSONList(b []byte, l []any) ([]byte, error) {
-	b = append(b, '[')
-	var err error
-	for i, item := range l {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if b, err = appendJSON(b, item); err != nil {
-			return b, err
-		}
-	}
-	return append(b, ']'), nil
-}
-
-func appendJSONMap(b []byte, m *Map) ([]byte, error) {
-	b = append(b, '{')
-	var err error
-	for k, v := range m.All() {
-		if b[len(b)-1] != '{' {
-			b = append(b, ',')
-		}
-		if b, err = appendJSON(b, k); err != nil {
-			return b, err
-		}
-		if b, err = appendJSON(append(b, ':'), v); err != nil {
-			return b, err
-		}
-	}
-	return append(b, '}'), nil
-}
+// maxDepth is the depth that encoding/json reads, whatever the limits.
+const maxDepth = 10000

@@ -85,12 +85,20 @@ func (c *Counter) Node(depth, line, column int) error {
 	c.nodes++
 	switch {
 	case c.Depth > 0 && depth > c.Depth:
-		return &Fault{line, column, fmt.Sprintf("is nested deeper than %d", c.Depth), "depth", c.Depth}
+		return c.depthFault(line, column)
 	case c.Nodes > 0 && c.nodes > c.Nodes:
-		return &Fault{line, column, fmt.Sprintf("has more than %d keys and values", c.Nodes), "nodes", c.Nodes}
+		return c.nodesFault(line, column)
 	default:
 		return nil
 	}
+}
+
+func (c *Counter) depthFault(line, column int) error {
+	return &Fault{line, column, fmt.Sprintf("is nested deeper than %d", c.Depth), "depth", c.Depth}
+}
+
+func (c *Counter) nodesFault(line, column int) error {
+	return &Fault{line, column, fmt.Sprintf("has more than %d keys and values", c.Nodes), "nodes", c.Nodes}
 }
 
 // String counts the bytes of one more key or string: a long one behind an alias

@@ -55,7 +55,7 @@ func (r *yamlReader) block(column, depth int) (any, bool) {
 
 // inline is block behind the blanks of its first line.
 func (r *yamlReader) inline(column, depth int) (any, bool) {
-	if depth > deepest || r.count.Node(depth, 0, 0) != nil {
+	if depth > maxDepth || r.count.Node(depth, 0, 0) != nil {
 		return nil, false
 	}
 	if r.rest[0] == '-' {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"svc/domain/automation/value"
 )
 
 // isPlain reports whether every reader of YAML, of the old version too, takes s
@@ -52,4 +54,9 @@ func isBlock(s string) bool {
 		}
 	}
 	return true
+}
+
+// isVisible reports whether a file can contain all of s unescaped, on one line.
+func isVisible(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return !value.IsVisible(r) })
 }

@@ -3,10 +3,13 @@ package document
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"svc/domain/automation/value"
 )
 
 // longKey is the length of a written key, in bytes, above which it takes a line
@@ -123,9 +126,10 @@ func (w *yamlWriter) scalar(v any) {
 	case bool:
 		w.b = strconv.AppendBool(w.b, v)
 	case float64:
-		b, err := appendNumber(w.b, v)
-		w.b = b
-		w.fail(err)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			w.fail(fmt.Errorf("document: %v is no number of JSON", v))
+		}
+		w.b = value.AppendNumber(w.b, v)
 	default:
 		w.fail(fmt.Errorf("document: a %T is no value", v))
 	}
@@ -144,7 +148,7 @@ func (w *yamlWriter) line(s string) {
 		w.b = append(w.b, strings.ReplaceAll(s, "'", "''")...)
 		w.b = append(w.b, '\'')
 	default:
-		w.b = appendQuoted(w.b, s)
+		w.b = value.AppendQuoted(w.b, s)
 	}
 }
 

@@ -121,7 +121,7 @@ func (e *evaluation) leave(n node, v any) any {
 	if !e.works(value.Parts(v, e.most-e.Spent)) {
 		return value.Undefined
 	}
-	return value.Settled(v)
+	return value.ReplaceNonFinite(v)
 }
 
 // spare keeps evaluations that ended for the next ones.

@@ -103,7 +103,7 @@ func (t *Tree) Eval(env *Env) (any, error) {
 		}
 		return list, nil
 	case *value.Object:
-		o := value.Sized(v.Len())
+		o := value.NewObjectSize(v.Len())
 		for i, key := range v.Keys() {
 			made, err := t.items[i].Eval(env)
 			if err != nil {

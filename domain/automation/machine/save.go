@@ -68,7 +68,7 @@ func (s *saver) execution(x *Execution) int {
 	if x.Parent != nil {
 		parent = s.execution(x.Parent)
 	}
-	names := value.Sized(len(x.local.vars))
+	names := value.NewObjectSize(len(x.local.vars))
 	for _, name := range slices.Sorted(maps.Keys(x.local.vars)) {
 		names.Set(name, x.local.vars[name])
 	}

@@ -151,6 +151,7 @@ func (m *Machine) breakOff(b *branch, in *automation.Instruction) *outcome {
 		}
 		return out
 	}
-	out.payload, out.paid = params.Get("payload")
+	out.payload = params.At("payload")
+	out.paid = !value.IsUndefined(out.payload)
 	return out
 }

@@ -177,5 +177,5 @@ func Datum(text string) any {
 	if err != nil {
 		return text
 	}
-	return value.Settled(v)
+	return value.ReplaceNonFinite(v)
 }

@@ -104,7 +104,7 @@ func TextWithin(v any, limit int) (text string, ok bool) {
 	case bool:
 		text = strconv.FormatBool(v)
 	case float64:
-		text = formatNumber(v)
+		text = string(AppendNumber(nil, v))
 	case Bytes:
 		if base64.StdEncoding.EncodedLen(len(v)) > limit {
 			return "", false

@@ -9,21 +9,14 @@ import (
 	"time"
 )
 
-// ordered is any foreign map that knows the order of its keys.
-type ordered interface {
-	Keys() []string
-	Get(key string) (any, bool)
-}
-
-// From makes a value of what a decoder returned: maps (in the order of their
-// keys' text when they keep none), slices, every kind of number, times and
-// text. What is none of them is Undefined.
+// From converts what a decoder returned to a value: maps (sorted by key when they have no
+// order), slices, all number types, times and strings. Anything else is Undefined.
 func From(v any) any {
 	switch v := v.(type) {
 	case nil, bool, string, float64, Bytes, undefined, Stream:
 		return v
 	case *Object:
-		return each(v.Keys(), v.At)
+		return objectFrom(v.Keys(), v.At)
 	case []any:
 		list := make([]any, len(v))
 		for i, item := range v {
@@ -37,18 +30,16 @@ func From(v any) any {
 		}
 		return list
 	case map[string]any:
-		return each(slices.Sorted(maps.Keys(v)), func(key string) any { return v[key] })
-	case ordered:
-		return each(v.Keys(), func(key string) any { got, _ := v.Get(key); return got })
+		return objectFrom(slices.Sorted(maps.Keys(v)), func(key string) any { return v[key] })
 	case []byte:
 		return Bytes(v)
 	case time.Time:
 		return v.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 	}
-	return number(v)
+	return numberFrom(v)
 }
 
-func each(keys []string, at func(string) any) *Object {
+func objectFrom(keys []string, at func(string) any) *Object {
 	o := &Object{}
 	for _, key := range keys {
 		o.Set(key, From(at(key)))
@@ -56,7 +47,7 @@ func each(keys []string, at func(string) any) *Object {
 	return o
 }
 
-func number(v any) any {
+func numberFrom(v any) any {
 	switch n := v.(type) {
 	case int:
 		return float64(n)
@@ -77,37 +68,36 @@ func number(v any) any {
 	return Undefined
 }
 
-// Settled returns v as it leaves an expression: NaN and infinities, wherever
-// they are, become null.
-func Settled(v any) any {
-	if settled(v) {
+// ReplaceNonFinite returns v with null for every NaN and infinity in it.
+func ReplaceNonFinite(v any) any {
+	if isFinite(v) {
 		return v
 	}
 	switch v := v.(type) {
 	case []any:
 		list := make([]any, len(v))
 		for i, item := range v {
-			list[i] = Settled(item)
+			list[i] = ReplaceNonFinite(item)
 		}
 		return list
 	case *Object:
 		o := &Object{}
 		for _, key := range v.Keys() {
-			o.Set(key, Settled(v.At(key)))
+			o.Set(key, ReplaceNonFinite(v.At(key)))
 		}
 		return o
 	}
 	return nil
 }
 
-func settled(v any) bool {
+func isFinite(v any) bool {
 	switch v := v.(type) {
 	case float64:
 		return !math.IsNaN(v) && !math.IsInf(v, 0)
 	case []any:
-		return !slices.ContainsFunc(v, func(item any) bool { return !settled(item) })
+		return !slices.ContainsFunc(v, func(item any) bool { return !isFinite(item) })
 	case *Object:
-		return !slices.ContainsFunc(v.Keys(), func(key string) bool { return !settled(v.At(key)) })
+		return !slices.ContainsFunc(v.Keys(), func(key string) bool { return !isFinite(v.At(key)) })
 	}
 	return true
 }

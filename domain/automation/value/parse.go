@@ -10,22 +10,22 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of JSON. It takes three bytes to write an empty object, and thirty times as
-// many to hold it: the length of a text does not say what becomes of it.
+// The limits of ParseJSON. An empty object takes three bytes of text and thirty times as
+// many of memory: the length of a text does not limit the size of its value.
 const (
-	maxDepth  = 1000      // how deep it may be nested
-	maxValues = 2_000_000 // how many values it may have in all
+	maxDepth  = 1000      // of lists and objects in each other
+	maxValues = 2_000_000 // in all
 )
 
 var (
 	errDeep = errors.New("nested too deeply")
 	errMore = errors.New("more than one value")
-	// ErrMany says that a text may be JSON, but of more values than are held.
+	// ErrMany says that a text may be JSON, but has more values than allowed.
 	ErrMany = fmt.Errorf("more than %d values", maxValues)
 )
 
-// ParseJSON reads one JSON value and keeps the order of keys. Of a key that
-// stands twice the last value counts.
+// ParseJSON reads one JSON value and keeps the order of keys. The last value of a repeated
+// key counts; a number that is too large is infinite.
 func ParseJSON(text string) (any, error) {
 	v, used, err := FirstJSON(text)
 	if err == nil && strings.TrimLeft(text[used:], " \t\r\n") != "" {
@@ -34,26 +34,68 @@ func ParseJSON(text string) (any, error) {
 	return v, err
 }
 
-// FirstJSON reads the JSON value that text begins with, and returns where it
-// ends.
+// FirstJSON reads the JSON value at the start of text, and returns where it ends.
 func FirstJSON(text string) (v any, end int, err error) {
-	p := parser{text: text}
-	if v, err = p.value(0); err != nil {
+	v, end, err = ReadJSON(text, ReadOptions{MaxDepth: maxDepth, MaxNodes: maxValues})
+	var refused *ReadError
+	if errors.As(err, &refused) {
+		switch refused.Reason {
+		case TooDeep:
+			err = errDeep
+		case TooMany:
+			err = ErrMany
+		}
+	}
+	return v, end, err
+}
+
+// ReadOptions are the rules of ReadJSON. Zero limits are none.
+type ReadOptions struct {
+	Strict   bool // refuse repeated keys and numbers that are too large; keys count as nodes
+	MaxDepth int  // of lists and objects in each other
+	MaxNodes int
+}
+
+// ReadError says why a text was refused that may be JSON.
+type ReadError struct {
+	Offset int
+	Reason Reason
+	Text   string // the repeated key, or the number
+}
+
+// Reason is why a text was refused.
+type Reason string
+
+// The reasons of a ReadError.
+const (
+	TooDeep        Reason = "is nested too deeply"
+	TooMany        Reason = "has too many values"
+	RepeatedKey    Reason = "has a key twice"
+	NumberTooLarge Reason = "has a number that is too large"
+)
+
+func (e *ReadError) Error() string { return string(e.Reason) }
+
+// ReadJSON reads the JSON value at the start of text, and returns where it ends. It reads
+// what encoding/json does, but keeps the order of keys. What is no JSON is no *ReadError.
+func ReadJSON(text string, o ReadOptions) (v any, end int, err error) {
+	p := jsonParser{text: text, opts: o}
+	if v, err = p.value(1); err != nil {
 		return nil, 0, err
 	}
 	return v, p.at, nil
 }
 
-// parser reads JSON as encoding/json does, but objects in their order, and in one go.
-type parser struct {
-	text   string
-	at     int
-	values int // so far
+type jsonParser struct {
+	text  string
+	at    int
+	nodes int // so far
+	opts  ReadOptions
 }
 
-// next skips white space, and returns the character that follows without passing it; 0 at
+// next skips white space and returns the character after it, which stays the next one; 0 at
 // the end.
-func (p *parser) next() byte {
+func (p *jsonParser) next() byte {
 	for p.at < len(p.text) {
 		switch c := p.text[p.at]; c {
 		case ' ', '\t', '\r', '\n':
@@ -65,8 +107,8 @@ func (p *parser) next() byte {
 	return 0
 }
 
-// unexpected is the error of what is at the parser's place.
-func (p *parser) unexpected() error {
+// unexpected returns the error of the character at the current offset.
+func (p *jsonParser) unexpected() error {
 	if p.at >= len(p.text) {
 		return io.ErrUnexpectedEOF
 	}
@@ -74,14 +116,24 @@ func (p *parser) unexpected() error {
 	return fmt.Errorf("invalid character %q at offset %d", r, p.at)
 }
 
-func (p *parser) value(depth int) (any, error) {
-	if depth > maxDepth {
-		return nil, errDeep
+// countNode counts the node at an offset.
+func (p *jsonParser) countNode(offset int) error {
+	if p.nodes++; p.nodes > p.opts.MaxNodes && p.opts.MaxNodes > 0 {
+		return &ReadError{Offset: offset, Reason: TooMany}
 	}
-	if p.values++; p.values > maxValues {
-		return nil, ErrMany
+	return nil
+}
+
+// value reads a value. depth is its depth if it is a list or an object.
+func (p *jsonParser) value(depth int) (any, error) {
+	c := p.next()
+	if (c == '{' || c == '[') && depth > p.opts.MaxDepth && p.opts.MaxDepth > 0 {
+		return nil, &ReadError{Offset: p.at, Reason: TooDeep}
 	}
-	switch c := p.next(); c {
+	if err := p.countNode(p.at); err != nil {
+		return nil, err
+	}
+	switch c {
 	case '{':
 		return p.object(depth)
 	case '[':
@@ -99,7 +151,7 @@ func (p *parser) value(depth int) (any, error) {
 	}
 }
 
-func (p *parser) word(w string) error {
+func (p *jsonParser) word(w string) error {
 	for i := range len(w) {
 		if p.at >= len(p.text) || p.text[p.at] != w[i] {
 			return p.unexpected()
@@ -109,7 +161,7 @@ func (p *parser) word(w string) error {
 	return nil
 }
 
-func (p *parser) list(depth int) (any, error) {
+func (p *jsonParser) list(depth int) (any, error) {
 	list := []any{}
 	err := p.members(']', func() error {
 		item, err := p.value(depth + 1)
@@ -119,30 +171,42 @@ func (p *parser) list(depth int) (any, error) {
 	return list, err
 }
 
-func (p *parser) object(depth int) (any, error) {
+func (p *jsonParser) object(depth int) (any, error) {
 	o := &Object{}
 	err := p.members('}', func() error {
 		if p.next() != '"' {
 			return p.unexpected()
 		}
+		start := p.at
 		key, err := p.string()
 		if err != nil {
 			return err
+		}
+		if p.opts.Strict {
+			if o.find(key) >= 0 {
+				return &ReadError{Offset: start, Reason: RepeatedKey, Text: key}
+			}
+			if err := p.countNode(start); err != nil {
+				return err
+			}
 		}
 		if p.next() != ':' {
 			return p.unexpected()
 		}
 		p.at++
 		v, err := p.value(depth + 1)
-		o.Set(key, v)
+		if p.opts.Strict {
+			o.add(key, v)
+		} else {
+			o.Set(key, v)
+		}
 		return err
 	})
 	return o, err
 }
 
-// members reads what stands between brackets, of which the first is at the parser's
-// place.
-func (p *parser) members(closing byte, member func() error) error {
+// members reads what is between brackets. The opening one is the next character.
+func (p *jsonParser) members(closing byte, member func() error) error {
 	p.at++
 	if p.next() == closing {
 		p.at++
@@ -164,8 +228,8 @@ func (p *parser) members(closing byte, member func() error) error {
 	}
 }
 
-// string reads a text. It is a copy: the whole that it was part of need not be kept.
-func (p *parser) string() (string, error) {
+// string reads a string. It is a copy, so that the whole text can be freed.
+func (p *jsonParser) string() (string, error) {
 	start, plain := p.at, true
 	for p.at++; p.at < len(p.text); p.at++ {
 		switch c := p.text[p.at]; {
@@ -174,7 +238,9 @@ func (p *parser) string() (string, error) {
 			if inside := p.text[start+1 : p.at-1]; plain || utf8.ValidString(inside) && strings.IndexByte(inside, '\\') < 0 {
 				return strings.Clone(inside), nil
 			}
-			return unquoted(p.text[start:p.at])
+			var unquoted string // it has escapes or is not UTF-8
+			err := json.Unmarshal([]byte(p.text[start:p.at]), &unquoted)
+			return unquoted, err
 		case c < ' ':
 			return "", p.unexpected()
 		case c == '\\':
@@ -188,41 +254,39 @@ func (p *parser) string() (string, error) {
 	return "", io.ErrUnexpectedEOF
 }
 
-// unquoted reads a text with escapes, or that is not UTF-8.
-func unquoted(literal string) (text string, err error) {
-	err = json.Unmarshal([]byte(literal), &text)
-	return text, err
-}
-
-func (p *parser) number() (any, error) {
+func (p *jsonParser) number() (any, error) {
 	start := p.at
-	if p.at < len(p.text) && p.text[p.at] == '-' {
-		p.at++
-	}
-	if p.at < len(p.text) && p.text[p.at] == '0' {
-		p.at++
-	} else if !p.digits() {
+	p.skipOne("-")
+	if !p.skipOne("0") && !p.skipDigits() {
 		return nil, p.unexpected()
 	}
-	if p.at < len(p.text) && p.text[p.at] == '.' {
-		if p.at++; !p.digits() {
+	if p.skipOne(".") && !p.skipDigits() {
+		return nil, p.unexpected()
+	}
+	if p.skipOne("eE") {
+		p.skipOne("+-")
+		if !p.skipDigits() {
 			return nil, p.unexpected()
 		}
 	}
-	if p.at < len(p.text) && p.text[p.at]|0x20 == 'e' {
-		if p.at++; p.at < len(p.text) && (p.text[p.at] == '+' || p.text[p.at] == '-') {
-			p.at++
-		}
-		if !p.digits() {
-			return nil, p.unexpected()
-		}
+	f, err := strconv.ParseFloat(p.text[start:p.at], 64)
+	if err != nil && p.opts.Strict {
+		return nil, &ReadError{Offset: start, Reason: NumberTooLarge, Text: p.text[start:p.at]}
 	}
-	f, _ := strconv.ParseFloat(p.text[start:p.at], 64) // infinite when it is too large
 	return f, nil
 }
 
-// digits passes digits, and reports whether there are any.
-func (p *parser) digits() bool {
+// skipOne skips one of some characters, and reports whether it was there.
+func (p *jsonParser) skipOne(chars string) bool {
+	if p.at < len(p.text) && strings.IndexByte(chars, p.text[p.at]) >= 0 {
+		p.at++
+		return true
+	}
+	return false
+}
+
+// skipDigits skips digits, and reports whether there were any.
+func (p *jsonParser) skipDigits() bool {
 	start := p.at
 	for p.at < len(p.text) && '0' <= p.text[p.at] && p.text[p.at] <= '9' {
 		p.at++

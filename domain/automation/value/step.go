@@ -5,18 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// getter is a value that is read key by key: an Object, or a context that
-// computes some of its keys.
-type getter interface{ Get(key string) (any, bool) }
-
 // At reads one key of v: a key of an object, an index of an array or a string
 // when it is all digits, or the length of an array, string or bytes. An absent
 // one is Undefined.
 func At(v any, key string) any {
 	switch v := v.(type) {
-	case getter:
-		got, _ := v.Get(key)
-		return got
+	case *Object:
+		return v.At(key)
 	case []any:
 		if key == "length" {
 			return float64(len(v))

@@ -1,10 +1,9 @@
-// Package value holds the values that automations compute with: undefined,
-// null, booleans, numbers, strings, arrays, objects that keep the order of
-// their keys, bytes and streams.
+// Package value holds the values of documents and automations: null, booleans, numbers,
+// strings, lists and objects that keep the order of their keys. Automations also have
+// undefined, bytes and streams.
 //
-// In Go they are Undefined, nil, bool, float64, string, []any, *Object, Bytes
-// and Stream. From makes them of what decoders return. Values are never changed
-// once they are shared: whoever wants another value makes one.
+// In Go they are nil, bool, float64, string, []any, *Object, Undefined, Bytes and Stream.
+// From converts what decoders return. A value that is shared is never changed.
 package value
 
 type undefined struct{}

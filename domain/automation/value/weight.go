@@ -90,7 +90,7 @@ func (s *Scale) Add(v any) {
 }
 
 func (o *Object) weightOfMember() int {
-	if o.Len() > indexed {
+	if o.Len() > indexThreshold {
 		return weightOfMember + weightOfIndex
 	}
 	return weightOfMember

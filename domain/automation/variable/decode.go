@@ -125,7 +125,7 @@ func (d *decoder) list(depth int) any {
 
 func (d *decoder) object(depth int) any {
 	n := d.count()
-	o := value.Sized(n)
+	o := value.NewObjectSize(n)
 	for range n {
 		key := string(d.counted())
 		o.Set(key, d.value(depth+1))

@@ -115,7 +115,7 @@ func withoutMember(parent *value.Object, path []expr.Step, closing bool) (any, i
 		next.Set(key, child)
 		return next, grown
 	}
-	next := value.Sized(parent.Len() - 1)
+	next := value.NewObjectSize(parent.Len() - 1)
 	for _, other := range parent.Keys() {
 		if other != key {
 			next.Set(other, parent.At(other))
