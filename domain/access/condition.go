@@ -3,54 +3,19 @@ package access
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"svc/domain"
+	"svc/domain/match"
 )
-
-// op is what a test does with the value it finds.
-type op uint8
-
-const (
-	opAny     op = iota // one of the alternatives in `of`, looked for in the whole object
-	opEq                // the value, or an element of it, equals the operand
-	opIn                // … is in the operand
-	opGt                // … is greater, and so on
-	opGte               //
-	opLt                //
-	opLte               //
-	opRegex             // … matches
-	opExists            // the value is there
-	opMissing           // the value is not there, be it in one element of a list only
-	opSize              // the value is a list of that length
-	opAll               // the value contains each of the operand
-	opElem              // an element of the value matches `of[0]`
-)
-
-// A condition holds when all its tests do. The zero condition always holds.
-type condition []test
-
-// test is one entry of a condition.
-type test struct {
-	key  string   // the entry's name in its object, as written
-	path []string // to the value; empty for the object itself
-	op   op
-	not  bool // the opposite is asked
-	arg  any  // the operand, its placeholders replaced by holes
-	re   *regexp.Regexp
-	of   []condition
-
-	weight int // steps of one comparison: values of arg, instructions of re
-}
 
 // compiler turns conditions into tests and notes what is wrong with them.
 type compiler struct {
 	faults []domain.FieldError
 	regex  int // instructions left for the document
 	values int // values left for the rule
-	needs  holes
+	needs  placeholders
 }
 
 func newCompiler() *compiler { return &compiler{regex: maxTotal, values: maxValues} }
@@ -71,7 +36,7 @@ func (c *compiler) err() error {
 
 // conditions compiles the conditions of one rule and returns them with the
 // placeholders that they need.
-func (c *compiler) conditions(at string, m map[string]any) (condition, holes) {
+func (c *compiler) conditions(at string, m map[string]any) (match.Condition, placeholders) {
 	c.values, c.needs = maxValues, 0
 	tests := c.object(at, m, 0)
 	if c.values < 0 {
@@ -81,18 +46,18 @@ func (c *compiler) conditions(at string, m map[string]any) (condition, holes) {
 }
 
 // object compiles {field: value, …, $and: […], …}.
-func (c *compiler) object(at string, m map[string]any, depth int) condition {
+func (c *compiler) object(at string, m map[string]any, depth int) match.Condition {
 	if depth > maxDepth {
 		c.fault(at, "must not be nested deeper than %d", maxDepth)
 		return nil
 	}
-	var tests condition
+	var tests match.Condition
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if c.values--; c.values < 0 {
 			return nil
 		}
 		here, path := at+"."+cut(key, maxPath), strings.Split(cut(key, maxPath), ".")
-		var found condition
+		var found match.Condition
 		switch {
 		case len(key) > maxPath || slices.Contains(path, ""):
 			c.fault(here, "must be the name of a field, with dots for fields within fields")
@@ -102,7 +67,7 @@ func (c *compiler) object(at string, m map[string]any, depth int) condition {
 			found = c.field(here, path, m[key], depth)
 		}
 		for i := range found {
-			found[i].key = key
+			found[i].Key = key
 		}
 		tests = append(tests, found...)
 	}
@@ -110,7 +75,7 @@ func (c *compiler) object(at string, m map[string]any, depth int) condition {
 }
 
 // joined compiles $and, $or and $nor.
-func (c *compiler) joined(at, key string, v any, depth int) condition {
+func (c *compiler) joined(at, key string, v any, depth int) match.Condition {
 	if key != "$and" && key != "$or" && key != "$nor" {
 		c.fault(at, "unknown operator; conditions are joined by $and, $or and $nor")
 		return nil
@@ -120,7 +85,7 @@ func (c *compiler) joined(at, key string, v any, depth int) condition {
 		c.fault(at, "must be a list of conditions")
 		return nil
 	}
-	var of []condition
+	var of []match.Condition
 	for i, item := range list {
 		m, ok := item.(map[string]any)
 		if !ok {
@@ -132,26 +97,26 @@ func (c *compiler) joined(at, key string, v any, depth int) condition {
 	if key == "$and" {
 		return slices.Concat(of...)
 	}
-	return condition{{op: opAny, not: key == "$nor", of: of}}
+	return match.Condition{{Operator: match.AnyOf, Not: key == "$nor", Alternatives: of}}
 }
 
 // field compiles what is asked of the value at path: a value, or operators.
-func (c *compiler) field(at string, path []string, v any, depth int) condition {
+func (c *compiler) field(at string, path []string, v any, depth int) match.Condition {
 	before := c.values
 	m, ok := v.(map[string]any)
 	if !ok || !hasOperator(m) {
 		arg := c.value(at, v, depth)
-		return condition{{path: path, op: opEq, arg: arg, weight: before - c.values}}
+		return match.Condition{{Path: path, Operator: match.Equal, Operand: arg, Cost: before - c.values}}
 	}
-	var tests condition
+	var tests match.Condition
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if c.values--; c.values < 0 {
 			return nil
 		}
 		before = c.values
 		t := c.operator(at+"."+cut(key, maxPath), key, path, m, depth)
-		if t.re == nil {
-			t.weight = before - c.values
+		if t.Regexp == nil {
+			t.Cost = before - c.values
 		}
 		if key != "$options" { // part of $regex
 			tests = append(tests, t)
@@ -161,7 +126,7 @@ func (c *compiler) field(at string, path []string, v any, depth int) condition {
 }
 
 // negated compiles the operators below $not.
-func (c *compiler) negated(at string, path []string, v any, depth int) condition {
+func (c *compiler) negated(at string, path []string, v any, depth int) match.Condition {
 	m, ok := v.(map[string]any)
 	if !ok || !hasOperator(m) || depth > maxDepth {
 		c.fault(at, "must be an object of operators, nested at most %d deep", maxDepth)
@@ -180,20 +145,20 @@ func hasOperator(m map[string]any) bool {
 }
 
 // operator compiles one entry of an object of operators.
-func (c *compiler) operator(at, key string, path []string, m map[string]any, depth int) test {
-	t, v := test{path: path}, m[key]
+func (c *compiler) operator(at, key string, path []string, m map[string]any, depth int) match.Test {
+	t, v := match.Test{Path: path}, m[key]
 	switch key {
 	case "$eq", "$ne":
-		t.op, t.not, t.arg = opEq, key == "$ne", c.value(at, v, depth)
+		t.Operator, t.Not, t.Operand = match.Equal, key == "$ne", c.value(at, v, depth)
 	case "$in", "$nin":
-		t.op, t.not, t.arg = opIn, key == "$nin", c.list(at, v, depth)
+		t.Operator, t.Not, t.Operand = match.In, key == "$nin", c.list(at, v, depth)
 	case "$all":
-		t.op, t.arg = opAll, c.list(at, v, depth)
+		t.Operator, t.Operand = match.All, c.list(at, v, depth)
 	case "$gt", "$gte", "$lt", "$lte":
-		t.op, t.arg = comparisons[key], c.comparable(at, v, depth)
+		t.Operator, t.Operand = comparisons[key], c.comparable(at, v, depth)
 	case "$regex":
-		t.op = opRegex
-		t.re, t.weight = c.pattern(at, v, m["$options"])
+		t.Operator = match.Regexp
+		t.Regexp, t.Cost = c.pattern(at, v, m["$options"])
 	case "$options":
 		if m["$regex"] == nil {
 			c.fault(at, "belongs to $regex")
@@ -203,30 +168,32 @@ func (c *compiler) operator(at, key string, path []string, m map[string]any, dep
 		if !ok {
 			c.fault(at, "must be true or false")
 		}
-		if t.op = opExists; !want {
-			t.op = opMissing
+		if t.Operator = match.Exists; !want {
+			t.Operator = match.Missing
 		}
 	case "$size":
 		n, ok := number(v)
 		if !ok || n < 0 || n != float64(int(n)) {
 			c.fault(at, "must be a whole number, not negative")
 		}
-		t.op, t.arg = opSize, n
+		t.Operator, t.Operand = match.Size, n
 	case "$elemMatch":
-		t.op, t.of = opElem, []condition{c.element(at, v, depth)}
+		t.Operator, t.Alternatives = match.Element, []match.Condition{c.element(at, v, depth)}
 	case "$not":
-		t.op, t.not, t.of = opAny, true, []condition{c.negated(at, path, v, depth)}
+		t.Operator, t.Not, t.Alternatives = match.AnyOf, true, []match.Condition{c.negated(at, path, v, depth)}
 	default:
 		c.fault(at, "unknown operator")
 	}
 	return t
 }
 
-var comparisons = map[string]op{"$gt": opGt, "$gte": opGte, "$lt": opLt, "$lte": opLte}
+var comparisons = map[string]match.Operator{
+	"$gt": match.Greater, "$gte": match.GreaterOrEqual, "$lt": match.Less, "$lte": match.LessOrEqual,
+}
 
 // element compiles the operand of $elemMatch: conditions on the fields of an
 // element, or operators on the element itself.
-func (c *compiler) element(at string, v any, depth int) condition {
+func (c *compiler) element(at string, v any, depth int) match.Condition {
 	m, ok := v.(map[string]any)
 	switch {
 	case !ok || depth >= maxDepth:

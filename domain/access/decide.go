@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"svc/domain"
+	"svc/domain/match"
 )
 
 // Decision is the answer to "may they", and why.
@@ -40,7 +41,7 @@ func (r *Rights) ask(action, subject string, o Object) question {
 // names the top-level fields that change; without any the question is whether
 // something may change. The workspace itself is meant by a nil o.
 func (r *Rights) Allows(action, subject string, o Object, fields ...string) bool {
-	q, s := r.ask(action, subject, o), r.look()
+	q, s := r.ask(action, subject, o), r.newEvaluation()
 	if len(fields) == 0 {
 		return r.allows(q, &s)
 	}
@@ -52,7 +53,7 @@ func (r *Rights) Allows(action, subject string, o Object, fields ...string) bool
 	return true
 }
 
-func (r *Rights) allows(q question, s *sight) bool {
+func (r *Rights) allows(q question, s *evaluation) bool {
 	allowed := false
 	r.each(q, s, func(m *rule) bool {
 		allowed = !m.denies
@@ -79,8 +80,8 @@ func (r *Rights) May(action, subject string, o Object, fields ...string) Decisio
 
 // decisive returns the question about the first field that may not change, or
 // about the first of all, and what was left to spend when it was asked.
-func (r *Rights) decisive(q question, fields []string) (question, sight) {
-	s := r.look()
+func (r *Rights) decisive(q question, fields []string) (question, evaluation) {
+	s := r.newEvaluation()
 	for _, q.field = range fields {
 		before := s
 		if !r.allows(q, &s) {
@@ -90,7 +91,7 @@ func (r *Rights) decisive(q question, fields []string) (question, sight) {
 	if len(fields) > 0 {
 		q.field = fields[0]
 	}
-	return q, r.look()
+	return q, r.newEvaluation()
 }
 
 // Check is Allows as an error: nil, or the refusal that the caller is shown.
@@ -114,7 +115,7 @@ func (r *Rights) Refusal(action, subject string) error {
 
 // each yields the rules that match, the decisive one first, until yield returns
 // false. Where none does, those that match the question behind it.
-func (r *Rights) each(q question, s *sight, yield func(*rule) bool) {
+func (r *Rights) each(q question, s *evaluation, yield func(*rule) bool) {
 	shared, _ := q.object.(Shared)
 	r = r.with(shared.Shares)
 	found := false
@@ -169,17 +170,17 @@ func (r *Rights) belongs(q question) bool {
 
 // matches reports whether the rule speaks of what is asked. What it cannot
 // judge counts against the caller.
-func (m *rule) matches(q question, s *sight) bool {
+func (m *rule) matches(q question, s *evaluation) bool {
 	if m.subject != q.subject || m.actions&q.action == 0 {
 		return false
 	}
 	if len(m.Fields) > 0 && q.action == vocabulary[q.subject].of("update") && !m.covers(q.field) {
 		return false
 	}
-	switch m.when.holds(q.object, s) {
-	case yes:
+	switch s.holds(m.when, q.object) {
+	case match.Yes:
 		return true
-	case unsure:
+	case match.Unknown:
 		return m.denies
 	}
 	return false

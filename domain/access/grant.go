@@ -114,7 +114,7 @@ func (m *rule) claim() claim {
 // prove refuses the first claim that the caller does not surely hold. All of
 // them are one decision.
 func (r *Rights) prove(refusal string, claims []claim) error {
-	s := r.look()
+	s := r.newEvaluation()
 	for _, asked := range claims {
 		row := &vocabulary[subjectAt(asked.Subject)]
 		for _, action := range row.names(row.each(asked.Action)) {
@@ -135,14 +135,14 @@ func notHeld(refusal, action, subject string) error {
 // holds reports whether the caller surely has the right on all objects that
 // meet the claim's conditions. A denial that binds everyone binds the new holder
 // as well, if it stands above what they are given.
-func (r *Rights) holds(q question, asked claim, s *sight) bool {
+func (r *Rights) holds(q question, asked claim, s *evaluation) bool {
 	for i := len(r.rules) - 1; i >= 0; i-- {
 		m := r.rules[i]
 		if !m.about(q) {
 			continue
 		}
 		switch {
-		case !s.affords(0):
+		case !s.canSpend(0):
 			return false
 		case m.denies && !m.own && m.needs == 0 && m.standing() > asked.priority:
 		case m.denies:
@@ -165,7 +165,7 @@ func (m *rule) standing() int {
 }
 
 // within reports whether conditions surely ask for all that the rule asks for.
-func (m *rule) within(conditions map[string]any, s *sight) bool {
+func (m *rule) within(conditions map[string]any, s *evaluation) bool {
 	for key, want := range m.Conditions {
 		_, scoped := m.scope[key]
 		if given, there := conditions[key]; !scoped && (!there || !s.same(given, want)) {
@@ -176,8 +176,8 @@ func (m *rule) within(conditions map[string]any, s *sight) bool {
 }
 
 // same reports whether two operands are surely written alike.
-func (s *sight) same(a, b any) bool {
-	if !s.affords(0) {
+func (s *evaluation) same(a, b any) bool {
+	if !s.canSpend(0) {
 		return false
 	}
 	switch a := a.(type) {

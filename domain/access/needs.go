@@ -1,6 +1,10 @@
 package access
 
-import "strings"
+import (
+	"strings"
+
+	"svc/domain/match"
+)
 
 // Need is a text that an object must have at a path: one of Any.
 type Need struct {
@@ -30,14 +34,14 @@ func (r *Rights) Needs(action, subject string) (alternatives [][]Need, bounded b
 	return alternatives, true
 }
 
-func (r *Rights) needs(when condition) (needs []Need) {
+func (r *Rights) needs(when match.Condition) (needs []Need) {
 	for i := range when {
 		t := &when[i]
-		if t.not || t.op != opEq && t.op != opIn {
+		if t.Not || t.Operator != match.Equal && t.Operator != match.In {
 			continue
 		}
-		if texts, ok := r.texts(t.arg); ok {
-			needs = append(needs, Need{strings.Join(t.path, "."), texts})
+		if texts, ok := r.texts(t.Operand); ok {
+			needs = append(needs, Need{strings.Join(t.Path, "."), texts})
 		}
 	}
 	return needs

@@ -83,7 +83,7 @@ func (c *compiler) pattern(at string, v, options any) (re *regexp.Regexp, instru
 	case options != nil && (!plain || strings.Trim(flags, "ims") != "" || len(flags) > 3):
 		c.fault(at, "$options must be a text of the letters i, m and s")
 		return nil, 0
-	case placeholder.MatchString(expr):
+	case placeholderPattern.MatchString(expr):
 		c.fault(at, "must not hold a placeholder; use $eq or $in")
 		return nil, 0
 	case flags != "":

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"svc/domain"
+	"svc/domain/match"
 )
 
 // Policy is a security document made ready: its rules and the built-in ones,
@@ -26,8 +27,8 @@ type Policy struct {
 // givenRole is a role that users of a provider have by themselves.
 type givenRole struct {
 	role, provider string
-	when           condition
-	needs          holes
+	when           match.Condition
+	needs          placeholders
 }
 
 // rule is one part of a rule, ready to be matched.
@@ -39,12 +40,12 @@ type rule struct {
 	denies  bool
 	own     bool // binds its holders in particular, not everyone
 	whole   bool // matches every object in its scope
-	when    condition
-	needs   holes
+	when    match.Condition
+	needs   placeholders
 }
 
 // newRule makes one part of a rule ready.
-func newRule(p part, g Ground, own bool, when condition, needs holes) *rule {
+func newRule(p part, g Ground, own bool, when match.Condition, needs placeholders) *rule {
 	made := &rule{part: p, Ground: g, denies: g.denies(), own: own, needs: needs}
 	var more bool
 	made.when, more = p.narrow(when)

@@ -3,6 +3,8 @@ package access
 import (
 	"slices"
 	"sync"
+
+	"svc/domain/match"
 )
 
 // Principal is who asks. The zero Principal is a caller without a credential.
@@ -102,7 +104,7 @@ func Nowhere(p Principal) *Rights {
 // the fetch of an automation; and those that they may or may not have. All of
 // it is one decision.
 func (r *Rights) held() (roles, doubted []string) {
-	policy, s := r.workspace.Policy, r.look()
+	policy, s := r.workspace.Policy, r.newEvaluation()
 	add := func(role string) {
 		if role != "" && !slices.Contains(roles, role) {
 			roles = append(roles, role)
@@ -114,9 +116,9 @@ func (r *Rights) held() (roles, doubted []string) {
 	for i := range policy.given {
 		g := &policy.given[i]
 		switch g.to(r, &s) {
-		case yes:
+		case match.Yes:
 			add(g.role)
-		case unsure:
+		case match.Unknown:
 			doubted = append(doubted, g.role)
 		}
 	}
@@ -124,15 +126,15 @@ func (r *Rights) held() (roles, doubted []string) {
 }
 
 // to reports whether the caller has the role by themselves.
-func (g *givenRole) to(r *Rights, s *sight) truth {
+func (g *givenRole) to(r *Rights, s *evaluation) match.Result {
 	if g.provider == apiKeyProvider {
-		return is(r.who.KeyRole == g.role)
+		return match.Is(r.who.KeyRole == g.role)
 	}
 	data, ok := r.who.AuthData[g.provider]
 	if !ok || g.needs&^r.bound.filled != 0 {
-		return no
+		return match.No
 	}
-	return g.when.holds(Fields{"authData": data}, s)
+	return s.holds(g.when, Fields{"authData": data})
 }
 
 // collect returns the rules that bind the caller. Their order needs no sorting:

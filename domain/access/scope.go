@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"svc/domain/match"
 )
 
 // What marks an event as emitted, by a user or an automation.
@@ -67,12 +69,12 @@ func (p part) conditions(own map[string]any) map[string]any {
 
 // narrow returns compiled conditions with the scope of a part, and whether
 // they are more than the scope.
-func (p part) narrow(own condition) (all condition, more bool) {
+func (p part) narrow(own match.Condition) (all match.Condition, more bool) {
 	for _, key := range slices.Sorted(maps.Keys(p.scope)) { // what is looked at first costs steps
-		all = append(all, test{key: key, path: strings.Split(key, "."), op: opEq, arg: p.scope[key], weight: 1})
+		all = append(all, match.Test{Key: key, Path: strings.Split(key, "."), Operator: match.Equal, Operand: p.scope[key], Cost: 1})
 	}
 	for _, t := range own {
-		if _, overridden := p.scope[t.key]; !overridden {
+		if _, overridden := p.scope[t.Key]; !overridden {
 			all, more = append(all, t), true
 		}
 	}

@@ -6,38 +6,38 @@ import (
 	"strings"
 )
 
-// A hole is a placeholder in an operand: what the caller puts there.
-type hole uint8
+// A placeholder is a placeholder in an operand: what the caller puts there.
+type placeholder uint8
 
 const (
-	holeSession hole = iota
-	holeUser
-	holeEmail
-	holeTopics
-	holeNever // a name that stands for nothing
-	holeCount
+	sessionPlaceholder placeholder = iota
+	userPlaceholder
+	emailPlaceholder
+	topicsPlaceholder
+	unknownPlaceholder // a name that stands for nothing
+	placeholderCount
 )
 
-// holes is a set of placeholders.
-type holes uint8
+// placeholders is a set of placeholders.
+type placeholders uint8
 
 // placeholders are the names by which a condition may speak of the caller.
-var placeholders = map[string]hole{
-	"{{session.id}}": holeSession, "${user.sessionId}": holeSession,
-	"{{user.id}}": holeUser, "${user.id}": holeUser,
-	"{{user.topics}}": holeTopics, "${user.topics}": holeTopics,
-	"{{user.email}}": holeEmail,
+var placeholderNames = map[string]placeholder{
+	"{{session.id}}": sessionPlaceholder, "${user.sessionId}": sessionPlaceholder,
+	"{{user.id}}": userPlaceholder, "${user.id}": userPlaceholder,
+	"{{user.topics}}": topicsPlaceholder, "${user.topics}": topicsPlaceholder,
+	"{{user.email}}": emailPlaceholder,
 }
 
 var (
-	placeholder = regexp.MustCompile(`\{\{\s*[A-Za-z][A-Za-z0-9_.]*\s*\}\}|\$\{\s*[A-Za-z][A-Za-z0-9_.]*\s*\}`)
-	blanks      = strings.NewReplacer(" ", "", "\t", "", "\n", "", "\r", "")
+	placeholderPattern = regexp.MustCompile(`\{\{\s*[A-Za-z][A-Za-z0-9_.]*\s*\}\}|\$\{\s*[A-Za-z][A-Za-z0-9_.]*\s*\}`)
+	blanks             = strings.NewReplacer(" ", "", "\t", "", "\n", "", "\r", "")
 )
 
-// text is a string with holes: its parts are strings and holes.
+// text is a string with placeholders: its parts are strings and holes.
 type text []any
 
-// value copies an operand, with holes where it has placeholders.
+// value copies an operand, with placeholders where it has placeholders.
 func (c *compiler) value(at string, v any, depth int) any {
 	if c.values--; c.values < 0 {
 		return nil
@@ -73,7 +73,7 @@ func (c *compiler) value(at string, v any, depth int) any {
 
 // text returns s, or what it is once its placeholders are holes.
 func (c *compiler) text(s string) any {
-	found := placeholder.FindAllStringIndex(s, -1)
+	found := placeholderPattern.FindAllStringIndex(s, -1)
 	if found == nil {
 		return s
 	}
@@ -83,9 +83,9 @@ func (c *compiler) text(s string) any {
 		if span[0] > end {
 			parts = append(parts, s[end:span[0]])
 		}
-		h, ok := placeholders[blanks.Replace(s[span[0]:span[1]])]
-		if whole := span[1]-span[0] == len(s); !ok || h == holeTopics && !whole {
-			h = holeNever // a list is no part of a text
+		h, ok := placeholderNames[blanks.Replace(s[span[0]:span[1]])]
+		if whole := span[1]-span[0] == len(s); !ok || h == topicsPlaceholder && !whole {
+			h = unknownPlaceholder // a list is no part of a text
 		}
 		c.needs |= 1 << h
 		parts = append(parts, h)
@@ -104,7 +104,7 @@ func (c *compiler) text(s string) any {
 func (c *compiler) list(at string, v any, depth int) any {
 	arg := c.value(at, v, depth)
 	_, ok := arg.([]any)
-	if h, alone := arg.(hole); !ok && (!alone || h != holeTopics && h != holeNever) && c.values >= 0 {
+	if h, alone := arg.(placeholder); !ok && (!alone || h != topicsPlaceholder && h != unknownPlaceholder) && c.values >= 0 {
 		c.fault(at, "must be a list")
 	}
 	return arg
@@ -114,7 +114,7 @@ func (c *compiler) list(at string, v any, depth int) any {
 func (c *compiler) comparable(at string, v any, depth int) any {
 	arg := c.value(at, v, depth)
 	switch arg.(type) {
-	case float64, string, text, hole:
+	case float64, string, text, placeholder:
 	default:
 		c.fault(at, "must be a number or a text")
 	}
@@ -141,33 +141,33 @@ func number(v any) (float64, bool) {
 
 // binding is what a caller puts into the holes.
 type binding struct {
-	values [holeCount]any
-	filled holes
+	values [placeholderCount]any
+	filled placeholders
 }
 
 // bind returns the values of p. Having no topics is a list, as long as there is
 // a user to have them.
 func bind(p *Principal) (b binding) {
-	set := func(h hole, value any, known bool) {
+	set := func(h placeholder, value any, known bool) {
 		if known {
 			b.values[h] = value
 			b.filled |= 1 << h
 		}
 	}
-	set(holeSession, p.SessionID, p.SessionID != "")
-	set(holeUser, p.UserID, p.UserID != "")
-	set(holeEmail, p.Email, p.Email != "")
-	set(holeTopics, p.Topics, p.UserID != "")
+	set(sessionPlaceholder, p.SessionID, p.SessionID != "")
+	set(userPlaceholder, p.UserID, p.UserID != "")
+	set(emailPlaceholder, p.Email, p.Email != "")
+	set(topicsPlaceholder, p.Topics, p.UserID != "")
 	if p.Joined != nil {
-		set(holeTopics, p.Joined, p.UserID != "")
+		set(topicsPlaceholder, p.Joined, p.UserID != "")
 	}
 	return b
 }
 
-// fill returns an operand without a hole at its surface.
+// fill returns an operand without a placeholder at its surface.
 func (b *binding) fill(arg any) any {
 	switch arg := arg.(type) {
-	case hole:
+	case placeholder:
 		if ask, live := b.values[arg].(func() []string); live {
 			return ask()
 		}

@@ -23,7 +23,7 @@ func (r *Rights) Filter(action, subject string) func(Object) bool {
 		if o != nil {
 			asked.object = o
 		}
-		s := narrow.look()
+		s := narrow.newEvaluation()
 		return narrow.allows(asked, &s)
 	}
 }
@@ -76,7 +76,7 @@ func (r *Rights) could(q question, own bool) bool {
 		}
 	}
 	if rest, ok := r.rest(q); ok && !own {
-		s := r.look()
+		s := r.newEvaluation()
 		return r.allows(rest, &s)
 	}
 	return false

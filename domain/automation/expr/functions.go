@@ -87,7 +87,7 @@ func (p *parser) call(word string) node {
 		p.failAt(start, SyntaxError, "%s takes at most %d arguments", word, f.most)
 	}
 	if p.err == nil && name == "jsonmatch" {
-		p.fixedMatcher(start, args[1])
+		p.checkFixedMatcher(start, args[1])
 	}
 	if p.err != nil {
 		p.err.Function = word

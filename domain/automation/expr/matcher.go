@@ -7,30 +7,30 @@ import (
 	"strings"
 
 	"svc/domain/automation/value"
+	"svc/domain/match"
 )
 
-// Matcher decides whether an object fits a condition of paths and operators.
+// Matcher decides whether a value meets a condition of paths and operators.
 type Matcher struct {
-	loose bool
-	pays  *evaluation // for what compiling costs; nil: nobody does
-	tests []test
+	loose     bool
+	condition match.Condition
 }
 
-// test is one part of a condition; all must hold.
-type test func(e *evaluation, target any) bool
-
-// CompileMatcher reads a condition: {path: value or {op: operand}, $and, $or,
-// $nor}. A loose one compares with ==, others with ===.
+// CompileMatcher compiles a condition: {path: value or {op: operand}, $and, $or, $nor}. A
+// loose one compares with ==, others with ===.
 func CompileMatcher(cond *value.Object, loose bool) (*Matcher, error) {
-	m := &Matcher{loose: loose}
-	tests, err := m.compile(cond, 0)
-	m.tests = tests
-	return m, err
+	return compileMatcher(cond, loose, nil)
 }
 
-// fixedMatcher refuses a condition that is written out and is none: also for
-// its regular expressions.
-func (p *parser) fixedMatcher(start int, n node) {
+// compileMatcher takes the cost of regular expressions from the budget of e, if not nil.
+func compileMatcher(cond *value.Object, loose bool, e *evaluation) (*Matcher, error) {
+	condition, err := (&matcherCompiler{e}).condition(cond, 0)
+	return &Matcher{loose, condition}, err
+}
+
+// checkFixedMatcher reports an error of a condition that has no variables, also of its
+// regular expressions.
+func (p *parser) checkFixedMatcher(start int, n node) {
 	if !isFixed(n) {
 		return
 	}
@@ -42,7 +42,7 @@ func (p *parser) fixedMatcher(start int, n node) {
 	}
 }
 
-// isFixed reports whether a value is written out.
+// isFixed reports whether a value has no variables.
 func isFixed(n node) bool {
 	variable := func(n node) bool { return !isFixed(n) }
 	switch n := n.(type) {
@@ -56,168 +56,252 @@ func isFixed(n node) bool {
 	return false
 }
 
-// Match reports whether v fits.
+// Match reports whether v meets the condition.
 func (m *Matcher) Match(v any) (bool, error) {
-	fits, _, err := m.MatchWithin(v, MaxSpent)
-	return fits, err
+	matches, _, err := m.MatchWithin(v, MaxSpent)
+	return matches, err
 }
 
-// FilterSteps is what asking a filter of a wait about one event may cost. It is far less
-// than an instruction may: filters are asked about every event, of whomever it is.
+// FilterSteps is the budget of a filter of a wait for one event. It is far less than that
+// of an instruction: filters are evaluated for every event, whoever caused it.
 const FilterSteps = 1_000_000
 
-// MatchWithin is Match with a bound on what it costs. It tells what it cost; when that
-// would be too much, it fails.
-func (m *Matcher) MatchWithin(v any, steps int) (fits bool, spent int, err error) {
+// MatchWithin is Match with a budget of steps. It returns the steps spent, and fails when
+// the budget is too small.
+func (m *Matcher) MatchWithin(v any, steps int) (matches bool, spent int, err error) {
 	e := apart(steps)
-	fits = m.match(e, v)
-	return fits && e.err == nil, min(e.Spent, steps), e.err
+	matches = m.match(e, v)
+	return matches && e.err == nil, min(e.Spent, steps), e.err
 }
 
-func (m *Matcher) match(e *evaluation, v any) bool { return every(e, m.tests, v) }
+func (m *Matcher) match(e *evaluation, v any) bool {
+	return match.Evaluation{Comparer: comparer{e, m.loose}, ListIndexes: true}.Holds(m.condition, v) == match.Yes
+}
 
-func every(e *evaluation, tests []test, v any) bool {
-	return !slices.ContainsFunc(tests, func(t test) bool { return !t(e, v) })
+// comparer implements match.Comparer.
+type comparer struct {
+	*evaluation
+	loose bool
+}
+
+func (c comparer) Spend(steps int) bool { return c.works(steps) }
+
+func (c comparer) Compare(t *match.Test, v any) match.Result {
+	result := match.Is(c.passes(t, v))
+	if c.err != nil {
+		return match.Unknown
+	}
+	return result
+}
+
+func (c comparer) passes(t *match.Test, v any) bool {
+	switch t.Operator {
+	case match.Equal:
+		return c.equals(v, t.Operand)
+	case match.In:
+		return slices.ContainsFunc(t.Operand.([]any), func(item any) bool { return c.equals(v, item) })
+	case match.Regexp:
+		s, ok := v.(string)
+		return ok && c.works(t.Cost*len(s)) && t.Regexp.MatchString(s)
+	}
+	// Numbers are compared with numbers and strings with strings only.
+	kind := value.Kind(v)
+	if v == match.Absent || kind != value.Kind(t.Operand) || kind != "number" && kind != "string" || !c.works(lengthOf(v)+lengthOf(t.Operand)) {
+		return false
+	}
+	order, ok := value.Compare(v, t.Operand)
+	return ok && match.InOrder(t.Operator, order)
+}
+
+// equals takes an absent value for null.
+func (c comparer) equals(v, operand any) bool {
+	switch {
+	case v == match.Absent:
+		return value.IsNothing(operand)
+	case c.loose:
+		return c.equal(v, operand)
+	default:
+		return c.same(v, operand)
+	}
+}
+
+// matcherCompiler compiles conditions.
+type matcherCompiler struct {
+	budget *evaluation // for compiling regular expressions; nil: not limited
 }
 
 var errMatcherDepth = errors.New("the condition is nested too deeply")
 
-func (m *Matcher) compile(cond *value.Object, depth int) ([]test, error) {
+func (c *matcherCompiler) condition(cond *value.Object, depth int) (all match.Condition, err error) {
 	if depth > MaxDepth {
 		return nil, errMatcherDepth
 	}
-	var tests []test
-	for _, key := range cond.Keys() {
-		t, err := m.entry(key, cond.At(key), depth)
+	for key, operand := range cond.All() {
+		var tests match.Condition
+		switch {
+		case key == "$and" || key == "$or" || key == "$nor":
+			tests, err = c.group(key, operand, depth)
+		case strings.HasPrefix(key, "$"):
+			err = fmt.Errorf("unknown operator %s", key)
+		default:
+			tests, err = c.operand(strings.Split(key, "."), operand, depth)
+		}
 		if err != nil {
 			return nil, err
 		}
-		tests = append(tests, t)
+		all = append(all, tests...)
 	}
-	return tests, nil
+	return all, nil
 }
 
-func (m *Matcher) entry(key string, operand any, depth int) (test, error) {
-	switch key {
-	case "$and", "$or", "$nor":
-		return m.group(key, operand, depth)
-	}
-	if strings.HasPrefix(key, "$") {
-		return nil, fmt.Errorf("unknown operator %s", key)
-	}
-	inner, err := m.operand(operand, depth)
-	if err != nil {
-		return nil, err
-	}
-	keys := strings.Split(key, ".")
-	return func(e *evaluation, v any) bool { return inner(e, field{v, keys}) }, nil
-}
-
-func (m *Matcher) group(op string, operand any, depth int) (test, error) {
+func (c *matcherCompiler) group(op string, operand any, depth int) (match.Condition, error) {
 	list, ok := operand.([]any)
 	if !ok {
 		return nil, fmt.Errorf("%s needs a list of conditions", op)
 	}
-	var all [][]test
+	var all []match.Condition
 	for _, item := range list {
 		cond, ok := item.(*value.Object)
 		if !ok {
 			return nil, fmt.Errorf("%s needs a list of conditions", op)
 		}
-		tests, err := m.compile(cond, depth+1)
+		tests, err := c.condition(cond, depth+1)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, tests)
 	}
-	return func(e *evaluation, v any) bool {
-		fits := func(tests []test) bool { return every(e, tests, v) }
-		if op == "$and" {
-			return !slices.ContainsFunc(all, func(tests []test) bool { return !fits(tests) })
-		}
-		return slices.ContainsFunc(all, fits) == (op == "$or")
-	}, nil
+	if op == "$and" {
+		return slices.Concat(all...), nil
+	}
+	return match.Condition{{Operator: match.AnyOf, Not: op == "$nor", Alternatives: all}}, nil
 }
 
-// fieldTest is a test of what is found at one path.
-type fieldTest func(e *evaluation, f field) bool
-
-// operand reads what a path is compared with: an object of operators, or a
-// value.
-func (m *Matcher) operand(operand any, depth int) (fieldTest, error) {
+// operand compiles what a path is compared with: an object of operators, or a value.
+func (c *matcherCompiler) operand(path []string, operand any, depth int) (all match.Condition, err error) {
 	o, ok := operand.(*value.Object)
-	if !ok || !isOperators(o) {
-		return m.operator("$eq", operand, nil, depth)
+	if !ok || !hasOperators(o) {
+		return match.Condition{{Path: path, Operator: match.Equal, Operand: operand}}, nil
 	}
-	var tests []fieldTest
-	for _, op := range o.Keys() {
+	for op, operand := range o.All() {
 		if op == "$options" {
 			if _, ok := o.Get("$regex"); !ok {
 				return nil, errors.New("$options needs $regex")
 			}
 			continue
 		}
-		t, err := m.operator(op, o.At(op), o, depth)
+		tests, err := c.operator(op, path, operand, o, depth)
 		if err != nil {
 			return nil, err
 		}
-		tests = append(tests, t)
+		all = append(all, tests...)
 	}
-	return func(e *evaluation, f field) bool {
-		return !slices.ContainsFunc(tests, func(t fieldTest) bool { return !t(e, f) })
-	}, nil
+	return all, nil
 }
 
-func isOperators(o *value.Object) bool {
+func hasOperators(o *value.Object) bool {
 	return slices.ContainsFunc(o.Keys(), func(key string) bool { return strings.HasPrefix(key, "$") })
 }
 
-// field is a path into a value.
-type field struct {
-	v    any
-	keys []string
+// isGroup reports whether a condition begins with $and, $or or $nor: it is about the whole
+// element.
+func isGroup(o *value.Object) bool {
+	return slices.Contains([]string{"$and", "$or", "$nor"}, o.Keys()[0])
 }
 
-// values returns what stands at the path, several values when it crosses arrays; and
-// whether it is absent, be it in one element of an array only.
-func (f field) values(e *evaluation) (found []any, absent bool) {
-	if !e.works(1) {
-		return nil, false
-	}
-	if len(f.keys) == 0 {
-		return []any{f.v}, false
-	}
-	if list, ok := f.v.([]any); ok {
-		return f.across(e, list)
-	}
-	v, ok := value.Undefined, false
-	if o, is := f.v.(*value.Object); is {
-		v, ok = o.Get(f.keys[0])
-	}
-	if !ok {
-		return nil, true
-	}
-	return field{v, f.keys[1:]}.values(e)
+var matchOperators = map[string]match.Operator{
+	"$eq": match.Equal, "$ne": match.Equal, "$gt": match.Greater, "$gte": match.GreaterOrEqual, "$lt": match.Less, "$lte": match.LessOrEqual,
+	"$in": match.In, "$nin": match.In, "$size": match.Size,
 }
 
-// across is values of an array: of the item that the path names by its index, and of
-// each element. An item that is named so is there, whatever the elements lack.
-func (f field) across(e *evaluation, list []any) (found []any, absent bool) {
-	if !e.works(len(list)) {
-		return nil, false
+// operator compiles one operator of the object o.
+func (c *matcherCompiler) operator(op string, path []string, operand any, o *value.Object, depth int) (match.Condition, error) {
+	if depth > MaxDepth {
+		return nil, errMatcherDepth
 	}
-	i, named := value.Index(f.keys[0])
-	if named = named && i < len(list); named {
-		found, absent = field{list[i], f.keys[1:]}.values(e)
-	}
-	lacking := len(list) == 0
-	for _, item := range list {
-		if _, ok := item.(*value.Object); !ok {
-			lacking = true
-			continue
+	t := match.Test{Path: path, Operator: matchOperators[op], Not: op == "$ne" || op == "$nin", Operand: operand}
+	switch op {
+	case "$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$size":
+	case "$in", "$nin":
+		if _, ok := operand.([]any); !ok {
+			return nil, fmt.Errorf("%s needs a list", op)
 		}
-		more, none := field{item, f.keys}.values(e)
-		found, lacking = append(found, more...), lacking || none
+	case "$all":
+		return c.all(path, operand)
+	case "$exists":
+		if t.Operator = match.Missing; value.Truth(operand) {
+			t.Operator = match.Exists
+		}
+	case "$regex":
+		p, err := c.regex(operand, o.At("$options"))
+		if err != nil {
+			return nil, err
+		}
+		t.Operator, t.Regexp, t.Cost = match.Regexp, p.Regexp, p.cost
+	case "$not":
+		inner, ok := operand.(*value.Object)
+		if !ok || !hasOperators(inner) || isGroup(inner) {
+			return nil, fmt.Errorf("%s needs an object", op)
+		}
+		tests, err := c.operand(path, inner, depth+1)
+		return match.Condition{{Operator: match.AnyOf, Not: true, Alternatives: []match.Condition{tests}}}, err
+	case "$elemMatch":
+		inner, ok := operand.(*value.Object)
+		if !ok {
+			return nil, fmt.Errorf("%s needs an object", op)
+		}
+		var tests match.Condition
+		var err error
+		if hasOperators(inner) && !isGroup(inner) {
+			tests, err = c.operand(nil, inner, depth+1)
+		} else {
+			tests, err = c.condition(inner, depth+1)
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.Operator, t.Alternatives = match.Element, []match.Condition{tests}
+	default:
+		return nil, fmt.Errorf("unknown operator %s", op)
 	}
-	return found, absent || lacking && !named
+	return match.Condition{t}, nil
+}
+
+// all compiles $all: each item must be found, in any of the values at the path. An empty
+// list is never found.
+func (c *matcherCompiler) all(path []string, operand any) (match.Condition, error) {
+	list, ok := operand.([]any)
+	if !ok {
+		return nil, errors.New("$all needs a list")
+	}
+	if len(list) == 0 {
+		return match.Condition{{Operator: match.AnyOf}}, nil
+	}
+	tests := make(match.Condition, len(list))
+	for i, item := range list {
+		tests[i] = match.Test{Path: path, Operator: match.Equal, Operand: item}
+	}
+	return tests, nil
+}
+
+func (c *matcherCompiler) regex(operand, options any) (*pattern, error) {
+	text, ok := operand.(string)
+	flags, fine := options.(string)
+	if !ok || !fine && !value.IsNothing(options) {
+		return nil, errors.New("$regex and $options are strings")
+	}
+	if flags != "" {
+		var why string
+		if text, why = flagged("/" + text + "/" + flags); why != "" {
+			return nil, errors.New(why)
+		}
+	}
+	p, why := compilePattern(text)
+	if why != "" {
+		return nil, errors.New(why)
+	}
+	if c.budget != nil && !c.budget.compiles(p) {
+		return nil, c.budget.err
+	}
+	return p, nil
 }

@@ -68,12 +68,11 @@ func jsonMatch(c *calling) any {
 	if !ok {
 		return c.refuse("the condition must be an object")
 	}
-	m := &Matcher{pays: c.evaluation}
 	if !c.works(costOfTest * value.Parts(cond, MaxSpent)) {
 		return value.Undefined
 	}
-	var err error
-	if m.tests, err = m.compile(cond, 0); err != nil {
+	m, err := compileMatcher(cond, false, c.evaluation)
+	if err != nil {
 		return c.refuse(err.Error())
 	}
 	target, ok := c.arg(0).(*value.Object)
