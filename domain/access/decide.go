@@ -41,12 +41,13 @@ func (r *Rights) ask(action, subject string, o Object) question {
 // names the top-level fields that change; without any the question is whether
 // something may change. The workspace itself is meant by a nil o.
 func (r *Rights) Allows(action, subject string, o Object, fields ...string) bool {
-	q, s := r.ask(action, subject, o), r.newEvaluation()
+	q, e := r.ask(action, subject, o), r.newEvaluation()
+	defer e.release()
 	if len(fields) == 0 {
-		return r.allows(q, &s)
+		return r.allows(q, e)
 	}
 	for _, q.field = range fields {
-		if !r.allows(q, &s) {
+		if !r.allows(q, e) {
 			return false
 		}
 	}
@@ -65,9 +66,11 @@ func (r *Rights) allows(q question, s *evaluation) bool {
 // May is Allows with its reasons. Of several fields, the first that may not
 // change is explained.
 func (r *Rights) May(action, subject string, o Object, fields ...string) Decision {
-	q, s := r.decisive(r.ask(action, subject, o), fields)
+	e := r.newEvaluation()
+	defer e.release()
+	q := r.decisive(r.ask(action, subject, o), fields, e)
 	d := Decision{Origin: "none", Rules: []Ground{}}
-	r.each(q, &s, func(m *rule) bool {
+	r.each(q, e, func(m *rule) bool {
 		if len(d.Rules) == 0 {
 			d.Allowed, d.Rule, d.Origin = !m.denies, &m.Rule, m.Origin
 		}
@@ -78,20 +81,21 @@ func (r *Rights) May(action, subject string, o Object, fields ...string) Decisio
 	return d
 }
 
-// decisive returns the question about the first field that may not change, or
-// about the first of all, and what was left to spend when it was asked.
-func (r *Rights) decisive(q question, fields []string) (question, evaluation) {
-	s := r.newEvaluation()
+// decisive returns the question about the first field that may not change, or about the
+// first of all. e has the budget that was left when it was asked.
+func (r *Rights) decisive(q question, fields []string, e *evaluation) question {
 	for _, q.field = range fields {
-		before := s
-		if !r.allows(q, &s) {
-			return q, before
+		left := e.left
+		if !r.allows(q, e) {
+			e.left = left
+			return q
 		}
 	}
 	if len(fields) > 0 {
 		q.field = fields[0]
 	}
-	return q, r.newEvaluation()
+	e.left = maxSteps
+	return q
 }
 
 // Check is Allows as an error: nil, or the refusal that the caller is shown.

@@ -114,11 +114,12 @@ func (m *rule) claim() claim {
 // prove refuses the first claim that the caller does not surely hold. All of
 // them are one decision.
 func (r *Rights) prove(refusal string, claims []claim) error {
-	s := r.newEvaluation()
+	e := r.newEvaluation()
+	defer e.release()
 	for _, asked := range claims {
 		row := &vocabulary[subjectAt(asked.Subject)]
 		for _, action := range row.names(row.each(asked.Action)) {
-			if q := r.ask(action, row.name, r.some(row.name)); !r.holds(q, asked, &s) {
+			if q := r.ask(action, row.name, r.some(row.name)); !r.holds(q, asked, e) {
 				return notHeld(refusal, action, row.name)
 			}
 		}

@@ -26,7 +26,8 @@ func (f Fields) Field(name string) (any, bool) {
 // and the steps that are left.
 type evaluation struct {
 	*binding
-	left int
+	matcher match.Evaluation
+	left    int
 }
 
 // maxSteps is the budget of one decision, for all its rules: a step is the comparison of
@@ -35,7 +36,21 @@ type evaluation struct {
 // an outcome.
 const maxSteps = 50000
 
-func (r *Rights) newEvaluation() evaluation { return evaluation{&r.bound, maxSteps} }
+// evaluations are used again, so that a decision allocates no memory.
+var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
+
+// newEvaluation begins a decision. The caller releases the evaluation.
+func (r *Rights) newEvaluation() *evaluation {
+	e := evaluations.Get().(*evaluation)
+	e.matcher = match.Evaluation{Comparer: e, NestedLists: true}
+	e.binding, e.left = &r.bound, maxSteps
+	return e
+}
+
+func (e *evaluation) release() {
+	e.binding = nil
+	evaluations.Put(e)
+}
 
 // Spend implements match.Comparer.
 func (e *evaluation) Spend(steps int) bool {
@@ -53,21 +68,12 @@ func (e *evaluation) canSpend(steps int) bool {
 	return true
 }
 
-// comparers are used again, so that a decision allocates no memory.
-var comparers = sync.Pool{New: func() any { return new(evaluation) }}
-
 // holds evaluates a condition on an object.
 func (e *evaluation) holds(c match.Condition, v any) match.Result {
 	if len(c) == 0 {
 		return match.Yes
 	}
-	comparer := comparers.Get().(*evaluation)
-	*comparer = *e
-	result := match.Evaluation{Comparer: comparer, NestedLists: true}.Holds(c, v)
-	e.left = comparer.left
-	comparer.binding = nil
-	comparers.Put(comparer)
-	return result
+	return e.matcher.Holds(c, v)
 }
 
 // Compare implements match.Comparer.
@@ -104,7 +110,7 @@ func (e *evaluation) containsAll(v, wanted any) match.Result {
 	all := match.Is(match.Length(wanted) > 0)
 	for i := 0; i < match.Length(wanted) && all != match.No; i++ {
 		one := match.Test{Operator: match.Equal, Operand: match.Item(wanted, i)}
-		all = min(all, match.Evaluation{Comparer: e}.Check(&one, v))
+		all = min(all, e.matcher.Check(&one, v))
 	}
 	return all
 }

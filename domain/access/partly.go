@@ -32,14 +32,15 @@ func (Partly) IsUncertain() {}
 // each has to be looked at. It is never sure where another right decides in the end, and
 // knows nothing of objects that are shared by themselves.
 func (r *Rights) Foresee(action, subject string, known Partly) (allowed, sure bool) {
-	q, s := r.ask(action, subject, known), r.newEvaluation()
+	q, e := r.ask(action, subject, known), r.newEvaluation()
+	defer e.release()
 	var allowsSome, deniesSome bool
 	for i := len(r.rules) - 1; i >= 0; i-- {
 		m := r.rules[i]
 		if !m.about(q) {
 			continue
 		}
-		found := s.holds(m.when, q.object)
+		found := e.holds(m.when, q.object)
 		if len(m.Fields) > 0 {
 			found = min(found, match.Unknown)
 		}

@@ -104,7 +104,8 @@ func Nowhere(p Principal) *Rights {
 // the fetch of an automation; and those that they may or may not have. All of
 // it is one decision.
 func (r *Rights) held() (roles, doubted []string) {
-	policy, s := r.workspace.Policy, r.newEvaluation()
+	policy, e := r.workspace.Policy, r.newEvaluation()
+	defer e.release()
 	add := func(role string) {
 		if role != "" && !slices.Contains(roles, role) {
 			roles = append(roles, role)
@@ -115,7 +116,7 @@ func (r *Rights) held() (roles, doubted []string) {
 	}
 	for i := range policy.given {
 		g := &policy.given[i]
-		switch g.to(r, &s) {
+		switch g.to(r, e) {
 		case match.Yes:
 			add(g.role)
 		case match.Unknown:

@@ -23,8 +23,9 @@ func (r *Rights) Filter(action, subject string) func(Object) bool {
 		if o != nil {
 			asked.object = o
 		}
-		s := narrow.newEvaluation()
-		return narrow.allows(asked, &s)
+		e := narrow.newEvaluation()
+		defer e.release()
+		return narrow.allows(asked, e)
 	}
 }
 
@@ -76,8 +77,9 @@ func (r *Rights) could(q question, own bool) bool {
 		}
 	}
 	if rest, ok := r.rest(q); ok && !own {
-		s := r.newEvaluation()
-		return r.allows(rest, &s)
+		e := r.newEvaluation()
+		defer e.release()
+		return r.allows(rest, e)
 	}
 	return false
 }

@@ -94,7 +94,7 @@ type Evaluation struct {
 }
 
 // Holds evaluates a condition on a value.
-func (e Evaluation) Holds(c Condition, v any) Result {
+func (e *Evaluation) Holds(c Condition, v any) Result {
 	all := Yes
 	for i := range c {
 		if all = min(all, e.test(&c[i], v)); all == No {
@@ -104,7 +104,7 @@ func (e Evaluation) Holds(c Condition, v any) Result {
 	return all
 }
 
-func (e Evaluation) test(t *Test, v any) Result {
+func (e *Evaluation) test(t *Test, v any) Result {
 	found := No
 	if t.Operator == AnyOf {
 		for i := 0; i < len(t.Alternatives) && found != Yes; i++ {
@@ -121,12 +121,14 @@ func (e Evaluation) test(t *Test, v any) Result {
 
 // find looks for a value at path that passes the test. A path that crosses a list
 // continues in each of its elements. With ignoreAbsent only values that exist count.
-func (e Evaluation) find(t *Test, v any, path []string, ignoreAbsent bool) Result {
+func (e *Evaluation) find(t *Test, v any, path []string, ignoreAbsent bool) Result {
 	if !e.Spend(1) {
 		return Unknown
 	}
 	if len(path) == 0 {
-		if _, uncertain := v.(Uncertain); uncertain {
+		switch v.(type) {
+		case string, float64, bool, nil, []any, *value.Object:
+		case Uncertain:
 			return Unknown
 		}
 		return e.Check(t, v)
@@ -157,7 +159,7 @@ func (e Evaluation) find(t *Test, v any, path []string, ignoreAbsent bool) Resul
 	}
 }
 
-func (e Evaluation) findInList(t *Test, list []any, path []string, ignoreAbsent bool) Result {
+func (e *Evaluation) findInList(t *Test, list []any, path []string, ignoreAbsent bool) Result {
 	found := No
 	if e.ListIndexes {
 		if i, ok := value.Index(path[0]); ok && i < len(list) {
@@ -176,7 +178,7 @@ func (e Evaluation) findInList(t *Test, list []any, path []string, ignoreAbsent 
 }
 
 // Check tests the value at the end of a path: the value, or its elements.
-func (e Evaluation) Check(t *Test, v any) Result {
+func (e *Evaluation) Check(t *Test, v any) Result {
 	switch t.Operator {
 	case Exists:
 		return Is(v != Absent)

@@ -75,7 +75,8 @@ func (m *Matcher) MatchWithin(v any, steps int) (matches bool, spent int, err er
 }
 
 func (m *Matcher) match(e *evaluation, v any) bool {
-	return match.Evaluation{Comparer: comparer{e, m.loose}, ListIndexes: true}.Holds(m.condition, v) == match.Yes
+	evaluation := match.Evaluation{Comparer: comparer{e, m.loose}, ListIndexes: true}
+	return evaluation.Holds(m.condition, v) == match.Yes
 }
 
 // comparer implements match.Comparer.
