@@ -168,13 +168,3 @@ func TestEveryRowTellsWhoWroteItAndWhen(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, `{"id":"a","n":1,"createdAt":"2026-01-02T12:00:00.000Z","updatedAt":"2026-01-02T12:00:00.000Z","createdBy":"u1","updatedBy":"u1"}`, value.JSON(row, ""))
 }
-
-func TestTheEventOfADeclarationSaysWhatIsDeclared(t *testing.T) {
-	params := object(t, `{"collection":"c","oldCollection":"b","properties":{"n":"number"},"uniques":[["n"]]}`)
-	result, err := newMemory().call(t, "updateSchema", params)
-	require.NoError(t, err)
-	declared, ok := result.(*value.Object)
-	require.True(t, ok)
-	payload := collection.UpdatedPayload(params, declared, "app")
-	require.Equal(t, `{"collection":"c","oldCollection":"b","schema":"default","properties":{"n":{"type":"number"}},"indexes":[],"uniques":[["n"]],"appSlug":"app"}`, value.JSON(payload, ""))
-}

@@ -148,24 +148,3 @@ func unalias(path string) string {
 	}
 	return path
 }
-
-// UpdatedPayload returns the payload of the event that tells of an updateSchema: of
-// its parameters and its result.
-func UpdatedPayload(params, result *value.Object, appSlug string) *value.Object {
-	schema, _ := params.At("schema").(string)
-	if schema == "" {
-		schema = defaultSchema
-	}
-	payload := value.NewObject("collection", result.At("collection"))
-	if old, ok := params.At("oldCollection").(string); ok && old != "" {
-		payload.Set("oldCollection", old)
-	}
-	payload.Set("schema", schema)
-	for _, key := range []string{"properties", "indexes", "uniques"} {
-		payload.Set(key, result.At(key))
-	}
-	if appSlug != "" {
-		payload.Set("appSlug", appSlug)
-	}
-	return payload
-}

@@ -199,13 +199,8 @@ func IsPath(path string) bool {
 const maxPattern = 200
 
 // IsPattern reports whether a text is the name of an event, or one with * in it.
-func IsPattern(pattern string) bool { return isName(pattern, "*") }
-
-// IsType reports whether a text can be the name of an event.
-func IsType(name string) bool { return isName(name, "") }
-
-func isName(s, also string) bool {
-	return s != "" && len(s) <= maxPattern && !strings.ContainsFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(" ._-"+also, r)
+func IsPattern(pattern string) bool {
+	return pattern != "" && len(pattern) <= maxPattern && !strings.ContainsFunc(pattern, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(" ._-*", r)
 	})
 }

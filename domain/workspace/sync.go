@@ -272,7 +272,7 @@ func (s State) synced(ev domain.Event) State {
 			return y.record(e.Intent.Commit)
 		})
 	case Imported:
-		if s.Settled = e.Import.OperationID; e.Sync == nil || e.Sync.RepositoryID == "" {
+		if e.Sync == nil || e.Sync.RepositoryID == "" {
 			return s
 		}
 		return s.with(e.Sync.RepositoryID, e.Sync.Place, func(y Sync) Sync { return y.integrate(*e.Sync) })

@@ -167,7 +167,7 @@ func (s State) published(e Published) State {
 	if s.Versions == nil {
 		s.Versions = map[string]Version{}
 	}
-	s.Versions[e.Version.Name], s.Settled = e.Version, e.Version.OperationID
+	s.Versions[e.Version.Name] = e.Version
 	if e.Base == nil {
 		return s
 	}

@@ -38,7 +38,6 @@ type State struct {
 	Versions map[string]Version `json:"versions,omitempty"` // by name
 	Sync     map[string]Sync    `json:"sync,omitempty"`     // by repository
 	Conflict *Conflicted        `json:"conflict,omitempty"` // of the lock
-	Settled  string             `json:"settled,omitempty"`  // the last operation that changed something
 	Edited   bool               `json:"edited,omitempty"`   // its content is not that of a new workspace
 
 	// Revisions count the changes of each object that has an ETag.
