@@ -17,7 +17,6 @@ import (
 
 	"svc/domain"
 	"svc/domain/automation"
-	"svc/domain/automation/value"
 )
 
 // The reasons of a CollectionError.
