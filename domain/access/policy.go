@@ -2,8 +2,10 @@ package access
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -275,4 +277,204 @@ func (c *compiler) limits(at string, r Rule) {
 			c.fault(fmt.Sprintf("%s.fields[%d]", at, i), "must be the name of a top-level field")
 		}
 	}
+}
+
+// Security is the security document of a workspace, in the JSON of the API. It
+// is returned as it was sent.
+type Security struct {
+	Authorizations Authorizations `json:"authorizations,omitzero"`
+	Authentication Authentication `json:"authentication,omitzero"`
+}
+
+// Authorizations are the roles of a workspace and the rules in their order.
+type Authorizations struct {
+	Roles map[string]Role `json:"roles,omitzero"`
+	Rules []Rule          `json:"rules,omitzero"`
+}
+
+// Authentication is set by the service.
+type Authentication struct {
+	ClientID string `json:"clientId,omitempty"`
+}
+
+// Role is a custom role. Auth names who has it by themselves: users of a
+// provider, by slug, whose data matches. The slug apiKey makes it a role that
+// automations use by name.
+type Role struct {
+	Description string              `json:"description,omitempty"`
+	Auth        map[string]RoleAuth `json:"auth,omitzero"`
+}
+
+// RoleAuth are the conditions on {authData: …} of a user of the provider.
+type RoleAuth struct {
+	Conditions map[string]any `json:"conditions,omitzero"`
+}
+
+// Rule allows actions on subjects to those who hold one of its roles, or to
+// everyone when it names none; Inverted, it denies them.
+type Rule struct {
+	Action     Words          `json:"action"`
+	Subject    Words          `json:"subject"`
+	Role       Words          `json:"role,omitzero"`
+	Inverted   *bool          `json:"inverted,omitempty"`
+	Conditions map[string]any `json:"conditions,omitzero"`
+	Fields     []string       `json:"fields,omitzero"`
+	Reason     string         `json:"reason,omitempty"`
+	Priority   *int           `json:"priority,omitempty"` // nil: 100 + index
+}
+
+// denies reports whether the rule takes away.
+func (r Rule) denies() bool { return r.Inverted != nil && *r.Inverted }
+
+// Words is one word or a list of them; JSON shows it as it was given.
+type Words struct {
+	words []string
+	list  bool
+}
+
+// Word returns a single word.
+func Word(w string) Words { return Words{words: []string{w}} }
+
+// List returns a list of words.
+func List(w ...string) Words { return Words{words: w, list: true} }
+
+// All returns the words.
+func (w Words) All() []string { return w.words }
+
+// IsZero reports whether nothing was given, not even an empty list.
+func (w Words) IsZero() bool { return w.words == nil && !w.list }
+
+// MarshalJSON implements json.Marshaler.
+func (w Words) MarshalJSON() ([]byte, error) {
+	if !w.list && len(w.words) == 1 {
+		return json.Marshal(w.words[0])
+	}
+	return json.Marshal(w.words)
+}
+
+// UnmarshalJSON implements json.Unmarshaler. Null is refused: a role that is
+// there but empty must not turn into a rule for everyone.
+func (w *Words) UnmarshalJSON(b []byte) error {
+	var one *string
+	if err := json.Unmarshal(b, &one); err == nil && one != nil {
+		*w = Word(*one)
+		return nil
+	}
+	var many []*string
+	if err := json.Unmarshal(b, &many); err != nil || many == nil {
+		return notWords(b)
+	}
+	*w = List(make([]string, len(many))...)
+	for i, word := range many {
+		if word == nil {
+			return notWords(b)
+		}
+		w.words[i] = *word
+	}
+	return nil
+}
+
+// notWords is the error that encoding/json completes with the field's name.
+func notWords(b []byte) error {
+	return &json.UnmarshalTypeError{Value: string(b[:min(len(b), 20)]), Type: reflect.TypeFor[string]()}
+}
+
+// Default returns the security document of a new workspace. That of the
+// platform workspace starts empty.
+func Default(workspaceID string) Security {
+	if workspaceID == domain.Platform {
+		return Security{}
+	}
+	rules := []Rule{
+		{Action: List("read", "update", "get_usage", "aggregate_search"), Subject: Word("workspaces")},
+		{Action: Word(manage), Subject: Word("files")},
+		{Action: List("read", "update"), Subject: Word("pages")},
+		{Action: List("read", "update"), Subject: Word("apps")},
+		{Action: List("read", "create"), Subject: Word("events")},
+		{
+			Action: Word("read"), Subject: Word("events"), Inverted: new(true),
+			Conditions: map[string]any{"type": map[string]any{"$regex": `^apikeys\.`}},
+		},
+	}
+	for i := range rules {
+		rules[i].Role = Word(editor)
+	}
+	rules = append(rules,
+		Rule{Action: Word("create"), Subject: Word("events"), Conditions: map[string]any{serviceTopic: emitted}},
+		Rule{Action: Word("read"), Subject: Word("events"), Conditions: map[string]any{serviceTopic: emitted, "source.sessionId": "{{session.id}}"}},
+	)
+	return Security{Authorizations: Authorizations{Roles: map[string]Role{editor: {}}, Rules: rules}}
+}
+
+// What marks an event as emitted, by a user or an automation.
+const (
+	serviceTopic = "source.serviceTopic"
+	emitted      = "topic:runtime:emit"
+)
+
+// reserved is how the names of secrets begin that are the platform's own.
+const reserved = "^svc_"
+
+// part is what a rule says about one subject. A rule about several is several
+// parts, and creating events is a part of its own.
+type part struct {
+	subject int
+	actions set
+	scope   map[string]any // added to the conditions, over those of the same name
+}
+
+// parts takes a rule's words apart for one workspace. A subject that is named
+// twice is one part, or a short rule could be thousands.
+func parts(workspaceID string, actions, subjects []string) []part {
+	var all []part
+	var done set // of subjects
+	for _, word := range subjects {
+		for _, at := range subjectsOf(word) {
+			if done&(1<<at) != 0 {
+				continue
+			}
+			done |= 1 << at
+			row := &vocabulary[at]
+			wanted, split := row.each(actions), set(0)
+			if row.name == "events" {
+				split = wanted & row.of("create")
+			}
+			if wanted != split {
+				all = append(all, part{at, wanted &^ split, map[string]any{row.scope: workspaceID}})
+			}
+			if split != 0 {
+				all = append(all, part{at, split, map[string]any{row.scope: workspaceID, serviceTopic: emitted}})
+			}
+		}
+	}
+	return all
+}
+
+// conditions returns the conditions of a rule with the scope of a part. Secrets
+// of the platform are left out too, unless the rule speaks of names already:
+// nobody but super admins reaches them anyway, and what is there may be narrower.
+func (p part) conditions(own map[string]any) map[string]any {
+	all := maps.Clone(own)
+	if all == nil {
+		all = map[string]any{}
+	}
+	maps.Copy(all, p.scope)
+	if _, named := all["name"]; vocabulary[p.subject].name == "secrets" && !named {
+		all["name"] = map[string]any{"$not": map[string]any{"$regex": reserved}}
+	}
+	return all
+}
+
+// narrow returns compiled conditions with the scope of a part, and whether
+// they are more than the scope.
+func (p part) narrow(own match.Condition) (all match.Condition, more bool) {
+	for _, key := range slices.Sorted(maps.Keys(p.scope)) { // what is looked at first costs steps
+		all = append(all, match.Test{Key: key, Path: strings.Split(key, "."), Operator: match.Equal, Operand: p.scope[key], Cost: 1})
+	}
+	for _, t := range own {
+		if _, overridden := p.scope[t.Key]; !overridden {
+			all, more = append(all, t), true
+		}
+	}
+	return all, more
 }

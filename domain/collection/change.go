@@ -1,7 +1,11 @@
 package collection
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
+	"slices"
+	"strings"
 
 	"svc/domain/automation/value"
 )
@@ -123,4 +127,387 @@ func (i *Info) After(c Change) *Info {
 		next.Declaration = c.Declaration
 	}
 	return &next
+}
+
+// ErrGone says that the key of a workspace was destroyed: what it had is nobody's
+// to read any more.
+var ErrGone = errors.New("collection: the key of the workspace is destroyed")
+
+// ErrUnreadable says that an entry of the log cannot be read: its namespace is as it
+// was before until a snapshot follows.
+var ErrUnreadable = errors.New("collection: an entry of the log cannot be read")
+
+// Mark is how far the rows of a namespace are.
+type Mark struct {
+	Seq    uint64 // of its last entry; 0 for none
+	Logged int64  // bytes of its entries from the last snapshot on
+	Live   int64  // bytes of its rows
+}
+
+// Overgrown reports whether a namespace is due for a snapshot: the log holds several
+// times what there is to be read, and not too little.
+func (m Mark) Overgrown() bool { return m.Logged > 1<<20 && m.Logged > 4*m.Live }
+
+// Source is a View that a snapshot can be made of.
+type Source interface {
+	View
+	// Raw visits the rows of a collection as AppendValue wrote them.
+	Raw(collection uint32, visit func(id string, row []byte) error) error
+}
+
+// Entry is the body of an entry of the log: sealed changes, or where they are.
+type Entry struct {
+	Sealed []byte // nil when there are parts
+	Name   string // of the parts, each of which is sealed
+	Parts  int
+	Size   int64 // of everything
+}
+
+// The forms of an entry. They are stored.
+const (
+	formWhole byte = iota + 1
+	formParts
+)
+
+// Append appends the entry as it is stored.
+func (e Entry) Append(b []byte) []byte {
+	if e.Parts == 0 {
+		return append(append(b, formWhole), e.Sealed...)
+	}
+	b = binary.AppendUvarint(append(b, formParts), uint64(e.Parts))
+	return append(binary.AppendUvarint(b, uint64(e.Size)), e.Name...)
+}
+
+// ParseEntry reads what Append wrote.
+func ParseEntry(body []byte) (Entry, error) {
+	d := decoder{b: body}
+	var e Entry
+	switch d.byte() {
+	case formWhole:
+		e.Sealed, e.Size = d.b, int64(len(d.b))
+	case formParts:
+		e.Parts, e.Size = int(d.uvarint()&(1<<31-1)), int64(d.uvarint()&(1<<62-1))
+		e.Name = string(d.b)
+		if e.Parts == 0 || e.Name == "" {
+			d.fail()
+		}
+	default:
+		d.fail()
+	}
+	if d.failed {
+		return Entry{}, errors.Join(ErrUnreadable, errEncoding)
+	}
+	return e, nil
+}
+
+// Whole returns every change that makes a namespace what it is, in pieces: hand is
+// called with what has come together whenever that is of some size. It must not keep
+// the bytes.
+func Whole(v Source, size int, hand func(changes []byte) error) error {
+	infos, err := v.Infos()
+	if err != nil {
+		return err
+	}
+	var b []byte
+	flush := func(least int) error {
+		if len(b) < least || len(b) == 0 {
+			return nil
+		}
+		err := hand(b)
+		b = b[:0]
+		return err
+	}
+	for _, info := range infos {
+		b = AppendInfo(b, info)
+		err := v.Raw(info.Collection, func(id string, row []byte) error {
+			b = AppendChange(b, Change{Kind: Put, Collection: info.Collection, RowID: id, Row: row})
+			return flush(size)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return flush(1)
+}
+
+// View is the collections of one namespace at one moment. What it returns must not
+// be changed.
+type View interface {
+	// Infos returns the collections, in no order.
+	Infos() ([]*Info, error)
+	// Stats returns how many rows a collection has, and how many bytes they are.
+	Stats(collection uint32) (rows, bytes int64, err error)
+	// Row returns a row, nil when there is none.
+	Row(collection uint32, id string) (*value.Object, error)
+	// Holder returns the id of the row that holds a key of a unique, "" when none does.
+	Holder(collection uint32, x Index, key []byte) (id string, err error)
+	// Rows visits rows until visit returns false: all in the order of their ids, or
+	// those whose keys in an index are in one of the ranges, in the order of keys and
+	// then of ids. A row with several keys may be visited several times; it is valid
+	// until visit returns.
+	Rows(collection uint32, ranges []Range, x *Index, visit func(id string, row Row) (more bool, err error)) error
+}
+
+// Range is a run of keys of an index: from From on, and before To.
+type Range struct{ From, To []byte }
+
+// startingWith is the range of all keys that begin with a prefix.
+func startingWith(prefix []byte) Range { return Range{prefix, after(prefix)} }
+
+// after returns the first key behind all that begin with a prefix.
+func after(prefix []byte) []byte {
+	next := bytes.Clone(prefix)
+	for i := len(next) - 1; i >= 0; i-- {
+		if next[i]++; next[i] != 0 {
+			return next[:i+1]
+		}
+	}
+	return nil // behind everything
+}
+
+// lookup returns the collection of a name, nil when there is none.
+func lookup(v View, schema, name string) (*Info, error) {
+	infos, err := v.Infos()
+	i := slices.IndexFunc(infos, func(info *Info) bool { return info.Schema == schema && info.Name == name })
+	if err != nil || i < 0 {
+		return nil, err
+	}
+	return infos[i], nil
+}
+
+// Draft is a View with changes that are not in the log yet. It is used by one
+// goroutine.
+type Draft struct {
+	Changes []Change
+
+	base  View
+	infos map[uint32]*Info // of collections that were changed; nil: dropped
+	rows  map[place]*value.Object
+	holds map[hold]string // uniques that changed rows hold
+	// made are the uniques that the base has no keys of: they were declared in the draft.
+	made  map[uint32]map[hold]string
+	heavy int // bytes of the rows in it
+}
+
+// place is where a row is; hold is a key of a unique.
+type (
+	place struct {
+		collection uint32
+		id         string
+	}
+	hold struct {
+		collection uint32
+		index, key string
+	}
+)
+
+// NewDraft returns a draft without changes.
+func NewDraft(base View) *Draft {
+	return &Draft{base: base, infos: map[uint32]*Info{}, rows: map[place]*value.Object{}, holds: map[hold]string{}}
+}
+
+// Take adds the changes of a draft that was made on this one.
+func (d *Draft) Take(from *Draft) {
+	d.Changes = append(d.Changes, from.Changes...)
+	for id, info := range from.infos {
+		d.infos[id] = info
+	}
+	for at, row := range from.rows {
+		d.release(at)
+		d.rows[at] = row
+	}
+	for at, id := range from.holds {
+		d.holds[at] = id
+	}
+	if from.made != nil {
+		d.made = from.made
+	}
+	d.heavy += from.heavy
+}
+
+// reshaped notes the keys of all uniques of a collection whose declaration changed: the
+// base cannot be asked for those that are new.
+func (d *Draft) reshaped(info *Info, held map[hold]string) {
+	d.made = map[uint32]map[hold]string{info.Collection: held}
+}
+
+// Reshaped reports whether a declaration changed. Indexes that are new have no keys in
+// the base: no query can be answered by them before the draft is applied.
+func (d *Draft) Reshaped() bool { return d.made != nil }
+
+// clear forgets what is in the draft.
+func (d *Draft) clear() { *d = *NewDraft(d.base) }
+
+// Size returns how many bytes of rows the draft holds.
+func (d *Draft) Size() int { return d.heavy }
+
+// Infos implements View.
+func (d *Draft) Infos() ([]*Info, error) {
+	infos, err := d.base.Infos()
+	if err != nil || len(d.infos) == 0 {
+		return infos, err
+	}
+	var all []*Info
+	for _, info := range infos {
+		if _, changed := d.infos[info.Collection]; !changed {
+			all = append(all, info)
+		}
+	}
+	for _, info := range d.infos {
+		if info != nil {
+			all = append(all, info)
+		}
+	}
+	return all, nil
+}
+
+// Stats implements View. It is that of the base: nobody counts while writing.
+func (d *Draft) Stats(collection uint32) (rows, bytes int64, err error) {
+	return d.base.Stats(collection)
+}
+
+// Row implements View.
+func (d *Draft) Row(collection uint32, id string) (*value.Object, error) {
+	if row, ok := d.rows[place{collection, id}]; ok {
+		return row, nil
+	}
+	return d.base.Row(collection, id)
+}
+
+// Holder implements View.
+func (d *Draft) Holder(collection uint32, x Index, key []byte) (string, error) {
+	if id, ok := d.holds[hold{collection, x.Name, string(key)}]; ok {
+		return id, nil
+	}
+	id, err := "", error(nil)
+	if held, ok := d.made[collection]; ok {
+		id = held[hold{collection, x.Name, string(key)}]
+	} else {
+		id, err = d.base.Holder(collection, x, key)
+	}
+	if _, changed := d.rows[place{collection, id}]; changed {
+		return "", err // as it is now, it holds another key or none
+	}
+	return id, err
+}
+
+// Rows implements View. Rows of the draft come in their place when all are visited,
+// else at the end, whatever their keys are.
+func (d *Draft) Rows(collection uint32, ranges []Range, x *Index, visit func(string, Row) (bool, error)) error {
+	var own []string
+	for at, row := range d.rows {
+		if at.collection == collection && row != nil {
+			own = append(own, at.id)
+		}
+	}
+	slices.Sort(own)
+	stopped := false
+	hand := func(id string) (bool, error) {
+		more, err := visit(id, Row{whole: d.rows[place{collection, id}]})
+		stopped = !more
+		own = own[1:]
+		return more, err
+	}
+	err := d.base.Rows(collection, ranges, x, func(id string, row Row) (bool, error) {
+		for x == nil && len(own) > 0 && own[0] < id {
+			if more, err := hand(own[0]); err != nil || !more {
+				return false, err
+			}
+		}
+		if _, changed := d.rows[place{collection, id}]; changed {
+			return true, nil
+		}
+		more, err := visit(id, row)
+		stopped = !more
+		return more, err
+	})
+	for err == nil && !stopped && len(own) > 0 {
+		_, err = hand(own[0])
+	}
+	return err
+}
+
+// change notes a change that is not about a row.
+func (d *Draft) change(info *Info, c Change) *Info {
+	d.Changes = append(d.Changes, c)
+	next := info.After(c)
+	d.infos[c.Collection] = next
+	if c.Kind == Dropped {
+		d.infos[c.Collection] = nil
+	}
+	return next
+}
+
+// put notes a row, unless it breaks a unique.
+func (d *Draft) put(info *Info, id string, row *value.Object, limits Limits) error {
+	if !value.Within(row, 3*limits.MaxRowSize) { // encoded it has a third of that at least
+		return with(Refuse(TooLarge, "a row has more than %d bytes", limits.MaxRowSize), "limit", float64(limits.MaxRowSize))
+	}
+	if tooDeep(row, 0) {
+		return Refuse(Validation, "a row is nested more than %d levels deep", maxDepth)
+	}
+	encoded := AppendValue(nil, row)
+	if len(encoded) > limits.MaxRowSize {
+		return with(Refuse(TooLarge, "a row has %d bytes, the limit is %d", len(encoded), limits.MaxRowSize), "limit", float64(limits.MaxRowSize))
+	}
+	at := place{info.Collection, id}
+	for _, x := range info.Declaration.All() {
+		if err := d.claim(info, x, at, row); err != nil {
+			return err
+		}
+	}
+	d.release(at)
+	d.rows[at] = row
+	for _, x := range info.Declaration.All() {
+		for _, key := range info.Declaration.Keys(x, row) {
+			if x.Unique {
+				d.holds[hold{info.Collection, x.Name, string(key)}] = id
+			}
+		}
+	}
+	d.heavy += len(encoded)
+	d.Changes = append(d.Changes, Change{Kind: Put, Collection: info.Collection, RowID: id, Row: encoded})
+	return nil
+}
+
+// claim refuses a row whose unique another row holds.
+func (d *Draft) claim(info *Info, x Index, at place, row *value.Object) error {
+	if !x.Unique {
+		return nil
+	}
+	for _, key := range info.Declaration.Keys(x, row) {
+		holder, err := d.Holder(info.Collection, x, key)
+		if err != nil {
+			return err
+		}
+		if holder != "" && holder != at.id {
+			return notUnique(info, x.Fields)
+		}
+	}
+	return nil
+}
+
+func notUnique(info *Info, fields []string) error {
+	refusal := Refuse(NotUnique, "another row of %s has the same %s", info.Name, strings.Join(fields, ", "))
+	return with(with(refusal, "collection", info.Name), "fields", value.From(fields))
+}
+
+// release gives up the uniques that a row of the draft holds.
+func (d *Draft) release(at place) {
+	if _, ok := d.rows[at]; !ok {
+		return
+	}
+	for h, id := range d.holds {
+		if h.collection == at.collection && id == at.id {
+			delete(d.holds, h)
+		}
+	}
+}
+
+// remove notes that a row is gone.
+func (d *Draft) remove(info *Info, id string) {
+	at := place{info.Collection, id}
+	d.release(at)
+	d.rows[at] = nil
+	d.Changes = append(d.Changes, Change{Kind: Removed, Collection: info.Collection, RowID: id})
 }

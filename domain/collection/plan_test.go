@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"svc/domain/automation"
 	"svc/domain/automation/value"
 	"svc/domain/collection"
 )
@@ -217,4 +218,132 @@ func TestTheWholeOfANamespaceMakesItAgain(t *testing.T) {
 	copied.apply(t, again)
 	require.Equal(t, m.infos, copied.infos)
 	require.Equal(t, m.rows, copied.rows)
+}
+
+func TestDeclaredKeywordsAreEnforced(t *testing.T) {
+	tests := []struct{ spec, fits, not string }{
+		{`{"type":"string","required":true}`, `["a",""]`, `[null]`},
+		{`{"type":"string","enum":["p","q"]}`, `["p",null]`, `["r","P",""]`},
+		{`{"type":"integer","enum":[1,"2"]}`, `[1,"1",2]`, `[3]`},
+		{`{"type":"number","minimum":1,"maximum":"2.5"}`, `[1,2.5,"2.5"]`, `[0.9,2.6,"3"]`},
+		{`{"type":"integer","minimum":0}`, `[0,5]`, `[-1]`},
+		{`{"type":"decimal","maximum":"10.10"}`, `["10.10","10.1",10]`, `["10.1000000000000000000001","1e3"]`},
+		{`{"type":"date","minimum":"2024-01-01"}`, `["2024-01-01","2025-06-30"]`, `["2023-12-31"]`},
+		{`{"type":"datetime","maximum":"2024-01-01T12:00:00+02:00"}`, `["2024-01-01T10:00:00Z"]`, `["2024-01-01T10:00:00.001Z"]`},
+		{`{"type":"string","minLength":2,"maxLength":3}`, `["ab","äöü"]`, `["a","abcd"]`},
+		{`{"type":"text","pattern":"^[A-Z]+$"}`, `["ABC"]`, `["abc",""]`},
+		{`{"type":"string","format":"email"}`, `["a@example.org"]`, `["nope"]`},
+		{`{"type":"string","format":"uri"}`, `["https://example.org/a"]`, `["/a"]`},
+		{`{"type":"enumArray","enum":["p","q"],"required":true}`, `[["p"],[]]`, `[["r"],null]`},
+		{`{"type":"array","enum":[[1],[2]]}`, `[[1]]`, `[[3]]`},
+		{`{"type":"string","title":"T","description":"D"}`, `["x"]`, ``},
+	}
+	for _, test := range tests {
+		m := newMemory()
+		require.Contains(t, m.line(t, `updateSchema {"collection":"c","properties":{"v":`+test.spec+`}}`), `"collection"`, test.spec)
+		for _, v := range values(t, test.fits) {
+			require.Contains(t, m.line(t, `create {"collection":"c","data":{"v":`+v+`}}`), "insertedId", "%s %s", test.spec, v)
+		}
+		require.Contains(t, m.line(t, `upsert {"collection":"c","data":{"id":"u","v":`+values(t, test.fits)[0]+`},"opts":{"onConflictFields":["id"]}}`), "insertedCount")
+		for _, v := range values(t, test.not) {
+			for _, call := range []string{
+				`create {"collection":"c","data":{"v":` + v + `}}`, `bulkCreate {"collection":"c","data":[{"v":` + v + `}]}`,
+				`updateOne {"collection":"c","query":{"id":"u"},"update":{"v":` + v + `}}`, `upsert {"collection":"c","data":{"id":"u","v":` + v + `},"opts":{"onConflictFields":["id"]}}`,
+			} {
+				require.Equal(t, `CollectionError validation`, m.line(t, call), "%s %s", test.spec, call)
+			}
+		}
+	}
+}
+
+func TestRequiredFieldsAndDefaults(t *testing.T) {
+	story{
+		`updateSchema {"collection":"c","properties":{"a":{"type":"string","required":true},"n":{"type":"integer","default":"7"},"b":{"type":"boolean","default":false,"required":true}}}`,
+		`{"collection":"c","properties":{"a":{"type":"string","required":true},"n":{"type":"integer","default":"7"},"b":{"type":"boolean","default":false,"required":true}},"indexes":[],"uniques":[]}`,
+		`create {"collection":"c","data":{}}`, `CollectionError validation`,
+		`create {"collection":"c","data":{"id":"x","a":"1"},"outputMode":"row"}`, `{"id":"x","a":"1","n":7,"b":false}`,
+		`create {"collection":"c","data":{"id":"y","a":"1","n":null,"b":true},"outputMode":"row"}`, `{"id":"y","a":"1","n":null,"b":true}`,
+		`create {"collection":"c","data":{"a":"1","b":null}}`, `CollectionError validation`,
+		`updateOne {"collection":"c","query":{"id":"x"},"update":{"$unset":["a"]}}`, `CollectionError validation`,
+		`updateOne {"collection":"c","query":{"id":"x"},"update":{"$unset":["n"]}}`, `{"matchedCount":1,"modifiedCount":1}`,
+		`findOne {"collection":"c","query":{"id":"x"}}`, `{"id":"x","a":"1","b":false}`,
+		`bulkUpsert {"collection":"c","data":[{"id":"z"}],"opts":{"onConflictFields":["id"]}}`, `CollectionError validation`,
+		`bulkUpsert {"collection":"c","data":[{"id":"x","n":1}],"opts":{"onConflictFields":["id"]}}`, `{"insertedCount":0,"modifiedCount":1,"ids":["x"]}`,
+	}.run(t, newMemory())
+}
+
+func TestAKeywordThatRowsBreakIsRefused(t *testing.T) {
+	const rows = `bulkCreate {"collection":"c","data":[{"id":"a","n":5,"s":"x"},{"id":"b","n":6}]}`
+	const done = `{"acknowledged":true,"insertedCount":2,"insertedIds":["a","b"]}`
+	for _, spec := range []string{`"n":{"type":"number","maximum":5}`, `"s":{"type":"string","required":true}`, `"s":{"type":"string","enum":["y"]}`, `"n":{"type":"string","minLength":2}`} {
+		story{rows, done, `updateSchema {"collection":"c","properties":{` + spec + `}}`, `CollectionError validation`, `getCollectionSchemas {}`, `[{"collection":"c","properties":{},"indexes":[],"uniques":[]}]`}.run(t, newMemory())
+	}
+	m := newMemory()
+	require.Equal(t, done, m.line(t, rows))
+	require.Contains(t, m.line(t, `updateSchema {"collection":"c","properties":{"s":{"type":"string","required":true,"default":"d"}}}`), `"collection"`)
+	require.Equal(t, `[{"id":"a","n":5,"s":"x"},{"id":"b","n":6,"s":"d"}]`, m.line(t, `findMany {"collection":"c"}`))
+}
+
+func TestRefusedKeywordsAreNamed(t *testing.T) {
+	tests := map[string]string{
+		`{"type":"number","multipleOf":2}`:           "the property v: unknown keyword multipleOf; the keywords are: type, required, enum, minimum, maximum, minLength, maxLength, pattern, format, default",
+		`{"type":"string","minimum":2}`:              "the property v: the keyword minimum does not apply to the type string",
+		`{"type":"number","pattern":"x"}`:            "the property v: the keyword pattern does not apply to the type number",
+		`{"type":"number","required":"yes"}`:         "the property v: required must be true or false",
+		`{"type":"number","minimum":"x"}`:            "the property v: minimum must be a value of the type number",
+		`{"type":"string","minLength":-1}`:           "the property v: minLength must be a whole number from 0 on",
+		`{"type":"string","pattern":"("}`:            "the property v: pattern is not understood: bad regular expression: missing closing ): `(`",
+		`{"type":"string","format":"phone"}`:         "the property v: format must be one of: date, date-time, duration, email, hostname, identifier, ipv4, ipv6, name, objectId, regex, time, uri, uuid, workspaceId",
+		`{"type":"integer","default":"x"}`:           `the property v: default expected integer, got "x"`,
+		`{"type":"integer","default":1,"minimum":2}`: "the property v: default must be at least 2",
+		`{"type":"integer","enum":["x"]}`:            `the property v: enum has the value "x", which is not a valid integer`,
+		`{"type":"string","enum":[]}`:                "the property v: enum must be a list of 1 to 10000 values",
+		`{"type":"object"}`:                          "the property v: type must be one of: string, text, date, time, datetime, number, double, float, integer, decimal, boolean, uint8array, blob, array, enum, enumArray, json",
+		`{"type":"enum"}`:                            "the property v: the type enum needs the list of its values: enum",
+	}
+	for spec, want := range tests {
+		_, err := newMemory().call(t, "updateSchema", object(t, `{"collection":"c","properties":{"v":`+spec+`}}`))
+		require.EqualError(t, err, automation.CollectionFailed+": "+want, spec)
+		require.Equal(t, "v", automation.ErrorOf(err).Details.At("field"))
+	}
+}
+
+func TestRefusedValuesSayWhatIsExpected(t *testing.T) {
+	const declared = `{"collection":"c","properties":{"n":"integer","e":{"type":"string","enum":["x","y"]},"r":{"type":"number","required":true,"minimum":2},"m":{"type":"string","format":"email"}}}`
+	tests := map[string]string{
+		`{"r":2,"n":"x"}`:  `n of c: expected integer, got "x"`,
+		`{"r":2,"n":true}`: `n of c: expected integer, got boolean`,
+		`{"r":2,"e":5}`:    `e of c: expected string, got number`,
+		`{"r":2,"e":"z"}`:  `e of c: must be one of: x, y`,
+		`{"r":1}`:          `r of c: must be at least 2`,
+		`{}`:               `r of c: is required`,
+		`{"r":2,"m":"z"}`:  `m of c: must be an e-mail address (format email)`,
+	}
+	m := newMemory()
+	_, err := m.call(t, "updateSchema", object(t, declared))
+	require.NoError(t, err)
+	for data, want := range tests {
+		_, err := m.call(t, "create", value.NewObject("collection", "c", "data", object(t, data)))
+		require.EqualError(t, err, automation.CollectionFailed+": "+want, data)
+	}
+}
+
+// Before keywords were enforced, every one was stored. Such a declaration is read: of what
+// it says, the keywords of today count that can be met.
+func TestDeclarationsOfEarlierCommitsAreRead(t *testing.T) {
+	old := object(t, `{"properties":{"v":{"type":"string","multipleOf":2,"minimum":1,"pattern":"(","format":"phone","maxLength":3,"default":"toolong","required":"yes","enum":5}},"indexes":[["v"]],"uniques":[]}`)
+	b := collection.AppendValue([]byte{byte(collection.Declared), 1}, old)
+	changes, err := collection.DecodeChanges(append(collection.AppendChange(nil, collection.Change{Kind: collection.Made, Collection: 1, Schema: "default", Name: "c"}), b...))
+	require.NoError(t, err)
+	m := newMemory()
+	m.apply(t, changes)
+	story{
+		`create {"collection":"c","data":{"id":"a"}}`, `{"acknowledged":true,"insertedId":"a"}`,
+		`create {"collection":"c","data":{"id":"b","v":"abc"}}`, `{"acknowledged":true,"insertedId":"b"}`,
+		`create {"collection":"c","data":{"v":"abcd"}}`, `CollectionError validation`,
+		`findMany {"collection":"c","query":{"v":"abc"}}`, `[{"id":"b","v":"abc"}]`,
+	}.run(t, m)
+	schemas, err := m.call(t, "getCollectionSchemas", &value.Object{})
+	require.NoError(t, err)
+	require.Contains(t, value.JSON(schemas, ""), `"multipleOf":2`)
 }

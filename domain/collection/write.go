@@ -1,6 +1,11 @@
 package collection
 
 import (
+	"encoding/base64"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"svc/domain/automation"
@@ -294,4 +299,472 @@ func (w *writer) refit(row *value.Object, field string) error {
 		row.Set(field, kept)
 	}
 	return nil
+}
+
+// writing makes a call of a write to one collection. When it is not to be made it
+// may be nil.
+func (p *parameters) writing(create bool, write func(w *writer) (any, error)) *Call {
+	t := p.target
+	return &Call{write: func(w *writer) (any, error) {
+		if err := w.open(t, create); err != nil {
+			return nil, err
+		}
+		return write(w)
+	}}
+}
+
+func prepareCreate(p *parameters) (*Call, error) {
+	data, err := p.object("data")
+	if err != nil {
+		return nil, err
+	}
+	mode := p.At("outputMode")
+	if !value.IsNothing(mode) && mode != "result" && mode != "row" {
+		return nil, Refuse(Validation, "outputMode must be one of: result, row")
+	}
+	return p.writing(true, func(w *writer) (any, error) {
+		id, err := w.insert(data)
+		if err != nil {
+			return nil, err
+		}
+		if mode == "row" {
+			return w.showRow(id)
+		}
+		return w.tell("acknowledged", true, "insertedId", id), nil
+	}), nil
+}
+
+func prepareBulkCreate(p *parameters) (*Call, error) {
+	data, err := p.objects("data")
+	if err != nil {
+		return nil, err
+	}
+	return p.writing(len(data) > 0, func(w *writer) (any, error) {
+		ids := make([]any, len(data))
+		for i, item := range data {
+			id, err := w.insert(item)
+			if err != nil {
+				return nil, err
+			}
+			ids[i] = id
+		}
+		return w.tell("acknowledged", true, "insertedCount", float64(len(ids)), "insertedIds", ids), nil
+	}), nil
+}
+
+// showRow returns a row as it is stored, and the fields that were left out.
+func (w *writer) showRow(id string) (*value.Object, error) {
+	row, err := w.Row(w.info.Collection, id)
+	if err != nil || row == nil {
+		return nil, err
+	}
+	shown, err := DecodeRow(AppendValue(nil, row))
+	if _, own := shown.Get("droppedFields"); err == nil && w.dropped.Len() > 0 && !own {
+		shown.Set("droppedFields", value.From(w.dropped.Keys()))
+	}
+	return shown, err
+}
+
+// reader reads what was written so far.
+func (w *writer) reader() reader { return reader{w.Draft, w.effort} }
+
+// matched returns the rows that a write concerns: the first, or all.
+func (w *writer) matched(q *query, one bool) (rows []*value.Object, err error) {
+	if w.info == nil {
+		return nil, nil
+	}
+	if one {
+		rows, _, err = find(w.reader(), w.info, q, options{limit: 1}, false)
+		return rows, err
+	}
+	held := 0
+	err = each(w.reader(), w.info, q, func(_ string, row *value.Object) (bool, error) {
+		rows = append(rows, row)
+		held += roughSize(row)
+		if err := tooMany(len(rows), w.limits); err != nil {
+			return false, err
+		}
+		return true, tooHeavy(held)
+	})
+	slices.SortFunc(rows, func(a, b *value.Object) int { return Compare(a.At(fieldID), b.At(fieldID)) })
+	return rows, err
+}
+
+func prepareUpdate(p *parameters, one bool) (*Call, error) {
+	q, err := p.guarded()
+	if err != nil {
+		return nil, err
+	}
+	given, err := p.oneOf("update", "data")
+	if err != nil {
+		return nil, err
+	}
+	u, err := compileUpdate(given, p.limits)
+	if err != nil {
+		return nil, err
+	}
+	return p.writing(false, func(w *writer) (any, error) {
+		rows, err := w.matched(q, one)
+		if err != nil {
+			return nil, err
+		}
+		modified := 0
+		for _, row := range rows {
+			changed, err := w.alter(row, u)
+			if err != nil {
+				return nil, err
+			}
+			modified += truth(changed)
+		}
+		return w.tell("matchedCount", float64(len(rows)), "modifiedCount", float64(modified)), nil
+	}), nil
+}
+
+func prepareDelete(p *parameters, one bool) (*Call, error) {
+	q, err := p.guarded()
+	if err != nil {
+		return nil, err
+	}
+	return p.writing(false, func(w *writer) (any, error) {
+		rows, err := w.matched(q, one)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			id, _ := row.At(fieldID).(string)
+			w.remove(w.info, id)
+		}
+		return w.tell("deletedCount", float64(len(rows))), nil
+	}), nil
+}
+
+// upsert is what becomes of rows that may be there already.
+type upsert struct {
+	fields   []string      // those that a row is found by
+	onInsert *value.Object // what a new row has besides
+}
+
+func prepareUpsert(p *parameters, bulk bool) (*Call, error) {
+	data, err := p.upsertData(bulk)
+	if err != nil {
+		return nil, err
+	}
+	given, err := optionsObject(p.At("opts"), "onConflictFields", "onInsertValues")
+	if err != nil {
+		return nil, err
+	}
+	u := upsert{}
+	var ok bool
+	if u.fields, ok = fieldList(given.At("onConflictFields")); !ok || len(u.fields) == 0 {
+		return nil, Refuse(Validation, "opts.onConflictFields names the fields that a row is found by")
+	}
+	if u.onInsert, ok = given.At("onInsertValues").(*value.Object); !ok && !value.IsNothing(given.At("onInsertValues")) {
+		return nil, Refuse(Validation, "opts.onInsertValues is an object")
+	}
+	return p.writing(len(data) > 0, func(w *writer) (any, error) { return w.upsertAll(data, u) }), nil
+}
+
+func (p *parameters) upsertData(bulk bool) ([]*value.Object, error) {
+	if bulk {
+		return p.objects("data")
+	}
+	one, err := p.object("data")
+	return []*value.Object{one}, err
+}
+
+func (w *writer) upsertAll(data []*value.Object, u upsert) (any, error) {
+	if len(data) > 0 {
+		if err := w.ensureUnique(u.fields); err != nil {
+			return nil, err
+		}
+	}
+	ids, inserted, modified := make([]any, len(data)), 0, 0
+	for i, item := range data {
+		have, err := w.conflicting(item, u)
+		if err != nil {
+			return nil, err
+		}
+		if have == nil {
+			id, err := w.insert(joined(item, u.onInsert))
+			if err != nil {
+				return nil, err
+			}
+			ids[i] = id
+			inserted++
+			continue
+		}
+		changes, err := compileSteps(value.NewObject("$set", whole(item)), w.limits)
+		if err != nil {
+			return nil, err
+		}
+		changed, err := w.alter(have, changes)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = have.At(fieldID)
+		modified += truth(changed)
+	}
+	return w.tell("insertedCount", float64(inserted), "modifiedCount", float64(modified), "ids", ids), nil
+}
+
+// whole returns the fields of a row that are to be set.
+func whole(data *value.Object) *value.Object {
+	set := &value.Object{}
+	for _, key := range data.Keys() {
+		if unalias(key) != fieldID || !value.IsNothing(data.At(key)) {
+			set.Set(key, data.At(key))
+		}
+	}
+	return set
+}
+
+// joined returns data with the values that it lacks.
+func joined(data, more *value.Object) *value.Object {
+	if more.Len() == 0 {
+		return data
+	}
+	all := data.Copy()
+	for _, key := range more.Keys() {
+		if _, ok := all.Get(key); !ok {
+			all.Set(key, more.At(key))
+		}
+	}
+	return all
+}
+
+// conflicting returns the row that has the values by which data is found, nil when
+// there is none. The fields must be a declared unique, or the id.
+func (w *writer) conflicting(data *value.Object, u upsert) (*value.Object, error) {
+	if len(u.fields) == 1 && u.fields[0] == fieldID {
+		id, _ := givenID(data).(string)
+		return w.Row(w.info.Collection, id)
+	}
+	x, ok := w.info.Declaration.uniqueOf(u.fields)
+	if !ok {
+		return nil, Refuse(Validation, "opts.onConflictFields are neither a unique of %s nor id", w.info.Name)
+	}
+	return w.holder(data, x)
+}
+
+func sameFields(a, b []string) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(field string) bool { return !slices.Contains(b, field) })
+}
+
+func (w *writer) holder(data *value.Object, x Index) (*value.Object, error) {
+	fitted := &value.Object{}
+	for _, field := range x.Fields {
+		if isKept(field) {
+			continue // a new row has its own
+		}
+		kept, ok, err := w.keep(field, data.At(field))
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			fitted.Set(field, kept)
+		}
+	}
+	keys := w.info.Declaration.Keys(x, fitted)
+	if len(keys) == 0 {
+		return nil, nil // nothing to be found by
+	}
+	id, err := w.Holder(w.info.Collection, x, keys[0])
+	if err != nil || id == "" {
+		return nil, err
+	}
+	return w.Row(w.info.Collection, id)
+}
+
+// maxInteger is the largest number up to which doubles count without a gap.
+const maxInteger = 1<<53 - 1
+
+// plain returns a value as rows keep it: bytes are base64, what has no JSON is null,
+// and streams are left out. It is false for one that is nested too deeply.
+func plain(v any, depth int) (any, bool) {
+	if depth > maxDepth {
+		return nil, false
+	}
+	switch v := v.(type) {
+	case nil, bool, string:
+		return v, true
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, true
+		}
+		return v, true
+	case value.Bytes:
+		return base64.StdEncoding.EncodeToString(v), true
+	case []any:
+		return plainList(v, depth)
+	case *value.Object:
+		return plainObject(v, depth)
+	}
+	return value.Undefined, true
+}
+
+// tooDeep reports whether a value is nested too deeply to be kept.
+func tooDeep(v any, depth int) bool {
+	switch v := v.(type) {
+	case []any:
+		return depth > maxDepth || slices.ContainsFunc(v, func(item any) bool { return tooDeep(item, depth+1) })
+	case *value.Object:
+		return depth > maxDepth || slices.ContainsFunc(v.Keys(), func(key string) bool { return tooDeep(v.At(key), depth+1) })
+	}
+	return false
+}
+
+func plainList(list []any, depth int) (any, bool) {
+	made := make([]any, len(list))
+	for i, item := range list {
+		kept, ok := plain(item, depth+1)
+		if !ok {
+			return nil, false
+		}
+		if !value.IsUndefined(kept) {
+			made[i] = kept
+		}
+	}
+	return made, true
+}
+
+func plainObject(o *value.Object, depth int) (any, bool) {
+	made := &value.Object{}
+	for _, key := range o.Keys() {
+		kept, ok := plain(o.At(key), depth+1)
+		if !ok {
+			return nil, false
+		}
+		made.Set(key, kept)
+	}
+	return made, true
+}
+
+// fit returns a value as a declared field keeps it: numbers as doubles, points in time
+// to the millisecond. It is false when the value does not fit. Null always does.
+func (p *Property) fit(v any) (any, bool) {
+	if value.IsNothing(v) || p.Type == "json" {
+		return v, true
+	}
+	switch p.Type {
+	case "string", "text":
+		_, ok := v.(string)
+		return v, ok
+	case "boolean":
+		_, ok := v.(bool)
+		return v, ok
+	case "number", "double", "float":
+		return fitNumber(v)
+	case "integer":
+		n, ok := fitNumber(v)
+		number, _ := n.(float64)
+		return n, ok && number == math.Trunc(number) && math.Abs(number) <= maxInteger
+	case "decimal":
+		return fitDecimal(v)
+	case "date", "datetime":
+		return fitDate(v, p.Type == "date")
+	case "time":
+		text, ok := v.(string)
+		return v, ok && timeOfDay.MatchString(text)
+	case "uint8array", "blob":
+		return fitBytes(v)
+	case "array":
+		_, ok := v.([]any)
+		return v, ok
+	case "enum":
+		return v, p.lists(v)
+	}
+	items, ok := v.([]any) // enumArray
+	return v, ok && !slices.ContainsFunc(items, func(item any) bool { return !p.lists(item) })
+}
+
+// lists reports whether v is one of the values of an enum.
+func (p *Property) lists(v any) bool { return p.listed[identity(v)] }
+
+func fitNumber(v any) (any, bool) {
+	switch v := v.(type) {
+	case float64:
+		return v, true
+	case string:
+		n, ok := value.Numeric(v)
+		return n, ok && !math.IsInf(n, 0)
+	}
+	return nil, false
+}
+
+// fitDecimal keeps a number as the text that writes it.
+func fitDecimal(v any) (any, bool) {
+	switch v := v.(type) {
+	case float64:
+		return value.Text(v), true
+	case string:
+		_, ok := value.Numeric(v)
+		return strings.TrimSpace(v), ok
+	}
+	return nil, false
+}
+
+var timeOfDay = regexp.MustCompile(`^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,9})?)?(Z|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])?$`)
+
+// layouts are the forms of dates that are accepted. Without a zone they are UTC.
+var layouts = []string{
+	time.RFC3339Nano, "2006-01-02", "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02T15:04Z07:00",
+	"2006-01-02T15:04:05.999999999Z0700", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
+}
+
+// stampLayout is how points in time are kept: texts of it are in their order.
+const stampLayout = "2006-01-02T15:04:05.000Z"
+
+func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
+
+// fitDate accepts ISO texts, and numbers as milliseconds since 1970. A day is kept
+// as such, and a point in time that is the beginning of one fits.
+func fitDate(v any, day bool) (any, bool) {
+	t, ok := dateOf(v)
+	if !ok || t.Year() < 0 || t.Year() > 9999 {
+		return nil, false
+	}
+	if !day {
+		return stamp(t), true
+	}
+	return t.Format(time.DateOnly), t.Equal(t.Truncate(24 * time.Hour))
+}
+
+func dateOf(v any) (time.Time, bool) {
+	switch v := v.(type) {
+	case float64:
+		if v != math.Trunc(v) || math.Abs(v) > 8.64e15 {
+			return time.Time{}, false
+		}
+		return time.UnixMilli(int64(v)).UTC(), true
+	case string:
+		for _, layout := range layouts {
+			if t, err := time.Parse(layout, v); err == nil {
+				return t.UTC(), true
+			}
+		}
+	}
+	return time.Time{}, false
+}
+
+// fitBytes keeps bytes as base64; a list of numbers below 256 is bytes too.
+func fitBytes(v any) (any, bool) {
+	switch v := v.(type) {
+	case string:
+		b, err := base64.StdEncoding.DecodeString(v)
+		if err != nil {
+			b, err = base64.RawStdEncoding.DecodeString(v)
+		}
+		return base64.StdEncoding.EncodeToString(b), err == nil
+	case []any:
+		b := make([]byte, len(v))
+		for i, item := range v {
+			n, ok := item.(float64)
+			if !ok || n != math.Trunc(n) || n < 0 || n > 255 {
+				return nil, false
+			}
+			b[i] = byte(n)
+		}
+		return base64.StdEncoding.EncodeToString(b), true
+	}
+	return nil, false
 }

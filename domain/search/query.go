@@ -1,9 +1,18 @@
 package search
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
 
+	"svc/domain"
 	"svc/domain/feed"
 )
 
@@ -207,4 +216,614 @@ func (b boolean) needs(f *feed.Filter) {
 		types = append(types, alternative.Types...)
 	}
 	f.Types = types
+}
+
+// parser reads one request and collects what is wrong with it. Its readers return
+// something usable whatever they find.
+type parser struct {
+	now     time.Time
+	zones   func(string) (*time.Location, error)
+	clauses int
+	pattern int // characters of all patterns
+	typed   bool
+	deep    bool // something is asked for that an index does not know
+	aside   bool // and that whole events must be read for
+	aggs    int
+	faults  []domain.FieldError
+}
+
+func (p *parser) fault(at, format string, args ...any) {
+	if len(p.faults) < maxFaults {
+		if runes := []rune(at); len(runes) > 2*maxField { // names come from the request
+			at = string(runes[:2*maxField]) + "…"
+		}
+		p.faults = append(p.faults, domain.FieldError{Field: at, Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+// clause counts one more clause.
+func (p *parser) clause(at string) {
+	if p.clauses++; p.clauses == maxClauses+1 {
+		p.fault(at, "makes more than %d clauses", maxClauses)
+	}
+}
+
+// object returns v when it is an object.
+func (p *parser) object(v any, at string) (m map[string]any, ok bool) {
+	if m, ok = v.(map[string]any); !ok {
+		p.fault(at, "must be an object")
+	}
+	return m, ok
+}
+
+// options returns v when it is an object of nothing but the named options.
+func (p *parser) options(v any, at string, names ...string) (m map[string]any, ok bool) {
+	m, ok = p.object(v, at)
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if !slices.Contains(names, name) {
+			p.fault(at+"."+name, "is not supported")
+			ok = false
+		}
+	}
+	return m, ok
+}
+
+// single returns the one entry of an object.
+func (p *parser) single(v any, at, what string) (name string, value any, ok bool) {
+	m, ok := p.object(v, at)
+	if !ok {
+		return "", nil, false
+	}
+	if len(m) != 1 {
+		p.fault(at, "must have exactly one %s", what)
+		return "", nil, false
+	}
+	for name, value = range m {
+	}
+	return name, value, true
+}
+
+// text returns v when it is a text that is not empty.
+func (p *parser) text(v any, at string) string {
+	s, _ := v.(string)
+	if s == "" {
+		p.fault(at, "must be a text that is not empty")
+	}
+	return s
+}
+
+// whole returns v when it is a whole number from least to most; missing when it is
+// not there.
+func (p *parser) whole(m map[string]any, name, at string, missing, least, most int) int {
+	v, given := m[name]
+	if !given {
+		return missing
+	}
+	n, ok := v.(float64)
+	if !ok || n != math.Trunc(n) || n < float64(least) || n > float64(most) {
+		p.fault(join(at, name), "must be a whole number from %d to %d", least, most)
+		return missing
+	}
+	return int(n)
+}
+
+// number returns v when it is a number.
+func (p *parser) number(v any, at string) float64 {
+	n, ok := v.(float64)
+	if !ok {
+		p.fault(at, "must be a number")
+	}
+	return n
+}
+
+// choice returns the option when it is one of choices, of any case; missing when it
+// is not there.
+func (p *parser) choice(m map[string]any, name, at, missing string, choices ...string) string {
+	v, given := m[name]
+	if !given {
+		return missing
+	}
+	s, _ := v.(string)
+	if s = strings.ToLower(s); !slices.Contains(choices, s) {
+		p.fault(join(at, name), "must be %s", strings.Join(choices, " or "))
+		return missing
+	}
+	return s
+}
+
+// several returns the elements of v; a single one may stand for a list of it.
+func several(v any) []any {
+	if items, ok := v.([]any); ok {
+		return items
+	}
+	return []any{v}
+}
+
+// place is where the elements of a list stand.
+func place(at string, i int) string { return at + "[" + strconv.Itoa(i) + "]" }
+
+// field returns v when it is the name of a field.
+func (p *parser) field(v any, at string) field { return p.fieldAt(p.text(v, at), at) }
+
+// fieldAt returns the field with a name. Names are short: a long one would be looked
+// up piece by piece in every document.
+func (p *parser) fieldAt(name, at string) field {
+	if utf8.RuneCountInString(name) > maxField {
+		p.fault(at, "has more than %d characters", maxField)
+		return ""
+	}
+	f := fieldAt(name)
+	p.typed = p.typed || f.isTyped()
+	p.deep = p.deep || !f.known()
+	p.aside = p.aside || !f.logged()
+	return f
+}
+
+// patterned counts the characters of a pattern, and reports whether they are few
+// enough: what a pattern takes grows with its length.
+func (p *parser) patterned(characters int, at string) bool {
+	p.pattern += characters
+	switch {
+	case characters > maxPattern:
+		p.fault(at, "has more than %d characters", maxPattern)
+	case p.pattern > maxPatterns:
+		p.fault(at, "makes more than %d characters of patterns", maxPatterns)
+	default:
+		return true
+	}
+	return false
+}
+
+// matching reads match and match_phrase, in their short and long forms.
+func (p *parser) matching(kind string, f field, v any, at string) query {
+	every := kind == "match_phrase"
+	operator := "or"
+	if _, isLong := v.(map[string]any); isLong {
+		options := []string{"query", "operator"}
+		if every {
+			options = options[:1]
+		}
+		m, _ := p.options(v, at, options...)
+		operator = p.choice(m, "operator", at, "or", "and", "or")
+		v, at = m["query"], at+".query"
+	}
+	switch v.(type) {
+	case string, float64, bool:
+	default:
+		p.fault(at, "must be a text, a number, true or false")
+		return none{}
+	}
+	if !f.prose() {
+		return p.terms(f, []any{v}, at)
+	}
+	said := p.wordsOf(textOf(v), at)
+	if every {
+		return phrase{&f, said}
+	}
+	return words{&f, plainly(said), operator == "and"}
+}
+
+// wordsOf returns the words of a text that is looked for. Each of them is a clause.
+func (p *parser) wordsOf(text, at string) []string {
+	words := wordsOf(text)
+	for range words {
+		p.clause(at)
+	}
+	return words
+}
+
+// said visits the texts of a field, or of everything when there is none, until visit
+// returns false.
+func said(f *field, d Doc, visit func(text string) (more bool)) {
+	if f == nil {
+		for _, v := range d.Values("") {
+			texts(v, visit)
+		}
+		return
+	}
+	for _, v := range f.of(d) {
+		if !visit(textOf(v)) {
+			return
+		}
+	}
+}
+
+// needWords adds that there are words, where those of the field are words of the
+// event: typed fields and what sums up a failure may say others.
+func needWords(f *feed.Filter, at *field, words ...string) {
+	if at == nil || strings.HasPrefix(string(*at), "payload.") {
+		f.Words = append(f.Words, words...)
+	}
+}
+
+// word is one that is looked for.
+type word struct {
+	text    string
+	pattern glob // nil: the text itself
+}
+
+func (w word) is(text string) bool {
+	if w.pattern != nil {
+		return w.pattern.match(text)
+	}
+	return w.text == text
+}
+
+func plainly(texts []string) (all []word) {
+	for _, text := range texts {
+		all = append(all, word{text: text})
+	}
+	return all
+}
+
+// words matches what has all of the words, or one of them, in the field, or anywhere.
+type words struct {
+	field *field
+	words []word
+	all   bool
+}
+
+func (q words) match(d Doc) bool {
+	missing := len(q.words)
+	if missing == 0 {
+		return false
+	}
+	found := make([]bool, missing)
+	said(q.field, d, func(text string) bool {
+		feed.Words(text, func(text string) bool {
+			for i, w := range q.words {
+				if !found[i] && w.is(text) {
+					found[i] = true
+					missing--
+				}
+			}
+			return !q.enough(missing)
+		})
+		return !q.enough(missing)
+	})
+	return q.enough(missing)
+}
+
+func (q words) enough(missing int) bool {
+	return missing == 0 || !q.all && missing < len(q.words)
+}
+
+func (q words) needs(f *feed.Filter) {
+	if !q.all && len(q.words) > 1 {
+		return
+	}
+	for _, w := range q.words {
+		if w.pattern == nil {
+			needWords(f, q.field, w.text)
+		}
+	}
+}
+
+// phrase matches what has the words one after the other.
+type phrase struct {
+	field *field
+	words []string
+}
+
+func (q phrase) match(d Doc) (matches bool) {
+	switch {
+	case len(q.words) == 0, q.field == nil && !d.Says(q.words...):
+		return false
+	case q.field == nil && len(q.words) == 1:
+		return true
+	}
+	said(q.field, d, func(text string) bool {
+		all := wordsOf(text)
+		for i := 0; i+len(q.words) <= len(all) && !matches; i++ {
+			matches = slices.Equal(all[i:i+len(q.words)], q.words)
+		}
+		return !matches
+	})
+	return matches
+}
+
+func (q phrase) needs(f *feed.Filter) { needWords(f, q.field, q.words...) }
+
+// terms matches what has one of the values in the field, as a whole.
+type terms struct {
+	field field
+	any   []string // in the order given
+	set   map[string]bool
+	times []time.Time // those of any that are times
+}
+
+// terms reads the values that a field may have.
+func (p *parser) terms(f field, v any, at string) query {
+	t := terms{field: f, set: map[string]bool{}}
+	items, ok := v.([]any)
+	if !ok {
+		p.fault(at, "must be a list")
+	}
+	for i, item := range items {
+		switch item.(type) {
+		case string, float64, bool:
+			t.add(textOf(item))
+		default:
+			where := at
+			if len(items) > 1 {
+				where = place(at, i)
+			}
+			p.fault(where, "must be a text, a number, true or false")
+		}
+	}
+	return t
+}
+
+func (t *terms) add(text string) {
+	if !t.set[text] {
+		t.set[text] = true
+		t.any = append(t.any, text)
+	}
+	if at, _, ok := parseDate(text); ok {
+		t.times = append(t.times, at)
+	}
+}
+
+func (t terms) match(d Doc) bool {
+	for _, v := range t.field.of(d) {
+		if at, ok := v.(time.Time); ok && slices.ContainsFunc(t.times, at.Equal) || t.set[textOf(v)] {
+			return true
+		}
+	}
+	return false
+}
+
+// maxNeeded is up to how many values an index is asked for one by one.
+const maxNeeded = 100
+
+func (t terms) needs(f *feed.Filter) {
+	switch {
+	case len(t.any) == 0 || len(t.any) > maxNeeded || t.set[""] || !t.field.indexed():
+	case t.field == "type" && len(f.Types) == 0:
+		f.Types = t.any
+	default:
+		f.Paths = append(f.Paths, feed.PathFilter{Path: string(t.field), Any: t.any})
+	}
+}
+
+// prefix matches what begins so.
+type prefix struct {
+	field field
+	start string
+}
+
+func (q prefix) match(d Doc) bool {
+	return slices.ContainsFunc(q.field.of(d), func(v any) bool { return strings.HasPrefix(textOf(v), q.start) })
+}
+
+func (q prefix) needs(f *feed.Filter) { needLike(f, q.field, q.start+"*") }
+
+// wildcard matches what is as the pattern says.
+type wildcard struct {
+	field   field
+	pattern glob
+	like    string // the pattern when it is a plain one
+}
+
+func (p *parser) wildcard(f field, v any, at string) query {
+	pattern := p.text(v, at)
+	if !p.patterned(utf8.RuneCountInString(pattern), at) {
+		return none{}
+	}
+	q := wildcard{field: f, pattern: globOf(pattern)}
+	if !strings.ContainsAny(pattern, `?\`) {
+		q.like = pattern
+	}
+	return q
+}
+
+func (q wildcard) match(d Doc) bool {
+	return slices.ContainsFunc(q.field.of(d), func(v any) bool { return q.pattern.match(textOf(v)) })
+}
+
+func (q wildcard) needs(f *feed.Filter) {
+	if q.like != "" {
+		needLike(f, q.field, q.like)
+	}
+}
+
+// needLike adds that the text of a field is as a pattern says.
+func needLike(f *feed.Filter, at field, pattern string) {
+	if at == "type" && len(f.Types) == 0 {
+		f.Types = []string{pattern}
+	}
+}
+
+// bound is one end of a range, as each sort of values is compared with it.
+type bound struct {
+	number *float64
+	at     *time.Time
+	text   *string // nil when it is a date: what is no date is not compared with it
+	open   bool    // the bound itself is outside
+}
+
+// span matches what is between two bounds.
+type span struct {
+	field     field
+	low, high *bound
+}
+
+// span reads {gt, gte, lt, lte}.
+func (p *parser) span(f field, v any, at string) query {
+	m, ok := p.options(v, at, "gt", "gte", "lt", "lte")
+	if !ok {
+		return none{}
+	}
+	if len(m) == 0 {
+		p.fault(at, "must have one of gt, gte, lt, lte")
+	}
+	s := span{field: f}
+	s.low = p.end(f, m, at, "gt", "gte")
+	s.high = p.end(f, m, at, "lt", "lte")
+	return s
+}
+
+// end reads one end of a range, in one of its two forms.
+func (p *parser) end(f field, m map[string]any, at, without, with string) *bound {
+	name := without
+	if _, given := m[with]; given {
+		name = with
+	}
+	v, given := m[name]
+	if !given {
+		return nil
+	}
+	if _, both := m[without]; both && name == with {
+		p.fault(at+"."+without, "does not go with %s", with)
+	}
+	return p.bound(f, v, at+"."+name, name)
+}
+
+// maxMillis is later than any date that can be written, in milliseconds.
+const maxMillis = 1e15
+
+// bound reads one end. What a date leaves open belongs to the range when the range
+// includes the date: lte 2026-01-01 ends with that day, gt begins after it.
+func (p *parser) bound(f field, v any, at, name string) *bound {
+	b := &bound{open: name == "gt" || name == "lt"}
+	switch v := v.(type) {
+	case float64:
+		b.number = &v
+		if ms := time.UnixMilli(int64(v)).UTC(); f == created && v >= -maxMillis && v <= maxMillis {
+			b.at = &ms
+		}
+	case string:
+		if n, err := strconv.ParseFloat(v, 64); err == nil {
+			b.number = &n
+		}
+		if day, ok := p.date(v, name == "gt" || name == "lte"); ok {
+			b.at = &day
+		} else {
+			b.text = &v
+		}
+	}
+	switch {
+	case f == created && b.at == nil:
+		p.fault(at, "must be a date, or date math such as now-1h/d")
+	case b.text != nil && isMath(*b.text), b.text == nil && b.number == nil && b.at == nil:
+		p.fault(at, "must be a number, a date, date math such as now-1h/d, or a text")
+	}
+	return b
+}
+
+// isMath reports whether a text looks like date math, which it is not then.
+func isMath(text string) bool {
+	math, isNow := strings.CutPrefix(text, "now")
+	return isNow && strings.IndexAny(math, "+-/") == 0
+}
+
+func (s span) match(d Doc) bool { return slices.ContainsFunc(s.field.of(d), s.holds) }
+
+func (s span) holds(v any) bool {
+	return (s.low == nil || s.low.before(v, 1)) && (s.high == nil || s.high.before(v, -1))
+}
+
+// before reports whether v is on the side of the bound that a sign names.
+func (b *bound) before(v any, sign int) bool {
+	order, ok := b.compare(v)
+	return ok && (order == sign || order == 0 && !b.open)
+}
+
+// compare returns on which side of the bound v is.
+func (b *bound) compare(v any) (order int, ok bool) {
+	if n, ok := v.(float64); ok && b.number != nil {
+		return cmp.Compare(n, *b.number), true
+	}
+	if at, ok := timeOf(v); ok && b.at != nil {
+		return at.Compare(*b.at), true
+	}
+	if text, ok := v.(string); ok && b.text != nil {
+		return strings.Compare(text, *b.text), true
+	}
+	return 0, false
+}
+
+// needs widens the bounds by a millisecond: a filter leaves its own out.
+func (s span) needs(f *feed.Filter) {
+	if s.field != created {
+		return
+	}
+	if s.low != nil {
+		if after := s.low.at.Add(-time.Millisecond); after.After(f.After) {
+			f.After = after
+		}
+	}
+	if s.high != nil {
+		if before := s.high.at.Add(time.Millisecond); f.Before.IsZero() || before.Before(f.Before) {
+			f.Before = before
+		}
+	}
+}
+
+// glob is a pattern over texts, character by character.
+type glob []rune
+
+// What is no character in a pattern.
+const (
+	many rune = -1 // any text
+	one  rune = -2 // any character
+)
+
+// globOf reads a pattern in which * stands for any text, ? for any character and \
+// takes its meaning from what follows.
+func globOf(pattern string) (g glob) {
+	escaped := false
+	for _, r := range pattern {
+		switch {
+		case escaped:
+			g, escaped = append(g, r), false
+		case r == '\\':
+			escaped = true
+		case r == '*':
+			g = append(g, many)
+		case r == '?':
+			g = append(g, one)
+		default:
+			g = append(g, r)
+		}
+	}
+	return g
+}
+
+// lower returns the pattern in small letters.
+func (g glob) lower() glob {
+	small := make(glob, len(g))
+	for i, r := range g {
+		small[i] = r
+		if r >= 0 {
+			small[i] = unicode.ToLower(r)
+		}
+	}
+	return small
+}
+
+// match reports whether the text is as the pattern says. It goes back to the last
+// star only, so that no pattern takes longer than its length times that of the text.
+func (g glob) match(text string) bool {
+	at, star, mark := 0, -1, 0
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case at < len(g) && (g[at] == one || g[at] == r):
+			at, i = at+1, i+size
+		case at < len(g) && g[at] == many:
+			star, mark = at, i
+			at++
+		case star >= 0:
+			_, size = utf8.DecodeRuneInString(text[mark:])
+			mark += size
+			at, i = star+1, mark
+		default:
+			return false
+		}
+	}
+	for at < len(g) && g[at] == many {
+		at++
+	}
+	return at == len(g)
 }

@@ -1,9 +1,15 @@
 package search
 
 import (
+	"cmp"
+	"container/heap"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"svc/domain"
 	"svc/domain/feed"
@@ -129,3 +135,335 @@ func (r *Request) Whole() bool { return r.whole }
 
 // Aggregates reports whether the request has aggregations.
 func (r *Request) Aggregates() bool { return len(r.aggs) > 0 }
+
+// budget is what the answer to one request may take.
+type budget struct {
+	field   string // that is to blame when it is not enough
+	held    int    // bytes, roughly
+	buckets int    // in the answer
+	steps   int
+	halt    func() error // says why to stop; nil: never
+}
+
+// stepsAtOnce is how often something is added to a bucket between two looks at whether
+// the time is up: one large document may be in very many.
+const stepsAtOnce = 16
+
+// work counts a step, and fails when the time is up.
+func (b *budget) work() error {
+	if b.steps++; b.steps%stepsAtOnce != 0 || b.halt == nil {
+		return nil
+	}
+	return b.halt()
+}
+
+// spend takes bytes, or gives them back when they are negative.
+func (b *budget) spend(bytes int) error {
+	if b.held += bytes; b.held <= maxMemory {
+		return nil
+	}
+	return domain.Invalid(domain.FieldError{
+		Field: b.field, Message: "needs too much memory: ask for fewer documents or buckets, for less of them with source, or for a shorter range of time",
+	})
+}
+
+// count counts buckets of the answer.
+func (b *budget) count(n int) error {
+	if b.buckets += n; b.buckets <= maxBuckets {
+		return nil
+	}
+	return domain.Invalid(domain.FieldError{Field: "aggs", Message: fmt.Sprintf("makes more than %d buckets", maxBuckets)})
+}
+
+// hit is a document of the answer.
+type hit struct {
+	keys []any // what it is sorted by
+	at   int   // when it came
+	body json.RawMessage
+}
+
+// cost is how many bytes it takes, roughly.
+func (h hit) cost() int {
+	bytes := len(h.body) + bucketCost
+	for _, key := range h.keys {
+		if text, ok := key.(string); ok {
+			bytes += len(text)
+		}
+	}
+	return bytes
+}
+
+// page is which documents are wanted, and of them what.
+type page struct {
+	order      []sortKey
+	source     *source // nil: all of them
+	skip, keep int
+	inOrder    bool // they come in the order in which they are wanted
+}
+
+// hits are the first documents in an order. When they do not come in that order it
+// is a heap with the last of them on top.
+type hits struct {
+	page
+	budget *budget
+	seen   int
+	best   []hit
+}
+
+func (h *hits) add(d Doc) error {
+	h.seen++
+	wanted := h.skip + h.keep
+	switch {
+	case h.keep == 0, h.inOrder && (h.seen <= h.skip || h.seen > wanted):
+		return nil
+	case h.inOrder:
+		one := hit{body: h.source.of(d)}
+		h.best = append(h.best, one)
+		return h.budget.spend(one.cost())
+	}
+	candidate := hit{at: h.seen}
+	for _, key := range h.order {
+		candidate.keys = append(candidate.keys, key.of(d))
+	}
+	freed := 0
+	if len(h.best) == wanted {
+		if h.compare(candidate, h.best[0]) >= 0 {
+			return nil
+		}
+		freed = heap.Pop(h).(hit).cost()
+	}
+	candidate.body = h.source.of(d)
+	heap.Push(h, candidate)
+	return h.budget.spend(candidate.cost() - freed)
+}
+
+// documents returns the documents of the page, in order.
+func (h *hits) documents() []json.RawMessage {
+	best := h.best
+	if !h.inOrder {
+		slices.SortFunc(best, h.compare)
+		best = best[min(h.skip, len(best)):]
+	}
+	bodies := make([]json.RawMessage, len(best))
+	for i, hit := range best {
+		bodies[i] = hit.body
+	}
+	return bodies
+}
+
+// full reports whether no document that comes can be among those wanted.
+func (h *hits) full() bool { return h.keep == 0 || h.inOrder && h.seen >= h.skip+h.keep }
+
+// compare orders hits; of equal ones the one that came first is the first.
+func (h *hits) compare(a, b hit) int {
+	for i, key := range h.order {
+		if c := key.compare(a.keys[i], b.keys[i]); c != 0 {
+			return c
+		}
+	}
+	return a.at - b.at
+}
+
+// Len implements heap.Interface.
+func (h *hits) Len() int { return len(h.best) }
+
+// Less implements heap.Interface: the last is on top.
+func (h *hits) Less(i, j int) bool { return h.compare(h.best[i], h.best[j]) > 0 }
+
+// Swap implements heap.Interface.
+func (h *hits) Swap(i, j int) { h.best[i], h.best[j] = h.best[j], h.best[i] }
+
+// Push implements heap.Interface.
+func (h *hits) Push(x any) { h.best = append(h.best, x.(hit)) }
+
+// Pop implements heap.Interface.
+func (h *hits) Pop() any {
+	last := h.best[len(h.best)-1]
+	h.best = h.best[:len(h.best)-1]
+	return last
+}
+
+// source says which fields documents are shown with. The nil source is all of them.
+type source struct{ patterns []string }
+
+// source reads a list of fields, with * for any text.
+func (p *parser) source(v any, at string) *source {
+	if v == nil {
+		return nil
+	}
+	items := several(v)
+	if len(items) > maxSource {
+		p.fault(at, "has more than %d fields", maxSource)
+		return nil
+	}
+	s := &source{}
+	for i, item := range items {
+		name := p.text(item, place(at, i))
+		if utf8.RuneCountInString(name) > maxField {
+			p.fault(place(at, i), "has more than %d characters", maxField)
+		}
+		s.patterns = append(s.patterns, string(fieldAt(name)))
+	}
+	return s
+}
+
+// of returns a document as it is shown.
+func (s *source) of(d Doc) json.RawMessage {
+	if s == nil {
+		return d.JSON()
+	}
+	kept := map[string]any{}
+	for _, v := range d.Values("") {
+		if m, ok := v.(map[string]any); ok {
+			kept, _ = s.narrow(m, "").(map[string]any)
+		}
+	}
+	body, err := json.Marshal(kept)
+	if err != nil || kept == nil {
+		return json.RawMessage("{}") // what was decoded can be encoded
+	}
+	return body
+}
+
+// narrow returns what is left of a value at a path, nil when nothing is.
+func (s *source) narrow(v any, path string) any {
+	if path != "" && s.names(path) {
+		return v
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for name, inner := range v {
+			if inner := s.narrow(inner, join(path, name)); inner != nil {
+				kept[name] = inner
+			}
+		}
+		if len(kept) > 0 {
+			return kept
+		}
+	case []any:
+		var kept []any
+		for _, inner := range v {
+			if inner := s.narrow(inner, path); inner != nil {
+				kept = append(kept, inner)
+			}
+		}
+		if kept != nil {
+			return kept
+		}
+	}
+	return nil
+}
+
+func (s *source) names(path string) bool {
+	for _, pattern := range s.patterns {
+		if pattern == path || strings.Contains(pattern, "*") && feed.Like(pattern, path) {
+			return true
+		}
+	}
+	return false
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// sortKey is a field to sort by.
+type sortKey struct {
+	field field
+	down  bool
+}
+
+// newestFirst is the usual order.
+var newestFirst = []sortKey{{field: created, down: true}}
+
+// sorting reads a list of {field: asc|desc}, {field: {order}} and names of fields.
+func (p *parser) sorting(v any, at string) (keys []sortKey) {
+	items := several(v)
+	if len(items) > maxSorts {
+		p.fault(at, "has more than %d fields", maxSorts)
+		return nil
+	}
+	for i, item := range items {
+		where := at
+		if len(items) > 1 {
+			where = place(at, i)
+		}
+		if name, ok := item.(string); ok && name != "" {
+			keys = append(keys, sortKey{field: p.fieldAt(name, where)})
+			continue
+		}
+		name, how, ok := p.single(item, where, "field")
+		if !ok {
+			continue
+		}
+		if m, isLong := how.(map[string]any); isLong {
+			p.options(m, where+"."+name, "order")
+			how = m["order"]
+		}
+		order, _ := how.(string)
+		if order = strings.ToLower(order); order != "asc" && order != "desc" {
+			p.fault(where+"."+name, "must be asc or desc")
+		}
+		keys = append(keys, sortKey{p.fieldAt(name, where), order == "desc"})
+	}
+	if len(keys) == 0 {
+		return newestFirst
+	}
+	return keys
+}
+
+// of returns what a document is sorted by: of several values, the one that comes
+// first; nil when there is none.
+func (k sortKey) of(d Doc) (best any) {
+	for _, v := range k.field.of(d) {
+		if best == nil || k.compare(v, best) < 0 {
+			best = v
+		}
+	}
+	return best
+}
+
+// compare orders two values. What is missing comes last, in both directions.
+func (k sortKey) compare(a, b any) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	case k.down:
+		return compareValues(b, a)
+	}
+	return compareValues(a, b)
+}
+
+// compareValues orders plain values: booleans, numbers and times, texts.
+func compareValues(a, b any) int {
+	if byRank := cmp.Compare(rank(a), rank(b)); byRank != 0 {
+		return byRank
+	}
+	switch a := a.(type) {
+	case float64:
+		return cmp.Compare(a, b.(float64))
+	case time.Time:
+		return a.Compare(b.(time.Time))
+	}
+	return strings.Compare(textOf(a), textOf(b))
+}
+
+func rank(v any) int {
+	switch v.(type) {
+	case bool:
+		return 0
+	case float64:
+		return 1
+	case time.Time:
+		return 2
+	}
+	return 3
+}

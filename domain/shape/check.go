@@ -2,11 +2,13 @@ package shape
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"svc/domain"
 	"svc/domain/automation"
+	"svc/domain/automation/expr"
 	"svc/domain/automation/value"
 	"svc/domain/document"
 )
@@ -187,4 +189,126 @@ func longKey(v any) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// The limits of a page, and of a block of a workspace.
+const (
+	MaxBlocks = 2000
+	MaxLevels = 20 // of blocks in blocks
+)
+
+// nested checks that the blocks of doc are neither too many nor too deep.
+func (c *checker) nested(doc *document.Map, at *place) {
+	var n counter
+	n.count(doc, 0)
+	if n.blocks > MaxBlocks {
+		c.fault(domain.CodeValidation, at.at("blocks"), "there are at most %d blocks, those in blocks included", MaxBlocks)
+	}
+	if n.levels > MaxLevels {
+		c.fault(domain.CodeValidation, at.at("blocks"), "blocks are nested at most %d deep", MaxLevels)
+	}
+}
+
+// counter counts blocks.
+type counter struct{ blocks, levels int }
+
+// count looks for blocks in v, which is inside level of them.
+func (n *counter) count(v any, level int) {
+	if level > MaxLevels {
+		return // enough is known
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			n.count(item, level)
+		}
+	case *document.Map:
+		for key, value := range v.All() {
+			inside := blocksAt(key, value)
+			for _, block := range inside {
+				n.blocks++
+				n.levels = max(n.levels, level+1)
+				n.count(block, level+1)
+			}
+			if inside == nil {
+				n.count(value, level)
+			}
+		}
+	}
+}
+
+// blocksAt returns the blocks that stand at a key: in blocks a list of them, in
+// content one or a list, if it is no text.
+func blocksAt(key string, v any) []any {
+	items, isList := v.([]any)
+	switch {
+	case key == "blocks" && isList:
+		return items
+	case key == "content" && isList && !slices.ContainsFunc(items, func(item any) bool { return !isBlock(item) }):
+		return items
+	case key == "content" && isBlock(v):
+		return []any{v}
+	}
+	return nil
+}
+
+func isBlock(v any) bool {
+	m, ok := v.(*document.Map)
+	return ok && m.Text("slug") != ""
+}
+
+// maxField is the length of a path that is told, in characters: keys can be as
+// long as a document.
+const maxField = 400
+
+// Path returns the path of a field as faults have it, those of automations too:
+// keys are strings, positions in lists are ints. Path("do", 2, "fetch", "a b") is
+// do[2].fetch["a b"].
+func Path(steps ...any) string {
+	path := ""
+	for _, step := range steps {
+		switch step := step.(type) {
+		case string:
+			path = expr.Member(path, step)
+		case int:
+			path = fmt.Sprintf("%s[%d]", path, step)
+		}
+	}
+	return path
+}
+
+// place is where a value stands in a document. It becomes a text only when there
+// is a fault to tell: a document of many values below a long key would be copied
+// many times over. A nil place is the document itself.
+type place struct {
+	up   *place
+	step any // a key or a position
+}
+
+func (p *place) at(step any) *place { return &place{p, step} }
+
+// String returns the path, cut when it is long.
+func (p *place) String() string {
+	var steps []any
+	for ; p != nil; p = p.up {
+		step := p.step
+		if key, ok := step.(string); ok {
+			step = cut(key, maxField)
+		}
+		steps = append(steps, step)
+	}
+	slices.Reverse(steps)
+	return cut(Path(steps...), maxField)
+}
+
+// cut shortens a text that somebody else chose.
+func cut(s string, limit int) string {
+	length := 0
+	for i := range s {
+		if length == limit {
+			return s[:i] + "…"
+		}
+		length++
+	}
+	return s
 }

@@ -5,11 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"svc/domain"
 	"svc/domain/document"
+	"svc/domain/domaintest"
 	"svc/domain/shape"
 )
 
@@ -293,3 +296,164 @@ func TestCorrectionsOfALargeDocument(t *testing.T) {
 	list, _ := inner.(*document.Map).Get("blocks")
 	require.Equal(t, "B", list.([]any)[0].(*document.Map).Text("slug"))
 }
+
+// What fits into a document is judged soon, however it is made.
+func TestGarbageIsJudgedInTime(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("k", 500_000)
+	deep := func(open, inner, end string, n int) string {
+		return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
+	}
+	key := strings.Repeat("k", 190)
+	var fields []string
+	for i := range 50_000 {
+		fields = append(fields, fmt.Sprintf(`"x%d":1`, i))
+	}
+	for name, text := range map[string]string{
+		"many faults below a long key": `{"name":"a","blocks":{"` + long + `":{"blocks":[` + strings.Repeat(`{},`, 100_000) + `{}]}}}`,
+		"many faults below deep keys":  `{"name":"a","config":{"schema":` + deep(`{"`+key+`":{"properties":`, `{"x":{"anyOf":[`+strings.Repeat(`1,`, 100_000)+`1]}}`, `}}`, 29) + `}}`,
+		"many schemas below deep keys": `{"name":"a","config":{"schema":` + deep(`{"`+key+`":{"properties":`, `{"x":{"anyOf":[`+strings.Repeat(`{},`, 100_000)+`{}]}}`, `}}`, 29) + `}}`,
+		"a long name in a schema":      `{"name":"a","config":{"schema":{"a":{"properties":{"` + long + `":{"anyOf":[` + strings.Repeat(`1,`, 100_000) + `1]}}}}}}`,
+		"many unknown fields":          `{"config":{` + strings.Join(fields, ",") + `}}`,
+		"many events":                  `{"name":"a","blocks":[` + strings.Repeat(`{"type":"event","value":"a"},`, 30_000) + `{}]}`,
+		"deep lists":                   `{"name":"a","blocks":` + deep(`[`, `1`, `]`, 60) + `}`,
+	} {
+		doc := mapping(t, text)
+		effort := domaintest.MeasureEffort(t, func() {
+			for _, kind := range []*document.Kind{document.Index, document.Page} {
+				require.LessOrEqual(t, len(shape.Check(kind, doc)), 201, name)
+			}
+			shape.PageEvents(doc)
+		})
+		require.Less(t, effort, 5*time.Second, name)
+	}
+}
+
+// Names that others refer to show what they are: by the names of roles, which
+// the evaluator of rules judges a second time.
+func TestNamesShowWhatTheyAre(t *testing.T) {
+	t.Parallel()
+	for name, ok := range map[string]bool{
+		"agent": true, "Agent 2": true, "first-line support": true, "équipe": true, "代理": true, "代理 API": true, "サポート": true, "서비스": true,
+		"агент": true, "Μηχανή": true, "նախագահ": true, "वकील": true, "ผู้ดูแล": true, "مدير": true, "מנהל": true, "Đội trưởng": true, "a@b.c/d#e": true, "12": true,
+		"": false, " ": false, " agent": false, "agent\u00a0": false,
+		"age\u200bnt": false, "\u202eagent": false, "agent\u2066": false, "agent\ufeff": false, "age\u3164nt": false, "a\u0000": false, "a\nb": false, "a\u0085": false,
+		"editоr":       false, // a Cyrillic o
+		"Εditor":       false, // a Greek E
+		"агентa":       false, // a Latin a
+		"сосо":         false, // all Cyrillic, all like Latin
+		"ΑΒΕ":          false, // all Greek
+		"ոսօ":          false, // all Armenian
+		"ᎪᎢᎬ":          false, // Cherokee
+		"ａｇｅｎｔ":        false, // full width
+		"\U0001d41a":   false, // mathematical
+		"agent\u0301":  false, // a mark on its own
+		"\u212a":       false, // the sign of Kelvin
+		"ownerı":       false, // an i without its dot
+		"ﬁx":           false, // two letters in one
+		"\uf900":       false, // a second form of a Han character
+		"\U0002f800":   false,
+		"a☺":           false,
+		"٣":            false, // a digit of another script
+		"a\ufe0f":      false,
+		"\xff":         false,
+		"مدير agent":   false,
+		"\ue000":       false,
+		"\u2028":       false,
+		"a\u00adb":     false,
+		"１":            false,
+		"agent\u2003b": false,
+	} {
+		roles := document.MapOf(document.Pair{Key: name, Value: document.MapOf()})
+		doc := document.MapOf(document.Pair{Key: "authorizations", Value: document.MapOf(document.Pair{Key: "roles", Value: roles})})
+		require.Equal(t, ok, len(shape.Check(document.Security, doc)) == 0, "%q", name)
+	}
+}
+
+// everything calls all that judges a document.
+func everything(v any) {
+	doc, _ := v.(*document.Map)
+	for _, kind := range []*document.Kind{document.Index, document.Security, document.Page, document.Import} {
+		_ = shape.Refusal(shape.Check(kind, doc))
+	}
+	shape.CheckBlock(doc)
+	shape.CheckConfig(v)
+	shape.PageEvents(doc)
+}
+
+// Whatever a document is, it is judged without a panic.
+func FuzzAnyDocumentIsJudged(f *testing.F) {
+	for _, name := range sorts {
+		schema, _ := shape.Schema(name)
+		text, err := document.JSON(schema)
+		require.NoError(f, err)
+		f.Add(text)
+		examples, _ := schema.Get("examples")
+		for _, example := range examples.([]any) {
+			text, err = document.JSON(example)
+			require.NoError(f, err)
+			f.Add(text)
+		}
+	}
+	for _, text := range []string{
+		`null`, `[]`, `{"blocks":[[[]]],"name":[{}]}`, `{"blocks":{"":{"blocks":{}}}}`, `{"config":{"schema":{"":{"$ref":"#/a~1b/0"}}}}`,
+		`{"config":{"schema":{"a":{"$ref":"#"}}}}`, `{"events":{"types":{"":{"schema":{"type":[]}}}}}`, `{"authorizations":{"rules":[{"priority":1e308}]}}`,
+		`{"name":{"":"\u0000"},"slug":"\ud800","blocks":[{"slug":".","content":[],"onInit":{}}]}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		v, err := document.ReadJSON(text, document.Usual)
+		if err != nil {
+			return // what is no document is not judged
+		}
+		everything(v)
+	})
+}
+
+// Values that no reader makes are judged without a panic too, and documents stay
+// as they are.
+func TestAnyValueIsJudged(t *testing.T) {
+	t.Parallel()
+	everything(1)
+	everything((*document.Map)(nil))
+	everything(document.MapOf(document.Pair{Key: "name", Value: map[string]any{}}, document.Pair{Key: "blocks", Value: []any{1, (*document.Map)(nil)}}, document.Pair{Key: "slug", Value: "\xff"}))
+	rapid.Check(t, func(t *rapid.T) {
+		v := anyValue(4).Draw(t, "document")
+		before, err := document.JSON(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		everything(v)
+		after, err := document.JSON(v)
+		if err != nil || string(before) != string(after) {
+			t.Fatalf("%s became %s", before, after)
+		}
+	})
+}
+
+// anyValue draws documents whose keys are often those of the tables.
+func anyValue(depth int) *rapid.Generator[any] {
+	scalar := rapid.OneOf(
+		rapid.Just[any](nil), rapid.Map(rapid.Bool(), anyOf), rapid.Map(rapid.Float64Range(-1e6, 1e6), anyOf),
+		rapid.Map(rapid.SampledFrom([]string{"", "a", "{{x}}", "a.b", "event", "git", "#/a", "("}), anyOf), rapid.Map(rapid.String(), anyOf),
+	)
+	if depth == 0 {
+		return scalar
+	}
+	inner := rapid.Deferred(func() *rapid.Generator[any] { return anyValue(depth - 1) })
+	key := rapid.OneOf(rapid.SampledFrom([]string{
+		"name", "slug", "blocks", "config", "schema", "value", "type", "properties", "authorizations", "roles", "rules", "role", "action", "events", "types",
+		"onInit", "updateOn", "automation", "redirect", "labels", "secrets", "content", "repositories", "models", "providers", "auth", "$ref", "anyOf", "pagination",
+	}), rapid.String())
+	mapping := rapid.Custom(func(t *rapid.T) any {
+		m := document.MapOf()
+		for _, k := range rapid.SliceOfN(key, 0, 5).Draw(t, "keys") {
+			m.Set(k, inner.Draw(t, k))
+		}
+		return m
+	})
+	return rapid.OneOf(mapping, scalar, rapid.Map(rapid.SliceOfN(inner, 0, 4), func(l []any) any { return l }))
+}
+
+func anyOf[T any](v T) any { return v }

@@ -1,9 +1,17 @@
 package shape
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
+	"svc/domain"
+	"svc/domain/access"
+	"svc/domain/automation"
 	"svc/domain/document"
+	"svc/domain/jsontype"
 )
 
 // table is one sort of document.
@@ -126,3 +134,440 @@ var ruleFields = []field{
 }
 
 var word = &field{is: text}
+
+var indexTable = &table{
+	name: "index", kind: document.Index, title: "Workspace",
+	doc: "The workspace itself: index.yml.",
+	fields: slices.Concat([]field{
+		{name: "name", is: text, must: true, limit: 60, rule: wrongWorkspaceName, doc: "Its title: 1 to 60 characters on one line."},
+		{name: "slug", is: text, limit: 60, match: matching(`^[a-z0-9-]+(/[a-z0-9-]+)*$`, "slug (a-z, 0-9 and -, in segments joined by /)"), doc: "Its name in addresses."},
+		described("description", "What it is for, by language.", prose),
+		described("photo", "Address of its picture.", picture),
+		described("logo", "The same as photo.", picture),
+		described("labels", "Labels.", labels),
+		{name: "registerWorkspace", is: boolean, otherwise: false, doc: "Listed in workspacesRegistry of automations."},
+		{name: "allowUnsecurePages", is: boolean, otherwise: false, doc: "Its pages may run scripts of their own."},
+		{name: "config", is: object, of: configFields, doc: "Settings that its automations read."},
+		{name: "secrets", is: object, doc: "The secrets it needs; never their values.", of: []field{
+			{name: "schema", is: object, typed: byName, doc: "Typed fields by name of the secret.", keys: named(matching(`^[A-Za-z0-9_.-]{1,100}$`, "name of a secret (1 to 100 letters, digits and _.-)"))},
+		}},
+		{name: "blocks", is: object, keys: blockNames, each: &field{is: object | null, of: blockFields}, doc: "Its blocks by name."},
+		{name: "events", is: object, doc: "What its events carry.", of: []field{
+			{name: "types", is: object, keys: named(eventType), doc: "By type of event.", each: &field{is: object | null, of: []field{
+				{name: "schema", is: object, typed: either, doc: "Typed fields of the payload by name, or one schema of it; searched under aggPayload."},
+			}}},
+			described("mapping", "How payloads become search fields.", open),
+		}},
+		{name: "models", is: object, of: modelFields, doc: "Language models, over those of the platform."},
+		{name: "customDomains", is: list, doc: "Hosts of its pages.", each: &field{is: text, limit: 253, match: matching(
+			`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`, "host (lower case, with a dot)",
+		)}},
+		{name: "repositories", is: object, doc: "Where its content is pushed to and pulled from, by id.", each: &field{is: object, of: repositoryFields}, keys: named(
+			matching(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`, "id of a repository (1 to 40 letters, digits, _ and -)"),
+		)},
+	}, readOnly(
+		"platformRepositories", "dirty", "lastPush", "lastPull", "versions", "contentRevision", "syncedRevision", "writeLock",
+		"automations", "pages", "imports", "authentication", "clientId", "role", "can", "deletedAt", "restorableUntil",
+	), audited),
+	also: func(c *checker, doc *document.Map) {
+		blocks, _ := doc.Get("blocks")
+		m, _ := blocks.(*document.Map)
+		for name, block := range m.All() {
+			if inside, ok := block.(*document.Map); ok {
+				c.nested(inside, (*place)(nil).at("blocks").at(name))
+			}
+		}
+	},
+	examples: []string{
+		`{"name":"Shop","slug":"shop","description":{"en":"What the shop sells","fr":"Ce que la boutique vend"},"photo":"/assets/shop.png","labels":["env:prod"],` +
+			`"config":{"schema":{"currency":{"type":"string","title":"Currency"}},"value":{"currency":"EUR"}},"secrets":{"schema":{"paymentKey":{"type":"string","secret":true}}},` +
+			`"blocks":{"Product":{"name":"Product","config":{"size":"small"},"blocks":[{"slug":"RichText","content":"{{title}}"}]}},` +
+			`"events":{"types":{"order.paid":{"schema":{"amount":{"type":"number"}}}}}}`,
+	},
+}
+
+var repositoryFields = slices.Concat([]field{
+	{name: "name", is: text, must: true, limit: 60, rule: wrongWorkspaceName, doc: "Its title."},
+	{name: "type", is: text, enum: []string{"git", "archive"}, otherwise: "git", doc: "What it is."},
+	{name: "mode", is: text, enum: []string{"read-write", "read-only", "write-only"}, otherwise: "read-write", doc: "What may be done with it."},
+	{name: "config", is: object, doc: "How it is reached.", of: []field{
+		{name: "url", is: text, doc: "Its address: https, ssh, or user@host:path."},
+		{name: "branch", is: text, otherwise: "main", doc: "The branch."},
+		{name: "dirpath", is: text, doc: "The directory in it; absent: its root."},
+		{name: "auth", is: object, doc: "Who we are there; {{secret.NAME}} may stand for each.", of: []field{
+			{name: "user", is: text}, {name: "password", is: text}, {name: "sshkey", is: text}, {name: "passphrase", is: text},
+		}},
+		{name: "caBundle", is: text, doc: "Certificates that are trusted besides."},
+		{name: "knownHosts", is: text, doc: "Lines of known_hosts."},
+		{name: "redirectHosts", is: list, each: word, doc: "Hosts that may get the credentials after a redirect."},
+	}},
+	{name: "pull", is: object, doc: "What is taken from it.", of: []field{
+		{name: "exclude", is: list, doc: "What is not.", each: &field{is: object, of: []field{
+			{name: "path", is: text, must: true, doc: "index, security, automations/charge, or a folder and /*."},
+		}}},
+	}},
+}, readOnly("id", "groups"))
+
+var modelFields = []field{
+	{name: "providers", is: object, keys: names(60), doc: "Providers by name.", each: &field{is: object, of: []field{
+		{name: "baseUrl", is: text, must: true, rule: wrongAddress, limit: 2048, doc: "Address of an OpenAI-compatible endpoint."},
+		{name: "apiKey", is: text, rule: wrongSecret, doc: "{{secret.NAME}}"},
+		{name: "headers", is: object, each: word, doc: "Headers; secret ones as {{secret.NAME}}."},
+		{name: "models", is: list, doc: "Its models; absent: those it lists itself.", each: &field{is: object, of: []field{
+			{name: "id", is: text, must: true},
+			{name: "kind", is: text, enum: []string{"chat", "embedding"}},
+			{name: "context", is: number, least: 1, most: 1e9, whole: true, doc: "Tokens."},
+			{name: "dimensions", is: number, least: 1, most: 1e6, whole: true},
+			{name: "tools", is: boolean, otherwise: true},
+		}}},
+	}}},
+	{name: "defaults", is: object, doc: "What is used where none is named.", of: []field{{name: "chat", is: text}, {name: "embedding", is: text}}},
+}
+
+var pageTable = &table{
+	name: "page", kind: document.Page, title: "Page",
+	doc: "A page of blocks.",
+	fields: slices.Concat([]field{
+		{name: "slug", is: text, rule: wrongSlug(document.Page, "at most 128 letters, digits, spaces, _ and -, in segments joined by /, the first of which is not _svc"), doc: "Its address; index is served at /."},
+		required(described("name", "Its title, by language.", byLanguage(field{is: text, limit: 500, rule: wrongTitle}))),
+		described("description", "What it is about, by language.", prose),
+		described("labels", "Labels; conditions of rules may name them.", labels),
+		{name: "public", is: boolean, doc: "Everyone may read it. Set by sharing the page; true in an imported file shares it."},
+		{name: "redirect", is: object, doc: "Where visitors are sent instead.", of: []field{
+			{name: "url", is: text, must: true, limit: 2048, rule: wrongLine, doc: "http(s), or a path."},
+			{name: "permanent", is: boolean, otherwise: false, doc: "308 instead of 302."},
+		}},
+		{name: "colorScheme", is: text, enum: []string{"auto", "light", "dark"}, otherwise: "auto", doc: "Light or dark."},
+		described("favicon", "Address of its icon.", picture),
+		{name: "styles", is: text, doc: "CSS of the page."},
+		described("onInit", "Event that is emitted once per view.", announced),
+		described("updateOn", "Event whose payload updates the page.", awaited),
+		described("notifyOn", "Event that notifies the visitor.", awaited),
+		described("automation", "Automation whose output is merged over the page.", called),
+		{name: "blocks", is: list, each: &field{is: object, of: placedFields, open: true}, doc: "What it shows."},
+	}, readOnly("workspaceId", "workspaceSlug", "customDomains", "events", "clientId", "appInstances"), audited),
+	also: func(c *checker, doc *document.Map) { c.nested(doc, nil) },
+	examples: []string{
+		`{"slug":"home","name":{"en":"Home","fr":"Accueil"},"labels":["public"],"colorScheme":"auto","onInit":{"event":"home.opened","payload":{"from":"page"}},"updateOn":"home.updated",` +
+			`"automation":"load-home","blocks":[{"slug":"Header","title":"{{title}}"},{"slug":"crm.Contacts","appInstance":"crm","if":"{{contacts}}"},` +
+			`{"slug":"Form","schema":{"type":"object","properties":{"email":{"type":"string"}}},"onSubmit":"subscribe"}]}`,
+		`{"name":"Old","redirect":{"url":"/new","permanent":true}}`,
+	},
+}
+
+// placedFields are what every block on a page has; its other settings are its
+// own.
+var placedFields = []field{
+	{name: "slug", is: text, must: true, rule: wrongKind, doc: "Its kind: a built-in block, one of the workspace, or Instance.Block of an app."},
+	{name: "appInstance", is: text, rule: wrongReference, doc: "The app instance in which its automations and events are looked for."},
+	{name: "className", is: text, doc: "CSS classes."},
+	{name: "css", is: text, doc: "CSS of the block; :block is its root."},
+	{name: "sectionId", is: text, doc: "Its id in the page."},
+	described("onInit", "Event that is emitted once per view.", announced),
+	described("updateOn", "Event whose payload updates the block.", awaited),
+	described("automation", "Automation whose output is merged over the block.", called),
+	{name: "if", is: anything, doc: "It is shown when this is neither empty nor false."},
+	{name: "repeat", is: text | object | list, doc: "One copy for each entry of on."},
+	{name: "hidden", is: anything, doc: "It is not shown when this is neither empty nor false."},
+}
+
+var blockTable = &table{
+	name: "block", title: "Block",
+	doc:    "A block of a workspace, for its pages and those that use it as an app.",
+	fields: blockFields,
+	also:   func(c *checker, doc *document.Map) { c.nested(doc, nil) },
+	examples: []string{
+		`{"name":{"en":"Product"},"description":"A thing for sale","photo":"/assets/product.png","schema":{"type":"object","properties":{"title":{"type":"string"}}},` +
+			`"config":{"title":"Untitled"},"blocks":[{"slug":"RichText","content":"{{title}}"}],"css":":block { padding: 1rem }"}`,
+	},
+}
+
+var blockFields = slices.Concat([]field{
+	described("name", "Its title, by language.", byLanguage(field{is: text, limit: 500, rule: wrongTitle})),
+	described("description", "What it shows, by language.", prose),
+	described("photo", "Address of its picture.", picture),
+	{name: "url", is: text, limit: 2048, rule: wrongPicture, droppable: true, doc: "Address of a script that shows it; kept, not run."},
+	{name: "schema", is: object | boolean, doc: "Schema of its configuration."},
+	{name: "edit", is: anything, doc: "How it is edited."},
+	{name: "block", is: text, rule: wrongKind, doc: "The kind it is made from."},
+	described("config", "Its configuration where a page gives none.", open),
+	described("automation", "Automation whose output is merged over the block.", called),
+	{name: "blocks", is: list, each: &field{is: object, of: placedFields, open: true}, doc: "The blocks it is made of."},
+	{name: "css", is: text, doc: "CSS of the block; :block is its root."},
+}, readOnly("slug"), audited)
+
+// The types as the tables name them.
+const (
+	text, number, boolean = jsontype.Text, jsontype.Number, jsontype.Boolean
+	list, object, null    = jsontype.List, jsontype.Object, jsontype.Null
+	anything              = jsontype.Anything
+)
+
+// kindOf returns the type of a value; none when it is no value of a document.
+func kindOf(v any) jsontype.Set {
+	switch v.(type) {
+	case nil:
+		return null
+	case bool:
+		return boolean
+	case float64:
+		return number
+	case string:
+		return text
+	case []any:
+		return list
+	case *document.Map:
+		return object
+	default:
+		return 0
+	}
+}
+
+// typing says which values are typed fields, the JSON Schemas of the contract.
+type typing uint8
+
+const (
+	untyped  typing = iota
+	byName          // an object of typed fields
+	either          // one typed field, or an object of them
+	settings        // an object of typed fields, and whether there are others
+)
+
+// field is a row of the tables.
+type field struct {
+	name string
+	doc  string
+	is   jsontype.Set
+	must bool
+	// firm fields are not absent when they are null: a rule without a role binds
+	// everyone, which nobody should say by accident.
+	firm bool
+	// readOnly fields are set by the service and not looked at.
+	readOnly bool
+	// droppable fields are left out of an imported document when they are wrong: what they say is
+	// not worth the document.
+	droppable bool
+
+	of    []field // the members of an object, which has no others
+	open  bool    // … but it has
+	each  *field  // the items of an array, the values of an object
+	keys  *naming // of an object
+	typed typing
+
+	enum  []string
+	match *pattern
+	limit int // characters of a string; 0: as many as fit into a document
+	least float64
+	most  float64 // 0: neither least nor most counts
+	whole bool
+	// rule says what else is wrong with a value, "" when nothing is.
+	rule func(v any) string
+
+	// For editors: the default, and words that are often meant.
+	otherwise any
+	suggest   []string
+}
+
+// pattern is what a string must look like, for a machine and in words.
+type pattern struct {
+	*regexp.Regexp
+	says string
+}
+
+func matching(expression, says string) *pattern {
+	return &pattern{regexp.MustCompile(expression), says}
+}
+
+// naming is the rule of the keys of an object.
+type naming struct {
+	wrong func(key string) string
+	// For editors, the same as far as a schema can say it.
+	match *pattern
+	limit int
+}
+
+// named is the naming of keys that match a pattern.
+func named(p *pattern) *naming {
+	return &naming{match: p, wrong: func(key string) string {
+		if p.MatchString(key) {
+			return ""
+		}
+		return p.wrong(key)
+	}}
+}
+
+func (p *pattern) wrong(s string) string {
+	return fmt.Sprintf("%s is not a valid %s", document.Shown(s), p.says)
+}
+
+// wrong says what is wrong with a value of the right type.
+func (f *field) wrong(v any) string {
+	why := ""
+	switch v := v.(type) {
+	case string:
+		why = f.wrongText(v)
+	case float64:
+		why = f.wrongNumber(v)
+	}
+	if why == "" && f.rule != nil {
+		why = f.rule(v)
+	}
+	return why
+}
+
+func (f *field) wrongText(s string) string {
+	switch {
+	case !utf8.ValidString(s):
+		return "is not UTF-8"
+	case f.limit > 0 && utf8.RuneCountInString(s) > f.limit:
+		return fmt.Sprintf("must have at most %d characters", f.limit)
+	case f.enum != nil && !slices.Contains(f.enum, s):
+		return "must be one of: " + strings.Join(f.enum, ", ")
+	case f.match != nil && !f.match.MatchString(s):
+		return f.match.wrong(s)
+	}
+	return ""
+}
+
+func (f *field) wrongNumber(n float64) string {
+	if f.most == 0 || n >= f.least && n <= f.most && (!f.whole || n == float64(int64(n))) {
+		return ""
+	}
+	what := "a number"
+	if f.whole {
+		what = "a whole number"
+	}
+	return fmt.Sprintf("must be %s from %v to %v", what, f.least, f.most)
+}
+
+// maxText is the length of a description in one language, in characters.
+const maxText = 10000
+
+var (
+	label     = matching(`^[0-9A-Za-z._:-]{2,60}$`, "label (2 to 60 letters, digits and ._:-)")
+	eventType = matching(`^[a-zA-Z0-9 ._-]{1,200}$`, "type of an event (1 to 200 letters, digits, spaces and ._-)")
+	language  = matching(`^[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8}){0,4}$`, "language, such as en or pt-BR")
+	secretRef = matching(`^\{\{\s*secret\.[A-Za-z0-9_.-]{1,100}\s*\}\}$`, "secret")
+)
+
+// The rules below are called with values of the type that their field has; those
+// of a field that has two types let the other one pass.
+
+func wrongWorkspaceName(v any) string {
+	if s, ok := v.(string); ok && (s == "" || !domain.IsLine(s, 60)) {
+		return "must be 1 to 60 characters without control characters"
+	}
+	return ""
+}
+
+// wrongTitle is the rule of a name in one language, or of all together.
+func wrongTitle(v any) string {
+	if m, ok := v.(*document.Map); ok && m.Len() == 0 {
+		return "expected a name in at least one language"
+	}
+	if s, ok := v.(string); ok && !domain.IsTitle(s, len(s)) {
+		return "a name is one line that is not blank, without control characters"
+	}
+	return ""
+}
+
+func wrongLine(v any) string {
+	if s, ok := v.(string); ok && !domain.IsTitle(s, len(s)) {
+		return "must be one line that is not blank, without control characters"
+	}
+	return ""
+}
+
+func wrongPicture(v any) string {
+	if s, ok := v.(string); ok && s != "" && !domain.IsPicture(s) {
+		return "must be an http or https URL or a path that begins with /, of at most 2048 characters"
+	}
+	return ""
+}
+
+// wrongAddress is the rule of what is called over the web.
+func wrongAddress(v any) string {
+	if s, ok := v.(string); ok && (strings.HasPrefix(s, "/") || !domain.IsPicture(s)) {
+		return "must be an http or https URL"
+	}
+	return ""
+}
+
+// wrongSlug is the rule of slugs that a kind of documents has.
+func wrongSlug(kind *document.Kind, says string) func(any) string {
+	return func(v any) string {
+		if s, ok := v.(string); ok && !kind.HasSlug(s) {
+			return fmt.Sprintf("%s is no slug: %s", document.Shown(s), says)
+		}
+		return ""
+	}
+}
+
+// wrongEvent is the rule of an event's type. A template is judged when it is
+// known what it says.
+func wrongEvent(v any) string {
+	if s, ok := v.(string); ok && !isTemplate(s) && !eventType.MatchString(s) {
+		return eventType.wrong(s)
+	}
+	return ""
+}
+
+// wrongEmitted is the rule of the type of an event that visitors emit.
+func wrongEmitted(v any) string {
+	if s, ok := v.(string); ok && automation.Native(s) {
+		return fmt.Sprintf("%q is an event of the platform itself", s)
+	}
+	return wrongEvent(v)
+}
+
+func isTemplate(s string) bool { return strings.Contains(s, "{{") }
+
+// wrongReference is the rule of the name of an automation or an app instance,
+// which may be of another app.
+func wrongReference(v any) string {
+	if s, ok := v.(string); ok && !domain.IsTitle(s, 200) {
+		return "must be a name of 1 to 200 characters"
+	}
+	return ""
+}
+
+// wrongKind is the rule of the kind of a block.
+func wrongKind(v any) string {
+	s, _ := v.(string)
+	return wrongName(s, 200)
+}
+
+// wrongSecret is the rule of what must not be told in a document. What was told
+// is not repeated.
+func wrongSecret(v any) string {
+	if s, ok := v.(string); ok && !secretRef.MatchString(s) {
+		return "must be a secret of the workspace: {{secret.NAME}}"
+	}
+	return ""
+}
+
+func subjects() []string { return append(access.Subjects(), "all") }
+
+// actions lists the actions of all subjects, each once.
+func actions() []string {
+	all := []string{"manage"}
+	for _, subject := range access.Subjects() {
+		for _, action := range access.Actions(subject) {
+			if !slices.Contains(all, action) {
+				all = append(all, action)
+			}
+		}
+	}
+	return all
+}
+
+// passedOn is a config that is one of the workspace, or a part of it.
+var passedOn = regexp.MustCompile(`^\{\{\s*config(\.[A-Za-z0-9_.-]+)?\s*\}\}$`)
+
+// wrongConfig is the rule of the config of an app instance that is no object.
+func wrongConfig(v any) string {
+	if text, ok := v.(string); ok && !passedOn.MatchString(text) {
+		return "expected an object, or {{config}} or a part of it"
+	}
+	return ""
+}

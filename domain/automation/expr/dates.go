@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -214,4 +215,165 @@ func addMonths(t time.Time, n int) time.Time {
 	first := time.Date(t.Year(), t.Month()+time.Month(n), 1, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 	last := first.AddDate(0, 1, -1).Day()
 	return first.AddDate(0, 0, min(t.Day(), last)-1)
+}
+
+var (
+	longTokens = regexp.MustCompile(`\[[^\]]*\]|LTS|LT|L{1,4}|l{1,4}`)
+	dateTokens = regexp.MustCompile(`\[[^\]]*\]|YYYY|YY|M{1,4}|D{1,2}|d{1,4}|H{1,2}|h{1,2}|m{1,2}|s{1,2}|SSS|A|a|ZZ|Z`)
+	shortening = regexp.MustCompile(`\[[^\]]*\]|MMMM|MM|DD|dddd`)
+)
+
+// formatDate writes t by the tokens of format; what is no token stays.
+func formatDate(t time.Time, format, locale string) string {
+	language, _, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(locale, "_", "-")), "-")
+	l, ok := locales[language]
+	if !ok {
+		l = locales["en"]
+	}
+	format = longTokens.ReplaceAllStringFunc(format, l.long)
+	return dateTokens.ReplaceAllStringFunc(format, func(token string) string { return l.token(t, token) })
+}
+
+// long returns the tokens that L, LT and their like stand for. The small ones
+// are the large ones with short names and no zeros in front.
+func (l locale) long(token string) string {
+	switch {
+	case token[0] == '[':
+		return token
+	case token == "LT":
+		return l.time
+	case token == "LTS":
+		return strings.Replace(l.time, "mm", "mm:ss", 1)
+	case token[0] == 'l':
+		return shortening.ReplaceAllStringFunc(l.long(strings.ToUpper(token)), func(s string) string {
+			if s[0] == '[' {
+				return s
+			}
+			return s[1:]
+		})
+	}
+	return [...]string{l.day, l.text, l.text + l.at + l.time, l.weekday + l.text + l.at + l.time}[len(token)-1]
+}
+
+func (l locale) token(t time.Time, token string) string {
+	switch token[0] {
+	case '[':
+		return token[1 : len(token)-1]
+	case 'Y':
+		return fmt.Sprintf("%04d", t.Year())[4-len(token):]
+	case 'M':
+		return named(token, int(t.Month()), 3, l.shortMonths, l.months, int(t.Month())-1)
+	case 'D':
+		return padded(token, t.Day())
+	case 'd':
+		return l.weekdayText(token, int(t.Weekday()))
+	case 'H':
+		return padded(token, t.Hour())
+	case 'h':
+		return padded(token, (t.Hour()+11)%12+1)
+	case 'm':
+		return padded(token, t.Minute())
+	case 's':
+		return padded(token, t.Second())
+	case 'S':
+		return fmt.Sprintf("%03d", t.Nanosecond()/int(time.Millisecond))
+	case 'A':
+		return t.Format("PM")
+	case 'a':
+		return t.Format("pm")
+	}
+	if token == "ZZ" {
+		return t.Format("-0700")
+	}
+	return t.Format("-07:00")
+}
+
+// named writes n as a number, or by its short or full name.
+func named(token string, n, names int, short, full string, index int) string {
+	switch {
+	case len(token) < names:
+		return padded(token, n)
+	case len(token) == names:
+		return strings.Fields(short)[index]
+	}
+	return strings.Fields(full)[index]
+}
+
+func (l locale) weekdayText(token string, day int) string {
+	switch len(token) {
+	case 1:
+		return strconv.Itoa(day)
+	case 2:
+		return strings.Fields(l.minWeekdays)[day]
+	}
+	return named(token, day, 3, l.shortWeekdays, l.weekdays, day)
+}
+
+func padded(token string, n int) string {
+	return fmt.Sprintf("%0*d", len(token), n)
+}
+
+// locale is how a language writes dates. Names stand in one text, in order,
+// weeks from Sunday.
+type locale struct {
+	time    string // LT
+	day     string // L
+	text    string // LL
+	at      string // between LL and LT
+	weekday string // before LL in LLLL
+
+	months, shortMonths                  string
+	weekdays, shortWeekdays, minWeekdays string
+}
+
+var locales = map[string]locale{
+	"en": {
+		"h:mm A", "MM/DD/YYYY", "MMMM D, YYYY", " ", "dddd, ",
+		"January February March April May June July August September October November December",
+		"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec",
+		"Sunday Monday Tuesday Wednesday Thursday Friday Saturday",
+		"Sun Mon Tue Wed Thu Fri Sat", "Su Mo Tu We Th Fr Sa",
+	},
+	"fr": {
+		"HH:mm", "DD/MM/YYYY", "D MMMM YYYY", " ", "dddd ",
+		"janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+		"janv. févr. mars avr. mai juin juil. août sept. oct. nov. déc.",
+		"dimanche lundi mardi mercredi jeudi vendredi samedi",
+		"dim. lun. mar. mer. jeu. ven. sam.", "di lu ma me je ve sa",
+	},
+	"de": {
+		"HH:mm", "DD.MM.YYYY", "D. MMMM YYYY", " ", "dddd, ",
+		"Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+		"Jan. Feb. März Apr. Mai Juni Juli Aug. Sept. Okt. Nov. Dez.",
+		"Sonntag Montag Dienstag Mittwoch Donnerstag Freitag Samstag",
+		"So. Mo. Di. Mi. Do. Fr. Sa.", "So Mo Di Mi Do Fr Sa",
+	},
+	"es": {
+		"H:mm", "DD/MM/YYYY", "D [de] MMMM [de] YYYY", " ", "dddd, ",
+		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+		"ene feb mar abr may jun jul ago sep oct nov dic",
+		"domingo lunes martes miércoles jueves viernes sábado",
+		"dom. lun. mar. mié. jue. vie. sáb.", "do lu ma mi ju vi sá",
+	},
+	"it": {
+		"HH:mm", "DD/MM/YYYY", "D MMMM YYYY", " ", "dddd ",
+		"gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+		"gen feb mar apr mag giu lug ago set ott nov dic",
+		"domenica lunedì martedì mercoledì giovedì venerdì sabato",
+		"dom lun mar mer gio ven sab", "do lu ma me gi ve sa",
+	},
+	"nl": {
+		"HH:mm", "DD-MM-YYYY", "D MMMM YYYY", " ", "dddd ",
+		"januari februari maart april mei juni juli augustus september oktober november december",
+		"jan feb mrt apr mei jun jul aug sep okt nov dec",
+		"zondag maandag dinsdag woensdag donderdag vrijdag zaterdag",
+		"zo. ma. di. wo. do. vr. za.", "zo ma di wo do vr za",
+	},
+	"pt": {
+		"HH:mm", "DD/MM/YYYY", "D [de] MMMM [de] YYYY", " [às] ", "dddd, ",
+		"janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+		"jan fev mar abr mai jun jul ago set out nov dez",
+		"domingo segunda-feira terça-feira quarta-feira quinta-feira sexta-feira sábado",
+		"dom seg ter qua qui sex sab", "Do 2ª 3ª 4ª 5ª 6ª Sa",
+	},
 }

@@ -109,3 +109,131 @@ func TestInstructionsThatAreNestedTooDeeplyRaiseTheirFault(t *testing.T) {
 		})
 	}
 }
+
+func TestTheTemplatesOfAnInstructionShareABudget(t *testing.T) {
+	t.Parallel()
+	compared := `'{% {{s}} === {{s}} %}'`
+	p := program(t, "t", parseYAML(t, `{do: [
+		{try: {do: [{set r: [`+compared+strings.Repeat(", "+compared, 199)+`]}], catch: [{set e: '{{$error}}'}]}},
+		{set one: `+compared+`}, {set other: `+compared+`}], output: ['{{e}}', '{{r}}', '{{one}}', '{{other}}']}`))
+	m := machine.New(machine.Options{World: newScript(nil, nil)})
+	m.Start(p, "x", 1, value.NewObject("s", strings.Repeat("x", 5_000_000)))
+	for !m.Done() {
+		m.Go(10_000)
+	}
+	require.Nil(t, m.Root().Err)
+	out, _ := m.Root().Output.([]any)
+	require.Len(t, out, 4)
+	require.Equal(t, automation.InvalidExpression, value.At(out[0], "error"))
+	require.Equal(t, "the expression takes too long to evaluate", value.At(out[0], "message"))
+	require.True(t, value.IsNothing(out[1]))
+	require.Equal(t, []any{true, true}, out[2:], "what follows has a budget of its own")
+}
+
+// heavy is the input of a tree that has much to go through.
+func heavy() *value.Object {
+	const n = 20_000
+	list, object := make([]any, n), &value.Object{}
+	for i := range n {
+		list[i] = float64(i)
+		object.Set(value.Text(float64(i)), 1.0)
+	}
+	return value.NewObject("s", strings.Repeat("é", n), "l", list, "o", object, "d", []any{list})
+}
+
+func TestATurnOfHeavyInstructionsHasFewerOfThem(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]string{
+		"a large text":           `{set r: '{{s}}'}`,
+		"a large list":           `{set r: '{{l}}'}`,
+		"the length of a text":   `{set r: '{{s.length}}'}`,
+		"a character":            `{set r: '{{s[19999]}}'}`,
+		"no character":           `{set r: '{{s[30000]}}'}`,
+		"of what is gone over":   `{repeat: {on: ['{{s}}'], do: [{set r: '{{item.length}}'}]}}`,
+		"an item of a list":      `{'set l[7]': 1}`,
+		"an item of a list goes": `{delete: {name: 'l[7]'}}`,
+		"a push":                 `{'set l[]': 1}`,
+		"a key of an object":     `{set o.k: 1}`,
+		"a key goes":             `{delete: {name: o.7}}`,
+		"keys over an object":    `{set: {name: o, type: merge, value: {k: 1}}}`,
+		"a change of an item":    `{repeat: {on: '{{d}}', do: [{'set item[]': 1}]}}`,
+		"a whole context":        `{conditions: {'{{session}} === 1': []}}`,
+		"contexts that are read": `{set r: [` + strings.Repeat(`'{{session.x}}', `, 50) + `1]}`,
+		"contexts, written":      `{set session.x: 1}, {set session.x: 2}, {set session.x: 3}, {set session.x: 4}, {set session.x: 5}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := program(t, "t", parseYAML(t, `[`+do+`, {set end: 1}, {set end: 2}]`))
+			world := newScript(nil, nil)
+			world.contexts["session:u1"], world.limit = heavy().At("o"), 10_000_000
+			m := machine.New(machine.Options{World: world})
+			m.Start(p, "x", 1, heavy())
+			require.True(t, m.Go(10).Yielded)
+			for !m.Done() {
+				m.Go(10)
+			}
+			require.Nil(t, m.Root().Err)
+		})
+	}
+}
+
+func TestAnItemThatIsChangedIsGoneThroughEachTime(t *testing.T) {
+	t.Parallel()
+	p := program(t, "t", parseYAML(t, `[{repeat: {on: ['{{d}}'], do: [`+strings.Repeat(`{'set item[{{item.length}}]': 1}, `, 10)+`]}}]`))
+	m := machine.New(machine.Options{World: newScript(nil, nil)})
+	m.Start(p, "x", 1, heavy())
+	turns := 0
+	for ; !m.Done(); turns++ {
+		m.Go(10)
+	}
+	require.Greater(t, turns, 10)
+}
+
+func TestWhatIsChangedInPlaceCostsNoMoreThanItIs(t *testing.T) {
+	t.Parallel()
+	p := program(t, "t", parseYAML(t, `[{'set l[]': 1}`+strings.Repeat(`, {'set l[]': 1}, {'set l[3]': 2}, {set n: '{{l.length}}'}`, 10)+`]`))
+	m := machine.New(machine.Options{World: newScript(nil, nil)})
+	m.Start(p, "x", 1, heavy())
+	m.Go(1) // the first makes a list of its own
+	m.Go(1) // which grows once
+	require.False(t, m.Go(100).Yielded)
+	require.True(t, m.Done())
+}
+
+func TestAnAnswerThatIsLargeIsPaidForByItself(t *testing.T) {
+	t.Parallel()
+	p := program(t, "t", parseYAML(t, `[{rateLimit: {name: n, limit: 1, window: 1, output: r}}, {set end: 1}]`))
+	m := machine.New(machine.Options{World: newScript(nil, nil)})
+	m.Start(p, "x", 1, nil)
+	asked := m.Go(10).Requests
+	require.Len(t, asked, 1)
+	m.Answer(asked[0].ID, machine.Answer{Value: heavy()})
+	require.True(t, m.Go(10).Yielded)
+	require.False(t, m.Done())
+	m.Go(10)
+	require.True(t, m.Done())
+}
+
+func TestATreeTellsOnlySoManyErrorsThatEndNothing(t *testing.T) {
+	t.Parallel()
+	p := program(t, "t", parseYAML(t, `[{repeat: {until: 60, do: [{emit: {event: e, payload: 1}}]}}, {wait: {timeout: 1}},
+		{repeat: {until: 60, do: [{emit: {event: e, payload: 1}}]}}, {emit: {event: e}}]`))
+	options := machine.Options{World: newScript(nil, nil)}
+	m := machine.New(options)
+	m.Start(p, "x", 1, nil)
+	turn := m.Go(10_000)
+	told := turn.Notices
+	require.Len(t, told, 60)
+	state, err := m.Save()
+	require.NoError(t, err)
+	m, asked, err := machine.Restore(state, options, func(string) (*machine.Program, error) { return p, nil })
+	require.NoError(t, err)
+	m.Answer(asked[0].ID, machine.Answer{Value: value.Undefined})
+	turn = m.Go(10_000)
+	told = append(told, turn.Notices...)
+	require.Len(t, told, 100)
+	require.Equal(t, told[0].Err.Message, told[98].Err.Message)
+	require.Contains(t, told[99].Err.Message, told[0].Err.Message)
+	require.Contains(t, told[99].Err.Message, "no more")
+	require.Len(t, turn.Requests, 1, "the tree goes on")
+}

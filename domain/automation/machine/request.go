@@ -1,6 +1,9 @@
 package machine
 
 import (
+	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"svc/domain/automation"
@@ -168,4 +171,382 @@ func (o Options) withDefaults() Options {
 
 func (o Options) env(w expr.World) expr.Env {
 	return expr.Env{World: w, Locale: o.Locale, Zone: o.Zone, Zones: o.Zones}
+}
+
+// kinds are the requests of the instructions that are nothing else.
+var kinds = map[string]Kind{
+	"emit": Emit, "wait": Wait, "fetch": Fetch, "createUserTopic": Topic, "joinUserTopic": Topic,
+	"rateLimit": RateLimit, "auth": Auth, "run": Module,
+}
+
+// effect begins an instruction that something outside carries out.
+func (m *Machine) effect(b *branch, in *automation.Instruction) *outcome {
+	params, to, err := m.parameters(in)
+	m.traceBegin(b, orUndefined(params))
+	if err != nil {
+		return m.raise(b, err)
+	}
+	r := Request{Kind: kinds[in.Name], Params: params}
+	switch r.Kind {
+	case "":
+		return m.raise(b, automation.Invalid("there is no instruction %s", in.Name))
+	case Emit:
+		payload, ok := payloadOf(params)
+		if !ok {
+			m.notice(b, automation.Raise(automation.InvalidEvent, "the payload of an event is an object", "event", params.At("event")))
+			return nil
+		}
+		r.Params, r.BeforeWait = payload, b.top().waitFollows()
+	case Wait:
+		r.Duration = m.Wait
+		if timeout, ok := params.At("timeout").(float64); ok {
+			if timeout > m.MaxWait.Seconds() {
+				return m.raise(b, automation.Invalid("wait.timeout must be at most %d seconds", int(m.MaxWait.Seconds())))
+			}
+			r.Duration = seconds(timeout)
+		}
+	}
+	m.ask(b, r, to)
+	return nil
+}
+
+// waitFollows reports whether the next instruction that asks for anything is a wait that
+// cancels triggers.
+func (f *frame) waitFollows() bool {
+	for _, in := range f.list[f.next:] {
+		switch {
+		case in.Fault != nil || !in.Builtin:
+			return false
+		case in.Name == "wait":
+			return in.Params != nil && slices.ContainsFunc(automation.OneOf(in.Params.Written()), automation.MayCancel)
+		case in.Name == "comment":
+		case in.Name == "set" || in.Name == "delete":
+			if root := in.Target.Root(); root == "" || root == "$http" || root == "config" {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// orUndefined is an object as a value: none is Undefined.
+func orUndefined(o *value.Object) any {
+	if o == nil {
+		return value.Undefined
+	}
+	return o
+}
+
+// payloadOf returns the parameters of an emit with a payload, an empty one when
+// there is none. False when it is something else than an object.
+func payloadOf(params *value.Object) (*value.Object, bool) {
+	payload := params.At("payload")
+	if _, ok := payload.(*value.Object); ok {
+		return params, true
+	}
+	if !value.IsNothing(payload) {
+		return nil, false
+	}
+	params = params.Copy()
+	params.Set("payload", &value.Object{})
+	return params, true
+}
+
+// parameters evaluates what an instruction is given. What was not checked when the
+// document was saved, because it is made of templates, is checked now.
+func (m *Machine) parameters(in *automation.Instruction) (*value.Object, result, error) {
+	v, err := in.Params.Eval(&m.env)
+	if err != nil {
+		return nil, result{}, err
+	}
+	params, ok := v.(*value.Object)
+	if !ok {
+		return nil, result{}, automation.Invalid("expected parameters as an object, got %s", value.Kind(v))
+	}
+	if err := m.sized(params); err != nil {
+		return nil, result{}, err
+	}
+	_, written := in.Params.Written().(*value.Object)
+	if in.Builtin && (!in.Params.Static() || in.Name == "run") {
+		if err := automation.CheckParams(in.Path, in.Name, params); err != nil {
+			return nil, result{}, err
+		}
+	}
+	if !written {
+		return given(params)
+	}
+	to := result{bad: in.BadOutput}
+	if in.Output != nil {
+		to.steps, err = in.Output.Resolve(&m.env)
+	}
+	return params, to, err
+}
+
+// sized refuses what is larger than all local variables may be, or makes the tree too
+// large. Everything that an instruction puts together goes through here: the same list
+// may stand in it many times, and whoever measures it later would never come to an end.
+func (m *Machine) sized(v any) error {
+	spent, ok := value.Spend(v, m.LocalLimit)
+	if m.env.Spent += spent; ok {
+		return m.hold(v)
+	}
+	return automation.Raise(automation.ContextTooLarge, "a value becomes too large", "context", "local", "size", float64(m.LocalLimit+1), "limit", float64(m.LocalLimit))
+}
+
+// given takes the output out of parameters that a template yielded: values are no
+// templates, so it is a plain path.
+func given(params *value.Object) (*value.Object, result, error) {
+	output, ok := params.Get("output")
+	if !ok {
+		return params, result{}, nil
+	}
+	rest := &value.Object{}
+	for _, key := range params.Keys() {
+		if key != "output" {
+			rest.Set(key, params.At(key))
+		}
+	}
+	name, ok := output.(string)
+	if !ok {
+		return rest, result{bad: output != nil}, nil
+	}
+	steps, err := plainPath(name)
+	return rest, result{steps: steps}, err
+}
+
+func plainPath(name string) ([]expr.Step, error) {
+	steps, ok := expr.PlainPath(name)
+	if !ok {
+		return nil, automation.Raise(automation.InvalidVariable, "no path of a variable: "+strings.ToValidUTF8(name[:min(len(name), 100)], ""))
+	}
+	return steps, nil
+}
+
+// store puts the result of an instruction where it goes. An undefined one leaves
+// the variable as it was.
+func (m *Machine) store(b *branch, to result, v any) *outcome {
+	if to.bad {
+		m.notice(b, automation.Raise(automation.InvalidOutput, "expected the path of a variable: the result goes nowhere"))
+		return nil
+	}
+	if to.steps == nil || value.IsUndefined(v) {
+		return nil
+	}
+	return m.assign(b, assignment{steps: to.steps, value: v})
+}
+
+func errorValue(name, message string, details any) *value.Object {
+	if o, ok := details.(*value.Object); value.IsNothing(details) || ok && o == nil {
+		details = &value.Object{}
+	}
+	return value.NewObject("error", name, "message", message, "details", details)
+}
+
+// call is what an execution returns to.
+type call struct {
+	in      *automation.Instruction // that called; nil for the first of the tree
+	to      result
+	iter    *iteration
+	ordinal int
+}
+
+// call asks for an automation that an instruction names.
+func (m *Machine) call(b *branch, in *automation.Instruction) *outcome {
+	arguments, to, err := m.parameters(in)
+	m.traceBegin(b, orUndefined(arguments))
+	if err != nil {
+		return m.raise(b, err)
+	}
+	return m.callSlug(b, Request{Kind: Call, Slug: in.Name, Params: arguments}, to)
+}
+
+// runWorkflow asks for an automation whose slug is computed.
+func (m *Machine) runWorkflow(b *branch, in *automation.Instruction) *outcome {
+	params, to, err := m.parameters(in)
+	m.traceBegin(b, orUndefined(params))
+	if err != nil {
+		return m.raise(b, err)
+	}
+	arguments, ok := params.At("parameters").(*value.Object)
+	if !ok {
+		arguments = &value.Object{}
+	}
+	slug, _ := params.At("workflow").(string)
+	kind := Call
+	if params.At("wait") == false {
+		kind = Spawn
+	}
+	return m.callSlug(b, Request{Kind: kind, Slug: slug, Params: arguments}, to)
+}
+
+func (m *Machine) callSlug(b *branch, r Request, to result) *outcome {
+	if b.x.Depth > m.MaxDepth {
+		return m.raise(b, automation.Raise(automation.TooManyCalls, "Too many successive calls", "limit", float64(m.MaxDepth)))
+	}
+	m.ask(b, r, to)
+	return nil
+}
+
+// enter begins the execution that a call asked for.
+func (m *Machine) enter(b *branch, w *waiting, a Answer) *outcome {
+	if a.Program == nil {
+		return m.raise(b, automation.NotFound(w.Slug, nil))
+	}
+	x := &Execution{
+		ID: a.ExecutionID, Parent: b.x, At: w.Place, Program: a.Program, Depth: b.x.Depth + 1,
+		Input: w.Params, Output: value.Undefined, local: newLocals(w.Params),
+	}
+	b.push(frame{kind: bodyFrame, list: a.Program.Do, call: &call{in: w.in, to: w.to, iter: b.iter, ordinal: b.ordinal}})
+	b.x, b.iter = x, nil
+	return nil
+}
+
+// finish ends the execution that a branch is in, and goes on in the one that
+// called it.
+func (m *Machine) finish(b *branch, out *outcome) *outcome {
+	x, back := b.x, b.top().call
+	if out == nil || out.err == nil {
+		output, err := m.output(b, out)
+		if err != nil {
+			out = m.raise(b, err)
+		} else {
+			x.Output, x.Broke = output, out != nil
+		}
+	}
+	if out != nil && out.err != nil {
+		x.Err, x.Origin = out.err, out.origin
+	}
+	x.local = locals{}
+	m.turn.Ended = append(m.turn.Ended, x)
+	b.pop()
+	if back.in == nil {
+		m.end(b, out)
+		return nil
+	}
+	b.x, b.iter, b.in, b.ordinal = x.Parent, back.iter, back.in, back.ordinal
+	if out != nil && (out.err != nil || out.scope == scopeAll) {
+		if out.err != nil {
+			m.traceEnd(b, value.Undefined, out.err)
+		}
+		return out
+	}
+	m.traceEnd(b, x.Output, nil)
+	return m.store(b, back.to, x.Output)
+}
+
+// output returns what an execution yields.
+func (m *Machine) output(b *branch, out *outcome) (any, error) {
+	if out != nil && out.paid {
+		return out.payload, nil
+	}
+	output := b.x.Program.Output
+	if output == nil {
+		return &value.Object{}, nil
+	}
+	b.in, b.ordinal = nil, 0
+	if fault := b.x.Program.OutputFault; fault != nil {
+		return value.Undefined, fault.Raised()
+	}
+	v, err := output.Eval(&m.env)
+	if err == nil {
+		err = m.sized(v)
+	}
+	return v, err
+}
+
+// answer sets what the endpoint answers: a part of it by its path, or several with
+// an object. Only where $http is the handle of an endpoint can it be set. In a tree that
+// nobody waits for, because an event or a schedule started it, it does nothing.
+func (m *Machine) answer(b *branch, a assignment) *outcome {
+	switch {
+	case isHandle(b.x.local.vars["$http"]):
+	case isHandle(m.root.Input.At("$http")):
+		return m.raise(b, automation.Invalid("$http exists only in an automation started by an endpoint or a test; pass it on as an argument ($http: '{{$http}}')"))
+	default:
+		if !b.x.answerIgnored {
+			b.x.answerIgnored = true
+			m.notice(b, automation.Invalid("$http is ignored: no endpoint started this run, so nobody waits for an answer"))
+		}
+		return nil
+	}
+	if len(a.steps) > 1 {
+		return m.answerPart(b, a)
+	}
+	parts, ok := a.value.(*value.Object)
+	if !ok || a.kind == variable.Push {
+		return m.raise(b, automation.Invalid("$http must be an object with status, headers, chunk or sseKeepAlive"))
+	}
+	for _, key := range headFirst(parts.Keys()) {
+		part := assignment{steps: []expr.Step{a.steps[0], {Key: key}}, kind: a.kind, value: parts.At(key)}
+		if out := m.answerPart(b, part); out != nil {
+			return out
+		}
+	}
+	return nil
+}
+
+// isHandle reports whether a value is the $http of an endpoint, also of one whose
+// caller is gone because the tree was interrupted.
+func isHandle(v any) bool {
+	switch v.(type) {
+	case HTTP, variable.LostStream:
+		return true
+	}
+	return false
+}
+
+// headFirst puts the chunk behind what has to be said before it.
+func headFirst(keys []string) []string {
+	isChunk := func(key string) bool { return key == "chunk" }
+	sorted := slices.DeleteFunc(slices.Clone(keys), isChunk)
+	if slices.ContainsFunc(keys, isChunk) {
+		sorted = append(sorted, "chunk")
+	}
+	return sorted
+}
+
+func (m *Machine) answerPart(b *branch, a assignment) *outcome {
+	if a.kind != variable.Delete && value.IsUndefined(a.value) {
+		return nil
+	}
+	if why := wrongPart(a); why != "" {
+		return m.raise(b, automation.Invalid("%s: %s", pathText(a.steps), why))
+	}
+	if a.steps[1].Key == "chunk" {
+		m.ask(b, Request{Kind: Chunk, Value: a.value}, result{})
+		return nil
+	}
+	return m.write(b, Write{Context: a.steps[0].Key, Op: a.op()})
+}
+
+// wrongPart says what is wrong with a part of the answer, "" when nothing is.
+func wrongPart(a assignment) string {
+	part := a.steps[1].Key
+	if part == "headers" {
+		if _, ok := a.value.(*value.Object); !ok && len(a.steps) == 2 && a.kind != variable.Delete {
+			return "headers are an object"
+		}
+		return ""
+	}
+	if len(a.steps) > 2 || a.kind == variable.Push || a.kind == variable.Delete {
+		return "can only be set as a whole"
+	}
+	n, number := a.value.(float64)
+	switch part {
+	case "chunk":
+		return ""
+	case "status":
+		if !number || n < 200 || n > 599 || n != math.Trunc(n) {
+			return "a status is an integer from 200 to 599"
+		}
+		return ""
+	case "sseKeepAlive":
+		if !number || n < 0 {
+			return "expected a number of milliseconds"
+		}
+		return ""
+	}
+	return "there are status, headers, chunk and sseKeepAlive"
 }
