@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// context is how many unchanged lines are shown around a change.
+// context is the number of unchanged lines around a change.
 const context = 3
 
 // Unified returns the difference of a file as `git diff` prints it, from the line that
