@@ -128,20 +128,60 @@ func (w Workspaces) Update(ctx context.Context, id string, patch *document.Map, 
 // UpdateWith is Update with credentials of repositories, which belong to a state
 // that the preconditions know.
 func (w Workspaces) UpdateWith(ctx context.Context, id string, change workspace.Update, ifMatch string, pre ...Precondition[workspace.State]) (Workspace, error) {
-	if s, ok := change.Patch.Get("slug"); ok {
-		text, _ := s.(string)
-		if id == domain.Platform && text != domain.Platform {
-			return Workspace{}, domain.Refuse(domain.CodeConflict, "the platform workspace keeps its slug").Reason("protected")
-		}
-		if err := checkSlug(text); err != nil && id != domain.Platform {
-			return Workspace{}, err
-		}
+	if err := checkRenaming(id, change.Patch); err != nil {
+		return Workspace{}, err
 	}
 	pre = append(pre, Matches(ifMatch, settingsRevision))
 	if aside(change.Patch) {
 		return w.Execute(ctx, id, change, pre...) // so that a password can be mended while a conflict waits
 	}
 	return w.Write(ctx, id, change, pre...)
+}
+
+// checkRenaming refuses a slug that a workspace cannot have.
+func checkRenaming(id string, patch *document.Map) error {
+	s, ok := patch.Get("slug")
+	if !ok {
+		return nil
+	}
+	text, _ := s.(string)
+	if id == domain.Platform && text != domain.Platform {
+		return domain.Refuse(domain.CodeConflict, "the platform workspace keeps its slug").Reason("protected")
+	}
+	if id == domain.Platform {
+		return nil
+	}
+	return checkSlug(text)
+}
+
+// TryCreate returns what Create would be refused for, and records nothing.
+func (w Workspaces) TryCreate(ctx context.Context, settings workspace.Settings) error {
+	const id = "-" // neither an id nor a slug
+	if settings.Slug == "" {
+		settings.Slug = id // it gets one that is free
+	} else if err := checkSlug(settings.Slug); err != nil {
+		return err
+	}
+	return w.try(ctx, workspace.State{}, workspace.Stream(id), workspace.Create{ID: id, Settings: settings})
+}
+
+// TryUpdate returns what Update of a workspace would be refused for, and records nothing.
+func (w Workspaces) TryUpdate(ctx context.Context, now workspace.State, patch *document.Map) error {
+	if err := checkRenaming(now.ID, patch); err != nil {
+		return err
+	}
+	return w.try(ctx, now, workspace.Stream(now.ID), workspace.Update{Patch: patch})
+}
+
+// try returns the refusal of a command, that of names which others have included.
+func (w Workspaces) try(ctx context.Context, before workspace.State, id domain.StreamID, cmd workspace.Command) error {
+	events, err := workspace.Decider.Decide(before, cmd)
+	if err != nil {
+		return err
+	}
+	unrecorded := func(domain.StreamID, int) string { return "" }
+	_, err = naming(ctx, w.Engine, id, unrecorded, namesOf(before), namesOf(workspace.Decider.Fold(before, events...)))
+	return err
 }
 
 // aside reports whether a patch changes nothing that a lock guards: where the

@@ -46,10 +46,10 @@ func Routes(d Deps) []gateway.Route {
 		{Method: get, Path: "/sys/healthcheck", Permission: gateway.Public, Probe: true, Handler: alive(), Summary: "Tell that the process is alive, under its other name"},
 		{Method: get, Path: "/readyz", Permission: gateway.Public, Probe: true, Handler: serving(d.Ready), Summary: "Tell whether requests can be served"},
 		{Method: get, Path: "/metrics", Permission: metrics, BearerKey: true, Handler: d.Metrics, Summary: "Read the metrics"},
-		{Method: get, Path: "/openapi.json", Permission: gateway.Public, Handler: doc.asJSON(), Summary: "Read this document as JSON"},
-		{Method: get, Path: "/openapi.yaml", Permission: gateway.Public, Handler: doc.asYAML(), Summary: "Read this document as YAML"},
-		{Method: get, Path: "/docs", Permission: gateway.Public, Handler: gateway.HandlerFunc(docs.Page), Summary: "Show the reference page"},
-		{Method: get, Path: "/docs/{asset}", Permission: gateway.Public, Handler: gateway.HandlerFunc(docs.Asset), Summary: "Load a file of the reference page"},
+		{Method: get, Path: "/openapi.json", Permission: gateway.Public, Shared: true, Handler: doc.asJSON(), Summary: "Read this document as JSON"},
+		{Method: get, Path: "/openapi.yaml", Permission: gateway.Public, Shared: true, Handler: doc.asYAML(), Summary: "Read this document as YAML"},
+		{Method: get, Path: "/docs", Permission: gateway.Public, Shared: true, Handler: gateway.HandlerFunc(docs.Page), Summary: "Show the reference page"},
+		{Method: get, Path: "/docs/{asset}", Permission: gateway.Public, Shared: true, Handler: gateway.HandlerFunc(docs.Asset), Summary: "Load a file of the reference page"},
 
 		// Readiness
 		{Method: get, Path: "/readiness", Surface: gateway.Versioned, Permission: gateway.SuperOrInternal, NoWait: true, Handler: ready.report(), Summary: "Test the services"},

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 
 	"svc/domain/access"
@@ -19,13 +18,7 @@ func trySettings(ctx context.Context, d Deps, id string, patch *document.Map) er
 	}
 	patch = patch.Copy()
 	patch.Delete("repositories")
-	return tryOn(now.State, workspace.Update{Patch: patch})
-}
-
-// tryNew refuses what making a workspace would be refused for.
-func tryNew(settings workspace.Settings) error {
-	settings.Slug = cmp.Or(settings.Slug, "any") // it gets one
-	return tryOn(workspace.State{}, workspace.Create{ID: "any", Settings: settings})
+	return d.Content.Workspaces.TryUpdate(ctx, now.State, patch)
 }
 
 // trySecurity refuses a security document that the workspace would refuse.

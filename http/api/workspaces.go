@@ -68,8 +68,11 @@ func createWorkspace(d Deps) gateway.HandlerFunc {
 			return nil, err
 		}
 		settings, err := newSettings(in.doc)
+		if dry && err == nil {
+			err = d.Content.Workspaces.TryCreate(r.Context(), settings)
+		}
 		if dry {
-			return in.judged(cmp.Or(err, tryNew(settings)))
+			return in.judged(err)
 		}
 		if err != nil {
 			return nil, err

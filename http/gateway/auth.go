@@ -41,7 +41,7 @@ func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request) error {
 		return g.countStranger(r, ex, err)
 	}
 	ex.become(caller)
-	if caller.SessionID != "" {
+	if caller.SessionID != "" && !ex.route.Shared {
 		w.Header().Set("X-Svc-Session-Id", caller.SessionID)
 	}
 	return nil

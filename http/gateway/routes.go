@@ -59,6 +59,9 @@ type Route struct {
 	LateAuth bool
 	// OwnAuth leaves credentials to the handler: none is read or removed.
 	OwnAuth bool
+	// Shared answers are the same for everybody, and caches may keep them: they tell
+	// nobody's session.
+	Shared bool
 	// BearerKey accepts the internal API key as a bearer token as well.
 	BearerKey bool
 	// BeforeMFA lets in a session that still owes its second factor.

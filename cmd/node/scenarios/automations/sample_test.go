@@ -2,6 +2,7 @@ package automations_test
 
 import (
 	"net/http"
+	"regexp"
 	"testing"
 	"time"
 
@@ -80,4 +81,16 @@ func TestABrowserIsLedToTheConsole(t *testing.T) {
 	require.Equal(t, string(led.Body), string(signedIn.Body))
 	require.Empty(t, signedIn.Header.Get("X-Svc-Session-Id"))
 	require.Equal(t, http.StatusNotFound, w.Get(t, "/console/assets/gone.js", nil).StatusCode)
+
+	// So is the reference: what caches may keep tells nobody's session.
+	require.NotEmpty(t, w.Get(t, "/v2/me", w.Owner).Header.Get("X-Svc-Session-Id"), "the owner has one")
+	page := w.Get(t, "/docs", w.Owner)
+	files := append(regexp.MustCompile(`/docs/[\w.]+\.js`).FindAllString(string(page.Body), -1), "/docs", "/openapi.json", "/openapi.yaml")
+	require.Len(t, files, 5)
+	for _, file := range files {
+		got := w.Get(t, file, w.Owner)
+		require.Equal(t, http.StatusOK, got.StatusCode, file)
+		require.Empty(t, got.Header.Get("X-Svc-Session-Id"), file)
+		require.Empty(t, got.Header.Get("X-Svc-Csrf-Token"), file)
+	}
 }

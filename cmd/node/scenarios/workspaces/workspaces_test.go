@@ -42,7 +42,29 @@ func TestAWorkspaceFromItsBeginningToItsEnd(t *testing.T) {
 			got := s.Call(t, "POST", "/v2/workspaces", bob, fmt.Sprintf(`{"name":"Other","slug":"%s"}`, bad))
 			require.Equal(t, "validation_failed", got.Code(t), bad)
 		}
+
+		// A dry run tells the same, at its field, and records nothing.
+		before := len(s.Get(t, "/v2/workspaces", admin).List(t))
+		faults := func(method, path string, h http.Header, body string) string {
+			t.Helper()
+			judged := s.SendAs(t, method, path+"?dryRun=true", "application/json", h, body)
+			require.Equal(t, 200, judged.StatusCode, "%s", judged.Body)
+			return fmt.Sprint(judged.JSON(t)["errors"])
+		}
+		require.Equal(t, "[map[field:slug message:this slug is used already]]", faults("POST", "/v2/workspaces", bob, `{"name":"Other","slug":"shop/eu"}`))
+		require.Contains(t, faults("POST", "/v2/workspaces", bob, `{"name":"Other","slug":"platform"}`), "field:slug")
+		require.Equal(t, "[]", faults("POST", "/v2/workspaces", bob, `{"name":"Other","slug":"free"}`))
+		require.Equal(t, "[]", faults("POST", "/v2/workspaces", bob, `{"name":"Other"}`))
+		yaml := s.SendAs(t, "POST", "/v2/workspaces?dryRun=true", "application/yaml", bob, "name: Other\nslug: shop/eu\n")
+		require.Contains(t, string(yaml.Body), `"line":2`)
+		require.Len(t, s.Get(t, "/v2/workspaces", admin).List(t), before)
+		require.Equal(t, 201, s.Call(t, "POST", "/v2/workspaces", ada, `{"name":"Third","slug":"free"}`).StatusCode, "a dry run holds no slug")
+		s.Must(t, "DELETE", "/v2/workspaces/slug:free", ada, "")
+
 		other := s.Must(t, "POST", "/v2/workspaces", bob, `{"name":"Other"}`)
+		require.Equal(t, "[map[field:slug message:this slug is used already]]", faults("PATCH", "/v2/workspaces/"+other["id"].(string), bob, `{"slug":"shop/eu"}`))
+		require.Equal(t, "[]", faults("PATCH", path, ada, `{"slug":"shop/eu"}`), "one's own slug")
+		require.Contains(t, faults("PATCH", path, ada, `{"slug":"import"}`), "field:slug")
 		require.Regexp(t, `^[a-z]+-[a-z]+-\d+$`, other["slug"])
 		require.Equal(t, 409, s.Call(t, "PATCH", "/v2/workspaces/"+other["id"].(string), bob, `{"slug":"shop/eu"}`).StatusCode)
 		renamed := s.Must(t, "PATCH", path, ada, `{"slug":"shop"}`)

@@ -632,7 +632,11 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** Read a workspace */
+        /**
+         * Read a workspace
+         * @description `version`, `at` or `atSeq` give its content as it was then, without what belongs to now: `can`, `writeLock`,
+         *     who changed it last.
+         */
         get: operations["getWorkspace"];
         put?: never;
         post?: never;
@@ -7481,7 +7485,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The workspace as it is now. */
+            /** @description The workspace as it is now. A dry run answers with a `DocumentVerdict` instead. */
             200: {
                 headers: {
                     [name: string]: unknown;
