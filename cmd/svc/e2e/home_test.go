@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"net/http"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,6 +31,18 @@ func TestHome(t *testing.T) {
 	shows("Runs, 24 h", "0")
 	b.seeText("0 of 4")
 	sh.capture(b, "new")
+
+	// A step that has no screen yet shows its request, which does it as it stands: nothing here is a dead end.
+	b.click("button", "Show how")
+	b.see("dialog", "Make a page")
+	sh.capture(b, "how")
+	how := regexp.MustCompile(`(?s)^curl -X (\w+) (\S+) .*Bearer \$SVC_TOKEN.*Content-Type: (\S+)' .*--data-binary '(.*)'$`).FindStringSubmatch(eval[string](b, `document.querySelector('dialog pre').textContent`))
+	require.Len(t, how, 5)
+	require.Equal(t, []string{"POST", s.base + path + "/pages", "application/yaml"}, how[1:4])
+	b.press("Escape")
+	b.awaitFocus("button", "Show how")
+	ada.do(t, http.StatusCreated, how[1], path+"/pages", how[4])
+	b.await(`document.querySelector('[data-step=page][data-done=true]')`)
 
 	// What others do shows by itself: a step is ticked, the change is listed, the run and its error are counted.
 	ada.do(t, http.StatusCreated, "POST", path+"/automations", `slug: charge
@@ -57,6 +71,30 @@ output: charged
 	b.await(`[...document.querySelectorAll('a.tile')].some((e) => e.getAttribute('href').endsWith('/w/` + id + `/activity?types=error,*.error,runtime.fetch.failed&period=24h'))`)
 	b.await(`[...document.querySelectorAll('a.tile')].some((e) => e.getAttribute('href').endsWith('/w/` + id + `/activity?types=runtime.interactions.triggered&period=24h'))`)
 
+	// An earlier moment: what was there then, and nothing of what came later. Before its beginning there is nothing.
+	at := ada.list(t, path+"/history?limit=1")[0]["at"].(string)
+	ada.do(t, http.StatusOK, "PATCH", path, map[string]any{"name": "Shop of today"})
+	b.see("heading", "Shop of today")
+	b.visit("w/" + id + "?at=" + at)
+	b.see("heading", "Shop")
+	b.seeText("Nothing can be changed here.")
+	b.await(`[...document.querySelectorAll('.tile')].some((e) => /^Automations\s+1/.test(e.innerText))`)
+	b.see("link", "charge") // the last change that had been made
+	b.gone("StaticText", "Settings changed")
+	require.False(t, b.has("heading", "First steps"))
+	require.False(t, b.has("link", "New automation"))
+	sh.capture(b, "past")
+	b.visit("w/" + id + "?at=2020-01-02T03:04:05Z")
+	b.see("heading", "It did not exist then")
+	sh.capture(b, "before it was made")
+	b.visit("w/" + id + "/activity?at=" + at)
+	b.seeText("This screen has no earlier states")
+	b.click("button", "Back to now")
+	b.awaitAt("w/" + id + "/activity")
+	ada.do(t, http.StatusOK, "PATCH", path, map[string]any{"name": "Shop"})
+	b.visit("w/" + id)
+	b.see("heading", "Shop")
+
 	// Put away, with Undo; and for good.
 	b.click("button", "Put away")
 	b.gone("heading", "First steps")
@@ -79,6 +117,12 @@ output: charged
 	other.see("heading", "Shop")
 	other.seeText("No repository")
 	require.False(t, other.has("heading", "First steps"))
+	can := ben.do(t, http.StatusOK, "GET", path, nil)["can"].(map[string]any)
+	for screen, subject := range map[string]string{"Automations": "automations", "Activity": "events", "Waits": "events", "Data": "collections"} {
+		actions, _ := can[subject].([]any)
+		require.Equal(t, slices.Contains(actions, any("read")), other.has("link", screen), "what may not be read is not in the menu: %s", screen)
+	}
+	require.False(t, other.has("link", "Data"), "the test is of somebody who may not read everything")
 	sh.capture(other, "reader")
 	for _, r := range other.requests("GET /v2/workspaces/" + id) {
 		require.NotEqual(t, int64(http.StatusForbidden), r.status, "%s", r.path)
@@ -90,4 +134,26 @@ output: charged
 	b.see("heading", "Changements récents")
 	b.seeText("Automatisation créée")
 	sh.capture(b, "French")
+	b.visit("w/" + id + "?at=" + at)
+	b.seeText("Rien ne peut être modifié ici.")
+	sh.capture(b, "past French")
+}
+
+// Check 14 for what counts on the home screen: a limit that is used up is told with a countdown,
+// and what it held back comes by itself.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	s := startService(t, "DISABLE_RATE_LIMIT=no", "RATE_LIMIT_SEARCH_EVENTS=20")
+	ada := s.admin(t)
+	id := ada.workspace(t, "Shop")
+	b := s.open(t)
+	b.signIn(ada)
+	b.visit("profile")
+	for ada.ask(t, "GET", "/v2/workspaces/"+id+"/events?limit=1", nil).StatusCode == http.StatusOK {
+	}
+	b.visit("w/" + id)
+	b.seeText("The server is busy. It is asked again in")
+	b.see("heading", "Recent changes")
+	newSheet(t, "busy").capture(b, "busy")
+	b.await(`!document.body.innerText.includes('The server is busy') && [...document.querySelectorAll('.tile')].some((e) => /^Runs, 24 h\s+0/.test(e.innerText))`)
 }

@@ -3,7 +3,7 @@
 package e2e
 
 import (
-	"context"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/network"
@@ -21,6 +21,11 @@ func TestKeys(t *testing.T) {
 	b.signIn(ada)
 
 	b.visit("profile")
+	// The first stop leads past the menu.
+	b.press("Tab")
+	b.awaitFocus("link", "Skip to content")
+	b.press("Enter")
+	b.await(`document.activeElement === document.querySelector('main')`)
 	b.press("?")
 	b.see("dialog", "Keyboard shortcuts")
 	sh.capture(b, "shortcuts")
@@ -49,6 +54,13 @@ func TestKeys(t *testing.T) {
 	b.press("Control+k")
 	b.awaitFocus("combobox", "Search or do something")
 	require.False(t, b.has("dialog", "Keyboard shortcuts"))
+	id := ada.workspace(t, "Shop")
+	b.visit("w/" + id)
+	b.see("heading", "Recent changes")
+	b.press("g", "a")
+	b.press("Control+k")
+	b.awaitFocus("combobox", "Search or do something")
+	require.Equal(t, "/console/w/"+id, b.where())
 }
 
 // Check 8 for what the shell and the profile show.
@@ -64,6 +76,25 @@ func TestFrench(t *testing.T) {
 	b.await(`document.documentElement.lang === 'fr'`)
 	b.see("heading", "Profil")
 	sh.capture(b, "profile")
+	// What the server refuses is said in French at its field; its own words are in the details.
+	b.fill("Prénom", strings.Repeat("a", 101))
+	b.press("Enter")
+	b.seeText("Au plus 100 caractères.")
+	b.awaitFocus("textbox", "Prénom")
+	require.False(t, eval[bool](b, `document.querySelector('main').innerText.includes('must be at most')`))
+	sh.capture(b, "refused")
+	b.click("DisclosureTriangle", "Ce que dit le serveur")
+	b.seeText("must be at most 100 characters")
+	b.visit("profile?tab=tokens&new")
+	b.see("dialog", "Nouveau jeton d’accès")
+	sh.capture(b, "new token")
+	b.visit("profile?tab=secondStep")
+	b.see("button", "Activer")
+	sh.capture(b, "second step")
+	b.visit("profile?tab=password")
+	sh.capture(b, "password")
+	b.visit("profile?tab=account")
+	sh.capture(b, "account")
 	b.visit("profile?tab=sessions")
 	b.seeText("Celle-ci")
 	sh.capture(b, "sessions")
@@ -86,16 +117,24 @@ func TestReconnecting(t *testing.T) {
 	t.Parallel()
 	s := startService(t)
 	ada := s.person(t, "Ada")
+	id := ada.workspace(t, "Shop")
 	sh := newSheet(t, "reconnecting")
 	b := s.open(t)
 	b.signIn(ada)
 	b.visit("profile")
 	b.await(`document.querySelector('.dot.live')`)
+	list, home := b.another(), b.another()
+	list.visit("workspaces")
+	list.await(`document.querySelector('.dot.live')`)
+	home.visit("w/" + id)
+	home.see("heading", "Recent changes")
+	home.await(`document.querySelector('.dot.live')`)
 	s.stop(t)
-	b.until("the bar", func(context.Context) bool {
-		return eval[bool](b, `document.body.innerText.includes('Reconnecting. Last update')`)
-	})
-	sh.capture(b, "reconnecting")
+	for name, page := range map[string]*tab{"profile": b, "workspaces": list, "home": home} {
+		page.seeText("Reconnecting. Last update")
+		sh.capture(page, name)
+	}
+	list.see("link", "Shop") // reading goes on
 	b.fill("First name", "Augusta")
 	b.press("Enter")
 	b.seeText("No answer yet.")

@@ -144,7 +144,12 @@ func TestWorkspaces(t *testing.T) {
 	b.visit("workspaces?sort=name")
 	b.await(`document.querySelector('[aria-busy] .bar')`)
 	sh.capture(b, "loading")
+	b.seeText("Still working")
+	sh.capture(b, "still working")
+	b.click("button", "Cancel")
+	b.seeText("Cancelled.")
 	b.release()
+	b.click("button", "Try again")
 	b.see("link", "b shop b more")
 
 	call(b, network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{{URLPattern: "*://*:*/v2/workspaces?*", Block: true}}})
@@ -162,6 +167,13 @@ func TestWorkspaces(t *testing.T) {
 	b.see("button", "Non poussé")
 	b.await(`document.documentElement.lang === 'fr'`)
 	sh.capture(b, "French")
+	b.press("n")
+	b.awaitFocus("textbox", "Nom")
+	b.write("Boutique")
+	b.fill("Identifiant court", "b-shop-b-more")
+	b.press("Enter")
+	b.seeText("Un autre espace porte cet identifiant.")
+	sh.capture(b, "French new")
 }
 
 // #17: only what is not pushed, in the address and after a reload.
@@ -212,6 +224,7 @@ func TestSampleWorkspace(t *testing.T) {
 	id := made[0]["id"].(string)
 	b.awaitAt("w/" + id)
 	b.await(`document.querySelector('[data-step=automation][data-done=true]') && document.querySelector('[data-step=page][data-done=true]')`)
+	b.await(`document.querySelector('[data-step=run][data-done=false] a[href$="/automations/submit"]')`, "what to do next: run what can be called")
 	require.Empty(t, ada.list(t, "/v2/workspaces/"+id+"/problems"))
 
 	// Its automation runs, and the home screen tells at once.

@@ -16,6 +16,8 @@ export interface Route {
   /** Of the core messages: the menu shows it before the screen's own are loaded. */
   title: (t: CoreMessages) => string;
   load: () => Promise<{ default: Screen }>;
+  /** The screen shows earlier moments (`at=`); others say that they show the present. */
+  past?: boolean;
   /** Place in the rail; absent for screens that are reached otherwise. `right` (of the workspace area) shows it. */
   menu?: { group: 'top' | 'build' | 'run' | 'ship' | 'govern'; icon: IconName; right?: [action: string, subject: string] };
 }
@@ -23,13 +25,13 @@ export interface Route {
 export const routes: Route[] = [
   { name: 'workspaces', pattern: '/workspaces', area: 'top', title: (t) => t.shell.workspaces, load: () => import('./screens/workspaces/Workspaces.svelte'), menu: { group: 'top', icon: 'workspaces' } },
   { name: 'profile', pattern: '/profile', area: 'top', title: (t) => t.shell.screens.profile, load: () => import('./screens/profile/Profile.svelte'), menu: { group: 'top', icon: 'user' } },
-  { name: 'home', pattern: '/w/:id', area: 'workspace', title: (t) => t.shell.screens.home, load: () => import('./screens/home/Home.svelte'), menu: { group: 'top', icon: 'home', right: ['read', 'workspaces'] } },
+  { name: 'home', pattern: '/w/:id', area: 'workspace', title: (t) => t.shell.screens.home, load: () => import('./screens/home/Home.svelte'), past: true, menu: { group: 'top', icon: 'home', right: ['read', 'workspaces'] } },
   { name: 'sign-in', pattern: '/sign-in', area: 'bare', title: (t) => t.signin.title, load: () => import('./screens/sign-in/SignIn.svelte') },
   { name: 'sign-up', pattern: '/sign-up', area: 'bare', title: (t) => t.signin.signUp, load: () => import('./screens/sign-in/SignUp.svelte') },
   { name: 'second-step', pattern: '/second-step', area: 'bare', title: (t) => t.signin.secondStep, load: () => import('./screens/sign-in/SignIn.svelte') },
   { name: 'reset', pattern: '/reset', area: 'bare', title: (t) => t.signin.resetTitle, load: () => import('./screens/sign-in/Reset.svelte') },
   { name: 'confirm', pattern: '/confirm', area: 'bare', title: (t) => t.signin.confirmTitle, load: () => import('./screens/sign-in/Confirm.svelte') },
-  { name: 'automations', pattern: '/w/:id/automations/*slug', area: 'workspace', title: (t) => t.shell.screens.automations, load: () => import('./screens/automations/Automations.svelte'), menu: { group: 'build', icon: 'automation', right: ['read', 'automations'] } },
+  { name: 'automations', pattern: '/w/:id/automations/*slug', area: 'workspace', title: (t) => t.shell.screens.automations, load: () => import('./screens/automations/Automations.svelte'), past: true, menu: { group: 'build', icon: 'automation', right: ['read', 'automations'] } },
   { name: 'activity', pattern: '/w/:id/activity/*correlationId', area: 'workspace', title: (t) => t.shell.screens.activity, load: () => import('./screens/activity/Activity.svelte'), menu: { group: 'run', icon: 'activity', right: ['read', 'events'] } },
   { name: 'data', pattern: '/w/:id/data/*collection', area: 'workspace', title: (t) => t.shell.screens.data, load: () => import('./screens/data/Data.svelte'), menu: { group: 'run', icon: 'data', right: ['read', 'collections'] } },
   { name: 'waits', pattern: '/w/:id/waits', area: 'workspace', title: (t) => t.shell.screens.waits, load: () => import('./screens/waits/Waits.svelte'), menu: { group: 'run', icon: 'wait', right: ['read', 'events'] } },

@@ -25,6 +25,7 @@ const shell: Messages['shell'] = {
   },
   running: 'En cours',
   operations: { push: 'Push', pull: 'Pull', import: 'Importation', resolve: 'Résolution', bulkPush: 'Push groupé', bulkImport: 'Importation groupée', replay: 'Nouvel envoi' },
+  operationSteps: { checkout: 'récupération', pull: 'tirage', write: 'écriture', merge: 'fusion', push: 'envoi', import: 'importation', error: 'échec' },
   live: { off: 'Pas en direct', connecting: 'Connexion', live: 'En direct', reconnecting: 'Reconnexion', ended: 'Pas en direct' },
   palette: 'Palette',
   search: 'Chercher ou agir',

@@ -29,6 +29,11 @@ export class LiveRun {
     return this.run !== undefined && this.run.status !== 'running' && this.run.status !== 'waiting';
   }
 
+  /** The automation itself has ended, and gave what it gives back; what its events trigger may go on. */
+  get answered(): boolean {
+    return this.over || this.first?.duration !== undefined;
+  }
+
   get first(): Execution | undefined {
     return this.run?.tree[0];
   }
@@ -69,7 +74,7 @@ export class LiveRun {
       if (this.closed) return;
       this.run = data;
       this.error = undefined;
-      if (this.over && data.tree[0]) await this.findOutput(data.tree[0]);
+      if (this.answered && data.tree[0]) await this.findOutput(data.tree[0]);
     } catch (error) {
       if (this.closed) return;
       this.error = asApiError(error);
