@@ -1,1 +1,0 @@
-export{t as default}from"./SignInForm-D7Hi0v4T.js";

@@ -1,1 +1,0 @@
-import{At as e,It as t,J as n,Y as r,Z as i,ct as a,et as o,f as s,hn as c,rt as l,t as u,yt as d}from"./base-Cb7YSHK4.js";var f=o();i(f),a.start(),r(),d.waiting=s.begin;var p=n.load().catch(e=>n.fail(e));await t(e(f.language,navigator.languages)),c(u,{target:document.getElementById(`app`)}),await p,l().catch(()=>{});
