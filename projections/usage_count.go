@@ -18,7 +18,7 @@ type idCount struct {
 
 func (n *idCount) add(id uint64) {
 	if n.sketch != nil {
-		n.sketch.Note(id)
+		n.sketch.Add(id)
 		return
 	}
 	if n.ids = append(n.ids, id); len(n.ids) < 2*maxExactIDs {
@@ -29,7 +29,7 @@ func (n *idCount) add(id uint64) {
 	}
 	n.sketch = &distinct.Sketch{}
 	for _, id := range n.ids {
-		n.sketch.Note(id)
+		n.sketch.Add(id)
 	}
 	n.ids = nil
 }

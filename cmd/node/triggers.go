@@ -129,7 +129,7 @@ func (n *Node) identify(_ context.Context, workspaceID string, actor domain.Acto
 		return caller, err
 	}
 	if !found {
-		rights = access.Outside(who)
+		rights = access.OutsideRights(who)
 	}
 	caller.Rights, caller.Role = rights, rights.Role()
 	return caller, nil

@@ -18,7 +18,7 @@ import (
 )
 
 func parse(t require.TestingT, text string) *document.Map {
-	m, err := yamltext.ReadMap([]byte(text), document.Usual)
+	m, err := yamltext.ReadMap([]byte(text), document.FileLimits)
 	require.NoError(t, err)
 	return m
 }

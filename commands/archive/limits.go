@@ -25,7 +25,7 @@ var Usual = Limits{
 	Files: 5000, FileBytes: 1 << 20, TreeBytes: 64 << 20,
 	PathBytes: 512, SegmentBytes: 200, Segments: 32,
 	ArchiveBytes: 50 << 20, Entries: 50_000, Ratio: 100, Workspaces: 2000,
-	Document: document.Usual,
+	Document: document.FileLimits,
 }
 
 // ratioFrom is the size up to which a tree may be as well compressed as it likes.

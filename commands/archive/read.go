@@ -280,7 +280,7 @@ func (r *treeReader) placeOf(at Place, doc *document.Map) (Place, error) {
 		valid = func(p Place) bool { return p.Kind.HasSlug(p.Slug) }
 	}
 	if back, ok := Locate(place.Path()); !ok || back != place || CheckPaths([]string{place.Path()}) != nil || !valid(place) {
-		return at, fmt.Errorf("%w %s is not allowed for this kind of object", errSlug, document.Shown(place.Slug))
+		return at, fmt.Errorf("%w %s is not allowed for this kind of object", errSlug, document.QuoteShort(place.Slug))
 	}
 	return place, nil
 }
@@ -301,7 +301,7 @@ func (r *treeReader) warnAbout(f file) {
 	if unknown := f.place.Kind.Unknown(f.doc); len(unknown) > 0 {
 		line := r.out.Line(f.path, shape.Path(unknown[0]))
 		for i, key := range unknown {
-			unknown[i] = document.Shown(key)
+			unknown[i] = document.QuoteShort(key)
 		}
 		r.warn(Item{Msg: "has no effect here: " + strings.Join(unknown, ", "), Err: WarnUnknownField, Filepath: f.path, Line: line})
 	}

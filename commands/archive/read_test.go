@@ -213,12 +213,12 @@ func TestABrokenImportFileIsAnItem(t *testing.T) {
 func TestCanonicalTellsWhetherTwoFilesMeanTheSame(t *testing.T) {
 	t.Parallel()
 	p := archive.Place{Kind: document.Automation, Slug: "a"}
-	one, err := archive.Canonical(p, []byte("# mine\ndo: [ ]\nname:  'A'\n"), document.Usual)
+	one, err := archive.Canonical(p, []byte("# mine\ndo: [ ]\nname:  'A'\n"), document.FileLimits)
 	require.NoError(t, err)
-	two, err := archive.Canonical(p, []byte(`{"name":"A","slug":"a","do":[],"labels":[]}`), document.Usual)
+	two, err := archive.Canonical(p, []byte(`{"name":"A","slug":"a","do":[],"labels":[]}`), document.FileLimits)
 	require.NoError(t, err)
 	require.Equal(t, string(one), string(two))
-	_, err = archive.Canonical(p, []byte("["), document.Usual)
+	_, err = archive.Canonical(p, []byte("["), document.FileLimits)
 	require.Error(t, err)
 }
 

@@ -75,7 +75,7 @@ func (t Tree) PlaceOf(file string) (Place, bool) {
 // isPage reports whether JSON can be a page: it has blocks, or a name and nothing that pages do not
 // have. What cannot be read is taken for one, so that its fault is reported.
 func isPage(text []byte) bool {
-	v, err := yamltext.Read(text, document.Usual)
+	v, err := yamltext.Read(text, document.FileLimits)
 	if err != nil || v == nil {
 		return true
 	}

@@ -34,7 +34,7 @@ func (r *Runs) survey(ctx context.Context, source *versioning.Source, groups []s
 			continue
 		}
 		if wrong := slug.CheckWorkspace(name); wrong != "" && name != domain.Platform {
-			warnings = append(warnings, note(WarnInvalidDirectory, document.Shown(name), "is left out: the name of the directory cannot be the slug of a workspace: it "+wrong))
+			warnings = append(warnings, note(WarnInvalidDirectory, document.QuoteShort(name), "is left out: the name of the directory cannot be the slug of a workspace: it "+wrong))
 			continue
 		}
 		one, has, err := look(ctx, source, name)

@@ -214,7 +214,7 @@ func (c *Collections) decide(ctx context.Context, id domain.StreamID, v collecti
 			j.result, d.refused = nil, true
 			continue
 		}
-		draft.Take(own)
+		draft.AddDraft(own)
 		if own.Reshaped() {
 			break // the next job needs the indexes that this one declares
 		}
@@ -267,7 +267,7 @@ func (c *Collections) append(ctx context.Context, id domain.StreamID, d decision
 		return err
 	}
 	d.at.Logged += int64(len(body))
-	if d.at.Overgrown() {
+	if d.at.NeedsSnapshot() {
 		select {
 		case c.grown <- id:
 		default: // the next write says it again

@@ -200,7 +200,7 @@ func (c *Collections) Import(ctx context.Context, caller Caller, in Import) (res
 				own := collection.NewDraft(draft)
 				done, err := call.Write(own, c.stamp(&job{userID: caller.UserID}), waited(ctx))
 				made, _ = done.(collection.ImportResult)
-				if draft.Take(own); err == nil && draft.Size() > maxDryRun {
+				if draft.AddDraft(own); err == nil && draft.Size() > maxDryRun {
 					err = collection.Refuse(collection.TooLarge, "a dry run takes at most %d MB of new rows: try a part of the file", maxDryRun>>20)
 				}
 				return made, err

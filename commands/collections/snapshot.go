@@ -29,12 +29,12 @@ func (c *Collections) Compact(ctx context.Context, id domain.StreamID) error {
 	p := &packing{Envelope: c.envelope, id: id, name: c.opts.NewID()}
 	var at collection.Mark
 	err := c.opts.Rows.View(ctx, id, func(v collection.Source, mark collection.Mark) error {
-		if at = mark; !at.Overgrown() {
+		if at = mark; !at.NeedsSnapshot() {
 			return nil
 		}
-		return collection.Whole(v, pieceSize, func(piece []byte) error { return p.add(ctx, piece) })
+		return collection.SnapshotChanges(v, pieceSize, func(piece []byte) error { return p.add(ctx, piece) })
 	})
-	if err != nil || !at.Overgrown() {
+	if err != nil || !at.NeedsSnapshot() {
 		return err
 	}
 	return c.take(ctx, id, &job{do: func(ctx context.Context) error { return c.snapshot(ctx, p, at.Seq) }})

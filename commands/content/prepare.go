@@ -145,7 +145,7 @@ func compute(e *workspace.Entry, kind *document.Kind, doc *document.Map, parsed 
 	case document.Page:
 		e.Public, _ = boolOf(doc, "public")
 		emit, listen := shape.PageEvents(doc)
-		e.Events = document.MapOf(document.Pair{Key: "emit", Value: document.Words(emit)}, document.Pair{Key: "listen", Value: document.Words(listen)})
+		e.Events = document.MapOf(document.Pair{Key: "emit", Value: document.StringList(emit)}, document.Pair{Key: "listen", Value: document.StringList(listen)})
 	case document.Import:
 		e.App = doc.Text("appSlug")
 	}
@@ -163,7 +163,7 @@ func eventsOf(ev automation.Events) *document.Map {
 		auto = append(auto, document.MapOf(document.Pair{Key: "event", Value: a.Event}, document.Pair{Key: "autocomplete", Value: document.ValueOf(a.Autocomplete)}))
 	}
 	return document.MapOf(
-		document.Pair{Key: "emit", Value: document.Words(ev.Emit)}, document.Pair{Key: "listen", Value: document.Words(ev.Listen)},
+		document.Pair{Key: "emit", Value: document.StringList(ev.Emit)}, document.Pair{Key: "listen", Value: document.StringList(ev.Listen)},
 		document.Pair{Key: "autocomplete", Value: auto},
 	)
 }

@@ -24,7 +24,7 @@ func (c *Content) repositories(p *plan, index *document.Map) {
 		repository, ok := v.(*document.Map)
 		one := document.MapOf(document.Pair{Key: "name", Value: "any"}, document.Pair{Key: "repositories", Value: document.MapOf(document.Pair{Key: id, Value: v})})
 		if faults := shape.Check(document.Index, one); !ok || len(faults) > 0 {
-			p.warnAt("invalid_repository", "index", shape.Path("repositories", id), "the repository "+document.Shown(id)+" was left out: it is not well-formed")
+			p.warnAt("invalid_repository", "index", shape.Path("repositories", id), "the repository "+document.QuoteShort(id)+" was left out: it is not well-formed")
 			continue
 		}
 		clean, dropped := withoutCredentials(repository)

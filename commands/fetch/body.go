@@ -45,7 +45,7 @@ func encodeBody(params *value.Object, header http.Header) ([]byte, error) {
 	if mediaOf(header.Get(contentType)) == typeForm {
 		o, ok := body.(*value.Object)
 		if !ok {
-			return nil, automation.Invalid("fetch.body: a form is an object, not %s", value.Kind(body))
+			return nil, automation.Invalid("fetch.body: a form is an object, not %s", value.TypeName(body))
 		}
 		text, err := encodePairs(o, "fetch.body")
 		return []byte(text), err
@@ -71,7 +71,7 @@ func charsetOf(header string) string {
 func encodeParts(v any, header http.Header) ([]byte, error) {
 	list, ok := v.([]any)
 	if !ok {
-		return nil, automation.Invalid("fetch.multipart: expected a list, got %s", value.Kind(v))
+		return nil, automation.Invalid("fetch.multipart: expected a list, got %s", value.TypeName(v))
 	}
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -92,7 +92,7 @@ func encodeParts(v any, header http.Header) ([]byte, error) {
 func writePart(w *multipart.Writer, item any) *automation.Error {
 	part, ok := item.(*value.Object)
 	if !ok {
-		return automation.Invalid(": expected an object, got %s", value.Kind(item))
+		return automation.Invalid(": expected an object, got %s", value.TypeName(item))
 	}
 	r, err := reader{part, ""}, error(nil)
 	field, file, media := r.text("fieldname", "", &err), r.text("filename", "", &err), r.text("contentType", "", &err)
@@ -106,7 +106,7 @@ func writePart(w *multipart.Writer, item any) *automation.Error {
 	}
 	content, known := partContent(part.At("value"), file != "")
 	if !known {
-		return automation.Invalid(".value: expected a text or bytes, got %s", value.Kind(part.At("value")))
+		return automation.Invalid(".value: expected a text or bytes, got %s", value.TypeName(part.At("value")))
 	}
 	// Writing to memory does not fail.
 	to, _ := w.CreatePart(partHeader(field, file, media))

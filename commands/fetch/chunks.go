@@ -197,7 +197,7 @@ func (g *gathering) add(path []string, item *value.Object) {
 		return
 	}
 	v := value.Walk(item, path...)
-	kind := value.Kind(v)
+	kind := value.TypeName(v)
 	if g.is == "" && (kind == "string" || kind == "array") {
 		g.is = kind
 	}

@@ -91,7 +91,7 @@ func TestSecretsAreTakenOutBeforeBodiesAreCut(t *testing.T) {
 	set := redact.New(secret)
 	hide := func(text string, cut bool) string {
 		if cut {
-			return set.Cut(text)
+			return set.RedactCut(text)
 		}
 		return set.Text(text)
 	}

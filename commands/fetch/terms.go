@@ -129,7 +129,7 @@ func member[T any](r reader, key string, otherwise T, expected string, err *erro
 	}
 	got, ok := v.(T)
 	if !ok && *err == nil {
-		*err = automation.Invalid("%s.%s: expected %s, got %s", r.at, key, expected, value.Kind(v))
+		*err = automation.Invalid("%s.%s: expected %s, got %s", r.at, key, expected, value.TypeName(v))
 	}
 	return got
 }

@@ -113,7 +113,7 @@ func TestAMergeIsCleanForBothOrForNeither(t *testing.T) {
 			require.NotContains(t, r.Files, c.Path)
 		}
 		for path, text := range r.Files {
-			_, err := yamltext.ReadMap(text, document.Usual)
+			_, err := yamltext.ReadMap(text, document.FileLimits)
 			require.NoError(t, err, path)
 		}
 	})
@@ -133,7 +133,7 @@ func TestFilesAreMergedAsByGit(t *testing.T) {
 				continue
 			}
 			text, clean := byGit(t, git, dir, base[path], ours[path], theirs[path])
-			if _, err := yamltext.ReadMap(text, document.Usual); clean && err == nil {
+			if _, err := yamltext.ReadMap(text, document.FileLimits); clean && err == nil {
 				require.Equal(t, string(text), string(r.Files[path]), path)
 			}
 		}

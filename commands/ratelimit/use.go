@@ -50,7 +50,7 @@ func Read(params *value.Object) (Use, error) {
 	}
 	stop := params.At("break")
 	if u.Break, ok = stop.(bool); !ok && !value.IsNothing(stop) {
-		return u, automation.Invalid("break is true or false, not %s", value.Kind(stop))
+		return u, automation.Invalid("break is true or false, not %s", value.TypeName(stop))
 	}
 	return u, nil
 }
@@ -75,5 +75,5 @@ func consumer(v any) (any, error) {
 	if value.IsNothing(v) {
 		return value.Undefined, nil
 	}
-	return nil, automation.Invalid("consumer is a string, not %s", value.Kind(v))
+	return nil, automation.Invalid("consumer is a string, not %s", value.TypeName(v))
 }

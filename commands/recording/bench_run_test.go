@@ -34,7 +34,7 @@ func (l *ledge) Read(x *machine.Execution, keys []string) (any, error) {
 	if keys[0] == "run" && len(keys) == 2 && keys[1] == "date" {
 		date := "2024-03-31T12:00:00.000Z"
 		if l.Recorder != nil {
-			_, at := l.machine.Where()
+			_, at := l.machine.CurrentPlace()
 			l.Date(x, at, date)
 		}
 		return date, nil
@@ -54,7 +54,7 @@ func (l *ledge) Write(_ *machine.Execution, w machine.Write) error {
 // Now implements machine.World.
 func (l *ledge) Now() time.Time {
 	if l.Recorder != nil {
-		x, at := l.machine.Where()
+		x, at := l.machine.CurrentPlace()
 		l.Clock(x, at, noon)
 	}
 	return noon
@@ -64,7 +64,7 @@ func (l *ledge) Now() time.Time {
 func (l *ledge) Random(n int) []byte {
 	drawn := make([]byte, n)
 	if l.Recorder != nil {
-		x, at := l.machine.Where()
+		x, at := l.machine.CurrentPlace()
 		l.Recorder.Random(x, at, drawn)
 	}
 	return drawn
@@ -78,7 +78,7 @@ func (l *ledge) run(p *machine.Program, input *value.Object, start recording.Sta
 	l.Start(start)
 	for !l.machine.Done() {
 		l.Turn()
-		turn := l.machine.Go(recording.TurnLength)
+		turn := l.machine.Run(recording.TurnLength)
 		for _, r := range turn.Requests {
 			l.Ask(r, noon)
 			l.Answer(r.ID, answer, noon)

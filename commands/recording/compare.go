@@ -46,7 +46,7 @@ func (p *player) note(d difference) {
 	}
 	p.differs[d.execution] = true
 	if len(p.differences) < MaxDifferences {
-		spent, _ := value.Spend(d.actual, p.most)
+		spent, _ := value.SizeWithin(d.actual, p.most)
 		p.keep(oneKept + spent)
 		p.differences = append(p.differences, d)
 	}
@@ -101,7 +101,7 @@ const maxCompared = 64 << 20
 
 // equal reports whether two values are the same in everything that can be kept.
 func equal(a, b any) bool {
-	if !value.Within(a, maxCompared) || !value.Within(b, maxCompared) {
+	if !value.FitsWithin(a, maxCompared) || !value.FitsWithin(b, maxCompared) {
 		return false
 	}
 	return bytes.Equal(variable.Encode(a), variable.Encode(b))

@@ -9,7 +9,7 @@ import (
 
 // moment returns what was recorded where the machine is, nil when nothing is left.
 func (p *player) moment(x *machine.Execution, kind entryKind, name string) *entry {
-	_, at := p.machine.Where()
+	_, at := p.machine.CurrentPlace()
 	key := position(string(kind)+"\x00"+name, x.ID, at.Path, at.Iteration)
 	known, n := p.record.moments[key], p.cursor[key]
 	if n >= len(known) {
@@ -21,7 +21,7 @@ func (p *player) moment(x *machine.Execution, kind entryKind, name string) *entr
 
 // Now implements machine.World.
 func (p *player) Now() time.Time {
-	x, _ := p.machine.Where()
+	x, _ := p.machine.CurrentPlace()
 	e := p.moment(x, entryClock, "")
 	if e == nil {
 		p.missed = p.lacks(x, string(entryClock), value.Undefined)
@@ -39,7 +39,7 @@ func (p *player) date(x *machine.Execution) (any, error) {
 
 // Random implements machine.World.
 func (p *player) Random(n int) []byte {
-	x, _ := p.machine.Where()
+	x, _ := p.machine.CurrentPlace()
 	drawn := make([]byte, n)
 	if e := p.moment(x, entryRandom, ""); e != nil {
 		bytes, _ := e.value.(value.Bytes)

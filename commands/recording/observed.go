@@ -37,7 +37,7 @@ func (p *player) forget() {
 // end notes what executions came to.
 func (p *player) end(all []*machine.Execution) {
 	for _, x := range all {
-		spent, _ := value.Spend(x.Output, p.most)
+		spent, _ := value.SizeWithin(x.Output, p.most)
 		p.keep(oneKept + spent)
 		p.ended[x.ID] = outcome{x.Output, x.Err}
 	}
@@ -64,9 +64,9 @@ func (p *player) wrote(x *machine.Execution, w machine.Write) {
 	if !p.observes {
 		return
 	}
-	_, at := p.machine.Where()
+	_, at := p.machine.CurrentPlace()
 	did := observed{execution: x.ID, place: at}
-	spent, fits := value.Spend(w.Op.Value, maxShown)
+	spent, fits := value.SizeWithin(w.Op.Value, maxShown)
 	if !fits {
 		did.sum = sha256.Sum256(variable.Encode(w.Op.Value))
 		w.Op.Value, spent = "(too large to be shown)", 0

@@ -69,7 +69,7 @@ func (p *play) perform(t testing.TB, seed uint64) (*machine.Execution, []byte) {
 	for turns := 0; !s.machine.Done(); turns++ {
 		require.Less(t, turns, 100_000, "the tree runs away")
 		s.Turn()
-		turn := s.machine.Go(recording.TurnLength)
+		turn := s.machine.Run(recording.TurnLength)
 		for _, x := range turn.Ended {
 			s.Ended(x)
 			if x.Parent == nil {

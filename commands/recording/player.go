@@ -95,7 +95,7 @@ func (p *player) play(root *machine.Program) error {
 			return err
 		}
 		p.turn++
-		turn := p.machine.Go(TurnLength)
+		turn := p.machine.Run(TurnLength)
 		p.end(turn.Ended)
 		if p.excess != nil {
 			return p.excess

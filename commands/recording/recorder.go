@@ -70,7 +70,7 @@ func (r *Recorder) weight(v any) int {
 	if value.IsUndefined(v) {
 		return 0
 	}
-	if left := r.limit - r.size; left < 0 || !value.Within(v, left) {
+	if left := r.limit - r.size; left < 0 || !value.FitsWithin(v, left) {
 		return r.limit + 1
 	}
 	return variable.Size(v)

@@ -137,7 +137,7 @@ func shown(secrets *redact.Set, v any) json.RawMessage {
 	if value.IsUndefined(v) {
 		return nil
 	}
-	if !value.Within(v, maxCompared) {
+	if !value.FitsWithin(v, maxCompared) {
 		return json.RawMessage(`"(too large to be shown)"`)
 	}
 	text := value.JSON(secrets.Value(v), "")

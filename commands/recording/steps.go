@@ -204,7 +204,7 @@ func (t *tracer) text(text string, most int) string {
 	if len(text) <= most {
 		return t.secrets.Text(text)
 	}
-	return t.secrets.Cut(strings.ToValidUTF8(text[:most], "")) + cutMark
+	return t.secrets.RedactCut(strings.ToValidUTF8(text[:most], "")) + cutMark
 }
 
 // maxChunks bounds the chunks of a run that are shown, and maxChunkBytes all of them.
@@ -223,7 +223,7 @@ func (r *Record) Chunks(known *redact.Set) (chunks []json.RawMessage, all bool) 
 		if q.asked.name != string(machine.Chunk) || q.answered == nil || q.answered.failure != nil {
 			continue
 		}
-		if len(chunks) == maxChunks || size > maxChunkBytes || !value.Within(q.asked.value, maxChunkBytes) {
+		if len(chunks) == maxChunks || size > maxChunkBytes || !value.FitsWithin(q.asked.value, maxChunkBytes) {
 			return chunks, false
 		}
 		chunk := json.RawMessage(value.JSON(secrets.Value(q.asked.value), ""))
@@ -246,7 +246,7 @@ func (r *Record) Values(known *redact.Set) (input json.RawMessage, outputs map[s
 		if v == value.Undefined {
 			return nil
 		}
-		if !value.Within(v, maxShownValue) {
+		if !value.FitsWithin(v, maxShownValue) {
 			all = false
 			return nil
 		}

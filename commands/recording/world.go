@@ -88,7 +88,7 @@ func (p *player) miss(x *machine.Execution, keys []string) (any, error) {
 // lacks reports something that was not recorded where the machine is, and returns what
 // is raised for it.
 func (p *player) lacks(x *machine.Execution, kind string, asked any) error {
-	_, at := p.machine.Where()
+	_, at := p.machine.CurrentPlace()
 	p.differ(x, at, effectMissing, value.Undefined, told(kind, "", asked))
 	return missing(kind)
 }

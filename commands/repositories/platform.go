@@ -90,6 +90,6 @@ func (r *Repositories) GroupsOf(labels []string) []string {
 }
 
 func notThere(format, id string, available []string) error {
-	return domain.Refuse(domain.CodeNotFound, format, document.Shown(id)).
+	return domain.Refuse(domain.CodeNotFound, format, document.QuoteShort(id)).
 		With("repositoryId", id).With("availableRepositories", available)
 }

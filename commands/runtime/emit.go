@@ -96,9 +96,9 @@ func (t *tree) emissionOf(instance string, meta domain.Meta, params *value.Objec
 	if given := params.At("payload"); !value.IsNothing(given) {
 		payload, ok := given.(*value.Object)
 		if !ok {
-			return nil, &misfit{e.name, value.Kind(given)}
+			return nil, &misfit{e.name, value.TypeName(given)}
 		}
-		if !value.Within(payload, farBeyond*t.settings.MaxEvent) {
+		if !value.FitsWithin(payload, farBeyond*t.settings.MaxEvent) {
 			return nil, t.tooLarge(e.name, []byte(value.JSON(payload, "")))
 		}
 		e.payload, _ = t.redact.Value(payload).(*value.Object)

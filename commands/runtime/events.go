@@ -83,7 +83,7 @@ func (t *tree) ended(x *machine.Execution) {
 func (t *tree) given(x *machine.Execution) (kept given, ok bool) {
 	shape, most := t.program(x).Shape, t.settings.MaxExecuted
 	in, out := shape.Recorded(x.Input), orObject(shape.RedactedOutput(x.Output))
-	if !value.Within(in, farBeyond*most) || !value.Within(out, farBeyond*most) {
+	if !value.FitsWithin(in, farBeyond*most) || !value.FitsWithin(out, farBeyond*most) {
 		return kept, false
 	}
 	kept = given{Payload: t.body(in), Output: t.body(out)}

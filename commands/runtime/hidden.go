@@ -202,7 +202,7 @@ func (t *tree) told(err *automation.Error) *automation.Error {
 // shown is a text of a request as events tell it; cut, when its end was cut off.
 func (t *tree) shown(text string, cut bool) string {
 	if cut {
-		return t.redact.Cut(text)
+		return t.redact.RedactCut(text)
 	}
 	return t.redact.Text(text)
 }

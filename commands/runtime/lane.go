@@ -19,7 +19,7 @@ func (t *tree) advance() (machine.Turn, error) {
 	}()
 	t.recorder.Turn()
 	t.world.known = nil
-	return t.machine.Go(turnLength), nil
+	return t.machine.Run(turnLength), nil
 }
 
 // aside does work that waits for something else than the machine: others have the lane

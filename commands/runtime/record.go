@@ -174,7 +174,7 @@ type recordedWorld struct{ *world }
 // Now implements machine.World.
 func (w recordedWorld) Now() time.Time {
 	now := w.world.Now()
-	x, at := w.t.machine.Where()
+	x, at := w.t.machine.CurrentPlace()
 	w.t.recorder.Clock(x, at, now)
 	return now
 }
@@ -182,7 +182,7 @@ func (w recordedWorld) Now() time.Time {
 // Random implements machine.World.
 func (w recordedWorld) Random(n int) []byte {
 	drawn := w.world.Random(n)
-	x, at := w.t.machine.Where()
+	x, at := w.t.machine.CurrentPlace()
 	w.t.recorder.Random(x, at, drawn)
 	return drawn
 }
@@ -195,7 +195,7 @@ func (w recordedWorld) Read(x *machine.Execution, keys []string) (any, error) {
 	}
 	v, err := w.world.Read(x, keys)
 	if err != nil {
-		_, at := w.t.machine.Where()
+		_, at := w.t.machine.CurrentPlace()
 		w.t.recorder.Refused(x, at, recording.Reading(keys), err)
 		return v, err
 	}
@@ -213,7 +213,7 @@ func (w recordedWorld) note(x *machine.Execution, keys []string, v any) {
 		} else if keys[1] != "date" {
 			return
 		}
-		_, at := w.t.machine.Where()
+		_, at := w.t.machine.CurrentPlace()
 		r.Date(x, at, v)
 	case "secret":
 		if len(keys) > 1 && x.Program.Instance == "" {
@@ -253,7 +253,7 @@ func (w recordedWorld) noteGlobal(keys []string, v any) {
 func (w recordedWorld) Write(x *machine.Execution, wr machine.Write) error {
 	err := w.world.Write(x, wr)
 	if err != nil {
-		_, at := w.t.machine.Where()
+		_, at := w.t.machine.CurrentPlace()
 		w.t.recorder.Refused(x, at, recording.Writing(wr), err)
 	}
 	return err

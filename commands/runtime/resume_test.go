@@ -44,7 +44,7 @@ func TestATreeActsForWhomItActedBeforeItStood(t *testing.T) {
 		asked  int
 	}{
 		"the workspace itself": {nil, 0},
-		"somebody":             {access.Outside(access.Principal{UserID: "u1", Super: true}), 1},
+		"somebody":             {access.OutsideRights(access.Principal{UserID: "u1", Super: true}), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -41,7 +41,7 @@ func Redacted(err *automation.Error, secrets *redact.Set) *automation.Error {
 	}
 	told := *err
 	if message, cut := strings.CutSuffix(err.Message, cutMark); cut {
-		told.Message = secrets.Cut(message) + cutMark
+		told.Message = secrets.RedactCut(message) + cutMark
 	}
 	if logs, ok := err.Details.At("logs").([]any); ok {
 		lines := make([]string, len(logs))
@@ -61,7 +61,7 @@ func Lines(lines []string, secrets *redact.Set) []string {
 	for i, line := range lines {
 		size += len(line) + 1
 		if told[i] = secrets.Text(line); i == len(lines)-1 && size >= maxLogs-utf8.UTFMax {
-			told[i] = secrets.Cut(line)
+			told[i] = secrets.RedactCut(line)
 		}
 	}
 	return told

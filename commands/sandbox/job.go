@@ -43,7 +43,7 @@ func (f Function) Job(arguments *value.Object) Job {
 func ReadJob(params *value.Object, most time.Duration) (Job, error) {
 	code, ok := params.At("code").(string)
 	if !ok {
-		return Job{}, automation.Invalid("code is the body of a function, not %s", value.Kind(params.At("code")))
+		return Job{}, automation.Invalid("code is the body of a function, not %s", value.TypeName(params.At("code")))
 	}
 	arguments, err := Arguments(params)
 	if err != nil {
@@ -61,7 +61,7 @@ func Arguments(params *value.Object) (*value.Object, error) {
 	}
 	o, ok := given.(*value.Object)
 	if !ok {
-		return nil, automation.Invalid("arguments are an object, not %s", value.Kind(given))
+		return nil, automation.Invalid("arguments are an object, not %s", value.TypeName(given))
 	}
 	return o, nil
 }
@@ -74,7 +74,7 @@ func FunctionAt(functions any, name string, most time.Duration) (Function, error
 	}
 	f := Function{}
 	if f.Code, ok = o.At("code").(string); !ok {
-		return Function{}, automation.Invalid("config.functions.%s.code is the body of a function, not %s", name, value.Kind(o.At("code")))
+		return Function{}, automation.Invalid("config.functions.%s.code is the body of a function, not %s", name, value.TypeName(o.At("code")))
 	}
 	f.Parameters, _ = o.At("parameters").(*value.Object)
 	timeout, err := timeoutOf(o.At("timeout"), most)

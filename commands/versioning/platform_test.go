@@ -18,7 +18,7 @@ import (
 // told reads an import file, whose checksums must be those of the files beside it.
 func told(t *testing.T, text string, read func(path string) string) archive.ImportFile {
 	t.Helper()
-	file, err := archive.ReadImportFile([]byte(text), document.Usual)
+	file, err := archive.ReadImportFile([]byte(text), document.FileLimits)
 	require.NoError(t, err, text)
 	for place, sum := range file.Checksums {
 		require.Equal(t, archive.Checksum([]byte(read(place+".yml"))), sum, place)

@@ -71,7 +71,7 @@ func TestWhatIsWrittenReadsBackEqual(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, strings.HasSuffix(string(text), "\n"))
 		for _, read := range []func([]byte, document.Limits) (any, error){yamltext.Read, yamltext.ReadForeign} {
-			back, err := read(text, document.Usual)
+			back, err := read(text, document.FileLimits)
 			require.NoError(t, err, "%s", text)
 			require.True(t, document.Equal(v, back), "%s\n%#v\n%#v", text, v, back)
 			again, err := document.YAML(back)
@@ -84,7 +84,7 @@ func TestWhatIsWrittenReadsBackEqual(t *testing.T) {
 // asTheLibrary demands that what is taken for written by document.YAML is what the
 // library reads, within the same limits.
 func asTheLibrary(t require.TestingT, text []byte) {
-	for _, limits := range []document.Limits{document.Usual, {Bytes: 200, Depth: 3, Nodes: 10}} {
+	for _, limits := range []document.Limits{document.FileLimits, {Bytes: 200, Depth: 3, Nodes: 10}} {
 		v, ours := document.ReadYAML(text, limits)
 		if !ours {
 			continue
@@ -115,10 +115,10 @@ func TestYAMLAndJSONAreTwoSpellingsOfOneValue(t *testing.T) {
 		v := documents().Draw(t, "value")
 		text, err := document.JSON(v)
 		require.NoError(t, err)
-		fromJSON, err := document.ReadJSON(text, document.Usual)
+		fromJSON, err := document.ReadJSON(text, document.FileLimits)
 		require.NoError(t, err, "%s", text)
 		require.True(t, document.Equal(v, fromJSON), "%s", text)
-		fromYAML, err := yamltext.Read(text, document.Usual)
+		fromYAML, err := yamltext.Read(text, document.FileLimits)
 		require.NoError(t, err, "%s", text)
 		require.True(t, document.Equal(v, fromYAML), "%s", text)
 	})
@@ -138,7 +138,7 @@ func FuzzRead(f *testing.F) {
 		asTheLibrary(t, []byte(text))
 		var v any
 		var err error
-		require.Less(t, domaintest.MeasureEffort(t, func() { v, err = yamltext.Read([]byte(text), document.Usual) }), 10*time.Second)
+		require.Less(t, domaintest.MeasureEffort(t, func() { v, err = yamltext.Read([]byte(text), document.FileLimits) }), 10*time.Second)
 		if err != nil {
 			return
 		}

@@ -40,16 +40,16 @@ func (r *reader) value(n *yaml.Node, depth int) (any, error) {
 
 // leaf counts a key or a scalar.
 func (r *reader) leaf(n *yaml.Node, text string) error {
-	if err := r.count.Node(0, n.Line, n.Column); err != nil {
+	if err := r.count.CountNode(0, n.Line, n.Column); err != nil {
 		return err
 	}
-	return r.count.String(text, n.Line, n.Column)
+	return r.count.CountString(text, n.Line, n.Column)
 }
 
 // alias reads what n stands for once more: there are no references in a value.
 func (r *reader) alias(n *yaml.Node, depth int) (any, error) {
 	if r.open[n.Alias] {
-		return nil, fault(n, "the alias %s contains itself", document.Shown(n.Value))
+		return nil, fault(n, "the alias %s contains itself", document.QuoteShort(n.Value))
 	}
 	r.open[n.Alias] = true
 	defer delete(r.open, n.Alias)
@@ -78,9 +78,9 @@ func (r *reader) list(n *yaml.Node, depth int) (any, error) {
 // enter counts a mapping or a list and checks that it is no more than that.
 func (r *reader) enter(n *yaml.Node, tag string, depth int) error {
 	if n.Tag != tag {
-		return fault(n, "the tag %s is not allowed", document.Shown(n.Tag))
+		return fault(n, "the tag %s is not allowed", document.QuoteShort(n.Tag))
 	}
-	return r.count.Node(depth, n.Line, n.Column)
+	return r.count.CountNode(depth, n.Line, n.Column)
 }
 
 func (r *reader) mapping(n *yaml.Node, depth int) (any, error) {
@@ -128,7 +128,7 @@ func (r *reader) ownKeys(n *yaml.Node) (map[string]bool, error) {
 			return nil, err
 		}
 		if isMerge(key) && merged || !isMerge(key) && own[name] {
-			return nil, fault(key, "the key %s is given twice", document.Shown(name))
+			return nil, fault(key, "the key %s is given twice", document.QuoteShort(name))
 		}
 		if isMerge(key) {
 			merged = true

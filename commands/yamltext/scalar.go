@@ -59,7 +59,7 @@ func plain(n *yaml.Node) (any, error) {
 func number(n *yaml.Node, s string) (any, error) {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		return nil, fault(n, "%s is too large a number", document.Shown(s))
+		return nil, fault(n, "%s is too large a number", document.QuoteShort(s))
 	}
 	return f, nil
 }
@@ -67,7 +67,7 @@ func number(n *yaml.Node, s string) (any, error) {
 func whole(n *yaml.Node, digits string, base int) (any, error) {
 	u, err := strconv.ParseUint(digits, base, 64)
 	if err != nil {
-		return nil, fault(n, "%s is too large a number", document.Shown(n.Value))
+		return nil, fault(n, "%s is too large a number", document.QuoteShort(n.Value))
 	}
 	return float64(u), nil
 }
@@ -94,10 +94,10 @@ func tagged(n *yaml.Node) (any, error) {
 		_, fits = v.(float64)
 		fits = fits && !strings.ContainsAny(n.Value, ".eE") || isHex.MatchString(n.Value)
 	default:
-		return nil, fault(n, "the tag %s is not allowed", document.Shown(n.Tag))
+		return nil, fault(n, "the tag %s is not allowed", document.QuoteShort(n.Tag))
 	}
 	if !fits {
-		return nil, fault(n, "%s is not a valid %s", document.Shown(n.Value), strings.TrimPrefix(n.Tag, "!!"))
+		return nil, fault(n, "%s is not a valid %s", document.QuoteShort(n.Value), strings.TrimPrefix(n.Tag, "!!"))
 	}
 	return v, nil
 }
@@ -117,7 +117,7 @@ func checkKey(key *yaml.Node) error {
 	case scalarKey.Kind != yaml.ScalarNode:
 		return fault(key, "a key must be a text; put a template into quotes: '{{name}}'")
 	case scalarKey.Style&yaml.TaggedStyle != 0 && scalarKey.Tag != "!!str" && !isMerge(scalarKey):
-		return fault(key, "the tag %s is not allowed in a key", document.Shown(scalarKey.Tag))
+		return fault(key, "the tag %s is not allowed in a key", document.QuoteShort(scalarKey.Tag))
 	default:
 		return nil
 	}

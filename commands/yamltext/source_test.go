@@ -40,7 +40,7 @@ conditions:
 
 func TestFieldsAreFoundInYAML(t *testing.T) {
 	t.Parallel()
-	source, err := yamltext.Locate([]byte(page), document.Usual)
+	source, err := yamltext.Locate([]byte(page), document.FileLimits)
 	require.NoError(t, err)
 	for field, want := range map[string]yamltext.Place{
 		"":                                      {2, 1},
@@ -88,7 +88,7 @@ func TestFieldsAreFoundInYAML(t *testing.T) {
 func TestFieldsAreFoundInJSON(t *testing.T) {
 	t.Parallel()
 	const text = "{\"é\": 1, \"name\": \"x\",\n  \"blocks\": [\n    {\"slug\" : \"Header\"}, [[], {\"\\ud83d\\ude00\": {\"a\": null}}],\r\n true, {}\n  ]\n}\n"
-	source, err := yamltext.Locate([]byte(text), document.Usual)
+	source, err := yamltext.Locate([]byte(text), document.FileLimits)
 	require.NoError(t, err)
 	for field, want := range map[string]yamltext.Place{
 		"": {1, 1}, "é": {1, 2}, "name": {1, 10}, "none": {1, 1}, "blocks": {2, 3}, "blocks[0]": {3, 5}, "blocks[0].slug": {3, 6},
@@ -102,9 +102,9 @@ func TestFieldsAreFoundInJSON(t *testing.T) {
 func TestFaultsAreFound(t *testing.T) {
 	t.Parallel()
 	const text = "name: A\nwhen:\n  schedules:\n    - nonsense\ndo:\n  - conditions:\n      '{{a}} > 1':\n        - fetch:\n            url: 7\n"
-	doc, err := yamltext.ReadMap([]byte(text), document.Usual)
+	doc, err := yamltext.ReadMap([]byte(text), document.FileLimits)
 	require.NoError(t, err)
-	source, err := yamltext.Locate([]byte(text), document.Usual)
+	source, err := yamltext.Locate([]byte(text), document.FileLimits)
 	require.NoError(t, err)
 	_, faults := automation.Parse(doc, automation.Rules{})
 	places := map[string]yamltext.Place{}
@@ -116,9 +116,9 @@ func TestFaultsAreFound(t *testing.T) {
 	}, places)
 
 	const index = "name: A\nconfig:\n  schema:\n    a b:\n      type: text\nblocks:\n  P: {css: 1}\n"
-	doc, err = yamltext.ReadMap([]byte(index), document.Usual)
+	doc, err = yamltext.ReadMap([]byte(index), document.FileLimits)
 	require.NoError(t, err)
-	source, err = yamltext.Locate([]byte(index), document.Usual)
+	source, err = yamltext.Locate([]byte(index), document.FileLimits)
 	require.NoError(t, err)
 	lines := []int{}
 	for _, f := range shape.Check(document.Index, doc) {
@@ -130,12 +130,12 @@ func TestFaultsAreFound(t *testing.T) {
 func TestATextThatCannotBeReadHasNoPlaces(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"a: 1\na: 2\n", "{\"a\":1,\"a\":2}", "a: [", "\xff", "a: &x\n  b: *x\n", "a: 1\n---\nb: 1\n"} {
-		_, err := yamltext.Locate([]byte(text), document.Usual)
+		_, err := yamltext.Locate([]byte(text), document.FileLimits)
 		_, fault := errors.AsType[*document.Fault](err)
 		require.True(t, fault, text)
 	}
 	for _, text := range []string{"", "# nothing\n", "---\n"} {
-		source, err := yamltext.Locate([]byte(text), document.Usual)
+		source, err := yamltext.Locate([]byte(text), document.FileLimits)
 		require.NoError(t, err)
 		require.Equal(t, 1, source.Place("a").Column, text)
 	}
@@ -177,7 +177,7 @@ func indented(t *rapid.T, doc *document.Map) string {
 }
 
 func found(t *rapid.T, text string, paths map[string]string) {
-	source, err := yamltext.Locate([]byte(text), document.Usual)
+	source, err := yamltext.Locate([]byte(text), document.FileLimits)
 	if err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}
@@ -185,7 +185,7 @@ func found(t *rapid.T, text string, paths map[string]string) {
 	for path, key := range paths {
 		place := source.Place(path)
 		written := string([]rune(lines[place.Line-1])[place.Column-1:])
-		v, err := yamltext.Read([]byte(written[:strings.LastIndex(written, ":")]), document.Usual)
+		v, err := yamltext.Read([]byte(written[:strings.LastIndex(written, ":")]), document.FileLimits)
 		if _, isKey := v.(string); err != nil || isKey && v != key {
 			t.Fatalf("%s of %q was found at %v: %s", path, text, place, written)
 		}
@@ -199,7 +199,7 @@ func TestPlacesAreFoundInTime(t *testing.T) {
 	wide := "a: &a {" + strings.Repeat("b: 1, ", 1) + "c: 2}\nl:\n" + strings.Repeat("- {<<: *a, d: 1}\n", 10_000)
 	effort := domaintest.MeasureEffort(t, func() {
 		for _, text := range []string{long, wide} {
-			source, err := yamltext.Locate([]byte(text), document.Usual)
+			source, err := yamltext.Locate([]byte(text), document.FileLimits)
 			require.NoError(t, err)
 			for i := range 100 {
 				source.Place(fmt.Sprintf("l[%d].c", 100*i))

@@ -22,7 +22,7 @@ import (
 // of the text, or one more than limits allow, is a *document.Fault.
 func Read(text []byte, limits document.Limits) (any, error) {
 	count := document.Counter{Limits: limits}
-	if err := count.Text(text); err != nil {
+	if err := count.CheckText(text); err != nil {
 		return nil, err
 	}
 	if looksLikeJSON(text) {

@@ -63,7 +63,7 @@ func TestHandWrittenTextIsReadAndWrittenInOneForm(t *testing.T) {
 	t.Parallel()
 	lines := strings.TrimPrefix(handwritten, "\ufeff# the charge\r\n")
 	for _, text := range []string{handwritten, lines, strings.ReplaceAll(lines, "\n", "\r\n"), canonical} {
-		v, err := yamltext.Read([]byte(text), document.Usual)
+		v, err := yamltext.Read([]byte(text), document.FileLimits)
 		require.NoError(t, err)
 		written, err := document.YAML(v)
 		require.NoError(t, err)
@@ -74,10 +74,10 @@ func TestHandWrittenTextIsReadAndWrittenInOneForm(t *testing.T) {
 func TestAnEmptyTextIsNull(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "\n", "# nothing\n", "---\n", "null\n"} {
-		v, err := yamltext.Read([]byte(text), document.Usual)
+		v, err := yamltext.Read([]byte(text), document.FileLimits)
 		require.NoError(t, err, text)
 		require.Nil(t, v, text)
-		_, err = yamltext.ReadMap([]byte(text), document.Usual)
+		_, err = yamltext.ReadMap([]byte(text), document.FileLimits)
 		require.EqualError(t, err, "line 1, column 1: must be a mapping", text)
 	}
 }
@@ -107,7 +107,7 @@ func TestBadSyntaxIsRefusedWithItsOwnLine(t *testing.T) {
 		"a: \"\\q\"\n":                                                                             `line 1, column 5: unknown escape after \ in double quotes: write \\, or use single quotes`,
 		strings.Repeat("k: {a: [1, 2]}\n", 20_000) + "é: b: c\n":                                   "line 20001, column 5: " + noColon,
 	} {
-		_, err := yamltext.ReadMap([]byte(text), document.Usual)
+		_, err := yamltext.ReadMap([]byte(text), document.FileLimits)
 		require.EqualError(t, err, want, text[:min(len(text), 200)])
 	}
 }
@@ -139,7 +139,7 @@ func TestBadTextIsRefusedWithItsPlace(t *testing.T) {
 		"a: b: c\n":                    "line 1, column 5: " + noColon,
 		"version https://git-lfs.x\na": "line 1, column 1: must be a mapping",
 	} {
-		_, err := yamltext.ReadMap([]byte(text), document.Usual)
+		_, err := yamltext.ReadMap([]byte(text), document.FileLimits)
 		require.EqualError(t, err, want, text)
 		_, ok := errors.AsType[*document.Fault](err)
 		require.True(t, ok)
@@ -165,12 +165,12 @@ func TestBadSizesAreRefusedSoon(t *testing.T) {
 		"a long key":            {"a: &a " + strings.Repeat("x", 1000) + "\nb: [" + strings.Repeat("{*a : 1},", 1100) + "]", "bytes"},
 		"a long text":           {"a: " + strings.Repeat("x", 1<<20), "bytes"},
 	} {
-		_, err := yamltext.Read([]byte(tt.text), document.Usual)
+		_, err := yamltext.Read([]byte(tt.text), document.FileLimits)
 		fault, ok := errors.AsType[*document.Fault](err)
 		require.True(t, ok, "%s: %v", name, err)
 		require.Equal(t, tt.limit, fault.Limit, name)
 	}
-	v, err := yamltext.Read([]byte(strings.Repeat("[", 64)+strings.Repeat("]", 64)+" #"), document.Usual)
+	v, err := yamltext.Read([]byte(strings.Repeat("[", 64)+strings.Repeat("]", 64)+" #"), document.FileLimits)
 	require.NoError(t, err)
 	require.NotNil(t, v)
 }
@@ -180,7 +180,7 @@ func TestGarbageIsReadInTime(t *testing.T) {
 	t.Parallel()
 	for _, piece := range []string{"[", "{", "- ", "#\n", "a: \n", "? ", "&a ", "'", "\"", "|\n", "[a,", "{a: ", "!", "*a ", "\n ", "- #\n", "a: #\n  b\n", "a\n"} {
 		text := strings.Repeat(piece, (1<<18)/len(piece))
-		effort := domaintest.MeasureEffort(t, func() { _, _ = yamltext.Read([]byte(text), document.Usual) })
+		effort := domaintest.MeasureEffort(t, func() { _, _ = yamltext.Read([]byte(text), document.FileLimits) })
 		require.Less(t, effort, 10*time.Second, "%q", piece)
 	}
 }

@@ -70,7 +70,7 @@ func ruled(t require.TestingT, rules string) *access.Workspace {
 	return workspace(t, parse(t, rules), family()...)
 }
 
-// with is an object of a workspace with more fields.
+// withShares is an object of a workspace with more fields.
 func with(subject, workspaceID string, fields map[string]any) access.Fields {
 	o := access.Fields{}
 	for name, value := range fields {
@@ -304,7 +304,7 @@ func TestOrderMattersOnlyWhereItShould(t *testing.T) {
 			q := someQuestion(t)
 			require.Equal(t, q.of(one), q.of(other), "%v", q)
 		}
-		require.Equal(t, one.Any(), other.Any())
+		require.Equal(t, one.IsMember(), other.IsMember())
 		require.ElementsMatch(t, one.Roles(), other.Roles())
 	})
 }
@@ -329,7 +329,7 @@ func TestOwnersAndSuperAdminsAreNotBoundByDocuments(t *testing.T) {
 func TestRightsEndAtTheWorkspace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		who := somebody(t)
-		r, outside := workspace(t, someDocument(t), someShares(t)...).For(who), access.Outside(who)
+		r, outside := workspace(t, someDocument(t), someShares(t)...).For(who), access.OutsideRights(who)
 		for range 10 {
 			if q := someQuestion(t); elsewhere(q) {
 				require.Equal(t, q.of(outside), q.of(r), "%v", q)
@@ -457,7 +457,7 @@ func FuzzSecurity(f *testing.F) {
 		for _, who := range everybody {
 			effort += domaintest.MeasureEffort(t, func() {
 				r := w.For(who)
-				r.Any()
+				r.IsMember()
 				for _, subject := range access.Subjects() {
 					for _, action := range access.Actions(subject) {
 						object := with(subject, here, map[string]any{"name": "svc_x", "type": "runtime.contexts.updated"})

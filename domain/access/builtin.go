@@ -138,7 +138,7 @@ func Subjects() []string {
 // Actions lists what can be done to a subject, without "manage"; nil for an
 // unknown one.
 func Actions(subject string) []string {
-	if i := subjectAt(subject); i >= 0 {
+	if i := subjectIndex(subject); i >= 0 {
 		return slices.Clone(vocabulary[i].actions)
 	}
 	return nil
@@ -147,8 +147,8 @@ func Actions(subject string) []string {
 // set holds actions of one subject: bit i is its i-th action.
 type set uint16
 
-// subjectAt returns the row of a subject, or -1.
-func subjectAt(name string) int {
+// subjectIndex returns the row of a subject, or -1.
+func subjectIndex(name string) int {
 	for i := range vocabulary {
 		if vocabulary[i].name == name {
 			return i
@@ -160,7 +160,7 @@ func subjectAt(name string) int {
 // subjectsOf returns the rows that a word of a rule stands for.
 func subjectsOf(word string) []int {
 	if word != everything {
-		return []int{subjectAt(word)}
+		return []int{subjectIndex(word)}
 	}
 	rows := make([]int, len(vocabulary))
 	for i := range rows {
@@ -169,9 +169,9 @@ func subjectsOf(word string) []int {
 	return rows
 }
 
-// of returns the actions of s that a word stands for: none when it has no
+// actionsOf returns the actions of s that a word stands for: none when it has no
 // effect there.
-func (s *subject) of(word string) set {
+func (s *subject) actionsOf(word string) set {
 	if word == manage {
 		return 1<<len(s.actions) - 1
 	}
@@ -183,10 +183,10 @@ func (s *subject) of(word string) set {
 	return 0
 }
 
-// each returns the union of what words stand for.
-func (s *subject) each(words []string) (actions set) {
+// unionOf returns the union of what words stand for.
+func (s *subject) unionOf(words []string) (actions set) {
 	for _, w := range words {
-		actions |= s.of(w)
+		actions |= s.actionsOf(w)
 	}
 	return actions
 }

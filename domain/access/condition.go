@@ -30,7 +30,7 @@ func newCompiler() *compiler { return &compiler{regex: maxTotal, values: maxValu
 
 func (c *compiler) fault(field, format string, args ...any) {
 	if len(c.faults) < maxFaults {
-		c.faults = append(c.faults, domain.FieldError{Field: cut(field, 2*maxPath), Message: fmt.Sprintf(format, args...)})
+		c.faults = append(c.faults, domain.FieldError{Field: shorten(field, 2*maxPath), Message: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -64,7 +64,7 @@ func (c *compiler) object(at string, m map[string]any, depth int) match.Conditio
 		if c.values--; c.values < 0 {
 			return nil
 		}
-		here, path := at+"."+cut(key, maxPath), strings.Split(cut(key, maxPath), ".")
+		here, path := at+"."+shorten(key, maxPath), strings.Split(shorten(key, maxPath), ".")
 		var found match.Condition
 		switch {
 		case len(key) > maxPath || slices.Contains(path, ""):
@@ -122,7 +122,7 @@ func (c *compiler) field(at string, path []string, v any, depth int) match.Condi
 			return nil
 		}
 		before = c.values
-		t := c.operator(at+"."+cut(key, maxPath), key, path, m, depth)
+		t := c.operator(at+"."+shorten(key, maxPath), key, path, m, depth)
 		if t.Regexp == nil {
 			t.Cost = before - c.values
 		}
@@ -278,7 +278,7 @@ func (e *evaluation) canSpend(steps int) bool {
 	return true
 }
 
-// holds evaluates a condition on an object.
+// holdsClaim evaluates a condition on an object.
 func (e *evaluation) holds(c match.Condition, v any) match.Result {
 	if len(c) == 0 {
 		return match.Yes
@@ -530,9 +530,9 @@ type binding struct {
 	filled placeholders
 }
 
-// bind returns the values of p. Having no topics is a list, as long as there is
+// newBinding returns the values of p. Having no topics is a list, as long as there is
 // a user to have them.
-func bind(p *Principal) (b binding) {
+func newBinding(p *Principal) (b binding) {
 	set := func(h placeholder, value any, known bool) {
 		if known {
 			b.values[h] = value
@@ -576,22 +576,22 @@ func Pattern(text string) (*regexp.Regexp, error) {
 	if utf8.RuneCountInString(text) > maxRegex {
 		return nil, fmt.Errorf("must be a text of at most %d characters", maxRegex)
 	}
-	re, _, err := bounded(text, maxProgram)
+	re, _, err := compilePattern(text, maxProgram)
 	return re, err
 }
 
 // errTooLarge refuses a short text that stands for a long program.
 var errTooLarge = errors.New("is too large once its repetitions are written out")
 
-// bounded compiles an expression of at most so many instructions and returns how
+// compilePattern compiles an expression of at most so many instructions and returns how
 // many it has. Its size is guessed before it is written out, and counted before
 // it is compiled for good.
-func bounded(expr string, limit int) (re *regexp.Regexp, instructions int, err error) {
+func compilePattern(expr string, limit int) (re *regexp.Regexp, instructions int, err error) {
 	tree, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		return nil, 0, fmt.Errorf("is not a regular expression: %s", reason(err))
 	}
-	if atLeast(tree) > limit {
+	if minInstructions(tree) > limit {
 		return nil, 0, errTooLarge
 	}
 	program, err := syntax.Compile(tree.Simplify())
@@ -604,14 +604,14 @@ func bounded(expr string, limit int) (re *regexp.Regexp, instructions int, err e
 
 // reason returns what the parser found, of which only a part may be long.
 func reason(err error) string {
-	return cut(strings.TrimPrefix(err.Error(), "error parsing regexp: "), maxRegex)
+	return shorten(strings.TrimPrefix(err.Error(), "error parsing regexp: "), maxRegex)
 }
 
-// atLeast returns a number of instructions that an expression surely takes.
-func atLeast(tree *syntax.Regexp) int {
+// minInstructions returns a number of instructions that an expression surely takes.
+func minInstructions(tree *syntax.Regexp) int {
 	inner := 0
 	for _, sub := range tree.Sub {
-		inner += atLeast(sub)
+		inner += minInstructions(sub)
 	}
 	switch tree.Op {
 	case syntax.OpNoMatch, syntax.OpEmptyMatch:
@@ -648,7 +648,7 @@ func (c *compiler) pattern(at string, v, options any) (re *regexp.Regexp, instru
 	case flags != "":
 		expr = "(?" + flags + ")" + expr
 	}
-	re, instructions, err := bounded(expr, min(maxProgram, c.regex))
+	re, instructions, err := compilePattern(expr, min(maxProgram, c.regex))
 	if err != nil {
 		c.fault(at, "%s", err)
 		return nil, 0
@@ -682,17 +682,17 @@ func (unknown) IsUncertain() {}
 // IsUncertain implements match.Uncertain.
 func (Partly) IsUncertain() {}
 
-// Foresee decides about all objects at once that are as known says. When it is sure,
+// DecideForAll decides about all objects at once that are as known says. When it is sure,
 // Allows says the same of each of them, unless that takes too many steps; when it is not,
 // each has to be looked at. It is never sure where another right decides in the end, and
 // knows nothing of objects that are shared by themselves.
-func (r *Rights) Foresee(action, subject string, known Partly) (allowed, sure bool) {
-	q, e := r.ask(action, subject, known), r.newEvaluation()
+func (r *Rights) DecideForAll(action, subject string, known Partly) (allowed, sure bool) {
+	q, e := r.newQuestion(action, subject, known), r.newEvaluation()
 	defer e.release()
 	var allowsSome, deniesSome bool
 	for i := len(r.rules) - 1; i >= 0; i-- {
 		m := r.rules[i]
-		if !m.about(q) {
+		if !m.appliesTo(q) {
 			continue
 		}
 		found := e.holds(m.when, q.object)
@@ -752,8 +752,8 @@ func isReserved(name string) bool {
 	return strings.EqualFold(letters, owner) || strings.EqualFold(letters, superadmin)
 }
 
-// cut shortens a text that somebody else chose.
-func cut(s string, length int) string {
+// shorten shortens a text that somebody else chose.
+func shorten(s string, length int) string {
 	if len(s) <= length {
 		return s
 	}

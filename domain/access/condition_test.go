@@ -388,7 +388,7 @@ func TestWhatIsForeseenOfEventsOfOneType(t *testing.T) {
 		"what is denied does not matter": {ruled(t, `[{"action":"read","subject":"events","inverted":true,"conditions":{"payload.slug":"pay"}},{"action":"read","subject":"events"}]`), rob, all},
 	} {
 		t.Run(name, func(t *testing.T) {
-			allowed, sure := tt.w.For(tt.who).Foresee("read", "events", executed())
+			allowed, sure := tt.w.For(tt.who).DecideForAll("read", "events", executed())
 			got := map[[2]bool]string{{true, true}: all, {false, true}: none}[[2]bool{allowed, sure}]
 			if !sure {
 				got = some
@@ -396,7 +396,7 @@ func TestWhatIsForeseenOfEventsOfOneType(t *testing.T) {
 			require.Equal(t, tt.want, got)
 		})
 	}
-	_, sure := fresh.For(nobody).Foresee("read", "pages", access.Partly{"workspaceId": here})
+	_, sure := fresh.For(nobody).DecideForAll("read", "pages", access.Partly{"workspaceId": here})
 	require.False(t, sure, "reading the workspace decides")
 }
 
@@ -419,7 +419,7 @@ func TestWhatIsForeseenIsAllowed(t *testing.T) {
 					known[name] = object[name]
 				}
 			}
-			if allowed, sure := r.Foresee(q.action, q.subject, known); sure {
+			if allowed, sure := r.DecideForAll(q.action, q.subject, known); sure {
 				require.Equal(t, q.of(r), allowed, "%v, of which %v is known", q, known)
 			}
 		}
@@ -492,8 +492,8 @@ func TestOneDecisionHasOneBudget(t *testing.T) {
 			"Filter":  func() { r.Filter("read", "pages")(page) },
 			"Could":   func() { r.Could("read", "pages") },
 			"Refusal": func() { _ = r.Refusal("read", "pages") },
-			"Any":     func() { r.Any() },
-			"all":     func() { r.Allows("read", "workspaces", nil); _ = r.Refusal("read", "workspaces"); r.Any() },
+			"Any":     func() { r.IsMember() },
+			"all":     func() { r.Allows("read", "workspaces", nil); _ = r.Refusal("read", "workspaces"); r.IsMember() },
 		} {
 			require.Less(t, effortOf(t, work), soon, name)
 		}

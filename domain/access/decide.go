@@ -24,14 +24,14 @@ type question struct {
 	field   string // of an update; "" for the object as such
 }
 
-// ask looks the words up. A question with an unknown word has no action, which
+// newQuestion looks the words up. A question with an unknown word has no action, which
 // no rule matches.
-func (r *Rights) ask(action, subject string, o Object) question {
-	q := question{subject: subjectAt(subject), object: o}
+func (r *Rights) newQuestion(action, subject string, o Object) question {
+	q := question{subject: subjectIndex(subject), object: o}
 	if q.subject < 0 || action == manage {
 		return question{}
 	}
-	q.action = vocabulary[q.subject].of(action)
+	q.action = vocabulary[q.subject].actionsOf(action)
 	if o == nil && q.subject == 0 {
 		q.object = &r.self
 	}
@@ -42,7 +42,7 @@ func (r *Rights) ask(action, subject string, o Object) question {
 // names the top-level fields that change; without any the question is whether
 // something may change. The workspace itself is meant by a nil o.
 func (r *Rights) Allows(action, subject string, o Object, fields ...string) bool {
-	q, e := r.ask(action, subject, o), r.newEvaluation()
+	q, e := r.newQuestion(action, subject, o), r.newEvaluation()
 	defer e.release()
 	if len(fields) == 0 {
 		return r.allows(q, e)
@@ -57,7 +57,7 @@ func (r *Rights) Allows(action, subject string, o Object, fields ...string) bool
 
 func (r *Rights) allows(q question, s *evaluation) bool {
 	allowed := false
-	r.each(q, s, func(m *rule) bool {
+	r.eachMatch(q, s, func(m *rule) bool {
 		allowed = !m.denies
 		return false
 	})
@@ -69,9 +69,9 @@ func (r *Rights) allows(q question, s *evaluation) bool {
 func (r *Rights) May(action, subject string, o Object, fields ...string) Decision {
 	e := r.newEvaluation()
 	defer e.release()
-	q := r.decisive(r.ask(action, subject, o), fields, e)
+	q := r.decisiveQuestion(r.newQuestion(action, subject, o), fields, e)
 	d := Decision{Origin: "none", Rules: []Ground{}}
-	r.each(q, e, func(m *rule) bool {
+	r.eachMatch(q, e, func(m *rule) bool {
 		if len(d.Rules) == 0 {
 			d.Allowed, d.Rule, d.Origin = !m.denies, &m.Rule, m.Origin
 		}
@@ -82,9 +82,9 @@ func (r *Rights) May(action, subject string, o Object, fields ...string) Decisio
 	return d
 }
 
-// decisive returns the question about the first field that may not change, or about the
+// decisiveQuestion returns the question about the first field that may not change, or about the
 // first of all. e has the budget that was left when it was asked.
-func (r *Rights) decisive(q question, fields []string, e *evaluation) question {
+func (r *Rights) decisiveQuestion(q question, fields []string, e *evaluation) question {
 	for _, q.field = range fields {
 		left := e.left
 		if !r.allows(q, e) {
@@ -111,18 +111,18 @@ func (r *Rights) Check(action, subject string, o Object, fields ...string) error
 // right, or, when they are not in the workspace, nothing that a workspace which
 // does not exist would not say.
 func (r *Rights) Refusal(action, subject string) error {
-	if !r.Any() {
+	if !r.IsMember() {
 		return domain.Refuse(domain.CodeWorkspaceDenied, "you have no access to this workspace")
 	}
 	return domain.Refuse(domain.CodePermissionDenied, "you lack permission to %s %s", action, subject).
 		With("action", action).With("subject", subject)
 }
 
-// each yields the rules that match, the decisive one first, until yield returns
+// unionOf yields the rules that match, the decisive one first, until yield returns
 // false. Where none does, those that match the question behind it.
-func (r *Rights) each(q question, s *evaluation, yield func(*rule) bool) {
+func (r *Rights) eachMatch(q question, s *evaluation, yield func(*rule) bool) {
 	shared, _ := q.object.(Shared)
-	r = r.with(shared.Shares)
+	r = r.withShares(shared.Shares)
 	found := false
 	next := func(m *rule) bool {
 		if m == nil || !m.matches(q, s) {
@@ -137,35 +137,35 @@ func (r *Rights) each(q question, s *evaluation, yield func(*rule) bool) {
 		}
 	}
 	for _, share := range shared.Shares {
-		if !next(r.lent(share.rule(q.subject, r))) {
+		if !next(r.forLender(share.rule(q.subject, r))) {
 			return
 		}
 	}
-	if rest, ok := r.rest(q); ok && !found {
-		r.each(rest, s, yield)
+	if rest, ok := r.fallbackQuestion(q); ok && !found {
+		r.eachMatch(rest, s, yield)
 	}
 }
 
-// rest returns the question that decides where no rule matches: reading or
+// fallbackQuestion returns the question that decides where no rule matches: reading or
 // updating the workspace, for what belongs to it and is its configuration. An
 // update limited to fields must name the subject.
-func (r *Rights) rest(q question) (question, bool) {
+func (r *Rights) fallbackQuestion(q question) (question, bool) {
 	row := &vocabulary[q.subject]
-	if !row.rests || !r.belongs(q) {
+	if !row.rests || !r.isInWorkspace(q) {
 		return q, false
 	}
 	whole := &vocabulary[0]
 	switch q.action {
-	case row.of("read"):
-		return question{action: whole.of("read"), object: &r.self}, true
-	case row.of("create"), row.of("update"), row.of("delete"):
-		return question{action: whole.of("update"), object: &r.self, field: row.name}, true
+	case row.actionsOf("read"):
+		return question{action: whole.actionsOf("read"), object: &r.self}, true
+	case row.actionsOf("create"), row.actionsOf("update"), row.actionsOf("delete"):
+		return question{action: whole.actionsOf("update"), object: &r.self, field: row.name}, true
 	}
 	return q, false
 }
 
-// belongs reports whether the object is one of this workspace.
-func (r *Rights) belongs(q question) bool {
+// isInWorkspace reports whether the object is one of this workspace.
+func (r *Rights) isInWorkspace(q question) bool {
 	if q.object == nil {
 		return false
 	}
@@ -179,7 +179,7 @@ func (m *rule) matches(q question, s *evaluation) bool {
 	if m.subject != q.subject || m.actions&q.action == 0 {
 		return false
 	}
-	if len(m.Fields) > 0 && q.action == vocabulary[q.subject].of("update") && !m.covers(q.field) {
+	if len(m.Fields) > 0 && q.action == vocabulary[q.subject].actionsOf("update") && !m.coversField(q.field) {
 		return false
 	}
 	switch s.holds(m.when, q.object) {
@@ -191,9 +191,9 @@ func (m *rule) matches(q question, s *evaluation) bool {
 	return false
 }
 
-// covers reports whether a rule limited to fields speaks of one of them. Of the
+// coversField reports whether a rule limited to fields speaks of one of them. Of the
 // object as such it says that something may change, never that nothing may.
-func (m *rule) covers(field string) bool {
+func (m *rule) coversField(field string) bool {
 	if field == "" {
 		return !m.denies
 	}
@@ -203,16 +203,16 @@ func (m *rule) covers(field string) bool {
 // Filter returns Allows for many objects of one subject: what it can decide for
 // all of them it decides first.
 func (r *Rights) Filter(action, subject string) func(Object) bool {
-	q := r.ask(action, subject, nil)
+	q := r.newQuestion(action, subject, nil)
 	narrow := *r
 	narrow.rules = slices.DeleteFunc(slices.Clone(r.rules), func(m *rule) bool {
-		return !m.about(q) && (m.subject != 0 || !vocabulary[q.subject].rests)
+		return !m.appliesTo(q) && (m.subject != 0 || !vocabulary[q.subject].rests)
 	})
 	last := len(narrow.rules) - 1
 	switch {
 	case q.action == 0:
 		return func(Object) bool { return false }
-	case last >= 0 && narrow.rules[last].about(q) && len(narrow.rules[last].when) == 0:
+	case last >= 0 && narrow.rules[last].appliesTo(q) && len(narrow.rules[last].when) == 0:
 		allowed := !narrow.rules[last].denies
 		return func(Object) bool { return allowed }
 	}
@@ -232,10 +232,10 @@ func (r *Rights) Filter(action, subject string) func(Object) bool {
 // shared with: nobody needs to look at it then. Where Always says no, Allows may say
 // yes. Objects that are kept from everybody do not count: nobody is shown them anywhere.
 func (r *Rights) Always(action, subject string) bool {
-	q := r.ask(action, subject, nil)
+	q := r.newQuestion(action, subject, nil)
 	for i := len(r.rules) - 1; i >= 0; i-- {
-		if m := r.rules[i]; m.about(q) && m.Origin != builtInOrigin+internal {
-			return !m.denies && m.whole && len(m.Fields) == 0 && !r.couldDeny(q, m.standing())
+		if m := r.rules[i]; m.appliesTo(q) && m.Origin != builtInOrigin+internal {
+			return !m.denies && m.whole && len(m.Fields) == 0 && !r.couldDeny(q, m.priority())
 		}
 	}
 	return false
@@ -246,18 +246,18 @@ func (r *Rights) Always(action, subject string) bool {
 // give the caller.
 func (r *Rights) couldDeny(q question, priority int) bool {
 	return slices.ContainsFunc(r.workspace.Policy.rules, func(m *rule) bool {
-		return m.denies && m.about(q) && m.standing() >= priority
+		return m.denies && m.appliesTo(q) && m.priority() >= priority
 	})
 }
 
-// about reports whether the rule speaks of the action on the subject at all.
-func (m *rule) about(q question) bool { return m.subject == q.subject && m.actions&q.action != 0 }
+// appliesTo reports whether the rule speaks of the action on the subject at all.
+func (m *rule) appliesTo(q question) bool { return m.subject == q.subject && m.actions&q.action != 0 }
 
 // Could reports whether some object of the workspace might be allowed, before
 // any is looked at. Objects with shares of their own are not known here: a page
 // may be allowed where Could says no.
 func (r *Rights) Could(action, subject string) bool {
-	q := r.ask(action, subject, r.some(subject))
+	q := r.newQuestion(action, subject, r.anyObject(subject))
 	return r.could(q, false)
 }
 
@@ -267,14 +267,14 @@ func (r *Rights) could(q question, own bool) bool {
 	for i := len(r.rules) - 1; i >= 0; i-- {
 		m := r.rules[i]
 		switch {
-		case !m.about(q):
+		case !m.appliesTo(q):
 		case m.denies && m.whole && len(m.Fields) == 0:
 			return false
 		case !m.denies && (m.own || !own):
 			return true
 		}
 	}
-	if rest, ok := r.rest(q); ok && !own {
+	if rest, ok := r.fallbackQuestion(q); ok && !own {
 		e := r.newEvaluation()
 		defer e.release()
 		return r.allows(rest, e)
@@ -282,9 +282,9 @@ func (r *Rights) could(q question, own bool) bool {
 	return false
 }
 
-// some is an object of the workspace of which nothing else is known.
-func (r *Rights) some(subject string) Object {
-	switch at := subjectAt(subject); {
+// anyObject is an object of the workspace of which nothing else is known.
+func (r *Rights) anyObject(subject string) Object {
+	switch at := subjectIndex(subject); {
 	case at <= 0:
 		return nil
 	case subject == "events":
@@ -294,9 +294,9 @@ func (r *Rights) some(subject string) Object {
 	}
 }
 
-// Any reports whether the caller is in the workspace: whether they may read it,
+// IsMember reports whether the caller is in the workspace: whether they may read it,
 // or have a right there that is not everyone's.
-func (r *Rights) Any() bool {
+func (r *Rights) IsMember() bool {
 	if r.Allows("read", "workspaces", nil) {
 		return true
 	}
@@ -326,12 +326,12 @@ type Need struct {
 // out without looking at them. bounded is false when there is a rule that allows
 // objects whatever they say.
 func (r *Rights) Needs(action, subject string) (alternatives [][]Need, bounded bool) {
-	q := r.ask(action, subject, nil)
+	q := r.newQuestion(action, subject, nil)
 	if q.action == 0 || vocabulary[q.subject].rests {
 		return nil, q.action == 0
 	}
 	for _, m := range r.rules {
-		if !m.about(q) || m.denies {
+		if !m.appliesTo(q) || m.denies {
 			continue
 		}
 		needs := r.needs(m.when)

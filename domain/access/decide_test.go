@@ -218,13 +218,13 @@ func TestWhoIsInAWorkspace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := tt.w.For(tt.who)
-			require.Equal(t, tt.want, r.Any())
+			require.Equal(t, tt.want, r.IsMember())
 			err := r.Refusal("delete", "workspaces")
 			if tt.want {
 				require.Equal(t, domain.Refuse(domain.CodePermissionDenied, "you lack permission to delete workspaces").
 					With("action", "delete").With("subject", "workspaces"), err)
 			} else {
-				require.Equal(t, access.Outside(tt.who).Refusal("delete", "workspaces"), err, "as where there is no workspace")
+				require.Equal(t, access.OutsideRights(tt.who).Refusal("delete", "workspaces"), err, "as where there is no workspace")
 			}
 		})
 	}
@@ -232,17 +232,17 @@ func TestWhoIsInAWorkspace(t *testing.T) {
 
 func TestOutside(t *testing.T) {
 	for _, p := range []access.Principal{nobody, visitor, sam, {UserID: "x", Key: key(t, here, grant("read", "workspaces"))}} {
-		r := access.Outside(p)
+		r := access.OutsideRights(p)
 		require.True(t, r.Allows("create", "workspaces", nil))
 		require.True(t, r.Allows("read", "apps", with("apps", here, nil)))
 		require.False(t, r.Allows("read", "workspaces", nil))
-		require.False(t, r.Any())
+		require.False(t, r.IsMember())
 		require.Empty(t, r.Role())
 		require.Equal(t, domain.CodeWorkspaceDenied, domain.CodeOf(r.Check("read", "workspaces", nil)))
 		require.False(t, r.Allows("execute", "automations", access.Fields{"runningWorkspaceId": ""}), "there is nothing to execute")
 	}
-	require.True(t, access.Outside(root).Allows("delete", "workspaces", nil))
-	require.True(t, access.Outside(root).Any())
+	require.True(t, access.OutsideRights(root).Allows("delete", "workspaces", nil))
+	require.True(t, access.OutsideRights(root).IsMember())
 }
 
 func TestRoles(t *testing.T) {
@@ -327,7 +327,7 @@ func TestWhoMayAlways(t *testing.T) {
 	require.True(t, w.For(root).Always("read", "events"), "what nobody is ever shown does not count")
 	require.False(t, w.For(root).Always("manage", "pages"), "no action")
 	require.False(t, w.For(root).Always("update", "nothing"))
-	require.False(t, access.Outside(ann).Always("update", "pages"))
+	require.False(t, access.OutsideRights(ann).Always("update", "pages"))
 
 	keyed := sam
 	keyed.Key = key(t, here, grant("update", "pages"))

@@ -13,10 +13,10 @@
 // Some rights are everyone's in any workspace: the built-in ones, and those of
 // rules without a role. If they counted, nobody would ever be a stranger and an
 // answer would tell whether a workspace exists. So a caller is in a workspace
-// (Rights.Any) when they may read it, or when a rule that binds them in
+// (Rights.IsMember) when they may read it, or when a rule that binds them in
 // particular allows something: by a role, by a share with them or with a role of
 // theirs, by an API key, as a super admin. All others are strangers, and what
-// they are refused looks the same as where there is no workspace (Outside).
+// they are refused looks the same as where there is no workspace (OutsideRights).
 //
 // # Bounded effort
 //

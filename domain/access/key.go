@@ -42,7 +42,7 @@ func ScopeKey(workspaceID string, grants []KeyGrant) ([]KeyRule, error) {
 			continue
 		}
 		for _, p := range parts(workspaceID, g.Action.All(), g.Subject.All()) {
-			rules = merge(rules, seen, p.keyRule(g))
+			rules = mergeKeyRule(rules, seen, p.keyRule(g))
 		}
 	}
 	return rules, c.err()
@@ -54,19 +54,19 @@ func (p part) keyRule(g KeyGrant) KeyRule {
 	row := &vocabulary[p.subject]
 	kept := KeyRule{Subject: row.name, Conditions: p.conditions(g.Conditions)}
 	for _, word := range g.Action.All() {
-		if actions := row.of(word); actions != 0 && actions&^p.actions == 0 && !slices.Contains(kept.Action, word) {
+		if actions := row.actionsOf(word); actions != 0 && actions&^p.actions == 0 && !slices.Contains(kept.Action, word) {
 			kept.Action = append(kept.Action, word)
 		}
 	}
-	if row.each(kept.Action) != p.actions {
+	if row.unionOf(kept.Action) != p.actions {
 		kept.Action = row.names(p.actions)
 	}
 	return kept
 }
 
-// merge adds a rule to the one of the same subject and conditions. Those seen
+// mergeKeyRule adds a rule to the one of the same subject and conditions. Those seen
 // are known by their text: comparing each with each would cost too much.
-func merge(rules []KeyRule, seen map[string]int, add KeyRule) []KeyRule {
+func mergeKeyRule(rules []KeyRule, seen map[string]int, add KeyRule) []KeyRule {
 	written, err := json.Marshal(add.Conditions)
 	if err != nil { // no text, no other of that text
 		return append(rules, add)

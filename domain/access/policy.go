@@ -50,7 +50,7 @@ type rule struct {
 func newRule(p part, g Ground, own bool, when match.Condition, needs placeholders) *rule {
 	made := &rule{part: p, Ground: g, denies: g.denies(), own: own, needs: needs}
 	var more bool
-	made.when, more = p.narrow(when)
+	made.when, more = p.withScope(when)
 	made.whole = !more
 	return made
 }
@@ -102,10 +102,10 @@ func (s Security) Validate(shares []Share) error {
 	c := newCompiler()
 	var users []string
 	for _, share := range shares {
-		if role := share.Permissions.Role; role != "" && !p.knows(role) {
+		if role := share.Permissions.Role; role != "" && !p.hasRole(role) {
 			users = append(users, share.Target.ID)
 		}
-		if role := share.Target.Role; role != "" && !p.knows(role) {
+		if role := share.Target.Role; role != "" && !p.hasRole(role) {
 			c.fault("authorizations.roles", "the role %q must stay: the workspace is shared with it", role)
 		}
 	}
@@ -128,8 +128,8 @@ func (p *Policy) RoleNames() []string {
 	return names
 }
 
-// knows reports whether a role can be assigned.
-func (p *Policy) knows(role string) bool {
+// hasRole reports whether a role can be assigned.
+func (p *Policy) hasRole(role string) bool {
 	_, custom := p.roles[role]
 	return custom || role == owner || role == editor
 }
@@ -138,8 +138,8 @@ func (p *Policy) knows(role string) bool {
 // meet in two instructions.
 type roleSet [(maxRoles + 2 + 63) / 64]uint64 // owner and editor are there too
 
-// setOf returns the roles with these names.
-func (p *Policy) setOf(names []string) (s roleSet) {
+// roleSetOf returns the roles with these names.
+func (p *Policy) roleSetOf(names []string) (s roleSet) {
 	for _, name := range names {
 		if i, ok := p.bits[name]; ok {
 			s[i/64] |= 1 << (i % 64)
@@ -148,8 +148,8 @@ func (p *Policy) setOf(names []string) (s roleSet) {
 	return s
 }
 
-// meets reports whether the sets have a role in common.
-func (s roleSet) meets(other roleSet) bool {
+// intersects reports whether the sets have a role in common.
+func (s roleSet) intersects(other roleSet) bool {
 	for i := range s {
 		if s[i]&other[i] != 0 {
 			return true
@@ -204,7 +204,7 @@ func (c *compiler) rule(p *Policy, index int, r Rule) []*rule {
 	}
 	r.Priority = &priority
 	var all []*rule
-	holders := p.setOf(r.Role.All())
+	holders := p.roleSetOf(r.Role.All())
 	for _, part := range parts(p.workspaceID, r.Action.All(), r.Subject.All()) {
 		made := newRule(part, Ground{r, at}, !r.Role.IsZero(), when, needs)
 		made.holders = holders
@@ -219,17 +219,17 @@ func (c *compiler) words(at string, actions, subjects []string) {
 	c.count(at+".action", actions)
 	c.count(at+".subject", subjects)
 	for _, word := range subjects {
-		if word != everything && subjectAt(word) < 0 {
-			c.fault(at+".subject", "unknown subject %q", cut(word, maxName))
+		if word != everything && subjectIndex(word) < 0 {
+			c.fault(at+".subject", "unknown subject %q", shorten(word, maxName))
 			return
 		}
 	}
 	for _, action := range actions {
 		effect := slices.ContainsFunc(subjects, func(word string) bool {
-			return slices.ContainsFunc(subjectsOf(word), func(i int) bool { return vocabulary[i].of(action) != 0 })
+			return slices.ContainsFunc(subjectsOf(word), func(i int) bool { return vocabulary[i].actionsOf(action) != 0 })
 		})
 		if !effect && len(subjects) > 0 {
-			c.fault(at+".action", "unknown action %q of %s", cut(action, maxName), cut(strings.Join(subjects, ", "), maxName))
+			c.fault(at+".action", "unknown action %q of %s", shorten(action, maxName), shorten(strings.Join(subjects, ", "), maxName))
 		}
 	}
 }
@@ -251,8 +251,8 @@ func (c *compiler) bindings(at string, p *Policy, r Rule) {
 		switch {
 		case role == owner || role == superadmin:
 			c.fault(at+".role", "no rule binds %s", role)
-		case !p.knows(role):
-			c.fault(at+".role", "unknown role %q", cut(role, maxName))
+		case !p.hasRole(role):
+			c.fault(at+".role", "unknown role %q", shorten(role, maxName))
 		}
 	}
 }
@@ -362,20 +362,20 @@ func (w *Words) UnmarshalJSON(b []byte) error {
 	}
 	var many []*string
 	if err := json.Unmarshal(b, &many); err != nil || many == nil {
-		return notWords(b)
+		return notWordsError(b)
 	}
 	*w = List(make([]string, len(many))...)
 	for i, word := range many {
 		if word == nil {
-			return notWords(b)
+			return notWordsError(b)
 		}
 		w.words[i] = *word
 	}
 	return nil
 }
 
-// notWords is the error that encoding/json completes with the field's name.
-func notWords(b []byte) error {
+// notWordsError is the error that encoding/json completes with the field's name.
+func notWordsError(b []byte) error {
 	return &json.UnmarshalTypeError{Value: string(b[:min(len(b), 20)]), Type: reflect.TypeFor[string]()}
 }
 
@@ -435,9 +435,9 @@ func parts(workspaceID string, actions, subjects []string) []part {
 			}
 			done |= 1 << at
 			row := &vocabulary[at]
-			wanted, split := row.each(actions), set(0)
+			wanted, split := row.unionOf(actions), set(0)
 			if row.name == "events" {
-				split = wanted & row.of("create")
+				split = wanted & row.actionsOf("create")
 			}
 			if wanted != split {
 				all = append(all, part{at, wanted &^ split, map[string]any{row.scope: workspaceID}})
@@ -465,9 +465,9 @@ func (p part) conditions(own map[string]any) map[string]any {
 	return all
 }
 
-// narrow returns compiled conditions with the scope of a part, and whether
+// withScope returns compiled conditions with the scope of a part, and whether
 // they are more than the scope.
-func (p part) narrow(own match.Condition) (all match.Condition, more bool) {
+func (p part) withScope(own match.Condition) (all match.Condition, more bool) {
 	for _, key := range slices.Sorted(maps.Keys(p.scope)) { // what is looked at first costs steps
 		all = append(all, match.Test{Key: key, Path: strings.Split(key, "."), Operator: match.Equal, Operand: p.scope[key], Cost: 1})
 	}

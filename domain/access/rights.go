@@ -70,9 +70,9 @@ func (s *self) Field(name string) (any, bool) {
 
 // For returns the rights of a caller in the workspace.
 func (w *Workspace) For(p Principal) *Rights {
-	r := &Rights{workspace: w, who: &p, bound: bind(&p)}
+	r := &Rights{workspace: w, who: &p, bound: newBinding(&p)}
 	r.self = self{id: w.Policy.workspaceID, rest: w.Self}
-	r.roles, r.doubted = r.held()
+	r.roles, r.doubted = r.heldRoles()
 	r.rules = r.collect()
 	return r
 }
@@ -82,9 +82,9 @@ var outside = sync.OnceValue(func() *Policy {
 	return &Policy{builtIn: builtInFor("")}
 })
 
-// Outside returns the rights of a caller outside of any workspace, and in one
+// OutsideRights returns the rights of a caller outside of any workspace, and in one
 // that does not exist: to create workspaces, to read apps.
-func Outside(p Principal) *Rights {
+func OutsideRights(p Principal) *Rights {
 	return (&Workspace{Policy: outside()}).For(p)
 }
 
@@ -94,16 +94,16 @@ var nowhere = sync.OnceValue(func() *Policy {
 	return &Policy{workspaceID: id, builtIn: builtInFor(id)}
 })
 
-// Nowhere returns the rights that a caller has in any workspace, be it there or not:
+// EveryoneRights returns the rights that a caller has in any workspace, be it there or not:
 // those of everyone. Nothing is in it.
-func Nowhere(p Principal) *Rights {
+func EveryoneRights(p Principal) *Rights {
 	return (&Workspace{Policy: nowhere()}).For(p)
 }
 
-// held lists the caller's roles in the workspace: by sharing, by themselves, by
+// heldRoles lists the caller's roles in the workspace: by sharing, by themselves, by
 // the fetch of an automation; and those that they may or may not have. All of
 // it is one decision.
-func (r *Rights) held() (roles, doubted []string) {
+func (r *Rights) heldRoles() (roles, doubted []string) {
 	policy, e := r.workspace.Policy, r.newEvaluation()
 	defer e.release()
 	add := func(role string) {
@@ -116,7 +116,7 @@ func (r *Rights) held() (roles, doubted []string) {
 	}
 	for i := range policy.given {
 		g := &policy.given[i]
-		switch g.to(r, e) {
+		switch g.holdsFor(r, e) {
 		case match.Yes:
 			add(g.role)
 		case match.Unknown:
@@ -126,8 +126,8 @@ func (r *Rights) held() (roles, doubted []string) {
 	return roles, doubted
 }
 
-// to reports whether the caller has the role by themselves.
-func (g *givenRole) to(r *Rights, s *evaluation) match.Result {
+// holdsFor reports whether the caller has the role by themselves.
+func (g *givenRole) holdsFor(r *Rights, s *evaluation) match.Result {
 	if g.provider == apiKeyProvider {
 		return match.Is(r.who.KeyRole == g.role)
 	}
@@ -145,14 +145,14 @@ func (r *Rights) collect() []*rule {
 	policy := r.workspace.Policy
 	all := make([]*rule, 0, len(policy.rules)+24)
 	has := func(role string) bool { return slices.Contains(r.roles, role) }
-	held := policy.setOf(r.roles)
-	thinkable := policy.setOf(slices.Concat(r.roles, r.doubted))
+	held := policy.roleSetOf(r.roles)
+	thinkable := policy.roleSetOf(slices.Concat(r.roles, r.doubted))
 	add := func(binds bool, rules ...*rule) {
 		for _, m := range rules {
 			if !binds || m.needs&^r.bound.filled != 0 {
 				continue
 			}
-			if m = r.lent(m); m != nil {
+			if m = r.forLender(m); m != nil {
 				all = append(all, m)
 			}
 		}
@@ -168,7 +168,7 @@ func (r *Rights) collect() []*rule {
 		all = append(all, key.bound(r)...)
 	}
 	for _, m := range policy.rules {
-		add(!m.own || m.holders.meets(held) || m.denies && m.holders.meets(thinkable), m)
+		add(!m.own || m.holders.intersects(held) || m.denies && m.holders.intersects(thinkable), m)
 	}
 	add(has(owner), policy.builtIn[owner]...)
 	add(r.who.Workspace != "" && r.who.Workspace == policy.workspaceID, policy.builtIn[itself]...)
@@ -178,9 +178,9 @@ func (r *Rights) collect() []*rule {
 	return all
 }
 
-// with returns the caller's rights on an object that is shared: the same, or
+// withShares returns the caller's rights on an object that is shared: the same, or
 // more when a share gives them a role that they do not have elsewhere.
-func (r *Rights) with(shares []Share) *Rights {
+func (r *Rights) withShares(shares []Share) *Rights {
 	for _, s := range shares {
 		role := s.role(r.who, r.workspace.Policy)
 		if role == "" || slices.Contains(r.roles, role) {

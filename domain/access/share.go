@@ -58,16 +58,16 @@ func (p *Policy) CheckShare(s Share) error {
 	switch {
 	case named != 1:
 		c.fault("target", "must name a user, a role or the public, and one of them only")
-	case t.Role != "" && (t.Role == owner || !p.knows(t.Role)):
-		c.fault("target.role", "unknown role %q", cut(t.Role, maxName))
+	case t.Role != "" && (t.Role == owner || !p.hasRole(t.Role)):
+		c.fault("target.role", "unknown role %q", shorten(t.Role, maxName))
 	}
 	switch {
 	case s.Permissions.Role == "" && len(s.Permissions.Policies) == 0:
 		c.fault("permissions", "must name a role or policies")
 	case s.Permissions.Role != "" && t.ID == "":
 		c.fault("permissions.role", "is for users; roles and the public take policies only")
-	case s.Permissions.Role != "" && !p.knows(s.Permissions.Role):
-		c.fault("permissions.role", "unknown role %q", cut(s.Permissions.Role, maxName))
+	case s.Permissions.Role != "" && !p.hasRole(s.Permissions.Role):
+		c.fault("permissions.role", "unknown role %q", shorten(s.Permissions.Role, maxName))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Permissions.Policies)) {
 		if policies[name] == "" {
@@ -103,8 +103,8 @@ func OwnedBy(userID string) Share {
 	return Share{Target: Target{ID: userID}, Permissions: Permissions{Role: owner}}
 }
 
-// binds reports whether the entry is for a caller with these roles.
-func (s Share) binds(p *Principal, roles []string) bool {
+// appliesTo reports whether the entry is for a caller with these roles.
+func (s Share) appliesTo(p *Principal, roles []string) bool {
 	switch {
 	case s.Target.Public:
 		return true
@@ -116,7 +116,7 @@ func (s Share) binds(p *Principal, roles []string) bool {
 
 // role returns the role that the entry gives to the caller, or "".
 func (s Share) role(p *Principal, policy *Policy) string {
-	if s.Target.ID == "" || s.Target.ID != p.UserID || !policy.knows(s.Permissions.Role) {
+	if s.Target.ID == "" || s.Target.ID != p.UserID || !policy.hasRole(s.Permissions.Role) {
 		return ""
 	}
 	return s.Permissions.Role
@@ -125,18 +125,18 @@ func (s Share) role(p *Principal, policy *Policy) string {
 // rule returns what the entry grants the caller on an object of a subject: its
 // policies, and reading with a role. It is nil for nothing.
 func (s Share) rule(at int, r *Rights) *rule {
-	if !s.binds(r.who, r.roles) {
+	if !s.appliesTo(r.who, r.roles) {
 		return nil
 	}
 	row, policy := &vocabulary[at], r.workspace.Policy
 	p := part{subject: at, scope: map[string]any{row.scope: policy.workspaceID}}
 	for name, given := range s.Permissions.Policies {
 		if given {
-			p.actions |= row.of(policies[name])
+			p.actions |= row.actionsOf(policies[name])
 		}
 	}
 	if s.role(r.who, policy) != "" {
-		p.actions |= row.of("read")
+		p.actions |= row.actionsOf("read")
 	}
 	if p.actions == 0 {
 		return nil
@@ -164,12 +164,12 @@ type claim struct {
 func (r *Rights) CheckGrant(rules []KeyRule) error {
 	claims := make([]claim, len(rules))
 	for i, asked := range rules {
-		if subjectAt(asked.Subject) < 0 {
+		if subjectIndex(asked.Subject) < 0 {
 			return domain.Refuse(domain.CodeInternal, "access: a key rule about %q", asked.Subject)
 		}
 		claims[i].KeyRule = asked
 	}
-	return r.prove("a key cannot hold what you do not", claims)
+	return r.checkClaims("a key cannot hold what you do not", claims)
 }
 
 // CheckShare refuses an entry that would share what the caller does not hold:
@@ -179,26 +179,26 @@ func (r *Rights) CheckGrant(rules []KeyRule) error {
 func (r *Rights) CheckShare(s Share) error {
 	const refusal = "you cannot share what you do not hold"
 	switch {
-	case r.reigns():
+	case r.isOwner():
 		return nil
 	case s.Permissions.Role == owner:
-		return notHeld(refusal, manage, vocabulary[0].name)
+		return notHeldError(refusal, manage, vocabulary[0].name)
 	}
-	return r.prove(refusal, append(r.policyClaims(s), r.roleClaims(s.Permissions.Role)...))
+	return r.checkClaims(refusal, append(r.policyClaims(s), r.roleClaims(s.Permissions.Role)...))
 }
 
 // CheckUnshare refuses to change or remove an owner's entry, unless the caller
 // is an owner or a super admin, or it is their own.
 func (r *Rights) CheckUnshare(present Share) error {
 	self := present.Target.ID != "" && present.Target.ID == r.who.UserID
-	if present.Permissions.Role != owner || self || r.reigns() {
+	if present.Permissions.Role != owner || self || r.isOwner() {
 		return nil
 	}
-	return notHeld("only owners change what an owner has", manage, vocabulary[0].name)
+	return notHeldError("only owners change what an owner has", manage, vocabulary[0].name)
 }
 
-// reigns reports whether the caller is an owner or a super admin.
-func (r *Rights) reigns() bool { return r.who.Super || slices.Contains(r.roles, owner) }
+// isOwner reports whether the caller is an owner or a super admin.
+func (r *Rights) isOwner() bool { return r.who.Super || slices.Contains(r.roles, owner) }
 
 // policyClaims lists what the policies of an entry grant on the workspace.
 func (r *Rights) policyClaims(s Share) []claim {
@@ -251,99 +251,99 @@ func (r *Rights) onWorkspace(action string) claim {
 func (m *rule) claim() claim {
 	row := &vocabulary[m.subject]
 	granted := KeyRule{Action: row.names(m.actions), Subject: row.name, Conditions: m.conditions(m.Conditions)}
-	return claim{granted, m.standing()}
+	return claim{granted, m.priority()}
 }
 
-// prove refuses the first claim that the caller does not surely hold. All of
+// checkClaims refuses the first claim that the caller does not surely hold. All of
 // them are one decision.
-func (r *Rights) prove(refusal string, claims []claim) error {
+func (r *Rights) checkClaims(refusal string, claims []claim) error {
 	e := r.newEvaluation()
 	defer e.release()
 	for _, asked := range claims {
-		row := &vocabulary[subjectAt(asked.Subject)]
-		for _, action := range row.names(row.each(asked.Action)) {
-			if q := r.ask(action, row.name, r.some(row.name)); !r.holds(q, asked, e) {
-				return notHeld(refusal, action, row.name)
+		row := &vocabulary[subjectIndex(asked.Subject)]
+		for _, action := range row.names(row.unionOf(asked.Action)) {
+			if q := r.newQuestion(action, row.name, r.anyObject(row.name)); !r.holdsClaim(q, asked, e) {
+				return notHeldError(refusal, action, row.name)
 			}
 		}
 	}
 	return nil
 }
 
-// notHeld refuses to hand on a right.
-func notHeld(refusal, action, subject string) error {
+// notHeldError refuses to hand on a right.
+func notHeldError(refusal, action, subject string) error {
 	return domain.Refuse(domain.CodePermissionDenied, "%s: %s %s", refusal, action, subject).
 		With("action", action).With("subject", subject)
 }
 
-// holds reports whether the caller surely has the right on all objects that
+// holdsClaim reports whether the caller surely has the right on all objects that
 // meet the claim's conditions. A denial that binds everyone binds the new holder
 // as well, if it stands above what they are given.
-func (r *Rights) holds(q question, asked claim, s *evaluation) bool {
+func (r *Rights) holdsClaim(q question, asked claim, s *evaluation) bool {
 	for i := len(r.rules) - 1; i >= 0; i-- {
 		m := r.rules[i]
-		if !m.about(q) {
+		if !m.appliesTo(q) {
 			continue
 		}
 		switch {
 		case !s.canSpend(0):
 			return false
-		case m.denies && !m.own && m.needs == 0 && m.standing() > asked.priority:
+		case m.denies && !m.own && m.needs == 0 && m.priority() > asked.priority:
 		case m.denies:
 			return false
-		case len(m.Fields) > 0 && q.action == vocabulary[q.subject].of("update"):
-		case m.whole || m.needs == 0 && m.within(asked.Conditions, s):
+		case len(m.Fields) > 0 && q.action == vocabulary[q.subject].actionsOf("update"):
+		case m.whole || m.needs == 0 && m.impliedBy(asked.Conditions, s):
 			return true
 		}
 	}
-	rest, ok := r.rest(q)
+	rest, ok := r.fallbackQuestion(q)
 	return ok && r.allows(rest, s)
 }
 
-// standing returns the priority of the rule, 0 for none.
-func (m *rule) standing() int {
+// priority returns the priority of the rule, 0 for none.
+func (m *rule) priority() int {
 	if m.Priority == nil {
 		return 0
 	}
 	return *m.Priority
 }
 
-// within reports whether conditions surely ask for all that the rule asks for.
-func (m *rule) within(conditions map[string]any, s *evaluation) bool {
+// impliedBy reports whether conditions surely ask for all that the rule asks for.
+func (m *rule) impliedBy(conditions map[string]any, s *evaluation) bool {
 	for key, want := range m.Conditions {
 		_, scoped := m.scope[key]
-		if given, there := conditions[key]; !scoped && (!there || !s.same(given, want)) {
+		if given, there := conditions[key]; !scoped && (!there || !s.equalOperands(given, want)) {
 			return false
 		}
 	}
 	return true
 }
 
-// same reports whether two operands are surely written alike.
-func (s *evaluation) same(a, b any) bool {
+// equalOperands reports whether two operands are surely written alike.
+func (s *evaluation) equalOperands(a, b any) bool {
 	if !s.canSpend(0) {
 		return false
 	}
 	switch a := a.(type) {
 	case map[string]any:
 		b, ok := b.(map[string]any)
-		return ok && maps.EqualFunc(a, b, s.same)
+		return ok && maps.EqualFunc(a, b, s.equalOperands)
 	case []any:
 		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, s.same)
+		return ok && slices.EqualFunc(a, b, s.equalOperands)
 	}
 	return reflect.DeepEqual(a, b)
 }
 
-// lent returns a rule as it binds somebody whose rights may have been lent to an
+// forLender returns a rule as it binds somebody whose rights may have been lent to an
 // automation: as it is where they are lent, where it denies and where it is anyone's; as
 // far as it is about executing automations elsewhere; nil when nothing of it is left.
-func (r *Rights) lent(m *rule) *rule {
+func (r *Rights) forLender(m *rule) *rule {
 	if m == nil || !r.who.Lent || r.who.LentTo == r.workspace.Policy.workspaceID || m.denies || !m.own && m.needs == 0 {
 		return m
 	}
 	row := &vocabulary[m.subject]
-	actions := m.actions & row.of("execute")
+	actions := m.actions & row.actionsOf("execute")
 	switch actions {
 	case 0:
 		return nil

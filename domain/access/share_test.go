@@ -176,7 +176,7 @@ func TestCustomRolesByProvider(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tt.want, w.For(tt.who).Roles()) })
 	}
-	require.False(t, w.For(access.Principal{KeyRole: "robot"}).Any(), "only sharing comes with reading")
+	require.False(t, w.For(access.Principal{KeyRole: "robot"}).IsMember(), "only sharing comes with reading")
 }
 
 // requireNotHeld checks that err refuses to hand on a right, and which.

@@ -56,7 +56,7 @@ func Parse(doc any, rules Rules) (*Automation, []Fault) {
 	}
 	a := &Automation{
 		Slug: textOf(o.At("slug")), Name: o.At("name"), Description: o.At("description"),
-		Labels: texts(o.At("labels")), Action: textOf(value.At(o.At("authorizations"), "action")),
+		Labels: stringsOf(o.At("labels")), Action: textOf(value.At(o.At("authorizations"), "action")),
 		ValidateArguments: o.At("validateArguments") == true, Private: o.At("private") == true, Disabled: o.At("disabled") == true,
 	}
 	a.Do = c.body(o.At("do"), "do", place{})
@@ -90,14 +90,14 @@ func (c *checker) document(o *value.Object) {
 		}
 	}
 	if slug, ok := o.At("slug").(string); ok {
-		if why := WrongSlug(slug, c.Rules); why != "" {
+		if why := SlugProblem(slug, c.Rules); why != "" {
 			c.fault("", "slug", "%s", why)
 		}
 	}
 }
 
-// WrongSlug says what is wrong with a slug, "" when nothing is.
-func WrongSlug(slug string, rules Rules) string {
+// SlugProblem says what is wrong with a slug, "" when nothing is.
+func SlugProblem(slug string, rules Rules) string {
 	switch {
 	case utf8.RuneCountInString(slug) > MaxSlug:
 		return fmt.Sprintf("a slug has at most %d characters", MaxSlug)
@@ -142,9 +142,9 @@ func textOf(v any) string {
 	return s
 }
 
-func texts(v any) []string {
+func stringsOf(v any) []string {
 	var all []string
-	for _, item := range items(v) {
+	for _, item := range listOf(v) {
 		if s, ok := item.(string); ok {
 			all = append(all, s)
 		}
@@ -175,18 +175,18 @@ func LocalEvent(instance string, event any) any {
 		return event
 	}
 	if name == executedEvent {
-		local := localMember(o, "payload", func(payload *value.Object) *value.Object {
-			return localMember(localText(payload, instance, "slug"), "trigger", func(trigger *value.Object) *value.Object {
-				return localText(trigger, instance, "value")
+		local := withLocalMember(o, "payload", func(payload *value.Object) *value.Object {
+			return withLocalMember(withLocalText(payload, instance, "slug"), "trigger", func(trigger *value.Object) *value.Object {
+				return withLocalText(trigger, instance, "value")
 			})
 		})
 		return local
 	}
-	return localText(o, instance, "type")
+	return withLocalText(o, instance, "type")
 }
 
-// localText returns an object with the local name in the place of one of its texts.
-func localText(o *value.Object, instance, key string) *value.Object {
+// withLocalText returns an object with the local name in the place of one of its texts.
+func withLocalText(o *value.Object, instance, key string) *value.Object {
 	name, ok := o.At(key).(string)
 	if !ok || LocalName(instance, name) == name {
 		return o
@@ -196,8 +196,8 @@ func localText(o *value.Object, instance, key string) *value.Object {
 	return local
 }
 
-// localMember returns an object with one of its objects changed.
-func localMember(o *value.Object, key string, change func(*value.Object) *value.Object) *value.Object {
+// withLocalMember returns an object with one of its objects changed.
+func withLocalMember(o *value.Object, key string, change func(*value.Object) *value.Object) *value.Object {
 	member, ok := o.At(key).(*value.Object)
 	if !ok {
 		return o

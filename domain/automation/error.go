@@ -82,12 +82,12 @@ func Invalid(format string, args ...any) *Error {
 // names that the caller could have called instead, in an order that is always the same;
 // nil: they are not known.
 func NotFound(slug string, known iter.Seq[string]) *Error {
-	return missing("Automation %s not found", "slug", slug, known)
+	return notFoundError("Automation %s not found", "slug", slug, known)
 }
 
-// missing returns the error of something that is not there, with the nearest name that is.
+// notFoundError returns the error of something that is not there, with the nearest name that is.
 // Sentence has a place for the quoted name.
-func missing(sentence, key, name string, known iter.Seq[string]) *Error {
+func notFoundError(sentence, key, name string, known iter.Seq[string]) *Error {
 	shown := strconv.Quote(strings.ToValidUTF8(name[:min(len(name), 200)], ""))
 	raised := Raise(ObjectNotFound, fmt.Sprintf(sentence, shown), key, name)
 	if known == nil {

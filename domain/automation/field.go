@@ -22,9 +22,11 @@ const (
 	anything              = jsontype.Anything
 )
 
-// has reports whether a value is of one of the types. Bytes and streams, which
+// isOneOf reports whether a value is of one of the types. Bytes and streams, which
 // only runs have, are of none but fit where anything does.
-func has(types jsontype.Set, v any) bool { return types == anything || types.Has(value.Kind(v)) }
+func isOneOf(types jsontype.Set, v any) bool {
+	return types == anything || types.Has(value.TypeName(v))
+}
 
 // role says how a parameter is read.
 type role uint8
@@ -68,7 +70,7 @@ type field struct {
 	blank func(v any) bool
 }
 
-func bound(n float64) *float64 { return &n }
+func pointerTo(n float64) *float64 { return &n }
 
 // IsBlank reports whether a value says nothing: absent, null, an empty text, false, or an
 // object with nothing but such values.
@@ -79,9 +81,9 @@ func IsBlank(v any) bool {
 	return value.IsNothing(v) || v == "" || v == false
 }
 
-// dynamic reports whether a value is a template that yields something else than
+// isDynamic reports whether a value is a template that yields something else than
 // it says.
-func dynamic(v any) bool {
+func isDynamic(v any) bool {
 	s, ok := v.(string)
 	if !ok {
 		return false
@@ -98,13 +100,13 @@ func dynamic(v any) bool {
 // strings that are templates pass: they are checked when they run. It returns
 // the first fault.
 func (c *checker) check(f field, v any, path string, templates bool) *Fault {
-	if templates && f.role != raw && dynamic(v) {
+	if templates && f.role != raw && isDynamic(v) {
 		return nil
 	}
-	if !has(f.is, v) {
-		return c.misfit(templates, domain.CodeInvalidRequest, f.error(), path, "expected %s, got %s", strings.Join(f.is.Names(), " or "), value.Kind(v))
+	if !isOneOf(f.is, v) {
+		return c.misfit(templates, domain.CodeInvalidRequest, f.error(), path, "expected %s, got %s", strings.Join(f.is.Names(), " or "), value.TypeName(v))
 	}
-	if why := f.wrong(v); why != "" {
+	if why := f.valueProblem(v); why != "" {
 		return c.fault(f.error(), path, "%s", why)
 	}
 	switch v := v.(type) {
@@ -137,11 +139,11 @@ func (f field) error() string {
 	return InvalidInstruction
 }
 
-// wrong says what is wrong with a value of the right type.
-func (f field) wrong(v any) string {
+// valueProblem says what is wrong with a value of the right type.
+func (f field) valueProblem(v any) string {
 	switch v := v.(type) {
 	case string:
-		if why := f.wrongText(v); why != "" {
+		if why := f.textProblem(v); why != "" {
 			return why
 		}
 	case float64:
@@ -161,11 +163,11 @@ func (f field) wrong(v any) string {
 	return ""
 }
 
-func (f field) wrongText(s string) string {
+func (f field) textProblem(s string) string {
 	if f.enum != nil && !slices.ContainsFunc(f.enum, func(e string) bool { return e == s || f.fold && strings.EqualFold(e, s) }) {
 		return "must be one of: " + strings.Join(f.enum, ", ")
 	}
-	if f.match != "" && !compiled(f.match).MatchString(s) {
+	if f.match != "" && !compileCached(f.match).MatchString(s) {
 		return fmt.Sprintf("%q is not a valid %s", s, f.says)
 	}
 	return ""
@@ -174,7 +176,7 @@ func (f field) wrongText(s string) string {
 // patterns are the expressions of the tables, compiled when they are first used.
 var patterns sync.Map
 
-func compiled(text string) *regexp.Regexp {
+func compileCached(text string) *regexp.Regexp {
 	known, ok := patterns.Load(text)
 	if !ok {
 		known, _ = patterns.LoadOrStore(text, regexp.MustCompile(text))
@@ -188,7 +190,7 @@ func (c *checker) checkItems(f field, items []any, path string, templates bool) 
 		return nil
 	}
 	for i, item := range items {
-		first = or(first, c.check(*f.each, item, fmt.Sprintf("%s[%d]", path, i), templates))
+		first = firstFault(first, c.check(*f.each, item, fmt.Sprintf("%s[%d]", path, i), templates))
 	}
 	return first
 }
@@ -199,7 +201,7 @@ func (c *checker) checkValues(f field, o *value.Object, path string, templates b
 		return nil
 	}
 	for _, key := range o.Keys() {
-		first = or(first, c.check(*f.each, o.At(key), expr.Member(path, key), templates))
+		first = firstFault(first, c.check(*f.each, o.At(key), expr.Member(path, key), templates))
 	}
 	return first
 }
@@ -222,19 +224,19 @@ func (c *checker) checkMembers(fields []field, o *value.Object, path string, tem
 			continue
 		}
 		if i < 0 {
-			first = or(first, c.misfit(false, domain.CodeInvalidRequest, InvalidInstruction, at, "unknown field; known are %s", nameList(fields)))
+			first = firstFault(first, c.misfit(false, domain.CodeInvalidRequest, InvalidInstruction, at, "unknown field; known are %s", nameList(fields)))
 			continue
 		}
 		f, v := fields[i], o.At(key)
 		if f.role == body || f.role == target || f.isAbsent(v) {
 			continue // read by those who know them, or absent
 		}
-		first = or(first, c.check(f, v, at, templates))
+		first = firstFault(first, c.check(f, v, at, templates))
 	}
 	for _, f := range fields {
 		v, ok := o.Get(f.name)
 		if f.must && (!ok || f.isAbsent(v)) {
-			first = or(first, c.misfit(templates, domain.CodeMissingParameter, f.error(), expr.Member(path, f.name), "is required"))
+			first = firstFault(first, c.misfit(templates, domain.CodeMissingParameter, f.error(), expr.Member(path, f.name), "is required"))
 		}
 	}
 	return first
@@ -254,7 +256,7 @@ func nameList(fields []field) string {
 	return strings.Join(namesOf(fields), ", ")
 }
 
-func or(a, b *Fault) *Fault {
+func firstFault(a, b *Fault) *Fault {
 	if a != nil {
 		return a
 	}
@@ -334,7 +336,7 @@ func (c *checker) typedFields(o *value.Object, path string) {
 func (c *checker) typedField(v any, path string) {
 	field, ok := v.(*value.Object)
 	if !ok {
-		c.misfit(false, domain.CodeInvalidRequest, "", path, "a typed field is an object, not %s", value.Kind(v))
+		c.misfit(false, domain.CodeInvalidRequest, "", path, "a typed field is an object, not %s", value.TypeName(v))
 		return
 	}
 	// required: true is the argument's own, not the list of an object's.
@@ -353,7 +355,7 @@ func (c *checker) typedField(v any, path string) {
 // schemas checks the branches.
 func (c *checker) schemas(v any) []Schema {
 	var all []Schema
-	for i, item := range items(v) {
+	for i, item := range listOf(v) {
 		branch, ok := item.(*value.Object)
 		if !ok {
 			continue // reported by the table
@@ -387,7 +389,7 @@ func (c *schemaChecker) schema(v any, path string, depth int) {
 	case c.enough > 0 && len(c.faults) >= c.enough:
 		return
 	case !ok:
-		c.fault("", path, "a schema is an object, not %s", value.Kind(v))
+		c.fault("", path, "a schema is an object, not %s", value.TypeName(v))
 		return
 	case depth > MaxNesting:
 		c.fault("", path, "schemas are nested more than %d deep", MaxNesting)
@@ -411,10 +413,10 @@ func (c *schemaChecker) keyword(k keyword, v any, path string, depth int) string
 	case aSchema:
 		c.schema(v, path, depth+1)
 	case schemaList:
-		if len(items(v)) == 0 {
+		if len(listOf(v)) == 0 {
 			return "expected a list of schemas"
 		}
-		for i, item := range items(v) {
+		for i, item := range listOf(v) {
 			c.schema(item, fmt.Sprintf("%s[%d]", path, i), depth+1)
 		}
 	case schemaMap:
@@ -444,7 +446,7 @@ func wrongKeyword(k keyword, v any) string {
 	switch {
 	case k == aNumber && !isNumber:
 		return "expected a number"
-	case k == aCount && (!isNumber || n < 0 || integer(n) != ""):
+	case k == aCount && (!isNumber || n < 0 || integerRule(n) != ""):
 		return "expected a whole number from 0 on"
 	case k == aBoolean && !isBool:
 		return "expected true or false"
@@ -452,9 +454,9 @@ func wrongKeyword(k keyword, v any) string {
 		return "expected a string"
 	case k == aPattern:
 		return expr.CheckPattern(textOf(v))
-	case k == aTextList && (!has(list, v) || len(texts(v)) != len(items(v))):
+	case k == aTextList && (!isOneOf(list, v) || len(stringsOf(v)) != len(listOf(v))):
 		return "expected a list of names"
-	case k == aList && !has(list, v):
+	case k == aList && !isOneOf(list, v):
 		return "expected a list"
 	case k == aType:
 		return wrongType(v)
@@ -463,8 +465,8 @@ func wrongKeyword(k keyword, v any) string {
 }
 
 func wrongType(v any) string {
-	names := items(v)
-	if !has(list, v) {
+	names := listOf(v)
+	if !isOneOf(list, v) {
 		names = []any{v}
 	}
 	for _, name := range names {
@@ -486,7 +488,7 @@ func (c *schemaChecker) reference(v any) string {
 		return "" // the root, or an anchor
 	}
 	decoded, err := url.PathUnescape(pointer)
-	if !c.leads(pointer) && (err != nil || !c.leads(decoded)) {
+	if !c.pointerExists(pointer) && (err != nil || !c.pointerExists(decoded)) {
 		return "there is nothing at " + s
 	}
 	return ""
@@ -494,8 +496,8 @@ func (c *schemaChecker) reference(v any) string {
 
 var pointerParts = strings.NewReplacer("~1", "/", "~0", "~")
 
-// leads reports whether there is something at a pointer into the schema.
-func (c *schemaChecker) leads(pointer string) bool {
+// pointerExists reports whether there is something at a pointer into the schema.
+func (c *schemaChecker) pointerExists(pointer string) bool {
 	var at any = c.root
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		at = value.At(at, pointerParts.Replace(part))

@@ -13,7 +13,7 @@ import (
 
 // Instruction is one step of an automation.
 type Instruction struct {
-	Path    string // where it stands, such as do[3].repeat.do[0].fetch
+	Path    string // where it stands, such as do[3].checkRepeat.do[0].fetch
 	Name    string // a built-in instruction, or the slug of an automation
 	Builtin bool
 	// Params are the parameters that are evaluated before it runs: an object
@@ -57,7 +57,7 @@ func (c *checker) body(v any, path string, at place) []*Instruction {
 	list, ok := v.([]any)
 	if !ok {
 		if !value.IsNothing(v) && path != "do" {
-			f := c.fault(InvalidInstruction, path, "expected a list of instructions, got %s", value.Kind(v))
+			f := c.fault(InvalidInstruction, path, "expected a list of instructions, got %s", value.TypeName(v))
 			return []*Instruction{{Path: path, Fault: f}}
 		}
 		return nil
@@ -81,7 +81,7 @@ func (c *checker) body(v any, path string, at place) []*Instruction {
 func (c *checker) instruction(v any, path string, at place) *Instruction {
 	o, ok := v.(*value.Object)
 	if !ok {
-		return &Instruction{Path: path, Fault: c.fault(InvalidInstruction, path, "an instruction is an object, not %s", value.Kind(v))}
+		return &Instruction{Path: path, Fault: c.fault(InvalidInstruction, path, "an instruction is an object, not %s", value.TypeName(v))}
 	}
 	if o.Len() > 1 {
 		c.fault("", path, "an instruction has one key, not %d: %s", o.Len(), strings.Join(o.Keys(), ", "))
@@ -113,8 +113,8 @@ func (c *checker) call(in *Instruction, params any) {
 	switch {
 	case ok:
 		c.output(in, o)
-	case !dynamic(params):
-		in.Fault = c.fault(InvalidInstruction, in.Path, "arguments are an object, not %s", value.Kind(params))
+	case !isDynamic(params):
+		in.Fault = c.fault(InvalidInstruction, in.Path, "arguments are an object, not %s", value.TypeName(params))
 	}
 	c.params(in, params, nil)
 }
@@ -126,12 +126,12 @@ func (c *checker) builtin(in *Instruction, row *instruction, params any, at plac
 		}
 		return
 	}
-	if dynamic(params) && !row.nested {
+	if isDynamic(params) && !row.nested {
 		c.params(in, params, nil)
 		return
 	}
-	if !has(row.form, params) {
-		in.Fault = c.fault(InvalidInstruction, in.Path, "expected %s, got %s", strings.Join(row.form.Names(), " or "), value.Kind(params))
+	if !isOneOf(row.form, params) {
+		in.Fault = c.fault(InvalidInstruction, in.Path, "expected %s, got %s", strings.Join(row.form.Names(), " or "), value.TypeName(params))
 		return
 	}
 	o, _ := params.(*value.Object)
@@ -144,7 +144,7 @@ func (c *checker) builtin(in *Instruction, row *instruction, params any, at plac
 		return
 	}
 	in.Fault = c.checkMembers(row.params, o, in.Path, true)
-	c.special(in, o, at)
+	c.checkSpecial(in, o, at)
 	c.nested(in, o, at)
 	if row.results {
 		c.output(in, o)
@@ -156,7 +156,7 @@ func (c *checker) builtin(in *Instruction, row *instruction, params any, at plac
 // instruction does not know is left out; fields are nil for a call, whose arguments are the
 // author's.
 func (c *checker) params(in *Instruction, v any, fields []field) {
-	report := func(path string, err error) { in.Fault = or(in.Fault, c.template(path, err)) }
+	report := func(path string, err error) { in.Fault = firstFault(in.Fault, c.template(path, err)) }
 	o, ok := v.(*value.Object)
 	if !ok {
 		in.Params = expr.ParseTree(v, in.Path, report)
@@ -182,12 +182,12 @@ func (c *checker) output(in *Instruction, o *value.Object) {
 	s, ok := v.(string)
 	if !ok {
 		in.BadOutput = true
-		c.warn(InvalidOutput, path, "expected the path of a variable, got %s: the result goes nowhere", value.Kind(v))
+		c.warn(InvalidOutput, path, "expected the path of a variable, got %s: the result goes nowhere", value.TypeName(v))
 		return
 	}
 	out, err := expr.ParseTarget(s, false)
 	if err != nil {
-		in.Fault = or(in.Fault, c.template(path, err))
+		in.Fault = firstFault(in.Fault, c.template(path, err))
 		return
 	}
 	in.Output = out
@@ -225,29 +225,29 @@ func (c *checker) nested(in *Instruction, o *value.Object, at place) {
 	}
 }
 
-// special checks what the table cannot say, and reads the parameters that are
+// checkSpecial checks what the table cannot say, and reads the parameters that are
 // not evaluated with the others.
-func (c *checker) special(in *Instruction, o *value.Object, at place) {
+func (c *checker) checkSpecial(in *Instruction, o *value.Object, at place) {
 	switch in.Name {
 	case "set", "delete":
-		c.target(in, o)
+		c.checkTarget(in, o)
 	case "repeat":
-		c.repeat(in, o)
+		c.checkRepeat(in, o)
 	case "break":
 		if o.At("scope") == "repeat" && !at.loop {
-			in.Fault = or(in.Fault, c.fault(InvalidInstruction, expr.Member(in.Path, "scope"), "there is no repeat around this break"))
+			in.Fault = firstFault(in.Fault, c.fault(InvalidInstruction, expr.Member(in.Path, "scope"), "there is no repeat around this break"))
 		}
 	case "emit":
 		in.Autocomplete, _ = o.Get("autocomplete")
-		if v, ok := o.Get("payload"); ok && !has(object|null, v) && !dynamic(v) {
+		if v, ok := o.Get("payload"); ok && !isOneOf(object|null, v) && !isDynamic(v) {
 			c.warn(InvalidEvent, expr.Member(in.Path, "payload"), "a payload is an object: an error event takes the place of this one")
 		}
 	case "wait":
 		if n, ok := o.At("timeout").(float64); ok && n > c.MaxWait.Seconds() {
-			in.Fault = or(in.Fault, c.fault(InvalidInstruction, expr.Member(in.Path, "timeout"), "at most %d seconds", int(c.MaxWait.Seconds())))
+			in.Fault = firstFault(in.Fault, c.fault(InvalidInstruction, expr.Member(in.Path, "timeout"), "at most %d seconds", int(c.MaxWait.Seconds())))
 		}
 	case "run":
-		c.module(in, o)
+		c.checkModule(in, o)
 	}
 }
 
@@ -272,7 +272,7 @@ func ReadOnly(keys []expr.Step) bool {
 	return slices.Contains(keysOf, "*") || len(keys) > 1 && slices.Contains(keysOf, keys[1].Key)
 }
 
-func (c *checker) target(in *Instruction, o *value.Object) {
+func (c *checker) checkTarget(in *Instruction, o *value.Object) {
 	v, ok := o.Get("name")
 	if !ok || v == nil {
 		return // reported as required
@@ -280,12 +280,12 @@ func (c *checker) target(in *Instruction, o *value.Object) {
 	path := expr.Member(in.Path, "name")
 	s, ok := v.(string)
 	if !ok {
-		in.Fault = or(in.Fault, c.fault(InvalidInstruction, path, "expected the path of a variable, got %s", value.Kind(v)))
+		in.Fault = firstFault(in.Fault, c.fault(InvalidInstruction, path, "expected the path of a variable, got %s", value.TypeName(v)))
 		return
 	}
 	t, err := expr.ParseTarget(s, in.Name == "set")
 	if err != nil {
-		in.Fault = or(in.Fault, c.template(path, err))
+		in.Fault = firstFault(in.Fault, c.template(path, err))
 		return
 	}
 	in.Target = t
@@ -294,25 +294,25 @@ func (c *checker) target(in *Instruction, o *value.Object) {
 	}
 }
 
-func (c *checker) repeat(in *Instruction, o *value.Object) {
+func (c *checker) checkRepeat(in *Instruction, o *value.Object) {
 	on, hasOn := o.Get("on")
 	until, hasUntil := o.Get("until")
 	if !hasOn && (!hasUntil || until == nil) {
-		in.Fault = or(in.Fault, c.fault(InvalidInstruction, in.Path, "on or until is required"))
+		in.Fault = firstFault(in.Fault, c.fault(InvalidInstruction, in.Path, "on or until is required"))
 	}
-	if s, ok := on.(string); ok && s != "" && !dynamic(s) {
-		in.Fault = or(in.Fault, c.fault(InvalidInstruction, expr.Member(in.Path, "on"), "only a list, an object or a template can be gone through"))
+	if s, ok := on.(string); ok && s != "" && !isDynamic(s) {
+		in.Fault = firstFault(in.Fault, c.fault(InvalidInstruction, expr.Member(in.Path, "on"), "only a list, an object or a template can be gone through"))
 	}
 	if hasUntil && until != nil {
 		in.Until = expr.ParseTree(until, expr.Member(in.Path, "until"), func(path string, err error) {
-			in.Fault = or(in.Fault, c.template(path, err))
+			in.Fault = firstFault(in.Fault, c.template(path, err))
 		})
 	}
 }
 
-func (c *checker) module(in *Instruction, o *value.Object) {
+func (c *checker) checkModule(in *Instruction, o *value.Object) {
 	name, function := o.At("module"), o.At("function")
-	if dynamic(name) || dynamic(function) {
+	if isDynamic(name) || isDynamic(function) {
 		return
 	}
 	if textOf(name) == "" || textOf(function) == "" && modules[textOf(name)] != nil {
@@ -361,11 +361,11 @@ func checkFunction(path, module, function string) *Error {
 	known, ok := modules[module]
 	switch {
 	case !ok:
-		raised := missing("Module %s not found", "module", module, moduleNames())
+		raised := notFoundError("Module %s not found", "module", module, moduleNames())
 		raised.Details.Set("field", expr.Member(path, "module"))
 		return raised
 	case !slices.Contains(known, function):
-		raised := missing("Module "+module+" has no function %s", "function", function, slices.Values(known))
+		raised := notFoundError("Module "+module+" has no function %s", "function", function, slices.Values(known))
 		raised.Details.Set("module", module)
 		raised.Details.Set("field", expr.Member(path, "function"))
 		return raised

@@ -32,8 +32,8 @@ var instructions = []instruction{
 		{name: "name", is: text, must: true, role: target, doc: "Path of the variable; ending in [] it appends."},
 		{name: "value", is: anything, must: true, doc: "The value."},
 		{name: "type", is: text, enum: []string{"replace", "merge", "push"}, otherwise: "replace", doc: "How the value joins the one before."},
-		{name: "ttl", is: number, least: bound(0), above: true, doc: "Seconds until the variable is removed; contexts only."},
-		{name: "lifespan", is: number, least: bound(0), above: true, doc: "The same as ttl."},
+		{name: "ttl", is: number, least: pointerTo(0), above: true, doc: "Seconds until the variable is removed; contexts only."},
+		{name: "lifespan", is: number, least: pointerTo(0), above: true, doc: "The same as ttl."},
 		{name: "scope", is: anything, role: raw, doc: "Ignored."},
 	}},
 	{name: "delete", doc: "Removes a variable, a key or an item.", params: []field{
@@ -41,12 +41,12 @@ var instructions = []instruction{
 	}},
 	{name: "conditions", doc: "Runs the instructions of the first condition that holds, else those of default.", nested: true},
 	{name: "repeat", doc: "Runs instructions for each item, or until a number or condition is reached.", nested: true, params: []field{
-		{name: "on", is: list | object | text | number | null, rule: iterations, doc: "What to go through: an array, an object, a stream, or a number of iterations."},
+		{name: "on", is: list | object | text | number | null, rule: iterationsRule, doc: "What to go through: an array, an object, a stream, or a number of iterations."},
 		{name: "until", is: number | text, role: later, doc: "A number of iterations, or an expression that ends the loop."},
 		{name: "do", is: list | null, must: true, role: body, doc: "Instructions; item and $index are the iteration's."},
 		{name: "batch", is: object, doc: "Iterations at the same time.", of: []field{
-			{name: "size", is: number, least: bound(1), rule: integer, otherwise: 1.0, doc: "How many at once."},
-			{name: "interval", is: number, least: bound(0), otherwise: 0.0, doc: "Milliseconds between batches."},
+			{name: "size", is: number, least: pointerTo(1), rule: integerRule, otherwise: 1.0, doc: "How many at once."},
+			{name: "interval", is: number, least: pointerTo(0), otherwise: 0.0, doc: "Milliseconds between batches."},
 		}},
 	}},
 	{name: "break", doc: "Ends the loop, the automation or the whole tree.", params: []field{
@@ -60,7 +60,7 @@ var instructions = []instruction{
 		{name: "finally", is: list | null, role: body, doc: "Instructions in any case."},
 	}},
 	{name: "emit", doc: "Records an event.", results: true, params: []field{
-		{name: "event", is: text, must: true, match: EventName, says: "event name (1 to 200 letters, digits, blanks and ._-)", rule: notNative, raises: InvalidEvent, doc: "Its type."},
+		{name: "event", is: text, must: true, match: EventName, says: "event name (1 to 200 letters, digits, blanks and ._-)", rule: emittedEventRule, raises: InvalidEvent, doc: "Its type."},
 		{name: "payload", is: anything, otherwise: &value.Object{}, doc: "An object."},
 		{name: "target", is: object, of: emitTarget, doc: "Who receives it live."},
 		{name: "options", is: object, of: emitOptions, doc: "How it is kept."},
@@ -69,11 +69,11 @@ var instructions = []instruction{
 	}},
 	{name: "wait", doc: "Waits for an event, or for time to pass.", results: true, params: []field{
 		{name: "oneOf", is: list, doc: "Events; the first ends the wait.", each: &field{is: object, of: []field{
-			{name: "event", is: text, must: true, rule: pattern, doc: "A type, or one ending in .*"},
-			{name: "filters", is: object, rule: filters, doc: "What the event must look like."},
+			{name: "event", is: text, must: true, rule: eventPatternRule, doc: "A type, or one ending in .*"},
+			{name: "filters", is: object, rule: filtersRule, doc: "What the event must look like."},
 			{name: "cancelTriggers", is: boolean, otherwise: false, doc: "The event starts nothing else."},
 		}}},
-		{name: "timeout", is: number, least: bound(0), above: true, otherwise: 20.0, doc: "Seconds."},
+		{name: "timeout", is: number, least: pointerTo(0), above: true, otherwise: 20.0, doc: "Seconds."},
 	}},
 	{name: "fetch", doc: "Sends an HTTP request.", results: true, params: fetchParams},
 	{name: "comment", doc: "A note.", form: text},
@@ -88,10 +88,10 @@ var instructions = []instruction{
 	}},
 	{name: "rateLimit", doc: "Counts, and tells when a limit is reached.", results: true, params: []field{
 		{name: "name", is: text, must: true, doc: "The counter."},
-		{name: "limit", is: number, must: true, least: bound(0), doc: "How many in a window."},
-		{name: "window", is: number, must: true, least: bound(0), above: true, doc: "Seconds."},
+		{name: "limit", is: number, must: true, least: pointerTo(0), doc: "How many in a window."},
+		{name: "window", is: number, must: true, least: pointerTo(0), above: true, doc: "Seconds."},
 		{name: "consumer", is: text | number, doc: "Who is counted; one counter for all when absent."},
-		{name: "consume", is: number, least: bound(0), otherwise: 1.0, doc: "How much this counts; 0 looks only."},
+		{name: "consume", is: number, least: pointerTo(0), otherwise: 1.0, doc: "How much this counts; 0 looks only."},
 		{name: "break", is: boolean, otherwise: false, doc: "Raise an error when the limit is reached."},
 	}},
 	{name: "auth", doc: "Makes a token for calls to this platform.", results: true, params: []field{
@@ -151,7 +151,7 @@ func Instructions() []string {
 	return all
 }
 
-func integer(v any) string {
+func integerRule(v any) string {
 	if n, ok := v.(float64); ok && n != float64(int64(n)) {
 		return "expected an integer"
 	}
@@ -161,34 +161,34 @@ func integer(v any) string {
 // MaxIterations is how many iterations a repeat may be given as a number.
 const MaxIterations = 1_000_000_000
 
-// iterations is the rule of a number that a repeat goes through.
-func iterations(v any) string {
+// iterationsRule is the rule of a number that a repeat goes through.
+func iterationsRule(v any) string {
 	if n, ok := v.(float64); ok && (n < 0 || n > MaxIterations || n != math.Trunc(n)) {
 		return fmt.Sprintf("a number of iterations is an integer from 0 to %d", MaxIterations)
 	}
 	return ""
 }
 
-func filters(v any) string {
+func filtersRule(v any) string {
 	o, ok := v.(*value.Object)
 	if !ok {
 		return ""
 	}
-	if _, err := expr.CompileMatcher(o, true); err != nil && !templated(o) {
+	if _, err := expr.CompileMatcher(o, true); err != nil && !hasTemplate(o) {
 		return err.Error()
 	}
 	return ""
 }
 
-// templated reports whether a template stands anywhere in v.
-func templated(v any) bool {
+// hasTemplate reports whether a template stands anywhere in v.
+func hasTemplate(v any) bool {
 	switch v := v.(type) {
 	case string:
-		return dynamic(v)
+		return isDynamic(v)
 	case []any:
-		return slices.ContainsFunc(v, templated)
+		return slices.ContainsFunc(v, hasTemplate)
 	case *value.Object:
-		return slices.ContainsFunc(v.Keys(), func(key string) bool { return templated(v.At(key)) })
+		return slices.ContainsFunc(v.Keys(), func(key string) bool { return hasTemplate(v.At(key)) })
 	}
 	return false
 }
@@ -197,9 +197,9 @@ func templated(v any) bool {
 // place when it sends.
 const secretMark = "$secret:"
 
-// webAddress is the rule of fetch.url. What an address is that a secret belongs to is
+// webAddressRule is the rule of fetch.url. What an address is that a secret belongs to is
 // known when it is sent.
-func webAddress(v any) string {
+func webAddressRule(v any) string {
 	s, _ := v.(string)
 	if strings.Contains(s, secretMark) {
 		return ""
@@ -214,14 +214,14 @@ func webAddress(v any) string {
 // documentFields is the table of a document, in the order of the contract.
 var documentFields = []field{
 	{name: "slug", is: text, doc: "Its name in addresses and calls."},
-	{name: "name", is: text | object, must: true, each: &field{is: text}, rule: named, doc: "Its title, by locale; folder/sub/Label groups it in folders."},
+	{name: "name", is: text | object, must: true, each: &field{is: text}, rule: titleRule, doc: "Its title, by locale; folder/sub/Label groups it in folders."},
 	{name: "description", is: text | object, each: &field{is: text}, doc: "What it is for, by locale."},
 	{name: "do", is: list | null, must: true, role: body, doc: "Instructions."},
 	{name: "output", is: anything, role: later, doc: "What it returns."},
 	{name: "when", is: object, doc: "What starts it besides calls.", of: []field{
-		{name: "events", is: list, each: &field{is: text, rule: pattern}, doc: "Types of events; the last part may be *."},
+		{name: "events", is: list, each: &field{is: text, rule: eventPatternRule}, doc: "Types of events; the last part may be *."},
 		{name: "endpoint", is: boolean | text, rule: endpointRule, doc: "true: its slug; or a path with :parameters."},
-		{name: "schedules", is: list, each: &field{is: text, rule: schedule, raises: InvalidSchedule}, doc: "Cron, five fields."},
+		{name: "schedules", is: list, each: &field{is: text, rule: scheduleRule, raises: InvalidSchedule}, doc: "Cron, five fields."},
 	}},
 	{name: "arguments", is: object, doc: "Typed fields of its input, by name."},
 	{name: "schemas", is: list, doc: "Schemas of its input and output, the first whose conditions match counts.", each: &field{is: object, of: []field{
@@ -244,8 +244,8 @@ var documentFields = []field{
 	{name: "checksum", is: anything, computed: true},
 }
 
-// named is the rule of name: some title is there.
-func named(v any) string {
+// titleRule is the rule of name: some title is there.
+func titleRule(v any) string {
 	o, ok := v.(*value.Object)
 	if v == "" || ok && o.Len() == 0 {
 		return "expected a name"
@@ -254,7 +254,7 @@ func named(v any) string {
 }
 
 var fetchParams = []field{
-	{name: "url", is: text, must: true, rule: webAddress, doc: "Absolute address, http or https."},
+	{name: "url", is: text, must: true, rule: webAddressRule, doc: "Absolute address, http or https."},
 	{name: "method", is: text, enum: []string{"get", "post", "put", "patch", "delete", "head"}, fold: true, otherwise: "get", doc: "The method."},
 	{name: "headers", is: object, doc: "Headers."},
 	{name: "query", is: object, doc: "Joined to the address; an array repeats its key."},
@@ -267,7 +267,7 @@ var fetchParams = []field{
 	}}},
 	{name: "outputMode", is: text, enum: []string{"body", "detailed_response", "base64", "data_url"}, otherwise: "body", doc: "What the result is."},
 	{name: "emitErrors", is: boolean, otherwise: true, doc: "Record runtime.fetch.failed."},
-	{name: "timeout", is: number, least: bound(0), above: true, most: bound(600), doc: "Seconds."},
+	{name: "timeout", is: number, least: pointerTo(0), above: true, most: pointerTo(600), doc: "Seconds."},
 	{name: "auth", is: object, blank: IsBlank, doc: "How to authenticate; nothing when every field is empty.", of: []field{
 		{name: "basic", is: object, of: []field{{name: "user", is: text}, {name: "password", is: text}}},
 		{name: "awsv4", is: object, of: []field{
@@ -280,21 +280,21 @@ var fetchParams = []field{
 	}},
 	{name: "svcApiKey", is: object, of: []field{{name: "name", is: text}}, doc: "Add the API key of a role."},
 	{name: "allowSelfSignedCert", is: boolean, otherwise: false, doc: "Do not verify the certificate."},
-	{name: "stream", is: object, blank: noEvent, doc: "Emit the answer piece by piece; nothing without event.", of: []field{
-		{name: "event", is: text, match: EventName, says: "event name (1 to 200 letters, digits, blanks and ._-)", rule: notNative, raises: InvalidEvent, blank: IsBlank, doc: "Type of the events."},
+	{name: "stream", is: object, blank: hasNoEvent, doc: "Emit the answer piece by piece; nothing without event.", of: []field{
+		{name: "event", is: text, match: EventName, says: "event name (1 to 200 letters, digits, blanks and ._-)", rule: emittedEventRule, raises: InvalidEvent, blank: IsBlank, doc: "Type of the events."},
 		{name: "payload", is: anything, doc: "Added to each."},
 		{name: "target", is: object, of: emitTarget, doc: "Who receives them live."},
 		{name: "options", is: object, of: emitOptions, doc: "How they are kept."},
 		{name: "endChunk", is: anything, doc: "The last chunk."},
 		{name: "concatenate", is: object, doc: "Gather the pieces.", of: []field{
 			{name: "path", is: text, doc: "What of a piece."},
-			{name: "throttle", is: number, least: bound(0), doc: "Milliseconds between events."},
+			{name: "throttle", is: number, least: pointerTo(0), doc: "Milliseconds between events."},
 		}},
 	}},
 }
 
-// noEvent reports whether a stream names no event: there is none then.
-func noEvent(v any) bool {
+// hasNoEvent reports whether a stream names no event: there is none then.
+func hasNoEvent(v any) bool {
 	stream, ok := v.(*value.Object)
 	return ok && IsBlank(stream.At("event"))
 }
@@ -374,8 +374,8 @@ var nativeTypes = func() map[string]bool {
 // may emit; error and usage are not.
 func Native(eventType string) bool { return nativeTypes[eventType] }
 
-// notNative is the rule of names that are emitted.
-func notNative(v any) string {
+// emittedEventRule is the rule of names that are emitted.
+func emittedEventRule(v any) string {
 	if s, ok := v.(string); ok && Native(s) {
 		return fmt.Sprintf("%q is an event of the platform itself", s)
 	}

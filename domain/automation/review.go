@@ -85,7 +85,7 @@ type reviewer struct {
 	any    bool              // a variable is set whose name is computed
 }
 
-func add(list []Reference, name, field string) []Reference {
+func addReference(list []Reference, name, field string) []Reference {
 	if name == "" || slices.ContainsFunc(list, func(r Reference) bool { return r.Name == name }) {
 		return list
 	}
@@ -101,7 +101,7 @@ func addName(list []string, name string) []string {
 
 func (v *reviewer) instruction(in *Instruction) {
 	if in.Name != "" && !in.Builtin {
-		v.Calls = add(v.Calls, in.Name, in.Path)
+		v.Calls = addReference(v.Calls, in.Name, in.Path)
 	}
 	for _, t := range []*expr.Target{in.Target, in.Output} {
 		if t == nil {
@@ -123,7 +123,7 @@ func (v *reviewer) instruction(in *Instruction) {
 	if in.Params == nil {
 		return
 	}
-	params, isObject := in.Params.Written().(*value.Object)
+	params, isObject := in.Params.Source().(*value.Object)
 	if !isObject { // one template that yields all of them, with an output or an event perhaps
 		v.any = true
 		if in.Name == "emit" || in.Name == "fetch" {
@@ -137,12 +137,12 @@ func (v *reviewer) instruction(in *Instruction) {
 	case "fetch":
 		v.emits(value.At(params.At("stream"), "event"))
 	case "runWorkflow":
-		if slug, ok := params.At("workflow").(string); ok && !dynamic(slug) {
-			v.Calls = add(v.Calls, slug, expr.Member(in.Path, "workflow"))
+		if slug, ok := params.At("workflow").(string); ok && !isDynamic(slug) {
+			v.Calls = addReference(v.Calls, slug, expr.Member(in.Path, "workflow"))
 		}
 	case "wait":
 		for i, item := range OneOf(params) {
-			if name, ok := value.At(item, "event").(string); ok && !dynamic(name) {
+			if name, ok := value.At(item, "event").(string); ok && !isDynamic(name) {
 				v.listens(name, in.Path+".oneOf["+strconv.Itoa(i)+"].event")
 			}
 		}
@@ -153,7 +153,7 @@ func (v *reviewer) emits(name any) {
 	s, ok := name.(string)
 	switch {
 	case !ok || s == "":
-	case dynamic(s):
+	case isDynamic(s):
 		at := len(s)
 		for _, open := range []string{"{{", "{%"} {
 			if i := strings.Index(s, open); i >= 0 {
@@ -168,8 +168,8 @@ func (v *reviewer) emits(name any) {
 
 // listens notes an event that has to come from somewhere. The platform emits its own.
 func (v *reviewer) listens(name, field string) {
-	if pattern(name) == "" && !emittedByPlatform(name) {
-		v.Listens = add(v.Listens, name, field)
+	if eventPatternRule(name) == "" && !emittedByPlatform(name) {
+		v.Listens = addReference(v.Listens, name, field)
 	}
 }
 
@@ -200,7 +200,7 @@ func (v *reviewer) reads(field string, r expr.Read) {
 	root := r.Keys[0]
 	if root == "secret" {
 		if len(r.Keys) > 1 && !r.Tested { // who asks whether there is one expects that there may be none
-			v.Secrets = add(v.Secrets, r.Keys[1], field)
+			v.Secrets = addReference(v.Secrets, r.Keys[1], field)
 		}
 		return
 	}
@@ -231,7 +231,7 @@ var given = func() map[string]bool {
 // anything, so only documents are judged that say what they are given: by their
 // arguments, their schemas or what triggers them.
 func (v *reviewer) variables(a *Automation) {
-	declared, closed := declaredInput(a)
+	declared, closed := declaredArguments(a)
 	if v.any || !closed {
 		return
 	}
@@ -250,9 +250,9 @@ func (v *reviewer) variables(a *Automation) {
 	}
 }
 
-// declaredInput returns the arguments that a document names; closed is false when others
+// declaredArguments returns the arguments that a document names; closed is false when others
 // are to be expected.
-func declaredInput(a *Automation) (names map[string]bool, closed bool) {
+func declaredArguments(a *Automation) (names map[string]bool, closed bool) {
 	names = map[string]bool{}
 	closed = a.Arguments.Len() > 0 || len(a.Schemas) > 0 || len(a.When.Events) > 0 || a.When.Endpoint != nil || len(a.When.Schedules) > 0
 	for _, name := range a.Arguments.Keys() {

@@ -20,26 +20,26 @@ func JSONSchema() *value.Object {
 		"title", "Automation",
 		"description", "What a workspace does when something happens.",
 	)
-	merge(schema, membersSchema(documentFields, false))
+	mergeObject(schema, membersSchema(documentFields, false))
 	schema.Set("examples", []any{exampleDocument()})
-	schema.Set("x-functions", functionsShown())
-	schema.Set("x-modules", modulesShown())
+	schema.Set("x-functions", functionList())
+	schema.Set("x-modules", moduleFunctions())
 	schema.Set("$defs", value.NewObject(
 		"template", value.NewObject("type", "string", "pattern", templatePattern, "description", "Evaluated when it runs."),
-		"instructions", value.NewObject("type", []any{"array", "null"}, "items", ref("instruction")),
+		"instructions", value.NewObject("type", []any{"array", "null"}, "items", schemaReference("instruction")),
 		"instruction", instructionSchema(),
 		"typedField", typedFieldSchema(),
 	))
 	return schema
 }
 
-func merge(into, from *value.Object) {
+func mergeObject(into, from *value.Object) {
 	for _, key := range from.Keys() {
 		into.Set(key, from.At(key))
 	}
 }
 
-func ref(name string) *value.Object { return value.NewObject("$ref", "#/$defs/"+name) }
+func schemaReference(name string) *value.Object { return value.NewObject("$ref", "#/$defs/"+name) }
 
 // membersSchema is the schema of an object that has these members and no
 // others.
@@ -64,7 +64,7 @@ func fieldSchema(f field, templates bool) *value.Object {
 	o := valueSchema(f, templates)
 	free := f.is&text != 0 && f.enum == nil && f.match == ""
 	if templates && !free && (f.role == plain || f.role == later) {
-		o = value.NewObject("anyOf", []any{o, ref("template")})
+		o = value.NewObject("anyOf", []any{o, schemaReference("template")})
 	}
 	if f.doc != "" {
 		o.Set("description", f.doc)
@@ -82,9 +82,9 @@ func fieldSchema(f field, templates bool) *value.Object {
 func valueSchema(f field, templates bool) *value.Object {
 	switch {
 	case f.role == body:
-		return ref("instructions")
+		return schemaReference("instructions")
 	case f.name == "arguments" && f.of == nil:
-		return value.NewObject("type", []any{"object", "null"}, "additionalProperties", ref("typedField"))
+		return value.NewObject("type", []any{"object", "null"}, "additionalProperties", schemaReference("typedField"))
 	case f.is == anything:
 		return &value.Object{}
 	case f.of != nil && f.is == object:
@@ -98,7 +98,7 @@ func valueSchema(f field, templates bool) *value.Object {
 	} else if f.each != nil {
 		o.Set("additionalProperties", fieldSchema(*f.each, templates))
 	}
-	limits(o, f)
+	addLimits(o, f)
 	return o
 }
 
@@ -115,8 +115,8 @@ func typeNames(f field) any {
 	return value.From(names)
 }
 
-// limits adds what a table says of strings and numbers.
-func limits(o *value.Object, f field) {
+// addLimits adds what a table says of strings and numbers.
+func addLimits(o *value.Object, f field) {
 	if f.enum != nil && !f.fold {
 		all := value.From(f.enum)
 		if !f.must {
@@ -146,13 +146,13 @@ func instructionSchema() *value.Object {
 	for _, row := range instructions {
 		o := formSchema(*builtin[row.name])
 		if !row.nested && row.name != "comment" {
-			o = value.NewObject("anyOf", []any{o, ref("template")})
+			o = value.NewObject("anyOf", []any{o, schemaReference("template")})
 		}
 		o.Set("description", row.doc)
 		properties.Set(row.name, o)
 	}
 	call := value.NewObject("description", "Calls the automation of that slug.", "anyOf", []any{
-		value.NewObject("type", "object"), ref("template"),
+		value.NewObject("type", "object"), schemaReference("template"),
 	})
 	return value.NewObject("type", []any{"object", "null"}, "maxProperties", 1.0, "properties", properties, "additionalProperties", call)
 }
@@ -160,9 +160,9 @@ func instructionSchema() *value.Object {
 func formSchema(row instruction) *value.Object {
 	switch row.name {
 	case "conditions":
-		return value.NewObject("type", "object", "additionalProperties", ref("instructions"))
+		return value.NewObject("type", "object", "additionalProperties", schemaReference("instructions"))
 	case "all":
-		return ref("instructions")
+		return schemaReference("instructions")
 	case "comment":
 		return value.NewObject("type", "string")
 	}
@@ -183,7 +183,7 @@ func typedFieldSchema() *value.Object {
 		"title", value.NewObject("type", "string"), "description", value.NewObject("type", "string"),
 		"secret", value.NewObject("type", "boolean", "description", "Its value appears in no event."),
 		"redact", value.NewObject("type", "boolean", "description", "Its value is not in the executed event."),
-		"properties", value.NewObject("type", "object", "additionalProperties", ref("typedField")),
+		"properties", value.NewObject("type", "object", "additionalProperties", schemaReference("typedField")),
 	))
 }
 
@@ -195,8 +195,8 @@ func exampleDocument() *value.Object {
 	)
 }
 
-// functionsShown are the functions of expressions, which a schema has no word for.
-func functionsShown() []any {
+// functionList are the functions of expressions, which a schema has no word for.
+func functionList() []any {
 	var list []any
 	for _, f := range expr.Functions() {
 		list = append(list, value.NewObject("name", f.Name, "signature", f.Signature, "description", f.Text))
@@ -204,8 +204,8 @@ func functionsShown() []any {
 	return list
 }
 
-// modulesShown are the functions that run may call, by module.
-func modulesShown() *value.Object {
+// moduleFunctions are the functions that run may call, by module.
+func moduleFunctions() *value.Object {
 	shown := value.NewObject()
 	for _, name := range slices.Sorted(maps.Keys(modules)) {
 		shown.Set(name, value.From(modules[name]))

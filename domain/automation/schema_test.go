@@ -39,18 +39,18 @@ func keyword(t *testing.T, root, schema *value.Object, key string, v any) bool {
 		if !ok {
 			kinds = []any{operand}
 		}
-		return slices.Contains(kinds, any(value.Kind(v)))
+		return slices.Contains(kinds, any(value.TypeName(v)))
 	case "enum":
 		list, _ := operand.([]any)
-		return slices.ContainsFunc(list, func(item any) bool { return value.Same(item, v) })
+		return slices.ContainsFunc(list, func(item any) bool { return value.StrictEqual(item, v) })
 	case "pattern":
 		return !isText || regexp.MustCompile(value.Text(operand)).MatchString(s)
 	case "minimum", "exclusiveMinimum":
-		return !isNumber || n > value.Num(operand) || n == value.Num(operand) && key == "minimum"
+		return !isNumber || n > value.ToNumber(operand) || n == value.ToNumber(operand) && key == "minimum"
 	case "maximum":
-		return !isNumber || n <= value.Num(operand)
+		return !isNumber || n <= value.ToNumber(operand)
 	case "maxProperties":
-		return !isObject || float64(o.Len()) <= value.Num(operand)
+		return !isObject || float64(o.Len()) <= value.ToNumber(operand)
 	case "required":
 		list, _ := operand.([]any)
 		return !isObject || !slices.ContainsFunc(list, func(name any) bool { _, ok := o.Get(value.Text(name)); return !ok })

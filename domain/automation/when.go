@@ -27,8 +27,8 @@ type Triggers struct {
 // app's instance in front.
 const maxPattern = 400
 
-// pattern is the rule of when.events and wait: a type, or one ending in .*
-func pattern(v any) string {
+// eventPatternRule is the rule of when.events and wait: a type, or one ending in .*
+func eventPatternRule(v any) string {
 	s, _ := v.(string)
 	exact := strings.TrimSuffix(s, ".*")
 	switch {
@@ -63,7 +63,7 @@ func Triggering(eventType string) bool {
 	return !Native(eventType) || slices.ContainsFunc(triggering, func(p string) bool { return MatchEvent(p, eventType) })
 }
 
-func schedule(v any) string {
+func scheduleRule(v any) string {
 	s, _ := v.(string)
 	if _, err := cron.Parse(s); err != nil {
 		return err.Error()
@@ -78,9 +78,9 @@ func (c *checker) when(v any, slug string) Triggers {
 		return Triggers{}
 	}
 	var t Triggers
-	for i, item := range items(o.At("events")) {
+	for i, item := range listOf(o.At("events")) {
 		name, ok := item.(string)
-		if !ok || pattern(name) != "" {
+		if !ok || eventPatternRule(name) != "" {
 			continue
 		}
 		if !Triggering(name) || name == "runtime.waits.*" {
@@ -96,7 +96,7 @@ func (c *checker) when(v any, slug string) Triggers {
 	case string:
 		t.Endpoint, _ = ParseEndpoint(at)
 	}
-	t.Schedules = c.schedules(items(o.At("schedules")))
+	t.Schedules = c.schedules(listOf(o.At("schedules")))
 	return t
 }
 
@@ -127,7 +127,7 @@ func (c *checker) schedules(list []any) []*cron.Schedule {
 	return all
 }
 
-func items(v any) []any {
+func listOf(v any) []any {
 	list, _ := v.([]any)
 	return list
 }
@@ -168,9 +168,9 @@ func (a *Automation) Events() Events {
 		if in.Name != "emit" || in.Params == nil {
 			return
 		}
-		params := in.Params.Written()
+		params := in.Params.Source()
 		name, ok := value.At(params, "event").(string)
-		if !ok || name == "" || dynamic(name) {
+		if !ok || name == "" || isDynamic(name) {
 			return
 		}
 		e.Emit = append(e.Emit, name)
@@ -341,7 +341,7 @@ func OneOf(params any) []any {
 
 // ReadAwaited reads one item of a wait. A filter that is none is an error.
 func ReadAwaited(item any) (Awaited, error) {
-	a := Awaited{Event: value.Text(value.At(item, "event")), CancelsTriggers: cancels(item)}
+	a := Awaited{Event: value.Text(value.At(item, "event")), CancelsTriggers: cancelsTriggers(item)}
 	filters, ok := value.At(item, "filters").(*value.Object)
 	if !ok || filters.Len() == 0 {
 		return a, nil
@@ -355,7 +355,7 @@ func ReadAwaited(item any) (Awaited, error) {
 // when it fits. The wait is as its event tells it.
 func CancelsTriggers(wait []byte) bool {
 	params, err := value.ParseJSON(string(wait))
-	return err == nil && slices.ContainsFunc(OneOf(params), cancels)
+	return err == nil && slices.ContainsFunc(OneOf(params), cancelsTriggers)
 }
 
 // MayCancel reports whether an item of a wait, as it is written, may cancel triggers once it
@@ -363,7 +363,7 @@ func CancelsTriggers(wait []byte) bool {
 func MayCancel(item any) bool {
 	_, isText := item.(string)
 	_, computed := value.At(item, "cancelTriggers").(string)
-	return isText || computed || cancels(item)
+	return isText || computed || cancelsTriggers(item)
 }
 
-func cancels(item any) bool { return value.At(item, "cancelTriggers") == true }
+func cancelsTriggers(item any) bool { return value.At(item, "cancelTriggers") == true }

@@ -18,8 +18,8 @@ type sink struct {
 // stage makes a sink that hands what it makes of rows to the next one.
 type stage func(e *effort, next sink) sink
 
-// counted is a sink that takes no more rows than the call may cost.
-func counted(e *effort, to sink) sink {
+// limitRows is a sink that takes no more rows than the call may cost.
+func limitRows(e *effort, to sink) sink {
 	return sink{end: to.end, take: func(row *value.Object) (bool, error) {
 		if err := e.spend(rowSteps); err != nil {
 			return false, err
@@ -44,7 +44,7 @@ func prepareAggregate(p *parameters) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.reading(run), nil
+	return p.readCall(run), nil
 }
 
 // compileAggregate reads the steps of an aggregate, and the query in front of them.
@@ -98,20 +98,20 @@ func aggregate(r reader, info *Info, first *query, line []stage, most int) (any,
 	rows, held := []any{}, 0
 	to := sink{end: func() error { return nil }, take: func(row *value.Object) (bool, error) {
 		if rows = append(rows, row); len(rows) > most {
-			return false, with(Refuse(TooLarge, "the result has more than %d rows", most), "limit", float64(most))
+			return false, withDetail(Refuse(TooLarge, "the result has more than %d rows", most), "limit", float64(most))
 		}
 		size, err := r.weigh(row)
 		if err != nil {
 			return false, err
 		}
 		held += size
-		return true, tooHeavy(held)
+		return true, tooMuchMemoryError(held)
 	}}
 	for _, next := range slices.Backward(line) {
-		to = next(r.effort, counted(r.effort, to))
+		to = next(r.effort, limitRows(r.effort, to))
 	}
 	if info != nil {
-		if err := feed(r, info, first, to.take); err != nil {
+		if err := scanRows(r, info, first, to.take); err != nil {
 			return nil, err
 		}
 	}
@@ -121,8 +121,8 @@ func aggregate(r reader, info *Info, first *query, line []stage, most int) (any,
 	return rows, nil
 }
 
-// feed hands over the rows that meet a query, in the order of their ids.
-func feed(r reader, info *Info, q *query, take func(*value.Object) (bool, error)) error {
+// scanRows hands over the rows that meet a query, in the order of their ids.
+func scanRows(r reader, info *Info, q *query, take func(*value.Object) (bool, error)) error {
 	p := planFor(info, q)
 	if p.inOrder {
 		return p.whole(r, info, q, func(_ string, row *value.Object) (bool, error) { return take(row) })
@@ -172,8 +172,8 @@ func sortStage(operand any) (stage, error) {
 	return func(e *effort, next sink) sink { return sorting(e, keys, next) }, nil
 }
 
-// handAll hands over rows as long as they are wanted, and that they end.
-func handAll(rows []*value.Object, next sink) error {
+// passRows hands over rows as long as they are wanted, and that they end.
+func passRows(rows []*value.Object, next sink) error {
 	for _, row := range rows {
 		if more, err := next.take(row); err != nil || !more {
 			if err != nil {
@@ -185,10 +185,10 @@ func handAll(rows []*value.Object, next sink) error {
 	return next.end()
 }
 
-// pick returns what stands at a path of a row in an aggregate, where _id is id unless
+// aggregateField returns what stands at a path of a row in an aggregate, where _id is id unless
 // there is an _id.
-func pick(row *value.Object, path string) any {
-	if v := at(row, path); !value.IsUndefined(v) || path != aliasID {
+func aggregateField(row *value.Object, path string) any {
+	if v := valueAt(row, path); !value.IsUndefined(v) || path != aliasID {
 		return v
 	}
 	return row.At(fieldID)
@@ -236,7 +236,7 @@ func countStage(operand any) (stage, error) {
 		seen := 0
 		return sink{
 			take: func(*value.Object) (bool, error) { seen++; return true, nil },
-			end:  func() error { return handAll([]*value.Object{value.NewObject(name, float64(seen))}, next) },
+			end:  func() error { return passRows([]*value.Object{value.NewObject(name, float64(seen))}, next) },
 		}
 	}, nil
 }
@@ -259,7 +259,7 @@ func unwindStage(operand any) (stage, error) {
 }
 
 func unwind(e *effort, row *value.Object, path string, keep bool, take func(*value.Object) (bool, error)) (bool, error) {
-	have := pick(row, path)
+	have := aggregateField(row, path)
 	items, isList := have.([]any)
 	if !isList && !value.IsNothing(have) || len(items) == 0 && keep {
 		return take(row)
@@ -292,7 +292,7 @@ func term(v any) func(row *value.Object) any {
 	switch v := v.(type) {
 	case string:
 		if path, ok := strings.CutPrefix(v, "$"); ok {
-			return func(row *value.Object) any { return pick(row, path) }
+			return func(row *value.Object) any { return aggregateField(row, path) }
 		}
 	case []any:
 		items := make([]func(*value.Object) any, len(v))
@@ -332,7 +332,7 @@ func projectStage(operand any) (stage, error) {
 	}
 	shown, computed := &value.Object{}, &value.Object{}
 	for _, key := range o.Keys() {
-		if _, isFlag := flag(o.At(key)); isFlag {
+		if _, isFlag := readFlag(o.At(key)); isFlag {
 			shown.Set(key, o.At(key))
 		} else if err := checkField(key); err != nil {
 			return nil, Refuse(BadQuery, "$project: %s is not a field name", key)
@@ -375,8 +375,8 @@ func (s *selection) project(row, flags *value.Object, computes bool) *value.Obje
 		}
 	}
 	for _, key := range []string{fieldID, aliasID} {
-		if on, ok := flag(flags.At(key)); ok && !on {
-			next = replaced(replaced(next, fieldID, value.Undefined), aliasID, value.Undefined)
+		if on, ok := readFlag(flags.At(key)); ok && !on {
+			next = withMember(withMember(next, fieldID, value.Undefined), aliasID, value.Undefined)
 		}
 	}
 	return next
@@ -392,11 +392,11 @@ type accumulator struct {
 // groupOf is one group under way.
 type groupOf struct {
 	id     any
-	fields []*gathered
+	fields []*accumulated
 }
 
-// gathered is what an accumulator has seen.
-type gathered struct {
+// accumulated is what an accumulator has seen.
+type accumulated struct {
 	sum, count float64
 	v          any
 	size       int // of v
@@ -426,7 +426,7 @@ func groupStage(operand any) (stage, error) {
 	cost := roughSize(o) / stepSize
 	return func(e *effort, next sink) sink {
 		g := &grouping{effort: e, cost: cost, id: term(o.At(aliasID)), fields: fields, groups: map[string]*groupOf{}}
-		return sink{take: g.take, end: func() error { return handAll(g.rows(), next) }}
+		return sink{take: g.addRow, end: func() error { return passRows(g.rows(), next) }}
 	}, nil
 }
 
@@ -449,7 +449,7 @@ type grouping struct {
 	held   int
 }
 
-func (g *grouping) take(row *value.Object) (bool, error) {
+func (g *grouping) addRow(row *value.Object) (bool, error) {
 	if err := g.spend(g.cost); err != nil {
 		return false, err
 	}
@@ -466,7 +466,7 @@ func (g *grouping) take(row *value.Object) (bool, error) {
 	if in == nil {
 		in = &groupOf{id: id}
 		for range g.fields {
-			in.fields = append(in.fields, &gathered{v: value.Undefined, list: []any{}, seen: map[string]bool{}})
+			in.fields = append(in.fields, &accumulated{v: value.Undefined, list: []any{}, seen: map[string]bool{}})
 		}
 		g.groups[key] = in
 		g.order = append(g.order, in)
@@ -478,9 +478,9 @@ func (g *grouping) take(row *value.Object) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		g.held += in.fields[i].take(f.op, v, size)
+		g.held += in.fields[i].add(f.op, v, size)
 	}
-	return true, tooHeavy(g.held)
+	return true, tooMuchMemoryError(g.held)
 }
 
 func (g *grouping) rows() []*value.Object {
@@ -494,8 +494,8 @@ func (g *grouping) rows() []*value.Object {
 	return made
 }
 
-// take gathers a value of some size, and returns how much more is held.
-func (g *gathered) take(op string, v any, size int) (more int) {
+// addRow gathers a value of some size, and returns how much more is held.
+func (g *accumulated) add(op string, v any, size int) (more int) {
 	n, isNumber := v.(float64)
 	switch op {
 	case "$sum", "$avg":
@@ -508,14 +508,14 @@ func (g *gathered) take(op string, v any, size int) (more int) {
 	case "$min", "$max":
 		smaller := Compare(v, g.v) < 0
 		if !value.IsNothing(v) && (value.IsUndefined(g.v) || smaller == (op == "$min") && Compare(v, g.v) != 0) {
-			return g.hold(v, size)
+			return g.replace(v, size)
 		}
 	case "$first":
 		if g.count++; g.count == 1 {
-			return g.hold(v, size)
+			return g.replace(v, size)
 		}
 	case "$last":
-		return g.hold(v, size)
+		return g.replace(v, size)
 	case "$push":
 		if !value.IsUndefined(v) {
 			g.list = append(g.list, v)
@@ -531,14 +531,14 @@ func (g *gathered) take(op string, v any, size int) (more int) {
 	return 0
 }
 
-// hold has a value in the place of the one before.
-func (g *gathered) hold(v any, size int) (more int) {
+// replace has a value in the place of the one before.
+func (g *accumulated) replace(v any, size int) (more int) {
 	more = size - g.size
 	g.v, g.size = v, size
 	return more
 }
 
-func (g *gathered) result(op string) any {
+func (g *accumulated) result(op string) any {
 	switch op {
 	case "$sum":
 		return g.sum

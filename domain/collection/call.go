@@ -110,7 +110,7 @@ type parameters struct {
 }
 
 func (p *parameters) read(f function) error {
-	known := append(words(f.params), "collection", "schema")
+	known := append(fieldsOf(f.params), "collection", "schema")
 	for _, key := range p.Keys() {
 		if !slices.Contains(known, key) {
 			return Refuse(Validation, "there is no parameter %s", key)
@@ -142,12 +142,12 @@ func (p *parameters) name(key string) (string, error) {
 func (p *parameters) object(key string) (*value.Object, error) {
 	o, ok := p.At(key).(*value.Object)
 	if !ok {
-		return nil, Refuse(Validation, "%s is an object, not %s", key, value.Kind(p.At(key)))
+		return nil, Refuse(Validation, "%s is an object, not %s", key, value.TypeName(p.At(key)))
 	}
 	return o, nil
 }
 
-// flag reads a parameter that is true or false; absent is false.
+// readFlag reads a parameter that is true or false; absent is false.
 func (p *parameters) flag(key string) (bool, error) {
 	on, ok := p.At(key).(bool)
 	if !ok && !value.IsNothing(p.At(key)) {
@@ -171,29 +171,29 @@ func (p *parameters) oneOf(name, alias string) (any, error) {
 func (p *parameters) objects(key string) ([]*value.Object, error) {
 	list, ok := p.At(key).([]any)
 	if !ok {
-		return nil, Refuse(Validation, "%s is a list of objects, not %s", key, value.Kind(p.At(key)))
+		return nil, Refuse(Validation, "%s is a list of objects, not %s", key, value.TypeName(p.At(key)))
 	}
-	if err := tooMany(len(list), p.limits); err != nil {
+	if err := tooManyRowsError(len(list), p.limits); err != nil {
 		return nil, err
 	}
 	all := make([]*value.Object, len(list))
 	for i, item := range list {
 		if all[i], ok = item.(*value.Object); !ok {
-			return nil, Refuse(Validation, "%s is a list of objects, and item %d is %s", key, i, value.Kind(item))
+			return nil, Refuse(Validation, "%s is a list of objects, and item %d is %s", key, i, value.TypeName(item))
 		}
 	}
 	return all, nil
 }
 
-func tooMany(rows int, l Limits) error {
+func tooManyRowsError(rows int, l Limits) error {
 	if rows > l.MaxWrite {
-		return with(Refuse(TooLarge, "a write has at most %d rows", l.MaxWrite), "limit", float64(l.MaxWrite))
+		return withDetail(Refuse(TooLarge, "a write has at most %d rows", l.MaxWrite), "limit", float64(l.MaxWrite))
 	}
 	return nil
 }
 
-// guarded reads the query of a write, which must ask for something.
-func (p *parameters) guarded() (*query, error) {
+// requiredQuery reads the query of a write, which must ask for something.
+func (p *parameters) requiredQuery() (*query, error) {
 	q, err := compileQuery(p.At("query"))
 	if err != nil {
 		return nil, err

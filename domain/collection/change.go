@@ -144,9 +144,9 @@ type Mark struct {
 	Live   int64  // bytes of its rows
 }
 
-// Overgrown reports whether a namespace is due for a snapshot: the log holds several
+// NeedsSnapshot reports whether a namespace is due for a snapshot: the log holds several
 // times what there is to be read, and not too little.
-func (m Mark) Overgrown() bool { return m.Logged > 1<<20 && m.Logged > 4*m.Live }
+func (m Mark) NeedsSnapshot() bool { return m.Logged > 1<<20 && m.Logged > 4*m.Live }
 
 // Source is a View that a snapshot can be made of.
 type Source interface {
@@ -200,10 +200,10 @@ func ParseEntry(body []byte) (Entry, error) {
 	return e, nil
 }
 
-// Whole returns every change that makes a namespace what it is, in pieces: hand is
+// SnapshotChanges returns every change that makes a namespace what it is, in pieces: hand is
 // called with what has come together whenever that is of some size. It must not keep
 // the bytes.
-func Whole(v Source, size int, hand func(changes []byte) error) error {
+func SnapshotChanges(v Source, size int, hand func(changes []byte) error) error {
 	infos, err := v.Infos()
 	if err != nil {
 		return err
@@ -251,8 +251,8 @@ type View interface {
 // Range is a run of keys of an index: from From on, and before To.
 type Range struct{ From, To []byte }
 
-// startingWith is the range of all keys that begin with a prefix.
-func startingWith(prefix []byte) Range { return Range{prefix, after(prefix)} }
+// prefixRange is the range of all keys that begin with a prefix.
+func prefixRange(prefix []byte) Range { return Range{prefix, after(prefix)} }
 
 // after returns the first key behind all that begin with a prefix.
 func after(prefix []byte) []byte {
@@ -306,8 +306,8 @@ func NewDraft(base View) *Draft {
 	return &Draft{base: base, infos: map[uint32]*Info{}, rows: map[place]*value.Object{}, holds: map[hold]string{}}
 }
 
-// Take adds the changes of a draft that was made on this one.
-func (d *Draft) Take(from *Draft) {
+// AddDraft adds the changes of a draft that was made on this one.
+func (d *Draft) AddDraft(from *Draft) {
 	d.Changes = append(d.Changes, from.Changes...)
 	for id, info := range from.infos {
 		d.infos[id] = info
@@ -440,15 +440,15 @@ func (d *Draft) change(info *Info, c Change) *Info {
 
 // put notes a row, unless it breaks a unique.
 func (d *Draft) put(info *Info, id string, row *value.Object, limits Limits) error {
-	if !value.Within(row, 3*limits.MaxRowSize) { // encoded it has a third of that at least
-		return with(Refuse(TooLarge, "a row has more than %d bytes", limits.MaxRowSize), "limit", float64(limits.MaxRowSize))
+	if !value.FitsWithin(row, 3*limits.MaxRowSize) { // encoded it has a third of that at least
+		return withDetail(Refuse(TooLarge, "a row has more than %d bytes", limits.MaxRowSize), "limit", float64(limits.MaxRowSize))
 	}
 	if tooDeep(row, 0) {
 		return Refuse(Validation, "a row is nested more than %d levels deep", maxDepth)
 	}
 	encoded := AppendValue(nil, row)
 	if len(encoded) > limits.MaxRowSize {
-		return with(Refuse(TooLarge, "a row has %d bytes, the limit is %d", len(encoded), limits.MaxRowSize), "limit", float64(limits.MaxRowSize))
+		return withDetail(Refuse(TooLarge, "a row has %d bytes, the limit is %d", len(encoded), limits.MaxRowSize), "limit", float64(limits.MaxRowSize))
 	}
 	at := place{info.Collection, id}
 	for _, x := range info.Declaration.All() {
@@ -489,7 +489,7 @@ func (d *Draft) claim(info *Info, x Index, at place, row *value.Object) error {
 
 func notUnique(info *Info, fields []string) error {
 	refusal := Refuse(NotUnique, "another row of %s has the same %s", info.Name, strings.Join(fields, ", "))
-	return with(with(refusal, "collection", info.Name), "fields", value.From(fields))
+	return withDetail(withDetail(refusal, "collection", info.Name), "fields", value.From(fields))
 }
 
 // release gives up the uniques that a row of the draft holds.

@@ -48,7 +48,7 @@ const (
 	maxFields     = 8  // of one index
 )
 
-// reading says how a declaration is read: strictly when an author makes it. One that is
+// readCall says how a declaration is read: strictly when an author makes it. One that is
 // stored may be older than the rules of today: what they do not know of it is ignored.
 type reading struct{ strict bool }
 
@@ -56,11 +56,11 @@ type reading struct{ strict bool }
 func (r reading) readDeclaration(o *value.Object) (*Declaration, error) {
 	properties, ok := o.At("properties").(*value.Object)
 	if !ok {
-		return nil, Refuse(Validation, "properties must be an object of fields and their types, got %s", value.Kind(o.At("properties")))
+		return nil, Refuse(Validation, "properties must be an object of fields and their types, got %s", value.TypeName(o.At("properties")))
 	}
 	d := &Declaration{Open: !r.strict && o.At("open") == true}
 	for _, name := range properties.Keys() {
-		if isKept(name) {
+		if isSystemField(name) {
 			continue // every row has them
 		}
 		p, err := r.readProperty(name, properties.At(name))
@@ -102,7 +102,7 @@ func (d *Declaration) readIndexes(what string, v any) ([]FieldList, error) {
 	}
 	items, ok := v.([]any)
 	if !ok {
-		return nil, Refuse(Validation, "%s must be a list of lists of fields, got %s", what, value.Kind(v))
+		return nil, Refuse(Validation, "%s must be a list of lists of fields, got %s", what, value.TypeName(v))
 	}
 	var all []FieldList
 	for i, item := range items {
@@ -152,7 +152,7 @@ func (d *Declaration) checkFields(fields []string) error {
 		if slices.Contains(fields[:i], field) {
 			return fmt.Errorf("the field %s is named twice", field)
 		}
-		if d.property(field) == nil && !isKept(field) && !d.Open {
+		if d.property(field) == nil && !isSystemField(field) && !d.Open {
 			return fmt.Errorf("the field %s is not declared in properties", field)
 		}
 	}
@@ -195,7 +195,7 @@ func (d *Declaration) property(name string) *Property {
 // scalar reports whether no row has an array or an object at a field.
 func (d *Declaration) scalar(field string) bool {
 	p := d.property(field)
-	return p != nil && types[p.Type] || p == nil && isKept(field)
+	return p != nil && types[p.Type] || p == nil && isSystemField(field)
 }
 
 // All returns the indexes and the uniques. A unique over fields that also have an
@@ -231,15 +231,15 @@ func (d *Declaration) Object() *value.Object {
 	for _, p := range d.Properties {
 		properties.Set(p.Name, p.Spec)
 	}
-	return value.NewObject("properties", properties, "indexes", lists(d.Indexes), "uniques", lists(d.uniques()))
+	return value.NewObject("properties", properties, "indexes", fieldListValues(d.Indexes), "uniques", fieldListValues(d.uniques()))
 }
 
 // stored returns the declaration as the log has it.
 func (d *Declaration) stored() *value.Object {
 	o := d.Object()
-	o.Set("uniques", lists(d.Uniques))
+	o.Set("uniques", fieldListValues(d.Uniques))
 	if len(d.Implied) > 0 {
-		o.Set("implied", lists(d.Implied))
+		o.Set("implied", fieldListValues(d.Implied))
 	}
 	if d.Open {
 		o.Set("open", true)
@@ -247,7 +247,7 @@ func (d *Declaration) stored() *value.Object {
 	return o
 }
 
-func lists(all []FieldList) []any {
+func fieldListValues(all []FieldList) []any {
 	made := make([]any, len(all))
 	for i, x := range all {
 		made[i] = value.From(x.Fields)
@@ -259,7 +259,7 @@ func lists(all []FieldList) []any {
 }
 
 func prepareUpdateSchema(p *parameters) (*Call, error) {
-	plainParams, ok := plain(p.Object, 0)
+	plainParams, ok := storedValue(p.Object, 0)
 	o, _ := plainParams.(*value.Object)
 	if !ok {
 		return nil, Refuse(Validation, "the declaration is nested too deeply")
@@ -301,12 +301,12 @@ func (w *writer) declare(t, old target, d *Declaration, forget bool) (any, error
 		}
 		d = &next
 	}
-	if had == nil || !value.Same(had.stored(), d.stored()) {
+	if had == nil || !value.StrictEqual(had.stored(), d.stored()) {
 		if err := w.convert(had, d); err != nil {
 			return nil, err
 		}
 	}
-	return w.info.shown(), nil
+	return w.info.summary(), nil
 }
 
 // ensureUnique makes a unique of the fields that rows are found by, unless they are one.
@@ -362,7 +362,7 @@ func (w *writer) rename(t, old target) error {
 		return err
 	}
 	if w.info != nil {
-		return with(Refuse(Validation, "there is a collection %s already", t.name), "collection", t.name)
+		return withDetail(Refuse(Validation, "there is a collection %s already", t.name), "collection", t.name)
 	}
 	w.info = w.change(was, Change{Kind: Renamed, Collection: was.Collection, Schema: t.schema, Name: t.name})
 	return nil
@@ -397,7 +397,7 @@ func (w *writer) convert(had, d *Declaration) error {
 		encoded := AppendValue(nil, fitted)
 		size += len(encoded)
 		altered = append(altered, Change{Kind: Put, Collection: w.info.Collection, RowID: id, Row: encoded})
-		return true, tooHeavy(size)
+		return true, tooMuchMemoryError(size)
 	})
 	if err != nil {
 		return err
@@ -417,11 +417,11 @@ func (w *writer) fitted(row *value.Object, had, d *Declaration) (*value.Object, 
 		p := &d.Properties[i]
 		v := row.At(p.Name)
 		ok := !value.IsUndefined(v)
-		if before := had.property(p.Name); before != nil && value.Same(before.Spec, p.Spec) {
+		if before := had.property(p.Name); before != nil && value.StrictEqual(before.Spec, p.Spec) {
 			continue
 		}
 		if !ok && p.Required && !value.IsUndefined(p.Default) {
-			next = replaced(next, p.Name, p.Default)
+			next = withMember(next, p.Name, p.Default)
 			continue
 		}
 		kept, fits := p.convert(v)
@@ -431,13 +431,13 @@ func (w *writer) fitted(row *value.Object, had, d *Declaration) (*value.Object, 
 		}
 		if fault != "" {
 			id, _ := row.At(fieldID).(string)
-			return nil, with(misfit(w.info, p.Name, fmt.Sprintf("the row %s: %s", id, fault)), "id", id)
+			return nil, withDetail(fieldError(w.info, p.Name, fmt.Sprintf("the row %s: %s", id, fault)), "id", id)
 		}
 		if !ok {
 			continue
 		}
-		if !value.Same(kept, v) {
-			next = replaced(next, p.Name, kept)
+		if !value.StrictEqual(kept, v) {
+			next = withMember(next, p.Name, kept)
 		}
 	}
 	return next, nil
@@ -498,7 +498,7 @@ func prepareDeleteCollections(p *parameters) (*Call, error) {
 const inferred = 1000
 
 func prepareInfer(p *parameters) (*Call, error) {
-	return p.reading(func(r reader, info *Info) (any, error) {
+	return p.readCall(func(r reader, info *Info) (any, error) {
 		guess := &value.Object{}
 		if info == nil {
 			return guess, nil
@@ -513,7 +513,7 @@ func prepareInfer(p *parameters) (*Call, error) {
 				return false, err
 			}
 			for _, field := range row.Keys() {
-				if isKept(field) {
+				if isSystemField(field) {
 					continue
 				}
 				if _, ok := guess.Get(field); !ok {
@@ -521,11 +521,11 @@ func prepareInfer(p *parameters) (*Call, error) {
 					held += 2 * roughSize(field)
 				}
 				if v := row.At(field); v != nil {
-					kinds[field] = common(kinds[field], guessType(v))
+					kinds[field] = commonType(kinds[field], guessType(v))
 				}
 			}
 			seen++
-			return seen < inferred, tooHeavy(held)
+			return seen < inferred, tooMuchMemoryError(held)
 		})
 		for _, field := range guess.Keys() {
 			kind := kinds[field]
@@ -562,8 +562,8 @@ func guessType(v any) string {
 	return "json"
 }
 
-// common returns a type for values of both.
-func common(a, b string) string {
+// commonType returns a type for values of both.
+func commonType(a, b string) string {
 	both := func(x, y string) bool { return a == x && b == y || a == y && b == x }
 	switch {
 	case a == "" || a == b:
@@ -657,10 +657,10 @@ func (r reading) readProperty(name string, v any) (Property, error) {
 		spec, ok = value.NewObject("type", text), true
 	}
 	refuse := func(format string, args ...any) (Property, error) {
-		return Property{}, with(Refuse(Validation, "the property %s: %s", name, fmt.Sprintf(format, args...)), "field", name)
+		return Property{}, withDetail(Refuse(Validation, "the property %s: %s", name, fmt.Sprintf(format, args...)), "field", name)
 	}
 	if !ok {
-		return refuse("expected a type or an object with a type, got %s", value.Kind(v))
+		return refuse("expected a type or an object with a type, got %s", value.TypeName(v))
 	}
 	p := Property{Name: name, Spec: spec, Default: value.Undefined, lengths: [2]int{-1, -1}}
 	p.Type, _ = spec.At("type").(string)
@@ -786,12 +786,12 @@ func (p *Property) mistyped(v any) string {
 	switch {
 	case p.Type == "enum":
 		return p.notListed()
-	case p.Type == "enumArray" && value.Kind(v) == "array":
-		return "has an item that is not allowed; the items are: " + listing(p.Enum)
-	case value.Kind(v) == p.Type, value.Kind(v) == "string":
+	case p.Type == "enumArray" && value.TypeName(v) == "array":
+		return "has an item that is not allowed; the items are: " + listValues(p.Enum)
+	case value.TypeName(v) == p.Type, value.TypeName(v) == "string":
 		return fmt.Sprintf("expected %s, got %s", p.Type, cutText(value.JSON(v, "")))
 	}
-	return fmt.Sprintf("expected %s, got %s", p.Type, value.Kind(v))
+	return fmt.Sprintf("expected %s, got %s", p.Type, value.TypeName(v))
 }
 
 // fault says what a value of the right type breaks, "" for nothing.
@@ -806,7 +806,7 @@ func (p *Property) fault(v any) string {
 		return p.notListed()
 	}
 	for i, word := range []string{"at least", "at most"} {
-		if b := p.bounds[i]; b != nil && compareKept(p.Type, v, b)*(1-2*i) < 0 {
+		if b := p.bounds[i]; b != nil && compareStored(p.Type, v, b)*(1-2*i) < 0 {
 			return fmt.Sprintf("must be %s %s", word, value.Text(b))
 		}
 	}
@@ -828,10 +828,10 @@ func (p *Property) fault(v any) string {
 	return ""
 }
 
-func (p *Property) notListed() string { return "must be one of: " + listing(p.Enum) }
+func (p *Property) notListed() string { return "must be one of: " + listValues(p.Enum) }
 
-// listing names the first of some values.
-func listing(values []any) string {
+// listValues names the first of some values.
+func listValues(values []any) string {
 	const most = 20
 	var named []string
 	for i, v := range values {
@@ -852,8 +852,8 @@ func cutText(text string) string {
 	return text
 }
 
-// compareKept compares two values as a field of an ordered type keeps them.
-func compareKept(kind string, a, b any) int {
+// compareStored compares two values as a field of an ordered type keeps them.
+func compareStored(kind string, a, b any) int {
 	if kind != "decimal" {
 		return Compare(a, b)
 	}
@@ -862,8 +862,8 @@ func compareKept(kind string, a, b any) int {
 	if okX && okY {
 		return x.Cmp(y)
 	}
-	m, _ := value.Numeric(value.Text(a))
-	n, _ := value.Numeric(value.Text(b))
+	m, _ := value.ParseNumber(value.Text(a))
+	n, _ := value.ParseNumber(value.Text(b))
 	return Compare(m, n)
 }
 
@@ -882,7 +882,7 @@ func decimalValue(v any) (exact *big.Rat, ok bool) {
 // the value would be lost, which a write may lose.
 func (p *Property) convert(v any) (any, bool) {
 	if kept, ok := p.fit(v); ok {
-		return kept, p.saysTheSame(v, kept)
+		return kept, p.isLossless(v, kept)
 	}
 	switch v := v.(type) {
 	case float64, bool:
@@ -896,8 +896,8 @@ func (p *Property) convert(v any) (any, bool) {
 // finer finds digits below the millisecond in the text of a date: no date keeps them.
 var finer = regexp.MustCompile(`[.,][0-9]{3}[0-9]*[1-9]`)
 
-// saysTheSame reports whether nothing of a text is lost in what is kept of it.
-func (p *Property) saysTheSame(v, kept any) bool {
+// isLossless reports whether nothing of a text is lost in what is kept of it.
+func (p *Property) isLossless(v, kept any) bool {
 	text, ok := v.(string)
 	if !ok {
 		return true

@@ -33,8 +33,8 @@ func Refuse(reason, format string, args ...any) *automation.Error {
 	return automation.Raise(automation.CollectionFailed, fmt.Sprintf(format, args...), "reason", reason)
 }
 
-// with adds a detail to an error that nobody else has yet.
-func with(e *automation.Error, key string, v any) *automation.Error {
+// withDetail adds a detail to an error that nobody else has yet.
+func withDetail(e *automation.Error, key string, v any) *automation.Error {
 	e.Details.Set(key, v)
 	return e
 }
@@ -107,7 +107,7 @@ func checkName(what, name string) error {
 // checkField refuses the name of a field that no path could lead to.
 func checkField(name string) error {
 	if strings.HasPrefix(name, "$") || strings.Contains(name, ".") {
-		return with(Refuse(Validation, "the field %s has a $ at its beginning, or a dot", name), "field", name)
+		return withDetail(Refuse(Validation, "the field %s has a $ at its beginning, or a dot", name), "field", name)
 	}
 	return checkName("field", name)
 }
@@ -131,8 +131,8 @@ const (
 	fieldUpdatedBy = "updatedBy"
 )
 
-// isKept reports whether a field is the platform's to write.
-func isKept(field string) bool {
+// isSystemField reports whether a field is the platform's to write.
+func isSystemField(field string) bool {
 	switch field {
 	case fieldID, aliasID, fieldCreatedAt, fieldUpdatedAt, fieldCreatedBy, fieldUpdatedBy:
 		return true

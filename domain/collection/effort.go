@@ -26,7 +26,7 @@ const (
 // waits for the call any more.
 func (e *effort) spend(steps int) error {
 	if e.left -= steps; e.left < 0 {
-		return with(Refuse(TooLarge, "the call asks for more than %d steps of work", e.limit), "limit", float64(e.limit))
+		return withDetail(Refuse(TooLarge, "the call asks for more than %d steps of work", e.limit), "limit", float64(e.limit))
 	}
 	if e.alive == nil {
 		return nil
@@ -41,7 +41,7 @@ func (e *effort) weigh(v any) (size int, err error) {
 	if err := e.spend(size / stepSize); err != nil {
 		return 0, err
 	}
-	return size, tooHeavy(size)
+	return size, tooMuchMemoryError(size)
 }
 
 // reader is a view, with what reading it may cost.
@@ -50,9 +50,9 @@ type reader struct {
 	*effort
 }
 
-func tooHeavy(held int) error {
+func tooMuchMemoryError(held int) error {
 	if held > maxHeld {
-		return with(Refuse(TooLarge, "the rows of one call have more than %d MB", maxHeld>>20), "limit", float64(maxHeld))
+		return withDetail(Refuse(TooLarge, "the rows of one call have more than %d MB", maxHeld>>20), "limit", float64(maxHeld))
 	}
 	return nil
 }

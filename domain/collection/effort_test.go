@@ -163,7 +163,7 @@ func TestASetHasNoItemTwice(t *testing.T) {
 		}
 		row, err := m.Row(1, "a")
 		require.NoError(t, err)
-		require.True(t, value.Same(want, row.At("l")), "%v and %v is %v", value.JSON(have, ""), value.JSON(more, ""), value.JSON(row.At("l"), ""))
+		require.True(t, value.StrictEqual(want, row.At("l")), "%v and %v is %v", value.JSON(have, ""), value.JSON(more, ""), value.JSON(row.At("l"), ""))
 	})
 }
 
@@ -177,7 +177,7 @@ func list(tb testing.TB, items []string) []any {
 
 func contains(list []any, v any) bool {
 	for _, item := range list {
-		if value.Same(item, v) {
+		if value.StrictEqual(item, v) {
 			return true
 		}
 	}

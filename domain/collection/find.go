@@ -45,7 +45,7 @@ func readOptions(v any, limits Limits) (options, error) {
 		return o, err
 	}
 	if o.limit > limits.MaxLimit {
-		return o, with(Refuse(TooLarge, "a read returns at most %d rows", limits.MaxLimit), "limit", float64(limits.MaxLimit))
+		return o, withDetail(Refuse(TooLarge, "a read returns at most %d rows", limits.MaxLimit), "limit", float64(limits.MaxLimit))
 	}
 	if o.skip, err = readSkip(given, o.limit); err != nil {
 		return o, err
@@ -53,7 +53,7 @@ func readOptions(v any, limits Limits) (options, error) {
 	if v := given.At("idAlias"); !value.IsNothing(v) {
 		var ok bool
 		if o.alias, ok = v.(bool); !ok {
-			return o, Refuse(Validation, "opts.idAlias: expected boolean, got %s", value.Kind(v))
+			return o, Refuse(Validation, "opts.idAlias: expected boolean, got %s", value.TypeName(v))
 		}
 	}
 	o.pick, err = readSelection(given.At("fields"))
@@ -141,8 +141,8 @@ func readSort(v any) ([]sortKey, error) {
 	return keys, nil
 }
 
-// at returns what stands at a path of a row.
-func at(row any, path string) any {
+// valueAt returns what stands at a path of a row.
+func valueAt(row any, path string) any {
 	o, ok := row.(*value.Object)
 	if !ok {
 		return value.Undefined
@@ -188,7 +188,7 @@ func (p plan) findInOrder(r reader, info *Info, q *query, o options, count bool)
 		}
 		rows = append(rows, o.show(found))
 		held += roughSize(found)
-		return count || len(rows) < o.limit, tooHeavy(held)
+		return count || len(rows) < o.limit, tooMuchMemoryError(held)
 	})
 	return rows, total, err
 }
@@ -198,7 +198,7 @@ func (p plan) findInOrder(r reader, info *Info, q *query, o options, count bool)
 func (p plan) findSorted(r reader, info *Info, q *query, o options) (rows []*value.Object, total int, err error) {
 	keep := o.skip + o.limit
 	if keep > maxSorted {
-		return nil, 0, with(Refuse(TooLarge, "a sorted read reaches at most %d rows far", maxSorted), "limit", float64(maxSorted))
+		return nil, 0, withDetail(Refuse(TooLarge, "a sorted read reaches at most %d rows far", maxSorted), "limit", float64(maxSorted))
 	}
 	first, held, fields := &top{keys: o.sort}, 0, o.sortFields()
 	err = p.each(r, info, q, func(id string, row Row) (bool, error) {
@@ -213,7 +213,7 @@ func (p plan) findSorted(r reader, info *Info, q *query, o options) (rows []*val
 		s := &sorted{keys: o.keysOf(part), id: id}
 		s.size = roughSize(s.keys) + len(id)
 		held += first.offer(s, keep)
-		return true, tooHeavy(held)
+		return true, tooMuchMemoryError(held)
 	})
 	if err != nil {
 		return nil, 0, err
@@ -225,15 +225,15 @@ func (p plan) findSorted(r reader, info *Info, q *query, o options) (rows []*val
 func (o options) keysOf(row *value.Object) []any {
 	keys := make([]any, len(o.sort))
 	for i, key := range o.sort {
-		keys[i] = at(row, key.path)
+		keys[i] = valueAt(row, key.path)
 	}
 	return keys
 }
 
-func words(s string) []string { return strings.Fields(s) }
+func fieldsOf(s string) []string { return strings.Fields(s) }
 
-// reading makes a call of a read of one collection, which may not exist.
-func (p *parameters) reading(read func(r reader, info *Info) (any, error)) *Call {
+// readCall makes a call of a read of one collection, which may not exist.
+func (p *parameters) readCall(read func(r reader, info *Info) (any, error)) *Call {
 	t := p.target
 	return &Call{read: func(r reader) (any, error) {
 		info, err := lookup(r, t.schema, t.name)
@@ -260,7 +260,7 @@ func prepareFindOne(p *parameters) (*Call, error) {
 		return nil, err
 	}
 	o.limit = 1
-	return p.reading(func(r reader, info *Info) (any, error) {
+	return p.readCall(func(r reader, info *Info) (any, error) {
 		rows, _, err := find(r, info, q, o, false)
 		if err != nil || len(rows) == 0 {
 			return value.Undefined, err
@@ -274,7 +274,7 @@ func prepareFindMany(p *parameters) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.reading(func(r reader, info *Info) (any, error) {
+	return p.readCall(func(r reader, info *Info) (any, error) {
 		rows, _, err := find(r, info, q, o, false)
 		return asList(rows), err
 	}), nil
@@ -285,7 +285,7 @@ func prepareFindAndCount(p *parameters) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.reading(func(r reader, info *Info) (any, error) {
+	return p.readCall(func(r reader, info *Info) (any, error) {
 		rows, total, err := find(r, info, q, o, true)
 		return []any{asList(rows), float64(total)}, err
 	}), nil
@@ -304,7 +304,7 @@ func prepareCount(p *parameters) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.reading(func(r reader, info *Info) (any, error) {
+	return p.readCall(func(r reader, info *Info) (any, error) {
 		if info == nil {
 			return 0.0, nil
 		}
@@ -331,7 +331,7 @@ func prepareDistinct(p *parameters) (*Call, error) {
 		return nil, Refuse(Validation, "field is the name of a field")
 	}
 	most := p.limits.MaxLimit
-	return p.reading(func(r reader, info *Info) (any, error) {
+	return p.readCall(func(r reader, info *Info) (any, error) {
 		if info == nil {
 			return []any{}, nil
 		}
@@ -341,7 +341,7 @@ func prepareDistinct(p *parameters) (*Call, error) {
 			if err != nil {
 				return false, err
 			}
-			gather(at(part, unalias(field)), func(v any) {
+			collectDistinct(valueAt(part, unalias(field)), func(v any) {
 				key := string(Key(nil, v))
 				if _, ok := seen[key]; !ok {
 					held += roughSize(v)
@@ -349,16 +349,16 @@ func prepareDistinct(p *parameters) (*Call, error) {
 				seen[key] = v
 			})
 			if len(seen) > most {
-				return false, with(Refuse(TooLarge, "there are more than %d distinct values", most), "limit", float64(most))
+				return false, withDetail(Refuse(TooLarge, "there are more than %d distinct values", most), "limit", float64(most))
 			}
-			return true, tooHeavy(held)
+			return true, tooMuchMemoryError(held)
 		})
 		return inOrderOfKeys(seen), err
 	}), nil
 }
 
-// gather hands over a value, or the items of a list; nothing for what is absent.
-func gather(v any, take func(any)) {
+// collectDistinct hands over a value, or the items of a list; nothing for what is absent.
+func collectDistinct(v any, take func(any)) {
 	if list, ok := v.([]any); ok {
 		for _, item := range list {
 			take(item)
@@ -421,15 +421,15 @@ func prepareSchemas(p *parameters) (*Call, error) {
 		list := []any{}
 		for _, info := range infos {
 			if t.name == "" || info.Name == t.name {
-				list = append(list, info.shown())
+				list = append(list, info.summary())
 			}
 		}
 		return list, err
 	}}, nil
 }
 
-// shown returns what is declared of a collection.
-func (i *Info) shown() *value.Object {
+// summary returns what is declared of a collection.
+func (i *Info) summary() *value.Object {
 	d := i.Declaration
 	if d == nil {
 		d = &Declaration{}
@@ -442,7 +442,7 @@ func (i *Info) shown() *value.Object {
 }
 
 func prepareStats(p *parameters) (*Call, error) {
-	return p.reading(func(r reader, info *Info) (any, error) {
+	return p.readCall(func(r reader, info *Info) (any, error) {
 		if info == nil {
 			return value.NewObject("rows", 0.0, "bytes", 0.0, "indexes", 0.0), nil
 		}
@@ -467,8 +467,8 @@ const maxRanges = 10_000
 // planFor chooses the way that promises to see the fewest rows: by id, by the most
 // fields of an index that are asked for by value, and then by a range.
 func planFor(info *Info, q *query) plan {
-	wanted := map[string]*asked{}
-	demands(q.cond, wanted)
+	wanted := map[string]*demand{}
+	collectDemands(q.cond, wanted)
 	if a := wanted[fieldID]; a != nil && a.values != nil {
 		return plan{byID: true, ids: idsOf(a.values), inOrder: true}
 	}
@@ -495,7 +495,7 @@ func idsOf(values []any) []string {
 
 // ranges returns where rows that meet what is wanted stand in an index, and how much
 // that helps, 0 when it does not; and whether each range is one whole key.
-func (d *Declaration) ranges(x Index, wanted map[string]*asked) (ranges []Range, score int, whole bool) {
+func (d *Declaration) ranges(x Index, wanted map[string]*demand) (ranges []Range, score int, whole bool) {
 	prefixes, byValue := [][]byte{nil}, 0
 	for _, field := range x.Fields {
 		a := wanted[field]
@@ -504,7 +504,7 @@ func (d *Declaration) ranges(x Index, wanted map[string]*asked) (ranges []Range,
 		}
 		absent := x.Unique && slices.ContainsFunc(a.values, value.IsNothing) // such rows it does not hold
 		if a.values != nil && len(a.values)*len(prefixes) <= maxRanges && !absent {
-			prefixes = extend(prefixes, a.values)
+			prefixes = appendToEach(prefixes, a.values)
 			byValue++
 			continue
 		}
@@ -521,13 +521,13 @@ func (d *Declaration) ranges(x Index, wanted map[string]*asked) (ranges []Range,
 		return nil, 0, false // a unique leaves out rows without a value: it is of use as a whole only
 	}
 	for _, prefix := range prefixes {
-		ranges = append(ranges, startingWith(prefix))
+		ranges = append(ranges, prefixRange(prefix))
 	}
 	return inKeyOrder(ranges), 10*byValue + 5*truth(whole), whole
 }
 
-// extend returns every prefix with every value behind it.
-func extend(prefixes [][]byte, values []any) [][]byte {
+// appendToEach returns every prefix with every value behind it.
+func appendToEach(prefixes [][]byte, values []any) [][]byte {
 	var all [][]byte
 	for _, prefix := range prefixes {
 		for _, v := range values {
@@ -553,8 +553,8 @@ func (r Range) within(other Range) Range {
 	return r
 }
 
-// each visits the rows that meet a query, whole.
-func each(r reader, info *Info, q *query, visit func(id string, row *value.Object) (more bool, err error)) error {
+// eachMatch visits the rows that meet a query, whole.
+func eachMatch(r reader, info *Info, q *query, visit func(id string, row *value.Object) (more bool, err error)) error {
 	return planFor(info, q).whole(r, info, q, visit)
 }
 
@@ -568,10 +568,10 @@ func (p plan) whole(r reader, info *Info, q *query, visit func(string, *value.Ob
 	})
 }
 
-// each visits the rows that meet a query as they are kept.
+// eachMatch visits the rows that meet a query as they are kept.
 func (p plan) each(r reader, info *Info, q *query, visit func(string, Row) (bool, error)) error {
 	test := func(id string, row Row) (bool, error) {
-		fits, err := q.meets(r.effort, row)
+		fits, err := q.matches(r.effort, row)
 		if err != nil || !fits {
 			return true, err
 		}
@@ -629,7 +629,7 @@ func compileQuery(v any) (*query, error) {
 	}
 	cond, ok := v.(*value.Object)
 	if !ok {
-		return nil, Refuse(BadQuery, "a query is an object, not %s", value.Kind(v))
+		return nil, Refuse(BadQuery, "a query is an object, not %s", value.TypeName(v))
 	}
 	cond = aliased(cond, 0)
 	matcher, err := expr.CompileMatcher(cond, false)
@@ -641,19 +641,19 @@ func compileQuery(v any) (*query, error) {
 
 func newQuery(cond *value.Object, m *expr.Matcher) (*query, error) {
 	q := &query{cond: cond, matcher: m}
-	if q.look(cond); len(q.fields) > maxPaths {
+	if q.collectFields(cond); len(q.fields) > maxPaths {
 		return nil, Refuse(BadQuery, "a query looks at no more than %d fields", maxPaths)
 	}
 	return q, nil
 }
 
-// look notes the fields that a condition looks at; no more when they are too many.
-func (q *query) look(cond *value.Object) {
+// collectFields notes the fields that a condition looks at; no more when they are too many.
+func (q *query) collectFields(cond *value.Object) {
 	for _, key := range cond.Keys() {
 		if list, ok := cond.At(key).([]any); ok && strings.HasPrefix(key, "$") {
 			for _, item := range list {
 				if inner, ok := item.(*value.Object); ok {
-					q.look(inner)
+					q.collectFields(inner)
 				}
 			}
 			continue
@@ -693,9 +693,9 @@ func aliased(cond *value.Object, depth int) *value.Object {
 	return made
 }
 
-// meets reports whether a row meets the query, without reading more of it than that
+// matches reports whether a row meets the query, without reading more of it than that
 // takes.
-func (q *query) meets(e *effort, row Row) (bool, error) {
+func (q *query) matches(e *effort, row Row) (bool, error) {
 	if q.empty() {
 		return true, e.spend(1)
 	}
@@ -728,8 +728,8 @@ func emptyCondition(cond *value.Object) bool {
 	})
 }
 
-// asked is what a query asks of one field: one of some values, or a range.
-type asked struct {
+// demand is what a query asks of one field: one of some values, or a range.
+type demand struct {
 	values []any // nil: not asked for by value
 	bounds []bound
 }
@@ -740,15 +740,15 @@ type bound struct {
 	v  any
 }
 
-// demands gathers what every row must meet: of the entries that are joined by and.
-func demands(cond *value.Object, into map[string]*asked) {
+// collectDemands gathers what every row must meet: of the entries that are joined by and.
+func collectDemands(cond *value.Object, into map[string]*demand) {
 	for _, key := range cond.Keys() {
 		v := cond.At(key)
 		if key == "$and" {
 			list, _ := v.([]any)
 			for _, item := range list {
 				if inner, ok := item.(*value.Object); ok {
-					demands(inner, into)
+					collectDemands(inner, into)
 				}
 			}
 			continue
@@ -757,13 +757,13 @@ func demands(cond *value.Object, into map[string]*asked) {
 			continue
 		}
 		if into[key] == nil {
-			into[key] = &asked{}
+			into[key] = &demand{}
 		}
 		into[key].read(v)
 	}
 }
 
-func (a *asked) read(v any) {
+func (a *demand) read(v any) {
 	o, ok := v.(*value.Object)
 	if !ok || !slices.ContainsFunc(o.Keys(), func(key string) bool { return strings.HasPrefix(key, "$") }) {
 		a.narrow([]any{v})
@@ -785,7 +785,7 @@ func (a *asked) read(v any) {
 }
 
 // narrow keeps the shorter one of two lists of values: both must be met.
-func (a *asked) narrow(values []any) {
+func (a *demand) narrow(values []any) {
 	if a.values == nil || len(values) < len(a.values) {
 		a.values = values
 		if values == nil {
@@ -796,15 +796,15 @@ func (a *asked) narrow(values []any) {
 
 // keyRange returns the keys of a range behind a prefix. What is equal to an open end
 // is in it too: the query is asked again of what is found.
-func (a *asked) keyRange(prefix []byte) Range {
-	r := startingWith(prefix)
+func (a *demand) keyRange(prefix []byte) Range {
+	r := prefixRange(prefix)
 	for _, b := range a.bounds {
 		rank := rankOf(b.v)
 		if rank != rankNumber && rank != rankString {
 			return Range{prefix, []byte{}} // nothing compares with it
 		}
-		kind := startingWith(append(slices.Clone(prefix), rank))
-		key := startingWith(boundKey(slices.Clone(prefix), b.v))
+		kind := prefixRange(append(slices.Clone(prefix), rank))
+		key := prefixRange(boundKey(slices.Clone(prefix), b.v))
 		if strings.HasPrefix(b.op, "$g") {
 			r = r.within(Range{key.From, kind.To})
 		} else {
@@ -897,7 +897,7 @@ func (t *top) read(r reader, info *Info, o options) (rows []*value.Object, err e
 		}
 		rows = append(rows, o.show(row))
 		if held += roughSize(row); held > maxHeld {
-			return nil, tooHeavy(held)
+			return nil, tooMuchMemoryError(held)
 		}
 	}
 	return rows, nil
@@ -924,13 +924,13 @@ func sorting(e *effort, keys []sortKey, next sink) sink {
 			}
 			rows = append(rows, row)
 			held += size
-			return true, tooHeavy(held)
+			return true, tooMuchMemoryError(held)
 		},
 		end: func() error {
 			if err := sortRows(e, keys, rows); err != nil {
 				return err
 			}
-			return handAll(rows, next)
+			return passRows(rows, next)
 		},
 	}
 }
@@ -951,7 +951,7 @@ func sortRows(e *effort, keys []sortKey, rows []*value.Object) (err error) {
 
 func compareBy(keys []sortKey, a, b *value.Object) int {
 	for _, key := range keys {
-		order := Compare(pick(a, key.path), pick(b, key.path))
+		order := Compare(aggregateField(a, key.path), aggregateField(b, key.path))
 		if key.desc {
 			order = -order
 		}
@@ -986,7 +986,7 @@ func readSelection(v any) (*selection, error) {
 	}
 	s, decided := &selection{exclude: true}, false
 	for _, name := range o.Keys() {
-		wanted, ok := flag(o.At(name))
+		wanted, ok := readFlag(o.At(name))
 		if !ok {
 			return nil, Refuse(BadQuery, "fields has 1 or 0 for a name, as for %s", name)
 		}
@@ -1005,8 +1005,8 @@ func readSelection(v any) (*selection, error) {
 	return s, nil
 }
 
-// flag reads 1, 0, true or false.
-func flag(v any) (on, ok bool) {
+// readFlag reads 1, 0, true or false.
+func readFlag(v any) (on, ok bool) {
 	switch v {
 	case 1.0, true:
 		return true, true
@@ -1026,21 +1026,21 @@ func (s *selection) apply(row *value.Object) *value.Object {
 		if key == fieldID {
 			continue
 		}
-		whole, below := s.about(key)
+		whole, below := s.pathsBelow(key)
 		switch {
 		case s.exclude && !whole:
-			shown.Set(key, without(row.At(key), below))
+			shown.Set(key, omitPaths(row.At(key), below))
 		case !s.exclude && whole:
 			shown.Set(key, row.At(key))
 		case !s.exclude && len(below) > 0:
-			shown.Set(key, only(row.At(key), below))
+			shown.Set(key, selectPaths(row.At(key), below))
 		}
 	}
 	return shown
 }
 
-// about returns whether a field is named itself, and the paths below it that are.
-func (s *selection) about(key string) (whole bool, below [][]string) {
+// pathsBelow returns whether a field is named itself, and the paths below it that are.
+func (s *selection) pathsBelow(key string) (whole bool, below [][]string) {
 	for _, path := range s.paths {
 		if path == key {
 			return true, nil
@@ -1052,20 +1052,20 @@ func (s *selection) about(key string) (whole bool, below [][]string) {
 	return false, below
 }
 
-// only returns an object with nothing but these paths; of a list, of each of its
+// selectPaths returns an object with nothing but these paths; of a list, of each of its
 // items.
-func only(v any, paths [][]string) any {
+func selectPaths(v any, paths [][]string) any {
 	switch v := v.(type) {
 	case []any:
-		return eachItem(v, func(item any) any { return only(item, paths) })
+		return mapItems(v, func(item any) any { return selectPaths(item, paths) })
 	case *value.Object:
 		made := &value.Object{}
 		for _, key := range v.Keys() {
-			whole, below := split(paths, key)
+			whole, below := splitPaths(paths, key)
 			if whole {
 				made.Set(key, v.At(key))
 			} else if len(below) > 0 {
-				made.Set(key, only(v.At(key), below))
+				made.Set(key, selectPaths(v.At(key), below))
 			}
 		}
 		return made
@@ -1073,19 +1073,19 @@ func only(v any, paths [][]string) any {
 	return value.Undefined
 }
 
-// without returns an object less these paths.
-func without(v any, paths [][]string) any {
+// omitPaths returns an object less these paths.
+func omitPaths(v any, paths [][]string) any {
 	if len(paths) == 0 {
 		return v
 	}
 	switch v := v.(type) {
 	case []any:
-		return eachItem(v, func(item any) any { return without(item, paths) })
+		return mapItems(v, func(item any) any { return omitPaths(item, paths) })
 	case *value.Object:
 		made := &value.Object{}
 		for _, key := range v.Keys() {
-			if whole, below := split(paths, key); !whole {
-				made.Set(key, without(v.At(key), below))
+			if whole, below := splitPaths(paths, key); !whole {
+				made.Set(key, omitPaths(v.At(key), below))
 			}
 		}
 		return made
@@ -1093,8 +1093,8 @@ func without(v any, paths [][]string) any {
 	return v
 }
 
-// split returns what paths say of a key: itself, or what is below it.
-func split(paths [][]string, key string) (whole bool, below [][]string) {
+// splitPaths returns what paths say of a key: itself, or what is below it.
+func splitPaths(paths [][]string, key string) (whole bool, below [][]string) {
 	for _, path := range paths {
 		if path[0] == key && len(path) == 1 {
 			return true, nil
@@ -1106,7 +1106,7 @@ func split(paths [][]string, key string) (whole bool, below [][]string) {
 	return false, below
 }
 
-func eachItem(list []any, change func(any) any) []any {
+func mapItems(list []any, change func(any) any) []any {
 	made := slices.Clone(list)
 	for i, item := range made {
 		if made[i] = change(item); value.IsUndefined(made[i]) {

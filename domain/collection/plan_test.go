@@ -130,13 +130,13 @@ func TestKeysAreInTheOrderOfValues(t *testing.T) {
 		a, b := g.any(), g.any()
 		order := bytes.Compare(collection.Key(nil, a), collection.Key(nil, b))
 		if long(a) && long(b) {
-			require.Equal(t, value.Same(a, b), order == 0)
+			require.Equal(t, value.StrictEqual(a, b), order == 0)
 			continue
 		}
 		if wanted := collection.Compare(a, b); wanted != 0 {
 			require.Equal(t, wanted < 0, order < 0, "%v %v", a, b)
 		} else {
-			require.Equal(t, value.Same(a, b), order == 0, "%v %v", a, b)
+			require.Equal(t, value.StrictEqual(a, b), order == 0, "%v %v", a, b)
 		}
 	}
 }
@@ -209,7 +209,7 @@ func TestTheWholeOfANamespaceMakesItAgain(t *testing.T) {
 	m.line(t, indexed)
 	m.line(t, `create {"collection":"d","schema":"s","data":{}}`)
 	var again []collection.Change
-	require.NoError(t, collection.Whole(m, 10, func(piece []byte) error {
+	require.NoError(t, collection.SnapshotChanges(m, 10, func(piece []byte) error {
 		changes, err := collection.DecodeChanges(slices.Clone(piece))
 		again = append(again, changes...)
 		return err

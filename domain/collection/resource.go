@@ -46,7 +46,7 @@ func TagOf(row *value.Object) string {
 
 // ChangedFields returns the fields of a change, without those that only the platform writes.
 func ChangedFields(patch *value.Object) []string {
-	return slices.DeleteFunc(slices.Clone(patch.Keys()), isKept)
+	return slices.DeleteFunc(slices.Clone(patch.Keys()), isSystemField)
 }
 
 // NoCollection is the refusal of a collection that does not exist.
@@ -151,11 +151,11 @@ func ChangeRow(t Target, id string, patch *value.Object, match func(tag string) 
 	u := &update{}
 	for _, field := range patch.Keys() {
 		v := patch.At(field)
-		operand, ok := plain(v, 0)
+		operand, ok := storedValue(v, 0)
 		if !ok {
-			return nil, with(Refuse(Validation, "the value of %s is nested too deeply", field), "field", field)
+			return nil, withDetail(Refuse(Validation, "the value of %s is nested too deeply", field), "field", field)
 		}
-		if !isKept(field) {
+		if !isSystemField(field) {
 			if err := checkField(field); err != nil {
 				return nil, err
 			}
@@ -169,7 +169,7 @@ func ChangeRow(t Target, id string, patch *value.Object, match func(tag string) 
 		})
 	}
 	return writingRow("changeRow", t, id, match, l, func(w *writer, row *value.Object) (any, error) {
-		if _, err := w.alter(row, u); err != nil {
+		if _, err := w.updateRow(row, u); err != nil {
 			return nil, err
 		}
 		return w.tagged(id)
@@ -272,7 +272,7 @@ func (i *Info) declared() bool { return i.Declaration != nil && !i.Declaration.O
 // false` when there is none.
 func ReadSchema(t Target, l Limits) (*Call, error) {
 	return readingExisting("readSchema", t, l, func(_ reader, info *Info) (any, error) {
-		shown := info.shown()
+		shown := info.summary()
 		if !info.declared() {
 			shown.Set("declared", false)
 		}
@@ -318,7 +318,7 @@ func (p *Property) valueOf(text string) any {
 			return false
 		}
 	}
-	if n, ok := value.Numeric(text); ok && isEnum {
+	if n, ok := value.ParseNumber(text); ok && isEnum {
 		return n
 	}
 	if p.Type == "array" || p.Type == "enumArray" || p.Type == "json" {
@@ -407,7 +407,7 @@ func (o options) exportSorted(r reader, info *Info, q *query, visit func(*value.
 		s := &sorted{keys: o.keysOf(part), id: id}
 		order = append(order, s)
 		if held += roughSize(s.keys) + len(id) + sortedSize; held > maxHeld {
-			return false, with(Refuse(TooLarge, "what the %d first of these rows are sorted by has more than %d MB: export them without sort, which is by id, or fewer of them with query", len(order), maxHeld>>20), "limit", float64(maxHeld))
+			return false, withDetail(Refuse(TooLarge, "what the %d first of these rows are sorted by has more than %d MB: export them without sort, which is by id, or fewer of them with query", len(order), maxHeld>>20), "limit", float64(maxHeld))
 		}
 		return true, nil
 	})
@@ -459,7 +459,7 @@ func newColumns(d *Declaration) *columns {
 
 func (c *columns) add(row *value.Object) {
 	for _, field := range row.Keys() {
-		if !c.seen[field] && !isKept(field) {
+		if !c.seen[field] && !isSystemField(field) {
 			c.fields = append(c.fields, field)
 		}
 		c.seen[field] = true
@@ -485,7 +485,7 @@ func columnsOf(info *Info, pick *selection, visit func(func(*value.Object) error
 	}
 	err := visit(func(row *value.Object) error {
 		if c.add(row); len(c.fields) > maxColumns {
-			return with(Refuse(TooLarge, "the rows have more than %d different fields: export them as application/x-ndjson", maxColumns), "limit", float64(maxColumns))
+			return withDetail(Refuse(TooLarge, "the rows have more than %d different fields: export them as application/x-ndjson", maxColumns), "limit", float64(maxColumns))
 		}
 		return nil
 	})
@@ -530,7 +530,7 @@ func ImportRows(t Target, items []ImportItem, onConflict []string, l Limits) (*C
 		return nil, err
 	}
 	l = l.WithDefaults()
-	if err := tooMany(len(items), l); err != nil {
+	if err := tooManyRowsError(len(items), l); err != nil {
 		return nil, err
 	}
 	fields := make([]string, len(onConflict))
@@ -554,7 +554,7 @@ func ImportRows(t Target, items []ImportItem, onConflict []string, l Limits) (*C
 				continue
 			}
 			if err == nil {
-				err = tooHeavy(w.heavy)
+				err = tooMuchMemoryError(w.heavy)
 			}
 			if err != nil {
 				return nil, err
@@ -579,7 +579,7 @@ func (w *writer) importOne(data *value.Object, fields []string, result *ImportRe
 			if err != nil {
 				return err
 			}
-			changed, err := w.alter(have, changes)
+			changed, err := w.updateRow(have, changes)
 			if err == nil {
 				result.Updated += truth(changed)
 				result.Unchanged += truth(!changed)
@@ -597,12 +597,12 @@ func compileFields(data *value.Object) (*update, error) {
 	u := &update{}
 	for _, field := range data.Keys() {
 		v := data.At(field)
-		if isKept(field) && (unalias(field) != fieldID || value.IsNothing(v)) {
+		if isSystemField(field) && (unalias(field) != fieldID || value.IsNothing(v)) {
 			continue
 		}
-		operand, ok := plain(v, 0)
+		operand, ok := storedValue(v, 0)
 		if !ok {
-			return nil, with(Refuse(Validation, "the value of %s is nested too deeply", field), "field", field)
+			return nil, withDetail(Refuse(Validation, "the value of %s is nested too deeply", field), "field", field)
 		}
 		u.steps = append(u.steps, step{
 			path: []string{unalias(field)}, root: unalias(field), do: func(*effort, any) (any, error) { return operand, nil },

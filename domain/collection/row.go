@@ -234,17 +234,17 @@ func (i identities) add(v any) (isNew bool) {
 }
 
 // identity returns a text that two values of rows share exactly when they are ===.
-func identity(v any) string { return string(Key(nil, unsigned(v))) }
+func identity(v any) string { return string(Key(nil, withoutMinusZero(v))) }
 
-// unsigned returns v without minus zeros, which in a list would have another key.
-func unsigned(v any) any {
+// withoutMinusZero returns v without minus zeros, which in a list would have another key.
+func withoutMinusZero(v any) any {
 	switch v := v.(type) {
 	case []any:
-		return eachItem(v, unsigned)
+		return mapItems(v, withoutMinusZero)
 	case *value.Object:
 		o := &value.Object{}
 		for _, key := range v.Keys() {
-			o.Set(key, unsigned(v.At(key)))
+			o.Set(key, withoutMinusZero(v.At(key)))
 		}
 		return o
 	case float64:

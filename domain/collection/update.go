@@ -26,7 +26,7 @@ type deed func(e *effort, have any) (any, error)
 
 // operators make the steps of an update.
 var operators = map[string]func(path string, operand any, l Limits) (deed, error){
-	"$set": setting, "$inc": increasing, "$push": pushing, "$addToSet": adding, "$pull": pulling,
+	"$set": setOperator, "$inc": incOperator, "$push": pushOperator, "$addToSet": addToSetOperator, "$pull": pullOperator,
 }
 
 // compileUpdate reads operators, or plain fields, which are set.
@@ -59,7 +59,7 @@ func compileSteps(o *value.Object, l Limits) (*update, error) {
 			return nil, Refuse(BadQuery, "update: %s is not an operator, or it has no fields", op)
 		}
 		for _, path := range fields.Keys() {
-			operand, ok := plain(fields.At(path), 0)
+			operand, ok := storedValue(fields.At(path), 0)
 			if !ok {
 				return nil, Refuse(Validation, "the value of %s is nested too deeply", path)
 			}
@@ -101,16 +101,16 @@ func (u *update) add(path string, clears bool, do deed) error {
 	return nil
 }
 
-func setting(_ string, operand any, _ Limits) (deed, error) {
+func setOperator(_ string, operand any, _ Limits) (deed, error) {
 	return func(*effort, any) (any, error) { return operand, nil }, nil
 }
 
-// increasing adds a number. What is kept as a decimal text stays one.
-func increasing(path string, operand any, _ Limits) (deed, error) {
+// incOperator adds a number. What is kept as a decimal text stays one.
+func incOperator(path string, operand any, _ Limits) (deed, error) {
 	by, ok := operand.(float64)
 	text, isText := operand.(string)
 	if isText {
-		by, ok = value.Numeric(text)
+		by, ok = value.ParseNumber(text)
 	}
 	if !ok {
 		return nil, Refuse(Validation, "$inc of %s needs a number", path)
@@ -127,7 +127,7 @@ func increasing(path string, operand any, _ Limits) (deed, error) {
 		if value.IsNothing(have) {
 			return by, nil
 		}
-		return nil, Refuse(Validation, "$inc of %s, which is %s", path, value.Kind(have))
+		return nil, Refuse(Validation, "$inc of %s, which is %s", path, value.TypeName(have))
 	}, nil
 }
 
@@ -160,18 +160,18 @@ func itemsOf(operand any) []any {
 	return []any{operand}
 }
 
-func pushing(path string, operand any, _ Limits) (deed, error) {
+func pushOperator(path string, operand any, _ Limits) (deed, error) {
 	return onList("$push", path, func(list []any) []any { return append(list, itemsOf(operand)...) }), nil
 }
 
-func adding(path string, operand any, l Limits) (deed, error) {
+func addToSetOperator(path string, operand any, l Limits) (deed, error) {
 	items, keys := []any{}, identities{}
 	for _, item := range itemsOf(operand) {
 		if keys.add(item) {
 			items = append(items, item)
 		}
 		if len(items) > l.MaxRowSize { // an item takes a byte at least
-			return nil, with(Refuse(TooLarge, "$addToSet to %s adds more items than a row has bytes", path), "limit", float64(l.MaxRowSize))
+			return nil, withDetail(Refuse(TooLarge, "$addToSet to %s adds more items than a row has bytes", path), "limit", float64(l.MaxRowSize))
 		}
 	}
 	return onList("$addToSet", path, func(list []any) []any {
@@ -190,15 +190,15 @@ func onList(op, path string, change func([]any) []any) deed {
 	return func(e *effort, have any) (any, error) {
 		list, ok := have.([]any)
 		if !ok && !value.IsNothing(have) {
-			return nil, Refuse(Validation, "%s to %s, which is %s", op, path, value.Kind(have))
+			return nil, Refuse(Validation, "%s to %s, which is %s", op, path, value.TypeName(have))
 		}
 		made := change(slices.Clone(list))
 		return made, e.spend(len(list) + len(made))
 	}
 }
 
-// pulling removes the items that are a value, or that meet a condition.
-func pulling(path string, operand any, _ Limits) (deed, error) {
+// pullOperator removes the items that are a value, or that meet a condition.
+func pullOperator(path string, operand any, _ Limits) (deed, error) {
 	meets, err := itemTest(operand)
 	if err != nil {
 		return nil, Refuse(BadQuery, "$pull of %s: %s", path, err)
@@ -209,7 +209,7 @@ func pulling(path string, operand any, _ Limits) (deed, error) {
 		}
 		list, ok := have.([]any)
 		if !ok {
-			return nil, Refuse(Validation, "$pull of %s, which is %s", path, value.Kind(have))
+			return nil, Refuse(Validation, "$pull of %s, which is %s", path, value.TypeName(have))
 		}
 		kept := []any{}
 		for _, item := range list {
@@ -246,7 +246,7 @@ func itemTest(operand any) (func(item any) (fits bool, spent int, err error), er
 	return func(item any) (bool, int, error) {
 		if !onFields {
 			if _, list := item.([]any); list && !ok {
-				return value.Same(item, operand), 1, nil // a list that contains the value is another one
+				return value.StrictEqual(item, operand), 1, nil // a list that contains the value is another one
 			}
 			item = value.NewObject("v", item)
 		}
@@ -266,12 +266,12 @@ func amend(e *effort, v any, path []string, do deed) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return replaced(have, path[0], next), e.spend(have.Len())
+		return withMember(have, path[0], next), e.spend(have.Len())
 	case []any:
 		return amendItem(e, have, path, do)
 	}
 	if !value.IsNothing(v) {
-		return nil, Refuse(Validation, "there is %s where %s would be", value.Kind(v), path[0])
+		return nil, Refuse(Validation, "there is %s where %s would be", value.TypeName(v), path[0])
 	}
 	next, err := amend(e, value.Undefined, path[1:], do)
 	if err != nil || value.IsUndefined(next) {
@@ -308,8 +308,8 @@ func amendItem(e *effort, list []any, path []string, do deed) (any, error) {
 	return list, nil
 }
 
-// replaced returns o with v at key; without the key when v is undefined.
-func replaced(o *value.Object, key string, v any) *value.Object {
+// withMember returns o with v at key; without the key when v is undefined.
+func withMember(o *value.Object, key string, v any) *value.Object {
 	if !value.IsUndefined(v) {
 		next := o.Copy()
 		next.Set(key, v)

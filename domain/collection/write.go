@@ -66,8 +66,8 @@ func (w *writer) nextNumber() (uint32, error) {
 // drop notes that a field was left out.
 func (w *writer) drop(field string) { w.dropped.Set(field, true) }
 
-// tell returns the result of the write, with the fields that were left out.
-func (w *writer) tell(pairs ...any) *value.Object {
+// recordChange returns the result of the write, with the fields that were left out.
+func (w *writer) recordChange(pairs ...any) *value.Object {
 	result := value.NewObject(pairs...)
 	if w.dropped.Len() > 0 {
 		result.Set("droppedFields", value.From(w.dropped.Keys()))
@@ -75,9 +75,9 @@ func (w *writer) tell(pairs ...any) *value.Object {
 	return result
 }
 
-// keep returns a value as a field of the collection keeps it; false for a field that
+// storeRow returns a value as a field of the collection keeps it; false for a field that
 // is not stored.
-func (w *writer) keep(field string, v any) (any, bool, error) {
+func (w *writer) storeRow(field string, v any) (any, bool, error) {
 	if err := w.spend(1); err != nil {
 		return nil, false, err
 	}
@@ -90,32 +90,32 @@ func (w *writer) keep(field string, v any) (any, bool, error) {
 	if err := checkField(field); err != nil {
 		return nil, false, err
 	}
-	kept, ok := plain(v, 0)
+	kept, ok := storedValue(v, 0)
 	if !ok {
-		return nil, false, misfit(w.info, field, "is nested too deeply")
+		return nil, false, fieldError(w.info, field, "is nested too deeply")
 	}
 	if p == nil {
 		return kept, true, nil
 	}
-	if err := w.spendOn(kept); err != nil {
+	if err := w.spendValue(kept); err != nil {
 		return nil, false, err
 	}
 	kept, fault := p.accept(kept)
 	if fault != "" {
-		return nil, false, misfit(w.info, field, fault)
+		return nil, false, fieldError(w.info, field, fault)
 	}
 	return kept, true, nil
 }
 
-// spendOn takes what it costs to hold a text against a declaration.
-func (w *writer) spendOn(v any) error {
+// spendValue takes what it costs to hold a text against a declaration.
+func (w *writer) spendValue(v any) error {
 	text, _ := v.(string)
 	return w.spend(len(text) / stepSize)
 }
 
-// misfit refuses a value of a field.
-func misfit(info *Info, field, fault string) *automation.Error {
-	return with(with(Refuse(Validation, "%s of %s: %s", field, info.Name, fault), "collection", info.Name), "field", field)
+// fieldError refuses a value of a field.
+func fieldError(info *Info, field, fault string) *automation.Error {
+	return withDetail(withDetail(Refuse(Validation, "%s of %s: %s", field, info.Name, fault), "collection", info.Name), "field", field)
 }
 
 // insert adds a row.
@@ -130,10 +130,10 @@ func (w *writer) insert(data *value.Object) (id string, err error) {
 	}
 	row := value.NewObject(fieldID, id)
 	for _, field := range data.Keys() {
-		if isKept(field) || w.absent(data, field) {
+		if isSystemField(field) || w.absent(data, field) {
 			continue
 		}
-		kept, ok, err := w.keep(field, data.At(field))
+		kept, ok, err := w.storeRow(field, data.At(field))
 		if err != nil {
 			return "", err
 		}
@@ -144,7 +144,7 @@ func (w *writer) insert(data *value.Object) (id string, err error) {
 	if err := w.complete(row); err != nil {
 		return "", err
 	}
-	now, by := stamp(w.stamp.Now), w.stamp.by()
+	now, by := formatTime(w.stamp.Now), w.stamp.by()
 	row.Set(fieldCreatedAt, now)
 	row.Set(fieldUpdatedAt, now)
 	row.Set(fieldCreatedBy, by)
@@ -173,7 +173,7 @@ func (w *writer) complete(row *value.Object) error {
 			continue
 		}
 		if fault := p.fault(value.Undefined); fault != "" {
-			return misfit(w.info, p.Name, fault)
+			return fieldError(w.info, p.Name, fault)
 		}
 	}
 	return nil
@@ -203,23 +203,23 @@ func givenID(data *value.Object) any {
 	return data.At(aliasID)
 }
 
-// alter changes a row as an update says, and tells whether that changed anything.
-func (w *writer) alter(row *value.Object, u *update) (changed bool, err error) {
-	next, err := w.amended(row, u)
-	if err != nil || value.Same(row, next) {
+// updateRow changes a row as an update says, and tells whether that changed anything.
+func (w *writer) updateRow(row *value.Object, u *update) (changed bool, err error) {
+	next, err := w.updatedCopy(row, u)
+	if err != nil || value.StrictEqual(row, next) {
 		return false, err
 	}
 	id, _ := row.At(fieldID).(string)
-	next.Set(fieldUpdatedAt, stamp(w.stamp.Now))
+	next.Set(fieldUpdatedAt, formatTime(w.stamp.Now))
 	next.Set(fieldUpdatedBy, w.stamp.by())
 	if err := w.put(w.info, id, next, w.limits); err != nil {
 		return false, err
 	}
-	return true, tooHeavy(w.heavy)
+	return true, tooMuchMemoryError(w.heavy)
 }
 
-// amended returns a copy of a row with what an update does to it.
-func (w *writer) amended(row *value.Object, u *update) (*value.Object, error) {
+// updatedCopy returns a copy of a row with what an update does to it.
+func (w *writer) updatedCopy(row *value.Object, u *update) (*value.Object, error) {
 	next, touched := row.Copy(), []string{}
 	for _, s := range u.steps {
 		ok, err := w.mayChange(row, s)
@@ -237,13 +237,13 @@ func (w *writer) amended(row *value.Object, u *update) (*value.Object, error) {
 			next.Set(s.root, made)
 			continue
 		}
-		next = replaced(next, s.root, made)
+		next = withMember(next, s.root, made)
 		if err := w.spend(next.Len()); err != nil {
 			return nil, err
 		}
 	}
 	for _, field := range touched {
-		if err := w.refit(next, field); err != nil {
+		if err := w.checkField(next, field); err != nil {
 			return nil, err
 		}
 	}
@@ -258,12 +258,12 @@ func (w *writer) mayChange(row *value.Object, s step) (bool, error) {
 	}
 	if s.root == fieldID {
 		next, err := s.do(w.effort, row.At(fieldID))
-		if err == nil && (len(s.path) > 1 || !value.Same(next, row.At(fieldID))) {
+		if err == nil && (len(s.path) > 1 || !value.StrictEqual(next, row.At(fieldID))) {
 			err = Refuse(Validation, "the id of a row cannot be changed")
 		}
 		return false, err
 	}
-	if isKept(s.root) {
+	if isSystemField(s.root) {
 		return false, nil
 	}
 	p := w.info.Declaration.property(s.root)
@@ -272,20 +272,20 @@ func (w *writer) mayChange(row *value.Object, s step) (bool, error) {
 		return false, nil
 	}
 	if text, ok := value.Walk(row, s.path...).(string); ok && s.adds && (p == nil || p.Type != "decimal") {
-		return false, misfit(w.info, s.root, (&Property{Type: "number"}).mistyped(text))
+		return false, fieldError(w.info, s.root, (&Property{Type: "number"}).mistyped(text))
 	}
 	return true, nil
 }
 
-// refit holds a changed field against its declaration.
-func (w *writer) refit(row *value.Object, field string) error {
+// checkField holds a changed field against its declaration.
+func (w *writer) checkField(row *value.Object, field string) error {
 	v := row.At(field)
 	ok := !value.IsUndefined(v)
 	p := w.info.Declaration.property(field)
 	if p == nil {
 		return checkField(field)
 	}
-	if err := w.spendOn(v); err != nil {
+	if err := w.spendValue(v); err != nil {
 		return err
 	}
 	kept, fault := p.accept(v)
@@ -293,7 +293,7 @@ func (w *writer) refit(row *value.Object, field string) error {
 		fault = p.fault(value.Undefined)
 	}
 	if fault != "" {
-		return misfit(w.info, field, fault)
+		return fieldError(w.info, field, fault)
 	}
 	if ok {
 		row.Set(field, kept)
@@ -301,9 +301,9 @@ func (w *writer) refit(row *value.Object, field string) error {
 	return nil
 }
 
-// writing makes a call of a write to one collection. When it is not to be made it
+// writeCall makes a call of a write to one collection. When it is not to be made it
 // may be nil.
-func (p *parameters) writing(create bool, write func(w *writer) (any, error)) *Call {
+func (p *parameters) writeCall(create bool, write func(w *writer) (any, error)) *Call {
 	t := p.target
 	return &Call{write: func(w *writer) (any, error) {
 		if err := w.open(t, create); err != nil {
@@ -322,7 +322,7 @@ func prepareCreate(p *parameters) (*Call, error) {
 	if !value.IsNothing(mode) && mode != "result" && mode != "row" {
 		return nil, Refuse(Validation, "outputMode must be one of: result, row")
 	}
-	return p.writing(true, func(w *writer) (any, error) {
+	return p.writeCall(true, func(w *writer) (any, error) {
 		id, err := w.insert(data)
 		if err != nil {
 			return nil, err
@@ -330,7 +330,7 @@ func prepareCreate(p *parameters) (*Call, error) {
 		if mode == "row" {
 			return w.showRow(id)
 		}
-		return w.tell("acknowledged", true, "insertedId", id), nil
+		return w.recordChange("acknowledged", true, "insertedId", id), nil
 	}), nil
 }
 
@@ -339,7 +339,7 @@ func prepareBulkCreate(p *parameters) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.writing(len(data) > 0, func(w *writer) (any, error) {
+	return p.writeCall(len(data) > 0, func(w *writer) (any, error) {
 		ids := make([]any, len(data))
 		for i, item := range data {
 			id, err := w.insert(item)
@@ -348,7 +348,7 @@ func prepareBulkCreate(p *parameters) (*Call, error) {
 			}
 			ids[i] = id
 		}
-		return w.tell("acknowledged", true, "insertedCount", float64(len(ids)), "insertedIds", ids), nil
+		return w.recordChange("acknowledged", true, "insertedCount", float64(len(ids)), "insertedIds", ids), nil
 	}), nil
 }
 
@@ -368,8 +368,8 @@ func (w *writer) showRow(id string) (*value.Object, error) {
 // reader reads what was written so far.
 func (w *writer) reader() reader { return reader{w.Draft, w.effort} }
 
-// matched returns the rows that a write concerns: the first, or all.
-func (w *writer) matched(q *query, one bool) (rows []*value.Object, err error) {
+// matchingRows returns the rows that a write concerns: the first, or all.
+func (w *writer) matchingRows(q *query, one bool) (rows []*value.Object, err error) {
 	if w.info == nil {
 		return nil, nil
 	}
@@ -378,20 +378,20 @@ func (w *writer) matched(q *query, one bool) (rows []*value.Object, err error) {
 		return rows, err
 	}
 	held := 0
-	err = each(w.reader(), w.info, q, func(_ string, row *value.Object) (bool, error) {
+	err = eachMatch(w.reader(), w.info, q, func(_ string, row *value.Object) (bool, error) {
 		rows = append(rows, row)
 		held += roughSize(row)
-		if err := tooMany(len(rows), w.limits); err != nil {
+		if err := tooManyRowsError(len(rows), w.limits); err != nil {
 			return false, err
 		}
-		return true, tooHeavy(held)
+		return true, tooMuchMemoryError(held)
 	})
 	slices.SortFunc(rows, func(a, b *value.Object) int { return Compare(a.At(fieldID), b.At(fieldID)) })
 	return rows, err
 }
 
 func prepareUpdate(p *parameters, one bool) (*Call, error) {
-	q, err := p.guarded()
+	q, err := p.requiredQuery()
 	if err != nil {
 		return nil, err
 	}
@@ -403,30 +403,30 @@ func prepareUpdate(p *parameters, one bool) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.writing(false, func(w *writer) (any, error) {
-		rows, err := w.matched(q, one)
+	return p.writeCall(false, func(w *writer) (any, error) {
+		rows, err := w.matchingRows(q, one)
 		if err != nil {
 			return nil, err
 		}
 		modified := 0
 		for _, row := range rows {
-			changed, err := w.alter(row, u)
+			changed, err := w.updateRow(row, u)
 			if err != nil {
 				return nil, err
 			}
 			modified += truth(changed)
 		}
-		return w.tell("matchedCount", float64(len(rows)), "modifiedCount", float64(modified)), nil
+		return w.recordChange("matchedCount", float64(len(rows)), "modifiedCount", float64(modified)), nil
 	}), nil
 }
 
 func prepareDelete(p *parameters, one bool) (*Call, error) {
-	q, err := p.guarded()
+	q, err := p.requiredQuery()
 	if err != nil {
 		return nil, err
 	}
-	return p.writing(false, func(w *writer) (any, error) {
-		rows, err := w.matched(q, one)
+	return p.writeCall(false, func(w *writer) (any, error) {
+		rows, err := w.matchingRows(q, one)
 		if err != nil {
 			return nil, err
 		}
@@ -434,7 +434,7 @@ func prepareDelete(p *parameters, one bool) (*Call, error) {
 			id, _ := row.At(fieldID).(string)
 			w.remove(w.info, id)
 		}
-		return w.tell("deletedCount", float64(len(rows))), nil
+		return w.recordChange("deletedCount", float64(len(rows))), nil
 	}), nil
 }
 
@@ -461,7 +461,7 @@ func prepareUpsert(p *parameters, bulk bool) (*Call, error) {
 	if u.onInsert, ok = given.At("onInsertValues").(*value.Object); !ok && !value.IsNothing(given.At("onInsertValues")) {
 		return nil, Refuse(Validation, "opts.onInsertValues is an object")
 	}
-	return p.writing(len(data) > 0, func(w *writer) (any, error) { return w.upsertAll(data, u) }), nil
+	return p.writeCall(len(data) > 0, func(w *writer) (any, error) { return w.upsertAll(data, u) }), nil
 }
 
 func (p *parameters) upsertData(bulk bool) ([]*value.Object, error) {
@@ -485,7 +485,7 @@ func (w *writer) upsertAll(data []*value.Object, u upsert) (any, error) {
 			return nil, err
 		}
 		if have == nil {
-			id, err := w.insert(joined(item, u.onInsert))
+			id, err := w.insert(withDefaults(item, u.onInsert))
 			if err != nil {
 				return nil, err
 			}
@@ -493,22 +493,22 @@ func (w *writer) upsertAll(data []*value.Object, u upsert) (any, error) {
 			inserted++
 			continue
 		}
-		changes, err := compileSteps(value.NewObject("$set", whole(item)), w.limits)
+		changes, err := compileSteps(value.NewObject("$set", settableFields(item)), w.limits)
 		if err != nil {
 			return nil, err
 		}
-		changed, err := w.alter(have, changes)
+		changed, err := w.updateRow(have, changes)
 		if err != nil {
 			return nil, err
 		}
 		ids[i] = have.At(fieldID)
 		modified += truth(changed)
 	}
-	return w.tell("insertedCount", float64(inserted), "modifiedCount", float64(modified), "ids", ids), nil
+	return w.recordChange("insertedCount", float64(inserted), "modifiedCount", float64(modified), "ids", ids), nil
 }
 
-// whole returns the fields of a row that are to be set.
-func whole(data *value.Object) *value.Object {
+// settableFields returns the fields of a row that are to be set.
+func settableFields(data *value.Object) *value.Object {
 	set := &value.Object{}
 	for _, key := range data.Keys() {
 		if unalias(key) != fieldID || !value.IsNothing(data.At(key)) {
@@ -518,8 +518,8 @@ func whole(data *value.Object) *value.Object {
 	return set
 }
 
-// joined returns data with the values that it lacks.
-func joined(data, more *value.Object) *value.Object {
+// withDefaults returns data with the values that it lacks.
+func withDefaults(data, more *value.Object) *value.Object {
 	if more.Len() == 0 {
 		return data
 	}
@@ -543,20 +543,20 @@ func (w *writer) conflicting(data *value.Object, u upsert) (*value.Object, error
 	if !ok {
 		return nil, Refuse(Validation, "opts.onConflictFields are neither a unique of %s nor id", w.info.Name)
 	}
-	return w.holder(data, x)
+	return w.uniqueHolder(data, x)
 }
 
 func sameFields(a, b []string) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(field string) bool { return !slices.Contains(b, field) })
 }
 
-func (w *writer) holder(data *value.Object, x Index) (*value.Object, error) {
+func (w *writer) uniqueHolder(data *value.Object, x Index) (*value.Object, error) {
 	fitted := &value.Object{}
 	for _, field := range x.Fields {
-		if isKept(field) {
+		if isSystemField(field) {
 			continue // a new row has its own
 		}
-		kept, ok, err := w.keep(field, data.At(field))
+		kept, ok, err := w.storeRow(field, data.At(field))
 		if err != nil {
 			return nil, err
 		}
@@ -578,9 +578,9 @@ func (w *writer) holder(data *value.Object, x Index) (*value.Object, error) {
 // maxInteger is the largest number up to which doubles count without a gap.
 const maxInteger = 1<<53 - 1
 
-// plain returns a value as rows keep it: bytes are base64, what has no JSON is null,
+// storedValue returns a value as rows keep it: bytes are base64, what has no JSON is null,
 // and streams are left out. It is false for one that is nested too deeply.
-func plain(v any, depth int) (any, bool) {
+func storedValue(v any, depth int) (any, bool) {
 	if depth > maxDepth {
 		return nil, false
 	}
@@ -616,7 +616,7 @@ func tooDeep(v any, depth int) bool {
 func plainList(list []any, depth int) (any, bool) {
 	made := make([]any, len(list))
 	for i, item := range list {
-		kept, ok := plain(item, depth+1)
+		kept, ok := storedValue(item, depth+1)
 		if !ok {
 			return nil, false
 		}
@@ -630,7 +630,7 @@ func plainList(list []any, depth int) (any, bool) {
 func plainObject(o *value.Object, depth int) (any, bool) {
 	made := &value.Object{}
 	for _, key := range o.Keys() {
-		kept, ok := plain(o.At(key), depth+1)
+		kept, ok := storedValue(o.At(key), depth+1)
 		if !ok {
 			return nil, false
 		}
@@ -677,7 +677,7 @@ func (p *Property) fit(v any) (any, bool) {
 	return v, ok && !slices.ContainsFunc(items, func(item any) bool { return !p.lists(item) })
 }
 
-// lists reports whether v is one of the values of an enum.
+// fieldListValues reports whether v is one of the values of an enum.
 func (p *Property) lists(v any) bool { return p.listed[identity(v)] }
 
 func fitNumber(v any) (any, bool) {
@@ -685,7 +685,7 @@ func fitNumber(v any) (any, bool) {
 	case float64:
 		return v, true
 	case string:
-		n, ok := value.Numeric(v)
+		n, ok := value.ParseNumber(v)
 		return n, ok && !math.IsInf(n, 0)
 	}
 	return nil, false
@@ -697,7 +697,7 @@ func fitDecimal(v any) (any, bool) {
 	case float64:
 		return value.Text(v), true
 	case string:
-		_, ok := value.Numeric(v)
+		_, ok := value.ParseNumber(v)
 		return strings.TrimSpace(v), ok
 	}
 	return nil, false
@@ -714,7 +714,7 @@ var layouts = []string{
 // stampLayout is how points in time are kept: texts of it are in their order.
 const stampLayout = "2006-01-02T15:04:05.000Z"
 
-func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
+func formatTime(t time.Time) string { return t.UTC().Format(stampLayout) }
 
 // fitDate accepts ISO texts, and numbers as milliseconds since 1970. A day is kept
 // as such, and a point in time that is the beginning of one fits.
@@ -724,7 +724,7 @@ func fitDate(v any, day bool) (any, bool) {
 		return nil, false
 	}
 	if !day {
-		return stamp(t), true
+		return formatTime(t), true
 	}
 	return t.Format(time.DateOnly), t.Equal(t.Truncate(24 * time.Hour))
 }

@@ -18,8 +18,8 @@ const Size = registers
 // hashed: about, within 3 % nearly always. It is a HyperLogLog.
 type Sketch [registers]uint8
 
-// Note takes a hash into account: a register knows the longest run of zeros.
-func (s *Sketch) Note(hash uint64) {
+// Add takes a hash into account: a register knows the longest run of zeros.
+func (s *Sketch) Add(hash uint64) {
 	at := hash % registers
 	run := uint8(bits.LeadingZeros64(hash|registers-1)) + 1
 	s[at] = max(s[at], run)

@@ -16,8 +16,8 @@ func TestASketchCountsWhatIsDifferent(t *testing.T) {
 	for _, upTo := range []int{1, 100, 5_000, 40_000, 1_000_000} {
 		for ; n < upTo; n++ {
 			hash := random.Uint64()
-			s.Note(hash)
-			s.Note(hash)
+			s.Add(hash)
+			s.Add(hash)
 		}
 		require.InEpsilon(t, n, s.Count(), 0.03)
 	}

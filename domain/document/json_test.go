@@ -47,7 +47,7 @@ func TestBadJSONIsRefusedWithItsPlace(t *testing.T) {
 		"[" + strings.Repeat("0,", 100_000) + "0]":        "line 1, column 200000: has more than 100000 keys and values",
 		strings.Repeat(" ", 1<<20+1):                      "is longer than 1048576 bytes",
 	} {
-		_, err := document.ReadJSON([]byte(text), document.Usual)
+		_, err := document.ReadJSON([]byte(text), document.FileLimits)
 		require.EqualError(t, err, want)
 	}
 }
@@ -94,8 +94,8 @@ func TestWhatGoHasBecomesAValue(t *testing.T) {
 
 func TestWordsBecomeAList(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []any{"a", "b"}, document.Words([]string{"a", "b"}))
-	require.Equal(t, []any{}, document.Words(nil))
+	require.Equal(t, []any{"a", "b"}, document.StringList([]string{"a", "b"}))
+	require.Equal(t, []any{}, document.StringList(nil))
 }
 
 func TestEqualAsksForTheSameKindOfValue(t *testing.T) {
@@ -116,7 +116,7 @@ type tokens struct {
 
 func byTokens(text []byte, limits document.Limits) (any, error) {
 	r := &tokens{text: text, count: document.Counter{Limits: limits}}
-	if err := r.count.Text(text); err != nil {
+	if err := r.count.CheckText(text); err != nil {
 		return nil, err
 	}
 	if !utf8.Valid(text) {
@@ -171,7 +171,7 @@ func (r *tokens) value(depth int) (any, error) {
 }
 
 func (r *tokens) node(depth, at int) error {
-	err := r.count.Node(depth, 0, 0)
+	err := r.count.CountNode(depth, 0, 0)
 	if fault, ok := errors.AsType[*document.Fault](err); ok {
 		place := document.FaultAt(r.text, at, "")
 		fault.Line, fault.Column = place.Line, place.Column
@@ -198,7 +198,7 @@ func (r *tokens) mapping(depth int) (any, error) {
 		token, at := r.token()
 		key := token.(string)
 		if _, twice := m.Get(key); twice {
-			return nil, document.FaultAt(r.text, at, "the key "+document.Shown(key)+" is given twice")
+			return nil, document.FaultAt(r.text, at, "the key "+document.QuoteShort(key)+" is given twice")
 		}
 		if err := r.node(0, at); err != nil {
 			return nil, err

@@ -72,7 +72,7 @@ func (k *Kind) Canonical(doc *Map) *Map {
 	all := MapOf()
 	for _, key := range k.keys {
 		if v, ok := doc.Get(key); ok {
-			all.Set(key, ordered(v, k.inner[key]))
+			all.Set(key, orderKeys(v, k.inner[key]))
 		}
 	}
 	for key, v := range doc.All() {
@@ -85,33 +85,33 @@ func (k *Kind) Canonical(doc *Map) *Map {
 		if key == "labels" {
 			v = sortedLabels(v)
 		}
-		if !k.isNever(key) && (!isEmpty(v) || key == "do") {
+		if !k.isNeverWritten(key) && (!isEmpty(v) || key == "do") {
 			written.Set(key, v)
 		}
 	}
 	return written
 }
 
-// Text returns the bytes of the file of doc.
+// CheckText returns the bytes of the file of doc.
 func (k *Kind) Text(doc *Map) ([]byte, error) { return YAML(k.Canonical(doc)) }
 
 // Unknown returns the keys of doc that mean nothing in this kind.
 func (k *Kind) Unknown(doc *Map) []string {
 	var unknown []string
 	for key := range doc.All() {
-		if !slices.Contains(k.keys, key) && !k.isNever(key) {
+		if !slices.Contains(k.keys, key) && !k.isNeverWritten(key) {
 			unknown = append(unknown, key)
 		}
 	}
 	return unknown
 }
 
-func (k *Kind) isNever(key string) bool {
+func (k *Kind) isNeverWritten(key string) bool {
 	return slices.Contains(k.never, key) || slices.Contains(neverOfAll, key)
 }
 
-// ordered puts keys first in a mapping; other values it returns as they are.
-func ordered(v any, keys []string) any {
+// orderKeys puts keys first in a mapping; other values it returns as they are.
+func orderKeys(v any, keys []string) any {
 	m, ok := v.(*Map)
 	if !ok || len(keys) == 0 {
 		return v

@@ -95,15 +95,15 @@ func ValueOf(v any) any {
 	if err != nil {
 		return nil
 	}
-	read, err := ReadJSON(body, Usual)
+	read, err := ReadJSON(body, FileLimits)
 	if err != nil {
 		return nil
 	}
 	return read
 }
 
-// Words returns texts as a list of this package.
-func Words(words []string) []any {
+// StringList returns texts as a list of this package.
+func StringList(words []string) []any {
 	list := make([]any, len(words))
 	for i, word := range words {
 		list[i] = word
@@ -115,7 +115,7 @@ func Words(words []string) []any {
 // also for a repeated key and for a number that is too large.
 func ReadJSON(text []byte, limits Limits) (any, error) {
 	count := Counter{Limits: limits}
-	if err := count.Text(text); err != nil {
+	if err := count.CheckText(text); err != nil {
 		return nil, err
 	}
 	if !utf8.Valid(text) {
@@ -146,7 +146,7 @@ func ReadJSON(text []byte, limits Limits) (any, error) {
 	case value.TooMany:
 		return nil, count.nodesFault(fault.Line, fault.Column)
 	case value.RepeatedKey:
-		fault.Message = fmt.Sprintf("the key %s is given twice", Shown(refused.Text))
+		fault.Message = fmt.Sprintf("the key %s is given twice", QuoteShort(refused.Text))
 	case value.NumberTooLarge:
 		fault.Message = refused.Text + " is too large a number"
 	}
@@ -163,8 +163,8 @@ type Limits struct {
 	Nodes int // keys and values, those behind aliases as often as they are named
 }
 
-// Usual are the limits of one file of a workspace.
-var Usual = Limits{Bytes: 1 << 20, Depth: 64, Nodes: 100_000}
+// FileLimits are the limits of one file of a workspace.
+var FileLimits = Limits{Bytes: 1 << 20, Depth: 64, Nodes: 100_000}
 
 // Fault is why a text could not be read, and where.
 type Fault struct {
@@ -206,8 +206,8 @@ func FaultAt(text []byte, at int, message string) *Fault {
 	return &Fault{Line: bytes.Count(before, []byte("\n")) + 1, Column: utf8.RuneCount(before[begin:]) + 1, Message: message}
 }
 
-// Shown returns s quoted for a message, cut when it is long.
-func Shown(s string) string {
+// QuoteShort returns s quoted for a message, cut when it is long.
+func QuoteShort(s string) string {
 	if utf8.RuneCountInString(s) > 60 {
 		s = string([]rune(s)[:60]) + "…"
 	}
@@ -220,17 +220,17 @@ type Counter struct {
 	nodes, bytes int
 }
 
-// Text returns a fault when text is too long.
-func (c *Counter) Text(text []byte) error {
+// CheckText returns a fault when text is too long.
+func (c *Counter) CheckText(text []byte) error {
 	if c.Bytes > 0 && len(text) > c.Bytes {
 		return &Fault{Message: fmt.Sprintf("is longer than %d bytes", c.Bytes), Limit: "bytes", Value: c.Bytes}
 	}
 	return nil
 }
 
-// Node counts one more node inside depth mappings and lists. The fault, if any,
+// CountNode counts one more node inside depth mappings and lists. The fault, if any,
 // is at that place.
-func (c *Counter) Node(depth, line, column int) error {
+func (c *Counter) CountNode(depth, line, column int) error {
 	c.nodes++
 	switch {
 	case c.Depth > 0 && depth > c.Depth:
@@ -250,9 +250,9 @@ func (c *Counter) nodesFault(line, column int) error {
 	return &Fault{line, column, fmt.Sprintf("has more than %d keys and values", c.Nodes), "nodes", c.Nodes}
 }
 
-// String counts the bytes of one more key or string: a long one behind an alias
+// CountString counts the bytes of one more key or string: a long one behind an alias
 // is as long each time it is named.
-func (c *Counter) String(s string, line, column int) error {
+func (c *Counter) CountString(s string, line, column int) error {
 	c.bytes += len(s)
 	if c.Bytes > 0 && c.bytes > c.Bytes {
 		return &Fault{line, column, fmt.Sprintf("is longer than %d bytes once its aliases are expanded", c.Bytes), "bytes", c.Bytes}

@@ -32,7 +32,7 @@ func YAML(v any) ([]byte, error) {
 			return w.b, w.err
 		}
 	}
-	w.after(v, 0)
+	w.writeAfter(v, 0)
 	return bytes.TrimPrefix(w.b, []byte(" ")), w.err
 }
 
@@ -57,7 +57,7 @@ func (w *yamlWriter) mapping(m *Map, column int, inline bool) {
 			w.pad(column)
 		}
 		w.b = append(w.b, ':')
-		w.after(v, column)
+		w.writeAfter(v, column)
 	}
 }
 
@@ -83,13 +83,13 @@ func (w *yamlWriter) list(l []any, column int, inline bool) {
 				continue
 			}
 		}
-		w.after(item, column)
+		w.writeAfter(item, column)
 	}
 }
 
-// after writes what follows a colon or a dash at a column, to the end of its
+// writeAfter writes what follows a colon or a dash at a column, to the end of its
 // last line.
-func (w *yamlWriter) after(v any, column int) {
+func (w *yamlWriter) writeAfter(v any, column int) {
 	switch v := v.(type) {
 	case *Map:
 		if v.Len() > 0 {
@@ -107,7 +107,7 @@ func (w *yamlWriter) after(v any, column int) {
 		w.b = append(w.b, " []"...)
 	case string:
 		w.b = append(w.b, ' ')
-		if isBlock(v) {
+		if isBlockText(v) {
 			w.block(v, column+2)
 			return
 		}
@@ -190,7 +190,7 @@ func (w *yamlWriter) fail(err error) {
 // text of YAML is that of one value.
 func ReadYAML(text []byte, limits Limits) (v any, ok bool) {
 	r := &yamlReader{rest: string(text), count: Counter{Limits: limits}}
-	if r.count.Text(text) != nil || !bytes.HasSuffix(text, []byte("\n")) {
+	if r.count.CheckText(text) != nil || !bytes.HasSuffix(text, []byte("\n")) {
 		return nil, false
 	}
 	if v, ok = r.block(0, 1); !ok || r.rest != "" {
@@ -206,8 +206,8 @@ type yamlReader struct {
 	count Counter
 }
 
-// begins goes behind the blanks of the next line, if it begins at a column.
-func (r *yamlReader) begins(column int) bool {
+// skipIndent goes behind the blanks of the next line, if it begins at a column.
+func (r *yamlReader) skipIndent(column int) bool {
 	text := strings.TrimLeft(r.rest, " ")
 	if text == "" || len(r.rest)-len(text) != column {
 		return false
@@ -225,7 +225,7 @@ func (r *yamlReader) line() string {
 
 // block reads the mapping or the list whose lines begin at a column.
 func (r *yamlReader) block(column, depth int) (any, bool) {
-	if !r.begins(column) {
+	if !r.skipIndent(column) {
 		return nil, false
 	}
 	return r.inline(column, depth)
@@ -233,7 +233,7 @@ func (r *yamlReader) block(column, depth int) (any, bool) {
 
 // inline is block behind the blanks of its first line.
 func (r *yamlReader) inline(column, depth int) (any, bool) {
-	if depth > maxDepth || r.count.Node(depth, 0, 0) != nil {
+	if depth > maxDepth || r.count.CountNode(depth, 0, 0) != nil {
 		return nil, false
 	}
 	if r.rest[0] == '-' {
@@ -244,14 +244,14 @@ func (r *yamlReader) inline(column, depth int) (any, bool) {
 
 func (r *yamlReader) mapping(column, depth int) (any, bool) {
 	m := MapOf()
-	for more := true; more; more = r.begins(column) {
+	for more := true; more; more = r.skipIndent(column) {
 		colon := colonIn(r.rest)
-		if colon < 0 || r.count.Node(0, 0, 0) != nil {
+		if colon < 0 || r.count.CountNode(0, 0, 0) != nil {
 			return nil, false
 		}
 		key := unquoted(r.rest[:colon])
 		r.rest = r.rest[colon+1:]
-		value, ok := r.after(column, depth)
+		value, ok := r.scalarOrBlock(column, depth)
 		if !ok {
 			return nil, false
 		}
@@ -286,7 +286,7 @@ func colonIn(text string) int {
 
 func (r *yamlReader) list(column, depth int) (any, bool) {
 	l := []any{}
-	for more := true; more; more = r.begins(column) {
+	for more := true; more; more = r.skipIndent(column) {
 		if !strings.HasPrefix(r.rest, "- ") {
 			return nil, false
 		}
@@ -297,7 +297,7 @@ func (r *yamlReader) list(column, depth int) (any, bool) {
 			item, ok = r.inline(column+2, depth+1)
 		} else {
 			r.rest = r.rest[1:]
-			item, ok = r.after(column, depth)
+			item, ok = r.scalarOrBlock(column, depth)
 		}
 		if !ok {
 			return nil, false
@@ -307,19 +307,19 @@ func (r *yamlReader) list(column, depth int) (any, bool) {
 	return l, true
 }
 
-// after reads what follows a colon or a dash at a column.
-func (r *yamlReader) after(column, depth int) (any, bool) {
+// writeAfter reads what follows a colon or a dash at a column.
+func (r *yamlReader) scalarOrBlock(column, depth int) (any, bool) {
 	text, told := strings.CutPrefix(r.line(), " ")
 	if !told {
 		return r.block(column+2, depth+1)
 	}
 	switch text {
 	case "{}":
-		return MapOf(), r.count.Node(depth+1, 0, 0) == nil
+		return MapOf(), r.count.CountNode(depth+1, 0, 0) == nil
 	case "[]":
-		return []any{}, r.count.Node(depth+1, 0, 0) == nil
+		return []any{}, r.count.CountNode(depth+1, 0, 0) == nil
 	}
-	if r.count.Node(0, 0, 0) != nil {
+	if r.count.CountNode(0, 0, 0) != nil {
 		return nil, false
 	}
 	switch text {
@@ -396,9 +396,9 @@ var plainBytes = func() (plain [256]bool) {
 
 func isLetter[T byte | rune](c T) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// isBlock reports whether s is written as a literal block: several lines whose
+// isBlockText reports whether s is written as a literal block: several lines whose
 // blanks at either end nobody can lose, because there are none.
-func isBlock(s string) bool {
+func isBlockText(s string) bool {
 	if !strings.Contains(s, "\n") || strings.ContainsRune(" \t\n", rune(s[0])) || !utf8.ValidString(s) {
 		return false
 	}

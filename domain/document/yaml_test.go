@@ -12,7 +12,7 @@ import (
 
 func read(t *testing.T, text string) any {
 	t.Helper()
-	v, err := document.ReadJSON([]byte(text), document.Usual)
+	v, err := document.ReadJSON([]byte(text), document.FileLimits)
 	require.NoError(t, err)
 	return v
 }
@@ -97,7 +97,7 @@ func TestWhatYAMLWroteIsReadBack(t *testing.T) {
 		v := read(t, from)
 		text, err := document.YAML(v)
 		require.NoError(t, err)
-		back, ok := document.ReadYAML(text, document.Usual)
+		back, ok := document.ReadYAML(text, document.FileLimits)
 		require.True(t, ok, "%s", text)
 		require.True(t, document.Equal(v, back), "%s", text)
 	}
@@ -110,7 +110,7 @@ func TestWhatYAMLDidNotWriteIsNotRead(t *testing.T) {
 		"a: ~\n", "a: yes\n", "a: |\n", "a: |\nb: 1\n", "a: |-\n  b\n\n", "a: >\n  b\n", "a: b # c\n", "# c\na: b\n", "---\na: b\n", "a: &x b\n", "a: !x b\n", "a: b\na: c\n", "-\n", "- \n",
 		"-a\n", "- a\nb: c\n", "a: b\n- c\n", "a:\n- b\n", "a:\n    b: c\n", "a:\n   - b\n", " a: b\n", "'a: b\n", "'a' b: c\n", "a: ''b'\n", "\ufeffa: b\n", "a: b\n\n", "<<: {}\n",
 	} {
-		_, ok := document.ReadYAML([]byte(text), document.Usual)
+		_, ok := document.ReadYAML([]byte(text), document.FileLimits)
 		require.False(t, ok, "%q", text)
 	}
 	for limits, text := range map[document.Limits]string{

@@ -190,7 +190,7 @@ func (c Case) Input() *value.Object {
 	for _, key := range o.Keys() {
 		v := o.At(key)
 		if size, ok := strings.CutPrefix(value.Text(v), "@"); ok {
-			v = strings.Repeat("x", int(value.Num(size)))
+			v = strings.Repeat("x", int(value.ToNumber(size)))
 		}
 		made.Set(key, v)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func parse(t require.TestingT, text string) *document.Map {
-	v, err := document.ReadJSON([]byte(text), document.Usual)
+	v, err := document.ReadJSON([]byte(text), document.FileLimits)
 	require.NoError(t, err)
 	m, ok := v.(*document.Map)
 	require.True(t, ok)

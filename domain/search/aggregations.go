@@ -40,8 +40,8 @@ const (
 	valueCost  = 8
 )
 
-// start begins all aggregations of a place.
-func start(aggs []named, b *budget) []state {
+// beginAll begins all aggregations of a place.
+func beginAll(aggs []named, b *budget) []state {
 	states := make([]state, len(aggs))
 	for i, a := range aggs {
 		states[i] = a.begin(b)
@@ -49,8 +49,8 @@ func start(aggs []named, b *budget) []state {
 	return states
 }
 
-// results adds the results of all aggregations of a place to an object.
-func results(to map[string]any, aggs []named, states []state) error {
+// addResults adds the results of all aggregations of a place to an object.
+func addResults(to map[string]any, aggs []named, states []state) error {
 	for i, a := range aggs {
 		result, err := states[i].result()
 		if err != nil {
@@ -166,7 +166,7 @@ type bucket struct {
 
 func newBucket(inner []named, b *budget) (*bucket, error) {
 	err := b.spend(bucketCost + len(inner)*stateCost)
-	return &bucket{subs: start(inner, b), budget: b}, err
+	return &bucket{subs: beginAll(inner, b), budget: b}, err
 }
 
 // bucketOf returns the bucket of a key, which is made when there is none yet; weigh,
@@ -202,7 +202,7 @@ func (k *bucket) add(d Doc) error {
 // result adds what the bucket holds to what else is told of it.
 func (k *bucket) result(inner []named, of map[string]any) (map[string]any, error) {
 	of["doc_count"] = k.count
-	return of, results(of, inner, k.subs)
+	return of, addResults(of, inner, k.subs)
 }
 
 // termsAgg makes a bucket for each value of a field.
@@ -225,7 +225,7 @@ func (p *parser) termsAgg(v any, at string, inner []named) agg {
 	m, _ := p.options(v, at, "field", "size", "order")
 	t := termsAgg{field: p.field(m["field"], at+".field"), size: p.whole(m, "size", at, 10, 1, maxBuckets), inner: inner}
 	if order, given := m["order"]; given {
-		for _, item := range several(order) {
+		for _, item := range asList(order) {
 			t.order = append(t.order, p.bucketOrder(item, at+".order", inner))
 		}
 		if len(t.order) > maxSorts {
@@ -390,14 +390,14 @@ func (p *parser) ranges(v any, at string, inner []named, dates bool) agg {
 		p.fault(at+".ranges", "must be a list of 1 to %d ranges", maxClauses)
 	}
 	for i, item := range items {
-		where := place(at+".ranges", i)
+		where := itemPath(at+".ranges", i)
 		p.clause(where)
 		m, ok := p.options(item, where, "key", "from", "to")
 		if !ok {
 			continue
 		}
 		r := interval{from: p.limit(m, "from", where, dates), to: p.limit(m, "to", where, dates)}
-		r.key = a.shown(r.from) + "-" + a.shown(r.to)
+		r.key = a.rangeKey(r.from) + "-" + a.rangeKey(r.to)
 		if key, given := m["key"]; given {
 			r.key = p.text(key, where+".key")
 		}
@@ -428,8 +428,8 @@ func (p *parser) limit(m map[string]any, name, at string, dates bool) *float64 {
 	return &n
 }
 
-// shown is an end of a range as its key has it.
-func (a rangesAgg) shown(end *float64) string {
+// rangeKey is an end of a range as its key has it.
+func (a rangesAgg) rangeKey(end *float64) string {
 	switch {
 	case end == nil:
 		return "*"
@@ -449,12 +449,12 @@ func decimal(n float64) string {
 }
 
 func (a rangesAgg) begin(b *budget) state {
-	return &rangesState{rangesAgg: a, fixed: newFixed(len(a.ranges), a.inner, b)}
+	return &rangesState{rangesAgg: a, fixedBuckets: newFixedBuckets(len(a.ranges), a.inner, b)}
 }
 
 type rangesState struct {
 	rangesAgg
-	fixed
+	fixedBuckets
 }
 
 func (s *rangesState) add(d Doc) error {
@@ -477,7 +477,7 @@ func (s *rangesState) add(d Doc) error {
 }
 
 func (s *rangesState) result() (map[string]any, error) {
-	list, err := s.told(func(i int) map[string]any {
+	list, err := s.results(func(i int) map[string]any {
 		r := s.ranges[i]
 		known := map[string]any{"key": r.key}
 		for name, end := range map[string]*float64{"from": r.from, "to": r.to} {
@@ -485,7 +485,7 @@ func (s *rangesState) result() (map[string]any, error) {
 				known[name] = *end
 			}
 			if end != nil && s.dates {
-				known[name+"_as_string"] = s.shown(end)
+				known[name+"_as_string"] = s.rangeKey(end)
 			}
 		}
 		return known
@@ -493,16 +493,16 @@ func (s *rangesState) result() (map[string]any, error) {
 	return map[string]any{"buckets": list}, err
 }
 
-// fixed are buckets that are there whether documents come or not.
-type fixed struct {
+// fixedBuckets are buckets that are there whether documents come or not.
+type fixedBuckets struct {
 	inner   []named
 	buckets []*bucket
 	budget  *budget
 	err     error // there is no memory for so many
 }
 
-func newFixed(n int, inner []named, b *budget) fixed {
-	f := fixed{inner: inner, budget: b}
+func newFixedBuckets(n int, inner []named, b *budget) fixedBuckets {
+	f := fixedBuckets{inner: inner, budget: b}
 	for range n {
 		k, err := newBucket(inner, b)
 		f.buckets, f.err = append(f.buckets, k), cmp.Or(f.err, err)
@@ -510,8 +510,8 @@ func newFixed(n int, inner []named, b *budget) fixed {
 	return f
 }
 
-// told returns the buckets, each with what else is told of it.
-func (f fixed) told(also func(i int) map[string]any) (list []any, err error) {
+// numberOrNull returns the buckets, each with what else is told of it.
+func (f fixedBuckets) results(also func(i int) map[string]any) (list []any, err error) {
 	if err := cmp.Or(f.err, f.budget.count(len(f.buckets))); err != nil {
 		return nil, err
 	}
@@ -532,12 +532,12 @@ type filterAgg struct {
 }
 
 func (a filterAgg) begin(b *budget) state {
-	return &filterState{a, newFixed(1, a.inner, b)}
+	return &filterState{a, newFixedBuckets(1, a.inner, b)}
 }
 
 type filterState struct {
 	filterAgg
-	fixed
+	fixedBuckets
 }
 
 func (s *filterState) add(d Doc) error {
@@ -551,7 +551,7 @@ func (s *filterState) result() (map[string]any, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	return s.buckets[0].result(s.fixed.inner, map[string]any{})
+	return s.buckets[0].result(s.fixedBuckets.inner, map[string]any{})
 }
 
 // filtersAgg is a bucket for each query.
@@ -573,7 +573,7 @@ func (p *parser) filters(v any, at string, inner []named) agg {
 		}
 	case []any:
 		for i, filter := range filters {
-			a.queries = append(a.queries, p.query(filter, place(at, i), 1))
+			a.queries = append(a.queries, p.query(filter, itemPath(at, i), 1))
 		}
 	}
 	if len(a.queries) == 0 {
@@ -583,12 +583,12 @@ func (p *parser) filters(v any, at string, inner []named) agg {
 }
 
 func (a filtersAgg) begin(b *budget) state {
-	return &filtersState{a, newFixed(len(a.queries), a.inner, b)}
+	return &filtersState{a, newFixedBuckets(len(a.queries), a.inner, b)}
 }
 
 type filtersState struct {
 	filtersAgg
-	fixed
+	fixedBuckets
 }
 
 func (s *filtersState) add(d Doc) error {
@@ -603,7 +603,7 @@ func (s *filtersState) add(d Doc) error {
 }
 
 func (s *filtersState) result() (map[string]any, error) {
-	list, err := s.told(func(int) map[string]any { return map[string]any{} })
+	list, err := s.results(func(int) map[string]any { return map[string]any{} })
 	if err != nil || s.names == nil {
 		return map[string]any{"buckets": list}, err
 	}
@@ -740,8 +740,8 @@ type histogramState struct {
 }
 
 func (s *histogramState) add(d Doc) error {
-	return different(s.keys(d), func(key float64) error {
-		if isOdd(key) {
+	return distinctValues(s.keys(d), func(key float64) error {
+		if isNotFinite(key) {
 			return nil
 		}
 		k, err := bucketOf(s.buckets, key, nil, s.inner, s.budget)
@@ -803,12 +803,12 @@ type numericState interface {
 	number(property string) *float64
 }
 
-// isOdd reports whether n is none that JSON can hold.
-func isOdd(n float64) bool { return math.IsNaN(n) || math.IsInf(n, 0) }
+// isNotFinite reports whether n is none that JSON can hold.
+func isNotFinite(n float64) bool { return math.IsNaN(n) || math.IsInf(n, 0) }
 
-// told returns a number as answers have it: null for one that there is not.
-func told(n float64, ok bool) *float64 {
-	if !ok || isOdd(n) {
+// numberOrNull returns a number as answers have it: null for one that there is not.
+func numberOrNull(n float64, ok bool) *float64 {
+	if !ok || isNotFinite(n) {
 		return nil
 	}
 	return &n
@@ -865,13 +865,13 @@ type metricState struct {
 
 func (s *metricState) add(d Doc) error {
 	if s.kind == "value_count" {
-		s.count += len(s.field.of(d))
+		s.count += len(s.field.valuesOf(d))
 		return nil
 	}
 	for _, n := range s.field.numbers(d) {
 		if s.count++; s.count == 1 {
 			s.min, s.max = n, n
-			_, s.dates = s.field.of(d)[0].(time.Time)
+			_, s.dates = s.field.valuesOf(d)[0].(time.Time)
 		}
 		s.sum, s.min, s.max = s.sum+n, min(s.min, n), max(s.max, n)
 	}
@@ -882,17 +882,17 @@ func (s *metricState) number(property string) *float64 {
 	some := s.count > 0
 	switch cmp.Or(property, s.kind) {
 	case "min":
-		return told(s.min, some)
+		return numberOrNull(s.min, some)
 	case "max":
-		return told(s.max, some)
+		return numberOrNull(s.max, some)
 	case "avg":
-		return told(s.sum/float64(s.count), some)
+		return numberOrNull(s.sum/float64(s.count), some)
 	case "sum":
-		return told(s.sum, true)
+		return numberOrNull(s.sum, true)
 	case "value":
 		return s.number("")
 	}
-	return told(float64(s.count), true)
+	return numberOrNull(float64(s.count), true)
 }
 
 func (s *metricState) result() (map[string]any, error) {
@@ -934,9 +934,9 @@ func (p *parser) percentiles(v any, at string) agg {
 	}
 	a.percents = nil
 	for i, item := range items {
-		n := p.number(item, place(at+".percents", i))
+		n := p.number(item, itemPath(at+".percents", i))
 		if n < 0 || n > 100 {
-			p.fault(place(at+".percents", i), "must be from 0 to 100")
+			p.fault(itemPath(at+".percents", i), "must be from 0 to 100")
 		}
 		a.percents = append(a.percents, n)
 	}
@@ -975,7 +975,7 @@ func (s *percentilesState) at(percent float64) *float64 {
 	low := int(place)
 	high := min(low+1, len(s.values)-1)
 	part := place - float64(low)
-	return told(s.values[low]*(1-part)+s.values[high]*part, true)
+	return numberOrNull(s.values[low]*(1-part)+s.values[high]*part, true)
 }
 
 // topHits are the first documents of a bucket.
@@ -1016,7 +1016,7 @@ type cardinalityState struct {
 }
 
 func (s *cardinalityState) add(d Doc) error {
-	for _, v := range s.field.of(d) {
+	for _, v := range s.field.valuesOf(d) {
 		if err := s.addHash(hashOf(v)); err != nil {
 			return err
 		}
@@ -1026,7 +1026,7 @@ func (s *cardinalityState) add(d Doc) error {
 
 func (s *cardinalityState) addHash(h uint64) error {
 	if s.exact == nil {
-		s.sketch.Note(h)
+		s.sketch.Add(h)
 		return nil
 	}
 	if _, known := s.exact[h]; known {
@@ -1038,18 +1038,18 @@ func (s *cardinalityState) addHash(h uint64) error {
 	}
 	s.sketch = &distinct.Sketch{}
 	for known := range s.exact {
-		s.sketch.Note(known)
+		s.sketch.Add(known)
 	}
-	s.sketch.Note(h)
+	s.sketch.Add(h)
 	s.exact = nil
 	return s.budget.spend(distinct.Size - 2*valueCost*maxExact)
 }
 
 func (s *cardinalityState) number(string) *float64 {
 	if s.exact != nil {
-		return told(float64(len(s.exact)), true)
+		return numberOrNull(float64(len(s.exact)), true)
 	}
-	return told(float64(s.sketch.Count()), true)
+	return numberOrNull(float64(s.sketch.Count()), true)
 }
 
 func (s *cardinalityState) result() (map[string]any, error) {
@@ -1093,7 +1093,7 @@ func NewCollector(r *Request, halt func() error) *Collector {
 		c.budget.field = "aggs"
 	}
 	c.hits = hits{page: r.page, budget: &c.budget}
-	c.aggs = start(r.aggs, &c.budget)
+	c.aggs = beginAll(r.aggs, &c.budget)
 	return c
 }
 
@@ -1109,7 +1109,7 @@ func (c *Collector) Add(d Doc) (more bool, err error) {
 		}
 	}
 	counted := c.hits.seen >= maxCounted && !c.request.total
-	return !counted || !c.hits.full() || c.request.Aggregates(), nil
+	return !counted || !c.hits.isFull() || c.request.Aggregates(), nil
 }
 
 // Result returns the answer.
@@ -1122,5 +1122,5 @@ func (c *Collector) Result() (Result, error) {
 		return r, nil
 	}
 	r.Aggs = map[string]any{}
-	return r, results(r.Aggs, c.request.aggs, c.aggs)
+	return r, addResults(r.Aggs, c.request.aggs, c.aggs)
 }

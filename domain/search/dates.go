@@ -160,12 +160,12 @@ func clock(length time.Duration) calendar {
 	step := length.Milliseconds()
 	if length > time.Hour {
 		return calendar{
-			floor: func(at time.Time) time.Time { return onWall(floorTo(wall(at), step), at.Location()) },
+			floor: func(at time.Time) time.Time { return fromWallMillis(floorTo(wallMillis(at), step), at.Location()) },
 			next: func(at time.Time) time.Time {
-				from, after := floorTo(wall(at), step), at
+				from, after := floorTo(wallMillis(at), step), at
 				for !after.After(at) { // again where an hour is left out
 					from += step
-					after = onWall(from, at.Location())
+					after = fromWallMillis(from, at.Location())
 				}
 				return after
 			},
@@ -173,21 +173,21 @@ func clock(length time.Duration) calendar {
 	}
 	return calendar{
 		floor: func(at time.Time) time.Time {
-			local := wall(at)
+			local := wallMillis(at)
 			return time.UnixMilli(at.UnixMilli() - local + floorTo(local, step)).In(at.Location())
 		},
 		next: func(at time.Time) time.Time { return at.Add(length) },
 	}
 }
 
-// wall is what the clocks of the place show, in milliseconds.
-func wall(at time.Time) int64 {
+// wallMillis is what the clocks of the place show, in milliseconds.
+func wallMillis(at time.Time) int64 {
 	_, offset := at.Zone()
 	return at.UnixMilli() + int64(offset)*1000
 }
 
-// onWall is when the clocks of a place show so many milliseconds.
-func onWall(ms int64, place *time.Location) time.Time {
+// fromWallMillis is when the clocks of a place show so many milliseconds.
+func fromWallMillis(ms int64, place *time.Location) time.Time {
 	t := time.UnixMilli(ms).UTC()
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), place)
 }

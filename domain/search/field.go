@@ -25,29 +25,29 @@ func fieldAt(name string) field {
 	return field(name)
 }
 
-// prose reports whether the field holds what people wrote, which is searched word by
+// isProse reports whether the field holds what people wrote, which is searched word by
 // word. What the envelope says are names: they are compared as a whole.
-func (f field) prose() bool {
-	return f.below("payload") || f.below(typed) || f.below("error")
+func (f field) isProse() bool {
+	return f.isBelow("payload") || f.isBelow(typed) || f.isBelow("error")
 }
 
-// known reports whether an index of events knows the field without reading them.
-func (f field) known() bool {
+// isIndexed reports whether an index of events knows the field without reading them.
+func (f field) isIndexed() bool {
 	return f == created || f == "id" || f == "type" || f == "source.workspaceId" || f == "source.correlationId"
 }
 
-// logged reports whether the log itself has the field. What executions were given and
+// isLogged reports whether the log itself has the field. What executions were given and
 // gave may be kept apart; the length of events with it is that of both.
-func (f field) logged() bool {
+func (f field) isLogged() bool {
 	return !f.isTyped() && f != "" && f != "payload" && f != "size" && f != "stripped" && f != "payload.apart" &&
-		!f.below("payload.payload") && !f.below("payload.output")
+		!f.isBelow("payload.payload") && !f.isBelow("payload.output")
 }
 
 // isTyped reports whether the field is one of those that workspaces declare.
-func (f field) isTyped() bool { return f.below(typed) }
+func (f field) isTyped() bool { return f.isBelow(typed) }
 
-// below reports whether the field is a part, or inside of it.
-func (f field) below(part string) bool {
+// isBelow reports whether the field is a part, or inside of it.
+func (f field) isBelow(part string) bool {
 	rest, ok := strings.CutPrefix(string(f), part)
 	return ok && (rest == "" || rest[0] == '.')
 }
@@ -58,9 +58,9 @@ func (f field) indexed() bool {
 	return f != created && !f.isTyped()
 }
 
-// of returns the plain values of the field in a document: texts, numbers, booleans,
+// valuesOf returns the plain values of the field in a document: texts, numbers, booleans,
 // and times where the field is known to hold them.
-func (f field) of(d Doc) []any {
+func (f field) valuesOf(d Doc) []any {
 	found := d.Values(string(f))
 	plain := found[:0:0]
 	for _, v := range found {
@@ -80,17 +80,17 @@ func (f field) of(d Doc) []any {
 // each visits the different plain values of the field in a document: a document
 // counts once for a value, however often it has it.
 func (f field) each(d Doc, visit func(v any) error) error {
-	values := f.of(d)
+	values := f.valuesOf(d)
 	for i, v := range values {
 		if at, ok := v.(time.Time); ok {
 			values[i] = at.UTC() // equal times are one value
 		}
 	}
-	return different(values, visit)
+	return distinctValues(values, visit)
 }
 
-// different visits each value once, in order.
-func different[V comparable](values []V, visit func(V) error) error {
+// distinctValues visits each value once, in order.
+func distinctValues[V comparable](values []V, visit func(V) error) error {
 	switch len(values) { // nearly always
 	case 0:
 		return nil
@@ -113,7 +113,7 @@ func different[V comparable](values []V, visit func(V) error) error {
 // numbers returns the numbers of the field in a document; of a time, its
 // milliseconds.
 func (f field) numbers(d Doc) (found []float64) {
-	for _, v := range f.of(d) {
+	for _, v := range f.valuesOf(d) {
 		switch v := v.(type) {
 		case float64:
 			found = append(found, v)
@@ -127,7 +127,7 @@ func (f field) numbers(d Doc) (found []float64) {
 // times returns the times of the field in a document: also those that are written
 // as texts.
 func (f field) times(d Doc) (found []time.Time) {
-	for _, v := range f.of(d) {
+	for _, v := range f.valuesOf(d) {
 		if at, ok := timeOf(v); ok {
 			found = append(found, at)
 		}
@@ -204,16 +204,16 @@ type schema struct {
 // type that it does not know, is found as it was recorded.
 func TypesOf(events *document.Map) Types {
 	all := Types{}
-	for name, v := range inside(events, "types").All() {
+	for name, v := range objectAt(events, "types").All() {
 		if m, ok := v.(*document.Map); ok {
-			all[name] = payloadSchema(inside(m, "schema"))
+			all[name] = payloadSchema(objectAt(m, "schema"))
 		}
 	}
 	return all
 }
 
-// inside returns the object at a key; an empty one when there is none.
-func inside(m *document.Map, key string) *document.Map {
+// objectAt returns the object at a key; an empty one when there is none.
+func objectAt(m *document.Map, key string) *document.Map {
 	v, _ := m.Get(key)
 	inner, ok := v.(*document.Map)
 	if !ok {
@@ -242,7 +242,7 @@ func propertiesOf(m *document.Map) map[string]*schema {
 }
 
 func schemaOf(m *document.Map) *schema {
-	s := &schema{kind: m.Text("type"), properties: propertiesOf(inside(m, "properties"))}
+	s := &schema{kind: m.Text("type"), properties: propertiesOf(objectAt(m, "properties"))}
 	if kinds, ok := m.Get("type"); ok && s.kind == "" {
 		several, _ := kinds.([]any)
 		for _, kind := range slices.Backward(several) { // the first that says something
@@ -283,7 +283,7 @@ func (s *schema) read(v any) (value any, ok bool) {
 	case "number", "integer":
 		if text, isText := v.(string); isText {
 			n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-			return n, err == nil && !isOdd(n)
+			return n, err == nil && !isNotFinite(n)
 		}
 		_, ok = v.(float64)
 	case "boolean":

@@ -139,10 +139,10 @@ func (p *parser) boolean(v any, at string, depth int) query {
 			return nil
 		}
 		_, many := v.([]any)
-		for i, item := range several(v) {
+		for i, item := range asList(v) {
 			where := at + "." + name
 			if many {
-				where = place(where, i)
+				where = itemPath(where, i)
 			}
 			queries = append(queries, p.query(item, where, depth+1))
 		}
@@ -153,7 +153,7 @@ func (p *parser) boolean(v any, at string, depth int) query {
 		b.least = 1
 	}
 	if v, given := m["minimum_should_match"]; given {
-		b.least, ok = leastOf(v, len(b.should))
+		b.least, ok = minimumMatches(v, len(b.should))
 		if !ok {
 			p.fault(at+".minimum_should_match", "must be a whole number or a percentage")
 		}
@@ -161,9 +161,9 @@ func (p *parser) boolean(v any, at string, depth int) query {
 	return b
 }
 
-// leastOf reads how many of n queries must match: 2, -1 (all but one), "75%",
+// minimumMatches reads how many of n queries must match: 2, -1 (all but one), "75%",
 // "-25%".
-func leastOf(v any, n int) (least int, ok bool) {
+func minimumMatches(v any, n int) (least int, ok bool) {
 	text := textOf(v)
 	digits, percent := strings.CutSuffix(text, "%")
 	least, err := strconv.Atoi(digits)
@@ -331,16 +331,16 @@ func (p *parser) choice(m map[string]any, name, at, missing string, choices ...s
 	return s
 }
 
-// several returns the elements of v; a single one may stand for a list of it.
-func several(v any) []any {
+// asList returns the elements of v; a single one may stand for a list of it.
+func asList(v any) []any {
 	if items, ok := v.([]any); ok {
 		return items
 	}
 	return []any{v}
 }
 
-// place is where the elements of a list stand.
-func place(at string, i int) string { return at + "[" + strconv.Itoa(i) + "]" }
+// itemPath is where the elements of a list stand.
+func itemPath(at string, i int) string { return at + "[" + strconv.Itoa(i) + "]" }
 
 // field returns v when it is the name of a field.
 func (p *parser) field(v any, at string) field { return p.fieldAt(p.text(v, at), at) }
@@ -354,14 +354,14 @@ func (p *parser) fieldAt(name, at string) field {
 	}
 	f := fieldAt(name)
 	p.typed = p.typed || f.isTyped()
-	p.deep = p.deep || !f.known()
-	p.aside = p.aside || !f.logged()
+	p.deep = p.deep || !f.isIndexed()
+	p.aside = p.aside || !f.isLogged()
 	return f
 }
 
-// patterned counts the characters of a pattern, and reports whether they are few
+// countPattern counts the characters of a pattern, and reports whether they are few
 // enough: what a pattern takes grows with its length.
-func (p *parser) patterned(characters int, at string) bool {
+func (p *parser) countPattern(characters int, at string) bool {
 	p.pattern += characters
 	switch {
 	case characters > maxPattern:
@@ -393,14 +393,14 @@ func (p *parser) matching(kind string, f field, v any, at string) query {
 		p.fault(at, "must be a text, a number, true or false")
 		return none{}
 	}
-	if !f.prose() {
+	if !f.isProse() {
 		return p.terms(f, []any{v}, at)
 	}
 	said := p.wordsOf(textOf(v), at)
 	if every {
 		return phrase{&f, said}
 	}
-	return words{&f, plainly(said), operator == "and"}
+	return words{&f, plainWords(said), operator == "and"}
 }
 
 // wordsOf returns the words of a text that is looked for. Each of them is a clause.
@@ -412,25 +412,25 @@ func (p *parser) wordsOf(text, at string) []string {
 	return words
 }
 
-// said visits the texts of a field, or of everything when there is none, until visit
+// eachText visits the texts of a field, or of everything when there is none, until visit
 // returns false.
-func said(f *field, d Doc, visit func(text string) (more bool)) {
+func eachText(f *field, d Doc, visit func(text string) (more bool)) {
 	if f == nil {
 		for _, v := range d.Values("") {
 			texts(v, visit)
 		}
 		return
 	}
-	for _, v := range f.of(d) {
+	for _, v := range f.valuesOf(d) {
 		if !visit(textOf(v)) {
 			return
 		}
 	}
 }
 
-// needWords adds that there are words, where those of the field are words of the
+// requireWords adds that there are words, where those of the field are words of the
 // event: typed fields and what sums up a failure may say others.
-func needWords(f *feed.Filter, at *field, words ...string) {
+func requireWords(f *feed.Filter, at *field, words ...string) {
 	if at == nil || strings.HasPrefix(string(*at), "payload.") {
 		f.Words = append(f.Words, words...)
 	}
@@ -442,14 +442,14 @@ type word struct {
 	pattern glob // nil: the text itself
 }
 
-func (w word) is(text string) bool {
+func (w word) matches(text string) bool {
 	if w.pattern != nil {
 		return w.pattern.match(text)
 	}
 	return w.text == text
 }
 
-func plainly(texts []string) (all []word) {
+func plainWords(texts []string) (all []word) {
 	for _, text := range texts {
 		all = append(all, word{text: text})
 	}
@@ -469,10 +469,10 @@ func (q words) match(d Doc) bool {
 		return false
 	}
 	found := make([]bool, missing)
-	said(q.field, d, func(text string) bool {
+	eachText(q.field, d, func(text string) bool {
 		feed.Words(text, func(text string) bool {
 			for i, w := range q.words {
-				if !found[i] && w.is(text) {
+				if !found[i] && w.matches(text) {
 					found[i] = true
 					missing--
 				}
@@ -494,7 +494,7 @@ func (q words) needs(f *feed.Filter) {
 	}
 	for _, w := range q.words {
 		if w.pattern == nil {
-			needWords(f, q.field, w.text)
+			requireWords(f, q.field, w.text)
 		}
 	}
 }
@@ -512,7 +512,7 @@ func (q phrase) match(d Doc) (matches bool) {
 	case q.field == nil && len(q.words) == 1:
 		return true
 	}
-	said(q.field, d, func(text string) bool {
+	eachText(q.field, d, func(text string) bool {
 		all := wordsOf(text)
 		for i := 0; i+len(q.words) <= len(all) && !matches; i++ {
 			matches = slices.Equal(all[i:i+len(q.words)], q.words)
@@ -522,7 +522,7 @@ func (q phrase) match(d Doc) (matches bool) {
 	return matches
 }
 
-func (q phrase) needs(f *feed.Filter) { needWords(f, q.field, q.words...) }
+func (q phrase) needs(f *feed.Filter) { requireWords(f, q.field, q.words...) }
 
 // terms matches what has one of the values in the field, as a whole.
 type terms struct {
@@ -546,7 +546,7 @@ func (p *parser) terms(f field, v any, at string) query {
 		default:
 			where := at
 			if len(items) > 1 {
-				where = place(at, i)
+				where = itemPath(at, i)
 			}
 			p.fault(where, "must be a text, a number, true or false")
 		}
@@ -565,7 +565,7 @@ func (t *terms) add(text string) {
 }
 
 func (t terms) match(d Doc) bool {
-	for _, v := range t.field.of(d) {
+	for _, v := range t.field.valuesOf(d) {
 		if at, ok := v.(time.Time); ok && slices.ContainsFunc(t.times, at.Equal) || t.set[textOf(v)] {
 			return true
 		}
@@ -593,10 +593,10 @@ type prefix struct {
 }
 
 func (q prefix) match(d Doc) bool {
-	return slices.ContainsFunc(q.field.of(d), func(v any) bool { return strings.HasPrefix(textOf(v), q.start) })
+	return slices.ContainsFunc(q.field.valuesOf(d), func(v any) bool { return strings.HasPrefix(textOf(v), q.start) })
 }
 
-func (q prefix) needs(f *feed.Filter) { needLike(f, q.field, q.start+"*") }
+func (q prefix) needs(f *feed.Filter) { requirePattern(f, q.field, q.start+"*") }
 
 // wildcard matches what is as the pattern says.
 type wildcard struct {
@@ -607,7 +607,7 @@ type wildcard struct {
 
 func (p *parser) wildcard(f field, v any, at string) query {
 	pattern := p.text(v, at)
-	if !p.patterned(utf8.RuneCountInString(pattern), at) {
+	if !p.countPattern(utf8.RuneCountInString(pattern), at) {
 		return none{}
 	}
 	q := wildcard{field: f, pattern: globOf(pattern)}
@@ -618,17 +618,17 @@ func (p *parser) wildcard(f field, v any, at string) query {
 }
 
 func (q wildcard) match(d Doc) bool {
-	return slices.ContainsFunc(q.field.of(d), func(v any) bool { return q.pattern.match(textOf(v)) })
+	return slices.ContainsFunc(q.field.valuesOf(d), func(v any) bool { return q.pattern.match(textOf(v)) })
 }
 
 func (q wildcard) needs(f *feed.Filter) {
 	if q.like != "" {
-		needLike(f, q.field, q.like)
+		requirePattern(f, q.field, q.like)
 	}
 }
 
-// needLike adds that the text of a field is as a pattern says.
-func needLike(f *feed.Filter, at field, pattern string) {
+// requirePattern adds that the text of a field is as a pattern says.
+func requirePattern(f *feed.Filter, at field, pattern string) {
 	if at == "type" && len(f.Types) == 0 {
 		f.Types = []string{pattern}
 	}
@@ -717,7 +717,7 @@ func isMath(text string) bool {
 	return isNow && strings.IndexAny(math, "+-/") == 0
 }
 
-func (s span) match(d Doc) bool { return slices.ContainsFunc(s.field.of(d), s.holds) }
+func (s span) match(d Doc) bool { return slices.ContainsFunc(s.field.valuesOf(d), s.holds) }
 
 func (s span) holds(v any) bool {
 	return (s.low == nil || s.low.before(v, 1)) && (s.high == nil || s.high.before(v, -1))

@@ -16,7 +16,7 @@ func (p *parser) queryString(v any, at string, depth int) query {
 		v, at = m["query"], at+".query"
 	}
 	text := p.text(v, at)
-	s := &sentence{parser: p, at: at, every: operator == "and"}
+	s := &queryParser{parser: p, at: at, every: operator == "and"}
 	p.deep, p.aside = true, true // words may be anywhere
 	tokens, fault := tokenize(text)
 	if s.tokens = tokens; fault != "" {
@@ -64,7 +64,7 @@ func tokenize(text string) (tokens []token, fault string) {
 		case ')':
 			t, text = token{kind: closeToken}, text[1:]
 		case '"':
-			end := closing(text)
+			end := closingQuote(text)
 			if end < 0 {
 				return nil, "has a quote that is not closed"
 			}
@@ -88,8 +88,8 @@ func tokenize(text string) (tokens []token, fault string) {
 
 func skipSpace(text string) string { return strings.TrimLeftFunc(text, unicode.IsSpace) }
 
-// closing returns the place of the quote that ends the phrase at the beginning.
-func closing(text string) int {
+// closingQuote returns the place of the quote that ends the phrase at the beginning.
+func closingQuote(text string) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
 		case '\\':
@@ -139,9 +139,9 @@ func readWord(text string, value bool) (t token, rest string) {
 	return t, text[i:]
 }
 
-// sentence is a query string that is being read. OR binds less than AND, and AND
+// queryParser is a query string that is being read. OR binds less than AND, and AND
 // less than NOT; words without an operator are joined by the usual one.
-type sentence struct {
+type queryParser struct {
 	*parser
 	at     string
 	every  bool // words without an operator are joined by AND
@@ -149,7 +149,7 @@ type sentence struct {
 	failed bool
 }
 
-func (s *sentence) fail(message string) query {
+func (s *queryParser) fail(message string) query {
 	if !s.failed {
 		s.fault(s.at, "%s", message)
 	}
@@ -157,8 +157,8 @@ func (s *sentence) fail(message string) query {
 	return none{}
 }
 
-// take returns whether the next token is of a kind, and goes past it then.
-func (s *sentence) take(kind tokenKind) bool {
+// skipToken returns whether the next token is of a kind, and goes past it then.
+func (s *queryParser) skipToken(kind tokenKind) bool {
 	if len(s.tokens) == 0 || s.tokens[0].kind != kind {
 		return false
 	}
@@ -166,17 +166,17 @@ func (s *sentence) take(kind tokenKind) bool {
 	return true
 }
 
-// more reports whether another word follows, rather than an end.
-func (s *sentence) more() bool {
+// hasMore reports whether another word follows, rather than an end.
+func (s *queryParser) hasMore() bool {
 	return len(s.tokens) > 0 && s.tokens[0].kind != closeToken && s.tokens[0].kind != orToken
 }
 
 // alternatives reads what is joined by OR. Words are searched in f, or anywhere.
-func (s *sentence) alternatives(f *field, depth int) query {
+func (s *queryParser) alternatives(f *field, depth int) query {
 	either := boolean{least: 1}
 	for {
 		either.should = append(either.should, s.conjunctions(f, depth)...)
-		if s.take(orToken) {
+		if s.skipToken(orToken) {
 			continue
 		}
 		if len(either.should) == 1 {
@@ -188,23 +188,23 @@ func (s *sentence) alternatives(f *field, depth int) query {
 
 // conjunctions reads what stands between two ORs: alternatives again, where words
 // without an operator are joined by OR.
-func (s *sentence) conjunctions(f *field, depth int) (alternatives []query) {
+func (s *queryParser) conjunctions(f *field, depth int) (alternatives []query) {
 	for {
 		all := boolean{must: []query{s.unary(f, depth)}}
-		for s.take(andToken) || s.every && s.more() {
+		for s.skipToken(andToken) || s.every && s.hasMore() {
 			all.must = append(all.must, s.unary(f, depth))
 		}
 		alternatives = append(alternatives, all)
-		if !s.more() {
+		if !s.hasMore() {
 			return alternatives
 		}
 	}
 }
 
 // unary reads one word, phrase, field or group, or what it must not be.
-func (s *sentence) unary(f *field, depth int) query {
+func (s *queryParser) unary(f *field, depth int) query {
 	not := false
-	for s.take(notToken) {
+	for s.skipToken(notToken) {
 		not = !not
 	}
 	q := s.primary(f, depth)
@@ -214,7 +214,7 @@ func (s *sentence) unary(f *field, depth int) query {
 	return q
 }
 
-func (s *sentence) primary(f *field, depth int) query {
+func (s *queryParser) primary(f *field, depth int) query {
 	if s.clause(s.at); s.clauses > maxClauses || depth > maxDepth {
 		return s.fail("has too many words, or is nested too deeply")
 	}
@@ -227,7 +227,7 @@ func (s *sentence) primary(f *field, depth int) query {
 	case wordToken:
 		return s.word(f, t)
 	case phraseToken:
-		if f != nil && !f.prose() {
+		if f != nil && !f.isProse() {
 			return s.terms(*f, []any{t.text}, s.at)
 		}
 		return phrase{f, s.wordsOf(t.text, s.at)}
@@ -235,7 +235,7 @@ func (s *sentence) primary(f *field, depth int) query {
 		return s.inField(f, t, depth)
 	case openToken:
 		q := s.alternatives(f, depth+1)
-		if !s.take(closeToken) && !s.failed {
+		if !s.skipToken(closeToken) && !s.failed {
 			return s.fail("has a ( that is not closed")
 		}
 		return q
@@ -244,7 +244,7 @@ func (s *sentence) primary(f *field, depth int) query {
 }
 
 // inField reads what a field must hold.
-func (s *sentence) inField(outer *field, t token, depth int) query {
+func (s *queryParser) inField(outer *field, t token, depth int) query {
 	if outer != nil || len(s.tokens) == 0 || s.tokens[0].kind > phraseToken && s.tokens[0].kind != openToken {
 		return s.fail("names a field without saying what it must be")
 	}
@@ -256,18 +256,18 @@ func (s *sentence) inField(outer *field, t token, depth int) query {
 }
 
 // word is a word, or several that punctuation joins: those must follow each other.
-func (s *sentence) word(f *field, t token) query {
+func (s *queryParser) word(f *field, t token) query {
 	switch {
 	case t.text == "*" && t.pattern != nil && f == nil:
 		return everything{}
 	case t.text == "*" && t.pattern != nil:
 		return exists{*f}
-	case t.pattern != nil && !s.patterned(len(t.pattern), s.at):
+	case t.pattern != nil && !s.countPattern(len(t.pattern), s.at):
 		s.failed, s.tokens = true, nil
 		return none{}
-	case f != nil && !f.prose() && t.pattern != nil:
+	case f != nil && !f.isProse() && t.pattern != nil:
 		return wildcard{field: *f, pattern: t.pattern}
-	case f != nil && !f.prose():
+	case f != nil && !f.isProse():
 		return s.terms(*f, []any{t.text}, s.at)
 	case t.pattern == nil:
 		return phrase{f, s.wordsOf(t.text, s.at)}

@@ -45,7 +45,7 @@ func Parse(body map[string]any, terms Terms) (*Request, error) {
 	if _, given := body["query"]; !given {
 		return nil, domain.Refuse(domain.CodeMissingParameter, "query is required").With("errors", []domain.FieldError{{Field: "query", Message: "is required"}})
 	}
-	if wrong := misshapen(body); len(wrong) > 0 {
+	if wrong := typeFaults(body); len(wrong) > 0 {
 		return nil, domain.Refuse(domain.CodeInvalidRequest, "%s: %s", wrong[0].Field, wrong[0].Message).With("errors", wrong)
 	}
 	p := &parser{now: terms.Now, zones: terms.Zones}
@@ -67,8 +67,8 @@ func Parse(body map[string]any, terms Terms) (*Request, error) {
 	return r, nil
 }
 
-// misshapen lists the fields that are of another type.
-func misshapen(body map[string]any) (wrong []domain.FieldError) {
+// typeFaults lists the fields that are of another type.
+func typeFaults(body map[string]any) (wrong []domain.FieldError) {
 	for _, name := range slices.Sorted(maps.Keys(body)) {
 		ok := true
 		switch fields[name] {
@@ -125,13 +125,13 @@ func (r *Request) OldestFirst() bool { return r.page.inOrder && !r.page.order[0]
 // does not, nobody needs to find out which those are.
 func (r *Request) Typed() bool { return r.typed }
 
-// Brief reports whether the answer needs nothing of the events but their ids, types,
+// NeedsIndexOnly reports whether the answer needs nothing of the events but their ids, types,
 // times, workspaces and correlation ids: an index of them is enough.
-func (r *Request) Brief() bool { return !r.deep }
+func (r *Request) NeedsIndexOnly() bool { return !r.deep }
 
-// Whole reports whether the answer needs what executions were given and gave, which is
+// NeedsRunData reports whether the answer needs what executions were given and gave, which is
 // kept apart from their events.
-func (r *Request) Whole() bool { return r.whole }
+func (r *Request) NeedsRunData() bool { return r.whole }
 
 // Aggregates reports whether the request has aggregations.
 func (r *Request) Aggregates() bool { return len(r.aggs) > 0 }
@@ -251,8 +251,8 @@ func (h *hits) documents() []json.RawMessage {
 	return bodies
 }
 
-// full reports whether no document that comes can be among those wanted.
-func (h *hits) full() bool { return h.keep == 0 || h.inOrder && h.seen >= h.skip+h.keep }
+// isFull reports whether no document that comes can be among those wanted.
+func (h *hits) isFull() bool { return h.keep == 0 || h.inOrder && h.seen >= h.skip+h.keep }
 
 // compare orders hits; of equal ones the one that came first is the first.
 func (h *hits) compare(a, b hit) int {
@@ -291,23 +291,23 @@ func (p *parser) source(v any, at string) *source {
 	if v == nil {
 		return nil
 	}
-	items := several(v)
+	items := asList(v)
 	if len(items) > maxSource {
 		p.fault(at, "has more than %d fields", maxSource)
 		return nil
 	}
 	s := &source{}
 	for i, item := range items {
-		name := p.text(item, place(at, i))
+		name := p.text(item, itemPath(at, i))
 		if utf8.RuneCountInString(name) > maxField {
-			p.fault(place(at, i), "has more than %d characters", maxField)
+			p.fault(itemPath(at, i), "has more than %d characters", maxField)
 		}
 		s.patterns = append(s.patterns, string(fieldAt(name)))
 	}
 	return s
 }
 
-// of returns a document as it is shown.
+// valuesOf returns a document as it is shown.
 func (s *source) of(d Doc) json.RawMessage {
 	if s == nil {
 		return d.JSON()
@@ -382,7 +382,7 @@ var newestFirst = []sortKey{{field: created, down: true}}
 
 // sorting reads a list of {field: asc|desc}, {field: {order}} and names of fields.
 func (p *parser) sorting(v any, at string) (keys []sortKey) {
-	items := several(v)
+	items := asList(v)
 	if len(items) > maxSorts {
 		p.fault(at, "has more than %d fields", maxSorts)
 		return nil
@@ -390,7 +390,7 @@ func (p *parser) sorting(v any, at string) (keys []sortKey) {
 	for i, item := range items {
 		where := at
 		if len(items) > 1 {
-			where = place(at, i)
+			where = itemPath(at, i)
 		}
 		if name, ok := item.(string); ok && name != "" {
 			keys = append(keys, sortKey{field: p.fieldAt(name, where)})
@@ -416,10 +416,10 @@ func (p *parser) sorting(v any, at string) (keys []sortKey) {
 	return keys
 }
 
-// of returns what a document is sorted by: of several values, the one that comes
+// valuesOf returns what a document is sorted by: of several values, the one that comes
 // first; nil when there is none.
 func (k sortKey) of(d Doc) (best any) {
-	for _, v := range k.field.of(d) {
+	for _, v := range k.field.valuesOf(d) {
 		if best == nil || k.compare(v, best) < 0 {
 			best = v
 		}

@@ -399,7 +399,7 @@ func TestAnIndexIsEnoughForWhatItKnows(t *testing.T) {
 	} {
 		r, err := parse(t, body)
 		require.NoError(t, err)
-		require.Equal(t, want, r.Brief(), body)
+		require.Equal(t, want, r.NeedsIndexOnly(), body)
 	}
 }
 
@@ -419,6 +419,6 @@ func TestWhatIsKeptApartIsNeededWhenItIsAskedFor(t *testing.T) {
 	} {
 		r, err := parse(t, body)
 		require.NoError(t, err)
-		require.Equal(t, want, r.Whole(), body)
+		require.Equal(t, want, r.NeedsRunData(), body)
 	}
 }

@@ -21,7 +21,7 @@ const maxFaults = 100
 // many of them do not hide the others from those who only warn of them.
 type checker struct{ faults, unknown []Fault }
 
-func (c *checker) all() []Fault { return append(c.unknown, c.faults...) }
+func (c *checker) allFaults() []Fault { return append(c.unknown, c.faults...) }
 
 func (c *checker) fault(code domain.Code, at *place, format string, args ...any) {
 	if len(c.faults) < maxFaults {
@@ -36,7 +36,7 @@ func (t *table) check(doc *document.Map) []Fault {
 	if t.also != nil {
 		t.also(c, doc)
 	}
-	return c.all()
+	return c.allFaults()
 }
 
 // value checks one value. Null is of no use here unless its field may be null.
@@ -93,7 +93,7 @@ func (c *checker) members(f *field, m *document.Map, at *place) {
 		member := f.member(key)
 		switch {
 		case member == nil && !f.open:
-			c.strange(f, at, key)
+			c.unknownField(f, at, key)
 		case member == nil || member.readOnly || v == nil && !member.firm:
 		default:
 			c.value(member, v, at.at(key))
@@ -116,8 +116,8 @@ func (f *field) member(name string) *field {
 	return nil
 }
 
-// strange reports a field that an object does not have.
-func (c *checker) strange(f *field, at *place, key string) {
+// unknownField reports a field that an object does not have.
+func (c *checker) unknownField(f *field, at *place, key string) {
 	if at != nil {
 		c.fault(domain.CodeInvalidRequest, at.at(key), "unknown field; known are %s", f.known())
 	} else if len(c.unknown) < maxFaults {
@@ -145,12 +145,12 @@ const maxKey = 200
 // typed checks typed fields, by the code that checks those of automations.
 func (c *checker) typed(f *field, m *document.Map, at *place) {
 	if key, long := longKey(m); long {
-		c.fault(domain.CodeValidation, at, "a name has at most %d characters, which %s has not", maxKey, document.Shown(key))
+		c.fault(domain.CodeValidation, at, "a name has at most %d characters, which %s has not", maxKey, document.QuoteShort(key))
 		return
 	}
 	one, _ := m.Get("type")
 	if f.typed == either && kindOf(one)&(text|list) != 0 {
-		c.add(automation.TypedField(value.From(m), at.String(), maxFaults))
+		c.addFaults(automation.TypedField(value.From(m), at.String(), maxFaults))
 		return
 	}
 	fields := &value.Object{}
@@ -161,10 +161,10 @@ func (c *checker) typed(f *field, m *document.Map, at *place) {
 			c.fault(domain.CodeInvalidRequest, at.at(key), "a typed field is an object, not %s", kindOf(v))
 		}
 	}
-	c.add(automation.TypedFields(fields, at.String(), maxFaults))
+	c.addFaults(automation.TypedFields(fields, at.String(), maxFaults))
 }
 
-func (c *checker) add(faults []automation.Fault) {
+func (c *checker) addFaults(faults []automation.Fault) {
 	room := min(maxFaults-len(c.faults), len(faults))
 	c.faults = append(c.faults, ofAutomation(faults[:room])...)
 }
@@ -197,8 +197,8 @@ const (
 	MaxLevels = 20 // of blocks in blocks
 )
 
-// nested checks that the blocks of doc are neither too many nor too deep.
-func (c *checker) nested(doc *document.Map, at *place) {
+// checkBlocks checks that the blocks of doc are neither too many nor too deep.
+func (c *checker) checkBlocks(doc *document.Map, at *place) {
 	var n counter
 	n.count(doc, 0)
 	if n.blocks > MaxBlocks {
@@ -293,16 +293,16 @@ func (p *place) String() string {
 	for ; p != nil; p = p.up {
 		step := p.step
 		if key, ok := step.(string); ok {
-			step = cut(key, maxField)
+			step = shorten(key, maxField)
 		}
 		steps = append(steps, step)
 	}
 	slices.Reverse(steps)
-	return cut(Path(steps...), maxField)
+	return shorten(Path(steps...), maxField)
 }
 
-// cut shortens a text that somebody else chose.
-func cut(s string, limit int) string {
+// shorten shortens a text that somebody else chose.
+func shorten(s string, limit int) string {
 	length := 0
 	for i := range s {
 		if length == limit {

@@ -50,12 +50,12 @@ func Correct(kind *document.Kind, doc *document.Map) (*document.Map, []Correctio
 		doc = c.fields(&table{fields: []field{{name: "slug", is: text}}}, doc)
 	}
 	if c.oldBlocks > 0 {
-		c.list = append(c.list, Correction{c.firstOld.String(), OldBlockForm, fmt.Sprintf("%s in the older form {name, config} read as {slug, …settings}", counted(c.oldBlocks))})
+		c.list = append(c.list, Correction{c.firstOld.String(), OldBlockForm, fmt.Sprintf("%s in the older form {name, config} read as {slug, …settings}", blockCount(c.oldBlocks))})
 	}
 	return doc, c.list
 }
 
-func counted(blocks int) string {
+func blockCount(blocks int) string {
 	if blocks == 1 {
 		return "1 block"
 	}
@@ -69,7 +69,7 @@ type corrector struct {
 	firstOld  *place
 }
 
-func (c *corrector) note(at *place, reason, format string, args ...any) {
+func (c *corrector) addCorrection(at *place, reason, format string, args ...any) {
 	if len(c.list) < maxFaults {
 		c.list = append(c.list, Correction{at.String(), reason, fmt.Sprintf(format, args...)})
 	}
@@ -77,7 +77,7 @@ func (c *corrector) note(at *place, reason, format string, args ...any) {
 
 // replace returns m with another value under a key, m itself when the value is the same.
 func (c *corrector) replace(m *document.Map, key string, value any) *document.Map {
-	if before, _ := m.Get(key); identical(before, value) {
+	if before, _ := m.Get(key); isIdentical(before, value) {
 		return m
 	}
 	m = m.Copy()
@@ -85,8 +85,8 @@ func (c *corrector) replace(m *document.Map, key string, value any) *document.Ma
 	return m
 }
 
-// identical reports whether two values are the same one in memory, or equal scalars.
-func identical(a, b any) bool {
+// isIdentical reports whether two values are the same one in memory, or equal scalars.
+func isIdentical(a, b any) bool {
 	switch a := a.(type) {
 	case []any:
 		l, ok := b.([]any)
@@ -105,7 +105,7 @@ func identical(a, b any) bool {
 func (c *corrector) each(m *document.Map, at *place, change func(v any, at *place) any) *document.Map {
 	next := m
 	for key, v := range m.All() {
-		if after := change(v, at.at(key)); !identical(v, after) {
+		if after := change(v, at.at(key)); !isIdentical(v, after) {
 			if next == m {
 				next = m.Copy()
 			}
@@ -119,7 +119,7 @@ func (c *corrector) each(m *document.Map, at *place, change func(v any, at *plac
 func (c *corrector) items(items []any, at *place, change func(v any, at *place) any) []any {
 	next, copied := items, false
 	for i, v := range items {
-		if after := change(v, at.at(i)); !identical(v, after) {
+		if after := change(v, at.at(i)); !isIdentical(v, after) {
 			if !copied {
 				next, copied = slices.Clone(items), true
 			}
@@ -143,7 +143,7 @@ func (c *corrector) members(f *field, m *document.Map, at *place) *document.Map 
 		}
 		after := c.value(member, v, at.at(key))
 		if member.droppable && (kindOf(after)&member.is == 0 || member.wrong(after) != "") {
-			c.note(at.at(key), AddressDropped, "%s: %s: it was dropped", key, "must be an http or https URL or a path that begins with /")
+			c.addCorrection(at.at(key), AddressDropped, "%s: %s: it was dropped", key, "must be an http or https URL or a path that begins with /")
 			next = next.Copy()
 			next.Delete(key)
 			continue
@@ -203,7 +203,7 @@ func (c *corrector) converted(f *field, v any, at *place) any {
 	default:
 		return v
 	}
-	c.note(at, ValueConverted, "%s read as %s", kindOf(v), kindOf(after))
+	c.addCorrection(at, ValueConverted, "%s read as %s", kindOf(v), kindOf(after))
 	return after
 }
 
@@ -257,14 +257,14 @@ func (c *corrector) newBlock(m *document.Map, at *place) *document.Map {
 			continue
 		}
 		if _, twice := config.Get(key); twice && key != "appInstance" {
-			c.note(at.at(key), SettingDropped, "%s: the config of the block has it too: that one is used", key)
+			c.addCorrection(at.at(key), SettingDropped, "%s: the config of the block has it too: that one is used", key)
 			continue
 		}
 		next.Set(key, v)
 	}
 	for key, v := range config.All() {
 		if _, taken := next.Get(key); taken {
-			c.note(at.at("config").at(key), SettingDropped, "%s: it is a field of the block itself: the setting was dropped", key)
+			c.addCorrection(at.at("config").at(key), SettingDropped, "%s: it is a field of the block itself: the setting was dropped", key)
 			continue
 		}
 		next.Set(key, v)
@@ -344,17 +344,17 @@ func (c *corrector) rule(rule *document.Map, at *place, fixed bool) (next *docum
 		if fixed {
 			return rule, true
 		}
-		c.note(at, UnknownRule, "%s of %s is unknown here: the rule was dropped", shown(actions), shown(subjects))
+		c.addCorrection(at, UnknownRule, "%s of %s is unknown here: the rule was dropped", joinWords(actions), joinWords(subjects))
 		return nil, false
 	}
 	next = rule
 	if len(knownActions) < len(actions) {
-		c.note(at.at("action"), UnknownRule, "unknown actions were dropped: %s", shown(without(actions, knownActions)))
-		next = c.replace(next, "action", document.Words(knownActions))
+		c.addCorrection(at.at("action"), UnknownRule, "unknown actions were dropped: %s", joinWords(withoutWords(actions, knownActions)))
+		next = c.replace(next, "action", document.StringList(knownActions))
 	}
 	if len(knownSubjects) < len(subjects) {
-		c.note(at.at("subject"), UnknownRule, "unknown subjects were dropped: %s", shown(without(subjects, knownSubjects)))
-		next = c.replace(next, "subject", document.Words(knownSubjects))
+		c.addCorrection(at.at("subject"), UnknownRule, "unknown subjects were dropped: %s", joinWords(withoutWords(subjects, knownSubjects)))
+		next = c.replace(next, "subject", document.StringList(knownSubjects))
 	}
 	return next, true
 }
@@ -390,18 +390,18 @@ func wordsAt(m *document.Map, key string) []string {
 	return nil
 }
 
-func without(words, known []string) []string {
+func withoutWords(words, known []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(known, w) })
 }
 
-// shown lists words for a message.
-func shown(words []string) string {
+// joinWords lists words for a message.
+func joinWords(words []string) string {
 	text := ""
 	for i, word := range words {
 		if i > 0 {
 			text += ", "
 		}
-		text += document.Shown(word)
+		text += document.QuoteShort(word)
 	}
 	if r := []rune(text); len(r) > 200 {
 		text = string(r[:200]) + "…"

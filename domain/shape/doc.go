@@ -57,7 +57,7 @@ func CheckBlock(doc *document.Map) []Fault { return blockTable.check(doc) }
 func CheckConfig(doc any) []Fault {
 	c := &checker{}
 	c.value(&field{is: object, of: configFields}, doc, nil)
-	return c.all()
+	return c.allFaults()
 }
 
 // Refusal returns the error that saving ends with because of faults, nil when

@@ -177,14 +177,14 @@ func (e *pageEvents) find(v any, prefix string) {
 		}
 	case *document.Map:
 		if isBlock(v) {
-			prefix = instance(v)
+			prefix = instancePrefix(v)
 		}
-		e.own(v, prefix)
+		e.addEvents(v, prefix)
 	}
 }
 
-// own takes the events that one object names.
-func (e *pageEvents) own(m *document.Map, prefix string) {
+// addEvents takes the events that one object names.
+func (e *pageEvents) addEvents(m *document.Map, prefix string) {
 	if kind := m.Text("type"); kind == "event" || kind == "upload" {
 		e.emit.add(prefix, m.Text("value"))
 	}
@@ -200,9 +200,9 @@ func (e *pageEvents) own(m *document.Map, prefix string) {
 	}
 }
 
-// instance returns what the names of a block's events begin with: the app
+// instancePrefix returns what the names of a block's events begin with: the app
 // instance that it is of, if it is of one.
-func instance(block *document.Map) string {
+func instancePrefix(block *document.Map) string {
 	if name := block.Text("appInstance"); name != "" {
 		return name + "."
 	}
@@ -215,7 +215,7 @@ type types struct {
 	seen map[string]bool
 }
 
-// add adds the type that v names: an event's name, or an object with one.
+// addFaults adds the type that v names: an event's name, or an object with one.
 func (t *types) add(prefix string, v any) {
 	name, _ := v.(string)
 	if m, ok := v.(*document.Map); ok {

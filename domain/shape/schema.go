@@ -11,11 +11,11 @@ import (
 // to saving.
 func Schema(name string) (*document.Map, bool) {
 	if name == "automation" {
-		return identified(name, ofObject(automation.JSONSchema())), true
+		return withID(name, ofObject(automation.JSONSchema())), true
 	}
 	for _, t := range tables {
 		if t.name == name {
-			return identified(name, t.schema()), true
+			return withID(name, t.schema()), true
 		}
 	}
 	return nil, false
@@ -24,14 +24,14 @@ func Schema(name string) (*document.Map, bool) {
 // pair is short for a key and its value.
 func pair(key string, v any) document.Pair { return document.Pair{Key: key, Value: v} }
 
-// identified returns a schema with its address.
-func identified(name string, schema *document.Map) *document.Map {
+// withID returns a schema with its address.
+func withID(name string, schema *document.Map) *document.Map {
 	m := document.MapOf(pair("$schema", "https://json-schema.org/draft/2020-12/schema"), pair("$id", "/v2/schemas/"+name))
-	join(m, schema)
+	mergeInto(m, schema)
 	return m
 }
 
-func join(into, from *document.Map) {
+func mergeInto(into, from *document.Map) {
 	for key, v := range from.All() {
 		into.Set(key, v)
 	}
@@ -67,7 +67,7 @@ func (t *table) schema() *document.Map {
 	s.members(m, &field{of: t.fields})
 	examples := make([]any, len(t.examples))
 	for i, example := range t.examples {
-		examples[i], _ = document.ReadJSON([]byte(example), document.Usual) // a test reads them too
+		examples[i], _ = document.ReadJSON([]byte(example), document.FileLimits) // a test reads them too
 	}
 	m.Set("examples", examples)
 	if s.typed {
@@ -124,7 +124,7 @@ func typeNames(f *field) any {
 	if !f.must && !f.firm && f.name != "" {
 		kinds |= null
 	}
-	names := document.Words(kinds.Names())
+	names := document.StringList(kinds.Names())
 	if len(names) == 1 {
 		return names[0]
 	}
@@ -157,7 +157,7 @@ func (s *schemas) inside(m *document.Map, f *field) {
 	if f.keys.match != nil {
 		keys.Set("pattern", f.keys.match.String())
 	} else {
-		join(keys, document.MapOf(pair("minLength", 1.0), pair("maxLength", float64(f.keys.limit))))
+		mergeInto(keys, document.MapOf(pair("minLength", 1.0), pair("maxLength", float64(f.keys.limit))))
 	}
 	m.Set("propertyNames", keys)
 }
@@ -165,7 +165,7 @@ func (s *schemas) inside(m *document.Map, f *field) {
 // limits adds what a table says of strings and numbers.
 func limits(m *document.Map, f *field) {
 	if f.enum != nil {
-		all := document.Words(f.enum)
+		all := document.StringList(f.enum)
 		if !f.must {
 			all = append(all, nil)
 		}
@@ -185,6 +185,6 @@ func limits(m *document.Map, f *field) {
 		m.Set("multipleOf", 1.0)
 	}
 	if f.suggest != nil {
-		m.Set("examples", document.Words(f.suggest))
+		m.Set("examples", document.StringList(f.suggest))
 	}
 }

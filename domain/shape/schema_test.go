@@ -38,7 +38,7 @@ func accepted(t *testing.T, root, schema *document.Map, keyword string, operand,
 	m, isMap := v.(*document.Map)
 	switch keyword {
 	case "type":
-		return operand == value.Kind(value.From(v)) || slices.Contains(of, any(value.Kind(value.From(v))))
+		return operand == value.TypeName(value.From(v)) || slices.Contains(of, any(value.TypeName(value.From(v))))
 	case "enum":
 		return slices.ContainsFunc(of, func(item any) bool { return document.Equal(item, v) })
 	case "pattern":

@@ -403,7 +403,7 @@ func FuzzAnyDocumentIsJudged(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		v, err := document.ReadJSON(text, document.Usual)
+		v, err := document.ReadJSON(text, document.FileLimits)
 		if err != nil {
 			return // what is no document is not judged
 		}

@@ -41,8 +41,8 @@ func readOnly(names ...string) []field {
 	return fields
 }
 
-// described returns f under a name.
-func described(name, doc string, f field) field {
+// withDescription returns f under a name.
+func withDescription(name, doc string, f field) field {
 	f.name, f.doc = name, doc
 	return f
 }
@@ -75,7 +75,7 @@ var (
 // byLanguage returns a text, or several by language, each of which is like f.
 func byLanguage(f field) field {
 	f.each = &field{is: text, limit: f.limit, rule: f.rule}
-	f.is, f.keys = text|object, named(language)
+	f.is, f.keys = text|object, namingOf(language)
 	return f
 }
 
@@ -93,7 +93,7 @@ var importTable = &table{
 		{name: "appSlug", is: text, must: true, rule: wrongSlug(document.Import, "1 to 60 letters, digits, spaces, _ and -"), doc: "The app."},
 		{name: "appVersion", is: text, match: matching(`^[A-Za-z0-9_.-]{1,63}$`, "name of a version (1 to 63 letters, digits and _.-)"), doc: "The version of the app; absent: always the newest."},
 		{name: "disabled", is: boolean, otherwise: false, doc: "It does nothing and offers nothing."},
-		described("labels", "Labels.", labels),
+		withDescription("labels", "Labels.", labels),
 		{name: "config", is: object | text, rule: wrongConfig, doc: "The value of the app's config; one template passes a config of the workspace on."},
 	}, readOnly("appName", "photo", "automations", "events", "blocks", "missing"), audited),
 	examples: []string{`{"slug":"mail","appSlug":"mailer","appVersion":"v2.5.0","labels":["env:prod"],"config":{"sender":"shop@example.com","token":"{{secret.mailToken}}"}}`},
@@ -118,7 +118,7 @@ var roleFields = []field{
 	{name: "description", is: text, limit: 1000, doc: "What it is for."},
 	{
 		name: "auth", is: object, keys: names(60), doc: "Who has it by themselves: users of a provider; apiKey: automations, by name.",
-		each: &field{is: object | null, of: []field{described("conditions", "On {authData}.", open)}},
+		each: &field{is: object | null, of: []field{withDescription("conditions", "On {authData}.", open)}},
 	},
 }
 
@@ -141,28 +141,28 @@ var indexTable = &table{
 	fields: slices.Concat([]field{
 		{name: "name", is: text, must: true, limit: 60, rule: wrongWorkspaceName, doc: "Its title: 1 to 60 characters on one line."},
 		{name: "slug", is: text, limit: 60, match: matching(`^[a-z0-9-]+(/[a-z0-9-]+)*$`, "slug (a-z, 0-9 and -, in segments joined by /)"), doc: "Its name in addresses."},
-		described("description", "What it is for, by language.", prose),
-		described("photo", "Address of its picture.", picture),
-		described("logo", "The same as photo.", picture),
-		described("labels", "Labels.", labels),
+		withDescription("description", "What it is for, by language.", prose),
+		withDescription("photo", "Address of its picture.", picture),
+		withDescription("logo", "The same as photo.", picture),
+		withDescription("labels", "Labels.", labels),
 		{name: "registerWorkspace", is: boolean, otherwise: false, doc: "Listed in workspacesRegistry of automations."},
 		{name: "allowUnsecurePages", is: boolean, otherwise: false, doc: "Its pages may run scripts of their own."},
 		{name: "config", is: object, of: configFields, doc: "Settings that its automations read."},
 		{name: "secrets", is: object, doc: "The secrets it needs; never their values.", of: []field{
-			{name: "schema", is: object, typed: byName, doc: "Typed fields by name of the secret.", keys: named(matching(`^[A-Za-z0-9_.-]{1,100}$`, "name of a secret (1 to 100 letters, digits and _.-)"))},
+			{name: "schema", is: object, typed: byName, doc: "Typed fields by name of the secret.", keys: namingOf(matching(`^[A-Za-z0-9_.-]{1,100}$`, "name of a secret (1 to 100 letters, digits and _.-)"))},
 		}},
 		{name: "blocks", is: object, keys: blockNames, each: &field{is: object | null, of: blockFields}, doc: "Its blocks by name."},
 		{name: "events", is: object, doc: "What its events carry.", of: []field{
-			{name: "types", is: object, keys: named(eventType), doc: "By type of event.", each: &field{is: object | null, of: []field{
+			{name: "types", is: object, keys: namingOf(eventType), doc: "By type of event.", each: &field{is: object | null, of: []field{
 				{name: "schema", is: object, typed: either, doc: "Typed fields of the payload by name, or one schema of it; searched under aggPayload."},
 			}}},
-			described("mapping", "How payloads become search fields.", open),
+			withDescription("mapping", "How payloads become search fields.", open),
 		}},
 		{name: "models", is: object, of: modelFields, doc: "Language models, over those of the platform."},
 		{name: "customDomains", is: list, doc: "Hosts of its pages.", each: &field{is: text, limit: 253, match: matching(
 			`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`, "host (lower case, with a dot)",
 		)}},
-		{name: "repositories", is: object, doc: "Where its content is pushed to and pulled from, by id.", each: &field{is: object, of: repositoryFields}, keys: named(
+		{name: "repositories", is: object, doc: "Where its content is pushed to and pulled from, by id.", each: &field{is: object, of: repositoryFields}, keys: namingOf(
 			matching(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`, "id of a repository (1 to 40 letters, digits, _ and -)"),
 		)},
 	}, readOnly(
@@ -174,7 +174,7 @@ var indexTable = &table{
 		m, _ := blocks.(*document.Map)
 		for name, block := range m.All() {
 			if inside, ok := block.(*document.Map); ok {
-				c.nested(inside, (*place)(nil).at("blocks").at(name))
+				c.checkBlocks(inside, (*place)(nil).at("blocks").at(name))
 			}
 		}
 	},
@@ -229,24 +229,24 @@ var pageTable = &table{
 	doc: "A page of blocks.",
 	fields: slices.Concat([]field{
 		{name: "slug", is: text, rule: wrongSlug(document.Page, "at most 128 letters, digits, spaces, _ and -, in segments joined by /, the first of which is not _svc"), doc: "Its address; index is served at /."},
-		required(described("name", "Its title, by language.", byLanguage(field{is: text, limit: 500, rule: wrongTitle}))),
-		described("description", "What it is about, by language.", prose),
-		described("labels", "Labels; conditions of rules may name them.", labels),
+		required(withDescription("name", "Its title, by language.", byLanguage(field{is: text, limit: 500, rule: wrongTitle}))),
+		withDescription("description", "What it is about, by language.", prose),
+		withDescription("labels", "Labels; conditions of rules may name them.", labels),
 		{name: "public", is: boolean, doc: "Everyone may read it. Set by sharing the page; true in an imported file shares it."},
 		{name: "redirect", is: object, doc: "Where visitors are sent instead.", of: []field{
 			{name: "url", is: text, must: true, limit: 2048, rule: wrongLine, doc: "http(s), or a path."},
 			{name: "permanent", is: boolean, otherwise: false, doc: "308 instead of 302."},
 		}},
 		{name: "colorScheme", is: text, enum: []string{"auto", "light", "dark"}, otherwise: "auto", doc: "Light or dark."},
-		described("favicon", "Address of its icon.", picture),
+		withDescription("favicon", "Address of its icon.", picture),
 		{name: "styles", is: text, doc: "CSS of the page."},
-		described("onInit", "Event that is emitted once per view.", announced),
-		described("updateOn", "Event whose payload updates the page.", awaited),
-		described("notifyOn", "Event that notifies the visitor.", awaited),
-		described("automation", "Automation whose output is merged over the page.", called),
+		withDescription("onInit", "Event that is emitted once per view.", announced),
+		withDescription("updateOn", "Event whose payload updates the page.", awaited),
+		withDescription("notifyOn", "Event that notifies the visitor.", awaited),
+		withDescription("automation", "Automation whose output is merged over the page.", called),
 		{name: "blocks", is: list, each: &field{is: object, of: placedFields, open: true}, doc: "What it shows."},
 	}, readOnly("workspaceId", "workspaceSlug", "customDomains", "events", "clientId", "appInstances"), audited),
-	also: func(c *checker, doc *document.Map) { c.nested(doc, nil) },
+	also: func(c *checker, doc *document.Map) { c.checkBlocks(doc, nil) },
 	examples: []string{
 		`{"slug":"home","name":{"en":"Home","fr":"Accueil"},"labels":["public"],"colorScheme":"auto","onInit":{"event":"home.opened","payload":{"from":"page"}},"updateOn":"home.updated",` +
 			`"automation":"load-home","blocks":[{"slug":"Header","title":"{{title}}"},{"slug":"crm.Contacts","appInstance":"crm","if":"{{contacts}}"},` +
@@ -263,9 +263,9 @@ var placedFields = []field{
 	{name: "className", is: text, doc: "CSS classes."},
 	{name: "css", is: text, doc: "CSS of the block; :block is its root."},
 	{name: "sectionId", is: text, doc: "Its id in the page."},
-	described("onInit", "Event that is emitted once per view.", announced),
-	described("updateOn", "Event whose payload updates the block.", awaited),
-	described("automation", "Automation whose output is merged over the block.", called),
+	withDescription("onInit", "Event that is emitted once per view.", announced),
+	withDescription("updateOn", "Event whose payload updates the block.", awaited),
+	withDescription("automation", "Automation whose output is merged over the block.", called),
 	{name: "if", is: anything, doc: "It is shown when this is neither empty nor false."},
 	{name: "repeat", is: text | object | list, doc: "One copy for each entry of on."},
 	{name: "hidden", is: anything, doc: "It is not shown when this is neither empty nor false."},
@@ -275,7 +275,7 @@ var blockTable = &table{
 	name: "block", title: "Block",
 	doc:    "A block of a workspace, for its pages and those that use it as an app.",
 	fields: blockFields,
-	also:   func(c *checker, doc *document.Map) { c.nested(doc, nil) },
+	also:   func(c *checker, doc *document.Map) { c.checkBlocks(doc, nil) },
 	examples: []string{
 		`{"name":{"en":"Product"},"description":"A thing for sale","photo":"/assets/product.png","schema":{"type":"object","properties":{"title":{"type":"string"}}},` +
 			`"config":{"title":"Untitled"},"blocks":[{"slug":"RichText","content":"{{title}}"}],"css":":block { padding: 1rem }"}`,
@@ -283,15 +283,15 @@ var blockTable = &table{
 }
 
 var blockFields = slices.Concat([]field{
-	described("name", "Its title, by language.", byLanguage(field{is: text, limit: 500, rule: wrongTitle})),
-	described("description", "What it shows, by language.", prose),
-	described("photo", "Address of its picture.", picture),
+	withDescription("name", "Its title, by language.", byLanguage(field{is: text, limit: 500, rule: wrongTitle})),
+	withDescription("description", "What it shows, by language.", prose),
+	withDescription("photo", "Address of its picture.", picture),
 	{name: "url", is: text, limit: 2048, rule: wrongPicture, droppable: true, doc: "Address of a script that shows it; kept, not run."},
 	{name: "schema", is: object | boolean, doc: "Schema of its configuration."},
 	{name: "edit", is: anything, doc: "How it is edited."},
 	{name: "block", is: text, rule: wrongKind, doc: "The kind it is made from."},
-	described("config", "Its configuration where a page gives none.", open),
-	described("automation", "Automation whose output is merged over the block.", called),
+	withDescription("config", "Its configuration where a page gives none.", open),
+	withDescription("automation", "Automation whose output is merged over the block.", called),
 	{name: "blocks", is: list, each: &field{is: object, of: placedFields, open: true}, doc: "The blocks it is made of."},
 	{name: "css", is: text, doc: "CSS of the block; :block is its root."},
 }, readOnly("slug"), audited)
@@ -386,8 +386,8 @@ type naming struct {
 	limit int
 }
 
-// named is the naming of keys that match a pattern.
-func named(p *pattern) *naming {
+// namingOf is the naming of keys that match a pattern.
+func namingOf(p *pattern) *naming {
 	return &naming{match: p, wrong: func(key string) string {
 		if p.MatchString(key) {
 			return ""
@@ -397,7 +397,7 @@ func named(p *pattern) *naming {
 }
 
 func (p *pattern) wrong(s string) string {
-	return fmt.Sprintf("%s is not a valid %s", document.Shown(s), p.says)
+	return fmt.Sprintf("%s is not a valid %s", document.QuoteShort(s), p.says)
 }
 
 // wrong says what is wrong with a value of the right type.
@@ -497,7 +497,7 @@ func wrongAddress(v any) string {
 func wrongSlug(kind *document.Kind, says string) func(any) string {
 	return func(v any) string {
 		if s, ok := v.(string); ok && !kind.HasSlug(s) {
-			return fmt.Sprintf("%s is no slug: %s", document.Shown(s), says)
+			return fmt.Sprintf("%s is no slug: %s", document.QuoteShort(s), says)
 		}
 		return ""
 	}

@@ -12,7 +12,7 @@ import (
 
 func configOf(t *testing.T, text string) *document.Map {
 	t.Helper()
-	v, err := document.ReadJSON([]byte(text), document.Usual)
+	v, err := document.ReadJSON([]byte(text), document.FileLimits)
 	require.NoError(t, err)
 	return v.(*document.Map)
 }

@@ -65,7 +65,7 @@ func namedWorkspace(rd projections.Reader, named string) (string, error) {
 // appReader tells of apps whether the caller may read them. Everyone may, unless
 // the workspace that publishes one says otherwise.
 func appReader(d Deps, caller gateway.Caller, rd projections.Reader) func(projections.App) (bool, error) {
-	rightsIn, outside := d.Access.Readable(caller, rd), access.Outside(caller.Identity())
+	rightsIn, outside := d.Access.Readable(caller, rd), access.OutsideRights(caller.Identity())
 	return func(a projections.App) (bool, error) {
 		rights, _, err := rightsIn(a.WorkspaceID)
 		if err != nil {

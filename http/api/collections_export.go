@@ -94,7 +94,7 @@ var formula = regexp.MustCompile(`^'*[=+\-@\t\r\n]`)
 // are written by visitors, and opened by those who trust them. Numbers compute to
 // themselves. What readCell does to the outcome leaves the text.
 func guardCell(text string) string {
-	if _, number := value.Numeric(text); formula.MatchString(text) && !number {
+	if _, number := value.ParseNumber(text); formula.MatchString(text) && !number {
 		return "'" + text
 	}
 	return text

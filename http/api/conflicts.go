@@ -79,7 +79,7 @@ func shownConflict(rd projections.Reader, rights *access.Rights, id string, f me
 	shown := conflictFile{ConflictFile: workspace.ConflictFile{Path: f.Path, Kind: string(f.Kind)}, Keys: []string{}}
 	var docs []*document.Map
 	for _, text := range [][]byte{f.Base, f.Ours, f.Theirs} {
-		if doc, err := yamltext.ReadMap(text, document.Usual); text != nil && err == nil {
+		if doc, err := yamltext.ReadMap(text, document.FileLimits); text != nil && err == nil {
 			docs = append(docs, doc)
 		}
 	}

@@ -303,7 +303,7 @@ func (m *members) Authorize(_ context.Context, c gateway.Caller, p gateway.Permi
 	if rights == nil {
 		return gateway.Grant{}, domain.Refuse(domain.CodeWorkspaceDenied, "you have no access to this workspace")
 	}
-	grant := gateway.Grant{InWorkspace: rights.Any(), WorkspaceID: id, Rights: rights}
+	grant := gateway.Grant{InWorkspace: rights.IsMember(), WorkspaceID: id, Rights: rights}
 	if !rights.Could(action.Action, action.Subject) {
 		return grant, rights.Refusal(action.Action, action.Subject)
 	}

@@ -43,7 +43,7 @@ func undeleteWorkspace(d Deps) gateway.HandlerFunc {
 			return nil, err
 		}
 		if !may {
-			return nil, access.Outside(access.Principal{}).Refusal("update", "workspaces")
+			return nil, access.OutsideRights(access.Principal{}).Refusal("update", "workspaces")
 		}
 		if _, err := d.Workspaces.Undelete(r.Context(), id, in.Slug); err != nil {
 			return nil, err

@@ -118,7 +118,7 @@ func (q runsQuery) find(ctx context.Context, rd projections.Reader, workspaceID 
 		return foundRuns{}, nil
 	}
 	s := &runSearch{runsQuery: q, ctx: ctx, rd: rd, workspaceID: workspaceID, total: -1}
-	allowed, sure := rights.Foresee(mayReadEvents.Action, mayReadEvents.Subject, knownOfRuns(workspaceID))
+	allowed, sure := rights.DecideForAll(mayReadEvents.Action, mayReadEvents.Subject, knownOfRuns(workspaceID))
 	switch {
 	case !sure:
 		s.may = readable(rights)

@@ -255,7 +255,7 @@ func TestWhoCallsWithATokenOfTheRuntime(t *testing.T) {
 			tc.want.Principal, tc.want.Expires, tc.want.SourceWorkspaceID, tc.want.Depth = got.Principal, got.Expires, s.w, 2
 			require.Equal(t, tc.want, got)
 			require.Equal(t, tc.want.WorkspaceID, got.Identity().Workspace, "whose automation calls gives no rights")
-			require.Empty(t, access.Outside(got.Identity()).Roles())
+			require.Empty(t, access.OutsideRights(got.Identity()).Roles())
 		})
 	}
 }

@@ -84,9 +84,9 @@ func (asked eventSearch) feedRange() feed.Range {
 	switch {
 	case asked.filter != nil: // which may look at anything
 		return feed.Range{Filter: asked.filter, Need: feed.Whole}
-	case asked.Brief():
+	case asked.NeedsIndexOnly():
 		return feed.Range{Filter: asked.Filter(), Need: feed.Indexed}
-	case !asked.Whole():
+	case !asked.NeedsRunData():
 		return feed.Range{Filter: asked.Filter(), Need: feed.Logged}
 	}
 	return feed.Range{Filter: asked.Filter(), Need: feed.Whole}

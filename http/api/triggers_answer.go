@@ -89,7 +89,7 @@ func shownOutput(out any, status int, header http.Header) gateway.Content {
 	default:
 		c.Body = []byte(value.JSON(out, ""))
 	}
-	if !value.Truth(out) {
+	if !value.IsTruthy(out) {
 		kind, c.Body = "application/json; charset=utf-8", []byte("{}")
 	}
 	if !given {

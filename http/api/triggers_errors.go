@@ -87,7 +87,7 @@ func refuseRun(out runtime.Outcome, c *runtime.Caller, to errorAudience) error {
 	case automation.Forbidden:
 		e.With("action", "execute").With("subject", "automations")
 	case automation.RateLimitExceeded:
-		refusal.Header.Set("Retry-After", strconv.Itoa(max(1, int(value.Num(err.Details.At("retryAfter"))))))
+		refusal.Header.Set("Retry-After", strconv.Itoa(max(1, int(value.ToNumber(err.Details.At("retryAfter"))))))
 	}
 	return refusal
 }

@@ -54,7 +54,7 @@ func listWaits(d Deps) gateway.HandlerFunc {
 		if rights == nil {
 			return gateway.List(r, shown, total, page), nil
 		}
-		allowed, sure := rights.Foresee(mayReadEvents.Action, mayReadEvents.Subject, knownOfRuns(id))
+		allowed, sure := rights.DecideForAll(mayReadEvents.Action, mayReadEvents.Subject, knownOfRuns(id))
 		if sure && !allowed {
 			return gateway.List(r, shown, total, page), nil
 		}

@@ -40,7 +40,7 @@ func (i *Identity) Authorize(_ context.Context, c gateway.Caller, p gateway.Perm
 		return gateway.Grant{}, fmt.Errorf("identity: %s is no action", p)
 	}
 	if workspaceID == "" { // the handler finds the workspace, and decides there
-		return gateway.Grant{Rights: access.Outside(c.Identity())}, nil
+		return gateway.Grant{Rights: access.OutsideRights(c.Identity())}, nil
 	}
 	workspaceID, err := i.resolve(workspaceID)
 	if err != nil {
@@ -56,7 +56,7 @@ func (i *Identity) Authorize(_ context.Context, c gateway.Caller, p gateway.Perm
 	if !found {
 		return i.unknown(c, workspaceID, action, rights)
 	}
-	grant := gateway.Grant{InWorkspace: rights.Any(), WorkspaceID: workspaceID, Rights: rights}
+	grant := gateway.Grant{InWorkspace: rights.IsMember(), WorkspaceID: workspaceID, Rights: rights}
 	if action.Subject == "workspaces" {
 		return grant, i.refuse(c, rights.Check(action.Action, action.Subject, nil))
 	}
@@ -77,7 +77,7 @@ func opensElsewhere(a gateway.Action) bool {
 // its events from everybody or does not exist, and finds nothing there: the answer must
 // not tell which workspaces there are.
 func anywhere(c gateway.Caller, a gateway.Action) bool {
-	return a.Subject == "events" && access.Nowhere(c.Identity()).Could(a.Action, a.Subject)
+	return a.Subject == "events" && access.EveryoneRights(c.Identity()).Could(a.Action, a.Subject)
 }
 
 // bySharing reports whether an object may grant the action by itself: pages have
@@ -109,7 +109,7 @@ func (i *Identity) resolve(named string) (id string, err error) {
 // Whoever owned one that was deleted is told so.
 func (i *Identity) unknown(c gateway.Caller, id string, action gateway.Action, rights *access.Rights) (gateway.Grant, error) {
 	if opensElsewhere(action) { // endpoints are open: one that is not there is answered the same wherever it is not
-		return gateway.Grant{WorkspaceID: id, Rights: access.Nowhere(c.Identity())}, nil
+		return gateway.Grant{WorkspaceID: id, Rights: access.EveryoneRights(c.Identity())}, nil
 	}
 	refusal := domain.Refuse(domain.CodeNotFound, "there is no such workspace").With("resource", "workspace").With("id", id)
 	if page, byPage := strings.CutPrefix(id, gateway.PagePrefix); byPage {
@@ -126,7 +126,7 @@ func (i *Identity) unknown(c gateway.Caller, id string, action gateway.Action, r
 		return gateway.Grant{}, refusal
 	}
 	if anywhere(c, action) {
-		return gateway.Grant{WorkspaceID: id, Rights: access.Nowhere(c.Identity())}, nil
+		return gateway.Grant{WorkspaceID: id, Rights: access.EveryoneRights(c.Identity())}, nil
 	}
 	return gateway.Grant{}, i.refuse(c, rights.Refusal(action.Action, action.Subject))
 }
@@ -175,7 +175,7 @@ func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *acc
 		return nil, false, err
 	}
 	if have == nil {
-		return access.Outside(p), false, nil
+		return access.OutsideRights(p), false, nil
 	}
 	have.hold(now)
 	return i.rightsIn(have.workspace, workspaceID, p), true, nil

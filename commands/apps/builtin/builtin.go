@@ -41,7 +41,7 @@ func read() (*Content, error) {
 			if err != nil {
 				return err
 			}
-			doc, err := yamltext.ReadMap(text, document.Usual)
+			doc, err := yamltext.ReadMap(text, document.FileLimits)
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}

@@ -20,8 +20,8 @@ const maxInstant = 8.64e15
 var isoDate = regexp.MustCompile(`^(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?` +
 	`(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|z|[+-]\d{2}(?::?\d{2})?)?)?$`)
 
-// instant reads an ISO 8601 string or epoch milliseconds.
-func instant(v any) (time.Time, bool) {
+// parseInstant reads an ISO 8601 string or epoch milliseconds.
+func parseInstant(v any) (time.Time, bool) {
 	switch v := v.(type) {
 	case float64:
 		if math.IsNaN(v) || math.Abs(v) > maxInstant {
@@ -34,12 +34,12 @@ func instant(v any) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// instant is the instant that v tells, taken from the budget.
+// parseInstant is the instant that v tells, taken from the budget.
 func (e *evaluation) instant(v any) (time.Time, bool) {
-	if !e.works(lengthOf(v)) {
+	if !e.spend(lengthOf(v)) {
 		return time.Time{}, false
 	}
-	return instant(v)
+	return parseInstant(v)
 }
 
 func parseISO(s string) (time.Time, bool) {
@@ -61,12 +61,12 @@ func parseISO(s string) (time.Time, bool) {
 	if t.Month() != time.Month(month) || t.Day() != day || t.Hour() != hour || t.Minute() != minute || t.Second() != second {
 		return time.Time{}, false // the 30th of February
 	}
-	shift, ok := offset(m[8])
+	shift, ok := parseOffset(m[8])
 	return t.Add(-shift), ok
 }
 
-// offset reads Z, ±hh, ±hhmm or ±hh:mm.
-func offset(zone string) (time.Duration, bool) {
+// parseOffset reads Z, ±hh, ±hhmm or ±hh:mm.
+func parseOffset(zone string) (time.Duration, bool) {
 	if zone == "" || strings.EqualFold(zone, "z") {
 		return 0, true
 	}
@@ -86,7 +86,7 @@ func millis(t time.Time) float64 { return float64(t.UnixMilli()) }
 const costOfFormat = 500
 
 // date returns epoch milliseconds, or text when there is a format.
-func date(c *calling) any {
+func date(c *callArgs) any {
 	t, ok := c.instant(c.arg(0))
 	if len(c.args) == 1 {
 		if !ok {
@@ -95,18 +95,18 @@ func date(c *calling) any {
 		return millis(t)
 	}
 	zone := c.zone(c.arg(3))
-	format := c.onlyText(1)
+	format := c.stringArg(1)
 	locale := c.Locale
 	if s, ok := c.arg(2).(string); ok && s != "" {
 		locale = s
 	}
-	if !c.works(costOfFormat*(len(format)+len(locale))) || !ok {
+	if !c.spend(costOfFormat*(len(format)+len(locale))) || !ok {
 		return value.Undefined
 	}
 	return formatDate(t.In(zone), format, locale)
 }
 
-func (c *calling) zone(v any) *time.Location {
+func (c *callArgs) zone(v any) *time.Location {
 	zone := c.Zone
 	if zone == nil {
 		zone = time.UTC
@@ -146,9 +146,9 @@ var units = map[string]time.Duration{
 	"second": time.Second, "minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour,
 }
 
-// span reads a number of units: milliseconds when they are always as long, else months.
-func (c *calling) span(amount, unit int) (millis, months float64) {
-	name := strings.TrimSuffix(strings.ToLower(c.onlyText(unit)), "s")
+// readDuration reads a number of units: milliseconds when they are always as long, else months.
+func (c *callArgs) readDuration(amount, unit int) (millis, months float64) {
+	name := strings.TrimSuffix(strings.ToLower(c.stringArg(unit)), "s")
 	n, ok := c.arg(amount).(float64)
 	length, fixed := units[name]
 	switch {
@@ -162,17 +162,17 @@ func (c *calling) span(amount, unit int) (millis, months float64) {
 	case name == "year":
 		return 0, 12 * n
 	default:
-		c.refuse("unknown unit " + shorten(c.anyText(unit)))
+		c.refuse("unknown unit " + shorten(c.textArg(unit)))
 	}
 	return 0, 0
 }
 
 // now returns the time, as date does.
-func now(c *calling) any { return millis(c.now()) }
+func now(c *callArgs) any { return millis(c.now()) }
 
 // dateAdd returns a date so many units later, or earlier when there are less than none.
-func dateAdd(c *calling) any {
-	passed, months := c.span(1, 2)
+func dateAdd(c *callArgs) any {
+	passed, months := c.readDuration(1, 2)
 	if c.err == nil && months != math.Trunc(months) {
 		c.refuse("expected a whole number of months")
 	}
@@ -193,8 +193,8 @@ func dateAdd(c *calling) any {
 const maxMonths = 12 * 600_000
 
 // elapsed reports whether so many units lie between a date and now.
-func elapsed(c *calling) any {
-	passed, months := c.span(2, 1)
+func elapsed(c *callArgs) any {
+	passed, months := c.readDuration(2, 1)
 	if c.err != nil {
 		return value.Undefined
 	}
@@ -262,7 +262,7 @@ func (l locale) token(t time.Time, token string) string {
 	case 'Y':
 		return fmt.Sprintf("%04d", t.Year())[4-len(token):]
 	case 'M':
-		return named(token, int(t.Month()), 3, l.shortMonths, l.months, int(t.Month())-1)
+		return nameOrNumber(token, int(t.Month()), 3, l.shortMonths, l.months, int(t.Month())-1)
 	case 'D':
 		return padded(token, t.Day())
 	case 'd':
@@ -288,8 +288,8 @@ func (l locale) token(t time.Time, token string) string {
 	return t.Format("-07:00")
 }
 
-// named writes n as a number, or by its short or full name.
-func named(token string, n, names int, short, full string, index int) string {
+// parseWord writes n as a number, or by its short or full name.
+func nameOrNumber(token string, n, names int, short, full string, index int) string {
 	switch {
 	case len(token) < names:
 		return padded(token, n)
@@ -306,7 +306,7 @@ func (l locale) weekdayText(token string, day int) string {
 	case 2:
 		return strings.Fields(l.minWeekdays)[day]
 	}
-	return named(token, day, 3, l.shortWeekdays, l.weekdays, day)
+	return nameOrNumber(token, day, 3, l.shortWeekdays, l.weekdays, day)
 }
 
 func padded(token string, n int) string {

@@ -66,15 +66,15 @@ func (t *Template) Eval(env *Env) (any, error) { return evaluate(env, t.root, t.
 func (c *Condition) Eval(env *Env) (bool, error) {
 	if _, ok := c.root.(constant); ok {
 		v, err := evaluate(env, c.root, c.src)
-		return value.Truth(v), err
+		return value.IsTruthy(v), err
 	}
-	e := begin(env)
-	defer e.end()
-	v := e.leave(c.root, e.ask(c.root))
+	e := newEvaluation(env)
+	defer e.release()
+	v := e.finiteResult(c.root, e.evalOptional(c.root))
 	if e.err != nil {
-		return false, e.blame(c.src)
+		return false, e.errorIn(c.src)
 	}
-	return value.Truth(v), nil
+	return value.IsTruthy(v), nil
 }
 
 // Value returns what the condition's expression yields.
@@ -85,14 +85,14 @@ func (t *Target) Resolve(env *Env) ([]Step, error) {
 	if t.written != nil {
 		return t.written, nil
 	}
-	e := begin(env)
-	defer e.end()
+	e := newEvaluation(env)
+	defer e.release()
 	keys, ok := t.path.resolve(e)
 	if !ok && e.err == nil {
 		e.fail(&Error{Name: VariableError, Message: "a value in the name is missing, or is an object or a list"})
 	}
 	if e.err != nil {
-		return nil, e.blame(t.src)
+		return nil, e.errorIn(t.src)
 	}
 	return keys, nil
 }
@@ -101,26 +101,26 @@ func evaluate(env *Env, root node, src string) (any, error) {
 	if c, ok := root.(constant); ok {
 		return c.v, nil
 	}
-	e := begin(env)
-	defer e.end()
-	v := e.settled(root)
+	e := newEvaluation(env)
+	defer e.release()
+	v := e.result(root)
 	if e.err != nil {
-		return value.Undefined, e.blame(src)
+		return value.Undefined, e.errorIn(src)
 	}
 	return v, nil
 }
 
-// settled returns the value of n as it leaves an expression.
-func (e *evaluation) settled(n node) any { return e.leave(n, n.eval(e)) }
+// result returns the value of n as it leaves an expression.
+func (e *evaluation) result(n node) any { return e.finiteResult(n, n.eval(e)) }
 
-// leave returns a value of n as it leaves an expression: without NaN and infinities. What
+// finiteResult returns a value of n as it leaves an expression: without NaN and infinities. What
 // variables hold, texts and what leaves a block is so already.
-func (e *evaluation) leave(n node, v any) any {
+func (e *evaluation) finiteResult(n node, v any) any {
 	switch n.(type) {
 	case *path, block, text:
 		return v
 	}
-	if !e.works(value.Parts(v, e.most-e.Spent)) {
+	if !e.spend(value.CountParts(v, e.most-e.Spent)) {
 		return value.Undefined
 	}
 	return value.ReplaceNonFinite(v)
@@ -129,22 +129,24 @@ func (e *evaluation) leave(n node, v any) any {
 // spare keeps evaluations that ended for the next ones.
 var spare = sync.Pool{New: func() any { return &evaluation{} }}
 
-func begin(env *Env) *evaluation {
+func newEvaluation(env *Env) *evaluation {
 	e, _ := spare.Get().(*evaluation)
 	*e = evaluation{Env: env, most: MaxSpent, texts: maxText}
 	return e
 }
 
-// apart returns an evaluation of what needs no World.
-func apart(most int) *evaluation { return &evaluation{Env: &Env{}, most: most, texts: maxText} }
+// newWorldlessEvaluation returns an evaluation of what needs no World.
+func newWorldlessEvaluation(most int) *evaluation {
+	return &evaluation{Env: &Env{}, most: most, texts: maxText}
+}
 
-func (e *evaluation) end() {
+func (e *evaluation) release() {
 	*e = evaluation{}
 	spare.Put(e)
 }
 
-// blame returns the fault, with the string it happened in.
-func (e *evaluation) blame(src string) error {
+// errorIn returns the fault, with the string it happened in.
+func (e *evaluation) errorIn(src string) error {
 	if fault, ok := errors.AsType[*Error](e.err); ok {
 		fault.Expression, fault.Offset = src, -1
 	}
@@ -157,45 +159,45 @@ func (e *evaluation) fail(err error) {
 	}
 }
 
-// affords takes n bytes of text from the budget.
-func (e *evaluation) affords(n int) bool {
+// spendText takes n bytes of text from the budget.
+func (e *evaluation) spendText(n int) bool {
 	if e.texts -= n; e.texts < 0 {
 		e.fail(&Error{Name: SyntaxError, Message: "the text becomes too long"})
 	}
-	return e.works(n * costOfByte)
+	return e.spend(n * costOfByte)
 }
 
 // text returns v as a text, taken from the budget.
-func (e *evaluation) text(v any) string { return e.bounded(value.TextWithin(v, e.texts)) }
+func (e *evaluation) text(v any) string { return e.chargedText(value.TextWithin(v, e.texts)) }
 
 // json returns v as JSON, taken from the budget.
-func (e *evaluation) json(v any) string { return e.bounded(value.JSONWithin(v, "", e.texts)) }
+func (e *evaluation) json(v any) string { return e.chargedText(value.JSONWithin(v, "", e.texts)) }
 
-func (e *evaluation) bounded(s string, ok bool) string {
+func (e *evaluation) chargedText(s string, ok bool) string {
 	if !ok {
-		e.affords(maxText + 1)
+		e.spendText(maxText + 1)
 	}
-	if !e.affords(len(s)) {
+	if !e.spendText(len(s)) {
 		return ""
 	}
 	return s
 }
 
-// holds takes the places of n items of a list from the budget.
-func (e *evaluation) holds(n int) bool { return e.affords(n * bytesOfPlace) }
+// spendItems takes the places of n items of a list from the budget.
+func (e *evaluation) spendItems(n int) bool { return e.spendText(n * bytesOfPlace) }
 
 // bytesOfPlace is what an item takes besides itself.
 const bytesOfPlace = 16
 
-// sized returns a list or object that was put together, unless it is larger than a
+// checkSize returns a list or object that was put together, unless it is larger than a
 // text may become: the same value may stand in it many times.
-func (e *evaluation) sized(v any) any {
+func (e *evaluation) checkSize(v any) any {
 	if e.err == nil {
-		spent, ok := value.Spend(v, maxText)
+		spent, ok := value.SizeWithin(v, maxText)
 		if !ok {
 			e.fail(&Error{Name: SyntaxError, Message: "the value becomes too large"})
 		}
-		e.works(spent)
+		e.spend(spent)
 	}
 	if e.err != nil {
 		return value.Undefined
@@ -203,8 +205,8 @@ func (e *evaluation) sized(v any) any {
 	return v
 }
 
-// works takes n steps from the budget.
-func (e *evaluation) works(n int) bool {
+// spend takes n steps from the budget.
+func (e *evaluation) spend(n int) bool {
 	if e.Spent += n; e.Spent > e.most || n < 0 {
 		e.fail(&Error{Name: SyntaxError, Message: "the expression takes too long to evaluate"})
 	}
@@ -246,7 +248,7 @@ func (e *evaluation) read(keys []string) any {
 	if err != nil {
 		e.fail(err)
 	}
-	if !e.works(0) { // the World may have spent what was left
+	if !e.spend(0) { // the World may have spent what was left
 		return value.Undefined
 	}
 	return v
@@ -333,25 +335,25 @@ var names = map[string]any{"true": true, "false": false, "null": nil, "undefined
 
 func (c constant) eval(*evaluation) any   { return c.v }
 func (b bare) eval(*evaluation) any       { return string(b) }
-func (b block) eval(e *evaluation) any    { return e.settled(b.node) }
-func (n not) eval(e *evaluation) any      { return !value.Truth(e.ask(n.node)) }
+func (b block) eval(e *evaluation) any    { return e.result(b.node) }
+func (n not) eval(e *evaluation) any      { return !value.IsTruthy(e.evalOptional(n.node)) }
 func (m minus) eval(e *evaluation) any    { return -e.number(m.node.eval(e)) }
-func (x exists) eval(e *evaluation) any   { return !value.IsNothing(e.ask(x.node)) }
+func (x exists) eval(e *evaluation) any   { return !value.IsNothing(e.evalOptional(x.node)) }
 func (v variable) eval(e *evaluation) any { return e.read([]string{string(v)}) }
-func (x either) eval(e *evaluation) any   { return deciding(e, x.items, true, false) }
-func (b both) eval(e *evaluation) any     { return deciding(e, b.items, false, false) }
+func (x either) eval(e *evaluation) any   { return evalUntil(e, x.items, true, false) }
+func (b both) eval(e *evaluation) any     { return evalUntil(e, b.items, false, false) }
 
-// deciding returns the first operand whose truth is wanted, else the last. All but the
+// evalUntil returns the first operand whose truth is wanted, else the last. All but the
 // last are only asked for their truth, and so is the last one of what is asked itself.
-func deciding(e *evaluation, items []node, wanted, asked bool) any {
+func evalUntil(e *evaluation, items []node, wanted, asked bool) any {
 	var v any
 	for i, item := range items {
 		if asked || i < len(items)-1 {
-			v = e.ask(item)
+			v = e.evalOptional(item)
 		} else {
 			v = item.eval(e)
 		}
-		if e.err != nil || value.Truth(v) == wanted {
+		if e.err != nil || value.IsTruthy(v) == wanted {
 			break
 		}
 	}
@@ -367,16 +369,16 @@ func (c comparison) eval(e *evaluation) any {
 // only asked for.
 func (c comparison) operands(e *evaluation) (left, right any) {
 	switch {
-	case isNothing(c.right):
-		return e.ask(c.left), c.right.eval(e)
-	case isNothing(c.left):
-		return c.left.eval(e), e.ask(c.right)
+	case isNothingLiteral(c.right):
+		return e.evalOptional(c.left), c.right.eval(e)
+	case isNothingLiteral(c.left):
+		return c.left.eval(e), e.evalOptional(c.right)
 	}
 	return c.left.eval(e), c.right.eval(e)
 }
 
-// isNothing reports whether a part is a written null or undefined.
-func isNothing(n node) bool {
+// isNothingLiteral reports whether a part is a written null or undefined.
+func isNothingLiteral(n node) bool {
 	c, ok := n.(constant)
 	return ok && value.IsNothing(c.v)
 }
@@ -390,9 +392,9 @@ type Missing interface {
 	IsMissing() bool
 }
 
-// ask evaluates what is only asked for its existence or its truth: a variable that must
+// evalOptional evaluates what is only asked for its existence or its truth: a variable that must
 // have a value, and has none, is undefined.
-func (e *evaluation) ask(n node) any {
+func (e *evaluation) evalOptional(n node) any {
 	switch n := n.(type) {
 	case *path, variable:
 		if e.err != nil {
@@ -405,11 +407,11 @@ func (e *evaluation) ask(n node) any {
 		}
 		return v
 	case block:
-		return e.leave(n.node, e.ask(n.node))
+		return e.finiteResult(n.node, e.evalOptional(n.node))
 	case either:
-		return deciding(e, n.items, true, true)
+		return evalUntil(e, n.items, true, true)
 	case both:
-		return deciding(e, n.items, false, true)
+		return evalUntil(e, n.items, false, true)
 	}
 	return n.eval(e)
 }
@@ -419,7 +421,7 @@ func (l list) eval(e *evaluation) any {
 	for i, item := range l.items {
 		items[i] = item.eval(e)
 	}
-	return e.sized(items)
+	return e.checkSize(items)
 }
 
 func (o object) eval(e *evaluation) any {
@@ -427,7 +429,7 @@ func (o object) eval(e *evaluation) any {
 	for i, key := range o.keys {
 		made.Set(key, o.values[i].eval(e))
 	}
-	return e.sized(made)
+	return e.checkSize(made)
 }
 
 func member(n node, steps []step) node {
@@ -447,7 +449,7 @@ func (r reached) eval(e *evaluation) any {
 		if !ok {
 			return value.Undefined
 		}
-		if !e.works(value.Effort(v, keys[0].Key)) {
+		if !e.spend(value.ReadCost(v, keys[0].Key)) {
 			return value.Undefined
 		}
 		v = value.At(v, keys[0].Key)
@@ -455,7 +457,7 @@ func (r reached) eval(e *evaluation) any {
 	return v
 }
 
-func (c chain) plain() node {
+func (c chain) simplify() node {
 	if len(c.rest) == 0 {
 		return c.first
 	}
@@ -471,13 +473,13 @@ func (c chain) eval(e *evaluation) any {
 }
 
 func (e *evaluation) calculate(op byte, a, b any) any {
-	if op == '+' && (texty(a) || texty(b)) {
+	if op == '+' && (isJoinedAsText(a) || isJoinedAsText(b)) {
 		left, ok := a.(string)
 		if !ok {
 			left = e.text(a)
 		}
 		right := e.text(b)
-		if !e.works(len(left)) { // what is there is copied
+		if !e.spend(len(left)) { // what is there is copied
 			return ""
 		}
 		return left + right
@@ -496,8 +498,8 @@ func (e *evaluation) calculate(op byte, a, b any) any {
 	return math.Mod(x, y)
 }
 
-// texty reports whether + joins v as text.
-func texty(v any) bool {
+// isJoinedAsText reports whether + joins v as text.
+func isJoinedAsText(v any) bool {
 	switch v.(type) {
 	case string, []any, *value.Object, value.Bytes:
 		return true
@@ -517,9 +519,9 @@ func (e *evaluation) compare(op string, a, b any) bool {
 	case "!=":
 		return !e.equal(a, b)
 	case "in":
-		return e.within(a, b)
+		return e.isIn(a, b)
 	}
-	if !e.works(lengthOf(a) + lengthOf(b)) {
+	if !e.spend(lengthOf(a) + lengthOf(b)) {
 		return false
 	}
 	order, ok := value.Compare(a, b)
@@ -537,13 +539,13 @@ func (e *evaluation) compare(op string, a, b any) bool {
 }
 
 func (e *evaluation) same(a, b any) bool {
-	same, spent := value.SameWithin(a, b, e.most-e.Spent)
-	return e.works(spent) && same
+	same, spent := value.StrictEqualWithin(a, b, e.most-e.Spent)
+	return e.spend(spent) && same
 }
 
 func (e *evaluation) equal(a, b any) bool {
-	equal, spent := value.EqualWithin(a, b, e.most-e.Spent)
-	return e.works(spent) && equal
+	equal, spent := value.LooseEqualWithin(a, b, e.most-e.Spent)
+	return e.spend(spent) && equal
 }
 
 // number is v as a number, taken from the budget.
@@ -551,10 +553,10 @@ func (e *evaluation) number(v any) float64 {
 	if n, ok := v.(float64); ok {
 		return n
 	}
-	if !e.works(lengthOf(v)) {
+	if !e.spend(lengthOf(v)) {
 		return math.NaN()
 	}
-	return value.Num(v)
+	return value.ToNumber(v)
 }
 
 // lengthOf is how long a text is, 0 for all that is none.
@@ -563,15 +565,15 @@ func lengthOf(v any) int {
 	return len(s)
 }
 
-// within is the operator in.
-func (e *evaluation) within(a, b any) bool {
+// isIn is the operator in.
+func (e *evaluation) isIn(a, b any) bool {
 	if value.IsUndefined(a) {
 		return false
 	}
 	switch b := b.(type) {
 	case []any:
 		for _, item := range b {
-			if !e.works(costOfItem) || e.same(item, a) {
+			if !e.spend(costOfItem) || e.same(item, a) {
 				return e.err == nil
 			}
 		}
@@ -579,7 +581,7 @@ func (e *evaluation) within(a, b any) bool {
 		_, ok := b.Get(e.text(a))
 		return ok
 	case string:
-		return e.listed(e.text(a), b)
+		return e.isInTextList(e.text(a), b)
 	}
 	return false
 }
@@ -588,18 +590,18 @@ func (e *evaluation) within(a, b any) bool {
 // text, whose items are cut out and read as numbers.
 const costOfItem = 4
 
-// listed reports whether a text is an item of a list in a text, divided by commas.
-func (e *evaluation) listed(wanted, list string) bool {
-	if !e.works(costOfItem * len(list)) {
+// isInTextList reports whether a text is an item of a list in a text, divided by commas.
+func (e *evaluation) isInTextList(wanted, list string) bool {
+	if !e.spend(costOfItem * len(list)) {
 		return false
 	}
-	n, numeric := value.Numeric(wanted)
+	n, numeric := value.ParseNumber(wanted)
 	for item := range strings.SplitSeq(list, ",") {
 		if item = strings.TrimSpace(item); item == wanted {
 			return true
 		}
 		if numeric {
-			if m, ok := value.Numeric(item); ok && m == n {
+			if m, ok := value.ParseNumber(item); ok && m == n {
 				return true
 			}
 		}

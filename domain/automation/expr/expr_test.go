@@ -165,7 +165,7 @@ func TestAValueWithoutTemplatesIsItself(t *testing.T) {
 	require.True(t, tree.Static())
 	v, err := tree.Eval(given(nil))
 	require.NoError(t, err)
-	require.Same(t, tree.Written(), v)
+	require.Same(t, tree.Source(), v)
 	for _, text := range []string{`{"a": ["{{b}}"]}`, `["{% 1 %}"]`, `"{{a}}"`} {
 		require.False(t, parsedTree(t, text).Static(), text)
 	}

@@ -15,7 +15,7 @@ import (
 // An argument that is absent is Undefined.
 type function struct {
 	least, most int // most < 0: any number
-	do          func(c *calling) any
+	do          func(c *callArgs) any
 }
 
 // functions are those of the language, by their names in lower case.
@@ -31,12 +31,12 @@ func functions() map[string]function {
 		"ceil":            {1, 2, rounded(roundUp)},
 		"abs":             {1, 1, abs},
 		"number":          {1, 1, number},
-		"min":             {0, -1, extreme(-1)},
-		"max":             {0, -1, extreme(1)},
-		"isarray":         {0, 1, kindIs("array")},
-		"isobject":        {0, 1, kindIs("object")},
-		"isstring":        {0, 1, kindIs("string")},
-		"isnumber":        {0, 1, kindIs("number")},
+		"min":             {0, -1, minOrMax(-1)},
+		"max":             {0, -1, minOrMax(1)},
+		"isarray":         {0, 1, typeTest("array")},
+		"isobject":        {0, 1, typeTest("object")},
+		"isstring":        {0, 1, typeTest("string")},
+		"isnumber":        {0, 1, typeTest("number")},
 		"split":           {2, 2, split},
 		"join":            {1, 2, join},
 		"replace":         {3, 3, replace},
@@ -56,18 +56,18 @@ func functions() map[string]function {
 	}
 }
 
-// known is the table, made once.
+// staticKeys is the table, made once.
 var known = functions()
 
 // call is a function with its arguments.
 type call struct {
 	name string // in lower case
-	do   func(c *calling) any
+	do   func(c *callArgs) any
 	args []node
 }
 
-// calling is one call under way.
-type calling struct {
+// callArgs is one call under way.
+type callArgs struct {
 	*evaluation
 	name string
 	args []any
@@ -98,14 +98,14 @@ func (p *parser) call(word string) node {
 		p.err.Function = word
 	}
 	c := call{name, f.do, args}
-	if word, ok := only(args).(bare); ok && c.asks() {
+	if word, ok := onlyArgument(args).(bare); ok && c.isTypeTest() {
 		args[0] = variable(word) // the one place where a bare word is a variable
 	}
 	return c
 }
 
-// only returns the argument of a call that has one.
-func only(args []node) node {
+// onlyArgument returns the argument of a call that has one.
+func onlyArgument(args []node) node {
 	if len(args) == 1 {
 		return args[0]
 	}
@@ -117,14 +117,14 @@ func (c call) yieldsInstant() bool {
 	return c.name == "date" && len(c.args) == 1 || c.name == "now" || c.name == "dateadd"
 }
 
-// asks reports whether the function only asks what its argument is.
-func (c call) asks() bool { return strings.HasPrefix(c.name, "is") }
+// isTypeTest reports whether the function only asks what its argument is.
+func (c call) isTypeTest() bool { return strings.HasPrefix(c.name, "is") }
 
 func (c call) eval(e *evaluation) any {
 	args := make([]any, len(c.args))
 	for i, arg := range c.args {
-		if c.asks() {
-			args[i] = e.ask(arg)
+		if c.isTypeTest() {
+			args[i] = e.evalOptional(arg)
 		} else {
 			args[i] = arg.eval(e)
 		}
@@ -132,11 +132,11 @@ func (c call) eval(e *evaluation) any {
 	if e.err != nil {
 		return value.Undefined
 	}
-	return c.do(&calling{e, c.name, args})
+	return c.do(&callArgs{e, c.name, args})
 }
 
 // arg returns an argument, Undefined when it is absent.
-func (c *calling) arg(i int) any {
+func (c *callArgs) arg(i int) any {
 	if i < len(c.args) {
 		return c.args[i]
 	}
@@ -144,27 +144,27 @@ func (c *calling) arg(i int) any {
 }
 
 // refuse ends the evaluation because of an argument.
-func (c *calling) refuse(why string) any {
+func (c *callArgs) refuse(why string) any {
 	c.fail(&Error{Name: SyntaxError, Message: c.name + ": " + why, Function: c.name})
 	return value.Undefined
 }
 
-// onlyText returns an argument that must be a string. Whatever asks goes through it.
-func (c *calling) onlyText(i int) string {
+// stringArg returns an argument that must be a string. Whatever asks goes through it.
+func (c *callArgs) stringArg(i int) string {
 	s, ok := c.arg(i).(string)
 	if !ok {
-		c.refuse("expected string, got " + value.Kind(c.arg(i)))
+		c.refuse("expected string, got " + value.TypeName(c.arg(i)))
 	}
-	c.works(len(s))
+	c.spend(len(s))
 	return s
 }
 
-// anyText returns the text of any argument.
-func (c *calling) anyText(i int) string { return c.evaluation.text(c.arg(i)) }
+// textArg returns the text of any argument.
+func (c *callArgs) textArg(i int) string { return c.evaluation.text(c.arg(i)) }
 
-// whole returns an argument that must be an integer, or the default when it is
+// parseAll returns an argument that must be an integer, or the default when it is
 // absent.
-func (c *calling) whole(i, otherwise int) int {
+func (c *callArgs) integerArg(i, otherwise int) int {
 	v := c.arg(i)
 	if value.IsUndefined(v) {
 		return otherwise
@@ -177,16 +177,16 @@ func (c *calling) whole(i, otherwise int) int {
 	return int(n)
 }
 
-// Described is a function of the language as an editor shows it.
-type Described struct {
+// FunctionDoc is a function of the language as an editor shows it.
+type FunctionDoc struct {
 	Name      string // as people write it; case does not matter
 	Signature string
 	Text      string
 }
 
 // Functions returns the functions of the language with what they do, for editors.
-func Functions() []Described {
-	return []Described{
+func Functions() []FunctionDoc {
+	return []FunctionDoc{
 		{"date", "date(x, format?, locale?, zone?)", "Milliseconds since 1970 of a date, or its text in a format. A part follows with a dot: date(x).year."},
 		{"dateAdd", "dateAdd(x, n, unit)", "The date n units later."},
 		{"elapsed", "elapsed(x, unit, n)", "Whether at least n units lie between x and now."},
@@ -222,7 +222,7 @@ func Functions() []Described {
 	}
 }
 
-func jsonText(c *calling) any {
+func jsonText(c *callArgs) any {
 	s, ok := c.arg(0).(string)
 	if !ok {
 		if value.IsUndefined(c.arg(0)) {
@@ -230,28 +230,28 @@ func jsonText(c *calling) any {
 		}
 		return c.json(c.arg(0))
 	}
-	if !c.affords(len(s)) {
+	if !c.spendText(len(s)) {
 		return value.Undefined
 	}
 	v, err := value.ParseJSON(s)
 	if err != nil {
 		return c.refuse("not valid JSON: " + err.Error())
 	}
-	return c.parsed(v)
+	return c.parseJSON(v)
 }
 
-// parsed returns what JSON says, paid for by the memory that it takes: few bytes may become
+// parseJSON returns what JSON says, paid for by the memory that it takes: few bytes may become
 // many values.
-func (c *calling) parsed(v any) any {
-	scale := value.Scale{Limit: MaxSpent}
-	if scale.Add(v); !c.works(scale.Weight) {
+func (c *callArgs) parseJSON(v any) any {
+	scale := value.MemoryMeter{Limit: MaxSpent}
+	if scale.Add(v); !c.spend(scale.Weight) {
 		return value.Undefined
 	}
 	return v
 }
 
 // unsafeJSON looks for the first complete object or array in a text.
-func unsafeJSON(c *calling) any {
+func unsafeJSON(c *callArgs) any {
 	s, ok := c.arg(0).(string)
 	if !ok {
 		return c.arg(0)
@@ -262,12 +262,12 @@ func unsafeJSON(c *calling) any {
 			return value.Undefined
 		}
 		start += n
-		if !c.works(len(s) - start) {
+		if !c.spend(len(s) - start) {
 			return value.Undefined
 		}
 		v, _, err := value.FirstJSON(s[start:])
 		if err == nil {
-			return c.parsed(v)
+			return c.parseJSON(v)
 		}
 		if errors.Is(err, value.ErrMany) {
 			return c.refuse(err.Error())
@@ -278,12 +278,12 @@ func unsafeJSON(c *calling) any {
 // costOfTest is what it costs to read a part of a condition.
 const costOfTest = 100
 
-func jsonMatch(c *calling) any {
+func jsonMatch(c *callArgs) any {
 	cond, ok := c.arg(1).(*value.Object)
 	if !ok {
 		return c.refuse("the condition must be an object")
 	}
-	if !c.works(costOfTest * value.Parts(cond, MaxSpent)) {
+	if !c.spend(costOfTest * value.CountParts(cond, MaxSpent)) {
 		return value.Undefined
 	}
 	m, err := compileMatcher(cond, false, c.evaluation)
@@ -297,39 +297,39 @@ func jsonMatch(c *calling) any {
 	return m.match(c.evaluation, target)
 }
 
-func deepMerge(c *calling) any {
-	join := value.Truth(value.At(c.arg(2), "concatStrings"))
-	return c.merged(c.arg(0), c.arg(1), join)
+func deepMerge(c *callArgs) any {
+	join := value.IsTruthy(value.At(c.arg(2), "concatStrings"))
+	return c.mergeValues(c.arg(0), c.arg(1), join)
 }
 
-func (c *calling) merged(a, b any, join bool) any {
+func (c *callArgs) mergeValues(a, b any, join bool) any {
 	if value.IsNothing(b) {
 		return a
 	}
 	switch b := b.(type) {
 	case *value.Object:
-		if a, ok := a.(*value.Object); ok && c.holds(a.Len()+b.Len()) {
+		if a, ok := a.(*value.Object); ok && c.spendItems(a.Len()+b.Len()) {
 			made := a.Copy()
 			for _, key := range b.Keys() {
-				made.Set(key, c.merged(a.At(key), b.At(key), join))
+				made.Set(key, c.mergeValues(a.At(key), b.At(key), join))
 			}
 			return made
 		}
 	case []any:
-		if a, ok := a.([]any); ok && c.holds(len(a)+len(b)) {
+		if a, ok := a.([]any); ok && c.spendItems(len(a)+len(b)) {
 			return append(append([]any{}, a...), b...)
 		}
 	case string:
-		if a, ok := a.(string); ok && join && c.affords(len(a)+len(b)) {
+		if a, ok := a.(string); ok && join && c.spendText(len(a)+len(b)) {
 			return a + b
 		}
 	}
 	return b
 }
 
-func split(c *calling) any {
-	s, sep := c.onlyText(0), c.onlyText(1)
-	if c.err != nil || !c.holds(2*(strings.Count(s, sep)+1)) {
+func split(c *callArgs) any {
+	s, sep := c.stringArg(0), c.stringArg(1)
+	if c.err != nil || !c.spendItems(2*(strings.Count(s, sep)+1)) {
 		return value.Undefined
 	}
 	parts := strings.Split(s, sep)
@@ -340,91 +340,91 @@ func split(c *calling) any {
 	return list
 }
 
-func join(c *calling) any {
+func join(c *callArgs) any {
 	list, ok := c.arg(0).([]any)
 	if !ok {
-		return c.refuse("expected list, got " + value.Kind(c.arg(0)))
+		return c.refuse("expected list, got " + value.TypeName(c.arg(0)))
 	}
 	sep := ","
 	if !value.IsUndefined(c.arg(1)) {
-		sep = c.onlyText(1)
+		sep = c.stringArg(1)
 	}
-	if !c.works(len(list)) {
+	if !c.spend(len(list)) {
 		return value.Undefined
 	}
 	parts := make([]string, len(list))
 	for i, item := range list {
 		parts[i] = c.evaluation.text(item)
-		if !c.affords(len(sep)) {
+		if !c.spendText(len(sep)) {
 			return value.Undefined
 		}
 	}
 	return strings.Join(parts, sep)
 }
 
-func replace(c *calling) any {
-	s, what, with := c.onlyText(0), c.onlyText(1), c.onlyText(2)
-	if !c.affords(len(s) + len(with)) {
+func replace(c *callArgs) any {
+	s, what, with := c.stringArg(0), c.stringArg(1), c.stringArg(2)
+	if !c.spendText(len(s) + len(with)) {
 		return value.Undefined
 	}
 	return strings.Replace(s, what, with, 1)
 }
 
-func slice(c *calling) any {
+func slice(c *callArgs) any {
 	switch v := c.arg(0).(type) {
 	case []any:
-		from, to := c.bounds(len(v))
-		if !c.holds(to - from) {
+		from, to := c.sliceRange(len(v))
+		if !c.spendItems(to - from) {
 			return value.Undefined
 		}
 		return append([]any{}, v[from:to]...)
 	case string:
-		if !c.works(len(v)) {
+		if !c.spend(len(v)) {
 			return value.Undefined
 		}
-		from, to := c.bounds(utf8.RuneCountInString(v))
+		from, to := c.sliceRange(utf8.RuneCountInString(v))
 		v = v[runesIn(v, from):]
 		return v[:runesIn(v, to-from)]
 	}
-	return c.refuse("expected list or a string, got " + value.Kind(c.arg(0)))
+	return c.refuse("expected list or a string, got " + value.TypeName(c.arg(0)))
 }
 
-// bounds returns the range that the second and third argument cut out of n.
-func (c *calling) bounds(n int) (from, to int) {
+// sliceRange returns the range that the second and third argument cut out of n.
+func (c *callArgs) sliceRange(n int) (from, to int) {
 	if value.IsUndefined(c.arg(1)) {
 		c.refuse("expected an integer")
 	}
-	from, to = fromEnd(c.whole(1, 0), n), fromEnd(c.whole(2, n), n)
+	from, to = resolveIndex(c.integerArg(1, 0), n), resolveIndex(c.integerArg(2, n), n)
 	return from, max(from, to)
 }
 
-// fromEnd counts a negative index from the end, within 0 and n.
-func fromEnd(i, n int) int {
+// resolveIndex counts a negative index from the end, within 0 and n.
+func resolveIndex(i, n int) int {
 	if i < 0 {
 		i += n
 	}
 	return min(max(i, 0), n)
 }
 
-func lower(c *calling) any { return c.changed(strings.ToLower) }
+func lower(c *callArgs) any { return c.mapText(strings.ToLower) }
 
-func upper(c *calling) any { return c.changed(strings.ToUpper) }
+func upper(c *callArgs) any { return c.mapText(strings.ToUpper) }
 
-func (c *calling) changed(to func(string) string) any {
-	s := c.anyText(0)
+func (c *callArgs) mapText(to func(string) string) any {
+	s := c.textArg(0)
 	if c.err != nil {
 		return value.Undefined
 	}
 	return to(s)
 }
 
-func truncate(c *calling) any {
-	s, n, suffix := c.anyText(0), c.whole(1, 100), "…"
+func truncate(c *callArgs) any {
+	s, n, suffix := c.textArg(0), c.integerArg(1, 100), "…"
 	if n < 0 {
 		return c.refuse("a length is not negative")
 	}
 	if !value.IsUndefined(c.arg(2)) {
-		suffix = c.anyText(2)
+		suffix = c.textArg(2)
 	}
 	if utf8.RuneCountInString(s) <= n {
 		return s
@@ -444,14 +444,14 @@ func runesIn(s string, n int) int {
 
 var entities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
 
-func escapeHTML(c *calling) any {
-	s, grown := c.anyText(0), 0
+func escapeHTML(c *callArgs) any {
+	s, grown := c.textArg(0), 0
 	for i := range len(s) {
 		if strings.IndexByte(`&<>"'`, s[i]) >= 0 {
 			grown += len("&quot;")
 		}
 	}
-	if !c.affords(grown) {
+	if !c.spendText(grown) {
 		return value.Undefined
 	}
 	return strings.Map(func(r rune) rune {
@@ -462,7 +462,7 @@ func escapeHTML(c *calling) any {
 	}, entities.Replace(s))
 }
 
-func encodeBase64(c *calling) any {
+func encodeBase64(c *callArgs) any {
 	switch v := c.arg(0).(type) {
 	case value.Bytes:
 		return c.evaluation.text(v)
@@ -475,14 +475,14 @@ func encodeBase64(c *calling) any {
 	return c.base64(c.json(c.arg(0)))
 }
 
-func (c *calling) base64(s string) any {
-	if !c.affords(base64.StdEncoding.EncodedLen(len(s))) {
+func (c *callArgs) base64(s string) any {
+	if !c.spendText(base64.StdEncoding.EncodedLen(len(s))) {
 		return value.Undefined
 	}
 	return base64.StdEncoding.EncodeToString([]byte(s))
 }
 
-func uuid(c *calling) any {
+func uuid(c *callArgs) any {
 	b := append([]byte(nil), c.random(16)...)
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
@@ -490,9 +490,9 @@ func uuid(c *calling) any {
 }
 
 // parseURL returns the parts of an absolute address.
-func parseURL(c *calling) any {
+func parseURL(c *callArgs) any {
 	s, ok := c.arg(0).(string)
-	if !ok || !c.affords(len(s)) {
+	if !ok || !c.spendText(len(s)) {
 		return value.Undefined
 	}
 	return URL(s)
@@ -552,11 +552,11 @@ func prefixed(prefix, s string) string {
 }
 
 // searchParams returns what URLSearchParams can tell of its argument.
-func searchParams(c *calling) any {
+func searchParams(c *callArgs) any {
 	switch v := c.arg(0).(type) {
 	case string:
 		v = strings.TrimPrefix(v, "?")
-		if !c.affords(len(v)) {
+		if !c.spendText(len(v)) {
 			return value.Undefined
 		}
 		var pairs [][2]string
@@ -569,15 +569,15 @@ func searchParams(c *calling) any {
 }
 
 // query returns the text of a query, taken from the budget.
-func (c *calling) query(pairs [][2]string) string {
+func (c *callArgs) query(pairs [][2]string) string {
 	text := queryText(pairs)
-	if !c.affords(len(text)) {
+	if !c.spendText(len(text)) {
 		return ""
 	}
 	return text
 }
 
-func (c *calling) pairsOf(o *value.Object) [][2]string {
+func (c *callArgs) pairsOf(o *value.Object) [][2]string {
 	var pairs [][2]string
 	for _, key := range o.Keys() {
 		items, ok := o.At(key).([]any)

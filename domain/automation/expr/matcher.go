@@ -34,7 +34,7 @@ func (p *parser) checkFixedMatcher(start int, n node) {
 	if !isFixed(n) {
 		return
 	}
-	cond, ok := n.eval(apart(MaxSpent)).(*value.Object)
+	cond, ok := n.eval(newWorldlessEvaluation(MaxSpent)).(*value.Object)
 	if !ok {
 		p.failAt(start, SyntaxError, "jsonmatch: the condition must be an object")
 	} else if _, err := CompileMatcher(cond, false); err != nil {
@@ -69,7 +69,7 @@ const FilterSteps = 1_000_000
 // MatchWithin is Match with a budget of steps. It returns the steps spent, and fails when
 // the budget is too small.
 func (m *Matcher) MatchWithin(v any, steps int) (matches bool, spent int, err error) {
-	e := apart(steps)
+	e := newWorldlessEvaluation(steps)
 	matches = m.match(e, v)
 	return matches && e.err == nil, min(e.Spent, steps), e.err
 }
@@ -85,7 +85,7 @@ type comparer struct {
 	loose bool
 }
 
-func (c comparer) Spend(steps int) bool { return c.works(steps) }
+func (c comparer) Spend(steps int) bool { return c.spend(steps) }
 
 func (c comparer) Compare(t *match.Test, v any) match.Result {
 	result := match.Is(c.passes(t, v))
@@ -103,11 +103,11 @@ func (c comparer) passes(t *match.Test, v any) bool {
 		return slices.ContainsFunc(t.Operand.([]any), func(item any) bool { return c.equals(v, item) })
 	case match.Regexp:
 		s, ok := v.(string)
-		return ok && c.works(t.Cost*len(s)) && t.Regexp.MatchString(s)
+		return ok && c.spend(t.Cost*len(s)) && t.Regexp.MatchString(s)
 	}
 	// Numbers are compared with numbers and strings with strings only.
-	kind := value.Kind(v)
-	if v == match.Absent || kind != value.Kind(t.Operand) || kind != "number" && kind != "string" || !c.works(lengthOf(v)+lengthOf(t.Operand)) {
+	kind := value.TypeName(v)
+	if v == match.Absent || kind != value.TypeName(t.Operand) || kind != "number" && kind != "string" || !c.spend(lengthOf(v)+lengthOf(t.Operand)) {
 		return false
 	}
 	order, ok := value.Compare(v, t.Operand)
@@ -230,7 +230,7 @@ func (c *matcherCompiler) operator(op string, path []string, operand any, o *val
 	case "$all":
 		return c.all(path, operand)
 	case "$exists":
-		if t.Operator = match.Missing; value.Truth(operand) {
+		if t.Operator = match.Missing; value.IsTruthy(operand) {
 			t.Operator = match.Exists
 		}
 	case "$regex":
@@ -293,7 +293,7 @@ func (c *matcherCompiler) regex(operand, options any) (*pattern, error) {
 	}
 	if flags != "" {
 		var why string
-		if text, why = flagged("/" + text + "/" + flags); why != "" {
+		if text, why = withFlags("/" + text + "/" + flags); why != "" {
 			return nil, errors.New(why)
 		}
 	}
@@ -301,7 +301,7 @@ func (c *matcherCompiler) regex(operand, options any) (*pattern, error) {
 	if why != "" {
 		return nil, errors.New(why)
 	}
-	if c.budget != nil && !c.budget.compiles(p) {
+	if c.budget != nil && !c.budget.spendCompile(p) {
 		return nil, c.budget.err
 	}
 	return p, nil

@@ -19,24 +19,24 @@ func roundUp(negative bool, _ byte) bool   { return !negative }
 
 // rounded makes round, floor and ceil. They work on the shortest decimal form,
 // so that 1.005 is what it looks like.
-func rounded(away direction) func(*calling) any {
-	return func(c *calling) any {
+func rounded(away direction) func(*callArgs) any {
+	return func(c *callArgs) any {
 		n, ok := c.arg(0).(float64)
 		if !ok {
-			return c.refuse("expected number, got " + value.Kind(c.arg(0)))
+			return c.refuse("expected number, got " + value.TypeName(c.arg(0)))
 		}
-		decimals := c.whole(1, 0)
+		decimals := c.integerArg(1, 0)
 		if decimals < 0 || decimals > 15 {
 			return c.refuse("decimals are 0 to 15")
 		}
 		if math.IsNaN(n) || math.IsInf(n, 0) {
 			return n
 		}
-		return shifted(n, decimals, away)
+		return roundDecimals(n, decimals, away)
 	}
 }
 
-func shifted(n float64, decimals int, away direction) float64 {
+func roundDecimals(n float64, decimals int, away direction) float64 {
 	negative := n < 0
 	whole, fraction, _ := strings.Cut(strconv.FormatFloat(math.Abs(n), 'f', -1, 64), ".")
 	if len(fraction) <= decimals {
@@ -58,43 +58,43 @@ func shifted(n float64, decimals int, away direction) float64 {
 	return result
 }
 
-func abs(c *calling) any {
+func abs(c *callArgs) any {
 	n, ok := c.arg(0).(float64)
 	if !ok {
-		return c.refuse("expected number, got " + value.Kind(c.arg(0)))
+		return c.refuse("expected number, got " + value.TypeName(c.arg(0)))
 	}
 	return math.Abs(n)
 }
 
-func number(c *calling) any {
+func number(c *callArgs) any {
 	switch v := c.arg(0).(type) {
 	case float64:
 		return v
 	case bool:
-		return value.Num(v)
+		return value.ToNumber(v)
 	case string:
-		if n, ok := value.Numeric(v); ok && c.works(len(v)) {
+		if n, ok := value.ParseNumber(v); ok && c.spend(len(v)) {
 			return n
 		}
 	}
 	return value.Undefined
 }
 
-// extreme makes min and max.
-func extreme(sign int) func(*calling) any {
-	return func(c *calling) any {
+// minOrMax makes min and max.
+func minOrMax(sign int) func(*callArgs) any {
+	return func(c *callArgs) any {
 		args := c.args
 		if list, ok := c.arg(0).([]any); ok && len(args) == 1 {
 			args = list
 		}
-		if len(args) == 0 || !c.works(costOfItem*len(args)) {
+		if len(args) == 0 || !c.spend(costOfItem*len(args)) {
 			return value.Undefined
 		}
 		best := 0.0
 		for i, arg := range args {
 			n, ok := arg.(float64)
 			if !ok {
-				return c.refuse("expected numbers, got " + value.Kind(arg))
+				return c.refuse("expected numbers, got " + value.TypeName(arg))
 			}
 			if order, _ := value.Compare(n, best); i == 0 || order == sign || math.IsNaN(n) {
 				best = n
@@ -104,22 +104,22 @@ func extreme(sign int) func(*calling) any {
 	}
 }
 
-func rand(c *calling) any {
+func rand(c *callArgs) any {
 	if len(c.args) == 0 {
-		return c.draw()
+		return c.randomFloat()
 	}
-	a, b := c.whole(0, 0), c.whole(1, 0)
+	a, b := c.integerArg(0, 0), c.integerArg(1, 0)
 	if c.err == nil && (len(c.args) != 2 || slices.ContainsFunc(c.args, value.IsUndefined) || b <= a) {
 		return c.refuse("expected two integers, the second larger")
 	}
 	if c.err != nil {
 		return value.Undefined
 	}
-	return float64(a) + math.Floor(c.draw()*float64(b-a))
+	return float64(a) + math.Floor(c.randomFloat()*float64(b-a))
 }
 
-// draw returns a number from 0 up to, not including, 1.
-func (c *calling) draw() float64 {
+// randomFloat returns a number from 0 up to, not including, 1.
+func (c *callArgs) randomFloat() float64 {
 	var bits uint64
 	for _, b := range c.random(8) {
 		bits = bits<<8 | uint64(b)
@@ -127,31 +127,31 @@ func (c *calling) draw() float64 {
 	return float64(bits>>11) / (1 << 53)
 }
 
-func kindIs(kind string) func(*calling) any {
-	return func(c *calling) any {
+func typeTest(kind string) func(*callArgs) any {
+	return func(c *callArgs) any {
 		n, number := c.arg(0).(float64)
-		return value.Kind(c.arg(0)) == kind && (!number || !math.IsNaN(n))
+		return value.TypeName(c.arg(0)) == kind && (!number || !math.IsNaN(n))
 	}
 }
 
 // number reads digits with a fraction and an exponent.
 func (p *parser) number() node {
 	start := p.pos
-	p.while(isDigit)
+	p.takeWhile(isDigit)
 	if rest := p.rest(); len(rest) > 1 && rest[0] == '.' && isDigit(rune(rest[1])) {
 		p.pos++
-		p.while(isDigit)
+		p.takeWhile(isDigit)
 	}
-	if n := exponent(p.rest()); n > 0 {
+	if n := exponentLength(p.rest()); n > 0 {
 		p.pos += n
-		p.while(isDigit)
+		p.takeWhile(isDigit)
 	}
 	n, _ := strconv.ParseFloat(p.src[start:p.pos], 64) // out of range: an infinity
 	return constant{n}
 }
 
-// exponent returns how long the beginning of an exponent is, up to its digits.
-func exponent(s string) int {
+// exponentLength returns how long the beginning of an exponent is, up to its digits.
+func exponentLength(s string) int {
 	if s == "" || s[0] != 'e' && s[0] != 'E' {
 		return 0
 	}

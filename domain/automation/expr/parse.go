@@ -16,12 +16,12 @@ func (p *parser) block() node {
 	return block{root}
 }
 
-// whole reads an expression up to the end of the string.
-func (p *parser) whole() node {
+// parseAll reads an expression up to the end of the string.
+func (p *parser) parseAll() node {
 	root := p.expression()
 	p.space()
 	if p.pos < p.end {
-		p.fail(SyntaxError, "unexpected text%s", p.found())
+		p.fail(SyntaxError, "unexpected text%s", p.describeNext())
 	}
 	return root
 }
@@ -53,12 +53,12 @@ func (p *parser) conjunction() node {
 // operator passes a word or its sign.
 func (p *parser) operator(word, sign string) bool {
 	p.space()
-	return p.takeWord(word) || p.take(sign)
+	return p.skipWord(word) || p.skipText(sign)
 }
 
 func (p *parser) negation() node {
 	p.space()
-	if !p.takeWord("not") {
+	if !p.skipWord("not") {
 		return p.comparison()
 	}
 	p.enter()
@@ -72,22 +72,22 @@ func (p *parser) comparison() node {
 	left := p.sum()
 	p.space()
 	for _, sign := range signs {
-		if p.take(sign) {
-			return p.compared(left, sign)
+		if p.skipText(sign) {
+			return p.parseComparison(left, sign)
 		}
 	}
 	start := p.pos
-	negated := p.takeWord("not")
+	negated := p.skipWord("not")
 	p.space()
 	var n node
 	switch {
-	case p.takeWord("equals"):
-		n = p.compared(left, "==")
-	case p.takeWord("in"):
-		n = p.compared(left, "in")
-	case p.takeWord("matches"):
+	case p.skipWord("equals"):
+		n = p.parseComparison(left, "==")
+	case p.skipWord("in"):
+		n = p.parseComparison(left, "in")
+	case p.skipWord("matches"):
 		n = p.matching(left)
-	case p.takeWord("exists"):
+	case p.skipWord("exists"):
 		n = exists{left}
 	default:
 		if p.err == nil {
@@ -101,7 +101,7 @@ func (p *parser) comparison() node {
 	return n
 }
 
-func (p *parser) compared(left node, op string) node {
+func (p *parser) parseComparison(left node, op string) node {
 	right := p.sum()
 	p.space()
 	for _, sign := range signs {
@@ -123,7 +123,7 @@ func (p *parser) sum() node {
 		p.pos++
 		c.rest = append(c.rest, link{byte(op), p.term()})
 	}
-	return c.plain()
+	return c.simplify()
 }
 
 func (p *parser) term() node {
@@ -137,7 +137,7 @@ func (p *parser) term() node {
 		p.pos++
 		c.rest = append(c.rest, link{byte(op), p.unary()})
 	}
-	return c.plain()
+	return c.simplify()
 }
 
 func (p *parser) unary() node {
@@ -160,7 +160,7 @@ func (p *parser) unary() node {
 func (p *parser) access() node {
 	word := p.word()
 	switch {
-	case p.take("("):
+	case p.skipText("("):
 		n := p.expression()
 		p.space()
 		p.expect(")", SyntaxError)
@@ -175,14 +175,14 @@ func (p *parser) members(n node) node {
 	var steps []step
 	for p.err == nil {
 		switch {
-		case p.take("."):
+		case p.skipText("."):
 			word := p.word()
 			if word == "" {
-				p.fail(SyntaxError, "expected a key%s", p.found())
+				p.fail(SyntaxError, "expected a key%s", p.describeNext())
 			}
 			p.pos += len(word)
 			steps = append(steps, literal{Key: word})
-		case p.take("["):
+		case p.skipText("["):
 			steps = append(steps, p.key())
 			p.expect("]", SyntaxError)
 		default:
@@ -200,21 +200,21 @@ func (p *parser) atom(word string) node {
 		return p.block()
 	case p.at(`"`), p.at("'"):
 		return constant{p.quoted(SyntaxError)}
-	case p.take("["):
+	case p.skipText("["):
 		return list{p.arguments("]")}
-	case p.take("{"):
+	case p.skipText("{"):
 		return p.object()
 	case isDigit(p.peek()):
 		return p.number()
 	case word == "":
-		p.fail(SyntaxError, "expected a value%s", p.found())
+		p.fail(SyntaxError, "expected a value%s", p.describeNext())
 		return constant{}
 	}
-	return p.named(word)
+	return p.parseWord(word)
 }
 
-// named reads a word: a reserved one that is a value, or a string.
-func (p *parser) named(word string) node {
+// parseWord reads a word: a reserved one that is a value, or a string.
+func (p *parser) parseWord(word string) node {
 	lower := strings.ToLower(word)
 	if v, ok := names[lower]; ok {
 		p.pos += len(word)
@@ -232,13 +232,13 @@ func (p *parser) named(word string) node {
 func (p *parser) arguments(end string) []node {
 	var items []node
 	p.space()
-	if p.take(end) {
+	if p.skipText(end) {
 		return nil
 	}
 	for p.err == nil {
 		items = append(items, p.expression())
 		p.space()
-		if p.take(end) {
+		if p.skipText(end) {
 			break
 		}
 		p.expect(",", SyntaxError)
@@ -249,14 +249,14 @@ func (p *parser) arguments(end string) []node {
 func (p *parser) object() node {
 	o := object{}
 	p.space()
-	for more := !p.take("}"); more && p.err == nil; {
+	for more := !p.skipText("}"); more && p.err == nil; {
 		p.space()
 		o.keys = append(o.keys, p.pairKey())
 		p.space()
 		p.expect(":", SyntaxError)
 		o.values = append(o.values, p.expression())
 		p.space()
-		if more = !p.take("}"); more {
+		if more = !p.skipText("}"); more {
 			p.expect(",", SyntaxError)
 		}
 	}
@@ -269,7 +269,7 @@ func (p *parser) pairKey() string {
 	}
 	word := p.word()
 	if word == "" {
-		p.fail(SyntaxError, "expected a key%s", p.found())
+		p.fail(SyntaxError, "expected a key%s", p.describeNext())
 	}
 	p.pos = min(p.pos+len(word), p.end)
 	return word
@@ -325,8 +325,8 @@ func (p *parser) peek() rune {
 
 func (p *parser) at(text string) bool { return strings.HasPrefix(p.rest(), text) }
 
-// take passes text if it comes next.
-func (p *parser) take(text string) bool {
+// skipText passes text if it comes next.
+func (p *parser) skipText(text string) bool {
 	if !p.at(text) {
 		return false
 	}
@@ -335,13 +335,13 @@ func (p *parser) take(text string) bool {
 }
 
 func (p *parser) expect(text, name string) {
-	if !p.take(text) {
-		p.fail(name, "%s expected%s", text, p.found())
+	if !p.skipText(text) {
+		p.fail(name, "%s expected%s", text, p.describeNext())
 	}
 }
 
-// found says what is there instead.
-func (p *parser) found() string {
+// describeNext says what is there instead.
+func (p *parser) describeNext() string {
 	if p.pos >= p.end {
 		return " at the end"
 	}
@@ -349,11 +349,11 @@ func (p *parser) found() string {
 }
 
 func (p *parser) space() {
-	p.while(unicode.IsSpace)
+	p.takeWhile(unicode.IsSpace)
 }
 
-// while passes characters for which is holds, and returns them.
-func (p *parser) while(is func(rune) bool) string {
+// takeWhile passes characters for which is holds, and returns them.
+func (p *parser) takeWhile(is func(rune) bool) string {
 	start := p.pos
 	for p.pos < p.end {
 		r, size := utf8.DecodeRuneInString(p.rest())
@@ -379,13 +379,13 @@ func (p *parser) word() string {
 		return ""
 	}
 	start := p.pos
-	word := p.while(isWord)
+	word := p.takeWhile(isWord)
 	p.pos = start
 	return word
 }
 
-// takeWord passes word, in any case, if it comes next.
-func (p *parser) takeWord(word string) bool {
+// skipWord passes word, in any case, if it comes next.
+func (p *parser) skipWord(word string) bool {
 	if w := p.word(); strings.EqualFold(w, word) {
 		p.pos += len(w)
 		return true

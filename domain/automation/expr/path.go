@@ -42,7 +42,7 @@ func (l literal) resolve(_ *evaluation, keys []Step) ([]Step, bool) {
 
 func (k keyed) resolve(e *evaluation, keys []Step) ([]Step, bool) {
 	text, ok := keyText(k.eval(e))
-	return append(keys, Step{Key: text}), e.works(len(text)) && ok
+	return append(keys, Step{Key: text}), e.spend(len(text)) && ok
 }
 
 func (j joined) resolve(e *evaluation, keys []Step) ([]Step, bool) {
@@ -91,10 +91,10 @@ func plainPath(text string) ([]Step, bool) {
 	steps := []Step{}
 	for first := true; p.err == nil && (first || p.pos < p.end); first = false {
 		switch {
-		case !first && p.take("["):
+		case !first && p.skipText("["):
 			steps = append(steps, p.plainKey())
 			p.expect("]", VariableError)
-		case first || p.take("."):
+		case first || p.skipText("."):
 			steps = append(steps, Step{Key: p.name()})
 		default:
 			return nil, false
@@ -116,9 +116,9 @@ func indexed(name string) Step {
 }
 
 func (p *parser) name() string {
-	name := p.while(isName)
+	name := p.takeWhile(isName)
 	if name == "" {
-		p.fail(VariableError, "expected a name%s", p.found())
+		p.fail(VariableError, "expected a name%s", p.describeNext())
 	}
 	return name
 }
@@ -140,7 +140,7 @@ func (p *parser) path() *path {
 	steps := []step{p.segment()}
 	for p.err == nil {
 		switch {
-		case p.take("."):
+		case p.skipText("."):
 			steps = append(steps, p.segment())
 		case p.at("[") && !p.at("[]"):
 			p.pos++
@@ -182,14 +182,14 @@ func (p *parser) segment() step {
 	for p.err == nil {
 		if p.at("{{") {
 			parts, values = append(parts, p.variable()), true
-		} else if name := p.while(isName); name != "" {
+		} else if name := p.takeWhile(isName); name != "" {
 			parts = append(parts, constant{name})
 		} else {
 			break
 		}
 	}
 	if len(parts) == 0 {
-		p.fail(VariableError, "expected a name%s", p.found())
+		p.fail(VariableError, "expected a name%s", p.describeNext())
 		return literal{}
 	}
 	if c, ok := parts[0].(constant); ok && !values {
@@ -209,13 +209,13 @@ func (p *parser) key() step {
 	case p.at(`"`), p.at("'"):
 		start := p.pos + 1
 		p.quoted(VariableError)
-		return keyed{p.inside(start, p.pos-1)}
+		return keyed{p.parseInside(start, p.pos-1)}
 	}
 	return literal(indexed(p.name()))
 }
 
-// inside reads a part of the string as a template.
-func (p *parser) inside(start, end int) node {
+// parseInside reads a part of the string as a template.
+func (p *parser) parseInside(start, end int) node {
 	if p.err != nil {
 		return constant{}
 	}
@@ -260,7 +260,7 @@ func (t *Target) Reads(visit func(Read)) {
 }
 
 // Root returns the variable that a target writes to, "" when its name is computed.
-func (t *Target) Root() string { return t.path.known()[0] }
+func (t *Target) Root() string { return t.path.staticKeys()[0] }
 
 // Reads visits the variables that the strings of the value read, with the path of the
 // string, which begins with path.
@@ -283,9 +283,9 @@ func (t *Tree) Strings(path string, visit func(path string, t *Template)) {
 	}
 }
 
-// known returns the keys of a path up to the first that is computed; "" stands for a
+// staticKeys returns the keys of a path up to the first that is computed; "" stands for a
 // first key that is.
-func (p *path) known() []string {
+func (p *path) staticKeys() []string {
 	var keys []string
 	for _, s := range p.steps {
 		l, ok := s.(literal)
@@ -305,7 +305,7 @@ func visitReads(n node, tested bool, visit func(Read)) {
 	switch n := n.(type) {
 	case *path:
 		r := Read{Tested: tested}
-		if keys := n.known(); keys[0] != "" {
+		if keys := n.staticKeys(); keys[0] != "" {
 			r.Keys = keys
 		}
 		visit(r)
@@ -336,7 +336,7 @@ func visitReads(n node, tested bool, visit func(Read)) {
 		visitAll(n.text.parts, false, visit)
 	case comparison:
 		// Comparing with nothing is a test too.
-		nothing := isWrittenNothing(n.left) || isWrittenNothing(n.right)
+		nothing := isEmptyLiteral(n.left) || isEmptyLiteral(n.right)
 		visitReads(n.left, nothing, visit)
 		visitReads(n.right, nothing, visit)
 	case matching:
@@ -372,8 +372,8 @@ func visitSteps(steps []step, visit func(Read)) {
 	}
 }
 
-// isWrittenNothing reports whether a node is null, undefined or the empty text, written out.
-func isWrittenNothing(n node) bool {
+// isEmptyLiteral reports whether a node is null, undefined or the empty text, written out.
+func isEmptyLiteral(n node) bool {
 	c, ok := n.(constant)
 	if !ok {
 		return false

@@ -25,20 +25,20 @@ func compilePattern(s string) (*pattern, string) {
 	}
 	tree, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {
-		return nil, reason(err)
+		return nil, patternProblem(err)
 	}
 	prog, err := syntax.Compile(tree.Simplify())
 	if err != nil {
-		return nil, reason(err)
+		return nil, patternProblem(err)
 	}
 	re, err := regexp.Compile(s)
 	if err != nil {
-		return nil, reason(err)
+		return nil, patternProblem(err)
 	}
 	return &pattern{re, len(prog.Inst)}, ""
 }
 
-func reason(err error) string {
+func patternProblem(err error) string {
 	return strings.Replace(err.Error(), "error parsing regexp", "bad regular expression", 1)
 }
 
@@ -144,7 +144,7 @@ func (p *parser) raw(parts []node) node {
 			return dynamic
 		}
 	}
-	s, why := flagged(value.Text(dynamic.text.eval(apart(MaxSpent))))
+	s, why := withFlags(value.Text(dynamic.text.eval(newWorldlessEvaluation(MaxSpent))))
 	if why != "" {
 		p.fail(SyntaxError, "%s", why)
 	}
@@ -155,7 +155,7 @@ func (p *parser) raw(parts []node) node {
 type raw struct{ text text }
 
 func (r raw) eval(e *evaluation) any {
-	s, why := flagged(value.Text(r.text.eval(e)))
+	s, why := withFlags(value.Text(r.text.eval(e)))
 	if why != "" {
 		e.fail(&Error{Name: SyntaxError, Message: why, Function: "regex"})
 	}
@@ -164,8 +164,8 @@ func (r raw) eval(e *evaluation) any {
 
 var slashed = regexp.MustCompile(`(?s)^/(.*)/([A-Za-z]*)$`)
 
-// flagged returns the pattern that raw text stands for.
-func flagged(s string) (regexpText, why string) {
+// withFlags returns the pattern that raw text stands for.
+func withFlags(s string) (regexpText, why string) {
 	s = strings.TrimSpace(s)
 	if len(s) > 2*maxPattern { // with flags, and what stands around it
 		return "", "the regular expression is too long"
@@ -201,7 +201,7 @@ func (m matching) eval(e *evaluation) any {
 		return false
 	}
 	for _, p := range patterns {
-		if !e.works(p.cost*len(left)) || p.MatchString(left) {
+		if !e.spend(p.cost*len(left)) || p.MatchString(left) {
 			return e.err == nil
 		}
 	}
@@ -218,10 +218,10 @@ func (e *evaluation) patterns(v any) []*pattern {
 		texts = v
 	default:
 		if !value.IsNothing(v) {
-			e.fail(&Error{Name: SyntaxError, Message: "matches needs a string or a list, not " + value.Kind(v)})
+			e.fail(&Error{Name: SyntaxError, Message: "matches needs a string or a list, not " + value.TypeName(v)})
 		}
 	}
-	if !e.works(len(texts)) {
+	if !e.spend(len(texts)) {
 		return nil
 	}
 	var all []*pattern
@@ -235,15 +235,15 @@ func (e *evaluation) patterns(v any) []*pattern {
 			e.fail(&Error{Name: SyntaxError, Message: why})
 			return nil
 		}
-		if e.compiles(p) {
+		if e.spendCompile(p) {
 			all = append(all, p)
 		}
 	}
 	return all
 }
 
-// compiles takes from the budget what it takes to compile a pattern.
-func (e *evaluation) compiles(p *pattern) bool { return e.works(p.cost * 1000) }
+// spendCompile takes from the budget what it takes to compile a pattern.
+func (e *evaluation) spendCompile(p *pattern) bool { return e.spend(p.cost * 1000) }
 
 // shorten returns the beginning of a text for a message.
 func shorten(s string) string {

@@ -37,7 +37,7 @@ func ParseTemplate(s string) (*Template, error) {
 		return &Template{src: s, root: constant{s}}, nil
 	}
 	p := newParser(s)
-	p.measure()
+	p.checkLength()
 	root := p.template()
 	if p.err != nil {
 		return nil, p.err
@@ -48,8 +48,8 @@ func ParseTemplate(s string) (*Template, error) {
 // ParseCondition reads a key of conditions: an expression without {% %}.
 func ParseCondition(s string) (*Condition, error) {
 	p := newParser(s)
-	p.measure()
-	root := p.whole()
+	p.checkLength()
+	root := p.parseAll()
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -60,11 +60,11 @@ func ParseCondition(s string) (*Condition, error) {
 // set may end in [].
 func ParseTarget(s string, mayPush bool) (*Target, error) {
 	p := newParser(s)
-	p.measure()
+	p.checkLength()
 	t := &Target{src: s, path: p.path()}
-	t.Push = mayPush && p.take("[]")
+	t.Push = mayPush && p.skipText("[]")
 	if p.pos < p.end {
-		p.fail(VariableError, "expected the name of a variable%s", p.found())
+		p.fail(VariableError, "expected the name of a variable%s", p.describeNext())
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -92,7 +92,7 @@ func (t *Template) Static() (string, bool) {
 // Static returns the keys of a target that is written out.
 func (t *Target) Static() ([]Step, bool) { return t.path.static() }
 
-func (p *parser) measure() {
+func (p *parser) checkLength() {
 	if utf8.RuneCountInString(p.src) > MaxLength {
 		p.fail(SyntaxError, "longer than %d characters", MaxLength)
 	}
@@ -105,7 +105,7 @@ type text struct{ parts []node }
 func (p *parser) template() node {
 	var parts []node
 	for p.pos < p.end {
-		if n := p.plain(); n > 0 {
+		if n := p.plainLength(); n > 0 {
 			parts = append(parts, constant{p.src[p.pos : p.pos+n]})
 			p.pos += n
 		}
@@ -126,14 +126,14 @@ func (p *parser) template() node {
 	return text{parts}
 }
 
-// plain returns how many bytes come before the next part. An opening that is
+// plainLength returns how many bytes come before the next part. An opening that is
 // closed nowhere after it is plain text.
-func (p *parser) plain() int {
+func (p *parser) plainLength() int {
 	s := p.rest()
-	return min(opening(s, "{{", "}}"), opening(s, "{%", "%}"))
+	return min(indexOfOpening(s, "{{", "}}"), indexOfOpening(s, "{%", "%}"))
 }
 
-func opening(s, open, end string) int {
+func indexOfOpening(s, open, end string) int {
 	i := strings.Index(s, open)
 	if i < 0 || !strings.Contains(s[i+len(open):], end) {
 		return len(s)
@@ -223,8 +223,8 @@ func (t *Tree) itemPath(path string, i int) string {
 	return path + "[" + strconv.Itoa(i) + "]"
 }
 
-// Written returns the value as it stands in the document.
-func (t *Tree) Written() any { return t.written }
+// Source returns the value as it stands in the document.
+func (t *Tree) Source() any { return t.written }
 
 // Eval returns the value with its templates evaluated.
 func (t *Tree) Eval(env *Env) (any, error) {

@@ -157,7 +157,7 @@ func (c *caller) bytes(name string) ([]byte, error) {
 	case value.Bytes:
 		return v, nil
 	default:
-		return nil, automation.Invalid("%s is text or bytes, not %s", name, value.Kind(v))
+		return nil, automation.Invalid("%s is text or bytes, not %s", name, value.TypeName(v))
 	}
 }
 
@@ -178,7 +178,7 @@ func (c *caller) flag(name string) (bool, error) {
 	given := c.params.At(name)
 	is, ok := given.(bool)
 	if !ok && !value.IsNothing(given) {
-		return false, automation.Invalid("%s is true or false, not %s", name, value.Kind(given))
+		return false, automation.Invalid("%s is true or false, not %s", name, value.TypeName(given))
 	}
 	return is, nil
 }

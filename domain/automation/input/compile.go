@@ -45,28 +45,28 @@ func (c *compiler) arguments(fields *value.Object) *node {
 		field, ok := fields.At(name).(*value.Object)
 		c.field = expr.Member("arguments", name)
 		if !ok {
-			c.fail(nil, "a typed field is an object, not %s", value.Kind(fields.At(name)))
+			c.fail(nil, "a typed field is an object, not %s", value.TypeName(fields.At(name)))
 			return n
 		}
-		field, must := apart(field)
+		field, must := splitField(field)
 		if must {
 			needed = append(needed, name)
 		}
-		at := (&location{step: "properties"}).to(name)
+		at := (&location{step: "properties"}).child(name)
 		members.add(name, c.schema(field, at, c.field))
 	}
 	n.rules = append(n.rules, needed, members)
 	return n
 }
 
-// apart returns the schema of a typed field, and whether its argument must be there:
+// splitField returns the schema of a typed field, and whether its argument must be there:
 // required: true is the argument's own, not the list of an object's.
-func apart(field *value.Object) (schema *value.Object, must bool) {
+func splitField(field *value.Object) (schema *value.Object, must bool) {
 	must, own := field.At("required").(bool)
 	if !own {
 		return field, false
 	}
-	return rest(field, []string{"required"}), must
+	return remaining(field, []string{"required"}), must
 }
 
 // schema compiles a schema that references stay in.
@@ -75,7 +75,7 @@ func (c *compiler) schema(root *value.Object, at *location, field string) *node 
 	c.nodes, c.anchors = map[*value.Object]*node{}, nil
 	n := c.node(root, at, 0)
 	if c.fault == nil {
-		c.circles()
+		c.checkCircles()
 	}
 	return n
 }
@@ -96,7 +96,7 @@ func (c *compiler) fail(at *location, format string, args ...any) {
 		}
 		listing = !listing && slices.Contains(listingKeywords, step)
 	}
-	c.fault = &automation.Fault{Field: cut(field), Message: cut(fmt.Sprintf(format, args...)), Code: domain.CodeValidation, Offset: -1}
+	c.fault = &automation.Fault{Field: shorten(field), Message: shorten(fmt.Sprintf(format, args...)), Code: domain.CodeValidation, Offset: -1}
 }
 
 // node compiles a schema; one that was met before is not compiled again.
@@ -111,7 +111,7 @@ func (c *compiler) node(v any, at *location, depth int) *node {
 	o, ok := v.(*value.Object)
 	switch {
 	case !ok:
-		c.fail(at, "a schema is an object, not %s", value.Kind(v))
+		c.fail(at, "a schema is an object, not %s", value.TypeName(v))
 		return n
 	case depth > automation.MaxNesting:
 		c.fail(at, "schemas are nested more than %d deep", automation.MaxNesting)
@@ -149,12 +149,12 @@ func (c *compiler) collect(v any, at *location, depth int, named bool) {
 		}
 		for _, key := range v.Keys() {
 			if named || !slices.Contains(dataKeywords, key) {
-				c.collect(v.At(key), at.to(key), depth+1, !named && slices.Contains(namingKeywords, key))
+				c.collect(v.At(key), at.child(key), depth+1, !named && slices.Contains(namingKeywords, key))
 			}
 		}
 	case []any:
 		for i, item := range v {
-			c.collect(item, at.to(fmt.Sprint(i)), depth+1, false)
+			c.collect(item, at.child(fmt.Sprint(i)), depth+1, false)
 		}
 	}
 }
@@ -178,9 +178,9 @@ func (c *compiler) reference(v any, at *location) *node {
 		c.fail(at, "$ref must point into the same schema: it begins with #")
 		return &node{}
 	}
-	target, ok := c.find(pointer)
+	target, ok := c.resolvePointer(pointer)
 	if decoded, err := url.PathUnescape(pointer); !ok && err == nil {
-		target, ok = c.find(decoded)
+		target, ok = c.resolvePointer(decoded)
 	}
 	if !ok {
 		c.fail(at, "there is nothing at %s", text)
@@ -189,7 +189,7 @@ func (c *compiler) reference(v any, at *location) *node {
 	return c.node(target.schema, target.at, 0)
 }
 
-func (c *compiler) find(pointer string) (found, bool) {
+func (c *compiler) resolvePointer(pointer string) (found, bool) {
 	if pointer == "" {
 		return found{c.root, c.base}, true
 	}
@@ -204,7 +204,7 @@ func (c *compiler) find(pointer string) (found, bool) {
 	target := found{schema: any(c.root), at: c.base}
 	for part := range strings.SplitSeq(pointer[1:], "/") {
 		key := pointerParts.Replace(part)
-		target = found{value.At(target.schema, key), target.at.to(key)}
+		target = found{value.At(target.schema, key), target.at.child(key)}
 	}
 	return target, !value.IsUndefined(target.schema)
 }
@@ -242,9 +242,9 @@ func patternSize(text string) int {
 	return len(prog.Inst)
 }
 
-// circles refuses a schema that leads back to itself without going into the value:
+// checkCircles refuses a schema that leads back to itself without going into the value:
 // checking it would not end.
-func (c *compiler) circles() {
+func (c *compiler) checkCircles() {
 	done := map[*node]bool{} // false while it is being looked at
 	var visit func(n *node) bool
 	visit = func(n *node) bool {
@@ -253,7 +253,7 @@ func (c *compiler) circles() {
 		}
 		done[n] = false
 		for _, r := range n.rules {
-			for _, next := range samePlace(r) {
+			for _, next := range sameValueSchemas(r) {
 				if !visit(next) {
 					return false
 				}
@@ -292,13 +292,13 @@ func (k keywords) rule(key string, v any) rule {
 	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
 		return k.count(key, v)
 	case "pattern":
-		return k.match(v)
+		return k.patternRule(v)
 	case "format":
 		return k.format(v)
 	case "uniqueItems":
 		return k.unique(v)
 	case "required":
-		return required(k.names(k.at.to(key), v))
+		return required(k.names(k.at.child(key), v))
 	case "dependentRequired":
 		return k.dependents(v)
 	}
@@ -315,14 +315,14 @@ func (k keywords) applicator(key string, v any) rule {
 	case "additionalProperties":
 		return k.additional(v)
 	case "propertyNames":
-		return &propertyNames{k.below(key, v)}
+		return &propertyNames{k.subschema(key, v)}
 	case "dependentSchemas":
 		return k.dependentSchemas(v)
 	case "prefixItems":
 		return &prefixItems{k.list(key, v)}
 	case "items":
 		prefix, _ := k.o.At("prefixItems").([]any)
-		return &items{k.below(key, v), len(prefix)}
+		return &items{k.subschema(key, v), len(prefix)}
 	case "contains":
 		return k.contains(v)
 	case "allOf":
@@ -332,41 +332,41 @@ func (k keywords) applicator(key string, v any) rule {
 	case "oneOf":
 		return &oneOf{k.list(key, v)}
 	case "not":
-		return &not{k.below(key, v)}
+		return &not{k.subschema(key, v)}
 	case "if":
 		return k.choice(v)
 	case "$ref", "$dynamicRef":
 		// Without $id a schema is one resource, in which both mean the same.
-		return &reference{k.reference(v, k.at.to(key))}
+		return &reference{k.reference(v, k.at.child(key))}
 	}
 	return nil
 }
 
-// below compiles the schema that a keyword holds.
-func (k keywords) below(key string, v any) *node { return k.node(v, k.at.to(key), k.depth+1) }
+// markMembers compiles the schema that a keyword holds.
+func (k keywords) subschema(key string, v any) *node { return k.node(v, k.at.child(key), k.depth+1) }
 
 // list compiles the schemas that a keyword lists.
 func (k keywords) list(key string, v any) []*node {
 	list, _ := v.([]any)
 	if len(list) == 0 {
-		k.fail(k.at.to(key), "expected a list of schemas")
+		k.fail(k.at.child(key), "expected a list of schemas")
 	}
 	var all []*node
 	for i, item := range list {
-		all = append(all, k.node(item, k.at.to(key).to(fmt.Sprint(i)), k.depth+1))
+		all = append(all, k.node(item, k.at.child(key).child(fmt.Sprint(i)), k.depth+1))
 	}
 	return all
 }
 
-// each compiles the schemas that a keyword holds by name.
-func (k keywords) each(key string, v any, add func(name string, n *node)) {
+// eachSubschema compiles the schemas that a keyword holds by name.
+func (k keywords) eachSubschema(key string, v any, add func(name string, n *node)) {
 	o, ok := v.(*value.Object)
 	if !ok {
-		k.fail(k.at.to(key), "expected an object of schemas")
+		k.fail(k.at.child(key), "expected an object of schemas")
 		return
 	}
 	for _, name := range o.Keys() {
-		add(name, k.node(o.At(name), k.at.to(key).to(name), k.depth+1))
+		add(name, k.node(o.At(name), k.at.child(key).child(name), k.depth+1))
 	}
 }
 
@@ -388,31 +388,31 @@ func (k keywords) number(key string, v any) rule {
 	n, ok := v.(float64)
 	switch {
 	case !ok:
-		k.fail(k.at.to(key), "expected a number")
+		k.fail(k.at.child(key), "expected a number")
 	case key == "multipleOf" && n <= 0:
-		k.fail(k.at.to(key), "expected a number above 0")
+		k.fail(k.at.child(key), "expected a number above 0")
 	case key == "multipleOf":
 		return multipleOf(n)
 	}
 	return &bound{key, n}
 }
 
-// whole returns a number of things.
-func (k keywords) whole(key string, v any) float64 {
+// countOf returns a number of things.
+func (k keywords) countOf(key string, v any) float64 {
 	n, ok := v.(float64)
 	if !ok || n < 0 || n != math.Trunc(n) {
-		k.fail(k.at.to(key), "expected a whole number from 0 on")
+		k.fail(k.at.child(key), "expected a whole number from 0 on")
 	}
 	return n
 }
 
-func (k keywords) match(v any) rule {
+func (k keywords) patternRule(v any) rule {
 	text, ok := v.(string)
 	if !ok {
-		k.fail(k.at.to("pattern"), "expected a string")
+		k.fail(k.at.child("pattern"), "expected a string")
 		return nil
 	}
-	p := k.pattern(text, k.at.to("pattern"))
+	p := k.pattern(text, k.at.child("pattern"))
 	if p == nil {
 		return nil
 	}
@@ -422,7 +422,7 @@ func (k keywords) match(v any) rule {
 func (k keywords) format(v any) rule {
 	name, ok := v.(string)
 	if !ok {
-		k.fail(k.at.to("format"), "expected a string")
+		k.fail(k.at.child("format"), "expected a string")
 	}
 	if f, known := formats[name]; known {
 		return &format{name, f}
@@ -433,7 +433,7 @@ func (k keywords) format(v any) rule {
 func (k keywords) unique(v any) rule {
 	wanted, ok := v.(bool)
 	if !ok {
-		k.fail(k.at.to("uniqueItems"), "expected true or false")
+		k.fail(k.at.child("uniqueItems"), "expected true or false")
 	}
 	if !wanted {
 		return nil
@@ -444,28 +444,28 @@ func (k keywords) unique(v any) rule {
 func (k keywords) dependents(v any) rule {
 	o, ok := v.(*value.Object)
 	if !ok {
-		k.fail(k.at.to("dependentRequired"), "expected an object of lists of names")
+		k.fail(k.at.child("dependentRequired"), "expected an object of lists of names")
 		return nil
 	}
 	d := &dependentRequired{}
 	for _, name := range o.Keys() {
 		d.names = append(d.names, name)
-		d.needed = append(d.needed, k.names(k.at.to("dependentRequired").to(name), o.At(name)))
+		d.needed = append(d.needed, k.names(k.at.child("dependentRequired").child(name), o.At(name)))
 	}
 	return d
 }
 
 func (k keywords) properties(v any) rule {
 	p := &properties{}
-	k.each("properties", v, p.add)
+	k.eachSubschema("properties", v, p.add)
 	return p
 }
 
 // matching compiles the schemas of patternProperties.
 func (k keywords) matching(v any) []matching {
 	var all []matching
-	k.each("patternProperties", v, func(text string, n *node) {
-		if p := k.pattern(text, k.at.to("patternProperties").to(text)); p != nil {
+	k.eachSubschema("patternProperties", v, func(text string, n *node) {
+		if p := k.pattern(text, k.at.child("patternProperties").child(text)); p != nil {
 			all = append(all, matching{p, n})
 		}
 	})
@@ -473,7 +473,7 @@ func (k keywords) matching(v any) []matching {
 }
 
 func (k keywords) additional(v any) rule {
-	a := &additional{node: k.below("additionalProperties", v), refused: v == false, known: map[string]bool{}}
+	a := &additional{node: k.subschema("additionalProperties", v), refused: v == false, known: map[string]bool{}}
 	named, _ := k.o.At("properties").(*value.Object)
 	for _, name := range named.Keys() {
 		a.known[name] = true
@@ -486,31 +486,31 @@ func (k keywords) additional(v any) rule {
 
 func (k keywords) dependentSchemas(v any) rule {
 	d := &dependentSchemas{}
-	k.each("dependentSchemas", v, func(name string, n *node) {
+	k.eachSubschema("dependentSchemas", v, func(name string, n *node) {
 		d.names, d.nodes = append(d.names, name), append(d.nodes, n)
 	})
 	return d
 }
 
 func (k keywords) contains(v any) rule {
-	c := &contains{node: k.below("contains", v), least: 1, most: math.Inf(1)}
+	c := &contains{node: k.subschema("contains", v), least: 1, most: math.Inf(1)}
 	if least, ok := k.o.Get("minContains"); ok {
-		c.least = k.whole("minContains", least)
+		c.least = k.countOf("minContains", least)
 	}
 	if most, ok := k.o.Get("maxContains"); ok {
-		c.most = k.whole("maxContains", most)
+		c.most = k.countOf("maxContains", most)
 	}
 	return c
 }
 
 // choice compiles if, then and else.
 func (k keywords) choice(v any) rule {
-	c := &choice{when: k.below("if", v)}
+	c := &choice{when: k.subschema("if", v)}
 	if then, ok := k.o.Get("then"); ok {
-		c.then = k.below("then", then)
+		c.then = k.subschema("then", then)
 	}
 	if otherwise, ok := k.o.Get("else"); ok {
-		c.otherwise = k.below("else", otherwise)
+		c.otherwise = k.subschema("else", otherwise)
 	}
 	return c
 }
@@ -520,10 +520,10 @@ func (k keywords) unevaluated(n *node) []rule {
 	var all []rule
 	others := &node{at: n.at, rules: n.rules}
 	if v, ok := k.o.Get("unevaluatedProperties"); ok {
-		all = append(all, &unevaluatedProperties{k.below("unevaluatedProperties", v), others, v == false})
+		all = append(all, &unevaluatedProperties{k.subschema("unevaluatedProperties", v), others, v == false})
 	}
 	if v, ok := k.o.Get("unevaluatedItems"); ok {
-		all = append(all, &unevaluatedItems{k.below("unevaluatedItems", v), others, v == false})
+		all = append(all, &unevaluatedItems{k.subschema("unevaluatedItems", v), others, v == false})
 	}
 	return all
 }

@@ -33,8 +33,8 @@ func CompileConfig(schema *value.Object) *Config {
 			made.open = made.open || name == openConfig && schema.At(name) == true
 			continue
 		}
-		field, _ = apart(field) // an instance may be configured after it is installed
-		made.fields[name] = c.schema(field, (&location{step: "properties"}).to(name), expr.Member("schema", name))
+		field, _ = splitField(field) // an instance may be configured after it is installed
+		made.fields[name] = c.schema(field, (&location{step: "properties"}).child(name), expr.Member("schema", name))
 	}
 	if c.fault != nil {
 		return nil
@@ -63,7 +63,7 @@ func (c *Config) CheckWritten(config *value.Object, skip func(key string) bool) 
 		case declared:
 			faults = append(faults, checkField(n, key, v, true)...)
 		case !c.open:
-			faults = append(faults, ConfigFault{Key: key, FieldError: domain.FieldError{Field: expr.Member("config", cut(key)), Message: c.unknown()}})
+			faults = append(faults, ConfigFault{Key: key, FieldError: domain.FieldError{Field: expr.Member("config", shorten(key)), Message: c.unknown()}})
 		}
 	}
 	return faults
@@ -88,7 +88,7 @@ func checkField(n *node, key string, v any, templates bool) (faults []ConfigFaul
 	r := &run{templates: templates, path: []step{{"config", -1}, {key, -1}}}
 	fits := n.check(r, v)
 	if r.spent {
-		return []ConfigFault{{Key: key, FieldError: domain.FieldError{Field: expr.Member("config", cut(key)), Message: "too large to be checked against its schema"}}}
+		return []ConfigFault{{Key: key, FieldError: domain.FieldError{Field: expr.Member("config", shorten(key)), Message: "too large to be checked against its schema"}}}
 	}
 	if fits {
 		return nil
@@ -115,7 +115,7 @@ func (c *Config) unknown() string {
 	if len(names) > maxListed {
 		names = append(names[:maxListed], "…")
 	}
-	return "unknown field; known are " + cut(strings.Join(names, ", "))
+	return "unknown field; known are " + shorten(strings.Join(names, ", "))
 }
 
 // isTemplate reports whether a value is a string whose value is known only when it is

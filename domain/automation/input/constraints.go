@@ -41,7 +41,7 @@ func (k keywords) types(v any) rule {
 	for _, item := range list {
 		name, _ := item.(string)
 		if _, known := knownTypes[name]; !known {
-			k.fail(k.at.to("type"), "%s is not a type", value.JSON(item, ""))
+			k.fail(k.at.child("type"), "%s is not a type", value.JSON(item, ""))
 		}
 		all = append(all, name)
 	}
@@ -52,7 +52,7 @@ func (t types) check(r *run, n *node, v any) bool {
 	if slices.ContainsFunc(t, func(name string) bool { return isType(r, name, v) }) {
 		return true
 	}
-	if r.mute() {
+	if r.isMuted() {
 		return false
 	}
 	var told []string
@@ -63,11 +63,11 @@ func (t types) check(r *run, n *node, v any) bool {
 	if len(t) == 1 {
 		names = t[0]
 	}
-	return r.fault(n, "type", fmt.Sprintf("expected %s, got %s", strings.Join(told, " or "), value.Kind(v)), "type", names)
+	return r.fault(n, "type", fmt.Sprintf("expected %s, got %s", strings.Join(told, " or "), value.TypeName(v)), "type", names)
 }
 
 func isType(r *run, name string, v any) bool {
-	if name == value.Kind(v) {
+	if name == value.TypeName(v) {
 		return true
 	}
 	if number, ok := v.(float64); ok && name == "integer" {
@@ -77,11 +77,11 @@ func isType(r *run, name string, v any) bool {
 	if o, ok := v.(*value.Object); ok && localized {
 		return r.spend(o.Len()) && isMapOf(o, scalar)
 	}
-	return localized && scalar == value.Kind(v)
+	return localized && scalar == value.TypeName(v)
 }
 
 func isMapOf(o *value.Object, scalar string) bool {
-	return !slices.ContainsFunc(o.Keys(), func(key string) bool { return value.Kind(plain(o.At(key))) != scalar })
+	return !slices.ContainsFunc(o.Keys(), func(key string) bool { return value.TypeName(jsonValue(o.At(key))) != scalar })
 }
 
 // enum is the keyword of the same name.
@@ -95,7 +95,7 @@ type enum struct {
 func (k keywords) enum(v any) rule {
 	list, ok := v.([]any)
 	if !ok {
-		k.fail(k.at.to("enum"), "expected a list")
+		k.fail(k.at.child("enum"), "expected a list")
 	}
 	e := &enum{values: list, scalars: map[any]bool{}}
 	for _, item := range list {
@@ -113,7 +113,7 @@ func (k keywords) enum(v any) rule {
 func (e *enum) check(r *run, n *node, v any) bool {
 	switch v.(type) {
 	case []any, *value.Object:
-		if r.spend(e.size/16) && slices.ContainsFunc(e.others, func(other any) bool { return value.Same(v, other) }) {
+		if r.spend(e.size/16) && slices.ContainsFunc(e.others, func(other any) bool { return value.StrictEqual(v, other) }) {
 			return true
 		}
 	default:
@@ -121,7 +121,7 @@ func (e *enum) check(r *run, n *node, v any) bool {
 			return true
 		}
 	}
-	if r.mute() {
+	if r.isMuted() {
 		return false
 	}
 	if len(e.values) > maxChoices {
@@ -131,7 +131,7 @@ func (e *enum) check(r *run, n *node, v any) bool {
 	for _, v := range e.values {
 		told = append(told, value.JSON(v, ""))
 	}
-	return r.fault(n, "enum", cut("must be one of: "+strings.Join(told, ", ")), "allowedValues", e.values)
+	return r.fault(n, "enum", shorten("must be one of: "+strings.Join(told, ", ")), "allowedValues", e.values)
 }
 
 // constant is the keyword const.
@@ -141,10 +141,10 @@ type constant struct {
 }
 
 func (c *constant) check(r *run, n *node, v any) bool {
-	if r.spend(c.size/16) && value.Same(v, c.v) {
+	if r.spend(c.size/16) && value.StrictEqual(v, c.v) {
 		return true
 	}
-	return r.fault(n, "const", cut("must be "+value.JSON(c.v, "")), "allowedValue", c.v)
+	return r.fault(n, "const", shorten("must be "+value.JSON(c.v, "")), "allowedValue", c.v)
 }
 
 // bound is minimum, maximum and their exclusive forms.
@@ -177,15 +177,15 @@ type multipleOf float64
 
 func (m multipleOf) check(r *run, n *node, v any) bool {
 	number, ok := v.(float64)
-	if !ok || r.spend(10) && divides(float64(m), number) {
+	if !ok || r.spend(10) && isMultiple(float64(m), number) {
 		return true
 	}
 	return r.fault(n, "multipleOf", fmt.Sprintf("must be a multiple of %s", value.Text(float64(m))), "multipleOf", float64(m))
 }
 
-// divides computes with decimals, as the numbers are written: 0.3 is three times
+// isMultiple computes with decimals, as the numbers are written: 0.3 is three times
 // 0.1.
-func divides(by, n float64) bool {
+func isMultiple(by, n float64) bool {
 	const exact = 1 << 53
 	if by == math.Trunc(by) && n == math.Trunc(n) && math.Abs(n) < exact && by < exact {
 		return math.Mod(n, by) == 0
@@ -216,11 +216,11 @@ var counts = map[string]struct{ of, unit string }{
 }
 
 func (k keywords) count(key string, v any) rule {
-	return &count{key, counts[key[3:]].of, strings.HasPrefix(key, "min"), k.whole(key, v)}
+	return &count{key, counts[key[3:]].of, strings.HasPrefix(key, "min"), k.countOf(key, v)}
 }
 
 func (c *count) check(r *run, n *node, v any) bool {
-	if value.Kind(v) != c.of {
+	if value.TypeName(v) != c.of {
 		return true
 	}
 	size := 0
@@ -237,7 +237,7 @@ func (c *count) check(r *run, n *node, v any) bool {
 	if c.least {
 		words, fits = "at least", float64(size) >= c.limit
 	}
-	if fits || r.mute() {
+	if fits || r.isMuted() {
 		return fits
 	}
 	return r.fault(n, c.keyword, fmt.Sprintf("expected %s %s %s", words, value.Text(c.limit), counts[c.keyword[3:]].unit), "limit", c.limit)
@@ -259,7 +259,7 @@ func (p *pattern) check(r *run, n *node, v any) bool {
 	if !ok || p.matches(r, s) {
 		return true
 	}
-	return r.fault(n, "pattern", cut("must match the pattern "+p.String()), "pattern", cut(p.String()))
+	return r.fault(n, "pattern", shorten("must match the pattern "+p.String()), "pattern", shorten(p.String()))
 }
 
 // prefixItems is the keyword of the same name.
@@ -307,7 +307,7 @@ func (c *contains) check(r *run, n *node, v any) bool {
 	}
 	found := 0.0
 	for _, item := range list {
-		if c.node.fits(r, item) {
+		if c.node.isValid(r, item) {
 			found++
 		}
 		if r.spent {
@@ -331,7 +331,7 @@ func (unique) check(r *run, n *node, v any) bool {
 	first := make(map[string]int, min(len(list), 1000))
 	for i, item := range list {
 		var w strings.Builder
-		canonical(&w, item)
+		writeCanonical(&w, item)
 		if !r.spend(1 + w.Len()/8) {
 			return false
 		}
@@ -343,13 +343,13 @@ func (unique) check(r *run, n *node, v any) bool {
 	return true
 }
 
-// canonical writes a value so that the same values are the same text.
-func canonical(w *strings.Builder, v any) {
-	switch v := plain(v).(type) {
+// writeCanonical writes a value so that the same values are the same text.
+func writeCanonical(w *strings.Builder, v any) {
+	switch v := jsonValue(v).(type) {
 	case []any:
 		w.WriteByte('[')
 		for _, item := range v {
-			canonical(w, item)
+			writeCanonical(w, item)
 			w.WriteByte(',')
 		}
 		w.WriteByte(']')
@@ -357,7 +357,7 @@ func canonical(w *strings.Builder, v any) {
 		w.WriteByte('{')
 		for _, key := range slices.Sorted(slices.Values(v.Keys())) {
 			w.WriteString(value.JSON(key, "") + ":")
-			canonical(w, v.At(key))
+			writeCanonical(w, v.At(key))
 			w.WriteByte(',')
 		}
 		w.WriteByte('}')
@@ -377,7 +377,7 @@ func (q required) check(r *run, n *node, v any) bool {
 	all := true
 	for _, name := range q {
 		if _, has := o.Get(name); !has {
-			all = r.faultOf(n, name, "required", "is required", "missingProperty", cut(name))
+			all = r.faultOf(n, name, "required", "is required", "missingProperty", shorten(name))
 		}
 	}
 	return r.spend(len(q)/4) && all
@@ -401,7 +401,7 @@ func (d *dependentRequired) check(r *run, n *node, v any) bool {
 		}
 		for _, other := range d.needed[i] {
 			if _, has := o.Get(other); !has {
-				all = r.faultOf(n, other, "dependentRequired", "required with "+cut(name), "property", cut(name), "missingProperty", cut(other))
+				all = r.faultOf(n, other, "dependentRequired", "required with "+shorten(name), "property", shorten(name), "missingProperty", shorten(other))
 			}
 		}
 	}
@@ -478,7 +478,7 @@ func (a *additional) check(r *run, n *node, v any) bool {
 		if a.known[key] || matchesAny(r, a.patterns, key) {
 			continue
 		}
-		if !leftOver(r, n, a.node, a.refused, "additionalProperties", "additionalProperty", key, o.At(key)) {
+		if !checkUncovered(r, n, a.node, a.refused, "additionalProperties", "additionalProperty", key, o.At(key)) {
 			all = false
 		}
 		if r.spent {
@@ -497,11 +497,11 @@ func matchesAny(r *run, patterns []matching, key string) bool {
 	return false
 }
 
-// leftOver checks a member that no other keyword speaks of. One that is refused is
+// checkUncovered checks a member that no other keyword speaks of. One that is refused is
 // told by the keyword that refuses it.
-func leftOver(r *run, n, below *node, refused bool, keyword, param, key string, v any) bool {
+func checkUncovered(r *run, n, below *node, refused bool, keyword, param, key string, v any) bool {
 	if refused {
-		return r.spend(1) && r.faultOf(n, key, keyword, "unknown field", param, cut(key))
+		return r.spend(1) && r.faultOf(n, key, keyword, "unknown field", param, shorten(key))
 	}
 	return r.member(below, key, v)
 }
@@ -516,8 +516,8 @@ func (p *propertyNames) check(r *run, n *node, v any) bool {
 	}
 	all := true
 	for _, key := range o.Keys() {
-		if !p.node.fits(r, key) {
-			all = r.faultOf(n, key, "propertyNames", "a field of this name is not expected", "propertyName", cut(key))
+		if !p.node.isValid(r, key) {
+			all = r.faultOf(n, key, "propertyNames", "a field of this name is not expected", "propertyName", shorten(key))
 		}
 		if r.spent {
 			return false
@@ -570,7 +570,7 @@ type oneOf struct{ nodes []*node }
 func (s *oneOf) check(r *run, n *node, v any) bool {
 	told, fitting := len(r.faults), []any(nil)
 	for i, form := range s.nodes {
-		if len(fitting) == 0 && form.check(r, v) || len(fitting) > 0 && form.fits(r, v) {
+		if len(fitting) == 0 && form.check(r, v) || len(fitting) > 0 && form.isValid(r, v) {
 			fitting = append(fitting, float64(i))
 		}
 		if len(fitting) == 2 {
@@ -588,7 +588,7 @@ func (s *oneOf) check(r *run, n *node, v any) bool {
 type not struct{ node *node }
 
 func (s *not) check(r *run, n *node, v any) bool {
-	return !s.node.fits(r, v) || r.fault(n, "not", "a value of this form is not expected")
+	return !s.node.isValid(r, v) || r.fault(n, "not", "a value of this form is not expected")
 }
 
 // choice is if, then and else; those that are absent are nil.
@@ -599,7 +599,7 @@ func (s *choice) next(r *run, v any) *node {
 	if s.then == nil && s.otherwise == nil {
 		return nil
 	}
-	if s.when.fits(r, v) {
+	if s.when.isValid(r, v) {
 		return s.then
 	}
 	return s.otherwise
@@ -630,8 +630,8 @@ func (d *dependentSchemas) check(r *run, _ *node, v any) bool {
 	return r.spend(len(d.names)) && all
 }
 
-// samePlace returns the schemas that a rule holds the same value against.
-func samePlace(r rule) []*node {
+// sameValueSchemas returns the schemas that a rule holds the same value against.
+func sameValueSchemas(r rule) []*node {
 	switch s := r.(type) {
 	case *reference:
 		return []*node{s.node}
@@ -678,13 +678,13 @@ func (u *unevaluatedProperties) check(r *run, n *node, v any) bool {
 		return true
 	}
 	c := &coverage{names: map[string]bool{}}
-	u.others.cover(r, v, c)
+	u.others.addCoverage(r, v, c)
 	all := true
 	for _, key := range o.Keys() {
 		if c.all || c.names[key] {
 			continue
 		}
-		if !leftOver(r, n, u.node, u.refused, "unevaluatedProperties", "unevaluatedProperty", key, o.At(key)) {
+		if !checkUncovered(r, n, u.node, u.refused, "unevaluatedProperties", "unevaluatedProperty", key, o.At(key)) {
 			all = false
 		}
 	}
@@ -704,7 +704,7 @@ func (u *unevaluatedItems) check(r *run, n *node, v any) bool {
 		return true
 	}
 	c := &coverage{items: map[int]bool{}}
-	u.others.cover(r, v, c)
+	u.others.addCoverage(r, v, c)
 	all := true
 	for i, item := range list {
 		switch {
@@ -718,9 +718,9 @@ func (u *unevaluatedItems) check(r *run, n *node, v any) bool {
 	return all && !r.spent
 }
 
-// cover adds what the keywords of n, and of the schemas that v fits beside it,
+// addCoverage adds what the keywords of n, and of the schemas that v fits beside it,
 // speak of.
-func (n *node) cover(r *run, v any, c *coverage) {
+func (n *node) addCoverage(r *run, v any, c *coverage) {
 	if !r.spend(1) {
 		return
 	}
@@ -736,7 +736,7 @@ func (n *node) cover(r *run, v any, c *coverage) {
 			}
 		case *not:
 		default:
-			for _, next := range samePlace(rule) {
+			for _, next := range sameValueSchemas(rule) {
 				next.coverIfFits(r, v, c)
 			}
 			c.add(r, rule, v)
@@ -745,15 +745,15 @@ func (n *node) cover(r *run, v any, c *coverage) {
 }
 
 func (n *node) coverIfFits(r *run, v any, c *coverage) {
-	if n.fits(r, v) {
-		n.cover(r, v, c)
+	if n.isValid(r, v) {
+		n.addCoverage(r, v, c)
 	}
 }
 
 func (s *choice) cover(r *run, v any, c *coverage) {
 	next := s.otherwise
-	if s.when.fits(r, v) {
-		s.when.cover(r, v, c)
+	if s.when.isValid(r, v) {
+		s.when.addCoverage(r, v, c)
 		next = s.then
 	}
 	if next != nil {
@@ -805,7 +805,7 @@ func (c *coverage) addItems(r *run, rule rule, list []any) {
 		c.all = true
 	case *contains:
 		for i, item := range list {
-			if s.node.fits(r, item) {
+			if s.node.isValid(r, item) {
 				c.items[i] = true
 			}
 		}

@@ -78,19 +78,19 @@ func isTime(s string) bool {
 		return true
 	}
 	// A leap second is the last of a day in Greenwich.
-	minutes := clock(m[1], m[2])
+	minutes := minutesOf(m[1], m[2])
 	switch m[6] {
 	case "+":
-		minutes -= clock(m[7], m[8])
+		minutes -= minutesOf(m[7], m[8])
 	case "-":
-		minutes += clock(m[7], m[8])
+		minutes += minutesOf(m[7], m[8])
 	}
 	const day = 24 * 60
 	return (minutes+day)%day == day-1
 }
 
-// clock returns the minutes of two digits of hours and two of minutes.
-func clock(hours, minutes string) int {
+// minutesOf returns the minutes of two digits of hours and two of minutes.
+func minutesOf(hours, minutes string) int {
 	digits := func(s string) int { return int(s[0]-'0')*10 + int(s[1]-'0') }
 	return digits(hours)*60 + digits(minutes)
 }

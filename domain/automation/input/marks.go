@@ -49,11 +49,11 @@ func markOf(schema any, by marker) *mark {
 	m := membersMark(properties, by)
 	if by.items {
 		if items := markOf(o.At("items"), by); items != nil {
-			m = m.with(&mark{items: items})
+			m = m.union(&mark{items: items})
 		}
 	}
 	if o.At(by.keyword) == true {
-		m = m.with(&mark{self: true})
+		m = m.union(&mark{self: true})
 	}
 	return m
 }
@@ -62,14 +62,14 @@ func membersMark(fields *value.Object, by marker) *mark {
 	var m *mark
 	for _, name := range fields.Keys() {
 		if below := markOf(fields.At(name), by); below != nil {
-			m = m.with(&mark{names: []string{name}, members: map[string]*mark{name: below}})
+			m = m.union(&mark{names: []string{name}, members: map[string]*mark{name: below}})
 		}
 	}
 	return m
 }
 
-// with returns the markers of both. It may change m.
-func (m *mark) with(other *mark) *mark {
+// union returns the markers of both. It may change m.
+func (m *mark) union(other *mark) *mark {
 	if m == nil || other == nil {
 		if m == nil {
 			return other
@@ -77,7 +77,7 @@ func (m *mark) with(other *mark) *mark {
 		return m
 	}
 	m.self = m.self || other.self
-	m.items = m.items.with(other.items)
+	m.items = m.items.union(other.items)
 	for _, name := range other.names {
 		if m.members == nil {
 			m.members = map[string]*mark{}
@@ -85,7 +85,7 @@ func (m *mark) with(other *mark) *mark {
 		if _, ok := m.members[name]; !ok {
 			m.names = append(m.names, name)
 		}
-		m.members[name] = m.members[name].with(other.members[name])
+		m.members[name] = m.members[name].union(other.members[name])
 	}
 	return m
 }
@@ -97,10 +97,10 @@ func (s *Shape) Secrets(in *value.Object) ([]string, error) {
 	if s == nil || !s.secretive {
 		return nil, nil
 	}
-	c := &confidence{}
-	c.take(s.always.secret, in)
-	if b := s.chosen(in); b != nil {
-		c.take(b.marks.secret, in)
+	c := &secretCollector{}
+	c.collectMarked(s.always.secret, in)
+	if b := s.selectBranch(in); b != nil {
+		c.collectMarked(b.marks.secret, in)
 	}
 	if len(c.faults) > 0 {
 		return c.secrets, automation.BadArguments(c.faults)
@@ -108,33 +108,33 @@ func (s *Shape) Secrets(in *value.Object) ([]string, error) {
 	return c.secrets, nil
 }
 
-// confidence is what an input holds that is marked as secret.
-type confidence struct {
+// secretCollector is what an input holds that is marked as secret.
+type secretCollector struct {
 	run
 
 	secrets []string
 }
 
-// take takes the marked strings of v.
-func (c *confidence) take(m *mark, v any) {
+// collectMarked takes the marked strings of v.
+func (c *secretCollector) collectMarked(m *mark, v any) {
 	if m == nil {
 		return
 	}
 	switch v := v.(type) {
 	case string:
 		if s := strings.TrimSpace(v); m.self && s != "" {
-			c.keep(s)
+			c.addSecret(s)
 		}
 	case *value.Object:
 		for _, name := range m.names {
 			c.path = append(c.path, step{name, -1})
-			c.take(m.members[name], v.At(name))
+			c.collectMarked(m.members[name], v.At(name))
 			c.path = c.path[:len(c.path)-1]
 		}
 	}
 }
 
-func (c *confidence) keep(secret string) {
+func (c *secretCollector) addSecret(secret string) {
 	if len(secret) > maxSecret {
 		c.fault(c.schema(), secrets.keyword, fmt.Sprintf("a secret is at most %d bytes long", maxSecret), "limit", float64(maxSecret))
 		return
@@ -143,10 +143,10 @@ func (c *confidence) keep(secret string) {
 }
 
 // schema is what marks the value at hand: markers are found through properties alone.
-func (c *confidence) schema() *node {
+func (c *secretCollector) schema() *node {
 	n := &node{}
 	for _, s := range c.path {
-		n.at = n.at.to("properties").to(s.key)
+		n.at = n.at.child("properties").child(s.key)
 	}
 	return n
 }
@@ -158,7 +158,7 @@ func (s *Shape) Redacted(in *value.Object) *value.Object {
 		return in
 	}
 	out := s.always.redact.object(in)
-	if b := s.chosen(in); b != nil {
+	if b := s.selectBranch(in); b != nil {
 		out = b.marks.redact.object(out)
 	}
 	return out
@@ -176,7 +176,7 @@ func (s *Shape) RedactedOutput(out any) any {
 // Recorded returns an input as the event of the execution tells it: without the
 // answer, the body as it was received and credentials, then Redacted.
 func (s *Shape) Recorded(in *value.Object) *value.Object {
-	out := without(s.Redacted(in), answerKey, "rawBody")
+	out := withoutKeys(s.Redacted(in), answerKey, "rawBody")
 	headers, ok := out.At("headers").(*value.Object)
 	if !ok {
 		return out
@@ -197,7 +197,7 @@ func (s *Shape) Recorded(in *value.Object) *value.Object {
 func withoutAuthorization(headers *value.Object) *value.Object {
 	for _, name := range headers.Keys() {
 		if strings.EqualFold(name, "authorization") {
-			return withoutAuthorization(rest(headers, []string{name}))
+			return withoutAuthorization(remaining(headers, []string{name}))
 		}
 	}
 	return headers
@@ -216,7 +216,7 @@ func (m *mark) object(o *value.Object) *value.Object {
 		}
 		return hidden
 	}
-	return m.below(o)
+	return m.markMembers(o)
 }
 
 // value returns v with the marked values replaced.
@@ -229,14 +229,14 @@ func (m *mark) value(v any) any {
 	}
 	switch v := v.(type) {
 	case *value.Object:
-		return m.below(v)
+		return m.markMembers(v)
 	case []any:
 		return m.list(v)
 	}
 	return v
 }
 
-func (m *mark) below(o *value.Object) *value.Object {
+func (m *mark) markMembers(o *value.Object) *value.Object {
 	out := o
 	for _, name := range m.names {
 		v, ok := o.Get(name)

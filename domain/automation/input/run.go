@@ -34,13 +34,13 @@ type location struct {
 	step string
 }
 
-func (l *location) to(step string) *location { return &location{l, step} }
+func (l *location) child(step string) *location { return &location{l, step} }
 
 // steps returns the steps from a location above, nil for all.
 func (l *location) steps(from *location) []string {
 	var steps []string
 	for ; l != from && l != nil; l = l.up {
-		steps = append(steps, cut(l.step))
+		steps = append(steps, shorten(l.step))
 	}
 	slices.Reverse(steps)
 	return steps
@@ -56,11 +56,11 @@ func (l *location) pointer(keyword string) string {
 		text.WriteByte('/')
 		text.WriteString(pointerEscapes.Replace(step))
 	}
-	return cut(text.String())
+	return shorten(text.String())
 }
 
-// cut shortens a text that somebody else chose.
-func cut(s string) string {
+// shorten shortens a text that somebody else chose.
+func shorten(s string) string {
 	length := 0
 	for i := range s {
 		if length == maxText {
@@ -116,7 +116,7 @@ func (n *node) check(r *run, v any) bool {
 	if bytes, ok := v.(value.Bytes); ok {
 		r.spend(len(bytes) / 16)
 	}
-	v = plain(v)
+	v = jsonValue(v)
 	fits := true
 	r.depth++
 	for _, rule := range n.rules {
@@ -131,8 +131,8 @@ func (n *node) check(r *run, v any) bool {
 	return fits
 }
 
-// fits is check when faults are not to be told.
-func (n *node) fits(r *run, v any) bool {
+// isValid is check when faults are not to be told.
+func (n *node) isValid(r *run, v any) bool {
 	r.quiet++
 	ok := n.check(r, v)
 	r.quiet--
@@ -162,13 +162,13 @@ func (r *run) spend(steps int) bool {
 	return !r.spent
 }
 
-// mute reports whether no more faults are told.
-func (r *run) mute() bool { return r.quiet > 0 || len(r.faults) >= maxFaults }
+// isMuted reports whether no more faults are told.
+func (r *run) isMuted() bool { return r.quiet > 0 || len(r.faults) >= maxFaults }
 
 // fault tells what is wrong with the value at hand. Params are alternating keys
 // and values.
 func (r *run) fault(n *node, keyword, message string, params ...any) bool {
-	if r.mute() {
+	if r.isMuted() {
 		return false
 	}
 	r.spend(faultWork)
@@ -206,17 +206,17 @@ func (r *run) field() string {
 		if s.index >= 0 {
 			field = fmt.Sprintf("%s[%d]", field, s.index)
 		} else {
-			field = expr.Member(field, cut(s.key))
+			field = expr.Member(field, shorten(s.key))
 		}
 		if len(field) > 4*maxText {
 			break // it is cut anyway
 		}
 	}
-	return cut(field)
+	return shorten(field)
 }
 
-// plain returns v as its JSON has it; arrays and objects are taken as they are.
-func plain(v any) any {
+// jsonValue returns v as its JSON has it; arrays and objects are taken as they are.
+func jsonValue(v any) any {
 	switch v := v.(type) {
 	case nil, bool, string, []any, *value.Object:
 		return v
@@ -241,14 +241,14 @@ func Faults(a *automation.Automation, known []automation.Fault) []automation.Fau
 	arguments := &compiler{}
 	for _, name := range a.Arguments.Keys() {
 		if field, ok := a.Arguments.At(name).(*value.Object); ok {
-			field, _ = apart(field)
-			s.look(arguments, field, expr.Member("arguments", name))
+			field, _ = splitField(field)
+			s.compileAt(arguments, field, expr.Member("arguments", name))
 		}
 	}
 	payloads := &compiler{} // of one run: their patterns count together
 	for i, schema := range a.Schemas {
-		s.look(payloads, schema.Payload, fmt.Sprintf("schemas[%d].payload", i))
-		s.look(&compiler{}, schema.Output, fmt.Sprintf("schemas[%d].output", i))
+		s.compileAt(payloads, schema.Payload, fmt.Sprintf("schemas[%d].payload", i))
+		s.compileAt(&compiler{}, schema.Output, fmt.Sprintf("schemas[%d].output", i))
 	}
 	return s.found
 }
@@ -256,9 +256,9 @@ func Faults(a *automation.Automation, known []automation.Fault) []automation.Fau
 // search collects the faults of schemas.
 type search struct{ known, found []automation.Fault }
 
-// look compiles one schema that stands at a field.
-func (s *search) look(c *compiler, schema *value.Object, field string) {
-	if schema == nil || s.told(field) {
+// compileAt compiles one schema that stands at a field.
+func (s *search) compileAt(c *compiler, schema *value.Object, field string) {
+	if schema == nil || s.isKnownFault(field) {
 		return
 	}
 	c.fault = nil
@@ -267,8 +267,8 @@ func (s *search) look(c *compiler, schema *value.Object, field string) {
 	}
 }
 
-// told reports whether something at a field, or below it, is known to be wrong.
-func (s *search) told(field string) bool {
+// isKnownFault reports whether something at a field, or below it, is known to be wrong.
+func (s *search) isKnownFault(field string) bool {
 	for _, f := range s.known {
 		below, ok := strings.CutPrefix(f.Field, field)
 		if ok && !f.Warning && (below == "" || below[0] == '.' || below[0] == '[') {

@@ -52,7 +52,7 @@ func Compile(a *automation.Automation) *Shape {
 			b.payload = c.schema(schema.Payload, nil, fmt.Sprintf("schemas[%d].payload", i))
 		}
 		s.branches = append(s.branches, b)
-		s.output = s.output.with(markOf(schema.Output, redacts))
+		s.output = s.output.union(markOf(schema.Output, redacts))
 	}
 	if len(a.Schemas) == 0 && s.validates {
 		s.branches = []branch{{payload: c.arguments(a.Arguments)}}
@@ -94,8 +94,8 @@ func (c condition) holds(in *value.Object) bool {
 	return text == c.text || c.fold && strings.EqualFold(text, c.text)
 }
 
-// chosen returns the branch that an input is meant for, nil when there is none.
-func (s *Shape) chosen(in *value.Object) *branch {
+// selectBranch returns the branch that an input is meant for, nil when there is none.
+func (s *Shape) selectBranch(in *value.Object) *branch {
 	for i := range s.branches {
 		b := &s.branches[i]
 		holds := true
@@ -119,7 +119,7 @@ func (s *Shape) Check(in *value.Object) error {
 		raised := *s.fault // who receives it says in it where it was raised
 		return &raised
 	}
-	b := s.chosen(in)
+	b := s.selectBranch(in)
 	if b == nil {
 		return automation.BadArguments([]any{value.NewObject(
 			"field", "", "message", "no schema is meant for this input: the conditions of none hold",
@@ -128,24 +128,24 @@ func (s *Shape) Check(in *value.Object) error {
 	if b.payload == nil {
 		return nil
 	}
-	return b.payload.validate(without(in, answerKey))
+	return b.payload.validate(withoutKeys(in, answerKey))
 }
 
 // answerKey is where the input of an endpoint holds the answer that is being made;
 // it is no part of what was sent.
 const answerKey = "$http"
 
-// without returns o less some keys, o itself when it has none of them.
-func without(o *value.Object, keys ...string) *value.Object {
+// withoutKeys returns o less some keys, o itself when it has none of them.
+func withoutKeys(o *value.Object, keys ...string) *value.Object {
 	for i, key := range keys {
 		if _, ok := o.Get(key); ok {
-			return rest(o, keys[i:])
+			return remaining(o, keys[i:])
 		}
 	}
 	return o
 }
 
-func rest(o *value.Object, less []string) *value.Object {
+func remaining(o *value.Object, less []string) *value.Object {
 	r := &value.Object{}
 	for _, key := range o.Keys() {
 		dropped := false

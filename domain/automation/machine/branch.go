@@ -56,7 +56,7 @@ const (
 type frame struct {
 	kind  frameKind
 	in    *automation.Instruction // whose list it is; nil for a body
-	block int                     // which of its lists, see listOf
+	block int                     // which of its lists, see blockOf
 	list  []*automation.Instruction
 	next  int // the instruction to come
 
@@ -76,7 +76,7 @@ const (
 	firstBranch
 )
 
-func listOf(in *automation.Instruction, block int) []*automation.Instruction {
+func blockOf(in *automation.Instruction, block int) []*automation.Instruction {
 	switch {
 	case block < 0 && -1-block < len(in.Do):
 		return in.Do[-1-block : -block]
@@ -96,7 +96,7 @@ func listOf(in *automation.Instruction, block int) []*automation.Instruction {
 
 func (b *branch) runnable() bool { return !b.ended && b.waiting == nil && b.open == 0 }
 
-func (b *branch) top() *frame { return &b.frames[len(b.frames)-1] }
+func (b *branch) topFrame() *frame { return &b.frames[len(b.frames)-1] }
 
 func (b *branch) push(f frame) { b.frames = append(b.frames, f) }
 
@@ -107,7 +107,7 @@ func (b *branch) pop() {
 
 // pushBlock begins one of the lists of an instruction.
 func (b *branch) pushBlock(in *automation.Instruction, block int) {
-	if list := listOf(in, block); len(list) > 0 {
+	if list := blockOf(in, block); len(list) > 0 {
 		b.push(frame{kind: blockFrame, in: in, block: block, list: list})
 	}
 }
@@ -131,13 +131,13 @@ func (m *Machine) end(b *branch, out *outcome) {
 		m.done = true
 		return
 	}
-	parent.top().results[b.slot] = out
+	parent.topFrame().results[b.slot] = out
 	parent.open--
-	m.ready(parent)
+	m.enqueueIfRunnable(parent)
 }
 
-// first returns the outcome of the lowest branch that failed or broke.
-func first(results []*outcome) *outcome {
+// firstOutcome returns the outcome of the lowest branch that failed or broke.
+func firstOutcome(results []*outcome) *outcome {
 	for _, out := range results {
 		if out != nil {
 			return out
@@ -157,10 +157,10 @@ func (b *branch) place() Place {
 	return Place{Path: b.path(), Iteration: b.iterations(), Ordinal: b.ordinal}
 }
 
-// up goes through the frames around what a branch executes, the innermost first,
+// visitFrames goes through the frames around what a branch executes, the innermost first,
 // to the body of the execution, until visit is false. Number is that of the
 // iteration that a frame is in, -1 when it is in none.
-func (b *branch) up(visit func(f *frame, number int) bool) {
+func (b *branch) visitFrames(visit func(f *frame, number int) bool) {
 	for at, number := b, -1; at != nil; at = at.parent {
 		for i := len(at.frames) - 1; i >= 0; i-- {
 			f := &at.frames[i]
@@ -179,8 +179,8 @@ func (b *branch) up(visit func(f *frame, number int) bool) {
 // iterations returns the numbers of the iterations around what is executed.
 func (b *branch) iterations() []int {
 	var all []int
-	own := b.top()
-	b.up(func(f *frame, number int) bool {
+	own := b.topFrame()
+	b.visitFrames(func(f *frame, number int) bool {
 		if f.kind == loopFrame && (f != own || f.in != b.in) {
 			all = append(all, number)
 		}
@@ -193,16 +193,16 @@ func (b *branch) iterations() []int {
 // inLoop reports whether there is a loop around in the same execution.
 func (b *branch) inLoop() bool {
 	found := false
-	b.up(func(f *frame, _ int) bool {
+	b.visitFrames(func(f *frame, _ int) bool {
 		found = f.kind == loopFrame
 		return !found
 	})
 	return found
 }
 
-// finally returns the innermost try whose finally block is under way, in any
+// activeFinally returns the innermost try whose finally block is under way, in any
 // execution around.
-func (b *branch) finally() *try {
+func (b *branch) activeFinally() *try {
 	for at := b; at != nil; at = at.parent {
 		for i := len(at.frames) - 1; i >= 0; i-- {
 			if t := at.frames[i].try; t != nil && t.block == finallyBlock {

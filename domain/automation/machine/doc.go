@@ -1,7 +1,7 @@
 // Package machine is the interpreter of automations: it runs one tree, the
 // execution that a trigger starts and every execution it calls.
 //
-// A Machine does nothing but compute. Go runs the tree until every branch of it
+// A Machine does nothing but compute. Run runs the tree until every branch of it
 // waits for something outside, and returns the requests; whoever runs the machine
 // carries them out, side by side and in any order, and hands each answer back.
 // What can be answered at once (contexts, the time, chance) is asked of a World.

@@ -36,7 +36,7 @@ func TestBadValuesThatGrowAreRefused(t *testing.T) {
 			m := machine.New(machine.Options{World: newScript(nil, nil), LocalLimit: 10_000})
 			m.Start(p, "x0", 1, value.NewObject("l", []any{"xxxx", "yyyy"}))
 			for !m.Done() {
-				for _, r := range m.Go(10_000).Requests {
+				for _, r := range m.Run(10_000).Requests {
 					require.Equal(t, machine.Throttle, r.Kind)
 					m.Answer(r.ID, machine.Answer{})
 				}
@@ -53,7 +53,7 @@ func TestAnOutputThatGrowsIsRefused(t *testing.T) {
 	p := program(t, "t", parseYAML(t, `{do: [], output: ['{{l}}', '{{l}}', '{{l}}']}`))
 	m := machine.New(machine.Options{World: newScript(nil, nil), LocalLimit: 100})
 	m.Start(p, "x0", 1, value.NewObject("l", strings.Repeat("x", 60)))
-	m.Go(10)
+	m.Run(10)
 	require.True(t, m.Done())
 	require.Equal(t, automation.ContextTooLarge, m.Root().Err.Name)
 }
@@ -65,7 +65,7 @@ func TestATreeHasOnlySoManyBranches(t *testing.T) {
 	m.Start(p, "x0", 1, nil)
 	waits := 0
 	for {
-		turn := m.Go(1_000_000)
+		turn := m.Run(1_000_000)
 		for _, r := range turn.Requests {
 			switch r.Kind {
 			case machine.Wait:
@@ -119,7 +119,7 @@ func TestTheTemplatesOfAnInstructionShareABudget(t *testing.T) {
 	m := machine.New(machine.Options{World: newScript(nil, nil)})
 	m.Start(p, "x", 1, value.NewObject("s", strings.Repeat("x", 5_000_000)))
 	for !m.Done() {
-		m.Go(10_000)
+		m.Run(10_000)
 	}
 	require.Nil(t, m.Root().Err)
 	out, _ := m.Root().Output.([]any)
@@ -168,9 +168,9 @@ func TestATurnOfHeavyInstructionsHasFewerOfThem(t *testing.T) {
 			world.contexts["session:u1"], world.limit = heavy().At("o"), 10_000_000
 			m := machine.New(machine.Options{World: world})
 			m.Start(p, "x", 1, heavy())
-			require.True(t, m.Go(10).Yielded)
+			require.True(t, m.Run(10).Yielded)
 			for !m.Done() {
-				m.Go(10)
+				m.Run(10)
 			}
 			require.Nil(t, m.Root().Err)
 		})
@@ -184,7 +184,7 @@ func TestAnItemThatIsChangedIsGoneThroughEachTime(t *testing.T) {
 	m.Start(p, "x", 1, heavy())
 	turns := 0
 	for ; !m.Done(); turns++ {
-		m.Go(10)
+		m.Run(10)
 	}
 	require.Greater(t, turns, 10)
 }
@@ -194,9 +194,9 @@ func TestWhatIsChangedInPlaceCostsNoMoreThanItIs(t *testing.T) {
 	p := program(t, "t", parseYAML(t, `[{'set l[]': 1}`+strings.Repeat(`, {'set l[]': 1}, {'set l[3]': 2}, {set n: '{{l.length}}'}`, 10)+`]`))
 	m := machine.New(machine.Options{World: newScript(nil, nil)})
 	m.Start(p, "x", 1, heavy())
-	m.Go(1) // the first makes a list of its own
-	m.Go(1) // which grows once
-	require.False(t, m.Go(100).Yielded)
+	m.Run(1) // the first makes a list of its own
+	m.Run(1) // which grows once
+	require.False(t, m.Run(100).Yielded)
 	require.True(t, m.Done())
 }
 
@@ -205,12 +205,12 @@ func TestAnAnswerThatIsLargeIsPaidForByItself(t *testing.T) {
 	p := program(t, "t", parseYAML(t, `[{rateLimit: {name: n, limit: 1, window: 1, output: r}}, {set end: 1}]`))
 	m := machine.New(machine.Options{World: newScript(nil, nil)})
 	m.Start(p, "x", 1, nil)
-	asked := m.Go(10).Requests
+	asked := m.Run(10).Requests
 	require.Len(t, asked, 1)
 	m.Answer(asked[0].ID, machine.Answer{Value: heavy()})
-	require.True(t, m.Go(10).Yielded)
+	require.True(t, m.Run(10).Yielded)
 	require.False(t, m.Done())
-	m.Go(10)
+	m.Run(10)
 	require.True(t, m.Done())
 }
 
@@ -221,7 +221,7 @@ func TestATreeTellsOnlySoManyErrorsThatEndNothing(t *testing.T) {
 	options := machine.Options{World: newScript(nil, nil)}
 	m := machine.New(options)
 	m.Start(p, "x", 1, nil)
-	turn := m.Go(10_000)
+	turn := m.Run(10_000)
 	told := turn.Notices
 	require.Len(t, told, 60)
 	state, err := m.Save()
@@ -229,7 +229,7 @@ func TestATreeTellsOnlySoManyErrorsThatEndNothing(t *testing.T) {
 	m, asked, err := machine.Restore(state, options, func(string) (*machine.Program, error) { return p, nil })
 	require.NoError(t, err)
 	m.Answer(asked[0].ID, machine.Answer{Value: value.Undefined})
-	turn = m.Go(10_000)
+	turn = m.Run(10_000)
 	told = append(told, turn.Notices...)
 	require.Len(t, told, 100)
 	require.Equal(t, told[0].Err.Message, told[98].Err.Message)

@@ -45,12 +45,12 @@ type loop struct {
 // repeat begins a loop.
 func (m *Machine) repeat(b *branch, in *automation.Instruction) *outcome {
 	l := &loop{outer: b.iter, next: value.Undefined}
-	if err := m.through(l, in); err != nil {
+	if err := m.readLoop(l, in); err != nil {
 		m.traceBegin(b, value.Undefined)
 		return m.raise(b, err)
 	}
 	if m.Trace != nil {
-		m.traceBegin(b, l.shown())
+		m.traceBegin(b, l.iterable())
 	}
 	l.ordinal = b.ordinal
 	f := frame{kind: loopFrame, in: in, loop: l}
@@ -61,32 +61,32 @@ func (m *Machine) repeat(b *branch, in *automation.Instruction) *outcome {
 	return m.advance(b)
 }
 
-// through reads what a loop goes through and how.
-func (m *Machine) through(l *loop, in *automation.Instruction) error {
+// readLoop reads what a loop goes through and how.
+func (m *Machine) readLoop(l *loop, in *automation.Instruction) error {
 	if on := in.Params.Member("on"); on != nil {
 		v, err := on.Eval(&m.env)
 		if err == nil {
-			err = m.hold(v)
+			err = m.holdValue(v)
 		}
 		if err == nil {
-			err = l.over(v)
+			err = l.setIterable(v)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if in.Until != nil {
-		l.limit, l.limited = in.Until.Written().(float64)
+		l.limit, l.limited = in.Until.Source().(float64)
 		l.asks = !l.limited
 	}
 	if batch := in.Params.Member("batch"); batch != nil {
-		return m.batches(l, in, batch)
+		return m.readBatchSize(l, in, batch)
 	}
 	return nil
 }
 
-// shown is what a loop goes through, for who looks at what instructions are given.
-func (l *loop) shown() any {
+// iterable is what a loop goes through, for who looks at what instructions are given.
+func (l *loop) iterable() any {
 	switch {
 	case l.object != nil:
 		return value.NewObject("on", l.object)
@@ -100,7 +100,7 @@ func (l *loop) shown() any {
 	return value.Undefined
 }
 
-func (l *loop) over(v any) error {
+func (l *loop) setIterable(v any) error {
 	l.list = []any{}
 	switch v := v.(type) {
 	case []any:
@@ -118,7 +118,7 @@ func (l *loop) over(v any) error {
 		l.list, l.count, l.counted = nil, v, true
 	default:
 		if !value.IsNothing(v) && v != "" {
-			return automation.Invalid("expected a list, an object, a stream or a number, got %s", value.Kind(v))
+			return automation.Invalid("expected a list, an object, a stream or a number, got %s", value.TypeName(v))
 		}
 	}
 	return nil
@@ -127,29 +127,29 @@ func (l *loop) over(v any) error {
 // advance begins the next iteration, or the next batch of them, or leaves the
 // loop. It is called again after whatever it had to wait for.
 func (m *Machine) advance(b *branch) *outcome {
-	f := b.top()
+	f := b.topFrame()
 	l := f.loop
 	b.in, b.ordinal = f.in, l.ordinal
 	defer func() { l.ordinal = b.ordinal }()
-	if out := ofBatch(f.results); out != nil {
+	if out := batchOutcome(f.results); out != nil {
 		return m.leaveLoop(b, out)
 	}
 	if len(f.results) > 0 && !l.exhausted() && l.interval > 0 && !l.slept {
-		m.ask(b, Request{Kind: Sleep, Duration: l.interval}, result{})
+		m.requestAndWait(b, Request{Kind: Sleep, Duration: l.interval}, result{})
 		b.ordinal++
 		return nil
 	}
 	f.results, l.slept = nil, false
 	for !l.exhausted() {
-		if isLost(l.stream) {
-			return m.leaveLoop(b, m.raise(b, streamLost()))
+		if isLostStream(l.stream) {
+			return m.leaveLoop(b, m.raise(b, streamLostError()))
 		}
-		if r, wanted := m.needs(l); wanted {
-			m.ask(b, r, result{})
+		if r, wanted := m.nextItemRequest(l); wanted {
+			m.requestAndWait(b, r, result{})
 			b.ordinal++
 			return nil
 		}
-		goes, err := m.begin(b, f)
+		goes, err := m.beginIteration(b, f)
 		if err != nil {
 			return m.leaveLoop(b, m.raise(b, err))
 		}
@@ -160,7 +160,7 @@ func (m *Machine) advance(b *branch) *outcome {
 			f.list, f.next = f.in.Do, 0
 			return nil
 		}
-		if len(l.batch) >= m.room(l) {
+		if len(l.batch) >= m.freeIterations(l) {
 			break
 		}
 	}
@@ -184,8 +184,8 @@ func (l *loop) exhausted() bool {
 	return false
 }
 
-// needs returns what has to be asked before the next iteration.
-func (m *Machine) needs(l *loop) (Request, bool) {
+// nextItemRequest returns what has to be asked before the next iteration.
+func (m *Machine) nextItemRequest(l *loop) (Request, bool) {
 	if m.credit == 0 {
 		return Request{Kind: Throttle, N: throttled}, true
 	}
@@ -195,9 +195,9 @@ func (m *Machine) needs(l *loop) (Request, bool) {
 	return Request{}, false
 }
 
-// begin sets item and $index of the next iteration, and asks until whether it may
+// beginIteration sets item and $index of the next iteration, and asks until whether it may
 // start.
-func (m *Machine) begin(b *branch, f *frame) (bool, error) {
+func (m *Machine) beginIteration(b *branch, f *frame) (bool, error) {
 	l := f.loop
 	iter := b.iter
 	if l.size > 0 {
@@ -205,11 +205,11 @@ func (m *Machine) begin(b *branch, f *frame) (bool, error) {
 	}
 	iter.item, iter.index = l.item(), float64(l.index)
 	if l.stream != nil {
-		if err := m.hold(iter.item); err != nil {
+		if err := m.holdValue(iter.item); err != nil {
 			return false, err
 		}
 	}
-	if goes, err := m.mayStart(b, f, iter); err != nil || !goes {
+	if goes, err := m.canStart(b, f, iter); err != nil || !goes {
 		return false, err
 	}
 	l.next = value.Undefined
@@ -234,9 +234,9 @@ func (l *loop) item() any {
 	return float64(l.index)
 }
 
-// mayStart evaluates until, which sees item and $index of the iteration to come. A
+// canStart evaluates until, which sees item and $index of the iteration to come. A
 // number that it yields the first time is how many there are.
-func (m *Machine) mayStart(b *branch, f *frame, iter *iteration) (bool, error) {
+func (m *Machine) canStart(b *branch, f *frame, iter *iteration) (bool, error) {
 	l := f.loop
 	if !l.asks {
 		return true, nil
@@ -252,13 +252,13 @@ func (m *Machine) mayStart(b *branch, f *frame, iter *iteration) (bool, error) {
 		l.limit, l.limited, l.asks = n, true, false
 		return !l.exhausted(), nil
 	}
-	l.closed = value.Truth(v)
+	l.closed = value.IsTruthy(v)
 	return !l.closed, nil
 }
 
 // leaveLoop ends the loop and returns what is left of the outcome.
 func (m *Machine) leaveLoop(b *branch, out *outcome) *outcome {
-	l := b.top().loop
+	l := b.topFrame().loop
 	b.iter = l.outer
 	if l.outer == nil && l.index > 0 {
 		b.x.local.leaveLoop(float64(l.index - 1))
@@ -267,7 +267,7 @@ func (m *Machine) leaveLoop(b *branch, out *outcome) *outcome {
 		m.turn.Closed = append(m.turn.Closed, l.stream)
 	}
 	b.pop()
-	if out.broke(scopeRepeat) {
+	if out.isBreakOf(scopeRepeat) {
 		return nil
 	}
 	return out
@@ -279,18 +279,18 @@ func (l *loop) read(v any) {
 	l.closed = value.IsUndefined(v)
 }
 
-func streamLost() error {
+func streamLostError() error {
 	return automation.Raise(automation.FetchFailed, "the stream was lost when the run was interrupted", "reason", "reset")
 }
 
-// isLost reports whether a stream was open when the tree was saved.
-func isLost(s value.Stream) bool {
+// isLostStream reports whether a stream was open when the tree was saved.
+func isLostStream(s value.Stream) bool {
 	_, lost := s.(variable.LostStream)
 	return lost
 }
 
-// batches reads how many iterations run at once.
-func (m *Machine) batches(l *loop, in *automation.Instruction, batch *expr.Tree) error {
+// readBatchSize reads how many iterations run at once.
+func (m *Machine) readBatchSize(l *loop, in *automation.Instruction, batch *expr.Tree) error {
 	v, err := batch.Eval(&m.env)
 	if err != nil {
 		return err
@@ -310,14 +310,14 @@ func (m *Machine) batches(l *loop, in *automation.Instruction, batch *expr.Tree)
 // they should be: one iteration at a time in the end.
 const maxBranches = 10_000
 
-// room returns how many iterations may start at once.
-func (m *Machine) room(l *loop) int {
+// freeIterations returns how many iterations may start at once.
+func (m *Machine) freeIterations(l *loop) int {
 	return max(1, min(l.size, maxBranches-len(m.branches)))
 }
 
 // openBatch lets the iterations that were prepared run side by side.
 func (m *Machine) openBatch(b *branch) {
-	f := b.top()
+	f := b.topFrame()
 	l := f.loop
 	f.results = make([]*outcome, len(l.batch))
 	b.open = len(l.batch)
@@ -325,18 +325,18 @@ func (m *Machine) openBatch(b *branch) {
 		child := m.branch(b, i)
 		child.iter, child.number = iter, l.index-len(l.batch)+i
 		child.push(frame{kind: blockFrame, in: f.in, block: doBlock, list: f.in.Do})
-		m.ready(child)
+		m.enqueueIfRunnable(child)
 	}
 	l.batch = nil
 }
 
-// ofBatch returns what a batch ends its loop with: the lowest error, or else the lowest
+// batchOutcome returns what a batch ends its loop with: the lowest error, or else the lowest
 // break.
-func ofBatch(results []*outcome) *outcome {
+func batchOutcome(results []*outcome) *outcome {
 	for _, out := range results {
 		if out != nil && out.err != nil {
 			return out
 		}
 	}
-	return first(results)
+	return firstOutcome(results)
 }

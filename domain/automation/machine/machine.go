@@ -59,7 +59,7 @@ func (m *Machine) Start(p *Program, id string, depth int, input *value.Object) {
 	b := m.branch(nil, 0)
 	b.x = x
 	b.push(frame{kind: bodyFrame, list: p.Do, call: &call{}})
-	m.ready(b)
+	m.enqueueIfRunnable(b)
 }
 
 // Root returns the execution that the trigger started.
@@ -71,8 +71,8 @@ func (m *Machine) Done() bool { return m.done }
 // Stopping reports whether the tree was stopped.
 func (m *Machine) Stopping() bool { return m.stopping }
 
-// Where says what is being executed while the World is asked.
-func (m *Machine) Where() (*Execution, Place) {
+// CurrentPlace says what is being executed while the World is asked.
+func (m *Machine) CurrentPlace() (*Execution, Place) {
 	return m.current.x, m.current.place()
 }
 
@@ -84,15 +84,15 @@ const (
 	costOfWrite = 10_000 // to a context, which is made anew
 )
 
-// Go runs the tree until all of it waits, at most budget instructions. Answers are
+// Run runs the tree until all of it waits, at most budget instructions. Answers are
 // taken one after the other, each when everything before it has come to a stop:
 // when they arrive decides nothing, their order does.
-func (m *Machine) Go(budget int) Turn {
+func (m *Machine) Run(budget int) Turn {
 	m.left = budget
 	for m.left > 0 {
 		if len(m.queue) > 0 {
 			b := m.queue[0]
-			m.run(b)
+			m.runBranches(b)
 			if b.runnable() {
 				break // the budget is used up
 			}
@@ -104,8 +104,8 @@ func (m *Machine) Go(budget int) Turn {
 		}
 		next := m.inbox[0]
 		m.inbox = m.inbox[1:]
-		m.deliver(next)
-		m.pay()
+		m.deliverAnswer(next)
+		m.chargeBudget()
 	}
 	turn := m.turn
 	turn.Yielded = len(m.queue)+len(m.inbox) > 0
@@ -113,25 +113,25 @@ func (m *Machine) Go(budget int) Turn {
 	return turn
 }
 
-// run lets a branch go on until it waits or ends.
-func (m *Machine) run(b *branch) {
+// runBranches lets a branch go on until it waits or ends.
+func (m *Machine) runBranches(b *branch) {
 	m.current = b
 	for m.left > 0 && b.runnable() {
 		m.left--
 		m.step(b)
-		m.pay()
+		m.chargeBudget()
 	}
 }
 
-// pay takes what was spent since the last time from the budget of the turn. What comes
+// chargeBudget takes what was spent since the last time from the budget of the turn. What comes
 // next may spend as much again.
-func (m *Machine) pay() {
+func (m *Machine) chargeBudget() {
 	m.left -= m.env.Spent / costOfOne
 	m.env.Spent %= costOfOne
 }
 
-// ready puts a branch in line if it can go on.
-func (m *Machine) ready(b *branch) {
+// enqueueIfRunnable puts a branch in line if it can go on.
+func (m *Machine) enqueueIfRunnable(b *branch) {
 	if b.runnable() {
 		m.queue = append(m.queue, b)
 	}
@@ -165,7 +165,7 @@ func (m *Machine) Stop(err *automation.Error) {
 			continue // ends when those it waits for have
 		}
 		raised := m.raisedIn(b, err)
-		if t := b.finally(); t != nil && !m.aborting {
+		if t := b.activeFinally(); t != nil && !m.aborting {
 			t.pending = raised
 			continue
 		}
@@ -176,7 +176,7 @@ func (m *Machine) Stop(err *automation.Error) {
 		}
 		b.raised = raised
 		if waited {
-			m.ready(b)
+			m.enqueueIfRunnable(b)
 		}
 	}
 }
@@ -189,8 +189,8 @@ func (m *Machine) raisedIn(b *branch, err *automation.Error) *outcome {
 	return &outcome{err: &raised, origin: b.x.ID}
 }
 
-// ask makes a request that the branch waits for.
-func (m *Machine) ask(b *branch, r Request, to result) {
+// requestAndWait makes a request that the branch waits for.
+func (m *Machine) requestAndWait(b *branch, r Request, to result) {
 	m.lastID++
 	r.ID, r.Execution, r.Place, r.in = m.lastID, b.x, b.place(), b.in
 	if b.in != nil {
@@ -205,8 +205,8 @@ func (m *Machine) ask(b *branch, r Request, to result) {
 // back, and a loop makes one with each turn.
 const mostNotices = 100
 
-// notice tells of an error that ends nothing.
-func (m *Machine) notice(b *branch, err *automation.Error) {
+// recordNotice tells of an error that ends nothing.
+func (m *Machine) recordNotice(b *branch, err *automation.Error) {
 	if m.told >= mostNotices {
 		return
 	}
@@ -274,12 +274,12 @@ func (m *Machine) step(b *branch) {
 	out := b.raised
 	b.raised = nil
 	if out == nil {
-		if f := b.top(); f.next < len(f.list) {
+		if f := b.topFrame(); f.next < len(f.list) {
 			in := f.list[f.next]
 			f.next++
 			out = m.perform(b, in)
 		} else {
-			out = m.leave(b)
+			out = m.endBlock(b)
 		}
 	}
 	if out != nil {
@@ -308,12 +308,12 @@ func (m *Machine) perform(b *branch, in *automation.Instruction) *outcome {
 	case "repeat":
 		return m.repeat(b, in)
 	case "break":
-		return m.breakOff(b, in)
+		return m.performBreak(b, in)
 	case "all":
-		return m.all(b, in)
+		return m.runAll(b, in)
 	case "try":
 		m.traceBegin(b, value.Undefined)
-		m.try(b, in)
+		m.beginTry(b, in)
 		return nil
 	case "comment":
 		return nil
@@ -374,8 +374,8 @@ func (m *Machine) traceEnd(b *branch, result any, err *automation.Error) {
 // mostBranches is how many branches a tree may have before an all is refused.
 const mostBranches = 10 * maxBranches
 
-// all opens a branch for each instruction.
-func (m *Machine) all(b *branch, in *automation.Instruction) *outcome {
+// runAll opens a branch for each instruction.
+func (m *Machine) runAll(b *branch, in *automation.Instruction) *outcome {
 	if len(in.Do) == 0 {
 		return nil
 	}
@@ -388,13 +388,13 @@ func (m *Machine) all(b *branch, in *automation.Instruction) *outcome {
 	for i := range in.Do {
 		child := m.branch(b, i)
 		child.pushBlock(in, -1-i)
-		m.ready(child)
+		m.enqueueIfRunnable(child)
 	}
 	return nil
 }
 
-// deliver gives a branch what it waits for.
-func (m *Machine) deliver(d delivery) {
+// deliverAnswer gives a branch what it waits for.
+func (m *Machine) deliverAnswer(d delivery) {
 	b, ok := m.pending[d.id]
 	if !ok {
 		return
@@ -406,48 +406,48 @@ func (m *Machine) deliver(d delivery) {
 	if d.Err == nil && w.Kind != Call && w.Kind != Next && w.Kind != Throttle && w.Kind != Sleep {
 		m.traceEnd(b, d.Value, nil)
 	}
-	if out := m.answered(b, w, d.Answer); out != nil {
+	if out := m.handleAnswer(b, w, d.Answer); out != nil {
 		m.unwind(b, out)
 	}
-	m.ready(b)
+	m.enqueueIfRunnable(b)
 }
 
-func (m *Machine) answered(b *branch, w *waiting, a Answer) *outcome {
+func (m *Machine) handleAnswer(b *branch, w *waiting, a Answer) *outcome {
 	if a.Err != nil {
-		return m.refused(b, w, automation.ErrorOf(a.Err))
+		return m.handleRefusal(b, w, automation.ErrorOf(a.Err))
 	}
 	switch w.Kind {
 	case Call:
-		return m.enter(b, w, a)
+		return m.beginExecution(b, w, a)
 	case Throttle:
 		m.credit += w.N
 	case Sleep:
-		b.top().loop.slept = true
+		b.topFrame().loop.slept = true
 	case Next:
-		b.top().loop.read(a.Value)
+		b.topFrame().loop.read(a.Value)
 	case Spawn, Config, Chunk:
 	case RateLimit:
 		if value.At(a.Value, "ok") == false && w.Params.At("break") == true {
 			details, _ := a.Value.(*value.Object)
 			return m.raise(b, &automation.Error{Name: automation.RateLimitExceeded, Message: "Rate limit exceeded", Details: details})
 		}
-		return m.store(b, w.to, a.Value)
+		return m.storeResult(b, w.to, a.Value)
 	default:
-		return m.store(b, w.to, a.Value)
+		return m.storeResult(b, w.to, a.Value)
 	}
 	return nil
 }
 
-// refused raises the error of a request, unless the call of a module says what
+// handleRefusal raises the error of a request, unless the call of a module says what
 // else to do with it.
-func (m *Machine) refused(b *branch, w *waiting, err *automation.Error) *outcome {
+func (m *Machine) handleRefusal(b *branch, w *waiting, err *automation.Error) *outcome {
 	if w.Kind == Module && err.Catchable() {
 		switch w.Params.At("onError") {
 		case "emit":
-			m.notice(b, err)
+			m.recordNotice(b, err)
 			return nil
 		case "continue":
-			return m.store(b, w.to, errorValue(err.Name, err.Message, err.Details))
+			return m.storeResult(b, w.to, errorValue(err.Name, err.Message, err.Details))
 		}
 	}
 	return m.raise(b, err)

@@ -91,7 +91,7 @@ func (c testCase) check(t *testing.T, got ran) {
 		case "http":
 			require.Equal(t, v, append([]any{}, got.HTTP...))
 		case "executed":
-			require.Len(t, got.Ended, int(value.Num(v)))
+			require.Len(t, got.Ended, int(value.ToNumber(v)))
 		case "broke":
 			require.Equal(t, v, got.Root.Broke)
 		case "anyOrder": // of what completes at the same time: the script has one
@@ -161,7 +161,7 @@ type manner struct {
 	limit  int  // of local variables
 }
 
-// run carries a tree through to its end.
+// runBranches carries a tree through to its end.
 func run(t testing.TB, programs map[string]*machine.Program, input, scripted *value.Object, how manner) ran {
 	t.Helper()
 	s := newScript(programs, scripted)
@@ -179,7 +179,7 @@ func run(t testing.TB, programs map[string]*machine.Program, input, scripted *va
 	answers := 0
 	for turns := 0; !m.Done(); turns++ {
 		require.Less(t, turns, 200_000, "the tree runs away")
-		turn := m.Go(how.budget)
+		turn := m.Run(how.budget)
 		for _, x := range turn.Ended {
 			out.Ended = append(out.Ended, x.Program.Slug)
 			if x.Parent == nil {
@@ -339,7 +339,7 @@ func (s *script) Write(_ *machine.Execution, w machine.Write) error {
 		old = value.Undefined
 	}
 	made, err := variable.Apply(old, w.Op)
-	if err == nil && !value.Within(made, s.limit) {
+	if err == nil && !value.FitsWithin(made, s.limit) {
 		return automation.Raise(automation.ContextTooLarge, "too large", "context", w.Context)
 	}
 	s.contexts[at] = made
@@ -475,7 +475,7 @@ func begun(t *testing.T, o machine.Options, documents map[string]any) *tree {
 func (tr *tree) answered(t *testing.T, r machine.Request) machine.Turn {
 	t.Helper()
 	tr.Answer(r.ID, tr.world.answer(r))
-	return tr.Go(1000)
+	return tr.Run(1000)
 }
 
 func names(requests []machine.Request) (all []string) {
@@ -491,15 +491,15 @@ func TestACancelledTreeRunsItsFinallyBlocksAndCatchesNothing(t *testing.T) {
 		"t":     parseYAML(t, `[{try: {do: [{child: {}}], catch: [{emit: {event: caught}}], finally: [{emit: {event: outer}}]}}, {emit: {event: after}}]`),
 		"child": parseYAML(t, `[{all: [{try: {do: [{wait: {}}], finally: [{emit: {event: one}}]}}, {repeat: {until: 9, do: [{wait: {}}]}}]}]`),
 	})
-	turn := tr.answered(t, tr.Go(1000).Requests[0])
+	turn := tr.answered(t, tr.Run(1000).Requests[0])
 	require.Equal(t, []string{"wait do[0].all[0].try.do[0].wait", "wait do[0].all[1].repeat.do[0].wait"}, names(turn.Requests))
 	stale := turn.Requests[0]
 	tr.Stop(automation.Raise(automation.ExecutionCancelled, "cancelled"))
 	require.True(t, tr.Stopping())
-	turn = tr.Go(1000)
+	turn = tr.Run(1000)
 	require.Equal(t, []string{"emit do[0].all[0].try.finally[0].emit"}, names(turn.Requests))
 	tr.Answer(stale.ID, machine.Answer{Value: "late"})
-	require.Empty(t, tr.Go(1000).Requests)
+	require.Empty(t, tr.Run(1000).Requests)
 	turn = tr.answered(t, turn.Requests[0])
 	require.Equal(t, []string{"emit do[0].try.finally[0].emit"}, names(turn.Requests))
 	require.Len(t, turn.Ended, 1)
@@ -518,9 +518,9 @@ func TestAFinallyBlockUnderWayIsLetGoOn(t *testing.T) {
 	tr := begun(t, machine.Options{}, map[string]any{
 		"t": parseYAML(t, `[{try: {do: [], finally: [{all: [{wait: {}}]}, {emit: {event: f}}]}}, {emit: {event: after}}]`),
 	})
-	wait := tr.Go(1000).Requests[0]
+	wait := tr.Run(1000).Requests[0]
 	tr.Stop(automation.Raise(automation.ExecutionTimeout, "time is up"))
-	require.Empty(t, tr.Go(1000).Requests)
+	require.Empty(t, tr.Run(1000).Requests)
 	turn := tr.answered(t, wait)
 	require.Equal(t, []string{"emit do[0].try.finally[1].emit"}, names(turn.Requests))
 	tr.answered(t, turn.Requests[0])
@@ -534,12 +534,12 @@ func TestASecondStopEndsEverything(t *testing.T) {
 		"t":     parseYAML(t, `[{try: {do: [{child: {}}], finally: [{emit: {event: f}}]}}]`),
 		"child": parseYAML(t, `[{try: {do: [{wait: {}}], finally: [{repeat: {until: 'x{{', do: [{wait: {}}]}}, {wait: {}}]}}]`),
 	})
-	turn := tr.answered(t, tr.Go(1000).Requests[0])
+	turn := tr.answered(t, tr.Run(1000).Requests[0])
 	require.Len(t, turn.Requests, 1)
 	tr.Stop(automation.Raise(automation.ExecutionTimeout, "time is up"))
-	require.Equal(t, []string{"wait do[0].try.finally[1].wait"}, names(tr.Go(1000).Requests))
+	require.Equal(t, []string{"wait do[0].try.finally[1].wait"}, names(tr.Run(1000).Requests))
 	tr.Stop(automation.Raise(automation.ExecutionTimeout, "time is up"))
-	turn = tr.Go(1000)
+	turn = tr.Run(1000)
 	require.True(t, tr.Done())
 	require.Empty(t, turn.Requests)
 	require.Len(t, turn.Ended, 2)
@@ -550,7 +550,7 @@ func TestAnEndlessLoopIsCutAndStopped(t *testing.T) {
 	tr := begun(t, machine.Options{}, map[string]any{"t": parseYAML(t, `[{repeat: {until: '{{no}}', do: []}}]`)})
 	turns := 0
 	for range 100 {
-		turn := tr.Go(100)
+		turn := tr.Run(100)
 		for _, r := range turn.Requests {
 			require.Equal(t, machine.Throttle, r.Kind)
 			require.Equal(t, 500, r.N)
@@ -560,7 +560,7 @@ func TestAnEndlessLoopIsCutAndStopped(t *testing.T) {
 	}
 	require.Equal(t, 16, turns, "one throttle for 500 iterations")
 	tr.Stop(automation.Raise(automation.ExecutionTimeout, "time is up"))
-	tr.Go(100)
+	tr.Run(100)
 	require.True(t, tr.Done())
 }
 
@@ -579,7 +579,7 @@ func TestARequestSaysWhereItWasMade(t *testing.T) {
 `),
 		"child": parseYAML(t, `[{repeat: {until: 2, do: [{wait: {}}]}}]`),
 	})
-	turn := tr.Go(1000)
+	turn := tr.Run(1000)
 	require.Len(t, turn.Requests, 2)
 	const path = "do[0].repeat.do[0].repeat.do[0].all[0].repeat.do[0].child"
 	require.Equal(t, machine.Place{Path: path, Iteration: []int{0, 0, 0}, Ordinal: 2}, turn.Requests[0].Place)
@@ -610,7 +610,7 @@ type placing struct {
 }
 
 func (p *placing) Random(n int) []byte {
-	_, at := p.m.Where()
+	_, at := p.m.CurrentPlace()
 	p.at = append(p.at, at)
 	return p.script.Random(n)
 }
@@ -624,7 +624,7 @@ func TestTheWorldCanAskWhereItIsAsked(t *testing.T) {
 	w := &placing{script: newScript(nil, nil)}
 	w.m = machine.New(machine.Options{World: w})
 	w.m.Start(p, "x0", 1, nil)
-	w.m.Go(1000)
+	w.m.Run(1000)
 	require.True(t, w.m.Done())
 	require.Equal(t, []machine.Place{
 		{Path: "do[0].set"}, {Path: "do[0].set", Ordinal: 1},
@@ -640,7 +640,7 @@ func TestLocalVariablesHaveALimit(t *testing.T) {
 - try: {do: [{repeat: {until: 500, do: [{'set l[]': 'xxxxxxxx'}]}}], catch: [{set l: '{{$error}}'}]}
 - set r: '{{l}}'
 `)})
-	tr.Go(10_000)
+	tr.Run(10_000)
 	require.True(t, tr.Done())
 	require.Nil(t, tr.Root().Err)
 	require.Equal(t, `{"error":"ContextSizeError","message":"the local variables become too large","details":{"context":"local","size":1009,"limit":1000}}`,
@@ -652,8 +652,8 @@ func TestAFailedLoopClosesItsStream(t *testing.T) {
 	doc := map[string]any{"t": parseYAML(t, `[{fetch: {url: 'http://h', output: s}}, {repeat: {on: '{{s}}', do: [{nope: {}}]}}]`)}
 	tr := begun(t, machine.Options{}, doc)
 	stream := &chunks{[]any{"a", "b"}}
-	tr.Answer(tr.Go(1000).Requests[0].ID, machine.Answer{Value: stream})
-	next := tr.Go(1000).Requests[0]
+	tr.Answer(tr.Run(1000).Requests[0].ID, machine.Answer{Value: stream})
+	next := tr.Run(1000).Requests[0]
 	require.Equal(t, machine.Next, next.Kind)
 	require.Same(t, stream, next.Stream)
 	turn := tr.answered(t, tr.answered(t, next).Requests[0])
@@ -671,16 +671,16 @@ func TestAStreamThatWasOpenIsLost(t *testing.T) {
 - try: {do: [{repeat: {on: '{{s}}', do: []}}], catch: [{set r: ['{{$error.details.reason}}', '{{a.details.reason}}']}]}
 `)}
 	tr := begun(t, machine.Options{}, doc)
-	tr.Answer(tr.Go(1000).Requests[0].ID, machine.Answer{Value: &chunks{}})
-	require.Len(t, tr.Go(1000).Requests, 2)
+	tr.Answer(tr.Run(1000).Requests[0].ID, machine.Answer{Value: &chunks{}})
+	require.Len(t, tr.Run(1000).Requests, 2)
 	state, err := tr.Save()
 	require.NoError(t, err)
 	m, asked, err := machine.Restore(state, machine.Options{World: tr.world}, func(ref string) (*machine.Program, error) { return tr.programs[ref], nil })
 	require.NoError(t, err)
 	require.Len(t, asked, 1, "the next item is not asked for")
-	m.Go(1000)
+	m.Run(1000)
 	m.Answer(asked[0].ID, machine.Answer{Value: value.Undefined})
-	m.Go(1000)
+	m.Run(1000)
 	require.True(t, m.Done())
 	require.Equal(t, `{"r":["reset","reset"]}`, value.JSON(m.Root().Output, ""))
 }
@@ -690,7 +690,7 @@ func TestATreeThatRunsIsNotSaved(t *testing.T) {
 	tr := begun(t, machine.Options{}, map[string]any{"t": parseYAML(t, `[{wait: {}}, {set a: 1}]`)})
 	_, err := tr.Save()
 	require.Error(t, err)
-	r := tr.Go(1000).Requests[0]
+	r := tr.Run(1000).Requests[0]
 	state, err := tr.Save()
 	require.NoError(t, err)
 	tr.Answer(r.ID, machine.Answer{})
@@ -725,7 +725,7 @@ func stands(t *testing.T, limit int, input *value.Object, documents map[string]s
 	m := machine.New(machine.Options{World: world, LocalLimit: limit})
 	m.Start(programs["t"], "x0", 1, input)
 	for {
-		turn := m.Go(10_000)
+		turn := m.Run(10_000)
 		for _, r := range turn.Requests {
 			if r.Kind == machine.Throttle || r.Kind == machine.Call {
 				m.Answer(r.ID, world.answer(r))
@@ -744,7 +744,7 @@ func end(m *machine.Machine) *automation.Error {
 		for _, r := range m.Pending() {
 			m.Answer(r.ID, machine.Answer{Value: value.Undefined})
 		}
-		m.Go(10_000)
+		m.Run(10_000)
 	}
 	return m.Root().Err
 }
@@ -880,7 +880,7 @@ func FuzzRestore(f *testing.F) {
 	p := program(f, "t", parseYAML(f, `[{repeat: {until: 2, batch: {size: 2}, do: [{try: {do: [{all: [{wait: {}}, {t: {}}]}]}}]}}]`))
 	m := machine.New(machine.Options{World: newScript(nil, nil)})
 	m.Start(p, "x", 1, nil)
-	m.Go(100)
+	m.Run(100)
 	state, err := m.Save()
 	require.NoError(f, err)
 	f.Add(state)
@@ -969,7 +969,7 @@ func benchmarkDo(b *testing.B, do string) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for !m.Done() {
-		for _, r := range m.Go(100_000).Requests {
+		for _, r := range m.Run(100_000).Requests {
 			m.Answer(r.ID, machine.Answer{})
 		}
 	}
@@ -1006,7 +1006,7 @@ func BenchmarkCall(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for !m.Done() {
-		for _, r := range m.Go(100_000).Requests {
+		for _, r := range m.Run(100_000).Requests {
 			m.Answer(r.ID, machine.Answer{Program: child, ExecutionID: "y"})
 		}
 	}
@@ -1020,7 +1020,7 @@ func BenchmarkSave(b *testing.B) {
 	m := machine.New(options)
 	m.Start(p, "x", 1, nil)
 	for {
-		turn := m.Go(100_000)
+		turn := m.Run(100_000)
 		if len(turn.Requests) == 1 && turn.Requests[0].Kind == machine.Wait {
 			break
 		}

@@ -38,7 +38,7 @@ func TestChangesInPlaceShowNowhereElse(t *testing.T) {
 				old = value.Undefined
 			}
 			want, wantErr := variable.Apply(old, op)
-			_, err := l.change(root, op, 1<<30)
+			_, err := l.applyOp(root, op, 1<<30)
 			require.Equal(t, wantErr == nil, err == nil, "%v %v", wantErr, err)
 			if wantErr == nil {
 				model[root] = want

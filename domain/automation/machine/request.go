@@ -88,7 +88,7 @@ func (r Request) Omitted(path ...string) (names []string) {
 	if r.in == nil || r.in.Params == nil {
 		return nil
 	}
-	written, _ := value.Walk(r.in.Params.Written(), path...).(*value.Object)
+	written, _ := value.Walk(r.in.Params.Source(), path...).(*value.Object)
 	evaluated, _ := value.Walk(r.Params, path...).(*value.Object)
 	for _, name := range written.Keys() {
 		if _, ok := evaluated.Get(name); !ok {
@@ -119,7 +119,7 @@ type Turn struct {
 	Ended    []*Execution   // in the order of their ends
 	Notices  []Notice       // in order
 	Closed   []value.Stream // that no loop will read any more
-	Yielded  bool           // there is more to run at once: call Go again
+	Yielded  bool           // there is more to run at once: call Run again
 }
 
 // Options are what a tree runs with. World is required; zero of the others is
@@ -182,7 +182,7 @@ var kinds = map[string]Kind{
 // effect begins an instruction that something outside carries out.
 func (m *Machine) effect(b *branch, in *automation.Instruction) *outcome {
 	params, to, err := m.parameters(in)
-	m.traceBegin(b, orUndefined(params))
+	m.traceBegin(b, objectOrUndefined(params))
 	if err != nil {
 		return m.raise(b, err)
 	}
@@ -193,10 +193,10 @@ func (m *Machine) effect(b *branch, in *automation.Instruction) *outcome {
 	case Emit:
 		payload, ok := payloadOf(params)
 		if !ok {
-			m.notice(b, automation.Raise(automation.InvalidEvent, "the payload of an event is an object", "event", params.At("event")))
+			m.recordNotice(b, automation.Raise(automation.InvalidEvent, "the payload of an event is an object", "event", params.At("event")))
 			return nil
 		}
-		r.Params, r.BeforeWait = payload, b.top().waitFollows()
+		r.Params, r.BeforeWait = payload, b.topFrame().isWaitNext()
 	case Wait:
 		r.Duration = m.Wait
 		if timeout, ok := params.At("timeout").(float64); ok {
@@ -206,19 +206,19 @@ func (m *Machine) effect(b *branch, in *automation.Instruction) *outcome {
 			r.Duration = seconds(timeout)
 		}
 	}
-	m.ask(b, r, to)
+	m.requestAndWait(b, r, to)
 	return nil
 }
 
-// waitFollows reports whether the next instruction that asks for anything is a wait that
+// isWaitNext reports whether the next instruction that asks for anything is a wait that
 // cancels triggers.
-func (f *frame) waitFollows() bool {
+func (f *frame) isWaitNext() bool {
 	for _, in := range f.list[f.next:] {
 		switch {
 		case in.Fault != nil || !in.Builtin:
 			return false
 		case in.Name == "wait":
-			return in.Params != nil && slices.ContainsFunc(automation.OneOf(in.Params.Written()), automation.MayCancel)
+			return in.Params != nil && slices.ContainsFunc(automation.OneOf(in.Params.Source()), automation.MayCancel)
 		case in.Name == "comment":
 		case in.Name == "set" || in.Name == "delete":
 			if root := in.Target.Root(); root == "" || root == "$http" || root == "config" {
@@ -231,8 +231,8 @@ func (f *frame) waitFollows() bool {
 	return false
 }
 
-// orUndefined is an object as a value: none is Undefined.
-func orUndefined(o *value.Object) any {
+// objectOrUndefined is an object as a value: none is Undefined.
+func objectOrUndefined(o *value.Object) any {
 	if o == nil {
 		return value.Undefined
 	}
@@ -263,19 +263,19 @@ func (m *Machine) parameters(in *automation.Instruction) (*value.Object, result,
 	}
 	params, ok := v.(*value.Object)
 	if !ok {
-		return nil, result{}, automation.Invalid("expected parameters as an object, got %s", value.Kind(v))
+		return nil, result{}, automation.Invalid("expected parameters as an object, got %s", value.TypeName(v))
 	}
-	if err := m.sized(params); err != nil {
+	if err := m.checkSize(params); err != nil {
 		return nil, result{}, err
 	}
-	_, written := in.Params.Written().(*value.Object)
+	_, written := in.Params.Source().(*value.Object)
 	if in.Builtin && (!in.Params.Static() || in.Name == "run") {
 		if err := automation.CheckParams(in.Path, in.Name, params); err != nil {
 			return nil, result{}, err
 		}
 	}
 	if !written {
-		return given(params)
+		return splitOutput(params)
 	}
 	to := result{bad: in.BadOutput}
 	if in.Output != nil {
@@ -284,20 +284,20 @@ func (m *Machine) parameters(in *automation.Instruction) (*value.Object, result,
 	return params, to, err
 }
 
-// sized refuses what is larger than all local variables may be, or makes the tree too
+// checkSize refuses what is larger than all local variables may be, or makes the tree too
 // large. Everything that an instruction puts together goes through here: the same list
 // may stand in it many times, and whoever measures it later would never come to an end.
-func (m *Machine) sized(v any) error {
-	spent, ok := value.Spend(v, m.LocalLimit)
+func (m *Machine) checkSize(v any) error {
+	spent, ok := value.SizeWithin(v, m.LocalLimit)
 	if m.env.Spent += spent; ok {
-		return m.hold(v)
+		return m.holdValue(v)
 	}
 	return automation.Raise(automation.ContextTooLarge, "a value becomes too large", "context", "local", "size", float64(m.LocalLimit+1), "limit", float64(m.LocalLimit))
 }
 
-// given takes the output out of parameters that a template yielded: values are no
+// splitOutput takes the output out of parameters that a template yielded: values are no
 // templates, so it is a plain path.
-func given(params *value.Object) (*value.Object, result, error) {
+func splitOutput(params *value.Object) (*value.Object, result, error) {
 	output, ok := params.Get("output")
 	if !ok {
 		return params, result{}, nil
@@ -324,11 +324,11 @@ func plainPath(name string) ([]expr.Step, error) {
 	return steps, nil
 }
 
-// store puts the result of an instruction where it goes. An undefined one leaves
+// storeResult puts the result of an instruction where it goes. An undefined one leaves
 // the variable as it was.
-func (m *Machine) store(b *branch, to result, v any) *outcome {
+func (m *Machine) storeResult(b *branch, to result, v any) *outcome {
 	if to.bad {
-		m.notice(b, automation.Raise(automation.InvalidOutput, "expected the path of a variable: the result goes nowhere"))
+		m.recordNotice(b, automation.Raise(automation.InvalidOutput, "expected the path of a variable: the result goes nowhere"))
 		return nil
 	}
 	if to.steps == nil || value.IsUndefined(v) {
@@ -355,7 +355,7 @@ type call struct {
 // call asks for an automation that an instruction names.
 func (m *Machine) call(b *branch, in *automation.Instruction) *outcome {
 	arguments, to, err := m.parameters(in)
-	m.traceBegin(b, orUndefined(arguments))
+	m.traceBegin(b, objectOrUndefined(arguments))
 	if err != nil {
 		return m.raise(b, err)
 	}
@@ -365,7 +365,7 @@ func (m *Machine) call(b *branch, in *automation.Instruction) *outcome {
 // runWorkflow asks for an automation whose slug is computed.
 func (m *Machine) runWorkflow(b *branch, in *automation.Instruction) *outcome {
 	params, to, err := m.parameters(in)
-	m.traceBegin(b, orUndefined(params))
+	m.traceBegin(b, objectOrUndefined(params))
 	if err != nil {
 		return m.raise(b, err)
 	}
@@ -385,12 +385,12 @@ func (m *Machine) callSlug(b *branch, r Request, to result) *outcome {
 	if b.x.Depth > m.MaxDepth {
 		return m.raise(b, automation.Raise(automation.TooManyCalls, "Too many successive calls", "limit", float64(m.MaxDepth)))
 	}
-	m.ask(b, r, to)
+	m.requestAndWait(b, r, to)
 	return nil
 }
 
-// enter begins the execution that a call asked for.
-func (m *Machine) enter(b *branch, w *waiting, a Answer) *outcome {
+// beginExecution begins the execution that a call asked for.
+func (m *Machine) beginExecution(b *branch, w *waiting, a Answer) *outcome {
 	if a.Program == nil {
 		return m.raise(b, automation.NotFound(w.Slug, nil))
 	}
@@ -403,10 +403,10 @@ func (m *Machine) enter(b *branch, w *waiting, a Answer) *outcome {
 	return nil
 }
 
-// finish ends the execution that a branch is in, and goes on in the one that
+// endExecution ends the execution that a branch is in, and goes on in the one that
 // called it.
-func (m *Machine) finish(b *branch, out *outcome) *outcome {
-	x, back := b.x, b.top().call
+func (m *Machine) endExecution(b *branch, out *outcome) *outcome {
+	x, back := b.x, b.topFrame().call
 	if out == nil || out.err == nil {
 		output, err := m.output(b, out)
 		if err != nil {
@@ -433,7 +433,7 @@ func (m *Machine) finish(b *branch, out *outcome) *outcome {
 		return out
 	}
 	m.traceEnd(b, x.Output, nil)
-	return m.store(b, back.to, x.Output)
+	return m.storeResult(b, back.to, x.Output)
 }
 
 // output returns what an execution yields.
@@ -451,7 +451,7 @@ func (m *Machine) output(b *branch, out *outcome) (any, error) {
 	}
 	v, err := output.Eval(&m.env)
 	if err == nil {
-		err = m.sized(v)
+		err = m.checkSize(v)
 	}
 	return v, err
 }
@@ -467,7 +467,7 @@ func (m *Machine) answer(b *branch, a assignment) *outcome {
 	default:
 		if !b.x.answerIgnored {
 			b.x.answerIgnored = true
-			m.notice(b, automation.Invalid("$http is ignored: no endpoint started this run, so nobody waits for an answer"))
+			m.recordNotice(b, automation.Invalid("$http is ignored: no endpoint started this run, so nobody waits for an answer"))
 		}
 		return nil
 	}
@@ -478,7 +478,7 @@ func (m *Machine) answer(b *branch, a assignment) *outcome {
 	if !ok || a.kind == variable.Push {
 		return m.raise(b, automation.Invalid("$http must be an object with status, headers, chunk or sseKeepAlive"))
 	}
-	for _, key := range headFirst(parts.Keys()) {
+	for _, key := range sortHeadFirst(parts.Keys()) {
 		part := assignment{steps: []expr.Step{a.steps[0], {Key: key}}, kind: a.kind, value: parts.At(key)}
 		if out := m.answerPart(b, part); out != nil {
 			return out
@@ -497,8 +497,8 @@ func isHandle(v any) bool {
 	return false
 }
 
-// headFirst puts the chunk behind what has to be said before it.
-func headFirst(keys []string) []string {
+// sortHeadFirst puts the chunk behind what has to be said before it.
+func sortHeadFirst(keys []string) []string {
 	isChunk := func(key string) bool { return key == "chunk" }
 	sorted := slices.DeleteFunc(slices.Clone(keys), isChunk)
 	if slices.ContainsFunc(keys, isChunk) {
@@ -511,18 +511,18 @@ func (m *Machine) answerPart(b *branch, a assignment) *outcome {
 	if a.kind != variable.Delete && value.IsUndefined(a.value) {
 		return nil
 	}
-	if why := wrongPart(a); why != "" {
+	if why := partProblem(a); why != "" {
 		return m.raise(b, automation.Invalid("%s: %s", pathText(a.steps), why))
 	}
 	if a.steps[1].Key == "chunk" {
-		m.ask(b, Request{Kind: Chunk, Value: a.value}, result{})
+		m.requestAndWait(b, Request{Kind: Chunk, Value: a.value}, result{})
 		return nil
 	}
 	return m.write(b, Write{Context: a.steps[0].Key, Op: a.op()})
 }
 
-// wrongPart says what is wrong with a part of the answer, "" when nothing is.
-func wrongPart(a assignment) string {
+// partProblem says what is wrong with a part of the answer, "" when nothing is.
+func partProblem(a assignment) string {
 	part := a.steps[1].Key
 	if part == "headers" {
 		if _, ok := a.value.(*value.Object); !ok && len(a.steps) == 2 && a.kind != variable.Delete {

@@ -19,13 +19,13 @@ const stateVersion = 1
 var errRunning = errors.New("machine: a tree can be saved only while all of it waits")
 
 // Save writes the tree down: where every branch stands, the variables, the loops
-// and what was asked. It can be called when Go has returned and nothing is left to
+// and what was asked. It can be called when Run has returned and nothing is left to
 // run. Streams are lost. A tree that is too large to be kept is a ContextSizeError.
 func (m *Machine) Save() ([]byte, error) {
 	if len(m.queue)+len(m.inbox) > 0 || m.root == nil {
 		return nil, errRunning
 	}
-	limit := m.keptLimit()
+	limit := m.savedLimit()
 	if state, ok := variable.EncodeShared(m.state(), limit); ok {
 		return state, nil
 	}
@@ -232,7 +232,7 @@ func Restore(state []byte, o Options, find func(ref string) (*Program, error)) (
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errState, err)
 	}
-	root := kept{decoded}
+	root := savedPart{decoded}
 	if root.number("version") != stateVersion {
 		return nil, nil, fmt.Errorf("%w: version %d", errState, root.number("version"))
 	}
@@ -240,7 +240,7 @@ func Restore(state []byte, o Options, find func(ref string) (*Program, error)) (
 	r.lastID, r.lastName, r.credit = uint64(root.number("request")), uint64(root.number("branch")), root.number("credit")
 	r.told = root.number("told")
 	r.stopping, r.aborting, r.done = root.flag("stopping"), root.flag("aborting"), root.flag("done")
-	if err := r.all(root); err != nil {
+	if err := r.restoreAll(root); err != nil {
 		return nil, nil, err
 	}
 	if n := root.number("root"); n >= 0 && n < len(r.executions) {
@@ -248,7 +248,7 @@ func Restore(state []byte, o Options, find func(ref string) (*Program, error)) (
 	} else {
 		return nil, nil, errState
 	}
-	return r.Machine, r.asked(), nil
+	return r.Machine, r.pendingRequests(), nil
 }
 
 // restorer makes a machine of what was saved.
@@ -261,9 +261,9 @@ type restorer struct {
 	iterations []*iteration
 }
 
-func (r *restorer) all(root kept) error {
+func (r *restorer) restoreAll(root savedPart) error {
 	for _, saved := range root.list("executions") {
-		if err := r.execution(kept{saved}); err != nil {
+		if err := r.execution(savedPart{saved}); err != nil {
 			return err
 		}
 	}
@@ -276,14 +276,14 @@ func (r *restorer) all(root kept) error {
 		r.iterations = append(r.iterations, &iteration{outer: r.iteration(int(outer)), item: parts[1], index: parts[2]})
 	}
 	for _, saved := range root.list("branches") {
-		if err := r.branch(kept{saved}); err != nil {
+		if err := r.branch(savedPart{saved}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *restorer) execution(o kept) error {
+func (r *restorer) execution(o savedPart) error {
 	p, err := r.find(o.text("ref"))
 	if err != nil {
 		return err
@@ -309,7 +309,7 @@ func (r *restorer) iteration(n int) *iteration {
 
 // branch restores a branch. Parents are older than what they opened: they are
 // there already.
-func (r *restorer) branch(o kept) error {
+func (r *restorer) branch(o savedPart) error {
 	b := &branch{name: uint64(o.number("name")), slot: o.number("slot"), number: o.number("number"), open: o.number("open")}
 	n := o.number("execution")
 	if n < 0 || n >= len(r.executions) {
@@ -328,7 +328,7 @@ func (r *restorer) branch(o kept) error {
 		return err
 	}
 	if waiting, ok := o.at("waiting").(*value.Object); ok {
-		return r.waiting(b, kept{waiting})
+		return r.waiting(b, savedPart{waiting})
 	}
 	return nil
 }
@@ -342,7 +342,7 @@ func (r *restorer) frames(b *branch, saved []any) error {
 		if x == nil {
 			return errState
 		}
-		f, err := r.frame(kept{saved[i]}, x)
+		f, err := r.frame(savedPart{saved[i]}, x)
 		if err != nil {
 			return err
 		}
@@ -354,7 +354,7 @@ func (r *restorer) frames(b *branch, saved []any) error {
 	return nil
 }
 
-func (r *restorer) frame(o kept, x *Execution) (frame, error) {
+func (r *restorer) frame(o savedPart, x *Execution) (frame, error) {
 	f := frame{kind: frameKind(o.number("kind")), block: o.number("block"), next: o.number("next")}
 	var err error
 	if path := o.text("in"); path != "" {
@@ -367,14 +367,14 @@ func (r *restorer) frame(o kept, x *Execution) (frame, error) {
 	case f.in == nil:
 		f.list = x.Program.Do
 	default:
-		f.list = listOf(f.in, f.block)
+		f.list = blockOf(f.in, f.block)
 	}
 	for _, saved := range o.list("results") {
 		f.results = append(f.results, restoredOutcome(saved))
 	}
 	switch f.kind {
 	case loopFrame:
-		f.loop = r.loop(o.within("loop"))
+		f.loop = r.loop(o.member("loop"))
 	case tryFrame:
 		f.try = &try{block: o.number("try"), pending: restoredOutcome(o.at("pending"))}
 	case bodyFrame:
@@ -387,9 +387,9 @@ func (r *restorer) frame(o kept, x *Execution) (frame, error) {
 	return f, err
 }
 
-func (r *restorer) loop(o kept) *loop {
+func (r *restorer) loop(o savedPart) *loop {
 	l := &loop{
-		outer: r.iteration(o.number("outer")), next: o.only("next"), closed: o.flag("closed"), index: o.number("index"),
+		outer: r.iteration(o.number("outer")), next: o.onlyItem("next"), closed: o.flag("closed"), index: o.number("index"),
 		limited: o.flag("limited"), asks: o.flag("asks"), ordinal: o.number("ordinal"), size: o.number("size"),
 		interval: time.Duration(o.number("interval")), slept: o.flag("slept"),
 	}
@@ -422,10 +422,10 @@ func (r *restorer) instruction(x *Execution, path string) (*automation.Instructi
 	return in, nil
 }
 
-func (r *restorer) waiting(b *branch, o kept) error {
+func (r *restorer) waiting(b *branch, o savedPart) error {
 	w := &waiting{to: o.result("to"), Request: Request{
 		Place: o.place("at"), ID: uint64(o.number("id")), Kind: Kind(o.text("kind")), Execution: b.x, Name: o.text("name"),
-		Slug: o.text("slug"), Duration: time.Duration(o.number("duration")), N: o.number("n"), Value: o.only("value"),
+		Slug: o.text("slug"), Duration: time.Duration(o.number("duration")), N: o.number("n"), Value: o.onlyItem("value"),
 	}}
 	w.Params, _ = o.at("params").(*value.Object)
 	if parts := o.list("write"); len(parts) == 4 {
@@ -448,50 +448,50 @@ func (r *restorer) waiting(b *branch, o kept) error {
 	return err
 }
 
-// asked returns what has to be asked again. The next item of a stream is not: the
+// pendingRequests returns what has to be asked again. The next item of a stream is not: the
 // stream is lost.
-func (r *restorer) asked() []Request {
+func (r *restorer) pendingRequests() []Request {
 	return slices.DeleteFunc(r.Pending(), func(asked Request) bool {
 		if asked.Kind == Next {
-			r.Answer(asked.ID, Answer{Err: streamLost()})
+			r.Answer(asked.ID, Answer{Err: streamLostError()})
 		}
 		return asked.Kind == Next
 	})
 }
 
-// kept is a part of a saved tree. What is not there reads as nothing.
-type kept struct{ v any }
+// savedPart is a part of a saved tree. What is not there reads as nothing.
+type savedPart struct{ v any }
 
-func (k kept) at(key string) any { return value.At(k.v, key) }
+func (k savedPart) at(key string) any { return value.At(k.v, key) }
 
-func (k kept) within(key string) kept { return kept{k.at(key)} }
+func (k savedPart) member(key string) savedPart { return savedPart{k.at(key)} }
 
-func (k kept) text(key string) string {
+func (k savedPart) text(key string) string {
 	s, _ := k.at(key).(string)
 	return s
 }
 
-func (k kept) number(key string) int {
+func (k savedPart) number(key string) int {
 	n, _ := k.at(key).(float64)
 	return int(n)
 }
 
-func (k kept) flag(key string) bool { return k.at(key) == true }
+func (k savedPart) flag(key string) bool { return k.at(key) == true }
 
-func (k kept) list(key string) []any {
+func (k savedPart) list(key string) []any {
 	list, _ := k.at(key).([]any)
 	return list
 }
 
-// only returns what stands alone in a list, where an undefined value is kept.
-func (k kept) only(key string) any {
+// onlyItem returns what stands alone in a list, where an undefined value is kept.
+func (k savedPart) onlyItem(key string) any {
 	if list := k.list(key); len(list) == 1 {
 		return list[0]
 	}
 	return value.Undefined
 }
 
-func (k kept) place(key string) Place {
+func (k savedPart) place(key string) Place {
 	parts := k.list(key)
 	if len(parts) != 3 {
 		return Place{}
@@ -508,7 +508,7 @@ func (k kept) place(key string) Place {
 	return p
 }
 
-func (k kept) result(key string) result {
+func (k savedPart) result(key string) result {
 	parts := k.list(key)
 	if len(parts) != 2 {
 		return result{}
@@ -530,7 +530,7 @@ func restoredOutcome(v any) *outcome {
 	if !ok {
 		return nil
 	}
-	k := kept{o}
+	k := savedPart{o}
 	out := &outcome{scope: k.text("scope"), payload: k.at("payload"), paid: k.flag("paid"), origin: k.text("origin")}
 	if name := k.text("name"); name != "" {
 		out.err = &automation.Error{
@@ -545,23 +545,23 @@ func restoredOutcome(v any) *outcome {
 // variables as the limit says, and there may be thousands of them side by side.
 const leastLimit = 1 << 20
 
-// heldLimit is how much memory all that a tree holds may take: what one execution may have
+// memoryLimit is how much memory all that a tree holds may take: what one execution may have
 // as JSON takes several times as much.
-func (m *Machine) heldLimit() int { return max(8*m.LocalLimit, leastLimit) }
+func (m *Machine) memoryLimit() int { return max(8*m.LocalLimit, leastLimit) }
 
-// keptLimit is how many bytes a tree may have when it is saved: a little more than one
+// savedLimit is how many bytes a tree may have when it is saved: a little more than one
 // execution may.
-func (m *Machine) keptLimit() int { return max(m.LocalLimit/5*6, leastLimit) }
+func (m *Machine) savedLimit() int { return max(m.LocalLimit/5*6, leastLimit) }
 
-// hold counts a value that the tree is about to hold, and refuses it when all that it holds
+// holdValue counts a value that the tree is about to hold, and refuses it when all that it holds
 // becomes too large.
 //
 // To know that, everything is weighed, since most of it may be shared or gone: not each
 // time, but whenever so much has been added that it could matter. So a tree may hold a
 // quarter more than the limit before nothing can be added at all.
-func (m *Machine) hold(v any) error {
-	limit := m.heldLimit()
-	one := value.Scale{Limit: limit}
+func (m *Machine) holdValue(v any) error {
+	limit := m.memoryLimit()
+	one := value.MemoryMeter{Limit: limit}
 	if one.Add(v); value.IsUndefined(v) {
 		return nil
 	}
@@ -569,7 +569,7 @@ func (m *Machine) hold(v any) error {
 	if m.added += one.Weight; m.added <= limit/8 {
 		return nil
 	}
-	all := value.Shared(limit + limit/4)
+	all := value.NewSharedMeter(limit + limit/4)
 	all.Add(m.state())
 	if all.Weight <= all.Limit {
 		m.added = 0
@@ -583,10 +583,10 @@ func (m *Machine) hold(v any) error {
 	return nil
 }
 
-// copied is how much memory it takes to change what is at a path without changing v: the
+// copyCost is how much memory it takes to change what is at a path without changing v: the
 // objects and lists on the way are copied.
-func copied(v any, path []expr.Step) int {
-	scale := value.Scale{}
+func copyCost(v any, path []expr.Step) int {
+	scale := value.MemoryMeter{}
 	scale.Copy(v)
 	for _, step := range path {
 		v = value.At(v, step.Key)

@@ -23,7 +23,7 @@ type outcome struct {
 	paid    bool // there is a payload
 }
 
-func (o *outcome) broke(scope string) bool { return o != nil && o.err == nil && o.scope == scope }
+func (o *outcome) isBreakOf(scope string) bool { return o != nil && o.err == nil && o.scope == scope }
 
 // raise returns the outcome of an instruction that failed.
 func (m *Machine) raise(b *branch, err error) *outcome {
@@ -39,33 +39,33 @@ func (m *Machine) unwind(b *branch, out *outcome) {
 			m.end(b, out)
 			return
 		}
-		switch f := b.top(); f.kind {
+		switch f := b.topFrame(); f.kind {
 		case bodyFrame:
-			out = m.finish(b, out)
+			out = m.endExecution(b, out)
 			if b.ended {
 				return
 			}
 		case loopFrame:
 			out = m.leaveLoop(b, out)
 		case tryFrame:
-			out = m.caught(b, out)
+			out = m.catchOutcome(b, out)
 		default:
 			b.pop()
 		}
 	}
 }
 
-// leave goes on where a list of instructions came to its end.
-func (m *Machine) leave(b *branch) *outcome {
-	switch f := b.top(); f.kind {
+// endBlock goes on where a list of instructions came to its end.
+func (m *Machine) endBlock(b *branch) *outcome {
+	switch f := b.topFrame(); f.kind {
 	case bodyFrame:
-		return m.finish(b, nil)
+		return m.endExecution(b, nil)
 	case loopFrame:
 		return m.advance(b)
 	case tryFrame:
-		return m.tried(b)
+		return m.continueTry(b)
 	case allFrame:
-		out := first(f.results)
+		out := firstOutcome(f.results)
 		b.pop()
 		return out
 	}
@@ -76,27 +76,27 @@ func (m *Machine) leave(b *branch) *outcome {
 	return nil
 }
 
-// try is a try under way.
+// beginTry is a try under way.
 type try struct {
 	block   int      // the list that runs
 	pending *outcome // what follows the finally block
 }
 
-func (m *Machine) try(b *branch, in *automation.Instruction) {
+func (m *Machine) beginTry(b *branch, in *automation.Instruction) {
 	b.push(frame{kind: tryFrame, in: in, block: doBlock, list: in.Do, try: &try{block: doBlock}})
 }
 
-// turnTo begins another list of a try.
-func (f *frame) turnTo(block int) {
+// beginBlock begins another list of a try.
+func (f *frame) beginBlock(block int) {
 	f.try.block, f.block, f.next = block, block, 0
-	f.list = listOf(f.in, block)
+	f.list = blockOf(f.in, block)
 }
 
-// tried goes on after a list of a try.
-func (m *Machine) tried(b *branch) *outcome {
-	f := b.top()
+// continueTry goes on after a list of a try.
+func (m *Machine) continueTry(b *branch) *outcome {
+	f := b.topFrame()
 	if f.try.block != finallyBlock {
-		f.turnTo(finallyBlock)
+		f.beginBlock(finallyBlock)
 		return nil
 	}
 	out := f.try.pending
@@ -104,28 +104,28 @@ func (m *Machine) tried(b *branch) *outcome {
 	return out
 }
 
-// caught decides what an outcome does in a try: nil when the try goes on.
-func (m *Machine) caught(b *branch, out *outcome) *outcome {
-	f := b.top()
+// catchOutcome decides what an outcome does in a try: nil when the try goes on.
+func (m *Machine) catchOutcome(b *branch, out *outcome) *outcome {
+	f := b.topFrame()
 	switch {
 	case f.try.block == finallyBlock || m.aborting:
 		b.pop()
 		return out // it replaces what was pending
 	case f.try.block == doBlock && out.err != nil && out.err.Catchable():
 		b.x.local.setError(out.err.Name, out.err.Message, out.err.Details)
-		f.turnTo(catchBlock)
-	case f.try.block == doBlock && out.broke(scopeAll):
-		b.x.local.setError(brokenOff(out.payload))
-		f.turnTo(catchBlock)
+		f.beginBlock(catchBlock)
+	case f.try.block == doBlock && out.isBreakOf(scopeAll):
+		b.x.local.setError(breakError(out.payload))
+		f.beginBlock(catchBlock)
 	default:
 		f.try.pending = out
-		f.turnTo(finallyBlock)
+		f.beginBlock(finallyBlock)
 	}
 	return nil
 }
 
-// brokenOff is what $error says of a break of the whole tree.
-func brokenOff(payload any) (name, message string, details any) {
+// breakError is what $error says of a break of the whole tree.
+func breakError(payload any) (name, message string, details any) {
 	name, _ = value.At(payload, "error").(string)
 	if name == "" {
 		name = automation.BreakCaught
@@ -134,7 +134,7 @@ func brokenOff(payload any) (name, message string, details any) {
 	return name, message, payload
 }
 
-func (m *Machine) breakOff(b *branch, in *automation.Instruction) *outcome {
+func (m *Machine) performBreak(b *branch, in *automation.Instruction) *outcome {
 	params, _, err := m.parameters(in)
 	if err != nil {
 		m.traceBegin(b, value.Undefined)

@@ -34,9 +34,9 @@ func (b *branch) read(keys []string) (v any, effort int) {
 	if b.iter != nil {
 		switch keys[0] {
 		case "item":
-			return value.Reach(b.iter.item, keys[1:]...)
+			return value.WalkCost(b.iter.item, keys[1:]...)
 		case "$index":
-			return value.Reach(b.iter.index, keys[1:]...)
+			return value.WalkCost(b.iter.index, keys[1:]...)
 		}
 	}
 	return b.x.local.read(keys)
@@ -46,17 +46,17 @@ func (b *branch) read(keys []string) (v any, effort int) {
 func (v variables) Now() (time.Time, error) {
 	now := v.m.World.Now()
 	v.m.current.ordinal++
-	return now, v.missed()
+	return now, v.missingError()
 }
 
 // Random implements expr.World.
 func (v variables) Random(n int) ([]byte, error) {
 	drawn := v.m.World.Random(n)
 	v.m.current.ordinal++
-	return drawn, v.missed()
+	return drawn, v.missingError()
 }
 
-func (v variables) missed() error {
+func (v variables) missingError() error {
 	if v.m.Missed == nil {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (l *locals) at(root string) any {
 // read returns what is at a path, and what it took to get there. Who has an object or a
 // list may keep it: it is not the variable's alone any more.
 func (l *locals) read(keys []string) (v any, effort int) {
-	v, effort = value.Reach(l.at(keys[0]), keys[1:]...)
+	v, effort = value.WalkCost(l.at(keys[0]), keys[1:]...)
 	switch v.(type) {
 	case []any, *value.Object:
 		delete(l.own, keys[0])
@@ -105,14 +105,14 @@ func (l *locals) read(keys []string) (v any, effort int) {
 	return v, effort
 }
 
-// change applies an operation to a variable, and returns how much memory was copied for
+// applyOp applies an operation to a variable, and returns how much memory was copied for
 // it. One that makes all of them larger than limit is refused.
-func (l *locals) change(root string, op variable.Op, limit int) (int, error) {
+func (l *locals) applyOp(root string, op variable.Op, limit int) (int, error) {
 	old, known := l.vars[root]
 	if !known {
 		old = value.Undefined
 	}
-	if done, err := l.inPlace(root, old, op, limit); done {
+	if done, err := l.changeInPlace(root, old, op, limit); done {
 		return 0, err
 	}
 	made, grown, err := variable.Change(old, op)
@@ -127,33 +127,33 @@ func (l *locals) change(root string, op variable.Op, limit int) (int, error) {
 	case !stays:
 		return 0, nil
 	}
-	if err := l.fits(grown, limit); err != nil {
+	if err := l.checkGrowth(grown, limit); err != nil {
 		return 0, err
 	}
 	l.size += grown
 	if value.IsUndefined(made) {
-		l.drop(root)
+		l.deleteVariable(root)
 		return 0, nil
 	}
 	l.vars[root] = made
-	l.adopt(root, old, made, op)
-	return copied(old, op.Path), nil
+	l.markOwned(root, old, made, op)
+	return copyCost(old, op.Path), nil
 }
 
-func (l *locals) fits(grown, limit int) error {
+func (l *locals) checkGrowth(grown, limit int) error {
 	if size := l.size + grown; grown > 0 && size > limit {
-		return tooLarge(size, limit)
+		return tooLargeError(size, limit)
 	}
 	return nil
 }
 
-func (l *locals) drop(root string) {
+func (l *locals) deleteVariable(root string) {
 	delete(l.vars, root)
 	delete(l.own, root)
 }
 
-// put replaces a variable whatever the size of all.
-func (l *locals) put(root string, v any) {
+// setVariable replaces a variable whatever the size of all.
+func (l *locals) setVariable(root string, v any) {
 	if old, ok := l.vars[root]; ok {
 		l.size -= sizeOf(root, old)
 	}
@@ -163,19 +163,19 @@ func (l *locals) put(root string, v any) {
 }
 
 func (l *locals) setError(name, message string, details any) {
-	l.put("$error", errorValue(name, message, details))
+	l.setVariable("$error", errorValue(name, message, details))
 }
 
 // leaveLoop is what the outermost loop leaves behind.
 func (l *locals) leaveLoop(last float64) {
 	if old, ok := l.vars["item"]; ok {
 		l.size -= sizeOf("item", old)
-		l.drop("item")
+		l.deleteVariable("item")
 	}
-	l.put("$index", last)
+	l.setVariable("$index", last)
 }
 
-// change applies an operation to item or $index, which are the iteration's and no
+// applyOp applies an operation to item or $index, which are the iteration's and no
 // part of the local variables. They have the same limit. It returns how much memory was
 // copied.
 func (i *iteration) change(root string, op variable.Op, limit int) (int, error) {
@@ -188,14 +188,14 @@ func (i *iteration) change(root string, op variable.Op, limit int) (int, error) 
 	if err != nil {
 		return 0, err
 	}
-	if grown > 0 && !value.Within(made, limit) {
-		return 0, tooLarge(variable.Size(made), limit)
+	if grown > 0 && !value.FitsWithin(made, limit) {
+		return 0, tooLargeError(variable.Size(made), limit)
 	}
 	*at = made
-	return copied(old, op.Path), nil
+	return copyCost(old, op.Path), nil
 }
 
-func tooLarge(size, limit int) error {
+func tooLargeError(size, limit int) error {
 	return automation.Raise(automation.ContextTooLarge, "the local variables become too large",
 		"context", "local", "size", float64(size), "limit", float64(limit))
 }
@@ -240,7 +240,7 @@ type slot struct {
 	index  int
 }
 
-func (l *locals) fill(root string, s slot, v any) {
+func (l *locals) setSlot(root string, s slot, v any) {
 	switch {
 	case s.object != nil:
 		s.object.Set(s.key, v)
@@ -251,9 +251,9 @@ func (l *locals) fill(root string, s slot, v any) {
 	}
 }
 
-// inPlace makes a change in what the variable alone has. It reports false when it
+// changeInPlace makes a change in what the variable alone has. It reports false when it
 // cannot: then a new value has to be made.
-func (l *locals) inPlace(root string, old any, op variable.Op, limit int) (bool, error) {
+func (l *locals) changeInPlace(root string, old any, op variable.Op, limit int) (bool, error) {
 	own := l.own[root]
 	if len(own) == 0 || len(op.Path) > maxPath || value.IsUndefined(op.Value) || op.Kind != variable.Replace && op.Kind != variable.Push {
 		return false, nil
@@ -304,12 +304,12 @@ func (l *locals) pushInPlace(root string, at any, where slot, v any, limit int) 
 		return false, nil
 	}
 	grown := variable.Size(v) + len(",")
-	if err := l.fits(grown, limit); err != nil {
+	if err := l.checkGrowth(grown, limit); err != nil {
 		return true, err
 	}
 	l.size += grown
 	longer := append(list, v)
-	l.fill(root, where, longer)
+	l.setSlot(root, where, longer)
 	if &longer[0] != &list[0] {
 		delete(l.own[root], identity(list))
 		l.own[root][identity(longer)] = struct{}{}
@@ -336,7 +336,7 @@ func (l *locals) setInPlace(root string, at any, where slot, last expr.Step, v a
 		if _, hidden := old.(value.Stream); hidden {
 			return false, nil
 		}
-		if err := l.fits(grown, limit); err != nil {
+		if err := l.checkGrowth(grown, limit); err != nil {
 			return true, err
 		}
 		l.size += grown
@@ -351,7 +351,7 @@ func (l *locals) setInPlace(root string, at any, where slot, last expr.Step, v a
 			return false, nil
 		}
 		grown := variable.Size(v) - variable.Size(parent[i])
-		if err := l.fits(grown, limit); err != nil {
+		if err := l.checkGrowth(grown, limit); err != nil {
 			return true, err
 		}
 		l.size += grown
@@ -361,9 +361,9 @@ func (l *locals) setInPlace(root string, at any, where slot, last expr.Step, v a
 	return false, nil
 }
 
-// adopt notes what a change has made: the objects and lists on its path that were
+// markOwned notes what a change has made: the objects and lists on its path that were
 // not there before, and a list that was appended to.
-func (l *locals) adopt(root string, old, made any, op variable.Op) {
+func (l *locals) markOwned(root string, old, made any, op variable.Op) {
 	if len(op.Path) == 0 && op.Kind != variable.Push {
 		delete(l.own, root)
 		return
@@ -422,7 +422,7 @@ func (m *Machine) set(b *branch, in *automation.Instruction) *outcome {
 // for the value: nothing is made of them, and they were checked when the document
 // was saved.
 func (m *Machine) assignmentOf(in *automation.Instruction) (a assignment, err error) {
-	options, written := in.Params.Written().(*value.Object)
+	options, written := in.Params.Source().(*value.Object)
 	push := false
 	if written && in.Target != nil {
 		push = in.Target.Push
@@ -438,11 +438,11 @@ func (m *Machine) assignmentOf(in *automation.Instruction) (a assignment, err er
 		}
 		a.value = options.At("value")
 		if in.Target == nil {
-			a.steps, push, err = nameIn(options)
+			a.steps, push, err = readName(options)
 		}
 	}
 	if options.Len() > 1 {
-		a.kind, a.ttl = join(options)
+		a.kind, a.ttl = joinOptions(options)
 	}
 	if push {
 		a.kind = variable.Push
@@ -460,8 +460,8 @@ func isPlain(params *expr.Tree, written *value.Object) bool {
 	return params.Member("value") != nil
 }
 
-// join says how a value joins the one before, and for how long.
-func join(options *value.Object) (kind variable.Kind, ttl time.Duration) {
+// joinOptions says how a value joins the one before, and for how long.
+func joinOptions(options *value.Object) (kind variable.Kind, ttl time.Duration) {
 	switch options.At("type") {
 	case "push":
 		kind = variable.Push
@@ -476,11 +476,11 @@ func join(options *value.Object) (kind variable.Kind, ttl time.Duration) {
 	return kind, ttl
 }
 
-// nameIn reads the name of a set whose parameters a template yielded.
-func nameIn(params *value.Object) ([]expr.Step, bool, error) {
+// readName reads the name of a set whose parameters a template yielded.
+func readName(params *value.Object) ([]expr.Step, bool, error) {
 	name, ok := params.At("name").(string)
 	if !ok {
-		return nil, false, automation.Invalid("the name is the path of a variable, not %s", value.Kind(params.At("name")))
+		return nil, false, automation.Invalid("the name is the path of a variable, not %s", value.TypeName(params.At("name")))
 	}
 	name, push := strings.CutSuffix(name, "[]")
 	steps, err := plainPath(name)
@@ -496,7 +496,7 @@ func (m *Machine) delete(b *branch, in *automation.Instruction) *outcome {
 		var params *value.Object
 		if params, _, err = m.parameters(in); err == nil {
 			push := false
-			if a.steps, push, err = nameIn(params); push {
+			if a.steps, push, err = readName(params); push {
 				err = automation.Invalid("the name of delete must not end in []")
 			}
 		}
@@ -515,7 +515,7 @@ func (m *Machine) delete(b *branch, in *automation.Instruction) *outcome {
 // endpoint.
 func (m *Machine) assign(b *branch, a assignment) *outcome {
 	root := a.steps[0].Key
-	err := m.sized(a.value)
+	err := m.checkSize(a.value)
 	more := 0
 	switch {
 	case err != nil:
@@ -525,9 +525,9 @@ func (m *Machine) assign(b *branch, a assignment) *outcome {
 		return m.assignContext(b, a)
 	case (root == "item" || root == "$index") && b.iter != nil:
 		more, err = b.iter.change(root, a.op(), m.LocalLimit)
-		m.env.Spent += value.Parts(b.iter.item, m.LocalLimit) // all of it is measured
+		m.env.Spent += value.CountParts(b.iter.item, m.LocalLimit) // all of it is measured
 	default:
-		more, err = b.x.local.change(root, a.op(), m.LocalLimit)
+		more, err = b.x.local.applyOp(root, a.op(), m.LocalLimit)
 	}
 	m.added += more
 	m.env.Spent += more
@@ -553,20 +553,20 @@ func (m *Machine) assignContext(b *branch, a assignment) *outcome {
 	case automation.ReadOnly(a.steps):
 		return m.raise(b, automation.Invalid("%s cannot be written", pathText(a.steps)))
 	case (root == "user" || root == "session") && len(a.steps) > 1 && a.steps[1].Key == "id":
-		return m.become(b, a)
+		return m.switchIdentity(b, a)
 	case value.IsUndefined(a.value) && (a.kind == variable.Push || a.kind == variable.Merge):
 		return nil
 	}
 	w := Write{Context: root, Op: a.op(), TTL: a.ttl}
 	if root == "config" {
-		m.ask(b, Request{Kind: Config, Write: &w}, result{})
+		m.requestAndWait(b, Request{Kind: Config, Write: &w}, result{})
 		return nil
 	}
 	return m.write(b, w)
 }
 
-// become switches the identity of the run.
-func (m *Machine) become(b *branch, a assignment) *outcome {
+// switchIdentity switches the identity of the run.
+func (m *Machine) switchIdentity(b *branch, a assignment) *outcome {
 	id, ok := a.value.(string)
 	if !ok || id == "" || len(a.steps) > 2 || a.kind == variable.Push || a.kind == variable.Delete {
 		return m.raise(b, automation.Invalid("%s can only be set, to a text that is not empty", pathText(a.steps[:2])))

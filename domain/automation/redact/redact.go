@@ -28,12 +28,12 @@ const shortest = 4
 // zero Set is empty and ready, and so is a nil one.
 type Set struct {
 	mu   sync.Mutex // one adds at a time
-	held atomic.Pointer[held]
+	held atomic.Pointer[secretSet]
 }
 
-// held is the secrets that a set holds at a moment, and the index of them, which is
+// secretSet is the secrets that a set holds at a moment, and the index of them, which is
 // made when it is first asked for: many runs never tell anything.
-type held struct {
+type secretSet struct {
 	secrets []string
 	base    *index   // what was made before; nil: nothing
 	added   []string // what is not in it
@@ -42,17 +42,17 @@ type held struct {
 }
 
 // index returns the index, nil when there is nothing to look for.
-func (h *held) index() *index {
+func (h *secretSet) index() *index {
 	if h == nil {
 		return nil
 	}
-	h.once.Do(func() { h.made.Store(h.base.with(h.added)) })
+	h.once.Do(func() { h.made.Store(h.base.withSecrets(h.added)) })
 	return h.made.Load()
 }
 
-// with returns what is held together with these.
-func (h *held) with(added []string) *held {
-	more := &held{secrets: append(slices.Clip(h.all()), added...), added: added}
+// withAdded returns what is held together with these.
+func (h *secretSet) withAdded(added []string) *secretSet {
+	more := &secretSet{secrets: append(slices.Clip(h.allSecrets()), added...), added: added}
 	if h == nil {
 		return more
 	}
@@ -62,7 +62,7 @@ func (h *held) with(added []string) *held {
 	return more
 }
 
-func (h *held) all() []string {
+func (h *secretSet) allSecrets() []string {
 	if h == nil {
 		return nil
 	}
@@ -92,8 +92,8 @@ func (s *Set) Add(secrets ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.held.Load()
-	known := make(map[string]bool, len(old.all())+len(secrets))
-	for _, secret := range old.all() {
+	known := make(map[string]bool, len(old.allSecrets())+len(secrets))
+	for _, secret := range old.allSecrets() {
 		known[secret] = true
 	}
 	var added []string
@@ -104,7 +104,7 @@ func (s *Set) Add(secrets ...string) {
 		}
 	}
 	if len(added) > 0 {
-		s.held.Store(old.with(added))
+		s.held.Store(old.withAdded(added))
 	}
 }
 
@@ -124,7 +124,7 @@ func (s *Set) Secrets() []string {
 	if s == nil {
 		return nil
 	}
-	return s.held.Load().all()
+	return s.held.Load().allSecrets()
 }
 
 // Text returns text without secrets.
@@ -132,16 +132,16 @@ func (s *Set) Text(text string) string {
 	return s.current().text(text)
 }
 
-// Cut returns a text that was cut off at its end, without secrets: what may be the
+// RedactCut returns a text that was cut off at its end, without secrets: what may be the
 // beginning of one there goes as well.
-func (s *Set) Cut(text string) string {
+func (s *Set) RedactCut(text string) string {
 	in := s.current()
 	if in == nil {
 		return text
 	}
-	end := len(text) - (&search{in: in, text: text}).begun()
+	end := len(text) - (&search{in: in, text: text}).unfinishedLength()
 	whole := search{in: in, text: text}
-	for begin, after := whole.next(0); begin >= 0 && begin < end; begin, after = whole.next(after) {
+	for begin, after := whole.nextSecret(0); begin >= 0 && begin < end; begin, after = whole.nextSecret(after) {
 		if after > end { // one that is whole reaches into it
 			return in.text(text[:begin]) + Redacted
 		}
@@ -236,12 +236,12 @@ func (s *Set) JSON(text []byte) []byte {
 	var made []byte
 	kept := 0
 	for at := 0; ; {
-		begin, end := literal(text, at)
+		begin, end := nextLiteral(text, at)
 		if begin < 0 {
 			break
 		}
 		at = end
-		if redacted, changed := in.literal(text[begin:end]); changed {
+		if redacted, changed := in.redactLiteral(text[begin:end]); changed {
 			made = append(append(made, text[kept:begin]...), redacted...)
 			kept = end
 		}
@@ -252,9 +252,9 @@ func (s *Set) JSON(text []byte) []byte {
 	return append(made, text[kept:]...)
 }
 
-// literal returns where the next string from a place on begins and ends, quotes
+// redactLiteral returns where the next string from a place on begins and ends, quotes
 // included; -1 when there is none. The text is valid.
-func literal(text []byte, from int) (begin, end int) {
+func nextLiteral(text []byte, from int) (begin, end int) {
 	begin = bytes.IndexByte(text[from:], '"')
 	if begin < 0 {
 		return -1, 0
@@ -271,8 +271,8 @@ func literal(text []byte, from int) (begin, end int) {
 	return -1, 0
 }
 
-// literal returns a string of JSON without secrets, and whether it had any.
-func (in *index) literal(quoted []byte) ([]byte, bool) {
+// redactLiteral returns a string of JSON without secrets, and whether it had any.
+func (in *index) redactLiteral(quoted []byte) ([]byte, bool) {
 	inner := string(quoted[1 : len(quoted)-1])
 	if bytes.IndexByte(quoted, '\\') >= 0 {
 		if json.Unmarshal(quoted, &inner) != nil {

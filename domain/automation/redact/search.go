@@ -17,12 +17,12 @@ import (
 type search struct {
 	in       *index
 	text     string
-	met      map[*form]*met
+	met      map[*form]*partialMatch
 	compared int // bytes, which tests hold against the length of the text
 }
 
-// met is the last part of a text that is known to be like the beginning of a form.
-type met struct {
+// partialMatch is the last part of a text that is known to be like the beginning of a form.
+type partialMatch struct {
 	begin, end int
 	own        []int32 // see repeats; nil: nobody asked yet
 }
@@ -30,9 +30,9 @@ type met struct {
 // longForm is from which length on it is remembered what was met: less is compared again.
 const longForm = 64
 
-// next returns where the next secret from a place on begins and ends, with all
+// nextSecret returns where the next secret from a place on begins and ends, with all
 // that overlap it; -1 when there is none.
-func (s *search) next(from int) (begin, end int) {
+func (s *search) nextSecret(from int) (begin, end int) {
 	begin = -1
 	if len(s.in.forms) == 0 {
 		return begin, 0
@@ -41,7 +41,7 @@ func (s *search) next(from int) (begin, end int) {
 		if begin >= 0 && i >= end {
 			break
 		}
-		four := fourAt(s.text, i)
+		four := fourBytesAt(s.text, i)
 		if !s.in.mayBegin(four) {
 			continue
 		}
@@ -57,11 +57,11 @@ func (s *search) next(from int) (begin, end int) {
 
 // longest returns the length of the longest form that stands at a place, 0 when none does.
 func (s *search) longest(forms []form, at int) int {
-	i := s.after(forms, at) - 1
+	i := s.firstAfter(forms, at) - 1
 	if i < 0 {
 		return 0
 	}
-	n := s.common(&forms[i], at)
+	n := s.commonLength(&forms[i], at)
 	for i >= 0 && len(forms[i].text) > n { // what is in front of it begins it
 		i = forms[i].begins
 	}
@@ -71,19 +71,19 @@ func (s *search) longest(forms []form, at int) int {
 	return len(forms[i].text)
 }
 
-// begun returns the length of the longest beginning of a secret that the text ends with.
+// unfinishedLength returns the length of the longest beginning of a secret that the text ends with.
 // A whole one is none: that is found like any other.
-func (s *search) begun() int {
+func (s *search) unfinishedLength() int {
 	for at := range len(s.text) {
-		if s.breaksOff(at) {
+		if s.isCutOff(at) {
 			return len(s.text) - at
 		}
 	}
 	return 0
 }
 
-// breaksOff reports whether a form begins at a place and the text ends before it does.
-func (s *search) breaksOff(at int) bool {
+// isCutOff reports whether a form begins at a place and the text ends before it does.
+func (s *search) isCutOff(at int) bool {
 	rest := s.text[at:]
 	if len(rest) < 4 {
 		for _, forms := range s.in.forms {
@@ -93,68 +93,68 @@ func (s *search) breaksOff(at int) bool {
 		}
 		return false
 	}
-	forms := s.in.forms[fourAt(s.text, at)]
-	i := s.after(forms, at)
-	return i < len(forms) && s.common(&forms[i], at) == len(rest)
+	forms := s.in.forms[fourBytesAt(s.text, at)]
+	i := s.firstAfter(forms, at)
+	return i < len(forms) && s.commonLength(&forms[i], at) == len(rest)
 }
 
-// after returns the first form that comes after the rest of the text in order. If any
+// firstAfter returns the first form that comes after the rest of the text in order. If any
 // stands at this place, the one before does, or begins with it.
-func (s *search) after(forms []form, at int) int {
+func (s *search) firstAfter(forms []form, at int) int {
 	return sort.Search(len(forms), func(i int) bool {
 		f := &forms[i]
-		n := s.common(f, at)
+		n := s.commonLength(f, at)
 		return n < len(f.text) && (at+n == len(s.text) || s.text[at+n] < f.text[n])
 	})
 }
 
-// common returns how many bytes of a form stand at a place, which is no earlier than the
+// commonLength returns how many bytes of a form stand at a place, which is no earlier than the
 // last one that was asked for.
-func (s *search) common(f *form, at int) int {
+func (s *search) commonLength(f *form, at int) int {
 	m, known := s.met[f], 0
 	if m != nil && at < m.end {
 		if at == m.begin {
 			return m.end - m.begin
 		}
 		if m.own == nil { // as much of it as fits into the text
-			m.own = repeats(f.text[:min(len(f.text), len(s.text)-m.begin)])
+			m.own = prefixLengths(f.text[:min(len(f.text), len(s.text)-m.begin)])
 		}
 		if known = int(m.own[at-m.begin]); known < m.end-at {
 			return known
 		}
 		known = m.end - at
 	}
-	n := known + shared(s.text[at+known:], f.text[known:])
+	n := known + commonPrefix(s.text[at+known:], f.text[known:])
 	s.compared += n - known + 1
 	if n >= longForm {
-		s.meet(f, at, at+n)
+		s.remember(f, at, at+n)
 	}
 	return n
 }
 
-// meet remembers what was met of a form.
-func (s *search) meet(f *form, begin, end int) {
+// remember remembers what was met of a form.
+func (s *search) remember(f *form, begin, end int) {
 	if m := s.met[f]; m != nil {
 		m.begin, m.end = begin, end
 		return
 	}
 	if s.met == nil {
-		s.met = map[*form]*met{}
+		s.met = map[*form]*partialMatch{}
 	}
-	s.met[f] = &met{begin: begin, end: end}
+	s.met[f] = &partialMatch{begin: begin, end: end}
 }
 
-// shared returns how many bytes two texts begin with both.
-func shared(a, b string) (n int) {
+// commonPrefix returns how many bytes two texts begin with both.
+func commonPrefix(a, b string) (n int) {
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
 	}
 	return n
 }
 
-// repeats returns for each place of a text how many bytes from there on are as at its
+// prefixLengths returns for each place of a text how many bytes from there on are as at its
 // beginning.
-func repeats(text string) []int32 {
+func prefixLengths(text string) []int32 {
 	all := make([]int32, len(text))
 	begin, end := 0, 0 // the last part that is as the beginning
 	for i := 1; i < len(text); i++ {
@@ -162,7 +162,7 @@ func repeats(text string) []int32 {
 		if i < end {
 			n = min(int(all[i-begin]), end-i)
 		}
-		n += shared(text[i+n:], text[n:])
+		n += commonPrefix(text[i+n:], text[n:])
 		if all[i] = int32(n); i+n > end { //nolint:gosec // no text is that long
 			begin, end = i, i+n
 		}
@@ -189,36 +189,36 @@ type form struct {
 // near the processor, many enough to be mostly empty.
 const scatterBits = 15
 
-// with returns an index that finds these secrets too.
-func (in *index) with(secrets []string) *index {
+// withAdded returns an index that finds these secrets too.
+func (in *index) withSecrets(secrets []string) *index {
 	more := &index{forms: map[uint32][]form{}, begins: make([]uint64, 1<<scatterBits/64), whole: map[string]bool{}}
 	if in != nil {
 		more = &index{forms: maps.Clone(in.forms), begins: slices.Clone(in.begins), whole: maps.Clone(in.whole)}
 	}
 	found := map[uint32][]string{}
 	for _, secret := range secrets {
-		for _, form := range forms(secret) {
+		for _, form := range encodedForms(secret) {
 			if isShort(secret) {
 				more.whole[form] = true
 				continue
 			}
-			begin := fourAt(form, 0)
+			begin := fourBytesAt(form, 0)
 			found[begin] = append(found[begin], form)
 		}
 	}
 	for begin, all := range found {
-		place := scatter(begin)
+		place := hashPrefix(begin)
 		more.begins[place/64] |= 1 << (place % 64)
 		for _, f := range more.forms[begin] {
 			all = append(all, f.text)
 		}
-		more.forms[begin] = ordered(all)
+		more.forms[begin] = sortForms(all)
 	}
 	return more
 }
 
-// ordered puts forms in order, each once.
-func ordered(texts []string) []form {
+// sortForms puts forms in order, each once.
+func sortForms(texts []string) []form {
 	slices.Sort(texts)
 	texts = slices.Compact(texts)
 	all := make([]form, len(texts))
@@ -234,21 +234,21 @@ func ordered(texts []string) []form {
 
 // mayBegin reports whether a form may begin with four bytes.
 func (in *index) mayBegin(four uint32) bool {
-	place := scatter(four)
+	place := hashPrefix(four)
 	return in.begins[place/64]&(1<<(place%64)) != 0
 }
 
-// fourAt returns four bytes of a text as one number.
-func fourAt(text string, at int) uint32 {
+// fourBytesAt returns four bytes of a text as one number.
+func fourBytesAt(text string, at int) uint32 {
 	return uint32(text[at]) | uint32(text[at+1])<<8 | uint32(text[at+2])<<16 | uint32(text[at+3])<<24
 }
 
-func scatter(begin uint32) uint32 { return begin * 2654435761 >> (32 - scatterBits) }
+func hashPrefix(begin uint32) uint32 { return begin * 2654435761 >> (32 - scatterBits) }
 
-// forms returns a secret as it may be written: as it is, inside of a text that is
+// encodedForms returns a secret as it may be written: as it is, inside of a text that is
 // JSON, percent-encoded in the ways that are about, and as base64.
-func forms(secret string) []string {
-	all := []string{secret, inJSON(secret)}
+func encodedForms(secret string) []string {
+	all := []string{secret, jsonForm(secret)}
 	if form := url.QueryEscape(secret); form != secret || strings.Contains(secret, "~") { // all but letters, digits and -_.~; a space is +
 		strict := strings.ReplaceAll(form, "+", "%20")
 		component := leftByComponents.Replace(strict)
@@ -265,8 +265,8 @@ func forms(secret string) []string {
 	return slices.Compact(all)
 }
 
-// inJSON is a secret between the quotes of JSON.
-func inJSON(secret string) string {
+// jsonForm is a secret between the quotes of JSON.
+func jsonForm(secret string) string {
 	quoted := value.JSON(secret, "")
 	return quoted[1 : len(quoted)-1]
 }
@@ -305,7 +305,7 @@ func (in *index) text(text string) string {
 		return Redacted
 	}
 	s := search{in: in, text: text}
-	begin, end := s.next(0)
+	begin, end := s.nextSecret(0)
 	if begin < 0 {
 		return text
 	}
@@ -315,7 +315,7 @@ func (in *index) text(text string) string {
 		out.WriteString(text[kept:begin])
 		out.WriteString(Redacted)
 		kept = end
-		begin, end = s.next(end)
+		begin, end = s.nextSecret(end)
 	}
 	out.WriteString(text[kept:])
 	return out.String()

@@ -15,7 +15,7 @@ type naive []string
 func naiveOf(secrets ...string) (all naive) {
 	for _, secret := range New(secrets...).Secrets() {
 		if !isShort(secret) {
-			all = append(all, forms(secret)...)
+			all = append(all, encodedForms(secret)...)
 		}
 	}
 	return all
@@ -86,17 +86,17 @@ func TestSecretsAreFoundAsIfEachWereLookedForEverywhere(t *testing.T) {
 		if !in.whole[text] {
 			require.Equal(t, all.text(text), in.text(text))
 		}
-		require.Equal(t, all.begun(text), (&search{in: in, text: text}).begun())
+		require.Equal(t, all.begun(text), (&search{in: in, text: text}).unfinishedLength())
 	})
 }
 
 // everywhere goes through a text, and returns how many bytes were compared for each of its.
 func everywhere(in *index, text string) int {
 	whole, end := search{in: in, text: text}, search{in: in, text: text}
-	for begin, after := whole.next(0); begin >= 0; {
-		begin, after = whole.next(after)
+	for begin, after := whole.nextSecret(0); begin >= 0; {
+		begin, after = whole.nextSecret(after)
 	}
-	end.begun()
+	end.unfinishedLength()
 	return (whole.compared + end.compared) / len(text)
 }
 

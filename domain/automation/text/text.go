@@ -47,7 +47,7 @@ func parseURL(params *value.Object) (any, error) {
 func splitText(params *value.Object) (any, error) {
 	content, ok := params.At("content").(string)
 	if !ok {
-		return nil, automation.Invalid("content is a string, not %s", value.Kind(params.At("content")))
+		return nil, automation.Invalid("content is a string, not %s", value.TypeName(params.At("content")))
 	}
 	s, err := readSplitter(params)
 	if err != nil {
@@ -91,7 +91,7 @@ func readSplitter(params *value.Object) (*splitter, error) {
 	keep := params.At("keepSeparator")
 	kept, ok := keep.(bool)
 	if !ok && !value.IsNothing(keep) {
-		return nil, automation.Invalid("keepSeparator is true or false, not %s", value.Kind(keep))
+		return nil, automation.Invalid("keepSeparator is true or false, not %s", value.TypeName(keep))
 	}
 	s := &splitter{size: size, overlap: overlap, keep: kept}
 	given := params.At("separators")
@@ -100,7 +100,7 @@ func readSplitter(params *value.Object) (*splitter, error) {
 	}
 	list, ok := given.([]any)
 	if !ok {
-		return nil, automation.Invalid("separators are a list of strings, not %s", value.Kind(given))
+		return nil, automation.Invalid("separators are a list of strings, not %s", value.TypeName(given))
 	}
 	if len(list) > maxSeparators {
 		return nil, automation.Invalid("there are at most %d separators", maxSeparators)
@@ -108,7 +108,7 @@ func readSplitter(params *value.Object) (*splitter, error) {
 	for _, item := range list {
 		separator, ok := item.(string)
 		if !ok {
-			return nil, automation.Invalid("separators are strings, not %s", value.Kind(item))
+			return nil, automation.Invalid("separators are strings, not %s", value.TypeName(item))
 		}
 		s.separators = append(s.separators, separator)
 	}

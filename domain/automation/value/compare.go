@@ -9,46 +9,46 @@ import (
 	"strings"
 )
 
-// Same is the operator ===: same type and value, arrays and objects by their
+// StrictEqual is the operator ===: same type and value, arrays and objects by their
 // content whatever the order of keys. NaN is the same as nothing.
-func Same(a, b any) bool {
-	same, _ := SameWithin(a, b, math.MaxInt)
+func StrictEqual(a, b any) bool {
+	same, _ := StrictEqualWithin(a, b, math.MaxInt)
 	return same
 }
 
-// SameWithin is Same that goes through so many values and bytes of text at most. It
-// tells how many it did: of more than that it is false whether they are the same.
-func SameWithin(a, b any, limit int) (same bool, spent int) {
-	c := comparing{limit}
+// StrictEqualWithin is StrictEqual that compares at most limit values and bytes of text. It
+// returns how many it compared; beyond the limit it reports false.
+func StrictEqualWithin(a, b any, limit int) (same bool, spent int) {
+	c := comparison{limit}
 	same = c.same(a, b)
 	return same, limit - c.left
 }
 
-// Equal is the operator ==: Same, or null with undefined, or two scalars of
+// LooseEqual is the operator ==: StrictEqual, or null with undefined, or two scalars of
 // different types that are the same number.
-func Equal(a, b any) bool {
-	equal, _ := EqualWithin(a, b, math.MaxInt)
+func LooseEqual(a, b any) bool {
+	equal, _ := LooseEqualWithin(a, b, math.MaxInt)
 	return equal
 }
 
-// EqualWithin is Equal as SameWithin is Same.
-func EqualWithin(a, b any, limit int) (equal bool, spent int) {
-	c := comparing{limit}
-	equal = c.same(a, b) || IsNothing(a) && IsNothing(b) || c.numbers(a, b)
+// LooseEqualWithin is Equal as StrictEqualWithin is Same.
+func LooseEqualWithin(a, b any, limit int) (equal bool, spent int) {
+	c := comparison{limit}
+	equal = c.same(a, b) || IsNothing(a) && IsNothing(b) || c.equalNumbers(a, b)
 	return equal, limit - c.left
 }
 
-// comparing is a comparison under way.
-type comparing struct{ left int }
+// comparison is a comparison under way.
+type comparison struct{ left int }
 
-// spends takes n from what is left, and reports whether it was enough.
-func (c *comparing) spends(n int) bool {
+// spend takes n from what is left, and reports whether it was enough.
+func (c *comparison) spend(n int) bool {
 	c.left -= n
 	return c.left >= 0
 }
 
-func (c *comparing) same(a, b any) bool {
-	if !c.spends(1) {
+func (c *comparison) same(a, b any) bool {
+	if !c.spend(1) {
 		return false
 	}
 	switch a := a.(type) {
@@ -64,10 +64,10 @@ func (c *comparing) same(a, b any) bool {
 		return ok && a == b
 	case string:
 		b, ok := b.(string)
-		return ok && len(a) == len(b) && c.spends(len(a)) && a == b
+		return ok && len(a) == len(b) && c.spend(len(a)) && a == b
 	case Bytes:
 		b, ok := b.(Bytes)
-		return ok && len(a) == len(b) && c.spends(len(a)) && bytes.Equal(a, b)
+		return ok && len(a) == len(b) && c.spend(len(a)) && bytes.Equal(a, b)
 	case []any:
 		b, ok := b.([]any)
 		return ok && slices.EqualFunc(a, b, c.same)
@@ -78,16 +78,16 @@ func (c *comparing) same(a, b any) bool {
 	return false
 }
 
-func (c *comparing) sameObject(a, b *Object) bool {
+func (c *comparison) sameObject(a, b *Object) bool {
 	return a.Len() == b.Len() && !slices.ContainsFunc(a.Keys(), func(key string) bool {
 		other, ok := b.Get(key)
 		return !ok || !c.same(a.At(key), other)
 	})
 }
 
-// numbers reports whether two scalars of different types are the same number.
-func (c *comparing) numbers(a, b any) bool {
-	return scalar(a) && scalar(b) && Kind(a) != Kind(b) && c.spends(textLen(a)+textLen(b)) && Num(a) == Num(b)
+// equalNumbers reports whether two scalars of different types are the same number.
+func (c *comparison) equalNumbers(a, b any) bool {
+	return isScalar(a) && isScalar(b) && TypeName(a) != TypeName(b) && c.spend(textLen(a)+textLen(b)) && ToNumber(a) == ToNumber(b)
 }
 
 func textLen(v any) int {
@@ -95,7 +95,7 @@ func textLen(v any) int {
 	return len(s)
 }
 
-func scalar(v any) bool {
+func isScalar(v any) bool {
 	switch v.(type) {
 	case bool, float64, string:
 		return true
@@ -111,7 +111,7 @@ func Compare(a, b any) (int, bool) {
 			return strings.Compare(s, t), true
 		}
 	}
-	x, y := Num(a), Num(b)
+	x, y := ToNumber(a), ToNumber(b)
 	switch {
 	case math.IsNaN(x) || math.IsNaN(y):
 		return 0, false
@@ -123,9 +123,9 @@ func Compare(a, b any) (int, bool) {
 	return 0, true
 }
 
-// Truth reports whether v counts as true: all but false, null, undefined, 0,
+// IsTruthy reports whether v counts as true: all but false, null, undefined, 0,
 // NaN and the empty string.
-func Truth(v any) bool {
+func IsTruthy(v any) bool {
 	switch v := v.(type) {
 	case nil, undefined:
 		return false
@@ -139,9 +139,9 @@ func Truth(v any) bool {
 	return true
 }
 
-// Numeric returns the number that s writes, and whether it writes one. Spaces
+// ParseNumber returns the number that s writes, and whether it writes one. Spaces
 // around it do not count; the empty string writes none.
-func Numeric(s string) (float64, bool) {
+func ParseNumber(s string) (float64, bool) {
 	s = strings.TrimSpace(s)
 	if !isDecimal(s) {
 		return math.NaN(), false
@@ -153,36 +153,36 @@ func Numeric(s string) (float64, bool) {
 // isDecimal reports whether s is digits with a sign, a fraction and an exponent. It goes
 // through s once: texts can be long.
 func isDecimal(s string) bool {
-	s = unsigned(s)
-	rest := afterDigits(s)
+	s = trimSign(s)
+	rest := trimDigits(s)
 	digits := len(s) - len(rest)
 	if fraction, ok := strings.CutPrefix(rest, "."); ok {
-		rest = afterDigits(fraction)
+		rest = trimDigits(fraction)
 		digits += len(fraction) - len(rest)
 	}
 	if digits == 0 || rest == "" {
 		return digits > 0
 	}
-	exponent := unsigned(rest[1:])
-	return (rest[0] == 'e' || rest[0] == 'E') && exponent != "" && afterDigits(exponent) == ""
+	exponent := trimSign(rest[1:])
+	return (rest[0] == 'e' || rest[0] == 'E') && exponent != "" && trimDigits(exponent) == ""
 }
 
-func unsigned(s string) string {
+func trimSign(s string) string {
 	if s != "" && (s[0] == '+' || s[0] == '-') {
 		return s[1:]
 	}
 	return s
 }
 
-func afterDigits(s string) string {
+func trimDigits(s string) string {
 	for s != "" && s[0] >= '0' && s[0] <= '9' {
 		s = s[1:]
 	}
 	return s
 }
 
-// Num returns v as a number, NaN when it is none.
-func Num(v any) float64 {
+// ToNumber returns v as a number, NaN when it is none.
+func ToNumber(v any) float64 {
 	switch v := v.(type) {
 	case float64:
 		return v
@@ -197,7 +197,7 @@ func Num(v any) float64 {
 		if strings.TrimSpace(v) == "" {
 			return 0
 		}
-		n, _ := Numeric(v)
+		n, _ := ParseNumber(v)
 		return n
 	}
 	return math.NaN()
@@ -232,8 +232,8 @@ func TextWithin(v any, limit int) (text string, ok bool) {
 	return text, len(text) <= limit
 }
 
-// Kind names the type of v for messages.
-func Kind(v any) string {
+// TypeName names the type of v for messages.
+func TypeName(v any) string {
 	switch v.(type) {
 	case nil:
 		return "null"

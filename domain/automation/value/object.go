@@ -191,7 +191,7 @@ func (o *Object) UnmarshalJSON(text []byte) error {
 	case *Object:
 		*o = *v
 	default:
-		return fmt.Errorf("value: an object was expected, not %s", Kind(v))
+		return fmt.Errorf("value: an object was expected, not %s", TypeName(v))
 	}
 	return nil
 }

@@ -20,9 +20,9 @@ type Identity struct {
 	len int
 }
 
-// Large returns the identity of a text, a list or an object that is large: whoever finds
+// LargeIdentity returns the identity of a text, a list or an object that is large: whoever finds
 // one again need not look at it again. It is false of everything else.
-func Large(v any) (Identity, bool) {
+func LargeIdentity(v any) (Identity, bool) {
 	switch v := v.(type) {
 	case string:
 		return Identity{unsafe.Pointer(unsafe.StringData(v)), len(v)}, len(v) >= 1024
@@ -36,9 +36,9 @@ func Large(v any) (Identity, bool) {
 	return Identity{}, false
 }
 
-// Scale weighs values: how many bytes of memory they take, about, which is far more than
+// MemoryMeter weighs values: how many bytes of memory they take, about, which is far more than
 // their JSON has when they are many small ones.
-type Scale struct {
+type MemoryMeter struct {
 	Limit  int // what is beyond it is not looked at
 	Weight int
 	Values int // that were looked at
@@ -46,11 +46,13 @@ type Scale struct {
 	seen map[Identity]struct{}
 }
 
-// Shared returns a scale on which large values that are there several times count once.
-func Shared(limit int) *Scale { return &Scale{Limit: limit, seen: map[Identity]struct{}{}} }
+// NewSharedMeter returns a scale on which large values that are there several times count once.
+func NewSharedMeter(limit int) *MemoryMeter {
+	return &MemoryMeter{Limit: limit, seen: map[Identity]struct{}{}}
+}
 
 // Copy puts a copy of a list or an object on the scale, without what is in it.
-func (s *Scale) Copy(v any) {
+func (s *MemoryMeter) Copy(v any) {
 	switch v := v.(type) {
 	case []any:
 		s.Weight += weightOfHead + weightOfPlace*len(v)
@@ -60,7 +62,7 @@ func (s *Scale) Copy(v any) {
 }
 
 // Add puts v on the scale.
-func (s *Scale) Add(v any) {
+func (s *MemoryMeter) Add(v any) {
 	s.Values++
 	if s.knows(v) {
 		return
@@ -99,11 +101,11 @@ func (o *Object) weightOfMember() int {
 }
 
 // knows reports whether a large value is on the scale already, and notes it.
-func (s *Scale) knows(v any) bool {
+func (s *MemoryMeter) knows(v any) bool {
 	if s.seen == nil {
 		return false
 	}
-	id, large := Large(v)
+	id, large := LargeIdentity(v)
 	if !large {
 		return false
 	}
@@ -112,31 +114,31 @@ func (s *Scale) knows(v any) bool {
 	return known
 }
 
-// Within reports whether v has at most limit bytes, counted roughly: no less than
+// FitsWithin reports whether v has at most limit bytes, counted roughly: no less than
 // its JSON would need without quotes escaped. It looks at no more of v than that.
 // A value can be far larger than the memory it takes, since it may hold the same
 // list many times: whoever is about to go through all of it asks first.
-func Within(v any, limit int) bool { return spend(v, limit) >= 0 }
+func FitsWithin(v any, limit int) bool { return spend(v, limit) >= 0 }
 
-// Spend is Within that also tells how much of the limit it takes, about.
-func Spend(v any, limit int) (spent int, ok bool) {
+// SizeWithin is FitsWithin that also returns about how much of the limit v takes.
+func SizeWithin(v any, limit int) (spent int, ok bool) {
 	left := spend(v, limit)
 	return limit - left, left >= 0
 }
 
-// Parts is of how many values a list or an object consists, those in it included; 0 for
+// CountParts is of how many values a list or an object consists, those in it included; 0 for
 // all else. It looks at little more than limit of them.
-func Parts(v any, limit int) (parts int) {
+func CountParts(v any, limit int) (parts int) {
 	switch v := v.(type) {
 	case []any:
 		parts = 1 + len(v)
 		for i := 0; i < len(v) && parts <= limit; i++ {
-			parts += Parts(v[i], limit-parts)
+			parts += CountParts(v[i], limit-parts)
 		}
 	case *Object:
 		parts = 1 + v.Len()
 		for i := 0; i < v.Len() && parts <= limit; i++ {
-			parts += Parts(v.values[i], limit-parts)
+			parts += CountParts(v.values[i], limit-parts)
 		}
 	}
 	return parts

@@ -150,7 +150,7 @@ func At(v any, key string) any {
 			return float64(utf8.RuneCountInString(v))
 		}
 		if i, ok := Index(key); ok {
-			return char(v, i)
+			return runeAt(v, i)
 		}
 	case Bytes:
 		if key == "length" {
@@ -160,9 +160,9 @@ func At(v any, key string) any {
 	return Undefined
 }
 
-// Effort is how many characters are gone through to read one key of v: those of a text
+// ReadCost is how many characters are gone through to read one key of v: those of a text
 // have to be counted.
-func Effort(v any, key string) int {
+func ReadCost(v any, key string) int {
 	s, ok := v.(string)
 	if !ok {
 		return 0
@@ -176,10 +176,10 @@ func Effort(v any, key string) int {
 	return 0
 }
 
-// Reach is Walk that also tells how much effort it took.
-func Reach(v any, keys ...string) (at any, effort int) {
+// WalkCost is Walk that also tells how much effort it took.
+func WalkCost(v any, keys ...string) (at any, effort int) {
 	for _, key := range keys {
-		effort += Effort(v, key)
+		effort += ReadCost(v, key)
 		v = At(v, key)
 	}
 	return v, effort
@@ -207,7 +207,7 @@ func Index(key string) (int, bool) {
 	return n, err == nil
 }
 
-func char(s string, index int) any {
+func runeAt(s string, index int) any {
 	if index >= len(s) {
 		return Undefined
 	}

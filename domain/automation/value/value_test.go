@@ -119,12 +119,12 @@ func TestWithinLooksAtNoMoreThanItMay(t *testing.T) {
 	for range 100 {
 		many = []any{many, many} // 2^100 items in all
 	}
-	require.False(t, value.Within(many, 1_000_000))
-	require.False(t, value.Within(value.NewObject("a", many), 1_000_000))
-	require.True(t, value.Within(value.NewObject("a", []any{1.0, "b", nil, value.Bytes("c")}), 100))
-	require.False(t, value.Within(strings.Repeat("x", 99), 100))
-	require.False(t, value.Within(value.NewObject(strings.Repeat("x", 99), 1.0), 100))
-	require.True(t, value.Within(value.Undefined, 1))
+	require.False(t, value.FitsWithin(many, 1_000_000))
+	require.False(t, value.FitsWithin(value.NewObject("a", many), 1_000_000))
+	require.True(t, value.FitsWithin(value.NewObject("a", []any{1.0, "b", nil, value.Bytes("c")}), 100))
+	require.False(t, value.FitsWithin(strings.Repeat("x", 99), 100))
+	require.False(t, value.FitsWithin(value.NewObject(strings.Repeat("x", 99), 1.0), 100))
+	require.True(t, value.FitsWithin(value.Undefined, 1))
 }
 
 // decimal is what a number is in a text.
@@ -138,10 +138,10 @@ func TestTextsThatAreNumbers(t *testing.T) {
 		for i := range b {
 			b[i] = "019+-.eE_x"[drawn.IntN(10)]
 		}
-		_, is := value.Numeric(string(b))
+		_, is := value.ParseNumber(string(b))
 		require.Equal(t, decimal.Match(b), is, "%q", b)
 	}
-	n, is := value.Numeric(" -1.5e3\n")
+	n, is := value.ParseNumber(" -1.5e3\n")
 	require.True(t, is)
 	require.Equal(t, -1500.0, n)
 }
@@ -149,19 +149,19 @@ func TestTextsThatAreNumbers(t *testing.T) {
 func TestAComparisonStopsAtItsLimit(t *testing.T) {
 	t.Parallel()
 	list := func() any { return []any{1.0, "abc", value.NewObject("k", []any{nil, true})} }
-	same, spent := value.SameWithin(list(), list(), 100)
+	same, spent := value.StrictEqualWithin(list(), list(), 100)
 	require.True(t, same)
 	require.Equal(t, 10, spent, "seven values and a text of three bytes")
-	same, spent = value.SameWithin(list(), list(), 10)
+	same, spent = value.StrictEqualWithin(list(), list(), 10)
 	require.True(t, same)
 	require.Equal(t, 10, spent)
-	same, spent = value.SameWithin(list(), list(), 9)
+	same, spent = value.StrictEqualWithin(list(), list(), 9)
 	require.False(t, same)
 	require.Greater(t, spent, 9)
-	equal, spent := value.EqualWithin("0012", 12.0, 5)
+	equal, spent := value.LooseEqualWithin("0012", 12.0, 5)
 	require.True(t, equal)
 	require.Equal(t, 5, spent)
-	equal, spent = value.EqualWithin("0012", 12.0, 4)
+	equal, spent = value.LooseEqualWithin("0012", 12.0, 4)
 	require.False(t, equal)
 	require.Greater(t, spent, 4)
 }
@@ -172,9 +172,9 @@ func TestPartsOfAValue(t *testing.T) {
 	for range 60 {
 		many = []any{many, value.NewObject("a", many)}
 	}
-	require.Zero(t, value.Parts("a text", 10))
-	require.Equal(t, 5, value.Parts([]any{1.0, value.NewObject("k", 1.0)}, 10)) // the object counts as an item and by itself
-	parts := value.Parts(many, 1000)
+	require.Zero(t, value.CountParts("a text", 10))
+	require.Equal(t, 5, value.CountParts([]any{1.0, value.NewObject("k", 1.0)}, 10)) // the object counts as an item and by itself
+	parts := value.CountParts(many, 1000)
 	require.Greater(t, parts, 1000)
 	require.Less(t, parts, 1010)
 }
@@ -186,7 +186,7 @@ func TestOnlyTextsAreGoneThroughToReadAKey(t *testing.T) {
 		"s": 0, "s length": 20, "s 4": 5, "s 15": 16, "s 20": 0, "s nope": 0, "l length": 0, "l 0": 0, "l 1 length": 2, "nope": 0,
 	} {
 		keys := strings.Fields(path)
-		at, effort := value.Reach(v, keys...)
+		at, effort := value.WalkCost(v, keys...)
 		require.Equal(t, want, effort, path)
 		require.Equal(t, value.Walk(v, keys...), at, path)
 	}

@@ -50,7 +50,7 @@ func Encode(v any) []byte {
 func EncodeShared(v any, limit int) ([]byte, bool) {
 	e := encoder{to: []byte{format}, limit: limit, large: map[value.Identity]int{}}
 	e.value(v)
-	return e.to, !e.full(0)
+	return e.to, !e.exceeds(0)
 }
 
 type encoder struct {
@@ -59,18 +59,18 @@ type encoder struct {
 	large map[value.Identity]int // numbers of the large values so far; nil: all are written
 }
 
-// full reports whether there is no room for n bytes more.
-func (e *encoder) full(n int) bool { return len(e.to)+n > e.limit }
+// exceeds reports whether there is no room for n bytes more.
+func (e *encoder) exceeds(n int) bool { return len(e.to)+n > e.limit }
 
 func (e *encoder) value(v any) {
-	if e.large != nil && e.again(v) {
+	if e.large != nil && e.writeReference(v) {
 		return
 	}
 	switch v := v.(type) {
 	case nil:
 		e.to = append(e.to, tagNull)
 	case bool:
-		e.to = append(e.to, tagFalse+byte(truth(v)))
+		e.to = append(e.to, tagFalse+byte(boolSize(v)))
 	case float64:
 		e.to = appendNumber(e.to, v)
 	case string:
@@ -81,13 +81,13 @@ func (e *encoder) value(v any) {
 		text(e, v)
 	case []any:
 		e.to = binary.AppendUvarint(append(e.to, tagList), uint64(len(v)))
-		for i := 0; i < len(v) && !e.full(0); i++ {
+		for i := 0; i < len(v) && !e.exceeds(0); i++ {
 			e.value(v[i])
 		}
 	case *value.Object:
 		e.to = binary.AppendUvarint(append(e.to, tagObject), uint64(v.Len()))
 		for _, key := range v.Keys() {
-			if text(e, key); e.full(0) {
+			if text(e, key); e.exceeds(0) {
 				return
 			}
 			e.value(v.At(key))
@@ -99,9 +99,9 @@ func (e *encoder) value(v any) {
 	}
 }
 
-// again writes only the number of a large value that was written before.
-func (e *encoder) again(v any) bool {
-	id, large := value.Large(v)
+// writeReference writes only the number of a large value that was written before.
+func (e *encoder) writeReference(v any) bool {
+	id, large := value.LargeIdentity(v)
 	if !large {
 		return false
 	}
@@ -119,7 +119,7 @@ func (e *encoder) again(v any) bool {
 // alone.
 func text[T string | value.Bytes](e *encoder, s T) {
 	e.to = binary.AppendUvarint(e.to, uint64(len(s)))
-	if e.full(len(s)) {
+	if e.exceeds(len(s)) {
 		e.limit = -1
 		return
 	}
@@ -203,7 +203,7 @@ func (d *decoder) fail() any {
 }
 
 func (d *decoder) value(depth int) any {
-	tag := d.take(1)
+	tag := d.nextBytes(1)
 	if len(tag) == 0 || depth > maxDecoded {
 		return d.fail()
 	}
@@ -217,9 +217,9 @@ func (d *decoder) value(depth int) any {
 	case tagInteger, tagNumber:
 		return d.number(tag[0])
 	case tagText:
-		return string(d.counted())
+		return string(d.countedBytes())
 	case tagBytes:
-		return value.Bytes(append([]byte{}, d.counted()...))
+		return value.Bytes(append([]byte{}, d.countedBytes()...))
 	case tagList:
 		return d.list(depth)
 	case tagObject:
@@ -228,13 +228,13 @@ func (d *decoder) value(depth int) any {
 		return LostStream{}
 	}
 	if d.shared {
-		return d.known(tag[0], depth)
+		return d.decodeShared(tag[0], depth)
 	}
 	return d.fail()
 }
 
-// known reads a value that may be there again, or one that was there before.
-func (d *decoder) known(tag byte, depth int) any {
+// decodeShared reads a value that may be there again, or one that was there before.
+func (d *decoder) decodeShared(tag byte, depth int) any {
 	switch tag {
 	case tagLarge:
 		if len(d.rest) > 0 && d.rest[0] == tagLarge {
@@ -257,7 +257,7 @@ func (d *decoder) known(tag byte, depth int) any {
 
 func (d *decoder) number(tag byte) any {
 	if tag == tagNumber {
-		bits := d.take(8)
+		bits := d.nextBytes(8)
 		if d.failed {
 			return nil
 		}
@@ -283,7 +283,7 @@ func (d *decoder) object(depth int) any {
 	n := d.count()
 	o := value.NewObjectSize(n)
 	for range n {
-		key := string(d.counted())
+		key := string(d.countedBytes())
 		o.Set(key, d.value(depth+1))
 	}
 	return o
@@ -301,9 +301,9 @@ func (d *decoder) count() int {
 	return int(n)
 }
 
-func (d *decoder) counted() []byte { return d.take(d.count()) }
+func (d *decoder) countedBytes() []byte { return d.nextBytes(d.count()) }
 
-func (d *decoder) take(n int) []byte {
+func (d *decoder) nextBytes(n int) []byte {
 	if d.failed || n > len(d.rest) {
 		d.fail()
 		return nil

@@ -77,7 +77,7 @@ func TestLargeValuesAreWrittenOnce(t *testing.T) {
 	require.Equal(t, v, got)
 	list, _ := got.([]any)
 	require.Same(t, list[3], list[4])
-	scale := value.Shared(math.MaxInt)
+	scale := value.NewSharedMeter(math.MaxInt)
 	scale.Add(got)
 	require.Less(t, scale.Weight, 300_000)
 	again, ok := variable.EncodeShared(got, math.MaxInt)

@@ -21,7 +21,7 @@ func measure(v any) measured { return measureAt(v, 0) }
 func measureAt(v any, depth int) measured {
 	switch v := v.(type) {
 	case bool:
-		return measured{len("false") - truth(v), depth}
+		return measured{len("false") - boolSize(v), depth}
 	case float64:
 		return measured{numberSize(v), depth}
 	case string:
@@ -36,7 +36,7 @@ func measureAt(v any, depth int) measured {
 	return measured{len("null"), depth}
 }
 
-func truth(v bool) int {
+func boolSize(v bool) int {
 	if v {
 		return 1
 	}
@@ -64,7 +64,7 @@ func measureObject(o *value.Object, depth int) measured {
 	members := 0
 	for _, key := range o.Keys() {
 		v := o.At(key)
-		if !shown(v) {
+		if !isInJSON(v) {
 			continue
 		}
 		one := measureAt(v, depth)
@@ -83,8 +83,8 @@ func missingComma(before int) int {
 	return 0
 }
 
-// shown reports whether a member with this value is part of the JSON.
-func shown(v any) bool {
+// isInJSON reports whether a member with this value is part of the JSON.
+func isInJSON(v any) bool {
 	_, stream := v.(value.Stream)
 	return !stream && !value.IsUndefined(v)
 }
@@ -94,7 +94,7 @@ func shown(v any) bool {
 func memberSize(o *value.Object, key string, size int) int {
 	size += textSize(key) + len(":")
 	for _, other := range o.Keys() {
-		if other != key && shown(o.At(other)) {
+		if other != key && isInJSON(o.At(other)) {
 			return size + len(",")
 		}
 	}
@@ -126,7 +126,7 @@ func textSize(s string) int {
 	for i := 0; i < len(s); {
 		b := s[i]
 		if b < utf8.RuneSelf {
-			size += escape(b)
+			size += escapeSize(b)
 			i++
 			continue
 		}
@@ -139,8 +139,8 @@ func textSize(s string) int {
 	return size
 }
 
-// escape is by how many bytes JSON is longer than this byte.
-func escape(b byte) int {
+// escapeSize is by how many bytes JSON is longer than this byte.
+func escapeSize(b byte) int {
 	switch b {
 	case '"', '\\', '\b', '\f', '\n', '\r', '\t':
 		return len(`\n`) - 1

@@ -61,7 +61,7 @@ func Change(old any, op Op) (next any, grown int, err error) {
 		return old, 0, automation.Invalid("there is no operation %d on a variable", op.Kind)
 	}
 	if op.Kind == Delete || value.IsUndefined(op.Value) {
-		next, grown = unset(old, op)
+		next, grown = removeAt(old, op)
 		return next, grown, nil
 	}
 	size := measure(op.Value)
@@ -95,7 +95,7 @@ func (c *change) at(old any, path []expr.Step) (any, int, error) {
 		return c.member(parent, path)
 	}
 	if !value.IsNothing(old) {
-		return nil, 0, c.refuse(path, "would be in a value of type "+value.Kind(old))
+		return nil, 0, c.refusal(path, "would be in a value of type "+value.TypeName(old))
 	}
 	var parent any = &value.Object{}
 	if path[0].Index {
@@ -114,7 +114,7 @@ func (c *change) member(parent *value.Object, path []expr.Step) (any, int, error
 	}
 	next := parent.Copy()
 	next.Set(key, child)
-	switch before, after := shown(old), shown(child); {
+	switch before, after := isInJSON(old), isInJSON(child); {
 	case !before && after:
 		grown += memberSize(parent, key, len("null"))
 	case before && !after:
@@ -128,10 +128,10 @@ func (c *change) member(parent *value.Object, path []expr.Step) (any, int, error
 func (c *change) item(parent []any, path []expr.Step) (any, int, error) {
 	index, ok := value.Index(path[0].Key)
 	if !ok {
-		return nil, 0, c.refuse(path, "is no index of a list")
+		return nil, 0, c.refusal(path, "is no index of a list")
 	}
 	if index-len(parent) > maxGap {
-		return nil, 0, c.refuse(path, fmt.Sprintf("is more than %d past the end of the list", maxGap))
+		return nil, 0, c.refusal(path, fmt.Sprintf("is more than %d past the end of the list", maxGap))
 	}
 	next := make([]any, max(len(parent), index+1))
 	copy(next, parent)
@@ -150,7 +150,7 @@ func (c *change) item(parent []any, path []expr.Step) (any, int, error) {
 	return next, grown, nil
 }
 
-func (c *change) refuse(path []expr.Step, why string) error {
+func (c *change) refusal(path []expr.Step, why string) error {
 	return automation.Invalid("cannot set %s: %q %s", pathText(c.Path), path[0].Key, why)
 }
 
@@ -169,13 +169,13 @@ func (c *change) put(old any) (any, int, error) {
 func (c *change) push(old any) (any, int, error) {
 	list, ok := old.([]any)
 	if !ok && !value.IsNothing(old) {
-		return nil, 0, automation.Invalid("cannot push to %s: its type is %s, not array", pathText(c.Path), value.Kind(old))
+		return nil, 0, automation.Invalid("cannot push to %s: its type is %s, not array", pathText(c.Path), value.TypeName(old))
 	}
 	grown := c.size + len(",") - missingComma(len(list))
 	if !ok {
 		grown += len("[]") - len("null")
 	}
-	return extended(list, c.Value), grown, nil
+	return appendCopy(list, c.Value), grown, nil
 }
 
 func (c *change) merge(old any) (any, int) {
@@ -196,11 +196,11 @@ func (c *change) mergeList(old []any) (any, int) {
 	items, ok := c.Value.([]any)
 	switch {
 	case !ok:
-		return extended(old, c.Value), c.size + len(",") - missingComma(len(old))
+		return appendCopy(old, c.Value), c.size + len(",") - missingComma(len(old))
 	case len(items) == 0:
 		return old, 0
 	}
-	return extended(old, items...), c.size - len("[]") + len(",") - missingComma(len(old))
+	return appendCopy(old, items...), c.size - len("[]") + len(",") - missingComma(len(old))
 }
 
 func mergeObjects(old, over *value.Object) (any, int) {
@@ -208,34 +208,34 @@ func mergeObjects(old, over *value.Object) (any, int) {
 	grown := 0
 	for _, key := range over.Keys() {
 		was, is := next.At(key), over.At(key)
-		if shown(was) {
+		if isInJSON(was) {
 			grown -= memberSize(next, key, measure(was).bytes)
 		}
 		next.Set(key, is)
-		if shown(is) {
+		if isInJSON(is) {
 			grown += memberSize(next, key, measure(is).bytes)
 		}
 	}
 	return next, grown
 }
 
-// extended returns a list with more items. It never writes behind the end of the
+// appendCopy returns a list with more items. It never writes behind the end of the
 // old one, which others may share.
-func extended(list []any, items ...any) []any {
+func appendCopy(list []any, items ...any) []any {
 	return append(slices.Clip(list), items...)
 }
 
-// unset takes away what the path leads to. Deleting an item of a list closes the
+// removeAt takes away what the path leads to. Deleting an item of a list closes the
 // gap; a set to undefined leaves the other items where they are. A merge or push
 // of undefined does nothing.
-func unset(old any, op Op) (any, int) {
+func removeAt(old any, op Op) (any, int) {
 	if op.Kind == Merge || op.Kind == Push {
 		return old, 0
 	}
-	return without(old, op.Path, op.Kind == Delete)
+	return withoutPath(old, op.Path, op.Kind == Delete)
 }
 
-func without(old any, path []expr.Step, closing bool) (any, int) {
+func withoutPath(old any, path []expr.Step, closing bool) (any, int) {
 	if len(path) == 0 {
 		return value.Undefined, len("null") - measure(old).bytes
 	}
@@ -255,7 +255,7 @@ func withoutMember(parent *value.Object, path []expr.Step, closing bool) (any, i
 		return parent, 0
 	}
 	if len(path) > 1 {
-		child, grown := without(old, path[1:], closing)
+		child, grown := withoutPath(old, path[1:], closing)
 		next := parent.Copy()
 		next.Set(key, child)
 		return next, grown
@@ -266,7 +266,7 @@ func withoutMember(parent *value.Object, path []expr.Step, closing bool) (any, i
 			next.Set(other, parent.At(other))
 		}
 	}
-	if !shown(old) {
+	if !isInJSON(old) {
 		return next, 0
 	}
 	return next, -memberSize(parent, key, measure(old).bytes)
@@ -282,7 +282,7 @@ func withoutItem(parent []any, path []expr.Step, closing bool) (any, int) {
 	if len(path) == 1 && closing {
 		return slices.Delete(next, index, index+1), missingComma(len(parent)-1) - len(",") - measure(old).bytes
 	}
-	child, grown := without(old, path[1:], closing)
+	child, grown := withoutPath(old, path[1:], closing)
 	next[index] = child
 	return next, grown
 }

@@ -40,7 +40,7 @@ func path(t *testing.T, text string) []expr.Step {
 	return steps
 }
 
-func shown(v any) string {
+func isInJSON(v any) string {
 	if value.IsUndefined(v) {
 		return ""
 	}
@@ -117,9 +117,9 @@ func TestApply(t *testing.T) {
 			op := variable.Op{Kind: test.op.kind, Path: path(t, test.op.path), Value: parsed(t, test.op.value)}
 			got, grown, err := variable.Change(old, op)
 			require.NoError(t, err)
-			require.Equal(t, test.want, shown(got))
+			require.Equal(t, test.want, isInJSON(got))
 			require.Equal(t, variable.Size(got)-variable.Size(old), grown)
-			require.Equal(t, test.old, shown(old), "the old value is changed")
+			require.Equal(t, test.old, isInJSON(old), "the old value is changed")
 		})
 	}
 }

@@ -183,7 +183,7 @@ func (a *attempt) expect(t *testing.T, key string, want, output any) {
 	case "absent":
 		require.Equal(t, "{}", string(a.ran.Body))
 	case "output":
-		if !value.Truth(want) {
+		if !value.IsTruthy(want) {
 			want = &value.Object{}
 		}
 		require.Equal(t, value.JSON(want, ""), string(a.ran.Body))
@@ -202,7 +202,7 @@ func (a *attempt) expect(t *testing.T, key string, want, output any) {
 		}
 		require.Equal(t, append([]any{}, want.([]any)...), append([]any{}, emitted...))
 	case "executed":
-		require.Len(t, ended, int(value.Num(want)))
+		require.Len(t, ended, int(value.ToNumber(want)))
 	case "broke":
 		require.NotEmpty(t, ended)
 		require.Equal(t, want, ended[len(ended)-1].Payload["break"] == true)
