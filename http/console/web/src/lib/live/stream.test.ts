@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { EventStream } from './stream.ts';
 
 let close = (): void => {};
@@ -55,4 +55,46 @@ test('resumes after the last frame, starts anew after 410, ends on 401', async (
   expect(data).toEqual(['{"n":1}', '{"n":9}']);
   expect(seen).toEqual([undefined, 'S1', undefined, 'S9']);
   expect(gaps).toBe(1);
+});
+
+function later<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => {};
+  const promise = new Promise<T>((done) => (resolve = done));
+  return { promise, resolve };
+}
+
+test('a page that is left holds no connection, and goes on when somebody comes back', async () => {
+  const page = new EventTarget();
+  vi.stubGlobal('addEventListener', page.addEventListener.bind(page));
+  vi.stubGlobal('removeEventListener', page.removeEventListener.bind(page));
+  const closed = later<void>();
+  const resumed = later<string | undefined>();
+  let asked = 0;
+  const url = await serve([
+    (response) => {
+      asked++;
+      response.on('close', () => closed.resolve());
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write('id: S1\ndata: {}\n\n');
+    },
+    (response, id) => {
+      asked++;
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+      resumed.resolve(id);
+    },
+  ]);
+  const states: string[] = [];
+  const first = later<void>();
+  const stream = new EventStream(url, { onFrames: () => first.resolve(), onState: (state) => states.push(state), onGap: () => {} });
+  await first.promise;
+  page.dispatchEvent(new Event('pagehide'));
+  await closed.promise;
+  stream.retryNow();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(asked).toBe(1);
+  expect(states).toEqual(['connecting', 'live']);
+  page.dispatchEvent(new Event('pageshow'));
+  expect(await resumed.promise).toBe('S1');
+  stream.close();
+  vi.unstubAllGlobals();
 });

@@ -20,6 +20,7 @@ export class EventStream {
   private closed = false;
   private abort = new AbortController();
   private wake: (() => void) | undefined;
+  private held = false;
 
   constructor(
     private readonly url: string,
@@ -29,11 +30,28 @@ export class EventStream {
     private readonly finite = false,
   ) {
     this.lastId = from;
+    globalThis.addEventListener?.('pagehide', this.hold);
+    globalThis.addEventListener?.('pageshow', this.release);
     void this.run();
   }
 
+  /** The browser may keep a page that is left for the way back, and its connections with it: of the six of a host none is held meanwhile. */
+  private readonly hold = (): void => {
+    this.held = true;
+    this.abort.abort();
+  };
+
+  private readonly release = (): void => {
+    if (!this.held) return;
+    this.held = false;
+    this.abort = new AbortController();
+    this.wake?.();
+  };
+
   close(): void {
     this.closed = true;
+    globalThis.removeEventListener?.('pagehide', this.hold);
+    globalThis.removeEventListener?.('pageshow', this.release);
     this.abort.abort();
     this.wake?.();
   }
@@ -82,6 +100,11 @@ export class EventStream {
         // Broken connection: below it is tried again.
       }
       if (this.closed) return;
+      if (this.held) {
+        failures = 0;
+        while (this.held && !this.closed) await new Promise<void>((resolve) => (this.wake = resolve));
+        continue;
+      }
       this.handlers.onState('down', status);
       await this.pause(Math.max(wait, backoff(failures++)));
     }

@@ -16,6 +16,7 @@ export class LiveRun {
 
   private stream: EventStream | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private idle: ReturnType<typeof setTimeout> | undefined;
   private lastRead = 0;
   private minSeq: string;
   private reading = false;
@@ -54,6 +55,7 @@ export class LiveRun {
 
   private schedule(): void {
     if (this.closed) return;
+    clearTimeout(this.idle);
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
       void this.read();
@@ -75,6 +77,9 @@ export class LiveRun {
       this.run = data;
       this.error = undefined;
       if (this.answered && data.tree[0]) await this.findOutput(data.tree[0]);
+      // A browser has six connections to a host for all its tabs: one that nothing comes from any more is given back.
+      clearTimeout(this.idle);
+      if (this.over && !this.closed) this.idle = setTimeout(() => this.stream?.close(), 30_000);
     } catch (error) {
       if (this.closed) return;
       this.error = asApiError(error);
@@ -110,6 +115,7 @@ export class LiveRun {
     this.closed = true;
     this.stream?.close();
     clearTimeout(this.timer);
+    clearTimeout(this.idle);
   }
 }
 
