@@ -1,0 +1,1 @@
+export{t as default}from"./SignInForm-0-oAtq_h.js";
