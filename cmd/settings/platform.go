@@ -51,7 +51,7 @@ func platformTable(r *PlatformRepository) []Setting {
 		{Name: "AUTH_PASSWORD", Default: "-", Meaning: "password or access token; needs an http(s) URL", flags: secret, value: secretText(&r.Auth.Password)},
 		{Name: "AUTH_SSHKEY", Default: "-", Meaning: "private key, `\\n` escapes accepted; needs an SSH URL", flags: secret, value: sshKey(&r.Auth.SSHKey)},
 		{Name: "AUTH_PASSPHRASE", Default: "-", Meaning: "of the private key", flags: secret, value: secretText(&r.Auth.Passphrase)},
-		{Name: "CA_FILE", Default: "-", Meaning: "PEM, trusted besides the system roots", value: path(&r.CAFile)},
+		{Name: "CA_FILE", Default: "-", Meaning: "PEM, trusted in addition to the system roots", value: path(&r.CAFile)},
 		{Name: "KNOWN_HOSTS_FILE", Default: "-", Meaning: "SSH host keys", value: path(&r.KnownHostsFile)},
 		{Name: "REDIRECT_HOSTS", Default: "-", Meaning: "hosts that may receive the credentials after a redirect", value: listOf(&r.RedirectHosts, "hosts", isHost)},
 	}

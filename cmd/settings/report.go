@@ -160,64 +160,64 @@ func (l *Loaded) WriteJSON(w io.Writer, entries []Entry) error {
 
 const docsRules = `# Settings
 
-This page is written from the table of settings in cmd/settings. Change it there, then run
+This page is generated from the table of settings in cmd/settings. Change the table, then run
 ` + "`go test ./cmd/settings -update`" + `.
 
 ## How to set
 
-A setting is given, strongest first:
+A setting is read from these sources. The first one that has it wins:
 
-1. in the environment: ` + "`NAME=value`" + `;
-2. by a file: ` + "`NAME_FILE=/path`" + ` takes the content of that file, without one trailing line break. It works for
-   every setting, and is the way to hand over secrets. Giving both ` + "`NAME`" + ` and ` + "`NAME_FILE`" + ` is a fault;
-3. in ` + "`CONFIG_FILE`" + `, by default ` + "`.env`" + ` when it is there: ` + "`NAME=value`" + ` lines, ` + "`#`" + ` comments. A value in
-   single quotes is taken as it is; in double quotes ` + "`\\n`, `\\t`, `\\\"` and `\\\\`" + ` are escapes; both may span lines.
-   Nothing is expanded;
-4. by its default.
+1. the environment: ` + "`NAME=value`" + `;
+2. a file: ` + "`NAME_FILE=/path`" + ` reads the content of that file, without one trailing line break. It works for
+   every setting, and is the recommended way for secrets. Setting both ` + "`NAME`" + ` and ` + "`NAME_FILE`" + ` is a fault;
+3. ` + "`CONFIG_FILE`" + `, by default ` + "`.env`" + ` if it exists: ` + "`NAME=value`" + ` lines, ` + "`#`" + ` comments. A value in
+   single quotes is not changed; in double quotes ` + "`\\n`, `\\t`, `\\\"` and `\\\\`" + ` are escapes; both may span lines.
+   Variables are not expanded;
+4. its default.
 
 ## Rules
 
-- Empty means unset (but for ADDR). Booleans are ` + "`yes`, `no`, `true`, `false`, `1`, `0`" + `. Lists are separated by commas.
+- An empty value counts as not set (except for ADDR). Booleans are ` + "`yes`, `no`, `true`, `false`, `1`, `0`" + `. Lists are separated by commas.
 - Sizes are bytes, or ` + "`500kb`, `10mb`, `1gb`" + ` (1024). Durations are in the unit of the table, or have a suffix:
-  ` + "`ms`, `s`, `m`, `h`, `d`" + `. ` + "`-1`" + ` switches a limit off where the table says so.
-- Every fault is reported at once, one line each, and the start stops with exit status 2.
-  ` + "`svc config --check`" + ` does the same and starts nothing.
-- A name that looks like one of these but is none is a warning with the nearest known name.
+  ` + "`ms`, `s`, `m`, `h`, `d`" + `. ` + "`-1`" + ` disables a limit where the table says so.
+- All faults are reported at once, one line each, and the process ends with exit status 2.
+  ` + "`svc config --check`" + ` only does this check.
+- An unknown name that is similar to a setting gives a warning with the nearest known name.
 - There is no built-in password, key or token. Secrets are masked wherever settings are shown.
 - Settings marked L are read again on SIGHUP, and applied only when the whole set is valid. The others need a restart.
-- The nodes of a cluster must agree on all settings but those marked N; readiness warns when they do not.
+- All settings except those marked N must be the same on all nodes of a cluster; readiness warns when they are not.
 - In ` + "`WORKSPACE_CONFIG_`, `APP_CONFIG_` and `WORKSPACE_SECRET_`" + ` the first underscore after the prefix ends the slug. A
-  name in a family that ends in ` + "`_FILE`" + ` means a file, as above.
-- ` + "`{{secret.name}}`" + ` finds what ` + "`WORKSPACE_SECRET_`" + ` gives in automations, config and repositories of the workspace that has the
-  slug, whoever's it is. A secret that is stored for the workspace wins.
+  name in a family that ends in ` + "`_FILE`" + ` names a file, as above.
+- ` + "`WORKSPACE_SECRET_`" + ` sets a default for ` + "`{{secret.name}}`" + ` in automations, config and repositories of the workspace with that
+  slug, whoever owns the workspace. A secret that is stored for the workspace wins.
 - Settings of the parts crawler and knowledge, ` + "`PAGES_AUTOMATION_TIMEOUT_MS`" + ` and the role crawler are checked and have no effect
   yet.
 
 | Command | Effect |
 |---|---|
 | ` + "`svc config`" + ` | effective values: name, value, source, part |
-| ` + "`svc config --json`, `--docs`, `--changed`" + ` | machine form; this page; only what is not at its default |
+| ` + "`svc config --json`, `--docs`, `--changed`" + ` | JSON; this page; only settings that differ from their default |
 | ` + "`svc config --check`" + ` | validate, exit with 0 or 2 |
-| ` + "`GET /sys/config`" + ` | the machine form; super admin or internal key |
+| ` + "`GET /sys/config`" + ` | the same JSON; super admin or internal key |
 
-## Keys made at first start (1.1)
+## Keys generated at the first start (1.1)
 
-A single node (embedded broker, no cluster) makes a missing ` + "`SECRETS_MASTER_KEYS` or `INTERNAL_API_KEY`" + ` itself and keeps
-it in ` + "`DATA_DIR/keys`" + ` (directory 0700, files 0600). Back that directory up: losing it loses every stored secret. A key
-file that others can read, or own, stops the start. With a cluster or an external broker both must be given.
+A single node (embedded broker, no cluster) generates a missing ` + "`SECRETS_MASTER_KEYS` or `INTERNAL_API_KEY`" + ` and stores it
+in ` + "`DATA_DIR/keys`" + ` (directory 0700, files 0600). Back that directory up: without it every stored secret is lost. The
+service does not start if other users can read or own a key file. With a cluster or an external broker both must be set.
 
-The form of the two; these examples are refused, draw your own with ` + "`openssl rand -hex 32`" + `:
+This is the format of both. The service refuses these examples; generate your own with ` + "`openssl rand -hex 32`" + `:
 
 ` + "```" + `
 SECRETS_MASTER_KEYS=[{"kid":"k1","key":"` + exampleMasterKey + `","active":true}]
 INTERNAL_API_KEY=` + exampleAPIKey + `
 ` + "```" + `
 
-To rotate, add a key with a new ` + "`kid`" + `, make it the active one, restart; drop the old one when no data key uses it.
+To rotate, add a key with a new ` + "`kid`" + `, make it the active one, and restart. Remove the old key when no data key uses it any more.
 
 ## Table
 
-Marks: L live, S secret, N may differ between nodes. A name with ` + "`{…}`" + ` stands for many settings.
+Marks: L live, S secret, N may differ between nodes. A name with ` + "`{…}`" + ` stands for a family of settings.
 
 | Name | Default | Unit | Part | Marks | Meaning |
 |---|---|---|---|---|---|
@@ -226,8 +226,8 @@ Marks: L live, S secret, N may differ between nodes. A name with ` + "`{…}`" +
 const docsPlatform = `
 ## Platform repositories
 
-The fields of ` + "`WORKSPACES_STORAGE_GIT_PLATFORM_{repoId}_{FIELD}`" + `. The longest known field is cut off, the rest is the
-id. An unknown field is a fault.
+The fields of ` + "`WORKSPACES_STORAGE_GIT_PLATFORM_{repoId}_{FIELD}`" + `. The name ends in the longest known field, the rest
+is the id. An unknown field is a fault.
 
 | Field | Default | Marks | Meaning |
 |---|---|---|---|

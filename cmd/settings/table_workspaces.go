@@ -38,7 +38,7 @@ type Git struct {
 
 func workspacesTable(c *Workspaces) []Setting {
 	return []Setting{
-		{Name: "WORKSPACE_WRITE_LOCK_TIMEOUT_MINUTES", Default: "30", Unit: "min", Meaning: "all locks but `merge_conflict`", value: duration(&c.LockTimeout, time.Minute, time.Second, 30*day)},
+		{Name: "WORKSPACE_WRITE_LOCK_TIMEOUT_MINUTES", Default: "30", Unit: "min", Meaning: "expiry of all locks except `merge_conflict`", value: duration(&c.LockTimeout, time.Minute, time.Second, 30*day)},
 		{Name: "VERSIONING_OPERATION_TIMEOUT_MINUTES", Default: "20", Unit: "min", Meaning: "one push, pull, import", value: duration(&c.OperationTimeout, time.Minute, time.Second, 30*day)},
 		{Name: "OPERATIONS_RETENTION_DAYS", Default: "90", Unit: "d", Meaning: "operation records", value: days(&c.OperationsRetention)},
 		{Name: "UPLOADS_ALLOWED_MIMETYPES", Default: "all", Unit: "list", Meaning: "`type/*` patterns", flags: live, value: mimetypes(&c.UploadsAllowed, "all")},
@@ -50,7 +50,7 @@ func workspacesTable(c *Workspaces) []Setting {
 func bulkTable(c *Bulk) []Setting {
 	return []Setting{
 		{Name: "WORKSPACE_GROUPS", Default: "-", Unit: "JSON or text", Meaning: "groups to labels: `{\"base\":[\"core\"]}` or `base=core+shared,extra=addon`", value: groupsOf(&c.Groups)},
-		{Name: "WORKSPACES_GROUP_{group}_LABELS", Default: "-", Unit: "list", Meaning: "same, one per group; united", family: groupLabels(&c.Groups)},
+		{Name: "WORKSPACES_GROUP_{group}_LABELS", Default: "-", Unit: "list", Meaning: "same, one per group; merged with WORKSPACE_GROUPS", family: groupLabels(&c.Groups)},
 		{Name: "WORKSPACES_STORAGE_GIT_PLATFORM_{repoId}_{FIELD}", Default: "-", Meaning: "platform repositories; AUTH_* are secret", family: platformFamily(&c.Repositories)},
 		{Name: "STARTUP_IMPORT_GROUPS", Default: "-", Unit: "list", Meaning: "import at start; both or none", value: listOf(&c.StartupGroups, "group names", groupPattern.MatchString)},
 		{Name: "STARTUP_IMPORT_REPOSITORY", Default: "-", Unit: "id", Meaning: "import at start; both or none", value: matching(&c.StartupRepo, repositoryID, "the id of a platform repository")},
@@ -66,7 +66,7 @@ func gitTable(c *Git) []Setting {
 		{Name: "GIT_KNOWN_HOSTS_FILE", Default: "-", Unit: "path", Meaning: "SSH host keys", flags: perNode, value: path(&c.KnownHostsFile)},
 		{Name: "GIT_COMMITTER_NAME", Default: "svc", Unit: "text", Meaning: "of our commits", value: matching(&c.CommitterName, `[^<>\x00-\x1f]+`, "a name on one line without < and >")},
 		{Name: "GIT_COMMITTER_EMAIL", Default: "`noreply@{API host}`", Unit: "text", Meaning: "of our commits", derive: defaultCommitterEmail, value: matching(&c.CommitterEmail, `[^<>\s@]+@[^<>\s@]+`, "a mail address")},
-		{Name: "GIT_REMOTE_TIMEOUT_SECONDS", Default: "300", Unit: "s", Meaning: "one exchange", value: seconds(&c.RemoteTimeout, time.Second, day)},
+		{Name: "GIT_REMOTE_TIMEOUT_SECONDS", Default: "300", Unit: "s", Meaning: "one exchange with a remote", value: seconds(&c.RemoteTimeout, time.Second, day)},
 		{Name: "GIT_MAX_FETCH_MB", Default: "512", Unit: "MB", Meaning: "largest fetch", value: megabytes(&c.MaxFetch)},
 	}
 }
@@ -160,26 +160,26 @@ type Runtime struct {
 
 func runtimeTable(c *Runtime) []Setting {
 	return []Setting{
-		{Name: "RATE_LIMIT_AUTOMATIONS", Default: "100", Unit: "/s/workspace", Meaning: "exceeding delays, never rejects", flags: live, value: rate(&c.RateAutomations)},
-		{Name: "RATE_LIMIT_AUTOMATIONS_BURST", Default: "400", Unit: "count/workspace", Meaning: "how many at once after a rest", flags: live, value: rate(&c.BurstAutomations)},
+		{Name: "RATE_LIMIT_AUTOMATIONS", Default: "100", Unit: "/s/workspace", Meaning: "executions; above the limit they wait and are never rejected", flags: live, value: rate(&c.RateAutomations)},
+		{Name: "RATE_LIMIT_AUTOMATIONS_BURST", Default: "400", Unit: "count/workspace", Meaning: "burst: how many at once after a pause", flags: live, value: rate(&c.BurstAutomations)},
 		{Name: "RATE_LIMIT_EMITS", Default: "30", Unit: "/s/workspace", Meaning: "emitted events", flags: live, value: rate(&c.RateEmits)},
-		{Name: "RATE_LIMIT_EMITS_BURST", Default: "100", Unit: "count/workspace", Meaning: "how many at once after a rest", flags: live, value: rate(&c.BurstEmits)},
+		{Name: "RATE_LIMIT_EMITS_BURST", Default: "100", Unit: "count/workspace", Meaning: "burst: how many at once after a pause", flags: live, value: rate(&c.BurstEmits)},
 		{Name: "RATE_LIMIT_FETCHS", Default: "50", Unit: "/s/workspace", Meaning: "outgoing requests", flags: live, value: rate(&c.RateFetchs)},
-		{Name: "RATE_LIMIT_FETCHS_BURST", Default: "200", Unit: "count/workspace", Meaning: "how many at once after a rest", flags: live, value: rate(&c.BurstFetchs)},
-		{Name: "RATE_LIMIT_REPEATS", Default: "1000", Unit: "/s/workspace", Meaning: "turns of a loop", flags: live, value: rate(&c.RateRepeats)},
-		{Name: "RATE_LIMIT_REPEATS_BURST", Default: "4000", Unit: "count/workspace", Meaning: "how many at once after a rest", flags: live, value: rate(&c.BurstRepeats)},
-		{Name: "RATE_LIMIT_DISABLED", Default: "no", Unit: "bool", Meaning: "the eight above off", flags: live, value: boolean(&c.RateLimitDisabled)},
+		{Name: "RATE_LIMIT_FETCHS_BURST", Default: "200", Unit: "count/workspace", Meaning: "burst: how many at once after a pause", flags: live, value: rate(&c.BurstFetchs)},
+		{Name: "RATE_LIMIT_REPEATS", Default: "1000", Unit: "/s/workspace", Meaning: "iterations of loops", flags: live, value: rate(&c.RateRepeats)},
+		{Name: "RATE_LIMIT_REPEATS_BURST", Default: "4000", Unit: "count/workspace", Meaning: "burst: how many at once after a pause", flags: live, value: rate(&c.BurstRepeats)},
+		{Name: "RATE_LIMIT_DISABLED", Default: "no", Unit: "bool", Meaning: "disables the eight limits above", flags: live, value: boolean(&c.RateLimitDisabled)},
 		{Name: "MAXIMUM_SUCCESSIVE_CALLS", Default: "20", Unit: "calls", Meaning: "nesting depth", value: number(&c.MaxSuccessiveCalls, 1, 1000)},
 		{Name: "EXECUTION_MAX_ACTIVE_SECONDS", Default: "900", Unit: "s", Meaning: "active time of a run", value: seconds(&c.ExecutionMaxActive, time.Second, 30*day)},
-		{Name: "EXECUTION_MAX_ATTEMPTS", Default: "3", Unit: "count", Meaning: "starts of a run that is interrupted, the first included", value: number(&c.ExecutionMaxAttempts, 1, 100)},
+		{Name: "EXECUTION_MAX_ATTEMPTS", Default: "3", Unit: "count", Meaning: "how often an interrupted run is started, including the first start", value: number(&c.ExecutionMaxAttempts, 1, 100)},
 		{Name: "WAIT_DEFAULT_TIMEOUT", Default: "20", Unit: "s", Meaning: "`wait` without a timeout of its own", value: seconds(&c.WaitDefaultTimeout, time.Millisecond, 365*day)},
 		{Name: "WAIT_MAX_TIMEOUT", Default: "2592000", Unit: "s", Meaning: "longest `wait`", value: seconds(&c.WaitMaxTimeout, time.Second, 365*day)},
 		{Name: "FETCH_TIMEOUT", Default: "60", Unit: "s", Meaning: "one outgoing request", value: seconds(&c.FetchTimeout, time.Second, day)},
 		{Name: "FETCH_MAX_RESPONSE_SIZE", Default: "50mb", Unit: "size", Meaning: "answer to an outgoing request", value: byteSize(&c.FetchMaxResponseSize)},
 		{Name: "FETCH_MAX_RETRIES", Default: "3", Unit: "count", Meaning: "repeats of a failed request", value: number(&c.FetchMaxRetries, 0, 20)},
-		{Name: "FETCH_RETRY_STATUS", Default: "429,502,503", Unit: "list", Meaning: "answers that are tried again", value: numbers(&c.FetchRetryStatus, 400, 599)},
-		{Name: "FETCH_FORBIDDEN_HOSTS", Default: "-", Unit: "list", Meaning: "are never fetched; besides EGRESS_DENY_HOSTS", flags: live, value: listOf(&c.FetchForbiddenHosts, "hosts or CIDR ranges", isHostOrPrefix)},
-		{Name: "FETCH_ALLOWED_HOSTS", Default: "-", Unit: "list", Meaning: "may be fetched although not public; besides EGRESS_ALLOW_HOSTS", flags: live, value: listOf(&c.FetchAllowedHosts, "hosts or CIDR ranges", isHostOrPrefix)},
+		{Name: "FETCH_RETRY_STATUS", Default: "429,502,503", Unit: "list", Meaning: "statuses of answers that are retried", value: numbers(&c.FetchRetryStatus, 400, 599)},
+		{Name: "FETCH_FORBIDDEN_HOSTS", Default: "-", Unit: "list", Meaning: "hosts that are never fetched, in addition to EGRESS_DENY_HOSTS", flags: live, value: listOf(&c.FetchForbiddenHosts, "hosts or CIDR ranges", isHostOrPrefix)},
+		{Name: "FETCH_ALLOWED_HOSTS", Default: "-", Unit: "list", Meaning: "hosts that may be fetched although they are not public, in addition to EGRESS_ALLOW_HOSTS", flags: live, value: listOf(&c.FetchAllowedHosts, "hosts or CIDR ranges", isHostOrPrefix)},
 		{Name: "CUSTOM_CODE_TIMEOUT", Default: "20000", Unit: "ms", Meaning: "script time", value: millis(&c.CodeTimeout, time.Millisecond, time.Hour)},
 		{Name: "CUSTOM_CODE_MEMORY_MB", Default: "128", Unit: "MB", Meaning: "script memory", value: size(&c.CodeMemory, mb, 16*mb, 64*gb)},
 		{Name: "CUSTOM_CODE_MAX_OUTPUT", Default: "10mb", Unit: "size", Meaning: "script result", value: byteSize(&c.CodeMaxOutput)},
@@ -187,7 +187,7 @@ func runtimeTable(c *Runtime) []Setting {
 		{Name: "COLLECTIONS_MAX_LIMIT", Default: "10000", Unit: "rows", Meaning: "per read", value: number(&c.CollectionsMaxLimit, 1, 10_000_000)},
 		{Name: "COLLECTIONS_MAX_ROW_SIZE", Default: "1mb", Unit: "size", Meaning: "per row", value: byteSize(&c.CollectionsMaxRowSize)},
 		{Name: "RUN_RECORDING", Default: "errors", Unit: "off, errors, all", Meaning: "which runs are recorded so that they can be replayed", flags: live, value: oneOf(&c.Recording, "off", "errors", "all")},
-		{Name: "RUN_RECORDING_DAYS", Default: "14", Unit: "d", Meaning: "how long records are kept", value: days(&c.RecordingKept)},
+		{Name: "RUN_RECORDING_DAYS", Default: "14", Unit: "d", Meaning: "how long recordings are kept", value: days(&c.RecordingKept)},
 		{Name: "RUN_RECORDING_MAX_SIZE", Default: "10mb", Unit: "size", Meaning: "per run", value: byteSize(&c.RecordingMaxSize)},
 		{Name: "PAGES_AUTOMATION_TIMEOUT_MS", Default: "5000", Unit: "ms", Meaning: "page and block automations at render time", value: millis(&c.PagesTimeout, time.Millisecond, 10*time.Minute)},
 		{Name: "WEBHOOKS_SSE_KEEPALIVE", Default: "5000", Unit: "ms", Meaning: "endpoint streams", value: millis(&c.WebhooksKeepalive, 100*time.Millisecond, time.Hour)},

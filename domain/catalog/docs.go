@@ -13,16 +13,16 @@ import (
 
 const docsHead = `# Events
 
-This page is written from the table of event types in domain/catalog. Change it there, then run
+This page is generated from the table of event types in domain/catalog. Change the table, then run
 ` + "`go test ./domain/catalog -update`" + `.
 
-Every change is an event, and a stored type name never changes. Two logs keep them: STATE holds, for ever and without a
-gap, the facts that workspaces and their kin are folded from; ACTIVITY holds what happened besides and is cleaned up by
-age. A type that is not in this table is a user's own; it is kept in ACTIVITY.
+Every change is an event, and a stored type name never changes. There are two logs. STATE is kept for ever and has no gaps:
+workspaces, users and all other aggregates are folded from its events. ACTIVITY holds all other events, and the cleanup
+erases old ones. A type that is not in this table was defined by a user; its events are in ACTIVITY.
 
 ## Envelope
 
-What is the same for every event. ` + "`payload`" + ` is told per type below; a field marked optional is left out when empty.
+These fields are the same for every event. ` + "`payload`" + ` is described per type below. An optional field is absent when it is empty.
 
 `
 
