@@ -278,7 +278,7 @@ func (e *evaluation) canSpend(steps int) bool {
 	return true
 }
 
-// holdsClaim evaluates a condition on an object.
+// holds evaluates a condition on an object.
 func (e *evaluation) holds(c match.Condition, v any) match.Result {
 	if len(c) == 0 {
 		return match.Yes

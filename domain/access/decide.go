@@ -118,7 +118,7 @@ func (r *Rights) Refusal(action, subject string) error {
 		With("action", action).With("subject", subject)
 }
 
-// unionOf yields the rules that match, the decisive one first, until yield returns
+// eachMatch yields the rules that match, the decisive one first, until yield returns
 // false. Where none does, those that match the question behind it.
 func (r *Rights) eachMatch(q question, s *evaluation, yield func(*rule) bool) {
 	shared, _ := q.object.(Shared)

@@ -494,7 +494,7 @@ func (g *grouping) rows() []*value.Object {
 	return made
 }
 
-// addRow gathers a value of some size, and returns how much more is held.
+// add gathers a value of some size, and returns how much more is held.
 func (g *accumulated) add(op string, v any, size int) (more int) {
 	n, isNumber := v.(float64)
 	switch op {

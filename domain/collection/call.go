@@ -77,12 +77,6 @@ func functions() map[string]function {
 	}
 }
 
-// Known reports whether the module has a function.
-func Known(function string) bool {
-	_, ok := functions()[function]
-	return ok
-}
-
 // Prepare reads the parameters of a function. It refuses what no state of the rows
 // could make right.
 func Prepare(name string, params *value.Object, limits Limits) (*Call, error) {
@@ -147,7 +141,7 @@ func (p *parameters) object(key string) (*value.Object, error) {
 	return o, nil
 }
 
-// readFlag reads a parameter that is true or false; absent is false.
+// flag reads a parameter that is true or false; absent is false.
 func (p *parameters) flag(key string) (bool, error) {
 	on, ok := p.At(key).(bool)
 	if !ok && !value.IsNothing(p.At(key)) {

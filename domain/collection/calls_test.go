@@ -285,11 +285,6 @@ func TestBadCallsAreRefused(t *testing.T) {
 	}
 }
 
-func TestFunctionsAreKnownByTheirNames(t *testing.T) {
-	require.True(t, collection.Known("findMany"))
-	require.False(t, collection.Known("findmany"))
-}
-
 func TestWritesOfManyRowsAreRefused(t *testing.T) {
 	m := newMemory()
 	for range 5 {

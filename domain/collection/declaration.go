@@ -48,7 +48,7 @@ const (
 	maxFields     = 8  // of one index
 )
 
-// readCall says how a declaration is read: strictly when an author makes it. One that is
+// reading says how a declaration is read: strictly when an author makes it. One that is
 // stored may be older than the rules of today: what they do not know of it is ignored.
 type reading struct{ strict bool }
 

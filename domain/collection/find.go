@@ -568,7 +568,7 @@ func (p plan) whole(r reader, info *Info, q *query, visit func(string, *value.Ob
 	})
 }
 
-// eachMatch visits the rows that meet a query as they are kept.
+// each visits the rows that meet a query as they are kept.
 func (p plan) each(r reader, info *Info, q *query, visit func(string, Row) (bool, error)) error {
 	test := func(id string, row Row) (bool, error) {
 		fits, err := q.matches(r.effort, row)

@@ -677,7 +677,7 @@ func (p *Property) fit(v any) (any, bool) {
 	return v, ok && !slices.ContainsFunc(items, func(item any) bool { return !p.lists(item) })
 }
 
-// fieldListValues reports whether v is one of the values of an enum.
+// lists reports whether v is one of the values of an enum.
 func (p *Property) lists(v any) bool { return p.listed[identity(v)] }
 
 func fitNumber(v any) (any, bool) {

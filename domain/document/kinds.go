@@ -92,7 +92,7 @@ func (k *Kind) Canonical(doc *Map) *Map {
 	return written
 }
 
-// CheckText returns the bytes of the file of doc.
+// Text returns the bytes of the file of doc.
 func (k *Kind) Text(doc *Map) ([]byte, error) { return YAML(k.Canonical(doc)) }
 
 // Unknown returns the keys of doc that mean nothing in this kind.

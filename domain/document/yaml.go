@@ -307,7 +307,7 @@ func (r *yamlReader) list(column, depth int) (any, bool) {
 	return l, true
 }
 
-// writeAfter reads what follows a colon or a dash at a column.
+// scalarOrBlock reads what follows a colon or a dash at a column.
 func (r *yamlReader) scalarOrBlock(column, depth int) (any, bool) {
 	text, told := strings.CutPrefix(r.line(), " ")
 	if !told {

@@ -510,7 +510,7 @@ func newFixedBuckets(n int, inner []named, b *budget) fixedBuckets {
 	return f
 }
 
-// numberOrNull returns the buckets, each with what else is told of it.
+// results returns the buckets, each with what else is told of it.
 func (f fixedBuckets) results(also func(i int) map[string]any) (list []any, err error) {
 	if err := cmp.Or(f.err, f.budget.count(len(f.buckets))); err != nil {
 		return nil, err

@@ -307,7 +307,7 @@ func (p *parser) source(v any, at string) *source {
 	return s
 }
 
-// valuesOf returns a document as it is shown.
+// of returns a document as it is shown.
 func (s *source) of(d Doc) json.RawMessage {
 	if s == nil {
 		return d.JSON()
@@ -416,7 +416,7 @@ func (p *parser) sorting(v any, at string) (keys []sortKey) {
 	return keys
 }
 
-// valuesOf returns what a document is sorted by: of several values, the one that comes
+// of returns what a document is sorted by: of several values, the one that comes
 // first; nil when there is none.
 func (k sortKey) of(d Doc) (best any) {
 	for _, v := range k.field.valuesOf(d) {

@@ -215,7 +215,7 @@ type types struct {
 	seen map[string]bool
 }
 
-// addFaults adds the type that v names: an event's name, or an object with one.
+// add adds the type that v names: an event's name, or an object with one.
 func (t *types) add(prefix string, v any) {
 	name, _ := v.(string)
 	if m, ok := v.(*document.Map); ok {

@@ -11,7 +11,7 @@ import (
 // to saving.
 func Schema(name string) (*document.Map, bool) {
 	if name == "automation" {
-		return withID(name, ofObject(automation.JSONSchema())), true
+		return withID(name, automation.JSONSchema()), true
 	}
 	for _, t := range tables {
 		if t.name == name {
@@ -37,30 +37,6 @@ func mergeInto(into, from *document.Map) {
 	}
 }
 
-// ofObject returns an object of automations as a document.
-func ofObject(o *value.Object) *document.Map {
-	m := document.MapOf()
-	for _, key := range o.Keys() {
-		m.Set(key, ofValue(o.At(key)))
-	}
-	return m
-}
-
-func ofValue(v any) any {
-	switch v := v.(type) {
-	case *value.Object:
-		return ofObject(v)
-	case []any:
-		list := make([]any, len(v))
-		for i, item := range v {
-			list[i] = ofValue(item)
-		}
-		return list
-	default:
-		return v
-	}
-}
-
 func (t *table) schema() *document.Map {
 	m := document.MapOf(pair("title", t.title), pair("description", t.doc), pair("type", "object"))
 	s := &schemas{}
@@ -72,7 +48,7 @@ func (t *table) schema() *document.Map {
 	m.Set("examples", examples)
 	if s.typed {
 		defs, _ := automation.JSONSchema().At("$defs").(*value.Object)
-		m.Set("$defs", document.MapOf(pair("typedField", ofValue(defs.At("typedField")))))
+		m.Set("$defs", document.MapOf(pair("typedField", defs.At("typedField"))))
 	}
 	return m
 }

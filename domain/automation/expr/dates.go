@@ -34,7 +34,7 @@ func parseInstant(v any) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// parseInstant is the instant that v tells, taken from the budget.
+// instant is the instant that v tells, taken from the budget.
 func (e *evaluation) instant(v any) (time.Time, bool) {
 	if !e.spend(lengthOf(v)) {
 		return time.Time{}, false
@@ -288,7 +288,7 @@ func (l locale) token(t time.Time, token string) string {
 	return t.Format("-07:00")
 }
 
-// parseWord writes n as a number, or by its short or full name.
+// nameOrNumber writes n as a number, or by its short or full name.
 func nameOrNumber(token string, n, names int, short, full string, index int) string {
 	switch {
 	case len(token) < names:

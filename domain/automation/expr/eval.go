@@ -77,9 +77,6 @@ func (c *Condition) Eval(env *Env) (bool, error) {
 	return value.IsTruthy(v), nil
 }
 
-// Value returns what the condition's expression yields.
-func (c *Condition) Value(env *Env) (any, error) { return evaluate(env, c.root, c.src) }
-
 // Resolve returns the keys of the variable to write.
 func (t *Target) Resolve(env *Env) ([]Step, error) {
 	if t.written != nil {

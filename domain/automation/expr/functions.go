@@ -162,7 +162,7 @@ func (c *callArgs) stringArg(i int) string {
 // textArg returns the text of any argument.
 func (c *callArgs) textArg(i int) string { return c.evaluation.text(c.arg(i)) }
 
-// parseAll returns an argument that must be an integer, or the default when it is
+// integerArg returns an argument that must be an integer, or the default when it is
 // absent.
 func (c *callArgs) integerArg(i, otherwise int) int {
 	v := c.arg(i)

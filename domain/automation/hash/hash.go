@@ -46,9 +46,6 @@ var functions = map[string]func(*caller) (any, error){
 
 var keyed = map[string]func() stdhash.Hash{"sha256": sha256.New, "sha512": sha512.New, "sha1": sha1.New}
 
-// Has reports whether the module has a function of that name.
-func Has(function string) bool { return functions[function] != nil }
-
 // Call calls a function of the module. random returns that many random bytes.
 func Call(function string, params *value.Object, random func(n int) []byte) (any, error) {
 	do := functions[function]

@@ -342,7 +342,7 @@ func (k keywords) applicator(key string, v any) rule {
 	return nil
 }
 
-// markMembers compiles the schema that a keyword holds.
+// subschema compiles the schema that a keyword holds.
 func (k keywords) subschema(key string, v any) *node { return k.node(v, k.at.child(key), k.depth+1) }
 
 // list compiles the schemas that a keyword lists.

@@ -76,7 +76,7 @@ func (m *Machine) endBlock(b *branch) *outcome {
 	return nil
 }
 
-// beginTry is a try under way.
+// try is a try under way.
 type try struct {
 	block   int      // the list that runs
 	pending *outcome // what follows the finally block

@@ -175,7 +175,7 @@ func (l *locals) leaveLoop(last float64) {
 	l.setVariable("$index", last)
 }
 
-// applyOp applies an operation to item or $index, which are the iteration's and no
+// change applies an operation to item or $index, which are the iteration's and no
 // part of the local variables. They have the same limit. It returns how much memory was
 // copied.
 func (i *iteration) change(root string, op variable.Op, limit int) (int, error) {

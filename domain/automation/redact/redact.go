@@ -4,8 +4,6 @@
 package redact
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -219,78 +217,6 @@ func (in *index) object(o *value.Object) (any, bool) {
 
 // isShort reports whether a secret counts only as a whole string.
 func isShort(secret string) bool { return utf8.RuneCountInString(secret) < shortest }
-
-// JSON returns JSON without secrets in its strings and keys. What holds none is
-// returned as it is; text that is no JSON is taken as one string.
-func (s *Set) JSON(text []byte) []byte {
-	in := s.current()
-	if in == nil {
-		return text
-	}
-	if !json.Valid(text) {
-		if redacted := in.text(string(text)); redacted != string(text) {
-			return []byte(redacted)
-		}
-		return text
-	}
-	var made []byte
-	kept := 0
-	for at := 0; ; {
-		begin, end := nextLiteral(text, at)
-		if begin < 0 {
-			break
-		}
-		at = end
-		if redacted, changed := in.redactLiteral(text[begin:end]); changed {
-			made = append(append(made, text[kept:begin]...), redacted...)
-			kept = end
-		}
-	}
-	if made == nil {
-		return text
-	}
-	return append(made, text[kept:]...)
-}
-
-// redactLiteral returns where the next string from a place on begins and ends, quotes
-// included; -1 when there is none. The text is valid.
-func nextLiteral(text []byte, from int) (begin, end int) {
-	begin = bytes.IndexByte(text[from:], '"')
-	if begin < 0 {
-		return -1, 0
-	}
-	begin += from
-	for i := begin + 1; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return begin, i + 1
-		}
-	}
-	return -1, 0
-}
-
-// redactLiteral returns a string of JSON without secrets, and whether it had any.
-func (in *index) redactLiteral(quoted []byte) ([]byte, bool) {
-	inner := string(quoted[1 : len(quoted)-1])
-	if bytes.IndexByte(quoted, '\\') >= 0 {
-		if json.Unmarshal(quoted, &inner) != nil {
-			return quoted, false
-		}
-	}
-	redacted := in.text(inner)
-	if redacted == inner {
-		return quoted, false
-	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(redacted) != nil {
-		return quoted, false
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), true
-}
 
 // Paths returns where in v there are secrets: the keys and indexes that lead to each text
 // that holds one, or to an object with one in a key of it.

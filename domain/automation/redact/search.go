@@ -189,7 +189,7 @@ type form struct {
 // near the processor, many enough to be mostly empty.
 const scatterBits = 15
 
-// withAdded returns an index that finds these secrets too.
+// withSecrets returns an index that finds these secrets too.
 func (in *index) withSecrets(secrets []string) *index {
 	more := &index{forms: map[uint32][]form{}, begins: make([]uint64, 1<<scatterBits/64), whole: map[string]bool{}}
 	if in != nil {

@@ -18,9 +18,6 @@ var functions = map[string]func(*value.Object) (any, error){
 	"parseUrl":  parseURL,
 }
 
-// Has reports whether the module has a function of that name.
-func Has(function string) bool { return functions[function] != nil }
-
 // Call calls a function of the module.
 func Call(function string, params *value.Object) (any, error) {
 	do := functions[function]

@@ -88,8 +88,6 @@ func TestRefusals(t *testing.T) {
 			require.Equal(t, tt.want, raised.Message)
 		})
 	}
-	require.False(t, text.Has("join"))
-	require.True(t, text.Has("splitText"))
 }
 
 func TestChunksThatOverlapTooMuchAreRefused(t *testing.T) {

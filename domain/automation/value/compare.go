@@ -24,14 +24,9 @@ func StrictEqualWithin(a, b any, limit int) (same bool, spent int) {
 	return same, limit - c.left
 }
 
-// LooseEqual is the operator ==: StrictEqual, or null with undefined, or two scalars of
+// LooseEqualWithin is the operator ==: StrictEqual, or null with undefined, or two scalars of
 // different types that are the same number.
-func LooseEqual(a, b any) bool {
-	equal, _ := LooseEqualWithin(a, b, math.MaxInt)
-	return equal
-}
-
-// LooseEqualWithin is Equal as StrictEqualWithin is Same.
+// limit is that of StrictEqualWithin.
 func LooseEqualWithin(a, b any, limit int) (equal bool, spent int) {
 	c := comparison{limit}
 	equal = c.same(a, b) || IsNothing(a) && IsNothing(b) || c.equalNumbers(a, b)
