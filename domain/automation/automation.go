@@ -163,7 +163,7 @@ func LocalName(instance, name string) string {
 	return local
 }
 
-// executedEvent tells that an execution ended.
+// executedEvent is recorded when an execution ends.
 const executedEvent = "runtime.automations.executed"
 
 // LocalEvent returns an event as the automations of an app instance see it: it has the name

@@ -38,8 +38,7 @@ const (
 	argumentsNotInShape = "Invalid arguments"
 )
 
-// Error is what an instruction raises: what a try catches, and what a run that
-// nobody catches it in ends with.
+// Error is what an instruction raises: a try can catch it, otherwise the run ends with it.
 type Error struct {
 	Name    string // one of those above, or the author's own
 	Message string
@@ -106,8 +105,8 @@ func BadArguments(faults []any) *Error {
 	return Raise(InvalidArguments, argumentsNotInShape, "errors", faults)
 }
 
-// ErrorOf returns err as what an instruction raises. What is no fault of the
-// automation is told without what happened inside.
+// ErrorOf returns err as an Error. Internal errors, which the automation did not cause,
+// are reported without details.
 func ErrorOf(err error) *Error {
 	if raised, ok := errors.AsType[*Error](err); ok {
 		return raised

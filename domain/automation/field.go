@@ -311,9 +311,8 @@ func (c *checker) arguments(v any) *value.Object {
 	return o
 }
 
-// TypedFields returns what is wrong with the typed fields of another document,
-// which stand at path there: those of arguments follow the same rules. It stops
-// looking when it has found enough of them.
+// TypedFields returns the faults of the typed fields of another document, at path: the
+// rules of arguments apply. It stops after enough faults.
 func TypedFields(fields *value.Object, path string, enough int) []Fault {
 	c := &checker{enough: enough}
 	c.typedFields(fields, path)

@@ -29,7 +29,7 @@ type Instruction struct {
 	Branches []Branch       // of conditions, in their order
 	Default  []*Instruction // of conditions
 	Until    *expr.Tree     // of repeat, evaluated before each iteration
-	// Autocomplete is what an emit tells editors, as written; nil when nothing.
+	// Autocomplete is the help of an emit for editors, as written; nil for none.
 	Autocomplete any
 	// Do holds the instructions of repeat, try and all.
 	Do, Catch, Finally []*Instruction
@@ -45,7 +45,7 @@ type Branch struct {
 	Fault     *Fault
 }
 
-// place is where an instruction stands.
+// place is the position of an instruction.
 type place struct {
 	depth int
 	loop  bool // inside a repeat of this document
@@ -323,10 +323,9 @@ func (c *checker) checkModule(in *Instruction, o *value.Object) {
 	}
 }
 
-// CheckParams checks the parameters of a built-in instruction as they are when it
-// runs, by the table that checks saved documents. Path is that of the
-// instruction. The parameters that are not evaluated before it runs (paths of
-// variables, instructions) are not looked at.
+// CheckParams checks the evaluated parameters of a built-in instruction with the table
+// that checks saved documents. Path is that of the instruction. Parameters that are not
+// evaluated before it runs (paths of variables, instructions) are not checked.
 func CheckParams(path, name string, params *value.Object) *Error {
 	fields, ok := evaluated[name]
 	if !ok {

@@ -180,7 +180,7 @@ func filtersRule(v any) string {
 	return ""
 }
 
-// hasTemplate reports whether a template stands anywhere in v.
+// hasTemplate reports whether v contains a template.
 func hasTemplate(v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -312,8 +312,8 @@ var modules = map[string][]string{
 	"code":    {"run", "call"},
 }
 
-// natives are the event types of the platform, all but error and usage, that nobody
-// else emits: a prefix and what may follow it.
+// natives are the event types that only the platform emits, except error and usage: a
+// prefix and its suffixes.
 var natives = map[string]string{
 	"webhooks.":                 "test deliveries.attempted",
 	"gateway.login.":            "succeeded failed",
@@ -370,8 +370,7 @@ var nativeTypes = func() map[string]bool {
 	return all
 }()
 
-// Native reports whether an event type is one of the platform that nobody else
-// may emit; error and usage are not.
+// Native reports whether only the platform may emit an event type; not so error and usage.
 func Native(eventType string) bool { return nativeTypes[eventType] }
 
 // emittedEventRule is the rule of names that are emitted.

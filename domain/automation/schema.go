@@ -58,8 +58,8 @@ func membersSchema(fields []field, templates bool) *value.Object {
 	return o
 }
 
-// fieldSchema is the schema of one field. With templates, a template may stand
-// in place of a value.
+// fieldSchema returns the schema of one field. With templates, a template is allowed in
+// place of a value.
 func fieldSchema(f field, templates bool) *value.Object {
 	o := valueSchema(f, templates)
 	free := f.is&text != 0 && f.enum == nil && f.match == ""

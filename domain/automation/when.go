@@ -147,7 +147,7 @@ func (a *Automation) Firings(now time.Time, zone *time.Location, n int) []Firing
 	return all
 }
 
-// Autocomplete is what editors are told of an emitted event.
+// Autocomplete is the help for editors about an emitted event.
 type Autocomplete struct {
 	Event        string
 	Autocomplete any
@@ -328,9 +328,9 @@ type Awaited struct {
 	CancelsTriggers bool          // of the events that fit
 }
 
-// WaitInstance is the key of a wait, as its event tells it, under which it has the full slug
-// of the app instance whose names its filters are written in. Waits that have none are of
-// the workspace itself, or older than local names.
+// WaitInstance is the key, in the event of a wait, of the full slug of the app instance
+// whose names its filters use. Without it the wait belongs to the workspace, or is older
+// than local names.
 const WaitInstance = "appInstance"
 
 // OneOf lists what a wait with these parameters is for, each item as it is written.
@@ -351,8 +351,8 @@ func ReadAwaited(item any) (Awaited, error) {
 	return a, err
 }
 
-// CancelsTriggers reports whether one of the events that a wait is for starts nothing else
-// when it fits. The wait is as its event tells it.
+// CancelsTriggers reports whether one of the events of a wait starts nothing else when it
+// matches. The wait is in the format of its event.
 func CancelsTriggers(wait []byte) bool {
 	params, err := value.ParseJSON(string(wait))
 	return err == nil && slices.ContainsFunc(OneOf(params), cancelsTriggers)

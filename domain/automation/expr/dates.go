@@ -34,7 +34,7 @@ func parseInstant(v any) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// instant is the instant that v tells, taken from the budget.
+// instant reads v as an instant and charges the budget.
 func (e *evaluation) instant(v any) (time.Time, bool) {
 	if !e.spend(lengthOf(v)) {
 		return time.Time{}, false
@@ -234,8 +234,8 @@ func formatDate(t time.Time, format, locale string) string {
 	return dateTokens.ReplaceAllStringFunc(format, func(token string) string { return l.token(t, token) })
 }
 
-// long returns the tokens that L, LT and their like stand for. The small ones
-// are the large ones with short names and no zeros in front.
+// long returns the tokens that L, LT and the like are short for. The lower-case ones are
+// the upper-case ones with short names and without leading zeros.
 func (l locale) long(token string) string {
 	switch {
 	case token[0] == '[':
@@ -313,8 +313,8 @@ func padded(token string, n int) string {
 	return fmt.Sprintf("%0*d", len(token), n)
 }
 
-// locale is how a language writes dates. Names stand in one text, in order,
-// weeks from Sunday.
+// locale is how a language writes dates. Names are in one string, in order, weeks from
+// Sunday.
 type locale struct {
 	time    string // LT
 	day     string // L

@@ -19,7 +19,7 @@ type World interface {
 	// and what it returns holds neither NaN nor infinities.
 	Read(keys []string) (any, error)
 	Now() (time.Time, error)
-	// Random returns n bytes that nobody can guess.
+	// Random returns n unpredictable bytes.
 	Random(n int) ([]byte, error)
 }
 
@@ -46,8 +46,8 @@ const (
 	costOfByte = 4          // of such a text: it is made, kept and thrown away
 )
 
-// evaluation is one evaluation under way. Its first fault is kept in err; what
-// is evaluated after it has no effect.
+// evaluation is one running evaluation. err is its first fault; later evaluations have no
+// effect.
 type evaluation struct {
 	*Env
 	most  int // that may have been spent in the end
@@ -164,10 +164,10 @@ func (e *evaluation) spendText(n int) bool {
 	return e.spend(n * costOfByte)
 }
 
-// text returns v as a text, taken from the budget.
+// text returns v as text and charges the budget.
 func (e *evaluation) text(v any) string { return e.chargedText(value.TextWithin(v, e.texts)) }
 
-// json returns v as JSON, taken from the budget.
+// json returns v as JSON and charges the budget.
 func (e *evaluation) json(v any) string { return e.chargedText(value.JSONWithin(v, "", e.texts)) }
 
 func (e *evaluation) chargedText(s string, ok bool) string {
@@ -186,8 +186,8 @@ func (e *evaluation) spendItems(n int) bool { return e.spendText(n * bytesOfPlac
 // bytesOfPlace is what an item takes besides itself.
 const bytesOfPlace = 16
 
-// checkSize returns a list or object that was put together, unless it is larger than a
-// text may become: the same value may stand in it many times.
+// checkSize returns a new list or object unless it is larger than a text may be: it may
+// contain the same value many times.
 func (e *evaluation) checkSize(v any) any {
 	if e.err == nil {
 		spent, ok := value.SizeWithin(v, maxText)
@@ -504,7 +504,7 @@ func isJoinedAsText(v any) bool {
 	return false
 }
 
-// compare is what the comparison of two values yields, taken from the budget.
+// compare returns the result of a comparison operator and charges the budget.
 func (e *evaluation) compare(op string, a, b any) bool {
 	switch op {
 	case "===":
@@ -545,7 +545,7 @@ func (e *evaluation) equal(a, b any) bool {
 	return e.spend(spent) && equal
 }
 
-// number is v as a number, taken from the budget.
+// number returns v as a number and charges the budget.
 func (e *evaluation) number(v any) float64 {
 	if n, ok := v.(float64); ok {
 		return n

@@ -66,7 +66,7 @@ type call struct {
 	args []node
 }
 
-// callArgs is one call under way.
+// callArgs are the arguments of one call.
 type callArgs struct {
 	*evaluation
 	name string
@@ -551,7 +551,7 @@ func prefixed(prefix, s string) string {
 	return prefix + s
 }
 
-// searchParams returns what URLSearchParams can tell of its argument.
+// searchParams returns the methods of URLSearchParams for its argument.
 func searchParams(c *callArgs) any {
 	switch v := c.arg(0).(type) {
 	case string:
@@ -568,7 +568,7 @@ func searchParams(c *callArgs) any {
 	return &value.Object{}
 }
 
-// query returns the text of a query, taken from the budget.
+// query returns the text of a query and charges the budget.
 func (c *callArgs) query(pairs [][2]string) string {
 	text := queryText(pairs)
 	if !c.spendText(len(text)) {

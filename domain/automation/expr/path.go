@@ -15,8 +15,8 @@ type path struct {
 
 // step is one part of a path, in one of four forms.
 type step interface {
-	// resolve appends the keys that the step stands for; false when they are
-	// not known, because a value that should name one is absent or no scalar.
+	// resolve appends the keys of the step; false when they are not known, because the
+	// value of a key is absent or no scalar.
 	resolve(e *evaluation, keys []Step) ([]Step, bool)
 }
 
@@ -30,7 +30,7 @@ type Step struct {
 type (
 	// literal is a key that is written out.
 	literal Step
-	// joined is names and values side by side: path text once put together.
+	// joined is names and values in a row: path text once they are concatenated.
 	joined struct{ parts []node }
 	// keyed is a value in brackets: one key, dots in it are data.
 	keyed struct{ node }
@@ -199,7 +199,7 @@ func (p *parser) segment() step {
 	return joined{parts}
 }
 
-// key reads what stands in brackets; its first character decides what it is.
+// key reads the content of brackets; its first character decides its type.
 func (p *parser) key() step {
 	switch {
 	case p.at("{{"):
@@ -233,8 +233,8 @@ type Read struct {
 	// Keys are the keys of its path up to the first that is computed; none when the
 	// first is.
 	Keys []string
-	// Tested says that only its presence or truth is looked at: whoever writes that
-	// expects that it may be absent.
+	// Tested says that only its presence or truth is used: the author expects that it may
+	// be absent.
 	Tested bool
 }
 
@@ -283,8 +283,8 @@ func (t *Tree) Strings(path string, visit func(path string, t *Template)) {
 	}
 }
 
-// staticKeys returns the keys of a path up to the first that is computed; "" stands for a
-// first key that is.
+// staticKeys returns the keys of a path up to the first computed one; "" if that is the
+// first key.
 func (p *path) staticKeys() []string {
 	var keys []string
 	for _, s := range p.steps {

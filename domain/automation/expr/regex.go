@@ -135,8 +135,7 @@ func (p *parser) skip() {
 	p.pos += size
 }
 
-// raw makes a pattern of what stood in regex(…): at once when it has no
-// variables.
+// raw returns the pattern of regex(…), compiled at once when it has no variables.
 func (p *parser) raw(parts []node) node {
 	dynamic := raw{text{parts}}
 	for _, part := range parts {
@@ -164,7 +163,7 @@ func (r raw) eval(e *evaluation) any {
 
 var slashed = regexp.MustCompile(`(?s)^/(.*)/([A-Za-z]*)$`)
 
-// withFlags returns the pattern that raw text stands for.
+// withFlags returns the pattern of a raw text with its flags.
 func withFlags(s string) (regexpText, why string) {
 	s = strings.TrimSpace(s)
 	if len(s) > 2*maxPattern { // with flags, and what stands around it

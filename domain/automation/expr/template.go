@@ -223,7 +223,7 @@ func (t *Tree) itemPath(path string, i int) string {
 	return path + "[" + strconv.Itoa(i) + "]"
 }
 
-// Source returns the value as it stands in the document.
+// Source returns the value as written in the document.
 func (t *Tree) Source() any { return t.written }
 
 // Eval returns the value with its templates evaluated.

@@ -29,7 +29,7 @@ type compiler struct {
 	anchors map[string]found // nil: not looked for yet
 }
 
-// found is a schema and where it stands.
+// found is a schema and its location.
 type found struct {
 	schema any
 	at     *location
@@ -515,7 +515,7 @@ func (k keywords) choice(v any) rule {
 	return c
 }
 
-// unevaluated compiles the keywords about what no other keyword of n speaks of.
+// unevaluated compiles the keywords about what no other keyword of n covers.
 func (k keywords) unevaluated(n *node) []rule {
 	var all []rule
 	others := &node{at: n.at, rules: n.rules}

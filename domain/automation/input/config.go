@@ -48,9 +48,9 @@ type ConfigFault struct {
 	domain.FieldError
 }
 
-// CheckWritten returns what is wrong with a config as it is written: strings that hold a
-// template are checked when they are resolved, and null is as good as absent. skip are
-// fields that are not looked at.
+// CheckWritten returns the faults of a config as written: strings with a template are
+// checked when they are resolved, and null counts as absent. Fields for which skip is true
+// are not checked.
 func (c *Config) CheckWritten(config *value.Object, skip func(key string) bool) (faults []ConfigFault) {
 	if c == nil {
 		return nil

@@ -23,7 +23,7 @@ func (never) check(r *run, n *node, _ any) bool {
 // types is the keyword type: the names are alternatives.
 type types []string
 
-// knownTypes are those of typed fields, and how they are told.
+// knownTypes are the types of typed fields, with their names in messages.
 var knownTypes = map[string]string{
 	"string": "string", "number": "number", "integer": "integer", "boolean": "boolean",
 	"object": "object", "array": "array", "null": "null",
@@ -497,8 +497,8 @@ func matchesAny(r *run, patterns []matching, key string) bool {
 	return false
 }
 
-// checkUncovered checks a member that no other keyword speaks of. One that is refused is
-// told by the keyword that refuses it.
+// checkUncovered checks a member that no other keyword covers. The keyword that refuses a
+// member reports it.
 func checkUncovered(r *run, n, below *node, refused bool, keyword, param, key string, v any) bool {
 	if refused {
 		return r.spend(1) && r.faultOf(n, key, keyword, "unknown field", param, shorten(key))
@@ -718,8 +718,8 @@ func (u *unevaluatedItems) check(r *run, n *node, v any) bool {
 	return all && !r.spent
 }
 
-// addCoverage adds what the keywords of n, and of the schemas that v fits beside it,
-// speak of.
+// addCoverage adds what is covered by the keywords of n, and by the schemas beside it that
+// v matches.
 func (n *node) addCoverage(r *run, v any, c *coverage) {
 	if !r.spend(1) {
 		return
@@ -766,7 +766,7 @@ func asObject(v any) *value.Object {
 	return o
 }
 
-// add adds what one rule speaks of.
+// add adds what one rule covers.
 func (c *coverage) add(r *run, rule rule, v any) {
 	if o, ok := v.(*value.Object); ok && c.names != nil {
 		c.addMembers(r, rule, o)

@@ -90,9 +90,9 @@ func (m *mark) union(other *mark) *mark {
 	return m
 }
 
-// Secrets returns the secret strings of an input, trimmed, and the error of those that are
-// longer than secrets may be: each is looked for in all that a run tells. It is asked
-// whether or not the automation validates.
+// Secrets returns the secret strings of an input, trimmed, and an error for those that are
+// too long: each is searched for in everything that a run records. It does not depend on
+// whether the automation validates.
 func (s *Shape) Secrets(in *value.Object) ([]string, error) {
 	if s == nil || !s.secretive {
 		return nil, nil
@@ -151,8 +151,8 @@ func (c *secretCollector) schema() *node {
 	return n
 }
 
-// Redacted returns an input with REDACTED in place of the values that are not
-// told; the input itself when there are none.
+// Redacted returns an input with REDACTED in place of its redacted values; the input
+// itself when there are none.
 func (s *Shape) Redacted(in *value.Object) *value.Object {
 	if s == nil || !s.discreet || in == nil {
 		return in
@@ -164,8 +164,8 @@ func (s *Shape) Redacted(in *value.Object) *value.Object {
 	return out
 }
 
-// RedactedOutput is Redacted for an output. What one branch marks is not told
-// whichever branch was chosen.
+// RedactedOutput is Redacted for an output. What any branch marks is redacted, whichever
+// branch was chosen.
 func (s *Shape) RedactedOutput(out any) any {
 	if s == nil || s.output == nil {
 		return out
@@ -173,8 +173,8 @@ func (s *Shape) RedactedOutput(out any) any {
 	return s.output.value(out)
 }
 
-// Recorded returns an input as the event of the execution tells it: without the
-// answer, the body as it was received and credentials, then Redacted.
+// Recorded returns an input for the event of the execution: without the response, the raw
+// body and credentials, then Redacted.
 func (s *Shape) Recorded(in *value.Object) *value.Object {
 	out := withoutKeys(s.Redacted(in), answerKey, "rawBody")
 	headers, ok := out.At("headers").(*value.Object)
@@ -203,8 +203,8 @@ func withoutAuthorization(headers *value.Object) *value.Object {
 	return headers
 }
 
-// object is value for an object, which stays one: when it is marked itself all its
-// members are not told.
+// object is value for an object, which stays an object: if it is marked itself, all its
+// members are redacted.
 func (m *mark) object(o *value.Object) *value.Object {
 	if m == nil {
 		return o

@@ -20,15 +20,14 @@ type node struct {
 	rules []rule
 }
 
-// rule is a compiled keyword. It tells r what is wrong with v and whether nothing
-// is; n is the schema it stands in.
+// rule is a compiled keyword. check adds the faults of v to r and reports whether there
+// are none; n is its schema.
 type rule interface {
 	check(r *run, n *node, v any) bool
 }
 
-// location is where a schema stands. It becomes a text only when there is a fault
-// to tell: a document of many schemas below a long key would be copied many times
-// over. A nil location is the root.
+// location is the position of a schema. It becomes text only for a fault: a document of
+// many schemas below a long key would be copied many times. A nil location is the root.
 type location struct {
 	up   *location
 	step string
@@ -59,7 +58,7 @@ func (l *location) pointer(keyword string) string {
 	return shorten(text.String())
 }
 
-// shorten shortens a text that somebody else chose.
+// shorten shortens a text that a user chose.
 func shorten(s string) string {
 	length := 0
 	for i := range s {
@@ -131,7 +130,7 @@ func (n *node) check(r *run, v any) bool {
 	return fits
 }
 
-// isValid is check when faults are not to be told.
+// isValid is check without faults.
 func (n *node) isValid(r *run, v any) bool {
 	r.quiet++
 	ok := n.check(r, v)
@@ -162,11 +161,10 @@ func (r *run) spend(steps int) bool {
 	return !r.spent
 }
 
-// isMuted reports whether no more faults are told.
+// isMuted reports whether no more faults are reported.
 func (r *run) isMuted() bool { return r.quiet > 0 || len(r.faults) >= maxFaults }
 
-// fault tells what is wrong with the value at hand. Params are alternating keys
-// and values.
+// fault reports a fault of the current value. Params are alternating keys and values.
 func (r *run) fault(n *node, keyword, message string, params ...any) bool {
 	if r.isMuted() {
 		return false
@@ -178,7 +176,7 @@ func (r *run) fault(n *node, keyword, message string, params ...any) bool {
 	return false
 }
 
-// faultBefore is fault, told before the faults from a position on.
+// faultBefore is fault, inserted before the faults from a position on.
 func (r *run) faultBefore(from int, n *node, keyword, message string, params ...any) bool {
 	if r.quiet > 0 || from >= maxFaults {
 		return false
@@ -256,7 +254,7 @@ func Faults(a *automation.Automation, known []automation.Fault) []automation.Fau
 // search collects the faults of schemas.
 type search struct{ known, found []automation.Fault }
 
-// compileAt compiles one schema that stands at a field.
+// compileAt compiles the schema of a field.
 func (s *search) compileAt(c *compiler, schema *value.Object, field string) {
 	if schema == nil || s.isKnownFault(field) {
 		return

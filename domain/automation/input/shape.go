@@ -12,8 +12,8 @@ import (
 // of a document that says nothing. It may be used by many at once.
 type Shape struct {
 	validates bool
-	// secretive and discreet say whether any value of an input is marked as secret,
-	// or as one that is not told.
+	// secretive and discreet say whether any value of an input is marked as secret, or as
+	// redacted.
 	secretive, discreet bool
 	fault               *automation.Error // of a schema that does not compile
 	branches            []branch
@@ -38,8 +38,8 @@ type condition struct {
 	never bool
 }
 
-// Compile reads what a says about its input. A schema that does not compile, as
-// imports may bring, is told by Check, and only of an automation that validates.
+// Compile reads the declared input of a. Check reports a schema that does not compile,
+// which imports may contain, and only for an automation that validates.
 func Compile(a *automation.Automation) *Shape {
 	if a == nil || a.Arguments == nil && len(a.Schemas) == 0 {
 		return nil
@@ -94,7 +94,7 @@ func (c condition) holds(in *value.Object) bool {
 	return text == c.text || c.fold && strings.EqualFold(text, c.text)
 }
 
-// selectBranch returns the branch that an input is meant for, nil when there is none.
+// selectBranch returns the branch for an input, nil when there is none.
 func (s *Shape) selectBranch(in *value.Object) *branch {
 	for i := range s.branches {
 		b := &s.branches[i]

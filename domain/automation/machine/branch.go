@@ -52,7 +52,7 @@ const (
 	allFrame
 )
 
-// frame is a list of instructions under way.
+// frame is a list of instructions that is being executed.
 type frame struct {
 	kind  frameKind
 	in    *automation.Instruction // whose list it is; nil for a body
@@ -200,8 +200,8 @@ func (b *branch) inLoop() bool {
 	return found
 }
 
-// activeFinally returns the innermost try whose finally block is under way, in any
-// execution around.
+// activeFinally returns the innermost try whose finally block is being executed, in any
+// enclosing execution.
 func (b *branch) activeFinally() *try {
 	for at := b; at != nil; at = at.parent {
 		for i := len(at.frames) - 1; i >= 0; i-- {

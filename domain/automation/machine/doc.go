@@ -1,14 +1,13 @@
-// Package machine is the interpreter of automations: it runs one tree, the
-// execution that a trigger starts and every execution it calls.
+// Package machine is the interpreter of automations. It runs one tree: the execution that
+// a trigger starts and all executions that it calls.
 //
-// A Machine does nothing but compute. Run runs the tree until every branch of it
-// waits for something outside, and returns the requests; whoever runs the machine
-// carries them out, side by side and in any order, and hands each answer back.
-// What can be answered at once (contexts, the time, chance) is asked of a World.
-// Inside, one instruction executes at a time, and given the same answers in the
-// same order the same thing happens: a run can be recorded and played back.
+// A Machine only computes. Run executes the tree until every branch waits for something
+// outside, and returns the requests. The caller performs them, in parallel and in any
+// order, and passes each answer back. A World answers at once (contexts, time, random
+// bytes). One instruction executes at a time, and the same answers in the same order have
+// the same result: a run can be recorded and replayed.
 //
-// What a branch stands in (lists of instructions, loops, tries, calls) is a stack
-// of frames and no Go stack: Save writes it down at any wait, Restore goes on from
-// there on another machine.
+// The state of a branch (lists of instructions, loops, tries, calls) is a stack of frames,
+// not a Go stack: Save writes it at any wait, Restore continues from there on another
+// machine.
 package machine

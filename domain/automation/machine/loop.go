@@ -16,7 +16,7 @@ type iteration struct {
 	item, index any
 }
 
-// loop is a repeat under way.
+// loop is a repeat that is being executed.
 type loop struct {
 	outer *iteration
 
@@ -85,7 +85,7 @@ func (m *Machine) readLoop(l *loop, in *automation.Instruction) error {
 	return nil
 }
 
-// iterable is what a loop goes through, for who looks at what instructions are given.
+// iterable returns what a loop iterates over, for Trace.
 func (l *loop) iterable() any {
 	switch {
 	case l.object != nil:

@@ -10,10 +10,10 @@ import (
 	"svc/domain/automation/value"
 )
 
-// throttled is how many iterations are taken from the throttle at a time.
+// throttled is how many iterations are requested from the throttle at a time.
 const throttled = 500
 
-// Machine is a tree under way. It is not for several goroutines at once.
+// Machine is a running tree. It is not safe for concurrent use.
 type Machine struct {
 	Options
 
@@ -38,7 +38,7 @@ type Machine struct {
 	aborting bool // not even finally blocks run
 }
 
-// delivery is an answer that has not been looked at.
+// delivery is an answer that is not processed yet.
 type delivery struct {
 	id uint64
 	Answer
@@ -84,9 +84,9 @@ const (
 	costOfWrite = 10_000 // to a context, which is made anew
 )
 
-// Run runs the tree until all of it waits, at most budget instructions. Answers are
-// taken one after the other, each when everything before it has come to a stop:
-// when they arrive decides nothing, their order does.
+// Run executes the tree until all branches wait, at most budget instructions. Answers are
+// processed one by one, each when everything before it waits: their order matters, their
+// time of arrival does not.
 func (m *Machine) Run(budget int) Turn {
 	m.left = budget
 	for m.left > 0 {
@@ -137,7 +137,7 @@ func (m *Machine) enqueueIfRunnable(b *branch) {
 	}
 }
 
-// Answer hands over what came of a request. One that nobody waits for is ignored.
+// Answer passes the answer of a request. It is ignored if no branch waits for it.
 func (m *Machine) Answer(id uint64, a Answer) {
 	m.inbox = append(m.inbox, delivery{id, a})
 }
@@ -154,9 +154,9 @@ func (m *Machine) Pending() []Request {
 	return all
 }
 
-// Stop raises err in every branch. What was asked is forgotten, except in finally
-// blocks that are under way; the other finally blocks run. An err that a try may
-// catch is caught as usual. A second Stop ends everything that is left at once.
+// Stop raises err in every branch. Pending requests are dropped, except in finally blocks
+// that are being executed; the other finally blocks run. A try can catch err as usual. A
+// second Stop ends everything at once.
 func (m *Machine) Stop(err *automation.Error) {
 	m.aborting = m.stopping
 	m.stopping = true
@@ -201,11 +201,11 @@ func (m *Machine) requestAndWait(b *branch, r Request, to result) {
 	m.turn.Requests = append(m.turn.Requests, r)
 }
 
-// mostNotices is how many errors that end nothing a tree tells of: no throttle holds them
-// back, and a loop makes one with each turn.
+// mostNotices is how many notices a tree records: no throttle limits them, and a loop can
+// make one per iteration.
 const mostNotices = 100
 
-// recordNotice tells of an error that ends nothing.
+// recordNotice records an error that does not end the execution.
 func (m *Machine) recordNotice(b *branch, err *automation.Error) {
 	if m.told >= mostNotices {
 		return
@@ -218,7 +218,7 @@ func (m *Machine) recordNotice(b *branch, err *automation.Error) {
 	m.turn.Notices = append(m.turn.Notices, Notice{b.x, &raised})
 }
 
-// longest is how long anything lasts: more is no time that a Duration can tell.
+// longest is the longest duration: a time.Duration cannot hold much more.
 const longest = 100 * 365 * 24 * time.Hour
 
 func milliseconds(n float64) time.Duration { return seconds(n / 1000) }
@@ -357,14 +357,14 @@ func (m *Machine) observe(b *branch, taken string) {
 	m.traceEnd(b, taken, nil)
 }
 
-// traceBegin tells who looks that the instruction of a branch begins.
+// traceBegin calls Trace.Begin for the instruction of a branch.
 func (m *Machine) traceBegin(b *branch, input any) {
 	if m.Trace != nil && b.in != nil {
 		m.Trace.Begin(b.x, b.place(), b.in.Name, input)
 	}
 }
 
-// traceEnd tells who looks what came of the instruction of a branch.
+// traceEnd calls Trace.End for the instruction of a branch.
 func (m *Machine) traceEnd(b *branch, result any, err *automation.Error) {
 	if m.Trace != nil && b.in != nil {
 		m.Trace.End(b.x, b.place(), result, err)

@@ -12,8 +12,8 @@ import (
 	"svc/domain/automation/variable"
 )
 
-// World answers at once. Everything it says is the outside's: whoever runs the
-// machine records it. An error is raised in the instruction that asked.
+// World answers at once. The caller of the machine records all its answers. An error is
+// raised in the instruction that asked.
 type World interface {
 	// Read returns what a context holds at a path, Undefined when nothing is
 	// there. The first key is the root: run, session, user, global, socket, config,
@@ -22,7 +22,7 @@ type World interface {
 	// Write changes a context, or the answer of an endpoint.
 	Write(x *Execution, w Write) error
 	Now() time.Time
-	// Random returns n bytes that nobody can guess.
+	// Random returns n unpredictable bytes.
 	Random(n int) []byte
 }
 
@@ -107,7 +107,7 @@ type Answer struct {
 	ExecutionID string   // of a Call
 }
 
-// Notice is an error that ends nothing: it is told in an error event.
+// Notice is an error that does not end the execution: an error event records it.
 type Notice struct {
 	Execution *Execution
 	Err       *automation.Error
@@ -134,21 +134,22 @@ type Options struct {
 	Locale string
 	Zone   *time.Location
 	Zones  func(name string) (*time.Location, error)
-	// Observe is told which branch of conditions was taken, "" when none.
+	// Observe is called with the branch of conditions that was chosen, "" for none.
 	Observe func(x *Execution, at Place, taken string)
-	// Trace is told what instructions are given and what comes of them; nil: nobody looks.
+	// Trace is called with the input and result of every instruction; nil: not traced.
 	Trace Trace
-	// Missed tells why the World had no time, or no chance, to give just now. It is
-	// raised where that was asked for. Only a replay misses anything: nil never does.
+	// Missed returns why the World had no time or random bytes to return. The error is
+	// raised where they were requested. Only a replay can miss anything; nil: nothing is
+	// missed.
 	Missed func() error
 }
 
-// Trace looks at what instructions do. Values must not be changed.
+// Trace observes instructions. It must not change values.
 type Trace interface {
-	// Begin is told that an instruction begins, with its parameters as they are evaluated;
-	// Undefined for one that has none. Name is that of the instruction.
+	// Begin is called before an instruction, with its evaluated parameters; Undefined if
+	// it has none. Name is that of the instruction.
 	Begin(x *Execution, at Place, name string, input any)
-	// End is told what came of the instruction that began last at a place: its result,
+	// End is called after the instruction that began last at a place, with its result,
 	// Undefined for none, or its error.
 	End(x *Execution, at Place, result any, err *automation.Error)
 }
@@ -284,9 +285,9 @@ func (m *Machine) parameters(in *automation.Instruction) (*value.Object, result,
 	return params, to, err
 }
 
-// checkSize refuses what is larger than all local variables may be, or makes the tree too
-// large. Everything that an instruction puts together goes through here: the same list
-// may stand in it many times, and whoever measures it later would never come to an end.
+// checkSize refuses a value that is larger than all local variables may be, or makes the
+// tree too large. Every value that an instruction builds is checked here: it may contain
+// the same list many times, so that measuring it later would take too long.
 func (m *Machine) checkSize(v any) error {
 	spent, ok := value.SizeWithin(v, m.LocalLimit)
 	if m.env.Spent += spent; ok {
@@ -403,8 +404,7 @@ func (m *Machine) beginExecution(b *branch, w *waiting, a Answer) *outcome {
 	return nil
 }
 
-// endExecution ends the execution that a branch is in, and goes on in the one that
-// called it.
+// endExecution ends the execution of a branch, and continues the one that called it.
 func (m *Machine) endExecution(b *branch, out *outcome) *outcome {
 	x, back := b.x, b.topFrame().call
 	if out == nil || out.err == nil {
@@ -456,9 +456,9 @@ func (m *Machine) output(b *branch, out *outcome) (any, error) {
 	return v, err
 }
 
-// answer sets what the endpoint answers: a part of it by its path, or several with
-// an object. Only where $http is the handle of an endpoint can it be set. In a tree that
-// nobody waits for, because an event or a schedule started it, it does nothing.
+// answer sets the response of the endpoint: a part by its path, or several with an object.
+// It can be set only where $http is the handle of an endpoint. It has no effect in a tree
+// that an event or a schedule started.
 func (m *Machine) answer(b *branch, a assignment) *outcome {
 	switch {
 	case isHandle(b.x.local.vars["$http"]):

@@ -18,9 +18,10 @@ const stateVersion = 1
 
 var errRunning = errors.New("machine: a tree can be saved only while all of it waits")
 
-// Save writes the tree down: where every branch stands, the variables, the loops
-// and what was asked. It can be called when Run has returned and nothing is left to
-// run. Streams are lost. A tree that is too large to be kept is a ContextSizeError.
+// Save writes the state of the tree: the position of every branch, the variables, the
+// loops and the pending requests. It can be called when Run has returned and nothing is
+// left to run. Streams are lost. A tree that is too large to be stored is a
+// ContextSizeError.
 func (m *Machine) Save() ([]byte, error) {
 	if len(m.queue)+len(m.inbox) > 0 || m.root == nil {
 		return nil, errRunning
@@ -483,7 +484,7 @@ func (k savedPart) list(key string) []any {
 	return list
 }
 
-// onlyItem returns what stands alone in a list, where an undefined value is kept.
+// onlyItem returns the only item of a list, which can be undefined.
 func (k savedPart) onlyItem(key string) any {
 	if list := k.list(key); len(list) == 1 {
 		return list[0]

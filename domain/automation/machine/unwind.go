@@ -55,7 +55,7 @@ func (m *Machine) unwind(b *branch, out *outcome) {
 	}
 }
 
-// endBlock goes on where a list of instructions came to its end.
+// endBlock continues after the end of a list of instructions.
 func (m *Machine) endBlock(b *branch) *outcome {
 	switch f := b.topFrame(); f.kind {
 	case bodyFrame:
@@ -76,7 +76,7 @@ func (m *Machine) endBlock(b *branch) *outcome {
 	return nil
 }
 
-// try is a try under way.
+// try is a try that is being executed.
 type try struct {
 	block   int      // the list that runs
 	pending *outcome // what follows the finally block
@@ -92,7 +92,7 @@ func (f *frame) beginBlock(block int) {
 	f.list = blockOf(f.in, block)
 }
 
-// continueTry goes on after a list of a try.
+// continueTry continues after a list of a try.
 func (m *Machine) continueTry(b *branch) *outcome {
 	f := b.topFrame()
 	if f.try.block != finallyBlock {
@@ -104,7 +104,7 @@ func (m *Machine) continueTry(b *branch) *outcome {
 	return out
 }
 
-// catchOutcome decides what an outcome does in a try: nil when the try goes on.
+// catchOutcome applies a try to an outcome: nil when the try continues.
 func (m *Machine) catchOutcome(b *branch, out *outcome) *outcome {
 	f := b.topFrame()
 	switch {

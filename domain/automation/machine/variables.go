@@ -65,10 +65,9 @@ func (v variables) missingError() error {
 
 // locals are the variables of one execution.
 //
-// Values are shared freely, so a change makes a new one. What a change has made
-// belongs to its variable until the variable is read as a whole: as long as nobody
-// else can have it, the next change is made in place. Building a list or an
-// object key by key takes time in proportion to its size that way.
+// Values are shared, so a change makes a new value. What a change has made belongs to its
+// variable until the variable is read as a whole: until then, the next change is made in
+// place. So building a list or an object key by key takes time in proportion to its size.
 type locals struct {
 	vars map[string]any
 	own  map[string]owned
@@ -232,7 +231,7 @@ func (o owned) has(v any) bool {
 	return ok
 }
 
-// slot is where a value lies: in an object, in a list, or in the variable itself.
+// slot is where a value is stored: in an object, in a list, or in the variable itself.
 type slot struct {
 	object *value.Object
 	key    string
