@@ -66,8 +66,8 @@ func readEvents(pairs ...any) Rule {
 	return Rule{Action: Word("read"), Subject: Word("events"), Conditions: conditions}
 }
 
-// builtInFor makes the table ready for one workspace, or for "" for none, by
-// whom the rules bind.
+// builtInFor returns the built-in rules for one workspace, or for none (""), by the role
+// they apply to.
 func builtInFor(workspaceID string) map[string][]*rule {
 	c, all := newCompiler(), map[string][]*rule{}
 	for _, row := range builtIn {
@@ -157,7 +157,7 @@ func subjectIndex(name string) int {
 	return -1
 }
 
-// subjectsOf returns the rows that a word of a rule stands for.
+// subjectsOf returns the rows of a word of a rule.
 func subjectsOf(word string) []int {
 	if word != everything {
 		return []int{subjectIndex(word)}
@@ -169,8 +169,7 @@ func subjectsOf(word string) []int {
 	return rows
 }
 
-// actionsOf returns the actions of s that a word stands for: none when it has no
-// effect there.
+// actionsOf returns the actions of s that a word means: none when it has no effect there.
 func (s *subject) actionsOf(word string) set {
 	if word == manage {
 		return 1<<len(s.actions) - 1
@@ -183,7 +182,7 @@ func (s *subject) actionsOf(word string) set {
 	return 0
 }
 
-// unionOf returns the union of what words stand for.
+// unionOf returns the union of the actions of words.
 func (s *subject) unionOf(words []string) (actions set) {
 	for _, w := range words {
 		actions |= s.actionsOf(w)

@@ -406,7 +406,7 @@ const (
 // placeholders is a set of placeholders.
 type placeholders uint8
 
-// placeholders are the names by which a condition may speak of the caller.
+// placeholderNames are the names of the caller's attributes in conditions.
 var placeholderNames = map[string]placeholder{
 	"{{session.id}}": sessionPlaceholder, "${user.sessionId}": sessionPlaceholder,
 	"{{user.id}}": userPlaceholder, "${user.id}": userPlaceholder,
@@ -485,7 +485,7 @@ func (c *compiler) text(s string) any {
 	return parts
 }
 
-// list compiles an operand that must be a list, or stand for one.
+// list compiles an operand that must be a list, or a placeholder of one.
 func (c *compiler) list(at string, v any, depth int) any {
 	arg := c.value(at, v, depth)
 	_, ok := arg.([]any)
@@ -506,7 +506,7 @@ func (c *compiler) comparable(at string, v any, depth int) any {
 	return arg
 }
 
-// number returns a JSON number in whatever type it came.
+// number returns a JSON number of any Go type.
 func number(v any) (float64, bool) {
 	switch n := v.(type) {
 	case float64:
@@ -568,10 +568,9 @@ func (b *binding) fill(arg any) any {
 	return arg
 }
 
-// Pattern compiles a regular expression (RE2) that somebody else chose, within
-// the bounds of those in conditions: by its length, and by its size once its
-// repetitions are written out. The error says what is wrong with it, without
-// naming it.
+// Pattern compiles a regular expression (RE2) that a user chose, within the limits of
+// those in conditions: its length, and its size once repetitions are expanded. The error
+// does not repeat the expression.
 func Pattern(text string) (*regexp.Regexp, error) {
 	if utf8.RuneCountInString(text) > maxRegex {
 		return nil, fmt.Errorf("must be a text of at most %d characters", maxRegex)
@@ -580,7 +579,7 @@ func Pattern(text string) (*regexp.Regexp, error) {
 	return re, err
 }
 
-// errTooLarge refuses a short text that stands for a long program.
+// errTooLarge refuses a short expression that compiles to a long program.
 var errTooLarge = errors.New("is too large once its repetitions are written out")
 
 // compilePattern compiles an expression of at most so many instructions and returns how
@@ -607,7 +606,7 @@ func reason(err error) string {
 	return shorten(strings.TrimPrefix(err.Error(), "error parsing regexp: "), maxRegex)
 }
 
-// minInstructions returns a number of instructions that an expression surely takes.
+// minInstructions returns a lower bound of the instructions of an expression.
 func minInstructions(tree *syntax.Regexp) int {
 	inner := 0
 	for _, sub := range tree.Sub {
@@ -682,10 +681,10 @@ func (unknown) IsUncertain() {}
 // IsUncertain implements match.Uncertain.
 func (Partly) IsUncertain() {}
 
-// DecideForAll decides about all objects at once that are as known says. When it is sure,
-// Allows says the same of each of them, unless that takes too many steps; when it is not,
-// each has to be looked at. It is never sure where another right decides in the end, and
-// knows nothing of objects that are shared by themselves.
+// DecideForAll decides for all objects that are as known says. When it is sure, Allows
+// decides the same for each of them, unless that takes too many steps; when it is not,
+// each object has to be checked. It is never sure where another right decides in the end,
+// and ignores the shares of single objects.
 func (r *Rights) DecideForAll(action, subject string, known Partly) (allowed, sure bool) {
 	q, e := r.newQuestion(action, subject, known), r.newEvaluation()
 	defer e.release()
@@ -752,7 +751,7 @@ func isReserved(name string) bool {
 	return strings.EqualFold(letters, owner) || strings.EqualFold(letters, superadmin)
 }
 
-// shorten shortens a text that somebody else chose.
+// shorten shortens a text that a user chose.
 func shorten(s string, length int) string {
 	if len(s) <= length {
 		return s

@@ -38,9 +38,9 @@ func (r *Rights) newQuestion(action, subject string, o Object) question {
 	return q
 }
 
-// Allows reports whether the caller may do this to o. For an update, fields
-// names the top-level fields that change; without any the question is whether
-// something may change. The workspace itself is meant by a nil o.
+// Allows reports whether the caller may do this to o. For an update, fields names the
+// top-level fields that change; without any the question is whether something may change.
+// A nil o is the workspace itself.
 func (r *Rights) Allows(action, subject string, o Object, fields ...string) bool {
 	q, e := r.newQuestion(action, subject, o), r.newEvaluation()
 	defer e.release()
@@ -107,9 +107,9 @@ func (r *Rights) Check(action, subject string, o Object, fields ...string) error
 	return r.Refusal(action, subject)
 }
 
-// Refusal is what the caller is told when they may not: that they lack one
-// right, or, when they are not in the workspace, nothing that a workspace which
-// does not exist would not say.
+// Refusal is the error for a caller without the right: it names the missing right, or,
+// when they are not in the workspace, says the same as for a workspace that does not
+// exist.
 func (r *Rights) Refusal(action, subject string) error {
 	if !r.IsMember() {
 		return domain.Refuse(domain.CodeWorkspaceDenied, "you have no access to this workspace")
@@ -173,8 +173,8 @@ func (r *Rights) isInWorkspace(q question) bool {
 	return ok && id == r.self.id
 }
 
-// matches reports whether the rule speaks of what is asked. What it cannot
-// judge counts against the caller.
+// matches reports whether the rule applies to the question. An unknown result counts
+// against the caller.
 func (m *rule) matches(q question, s *evaluation) bool {
 	if m.subject != q.subject || m.actions&q.action == 0 {
 		return false
@@ -191,7 +191,7 @@ func (m *rule) matches(q question, s *evaluation) bool {
 	return false
 }
 
-// coversField reports whether a rule limited to fields speaks of one of them. Of the
+// coversField reports whether a rule limited to fields applies to one of them. For the
 // object as such it says that something may change, never that nothing may.
 func (m *rule) coversField(field string) bool {
 	if field == "" {
@@ -227,10 +227,10 @@ func (r *Rights) Filter(action, subject string) func(Object) bool {
 	}
 }
 
-// Always reports whether the caller surely may do this to every object of the
-// workspace, whatever it says, whichever of its fields change and whomever it is
-// shared with: nobody needs to look at it then. Where Always says no, Allows may say
-// yes. Objects that are kept from everybody do not count: nobody is shown them anywhere.
+// Always reports whether the caller may do this to every object of the workspace, whatever
+// its content, the fields that change and its shares, so that no object has to be checked.
+// Where Always is false, Allows can be true. Objects that are hidden from everyone do not
+// count: they are never shown.
 func (r *Rights) Always(action, subject string) bool {
 	q := r.newQuestion(action, subject, nil)
 	for i := len(r.rules) - 1; i >= 0; i-- {
@@ -250,12 +250,12 @@ func (r *Rights) couldDeny(q question, priority int) bool {
 	})
 }
 
-// appliesTo reports whether the rule speaks of the action on the subject at all.
+// appliesTo reports whether the rule is about the action on the subject.
 func (m *rule) appliesTo(q question) bool { return m.subject == q.subject && m.actions&q.action != 0 }
 
-// Could reports whether some object of the workspace might be allowed, before
-// any is looked at. Objects with shares of their own are not known here: a page
-// may be allowed where Could says no.
+// Could reports whether some object of the workspace might be allowed, before any is
+// checked. Shares of single objects are not known here: a page may be allowed where Could
+// is false.
 func (r *Rights) Could(action, subject string) bool {
 	q := r.newQuestion(action, subject, r.anyObject(subject))
 	return r.could(q, false)

@@ -26,7 +26,7 @@ type Policy struct {
 	builtIn     map[string][]*rule
 }
 
-// givenRole is a role that users of a provider have by themselves.
+// givenRole is a role that users of a provider have automatically.
 type givenRole struct {
 	role, provider string
 	when           match.Condition
@@ -158,7 +158,7 @@ func (s roleSet) intersects(other roleSet) bool {
 	return false
 }
 
-// role checks a role and compiles who has it by themselves.
+// role checks a role and compiles who has it automatically.
 func (c *compiler) role(name string, r Role) []givenRole {
 	at := "authorizations.roles." + name
 	if !isName(name) || isReserved(name) {
@@ -297,9 +297,8 @@ type Authentication struct {
 	ClientID string `json:"clientId,omitempty"`
 }
 
-// Role is a custom role. Auth names who has it by themselves: users of a
-// provider, by slug, whose data matches. The slug apiKey makes it a role that
-// automations use by name.
+// Role is a custom role. Auth names who has it automatically: users of a provider, by
+// slug, whose data matches. The slug apiKey makes it a role that automations use by name.
 type Role struct {
 	Description string              `json:"description,omitempty"`
 	Auth        map[string]RoleAuth `json:"auth,omitzero"`
@@ -450,9 +449,9 @@ func parts(workspaceID string, actions, subjects []string) []part {
 	return all
 }
 
-// conditions returns the conditions of a rule with the scope of a part. Secrets
-// of the platform are left out too, unless the rule speaks of names already:
-// nobody but super admins reaches them anyway, and what is there may be narrower.
+// conditions returns the conditions of a rule with the scope of a part. Secrets of the
+// platform are excluded too, unless the rule has a condition on names: only super admins
+// reach them anyway, and that condition may be narrower.
 func (p part) conditions(own map[string]any) map[string]any {
 	all := maps.Clone(own)
 	if all == nil {

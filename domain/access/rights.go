@@ -20,9 +20,9 @@ type Principal struct {
 	// Workspace is the id of a workspace that acts itself, not for a user: it may
 	// execute its automations, and nothing else.
 	Workspace string
-	// Lent says that an automation acts for them, with a token that it was lent: they
-	// have their rights in the workspace LentTo. In all others they are anyone, but for
-	// the automations that they may execute. Their API key is not lent: it was sent.
+	// Lent says that an automation acts for the caller with a delegated token: they have
+	// their rights in the workspace LentTo. In all others they are anyone, except for the
+	// automations that they may execute. Their API key is not delegated: it was sent.
 	Lent   bool
 	LentTo string
 	// Joined, when set, is asked for Topics each time that a rule needs them: rights
@@ -88,21 +88,20 @@ func OutsideRights(p Principal) *Rights {
 	return (&Workspace{Policy: outside()}).For(p)
 }
 
-// nowhere is the policy of a workspace that knows nobody, and that nothing is in.
+// nowhere is the policy of an empty workspace without members.
 var nowhere = sync.OnceValue(func() *Policy {
 	const id = "-" // no workspace has it
 	return &Policy{workspaceID: id, builtIn: builtInFor(id)}
 })
 
-// EveryoneRights returns the rights that a caller has in any workspace, be it there or not:
-// those of everyone. Nothing is in it.
+// EveryoneRights returns the rights that a caller has in any workspace, whether it exists
+// or not: those of everyone. It has no objects.
 func EveryoneRights(p Principal) *Rights {
 	return (&Workspace{Policy: nowhere()}).For(p)
 }
 
-// heldRoles lists the caller's roles in the workspace: by sharing, by themselves, by
-// the fetch of an automation; and those that they may or may not have. All of
-// it is one decision.
+// heldRoles lists the caller's roles in the workspace: by shares, automatically, by the
+// fetch of an automation; and those that are unknown. All of it is one decision.
 func (r *Rights) heldRoles() (roles, doubted []string) {
 	policy, e := r.workspace.Policy, r.newEvaluation()
 	defer e.release()
@@ -126,7 +125,7 @@ func (r *Rights) heldRoles() (roles, doubted []string) {
 	return roles, doubted
 }
 
-// holdsFor reports whether the caller has the role by themselves.
+// holdsFor reports whether the caller has the role automatically.
 func (g *givenRole) holdsFor(r *Rights, s *evaluation) match.Result {
 	if g.provider == apiKeyProvider {
 		return match.Is(r.who.KeyRole == g.role)
@@ -138,9 +137,9 @@ func (g *givenRole) holdsFor(r *Rights, s *evaluation) match.Result {
 	return s.holds(g.when, Fields{"authData": data})
 }
 
-// collect returns the rules that bind the caller. Their order needs no sorting:
-// those without priority, all of which allow, then the document's, then the
-// built-in ones that stand above it.
+// collect returns the rules that apply to the caller. They need no sorting: first those
+// without priority, all of which allow, then the document's, then the built-in ones above
+// it.
 func (r *Rights) collect() []*rule {
 	policy := r.workspace.Policy
 	all := make([]*rule, 0, len(policy.rules)+24)

@@ -14,7 +14,7 @@ type Share struct {
 	Permissions Permissions `json:"permissions"`
 }
 
-// Target is whom something is shared with: a user, a role, or everyone.
+// Target is a user, a role, or everyone that something is shared with.
 type Target struct {
 	ID     string `json:"id,omitempty"`
 	Role   string `json:"role,omitempty"`
@@ -39,7 +39,7 @@ func (t Target) String() string {
 	return t.ID
 }
 
-// policies are what can be granted one by one, and the action each stands for.
+// policies are what can be granted separately, and their actions.
 var policies = map[string]string{
 	"read": "read", "create": "create", "update": "update", "write": "update",
 	"delete": "delete", "manage_permissions": "manage_permissions",
@@ -151,8 +151,8 @@ type Shared struct {
 	Shares []Share
 }
 
-// claim is a right that somebody wants to hand on, and how high it will stand
-// with its new holder: denials above it bind them, denials below do not.
+// claim is a right that a caller wants to grant, and its priority for the new holder:
+// denials above it apply to them, denials below do not.
 type claim struct {
 	KeyRule
 	priority int
@@ -247,15 +247,15 @@ func (r *Rights) onWorkspace(action string) claim {
 	return claim{KeyRule: KeyRule{Action: []string{action}, Subject: row.name, Conditions: conditions}}
 }
 
-// claim returns the rule as a right to hand on.
+// claim returns the rule as a right that can be granted.
 func (m *rule) claim() claim {
 	row := &vocabulary[m.subject]
 	granted := KeyRule{Action: row.names(m.actions), Subject: row.name, Conditions: m.conditions(m.Conditions)}
 	return claim{granted, m.priority()}
 }
 
-// checkClaims refuses the first claim that the caller does not surely hold. All of
-// them are one decision.
+// checkClaims refuses the first claim that the caller does not hold. All of them are one
+// decision.
 func (r *Rights) checkClaims(refusal string, claims []claim) error {
 	e := r.newEvaluation()
 	defer e.release()
@@ -270,15 +270,15 @@ func (r *Rights) checkClaims(refusal string, claims []claim) error {
 	return nil
 }
 
-// notHeldError refuses to hand on a right.
+// notHeldError refuses to grant a right.
 func notHeldError(refusal, action, subject string) error {
 	return domain.Refuse(domain.CodePermissionDenied, "%s: %s %s", refusal, action, subject).
 		With("action", action).With("subject", subject)
 }
 
-// holdsClaim reports whether the caller surely has the right on all objects that
-// meet the claim's conditions. A denial that binds everyone binds the new holder
-// as well, if it stands above what they are given.
+// holdsClaim reports whether the caller has the right on all objects that meet the claim's
+// conditions. A denial for everyone also applies to the new holder, if its priority is
+// above that of the claim.
 func (r *Rights) holdsClaim(q question, asked claim, s *evaluation) bool {
 	for i := len(r.rules) - 1; i >= 0; i-- {
 		m := r.rules[i]
@@ -308,7 +308,7 @@ func (m *rule) priority() int {
 	return *m.Priority
 }
 
-// impliedBy reports whether conditions surely ask for all that the rule asks for.
+// impliedBy reports whether conditions include all conditions of the rule.
 func (m *rule) impliedBy(conditions map[string]any, s *evaluation) bool {
 	for key, want := range m.Conditions {
 		_, scoped := m.scope[key]
@@ -319,7 +319,7 @@ func (m *rule) impliedBy(conditions map[string]any, s *evaluation) bool {
 	return true
 }
 
-// equalOperands reports whether two operands are surely written alike.
+// equalOperands reports whether two operands are written the same way.
 func (s *evaluation) equalOperands(a, b any) bool {
 	if !s.canSpend(0) {
 		return false
@@ -335,9 +335,9 @@ func (s *evaluation) equalOperands(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// forLender returns a rule as it binds somebody whose rights may have been lent to an
-// automation: as it is where they are lent, where it denies and where it is anyone's; as
-// far as it is about executing automations elsewhere; nil when nothing of it is left.
+// forLender returns a rule for a caller whose rights may be delegated to an automation:
+// unchanged in the workspace of the delegation, if it denies, and if it applies to anyone;
+// elsewhere only its right to execute automations; nil when nothing is left.
 func (r *Rights) forLender(m *rule) *rule {
 	if m == nil || !r.who.Lent || r.who.LentTo == r.workspace.Policy.workspaceID || m.denies || !m.own && m.needs == 0 {
 		return m

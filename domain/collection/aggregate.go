@@ -8,14 +8,13 @@ import (
 	"svc/domain/automation/value"
 )
 
-// sink takes rows one after the other, and is told when there are no more. It says
-// whether it wants more.
+// sink receives rows one by one, and the end of them. It returns whether it wants more.
 type sink struct {
 	take func(row *value.Object) (more bool, err error)
 	end  func() error
 }
 
-// stage makes a sink that hands what it makes of rows to the next one.
+// stage returns a sink that passes its results to the next one.
 type stage func(e *effort, next sink) sink
 
 // limitRows is a sink that takes no more rows than the call may cost.
@@ -121,7 +120,7 @@ func aggregate(r reader, info *Info, first *query, line []stage, most int) (any,
 	return rows, nil
 }
 
-// scanRows hands over the rows that meet a query, in the order of their ids.
+// scanRows passes on the rows that match a query, ordered by id.
 func scanRows(r reader, info *Info, q *query, take func(*value.Object) (bool, error)) error {
 	p := planFor(info, q)
 	if p.inOrder {
@@ -172,7 +171,7 @@ func sortStage(operand any) (stage, error) {
 	return func(e *effort, next sink) sink { return sorting(e, keys, next) }, nil
 }
 
-// passRows hands over rows as long as they are wanted, and that they end.
+// passRows passes rows on while they are wanted, and then their end.
 func passRows(rows []*value.Object, next sink) error {
 	for _, row := range rows {
 		if more, err := next.take(row); err != nil || !more {
@@ -185,8 +184,8 @@ func passRows(rows []*value.Object, next sink) error {
 	return next.end()
 }
 
-// aggregateField returns what stands at a path of a row in an aggregate, where _id is id unless
-// there is an _id.
+// aggregateField returns the value at a path of a row in an aggregate, where _id is id
+// unless there is an _id.
 func aggregateField(row *value.Object, path string) any {
 	if v := valueAt(row, path); !value.IsUndefined(v) || path != aliasID {
 		return v
@@ -382,14 +381,14 @@ func (s *selection) project(row, flags *value.Object, computes bool) *value.Obje
 	return next
 }
 
-// accumulator gathers one field of a group.
+// accumulator accumulates one field of a group.
 type accumulator struct {
 	op   string
 	of   func(*value.Object) any
 	name string
 }
 
-// groupOf is one group under way.
+// groupOf is one group that is being accumulated.
 type groupOf struct {
 	id     any
 	fields []*accumulated
@@ -494,7 +493,7 @@ func (g *grouping) rows() []*value.Object {
 	return made
 }
 
-// add gathers a value of some size, and returns how much more is held.
+// add adds a value of some size, and returns how much more memory is held.
 func (g *accumulated) add(op string, v any, size int) (more int) {
 	n, isNumber := v.(float64)
 	switch op {

@@ -23,13 +23,13 @@ type Call struct {
 func (c *Call) Writes() bool { return c.write != nil }
 
 // Read returns the result of a call that does not write. It fails as soon as alive, which
-// may be nil, says that nobody waits for it any more.
+// may be nil, returns an error because the caller is gone.
 func (c *Call) Read(v View, alive func() error) (any, error) {
 	return c.read(reader{v, c.effort(alive)})
 }
 
-// Write leaves the changes of a call in a draft and returns its result. When it
-// fails, be it because alive does, the draft is of no use any more.
+// Write adds the changes of a call to a draft and returns its result. When it fails, also
+// because of alive, the draft must not be used.
 func (c *Call) Write(d *Draft, s Stamp, alive func() error) (any, error) {
 	return c.write(&writer{Draft: d, effort: c.effort(alive), limits: c.limit, stamp: s})
 }

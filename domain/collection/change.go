@@ -129,8 +129,8 @@ func (i *Info) After(c Change) *Info {
 	return &next
 }
 
-// ErrGone says that the key of a workspace was destroyed: what it had is nobody's
-// to read any more.
+// ErrGone says that the key of a workspace was destroyed: its data cannot be read any
+// more.
 var ErrGone = errors.New("collection: the key of the workspace is destroyed")
 
 // ErrUnreadable says that an entry of the log cannot be read: its namespace is as it
@@ -200,9 +200,8 @@ func ParseEntry(body []byte) (Entry, error) {
 	return e, nil
 }
 
-// SnapshotChanges returns every change that makes a namespace what it is, in pieces: hand is
-// called with what has come together whenever that is of some size. It must not keep
-// the bytes.
+// SnapshotChanges passes all changes that recreate a namespace to hand, in pieces of about
+// size bytes. hand must not keep the bytes.
 func SnapshotChanges(v Source, size int, hand func(changes []byte) error) error {
 	infos, err := v.Infos()
 	if err != nil {
@@ -361,7 +360,7 @@ func (d *Draft) Infos() ([]*Info, error) {
 	return all, nil
 }
 
-// Stats implements View. It is that of the base: nobody counts while writing.
+// Stats implements View. It is that of the base: a draft does not count.
 func (d *Draft) Stats(collection uint32) (rows, bytes int64, err error) {
 	return d.base.Stats(collection)
 }

@@ -123,8 +123,8 @@ func (d *Declaration) readIndexes(what string, v any) ([]FieldList, error) {
 	return all, nil
 }
 
-// readFieldList reads the fields of an index. Its errors are texts: whoever asks knows
-// which index it is.
+// readFieldList reads the fields of an index. Its errors do not name the index: the caller
+// knows it.
 func readFieldList(v any) (FieldList, error) {
 	var index FieldList
 	if o, ok := v.(*value.Object); ok {
@@ -198,8 +198,8 @@ func (d *Declaration) scalar(field string) bool {
 	return p != nil && types[p.Type] || p == nil && isSystemField(field)
 }
 
-// All returns the indexes and the uniques. A unique over fields that also have an
-// index stands apart from that.
+// All returns the indexes and the uniques. A unique is separate from an index over the
+// same fields.
 func (d *Declaration) All() []Index {
 	if d == nil {
 		return nil

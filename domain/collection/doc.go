@@ -33,7 +33,7 @@ func Refuse(reason, format string, args ...any) *automation.Error {
 	return automation.Raise(automation.CollectionFailed, fmt.Sprintf(format, args...), "reason", reason)
 }
 
-// withDetail adds a detail to an error that nobody else has yet.
+// withDetail adds a detail to an error that is not shared yet.
 func withDetail(e *automation.Error, key string, v any) *automation.Error {
 	e.Details.Set(key, v)
 	return e
@@ -80,8 +80,8 @@ func (l Limits) WithDefaults() Limits {
 // Kind is what the data of collections is called in the log.
 const Kind = "collections"
 
-// Stream names the data of one namespace. Space is made by whoever knows instances,
-// of letters, digits, - and _.
+// Stream names the data of one namespace. Space is derived from the app instance; it has
+// letters, digits, - and _.
 func Stream(workspaceID, space string) domain.StreamID {
 	return domain.StreamID{Scope: workspaceID, Kind: Kind, ID: space}
 }
@@ -121,7 +121,7 @@ func checkID(v any) (string, error) {
 	return id, nil
 }
 
-// Fields that every row has and nobody writes but the platform.
+// Fields that every row has and only the platform writes.
 const (
 	fieldID        = "id"
 	aliasID        = "_id"

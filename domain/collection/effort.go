@@ -2,9 +2,8 @@ package collection
 
 import "svc/domain/automation/value"
 
-// effort is what one call may still cost. Queries are written by others, and a short one
-// can ask for more than anyone would wait for: what is done for each row, and for each
-// value that is made of it, is taken from here.
+// effort is the budget of one call. Queries are written by users, and a short one can take
+// very long: every row, and every value made of it, is charged here.
 type effort struct {
 	left  int          // steps
 	limit int          // what it began with
@@ -14,16 +13,16 @@ type effort struct {
 const (
 	// defaultSteps is what one call may cost: about half a minute of one processor.
 	defaultSteps = 2_000_000_000
-	// rowSteps is what it costs to hand a row on, besides what is done to it.
+	// rowSteps is the cost of passing on a row.
 	rowSteps = 64
 	// matchSteps is what it may cost to hold one row against a query.
 	matchSteps = 500_000_000
-	// stepSize is how much of a value is made, or looked at, in one step.
+	// stepSize is how many bytes of a value are made or read in one step.
 	stepSize = 16
 )
 
-// spend takes steps from what is left. It fails when that is not enough, or when nobody
-// waits for the call any more.
+// spend takes steps from the budget. It fails when they are not left, or when the caller
+// is gone.
 func (e *effort) spend(steps int) error {
 	if e.left -= steps; e.left < 0 {
 		return withDetail(Refuse(TooLarge, "the call asks for more than %d steps of work", e.limit), "limit", float64(e.limit))
@@ -57,8 +56,8 @@ func tooMuchMemoryError(held int) error {
 	return nil
 }
 
-// roughSize estimates the memory of a value. It looks at no more of it than a call may
-// hold: a value that holds the same list many times is far larger than what it takes.
+// roughSize estimates the memory of a value. It reads no more of it than a call may hold:
+// a value that contains the same list many times is far larger than its memory.
 func roughSize(v any) int { return sizeWith(0, v) }
 
 // sizeWith adds the size of a value to another.

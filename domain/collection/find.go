@@ -141,7 +141,7 @@ func readSort(v any) ([]sortKey, error) {
 	return keys, nil
 }
 
-// valueAt returns what stands at a path of a row.
+// valueAt returns the value at a path of a row.
 func valueAt(row any, path string) any {
 	o, ok := row.(*value.Object)
 	if !ok {
@@ -357,7 +357,7 @@ func prepareDistinct(p *parameters) (*Call, error) {
 	}), nil
 }
 
-// collectDistinct hands over a value, or the items of a list; nothing for what is absent.
+// collectDistinct passes a value to take, or the items of a list; nothing if it is absent.
 func collectDistinct(v any, take func(any)) {
 	if list, ok := v.([]any); ok {
 		for _, item := range list {
@@ -461,7 +461,7 @@ type plan struct {
 	inOrder bool
 }
 
-// maxRanges is how many places of an index are looked at for one query.
+// maxRanges is how many ranges of an index are read for one query.
 const maxRanges = 10_000
 
 // planFor chooses the way that promises to see the fewest rows: by id, by the most
@@ -493,8 +493,8 @@ func idsOf(values []any) []string {
 	return slices.Compact(ids)
 }
 
-// ranges returns where rows that meet what is wanted stand in an index, and how much
-// that helps, 0 when it does not; and whether each range is one whole key.
+// ranges returns the ranges of an index with the rows that can match, how much that helps,
+// 0 when it does not, and whether each range is one whole key.
 func (d *Declaration) ranges(x Index, wanted map[string]*demand) (ranges []Range, score int, whole bool) {
 	prefixes, byValue := [][]byte{nil}, 0
 	for _, field := range x.Fields {
@@ -647,7 +647,7 @@ func newQuery(cond *value.Object, m *expr.Matcher) (*query, error) {
 	return q, nil
 }
 
-// collectFields notes the fields that a condition looks at; no more when they are too many.
+// collectFields collects the fields of a condition, up to a limit.
 func (q *query) collectFields(cond *value.Object) {
 	for _, key := range cond.Keys() {
 		if list, ok := cond.At(key).([]any); ok && strings.HasPrefix(key, "$") {
@@ -740,7 +740,8 @@ type bound struct {
 	v  any
 }
 
-// collectDemands gathers what every row must meet: of the entries that are joined by and.
+// collectDemands collects the conditions that every matching row meets: those joined by
+// and.
 func collectDemands(cond *value.Object, into map[string]*demand) {
 	for _, key := range cond.Keys() {
 		v := cond.At(key)
@@ -832,7 +833,7 @@ type sorted struct {
 	size int
 }
 
-// before tells which of two rows comes first; ties are settled by id.
+// before reports which of two rows is first; ties are broken by id.
 func before(keys []sortKey, a, b *sorted) bool {
 	for i, key := range keys {
 		order := Compare(a.keys[i], b.keys[i])
@@ -903,7 +904,7 @@ func (t *top) read(r reader, info *Info, o options) (rows []*value.Object, err e
 	return rows, nil
 }
 
-// sortFields returns the fields that a sort looks at.
+// sortFields returns the fields of a sort.
 func (o options) sortFields() []string {
 	fields := make([]string, len(o.sort))
 	for i, key := range o.sort {

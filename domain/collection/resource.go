@@ -30,8 +30,7 @@ func (t Target) check() (target, error) {
 // DefaultSchema is the group that a collection is in unless another one is named.
 const DefaultSchema = defaultSchema
 
-// TaggedRow is a row, with what its state is told by and the fields that a write left
-// out of it.
+// TaggedRow is a row with the tag of its state, and the fields that a write left out.
 type TaggedRow struct {
 	Row     *value.Object
 	Tag     string
@@ -231,7 +230,7 @@ func AggregateRows(t Target, query any, steps []any, l Limits) (*Call, error) {
 	return readingExisting("aggregateRows", t, l, run)
 }
 
-// Summary is what a list of collections tells of each.
+// Summary is an entry of a list of collections.
 type Summary struct {
 	Name, Schema string
 	Rows, Bytes  int64
@@ -280,11 +279,11 @@ func ReadSchema(t Target, l Limits) (*Call, error) {
 	})
 }
 
-// TextReader returns the value that a text stands for in a field.
+// TextReader converts a text to the value of a field.
 type TextReader func(field, text string) any
 
-// ReadTexts returns how texts are read that a table has for the values of a collection: a
-// TextReader. What is not declared stays text, since nobody knows what it was.
+// ReadTexts returns a TextReader for the texts of a table. Fields that are not declared
+// stay text.
 func ReadTexts(t Target, l Limits) (*Call, error) {
 	of, err := t.check()
 	if err != nil {
@@ -335,8 +334,8 @@ type Export struct {
 	Query  any
 	Sort   *value.Object // as that of findMany; nil: by id
 	Fields any           // as those of findMany; nil: all
-	// Begin is called before the rows with the fields that they have, id first and what the
-	// platform writes last; nil: nobody wants to know, and no row is looked at twice.
+	// Begin is called before the rows with their fields, id first and those of the
+	// platform last; nil: not called, and each row is read once.
 	Begin func(fields []string) error
 	Visit func(row *value.Object) error
 }
@@ -439,7 +438,7 @@ func Columns(rows []*value.Object) []string {
 	return c.all(false)
 }
 
-// columns gathers the fields of rows.
+// columns collects the fields of rows.
 type columns struct {
 	fields []string
 	seen   map[string]bool
@@ -492,7 +491,7 @@ func columnsOf(info *Info, pick *selection, visit func(func(*value.Object) error
 	return c.all(pick == nil), err
 }
 
-// ImportItem is a row that is imported, and where it stands in its file.
+// ImportItem is an imported row and its position in the file.
 type ImportItem struct {
 	Line int
 	Data *value.Object
@@ -513,7 +512,7 @@ type ImportResult struct {
 	Dropped                      []string
 }
 
-// maxFaults is how many lines of an import are told why they are refused.
+// maxFaults is how many refused lines of an import are explained.
 const maxFaults = 1000
 
 // Refuse notes that lines are at fault.
@@ -522,8 +521,8 @@ func (r *ImportResult) Refuse(faults ...ImportFault) {
 	r.Faults = append(r.Faults, faults[:min(len(faults), maxFaults-len(r.Faults))]...)
 }
 
-// ImportRows writes the rows of a file that fit, and tells of the others why they do not:
-// an ImportResult. With fields to find rows by, rows that are there are changed.
+// ImportRows writes the valid rows of a file and reports why others are refused: an
+// ImportResult. With fields to find rows by, existing rows are changed.
 func ImportRows(t Target, items []ImportItem, onConflict []string, l Limits) (*Call, error) {
 	of, err := t.check()
 	if err != nil {

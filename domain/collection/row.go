@@ -12,8 +12,7 @@ import (
 	"svc/domain/automation/value"
 )
 
-// Row is a row that is read as far as it is asked for. It is valid as long as whoever
-// hands it over says.
+// Row is a row that is decoded as far as needed. Its source says how long it is valid.
 type Row struct {
 	stored []byte
 	whole  *value.Object
@@ -91,7 +90,7 @@ const (
 	rankOther
 )
 
-// longText is how much of a text stands in a key; of more a hash follows.
+// longText is how many bytes of a text a key contains; a hash follows for the rest.
 const longText = 256
 
 func rankOf(v any) byte {
@@ -225,7 +224,7 @@ func identitiesOf(list []any) identities {
 	return i
 }
 
-// add tells whether no value before is === this one.
+// add reports whether no earlier value is === this one.
 func (i identities) add(v any) (isNew bool) {
 	key := identity(v)
 	isNew = !i[key]
@@ -255,9 +254,9 @@ func withoutMinusZero(v any) any {
 	return v
 }
 
-// Keys returns the keys under which a row stands in an index: one, or, in an index of
-// one field that may hold arrays, one for the array and one for each of its items.
-// A row whose unique has no value is not held by it and has none.
+// Keys returns the keys of a row in an index: one, or, in an index of one field that may
+// hold arrays, one for the array and one for each of its items. A row without the value of
+// a unique has none.
 func (d *Declaration) Keys(x Index, row *value.Object) [][]byte {
 	if len(x.Fields) == 1 && !x.Unique && !d.scalar(x.Fields[0]) {
 		return d.manyKeys(row.At(x.Fields[0]))

@@ -21,7 +21,7 @@ type step struct {
 	do     deed
 }
 
-// deed makes of what stands at a path what is to stand there.
+// deed computes the new value at a path from the old one.
 type deed func(e *effort, have any) (any, error)
 
 // operators make the steps of an update.
@@ -228,8 +228,8 @@ func pullOperator(path string, operand any, _ Limits) (deed, error) {
 	}, nil
 }
 
-// itemTest tells whether an item of a list is a value, or meets a condition: one of
-// operators on itself, or one on its fields; and what it cost to find out.
+// itemTest reports whether an item of a list equals a value, or meets a condition of
+// operators on itself or of fields; and the cost.
 func itemTest(operand any) (func(item any) (fits bool, spent int, err error), error) {
 	cond, ok := operand.(*value.Object)
 	if !ok {
@@ -254,8 +254,8 @@ func itemTest(operand any) (func(item any) (fits bool, spent int, err error), er
 	}, nil
 }
 
-// amend returns v with the value at a path replaced by what do makes of it. Objects
-// on the way are made; a list has the items it has, and one more.
+// amend returns v with the value at a path replaced by the result of do. Missing objects
+// are created; a list can grow by one item.
 func amend(e *effort, v any, path []string, do deed) (any, error) {
 	if len(path) == 0 {
 		return do(e, v)

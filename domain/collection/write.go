@@ -30,7 +30,7 @@ func (s Stamp) by() any {
 	return s.UserID
 }
 
-// writer is one write call under way.
+// writer is one running write call.
 type writer struct {
 	*Draft
 	*effort
@@ -203,7 +203,7 @@ func givenID(data *value.Object) any {
 	return data.At(aliasID)
 }
 
-// updateRow changes a row as an update says, and tells whether that changed anything.
+// updateRow applies an update to a row, and reports whether it changed anything.
 func (w *writer) updateRow(row *value.Object, u *update) (changed bool, err error) {
 	next, err := w.updatedCopy(row, u)
 	if err != nil || value.StrictEqual(row, next) {

@@ -355,7 +355,7 @@ func (r *yamlReader) literal(column int, style string) string {
 	return lines.String()
 }
 
-// unquoted returns a string that stands on one line, without its single quotes.
+// unquoted returns a string of one line without its single quotes.
 func unquoted(s string) string {
 	if len(s) < 2 || s[0] != '\'' || s[len(s)-1] != '\'' {
 		return s
@@ -396,8 +396,8 @@ var plainBytes = func() (plain [256]bool) {
 
 func isLetter[T byte | rune](c T) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// isBlockText reports whether s is written as a literal block: several lines whose
-// blanks at either end nobody can lose, because there are none.
+// isBlockText reports whether s is written as a literal block: several lines without
+// blanks at either end, which tools could remove.
 func isBlockText(s string) bool {
 	if !strings.Contains(s, "\n") || strings.ContainsRune(" \t\n", rune(s[0])) || !utf8.ValidString(s) {
 		return false

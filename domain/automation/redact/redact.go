@@ -14,7 +14,7 @@ import (
 	"svc/domain/automation/value"
 )
 
-// Redacted is what stands in place of a secret.
+// Redacted replaces a secret.
 const Redacted = "REDACTED"
 
 // shortest is the length, in characters, from which a secret is looked for inside
@@ -29,8 +29,8 @@ type Set struct {
 	held atomic.Pointer[secretSet]
 }
 
-// secretSet is the secrets that a set holds at a moment, and the index of them, which is
-// made when it is first asked for: many runs never tell anything.
+// secretSet is the secrets of a set at a moment, and their index, which is built on first
+// use: many runs never need it.
 type secretSet struct {
 	secrets []string
 	base    *index   // what was made before; nil: nothing

@@ -11,9 +11,9 @@ import (
 	"svc/domain/automation/value"
 )
 
-// search goes through one text, from its beginning to its end. It remembers how much of
-// a long form it has met: whoever chooses both a secret and a text may repeat the
-// beginning of one in the other, and each place would be compared with all of it.
+// search scans one text from start to end. It remembers how much of a long form it has
+// matched: a user who chooses both a secret and a text could repeat the start of one in
+// the other, and each position would be compared with all of it.
 type search struct {
 	in       *index
 	text     string
@@ -55,7 +55,7 @@ func (s *search) nextSecret(from int) (begin, end int) {
 	return begin, end
 }
 
-// longest returns the length of the longest form that stands at a place, 0 when none does.
+// longest returns the length of the longest form at a position, 0 for none.
 func (s *search) longest(forms []form, at int) int {
 	i := s.firstAfter(forms, at) - 1
 	if i < 0 {
@@ -98,8 +98,8 @@ func (s *search) isCutOff(at int) bool {
 	return i < len(forms) && s.commonLength(&forms[i], at) == len(rest)
 }
 
-// firstAfter returns the first form that comes after the rest of the text in order. If any
-// stands at this place, the one before does, or begins with it.
+// firstAfter returns the first form that sorts after the rest of the text. If any form is
+// at this position, the one before is, or begins with it.
 func (s *search) firstAfter(forms []form, at int) int {
 	return sort.Search(len(forms), func(i int) bool {
 		f := &forms[i]
@@ -108,8 +108,8 @@ func (s *search) firstAfter(forms []form, at int) int {
 	})
 }
 
-// commonLength returns how many bytes of a form stand at a place, which is no earlier than the
-// last one that was asked for.
+// commonLength returns how many bytes of a form match at a position, which is not before
+// the last one that was asked for.
 func (s *search) commonLength(f *form, at int) int {
 	m, known := s.met[f], 0
 	if m != nil && at < m.end {
@@ -170,9 +170,9 @@ func prefixLengths(text string) []int32 {
 	return all
 }
 
-// index finds secrets. It looks at each place of a text at four bytes only, and
-// asks further where a form of a secret begins with the same four: texts that
-// hold no secret are gone through at the speed of reading.
+// index finds secrets. It reads four bytes at each position of a text, and compares
+// further where a form of a secret begins with the same four: texts without secrets are
+// scanned at the speed of reading.
 type index struct {
 	forms  map[uint32][]form // forms by their first four bytes, in order
 	begins []uint64          // a bit for each scattering of four bytes that a form begins with

@@ -20,7 +20,7 @@ var ErrTooLarge = errors.New("sse: an event is too large")
 // MediaType is the type of an answer that holds server-sent events.
 const MediaType = "text/event-stream"
 
-// byteOrderMark may stand before the first line, and is no part of it.
+// byteOrderMark may precede the first line, and is no part of it.
 const byteOrderMark = "\uFEFF"
 
 // Parser reads one stream of events. It is not safe for concurrent use.

@@ -68,7 +68,7 @@ const (
 	largest        = math.MaxInt32
 )
 
-// maxSeparators bounds how often a content is looked through: nobody can stop that.
+// maxSeparators limits how often a content is scanned: the scan cannot be interrupted.
 const maxSeparators = 100
 
 func defaultSeparators() []any { return []any{"\n\n", "\n", " ", ""} }
@@ -188,8 +188,7 @@ func (in *splitting) cut(begin, end int, separators []string) {
 	in.add(begin, end)
 }
 
-// pieces takes what stands between separators. One that is kept belongs to what
-// follows it.
+// pieces adds what is between separators. A kept separator belongs to what follows it.
 func (in *splitting) pieces(begin, end int, separator string, others []string) {
 	for from := begin; ; {
 		at := strings.Index(in.content[from:end], separator)
@@ -205,7 +204,7 @@ func (in *splitting) pieces(begin, end int, separator string, others []string) {
 	}
 }
 
-// piece takes what stands between two separators, cut further if it is too long.
+// piece adds what is between two separators, split further if it is too long.
 func (in *splitting) piece(begin, end int, separators []string) {
 	if utf8.RuneCountInString(in.content[begin:end]) <= in.splitter.size {
 		in.add(begin, end)

@@ -33,7 +33,7 @@ func LooseEqualWithin(a, b any, limit int) (equal bool, spent int) {
 	return equal, limit - c.left
 }
 
-// comparison is a comparison under way.
+// comparison is a running comparison and its budget.
 type comparison struct{ left int }
 
 // spend takes n from what is left, and reports whether it was enough.

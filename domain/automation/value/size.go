@@ -14,14 +14,14 @@ const (
 	weightOfIndex  = 64 // of a member, where objects have one
 )
 
-// Identity is what tells a value from one that is only equal.
+// Identity distinguishes a value from one that is only equal.
 type Identity struct {
 	at  unsafe.Pointer
 	len int
 }
 
-// LargeIdentity returns the identity of a text, a list or an object that is large: whoever finds
-// one again need not look at it again. It is false of everything else.
+// LargeIdentity returns the identity of a large text, list or object, so that it is
+// processed only once. ok is false for all other values.
 func LargeIdentity(v any) (Identity, bool) {
 	switch v := v.(type) {
 	case string:
@@ -114,10 +114,10 @@ func (s *MemoryMeter) knows(v any) bool {
 	return known
 }
 
-// FitsWithin reports whether v has at most limit bytes, counted roughly: no less than
-// its JSON would need without quotes escaped. It looks at no more of v than that.
-// A value can be far larger than the memory it takes, since it may hold the same
-// list many times: whoever is about to go through all of it asks first.
+// FitsWithin reports whether v has at most limit bytes, roughly: no less than its JSON
+// needs without escapes. It reads no more of v than that. A value can be far larger than
+// its memory, since it may contain the same list many times: check it before you traverse
+// it.
 func FitsWithin(v any, limit int) bool { return spend(v, limit) >= 0 }
 
 // SizeWithin is FitsWithin that also returns about how much of the limit v takes.
@@ -126,8 +126,8 @@ func SizeWithin(v any, limit int) (spent int, ok bool) {
 	return limit - left, left >= 0
 }
 
-// CountParts is of how many values a list or an object consists, those in it included; 0 for
-// all else. It looks at little more than limit of them.
+// CountParts returns the number of values in a list or an object, itself included; 0 for
+// other values. It counts little more than limit.
 func CountParts(v any, limit int) (parts int) {
 	switch v := v.(type) {
 	case []any:

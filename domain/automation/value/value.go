@@ -176,7 +176,7 @@ func ReadCost(v any, key string) int {
 	return 0
 }
 
-// WalkCost is Walk that also tells how much effort it took.
+// WalkCost is Walk that also returns its cost.
 func WalkCost(v any, keys ...string) (at any, effort int) {
 	for _, key := range keys {
 		effort += ReadCost(v, key)

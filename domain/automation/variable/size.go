@@ -12,8 +12,8 @@ import (
 // Size returns the length of v as compact JSON, in bytes.
 func Size(v any) int { return measure(v).bytes }
 
-// measured is how long a value is as JSON and how deep it is nested: 0 levels
-// for a scalar. What lies deeper than a variable may be is not measured.
+// measured is the length of a value as JSON and its depth: 0 for a scalar. What is deeper
+// than a variable may be is not measured.
 type measured struct{ bytes, depth int }
 
 func measure(v any) measured { return measureAt(v, 0) }
@@ -75,7 +75,7 @@ func measureObject(o *value.Object, depth int) measured {
 	return all
 }
 
-// missingComma is 1 when nothing stands before, so that no comma separates it.
+// missingComma is 1 for the first item, which has no comma before it.
 func missingComma(before int) int {
 	if before == 0 {
 		return 1

@@ -1,10 +1,9 @@
-// Package variable changes a part of a value: what set and delete do to a local
-// variable or a context.
+// Package variable changes a part of a value: what set and delete do to a local variable
+// or a context.
 //
-// An operation names a path and what happens there. The value that it is applied
-// to is never changed: the new one shares with it whatever lies beside the path.
-// Operations and values have an encoding that keeps all of them, for states and
-// contexts that are stored.
+// An operation names a path and what happens there. The value that it is applied to is
+// never changed: the new one shares everything beside the path. Operations and values have
+// an encoding for stored states and contexts.
 package variable
 
 import (
@@ -34,28 +33,28 @@ const (
 	MaxNested = 1000 // how deep a value may be nested below its root
 )
 
-// Op is one change of a value. An empty path stands for the whole of it.
+// Op is one change of a value. An empty path is the whole value.
 type Op struct {
 	Kind  Kind
 	Path  []expr.Step
 	Value any
 }
 
-// Apply returns old as the operation leaves it. Undefined stands for what is
-// absent, also as the result.
+// Apply returns the result of the operation on old. Undefined means absent, also as the
+// result.
 //
-// Parents that are missing or null are made: lists where the path has literal
-// digits in brackets, else objects. Merge replaces what is absent, null or a
-// scalar, appends to a list (the items of a list, else the value itself), and
-// puts the keys of an object over those of an object; what is no object an
-// object ignores. An error is an InvalidInstructionError.
+// Parents that are missing or null are created: lists where the path has literal digits in
+// brackets, else objects. Merge replaces what is absent, null or a scalar, appends to a
+// list (the items of a list, else the value itself), and sets the keys of an object over
+// those of an object; an object ignores what is no object. An error is an
+// InvalidInstructionError.
 func Apply(old any, op Op) (any, error) {
 	next, _, err := Change(old, op)
 	return next, err
 }
 
-// Change is Apply that also tells by how many bytes the value has grown as JSON:
-// Size of the new value less Size of the old, without measuring either whole.
+// Change is Apply that also returns by how many bytes the value has grown as JSON: Size of
+// the new value less Size of the old, without measuring all of them.
 func Change(old any, op Op) (next any, grown int, err error) {
 	if op.Kind > Delete {
 		return old, 0, automation.Invalid("there is no operation %d on a variable", op.Kind)
@@ -75,7 +74,7 @@ func Change(old any, op Op) (next any, grown int, err error) {
 	return next, grown, nil
 }
 
-// change is an operation under way that puts something.
+// change is a running operation that sets something.
 type change struct {
 	Op
 
