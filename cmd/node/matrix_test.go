@@ -312,13 +312,13 @@ func (m *matrix) ask(t *testing.T, rt gateway.Route, c caller, place string) dom
 // page asks everything, and shows it.
 func (m *matrix) page(t *testing.T) string {
 	var b strings.Builder
-	b.WriteString("# Who may call what\n\nThis page is written from the route table by `make authz-matrix`, which sends every request and holds the answers\nagainst a model of the contract. A cell is `yes`, or the code of the refusal.\n")
+	b.WriteString("# Who may call what\n\nThis page is generated from the route table by `make authz-matrix`, which sends every request and compares the answers\nwith a model of the contract. A cell is `yes`, or the error code.\n")
 	routes := m.service.Node.Routes()
 	slices.SortStableFunc(routes, func(a, b gateway.Route) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
 	})
 	m.table(t, &b, "Routes outside of workspaces", "", slices.DeleteFunc(slices.Clone(routes), ofWorkspace))
-	b.WriteString("\n## Routes of a workspace\n\n`own` belongs to the owner; the editor and the reader are in it, and the API key is its. `other` belongs to the stranger.\n`deleted` was the owner's.\n")
+	b.WriteString("\n## Routes of a workspace\n\n`own` belongs to the owner. The editor and the reader are members of it, and the API key belongs to it. `other` belongs to\nthe stranger. `deleted` belonged to the owner.\n")
 	inside := slices.DeleteFunc(slices.Clone(routes), func(rt gateway.Route) bool { return !ofWorkspace(rt) })
 	for _, place := range places {
 		m.table(t, &b, "Workspace: "+place, place, inside)
