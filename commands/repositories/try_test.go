@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -99,8 +100,10 @@ func TestTestingOverHTTPS(t *testing.T) {
 	filled.TargetExists = false
 	require.Equal(t, filled, test(good+`,"branch":"none"`, repo.URL, server.CA))
 
-	silent := gittest.Silent(t)
-	h.git.Timeouts.Connect = 200_000_000
+	connect := h.git.Timeouts.Connect
+	h.git.Timeouts.Connect = 200 * time.Millisecond
+	late := test(good, "https://"+gittest.Silent(t)+"/r.git", server.CA)
+	h.git.Timeouts.Connect = connect
 	for reason, c := range map[string]struct {
 		report repositories.Report
 		code   domain.Code
@@ -114,7 +117,7 @@ func TestTestingOverHTTPS(t *testing.T) {
 			test(`"url":%q,"auth":{"user":"alice","password":"{{secret.TOKEN}}"}`, repo.URL), domain.CodeValidation, []string{"caBundle", "EXTRA_CA_CERTS_FILE"},
 		},
 		"remote_not_found": {test(good, server.URL+"/none.git", server.CA), domain.CodeNotFound, []string{"path in url"}},
-		"remote_timeout":   {test(good, "https://"+silent+"/r.git", server.CA), domain.CodeGatewayTimeout, []string{"firewall"}},
+		"remote_timeout":   {late, domain.CodeGatewayTimeout, []string{"firewall"}},
 		"remote_unreachable": {
 			test(`"url":"https://nobody.invalid/r.git"`), domain.CodeUnavailable, []string{"host and the port"},
 		},

@@ -66,6 +66,8 @@ func TestADeletedWorkspaceFiresNothingUntilItIsBack(t *testing.T) {
 	h.registers("w1", 1)
 	h.registers("w2", 1)
 	h.add(workspace.Stream("w1"), workspace.Deleted{ID: "w1", DeletedAt: time.Now(), RestorableUntil: h.clock.now().Add(time.Hour)})
+	h.create("w3", every("later", "0 0 1 1 *")) // who knows of this one knows that w1 is deleted
+	h.registers("w3", 1)
 	h.clock.set(at(5, 0))
 	h.fires("w2", 1)
 	h.clock.set(at(6, 0))
