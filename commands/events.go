@@ -78,7 +78,7 @@ func (e Events) keep(ctx context.Context, drafts []domain.Recorded, ids ids) err
 		return nil
 	}
 	receipt, err := e.append(ctx, drafts, facts)
-	for attempt := 1; errors.Is(err, eventstore.ErrBurned) && attempt < maxAttempts; attempt++ {
+	for attempt := 1; errors.Is(err, eventstore.ErrVoidIDs) && attempt < maxAttempts; attempt++ {
 		ids = ids.again()
 		for i := range drafts {
 			drafts[i].ID = ids.at(i)

@@ -256,7 +256,7 @@ type scorched struct {
 func (s *scorched) Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error) {
 	if s.burned == "" || s.burned == commits[0].Facts[0].ID {
 		s.burned = commits[0].Facts[0].ID
-		return eventstore.Receipt{}, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, eventstore.ErrBurned)
+		return eventstore.Receipt{}, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, eventstore.ErrVoidIDs)
 	}
 	return s.Log.Append(ctx, commits...)
 }

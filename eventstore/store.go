@@ -1,6 +1,5 @@
-// Package eventstore says what keeping and replaying events means. The one
-// implementation is eventstore/jetstream; storetest is the contract as a test
-// suite that every deployment shape of it passes.
+// Package eventstore defines how events are stored and replayed. The one implementation is
+// eventstore/jetstream. storetest is a test suite of this contract, for every way to deploy it.
 package eventstore
 
 import (
@@ -11,21 +10,28 @@ import (
 	"svc/domain"
 )
 
-// ErrConflict says that the aggregate moved on since it was loaded: nothing was
-// stored, and the decision must be made again on its new state.
+// ErrConflict says that the aggregate has changed since it was loaded. Nothing was stored; decide again
+// on the new state.
 var ErrConflict = errors.New("eventstore: the aggregate has changed")
 
-// ErrUnavailable says that the store takes no writes now: the disk is low, the
-// broker is unreachable, or an fsync failed. Nothing is known to be stored;
-// repeating the same commit with the same ids is safe.
+// ErrUnavailable says that writes are not possible now: the disk is low, the broker is unreachable, or an
+// fsync failed. It is unknown whether anything was stored; repeat the same commit with the same ids.
 var ErrUnavailable = errors.New("eventstore: writes are not possible now")
 
-// ErrBurned says that ids are stored with a commit that never counted, because a
-// crash took its end: the same facts can be appended under other ids.
-var ErrBurned = errors.New("eventstore: these ids belong to a commit that is void")
+// ErrVoidIDs says that ids belong to a commit that is void, because a crash cut it off. Append the same facts
+// under other ids.
+var ErrVoidIDs = errors.New("eventstore: these ids belong to a commit that is void")
 
 // ErrNoKey says that a bucket has no such key.
 var ErrNoKey = errors.New("eventstore: no such key")
+
+// Blob describes a content in the blob store.
+type Blob struct {
+	Name     string // SHA-256 of the content, in hex
+	Size     uint64
+	PutAt    time.Time // when it was last put
+	Revision uint64    // changes when it is put again
+}
 
 // Fact is an event to be stored under an id chosen by the caller. Repeating an
 // append with the same ids stores nothing twice.
@@ -55,47 +61,45 @@ type Receipt struct {
 
 // Store keeps events. All methods are safe for concurrent use.
 type Store interface {
-	// Append stores all commits or none and returns where. When it returns nil
-	// the events are on disk. It fails with
-	// ErrConflict when an expectation does not hold, with ErrUnavailable when
-	// the outcome could not be learned or the store is stopped. Repeated with
-	// the same ids after a lost answer, it recognises its own events and
-	// succeeds.
+	// Append stores all commits or none and returns their sequences. The events are durable when it
+	// returns nil. It fails with ErrConflict when an expectation does not hold, with ErrUnavailable
+	// when the outcome is unknown or writes are not possible. A repeated append with the same ids
+	// finds its events and succeeds.
 	Append(ctx context.Context, commits ...Commit) (Receipt, error)
 
 	// Load returns the events of one aggregate with a sequence above after.
 	Load(ctx context.Context, id domain.StreamID, after uint64) ([]domain.Recorded, error)
 
-	// Subscribe hands over every event of a log with a sequence of at least
-	// from, in order, until ctx ends or handle fails. It survives reconnects.
+	// Subscribe calls handle with the events of a log from a sequence on, in order, until ctx ends or
+	// handle fails. It continues after a reconnect.
 	Subscribe(ctx context.Context, log domain.Log, from uint64, handle func(Batch) error) error
 
 	// Read returns the event at seq; ok is false when there is none.
 	Read(ctx context.Context, log domain.Log, seq uint64) (ev domain.Recorded, ok bool, err error)
 
-	// Reread returns the events at seqs, which a reader was handed before, in that
-	// order. One that has been erased since is left out.
+	// Reread returns the events at seqs, which a reader got before, in that order, without those that
+	// were erased since.
 	Reread(ctx context.Context, log domain.Log, seqs []uint64) ([]domain.Recorded, error)
 
-	// Info returns the extent of a log.
+	// Info describes a log.
 	Info(ctx context.Context, log domain.Log) (Info, error)
 
-	// Durable returns the highest sequence of log known to be on disk. Whoever
-	// causes effects outside acts only on events at or below it.
+	// Durable returns the highest sequence of log that is known to be durable. Effects outside of the
+	// service must depend on events up to it only.
 	Durable(log domain.Log) uint64
 }
 
-// Batch is a run of events, handed over together for the sake of speed.
+// Batch is a number of consecutive events.
 type Batch struct {
 	Events []domain.Recorded
-	// Pending is how many events the log holds beyond this batch. A reader has
-	// caught up when it is 0. A batch may be empty to say just that.
+	// Pending is how many events of the log follow this batch. A reader has caught up when it is 0; an
+	// empty batch reports just that.
 	Pending uint64
 }
 
-// Info is the extent of a log. First is 1 for an empty log, Last 0.
+// Info describes a log. First is 1 for an empty log, Last 0.
 type Info struct {
-	Identity string // differs when the log was deleted and made anew
+	Identity string // differs when the log was deleted and created again
 	First    uint64
 	Last     uint64
 	Messages uint64

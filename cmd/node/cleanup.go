@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"svc/commands"
 	"svc/commands/parked"
 	"svc/commands/recording"
 	"svc/commands/vault"
@@ -32,6 +33,7 @@ func (n *Node) openCleanup(ctx context.Context) error {
 	records := &recording.Store{Data: n.store.Data, Vault: n.places.vault, Now: time.Now}
 	n.cleanup = &cleanup.Jobs{
 		Log: n.store.Log, Apart: erasing{leftovers{n.store, n.places.vault, records}, n}, Notes: memory, Models: n.models,
+		Blobs: n.store.Blobs, BlobOwners: blobOwners{n.places.workspaces},
 		Lease:  streams.Lease{Bucket: running, Name: "cleanup", TTL: cleanupLease, Log: n.log},
 		Record: n.engine.Record, Terms: n.cleanupTerms, Logger: n.log,
 	}
@@ -45,6 +47,7 @@ func (n *Node) cleanupTerms() cleanup.Terms {
 	e := n.config().Events
 	return cleanup.Terms{
 		Retention: e.Retention, MaxEvents: e.CleanupMaxEvents, Inactivity: e.CleanupInactivity, Executions: e.CleanupExecutions, DeletionDelay: e.DeletionDelay,
+		Operations: n.config().Workspaces.OperationsRetention,
 	}
 }
 
@@ -53,6 +56,21 @@ func (n *Node) cleanupPlan() cleanup.Plan {
 	return cleanup.Plan{
 		Enabled: c.Events.CleanupEnabled, Indices: c.Events.CleanupIndicesCron, Executions: c.Events.CleanupExecutionsCron, Zone: c.Runtime.SchedulesTimezone,
 	}
+}
+
+// blobOwners implements cleanup.BlobOwners.
+type blobOwners struct{ workspaces commands.Workspaces }
+
+// WorkspaceBlobs implements cleanup.BlobOwners.
+func (o blobOwners) WorkspaceBlobs(ctx context.Context, workspaceID string, visit func(name string)) error {
+	current, err := o.workspaces.Get(ctx, workspaceID)
+	if err != nil {
+		return err
+	}
+	for _, name := range current.State.Blobs() {
+		visit(name)
+	}
+	return nil
 }
 
 // leftovers are what a workspace has besides its events. They implement cleanup.Apart.

@@ -1,8 +1,12 @@
 package node_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"mime/multipart"
 	"net/http"
 	"strings"
 	"testing"
@@ -176,4 +180,64 @@ func TestADeletedWorkspaceIsErasedWithItsKey(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, state, infoOf(t, s, domain.State))
 	require.Empty(t, s.Cleans(t, "indices", "").Deleted.Found, "it is done once")
+}
+
+// uploads stores a file and returns its id and the name of its content.
+func uploads(t *testing.T, p nodetest.Place, content string) (id, name string) {
+	t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	part, err := form.CreateFormFile("file", "note.txt")
+	require.NoError(t, err)
+	_, err = part.Write([]byte(content))
+	require.NoError(t, err)
+	require.NoError(t, form.Close())
+	got := p.Ask(t, "POST", p.Path+"/files", body.String(), "Content-Type", form.FormDataContentType())
+	require.Equal(t, 201, got.StatusCode, "%s", got.Body)
+	var made []struct{ ID, Checksum string }
+	require.NoError(t, json.Unmarshal(got.Body, &made))
+	sum := sha256.Sum256([]byte(content))
+	return made[0].ID, hex.EncodeToString(sum[:])
+}
+
+// What nothing refers to frees its bytes: contents of deleted files, and of workspaces that cannot come back.
+// What is in use stays: files, large documents, and the files of the last pull or push of a repository.
+func TestContentsThatNothingRefersToAreDeleted(t *testing.T) {
+	t.Parallel()
+	s := nodetest.NewIdentified(t, "EVENTS_SCHEDULED_DELETION_DAYS=0").Start(t)
+	p := nodetest.OwnedPlace(t, s)
+	other := nodetest.Place{Service: s, ID: s.Must(t, "POST", "/v2/workspaces", p.Me, `{"name":"Other"}`)["id"].(string), Me: p.Me}
+	other.Path = "/v2/workspaces/" + other.ID
+	text := func(word string) string { return strings.Repeat(word+" ", 100_000) }
+
+	deleted, deletedName := uploads(t, p, text("deleted"))
+	kept, keptName := uploads(t, p, text("kept"))
+	_, sharedName := uploads(t, p, text("shared"))
+	_, _ = uploads(t, other, text("shared"))
+	_, erasedName := uploads(t, other, text("erased"))
+	p.Does(t, 200, "DELETE", p.Path+"/files/"+deleted, "")
+	p.Does(t, 201, "POST", p.Path+"/automations", `{"name":"Large","slug":"large","do":[{"set":{"name":"a","value":"`+text("large")+`"}}]}`)
+	other.Does(t, 200, "DELETE", other.Path, "")
+	stored := func() (names []string) {
+		require.NoError(t, s.Node.Store().Blobs.List(t.Context(), func(b eventstore.Blob) error {
+			names = append(names, b.Name)
+			return nil
+		}))
+		return names
+	}
+	require.GreaterOrEqual(t, len(stored()), 5)
+	require.NotNil(t, s.Cleans(t, "indices", "").Blobs)
+	require.Subset(t, stored(), []string{deletedName, erasedName}, "they were uploaded just now")
+
+	s.Node.SetCleanupClock(func() time.Time { return time.Now().Add(25 * time.Hour) })
+	done := s.Cleans(t, "indices", `{"retention":-1,"workspaceMaxEvents":-1}`)
+	require.Empty(t, done.Errors)
+	require.GreaterOrEqual(t, done.Blobs.Deleted, uint64(2))
+	require.GreaterOrEqual(t, done.Blobs.FreedBytes, uint64(len(text("deleted"))+len(text("erased"))))
+	left := stored()
+	require.Subset(t, left, []string{keptName, sharedName})
+	require.NotContains(t, left, deletedName)
+	require.NotContains(t, left, erasedName)
+	p.Does(t, 200, "GET", p.Path+"/files/"+kept, "")
+	require.Contains(t, string(p.Does(t, 200, "GET", p.Path+"/automations/large", "").Body), "large large")
 }

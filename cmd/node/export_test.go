@@ -23,3 +23,6 @@ func (n *Node) SetRecordsClock(now func() time.Time) {
 		l.records.Now = now
 	}
 }
+
+// SetCleanupClock lets the cleanup take another time for now.
+func (n *Node) SetCleanupClock(now func() time.Time) { n.cleanup.Now = now }

@@ -112,7 +112,7 @@ func substitutes(id string) []string {
 func (r *Runtime) appendAgain(ctx context.Context, c eventstore.Commit) error {
 	for attempt := 1; ; attempt++ {
 		_, err := r.Store.Append(ctx, c)
-		if !errors.Is(err, eventstore.ErrBurned) || attempt == maxBurned {
+		if !errors.Is(err, eventstore.ErrVoidIDs) || attempt == maxBurned {
 			return err
 		}
 		for i := range c.Facts {

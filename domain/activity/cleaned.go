@@ -24,6 +24,7 @@ type Cleaned struct {
 	Expired  *Expired  `json:"expiredEvents,omitempty"`
 	Inactive *Inactive `json:"inactiveWorkspaces,omitempty"`
 	Deleted  *Deleted  `json:"deletedWorkspaces,omitempty"`
+	Blobs    *Blobs    `json:"blobs,omitempty"`
 
 	*Stripped
 
@@ -57,6 +58,11 @@ type (
 	Gone struct {
 		WorkspaceID string `json:"workspaceId"`
 		DeletedAt   string `json:"deletedAt"`
+	}
+	// Blobs are the contents that nothing referred to.
+	Blobs struct {
+		Deleted    uint64 `json:"deleted"`
+		FreedBytes uint64 `json:"freedBytes"`
 	}
 	// Stripped are the executions whose payload and output were erased.
 	Stripped struct {

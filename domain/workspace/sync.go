@@ -59,6 +59,36 @@ func (s State) SyncWith(repositoryID string, at Place) Sync {
 	return Sync{Place: at}
 }
 
+// Blobs lists the blobs that the state of a workspace names: the files of what it integrated last from each
+// repository, of a push under way and of a conflict.
+func (s State) Blobs() (names []string) {
+	add := func(base *Base) {
+		if base != nil && base.Files != "" {
+			names = append(names, base.Files)
+		}
+	}
+	for _, sync := range s.Sync {
+		add(sync.Base)
+		if sync.Intent != nil {
+			add(&sync.Intent.Base)
+			if left := sync.Intent.Left; left != nil {
+				add(&Base{Files: left.Files})
+			}
+		}
+	}
+	if c := s.Conflict; c != nil {
+		add(c.Base)
+		add(&c.Theirs)
+		add(&Base{Files: c.Ours.Files})
+	}
+	for _, entry := range s.Staged {
+		if entry.Apart {
+			names = append(names, entry.Hash)
+		}
+	}
+	return names
+}
+
 // Move is a ref of a remote that a push moves.
 type Move struct {
 	Name string `json:"name"`

@@ -165,3 +165,19 @@ func TestARenamedWorkspaceHasLeftADirectory(t *testing.T) {
 		})
 	}
 }
+
+// Everything that a state needs of the blob store is listed: what is not is deleted in time.
+func TestAStateListsItsBlobs(t *testing.T) {
+	base := func(files string) *workspace.Base { return &workspace.Base{Files: files} }
+	s := workspace.State{
+		Sync: map[string]workspace.Sync{
+			"none": {},
+			"one":  {Base: base("a"), Intent: &workspace.Intent{Base: *base("b"), Left: &workspace.Left{Files: "c"}}},
+			"two":  {Base: base("d")},
+		},
+		Conflict: &workspace.Conflicted{Base: base("e"), Ours: workspace.SavedState{Files: "f"}, Theirs: *base("g")},
+		Staged:   []workspace.Entry{{Hash: "h", Apart: true}, {Hash: "inline"}},
+	}
+	require.ElementsMatch(t, []string{"a", "b", "c", "d", "e", "f", "g", "h"}, s.Blobs())
+	require.Empty(t, workspace.State{}.Blobs())
+}

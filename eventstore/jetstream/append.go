@@ -338,7 +338,7 @@ func (l *Log) verifyStored(ctx context.Context, log domain.Log, commits []events
 				return nil, fmt.Errorf("jetstream: event id %s is used twice", f.ID)
 			}
 			if _, void := ev.Data.(domain.Void); void {
-				return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, eventstore.ErrBurned)
+				return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, eventstore.ErrVoidIDs)
 			}
 			at++
 		}

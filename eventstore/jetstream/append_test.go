@@ -113,7 +113,7 @@ func TestHalfAGroupThatIsRepeatedIsVoid(t *testing.T) {
 			_, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(1)})
 			require.NoError(t, err)
 			_, err = s.Log.Append(t.Context(), c)
-			require.ErrorIs(t, err, eventstore.ErrBurned)
+			require.ErrorIs(t, err, eventstore.ErrVoidIDs)
 			_, err = s.Log.Append(t.Context(), eventstore.Commit{Stream: someWorkspace, Facts: happenings(2)})
 			require.NoError(t, err)
 

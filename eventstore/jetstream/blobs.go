@@ -12,6 +12,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,7 +24,12 @@ import (
 	"svc/eventstore"
 )
 
-// Blobs keeps contents under their SHA-256, each once, whoever names it.
+// Blobs keeps contents under their SHA-256, each once, whoever names it. A blob is what the object store
+// of the client library makes of it: chunks, and one message that describes them.
+//
+// A blob that nothing refers to is deleted by its revision. Put renews the revision of an existing blob,
+// so that of a Put and a Delete at the same time one loses and sees what the other did: Delete leaves
+// a blob that was put again, and Put stores a blob again that was deleted.
 type Blobs struct {
 	conn    *connection
 	objects jetstream.ObjectStore
@@ -38,8 +46,8 @@ func (b *Blobs) ensureBlobs(ctx context.Context) error {
 	return err
 }
 
-// Put stores content under its SHA-256, unless it is there already, and
-// returns that name once the content is on disk.
+// Put stores content under its SHA-256, unless it is there already, and returns that name once the
+// content is durable.
 func (b *Blobs) Put(ctx context.Context, content []byte) (name string, err error) {
 	sum := sha256.Sum256(content)
 	name = hex.EncodeToString(sum[:])
@@ -49,52 +57,84 @@ func (b *Blobs) Put(ctx context.Context, content []byte) (name string, err error
 	return name, b.putOnce(ctx, name, bytes.NewReader(content))
 }
 
-// putOnce stores a blob unless it is being stored already: two puts of one
-// content at once would leave chunks that belong to none.
+// putOnce stores a blob unless this process is storing it already.
 func (b *Blobs) putOnce(ctx context.Context, name string, content io.Reader) error {
-	_, err, _ := b.putting.Do(name, func() (any, error) { return nil, b.putBlob(ctx, name, content) })
+	_, err, _ := b.putting.Do(name, func() (any, error) {
+		return nil, b.conn.writeDurably(ctx, streamBlobs, func() (uint64, error) { return b.putBlob(ctx, name, content) })
+	})
 	return err
 }
 
-func (b *Blobs) putBlob(ctx context.Context, name string, content io.Reader) error {
-	return b.conn.writeDurably(ctx, streamBlobs, func() (uint64, error) {
-		_, err := b.objects.GetInfo(ctx, name)
+// renewAfter is the age from which Put renews a blob. It is far below the age at which blobs are deleted.
+const renewAfter = time.Hour
+
+// putBlob stores a blob, or renews the one that is there, and returns the sequence of its description.
+func (b *Blobs) putBlob(ctx context.Context, name string, content io.Reader) (uint64, error) {
+	for {
+		blob, err := b.describe(ctx, name)
 		switch {
-		case err == nil:
-			return b.conn.lastSequence(ctx, streamBlobs) // it may not be on disk yet
-		case errors.Is(err, jetstream.ErrObjectNotFound):
+		case errors.Is(err, ErrNoBlob):
 			return b.writeBlob(ctx, name, content)
+		case err != nil:
+			return 0, err
+		case b.conn.opts.Now().Sub(blob.at) < renewAfter:
+			return blob.seq, nil
 		}
-		return 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
-	})
+		seq, err := b.conn.sendOne(ctx, describeMessage(name, blob.data, blob.seq))
+		if !errors.Is(err, eventstore.ErrConflict) {
+			return seq, err
+		}
+	}
+}
+
+// describe returns the message that describes a blob, from the leader, or ErrNoBlob.
+func (b *Blobs) describe(ctx context.Context, name string) (m storedMessage, err error) {
+	m, ok, err := b.conn.getMessage(ctx, streamBlobs, getRequest{LastFor: blobSubject(name)})
+	if err != nil {
+		return m, err
+	}
+	var info jetstream.ObjectInfo
+	if !ok || json.Unmarshal(m.data, &info) != nil || info.Deleted {
+		return m, ErrNoBlob
+	}
+	return m, nil
+}
+
+// describeMessage replaces the description of a blob, if its sequence is still the expected one; 0 is
+// any.
+func describeMessage(name string, description []byte, expected uint64) *nats.Msg {
+	m := &nats.Msg{Subject: blobSubject(name), Data: description, Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}}
+	if expected > 0 {
+		m.Header[headerExpect] = []string{strconv.FormatUint(expected, 10)}
+	}
+	return m
 }
 
 // blobChunk is how much of a blob is one message.
 const blobChunk = 128 << 10
 
-// writeBlob stores a blob as the driver reads it: chunks, then what they are. The
-// driver's own Put can leave a goroutine behind for each.
+// writeBlob stores the chunks of a blob and then its description. Put of the client library can leak a
+// goroutine.
 func (b *Blobs) writeBlob(ctx context.Context, name string, content io.Reader) (seq uint64, err error) {
 	info := jetstream.ObjectInfo{Bucket: bucketBlobs, NUID: rand.Text(), ObjectMeta: jetstream.ObjectMeta{
 		Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: blobChunk},
 	}}
-	chunks := "$O." + bucketBlobs + ".C." + info.NUID
 	defer func() {
-		if err != nil { // nothing names them
-			_ = b.conn.purgeBelow(context.WithoutCancel(ctx), streamBlobs, chunks, 0)
+		if err != nil {
+			_ = b.conn.purgeBelow(context.WithoutCancel(ctx), streamBlobs, chunksPrefix+info.NUID, 0) // or Sweep does
 		}
 	}()
-	if err := b.writeChunks(ctx, chunks, &info, content); err != nil {
+	if err := b.writeChunks(ctx, chunksPrefix+info.NUID, &info, content); err != nil {
 		return 0, err
 	}
 	body, err := json.Marshal(info)
 	if err != nil {
 		return 0, err
 	}
-	return b.conn.sendOne(ctx, &nats.Msg{Subject: blobSubject(name), Data: body, Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}})
+	return b.conn.sendOne(ctx, describeMessage(name, body, 0))
 }
 
-// writeChunks stores a content in pieces and notes in info what it is.
+// writeChunks stores a content in chunks and describes it in info.
 func (b *Blobs) writeChunks(ctx context.Context, subject string, info *jetstream.ObjectInfo, content io.Reader) error {
 	chunk, sum := make([]byte, blobChunk), sha256.New()
 	for {
@@ -117,69 +157,158 @@ func (b *Blobs) writeChunks(ctx context.Context, subject string, info *jetstream
 	}
 }
 
-// blobSubject is where it is told what the blob is.
+// Subjects of the chunks of blobs, and of their descriptions.
+const (
+	chunksPrefix   = "$O." + bucketBlobs + ".C."
+	describePrefix = "$O." + bucketBlobs + ".M."
+)
+
 func blobSubject(name string) string {
-	return "$O." + bucketBlobs + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
+	return describePrefix + base64.URLEncoding.EncodeToString([]byte(name))
+}
+
+// List calls visit with every blob.
+func (b *Blobs) List(ctx context.Context, visit func(eventstore.Blob) error) error {
+	return b.visit(ctx, func(m storedMessage, info jetstream.ObjectInfo) error {
+		if info.Deleted {
+			return nil
+		}
+		return visit(eventstore.Blob{Name: info.Name, Size: info.Size, PutAt: m.at, Revision: m.seq})
+	})
+}
+
+// visit calls visit with the descriptions of all blobs, deleted ones included.
+func (b *Blobs) visit(ctx context.Context, visit func(storedMessage, jetstream.ObjectInfo) error) error {
+	return b.conn.visitMessages(ctx, streamBlobs, describePrefix+">", 0, loadBatch, func(m storedMessage) error {
+		var info jetstream.ObjectInfo
+		if err := json.Unmarshal(m.data, &info); err != nil {
+			return fmt.Errorf("blob at %d: %w", m.seq, errors.Join(errDamaged, err))
+		}
+		return visit(m, info)
+	})
+}
+
+// Delete erases a blob if its revision is still the given one. It fails with eventstore.ErrConflict when
+// the blob was put again since. Its space is free when it returns nil, or, after a crash, after Sweep.
+func (b *Blobs) Delete(ctx context.Context, name string, revision uint64) error {
+	if err := b.conn.Writable(); err != nil {
+		return err
+	}
+	m, err := b.describe(ctx, name)
+	if errors.Is(err, ErrNoBlob) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if m.seq != revision {
+		return eventstore.ErrConflict
+	}
+	var info jetstream.ObjectInfo
+	if err := json.Unmarshal(m.data, &info); err != nil {
+		return err
+	}
+	info.Deleted = true
+	body, err := json.Marshal(info)
+	if err != nil {
+		return err
+	}
+	// The mark comes first: from then on a Put stores the content again, under another id of chunks.
+	err = b.conn.writeDurably(ctx, streamBlobs, func() (seq uint64, err error) {
+		seq, err = b.conn.sendOne(ctx, describeMessage(name, body, revision))
+		m.seq = seq
+		return seq, err
+	})
+	if err != nil {
+		return err
+	}
+	return b.purgeDeleted(ctx, m.seq, name, info.NUID)
+}
+
+// purgeDeleted erases the chunks of a deleted blob, then the mark of its deletion at seq.
+func (b *Blobs) purgeDeleted(ctx context.Context, seq uint64, name, chunksID string) error {
+	if err := b.conn.purge(ctx, streamBlobs, chunksPrefix+chunksID, math.MaxUint64); err != nil {
+		return err
+	}
+	return b.conn.purge(ctx, streamBlobs, blobSubject(name), seq+1)
+}
+
+// Sweep erases what interrupted writes and deletes left behind before a time: chunks that belong to no
+// blob, and marks of deletions. It returns how many chunks it erased.
+func (b *Blobs) Sweep(ctx context.Context, before time.Time) (count uint64, err error) {
+	used := map[string]bool{} // chunks of blobs, by id
+	err = b.visit(ctx, func(m storedMessage, info jetstream.ObjectInfo) error {
+		if used[info.NUID] = !info.Deleted; info.Deleted && m.at.Before(before) {
+			return b.purgeDeleted(ctx, m.seq, info.Name, info.NUID)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	info, err := b.conn.subjectsInfo(ctx, streamBlobs, chunksPrefix+"*")
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+	}
+	for subject, chunks := range info.State.Subjects {
+		if used[strings.TrimPrefix(subject, chunksPrefix)] {
+			continue
+		}
+		last, ok, err := b.conn.getMessage(ctx, streamBlobs, getRequest{LastFor: subject})
+		if err != nil {
+			return count, err
+		}
+		if !ok || !last.at.Before(before) {
+			continue // it is being written
+		}
+		if err := b.conn.purge(ctx, streamBlobs, subject, math.MaxUint64); err != nil {
+			return count, err
+		}
+		count += chunks
+	}
+	return count, nil
 }
 
 // ErrNoBlob says that no blob has that name.
 var ErrNoBlob = errors.New("jetstream: no such blob")
 
-// Get returns the content stored under name. A content that does not match
-// its name is an error, never an answer.
-func (b *Blobs) Get(ctx context.Context, name string) ([]byte, error) {
-	patience, cancel := context.WithTimeout(ctx, b.conn.opts.MaxWait)
-	defer cancel()
-	for attempt := 0; ; attempt++ {
-		content, err := b.readBlob(ctx, name)
-		if err == nil || b.conn.opts.Replicas == 1 || !b.leaderHasBlob(patience, name) || !b.conn.waitRetry(patience, attempt) {
-			return content, err
+// Get returns the content stored under name. It fails when the content does not match its name.
+func (b *Blobs) Get(ctx context.Context, name string) (content []byte, err error) {
+	err = b.retryBehind(ctx, name, func() error {
+		r, _, err := b.openBlob(ctx, name)
+		if err != nil {
+			return err
 		}
-	}
-}
-
-// leaderHasBlob tells whether a blob that could not be read is only late on the
-// replica that was asked.
-func (b *Blobs) leaderHasBlob(ctx context.Context, name string) bool {
-	m, ok, err := b.conn.getMessage(ctx, streamBlobs, getRequest{LastFor: blobSubject(name)})
-	var info jetstream.ObjectInfo
-	return err == nil && ok && json.Unmarshal(m.data, &info) == nil && !info.Deleted
-}
-
-func (b *Blobs) readBlob(ctx context.Context, name string) ([]byte, error) {
-	r, err := b.objects.Get(ctx, name)
-	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return nil, ErrNoBlob
-	}
+		defer r.Close()
+		content, err = io.ReadAll(r)
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
-	}
-	defer r.Close()
-	content, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("blob %s: %w", name, err)
-	}
-	if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != name {
-		return nil, fmt.Errorf("blob %s: %w", name, errDamaged)
+		return nil, err
 	}
 	return content, nil
 }
 
-// Delete removes a blob that nothing names any more.
-func (b *Blobs) Delete(ctx context.Context, name string) error {
-	err := b.objects.Delete(ctx, name)
-	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
-		return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+// retryBehind repeats a read that failed on a replica while the leader has the blob.
+func (b *Blobs) retryBehind(ctx context.Context, name string, read func() error) error {
+	patience, cancel := context.WithTimeout(ctx, b.conn.opts.MaxWait)
+	defer cancel()
+	for attempt := 0; ; attempt++ {
+		err := read()
+		if err == nil || b.conn.opts.Replicas == 1 {
+			return err
+		}
+		if _, missing := b.describe(patience, name); missing != nil || !b.conn.waitRetry(patience, attempt) {
+			return err
+		}
 	}
-	return nil
 }
 
-// errContentMismatch says that a content is not the one that its name says.
+// errContentMismatch says that a content does not have the SHA-256 of its name.
 var errContentMismatch = errors.New("the content does not match its name")
 
-// PutFrom is Put for a content that is not held in memory: r is read from
-// its beginning, and must have the SHA-256 that name says, in hex, and size
-// bytes. Of a content that differs nothing is stored.
+// PutFrom is Put for a content that is not held in memory. It reads r from its beginning, and stores
+// nothing unless r has size bytes and the SHA-256 in name.
 func (b *Blobs) PutFrom(ctx context.Context, r io.ReadSeeker, name string, size int64) error {
 	if err := b.conn.Writable(); err != nil {
 		return err
@@ -193,18 +322,14 @@ func (b *Blobs) PutFrom(ctx context.Context, r io.ReadSeeker, name string, size 
 // blobWait bounds how long an opened blob may be read.
 const blobWait = 30 * time.Second
 
-// Open returns the content stored under name, to be read at once, and its
-// size. Reading a content that does not match its name fails before the last
-// byte: what was read without an error is right.
+// Open returns the content stored under name, to be read at once, and its size. Reading a content that
+// does not match its name fails before the last byte.
 func (b *Blobs) Open(ctx context.Context, name string) (content io.ReadCloser, size int64, err error) {
-	patience, cancel := context.WithTimeout(ctx, b.conn.opts.MaxWait)
-	defer cancel()
-	for attempt := 0; ; attempt++ {
+	err = b.retryBehind(ctx, name, func() error {
 		content, size, err = b.openBlob(ctx, name)
-		if err == nil || b.conn.opts.Replicas == 1 || !b.leaderHasBlob(patience, name) || !b.conn.waitRetry(patience, attempt) {
-			return content, size, err
-		}
-	}
+		return err
+	})
+	return content, size, err
 }
 
 func (b *Blobs) openBlob(ctx context.Context, name string) (io.ReadCloser, int64, error) {
@@ -240,18 +365,17 @@ func (b *openedBlob) Close() error {
 	return b.closer.Close()
 }
 
-// verifyingReader reads the content that a name stands for and no other: that ends
-// with an error before its last byte.
+// verifyingReader reads a content and fails before its last byte when it does not match its name.
 type verifyingReader struct {
 	io.Reader
 	name     string
 	left     int64
 	sum      hash.Hash
 	ended    bool
-	mismatch error // what a content that differs is
+	mismatch error // the error for another content
 }
 
-// Read implements io.Reader. The last byte waits until all are known to be right.
+// Read implements io.Reader. It returns the last byte once the checksum is verified.
 func (c *verifyingReader) Read(p []byte) (int, error) {
 	switch {
 	case c.ended:
@@ -267,7 +391,7 @@ func (c *verifyingReader) Read(p []byte) (int, error) {
 	return n, c.wrapError(err)
 }
 
-// readLast reads what is left, one byte or none, and checks the whole.
+// readLast reads the last byte, if there is one, and verifies the checksum.
 func (c *verifyingReader) readLast(p []byte) (int, error) {
 	n, err := io.ReadFull(c.Reader, p[:max(0, c.left)])
 	if err != nil {
@@ -287,7 +411,7 @@ func (c *verifyingReader) readLast(p []byte) (int, error) {
 	return n, nil
 }
 
-// wrapError is an error on the way. An end is one: it came too early.
+// wrapError wraps an error of the reader. An early end is one.
 func (c *verifyingReader) wrapError(err error) error {
 	switch {
 	case err == nil:

@@ -5,10 +5,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -17,11 +19,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain/catalog"
+	"svc/eventstore"
 )
 
-func openBlobs(t *testing.T) *Store {
+func openBlobs(t *testing.T, change ...func(*Options)) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), Options{Dir: t.TempDir(), Events: catalog.Events(), Log: slog.New(slog.DiscardHandler)})
+	o := Options{Dir: t.TempDir(), Events: catalog.Events(), Log: slog.New(slog.DiscardHandler)}
+	for _, c := range change {
+		c(&o)
+	}
+	s, err := Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -136,4 +143,121 @@ func TestADamagedBlobFailsBeforeItsLastByte(t *testing.T) {
 		_, err = s.Blobs.Get(t.Context(), name)
 		require.ErrorIs(t, err, errDamaged, what)
 	}
+}
+
+// blobs lists the blobs of a store by name.
+func blobs(t *testing.T, s *Store) map[string]eventstore.Blob {
+	t.Helper()
+	all := map[string]eventstore.Blob{}
+	require.NoError(t, s.Blobs.List(t.Context(), func(b eventstore.Blob) error {
+		all[b.Name] = b
+		return nil
+	}))
+	return all
+}
+
+// chunks counts the chunks of a store.
+func chunks(t *testing.T, s *Store) (n uint64) {
+	t.Helper()
+	info, err := s.conn.subjectsInfo(t.Context(), streamBlobs, chunksPrefix+"*")
+	require.NoError(t, err)
+	for _, count := range info.State.Subjects {
+		n += count
+	}
+	return n
+}
+
+func TestABlobThatWasPutAgainIsNotDeleted(t *testing.T) {
+	later := atomic.Int64{} // hours
+	s := openBlobs(t, func(o *Options) {
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load()) * time.Hour) }
+	})
+	content, name := noise(300_000)
+	_, err := s.Blobs.Put(t.Context(), content)
+	require.NoError(t, err)
+	first := blobs(t, s)[name]
+	_, err = s.Blobs.Put(t.Context(), content)
+	require.NoError(t, err)
+	require.Equal(t, first, blobs(t, s)[name], "a young blob is left as it is")
+
+	later.Store(30)
+	_, err = s.Blobs.Put(t.Context(), content)
+	require.NoError(t, err)
+	require.ErrorIs(t, s.Blobs.Delete(t.Context(), name, first.Revision), eventstore.ErrConflict)
+	got, err := s.Blobs.Get(t.Context(), name)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(content, got))
+
+	require.NoError(t, s.Blobs.Delete(t.Context(), name, blobs(t, s)[name].Revision))
+	require.Empty(t, blobs(t, s))
+	require.Zero(t, chunks(t, s))
+	last, err := s.conn.lastSequence(t.Context(), streamBlobs)
+	require.NoError(t, err)
+	_, found, err := s.conn.getMessage(t.Context(), streamBlobs, getRequest{Seq: last})
+	require.NoError(t, err)
+	require.False(t, found, "the mark of the deletion is gone, too")
+	_, err = s.Blobs.Put(t.Context(), content)
+	require.NoError(t, err)
+	got, err = s.Blobs.Get(t.Context(), name)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(content, got), "stored again")
+}
+
+// Whoever puts a content while it is deleted has it afterwards.
+func TestAPutAndADeleteAtOnceNeverLoseTheContent(t *testing.T) {
+	s := openBlobs(t, func(o *Options) { o.Now = func() time.Time { return time.Now().Add(30 * time.Hour) } })
+	content, name := noise(200_000)
+	for range 40 {
+		_, err := s.Blobs.Put(t.Context(), content)
+		require.NoError(t, err)
+		old := blobs(t, s)[name]
+		var both sync.WaitGroup
+		var put, deleted error
+		both.Go(func() { _, put = s.Blobs.Put(t.Context(), content) })
+		both.Go(func() { deleted = s.Blobs.Delete(t.Context(), name, old.Revision) })
+		both.Wait()
+		require.NoError(t, put)
+		if deleted != nil {
+			require.ErrorIs(t, deleted, eventstore.ErrConflict)
+		}
+		got, err := s.Blobs.Get(t.Context(), name)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(content, got))
+	}
+	_, err := s.Blobs.Sweep(t.Context(), time.Now().Add(time.Hour))
+	require.NoError(t, err)
+	require.EqualValues(t, 2, chunks(t, s), "nothing else is left")
+}
+
+func TestASweepFinishesWhatACrashInterrupted(t *testing.T) {
+	s := openBlobs(t)
+	content, name := noise(300_000)
+	_, err := s.Blobs.Put(t.Context(), content)
+	require.NoError(t, err)
+	var info jetstream.ObjectInfo
+	require.NoError(t, s.Blobs.writeChunks(t.Context(), chunksPrefix+"interrupted", &info, bytes.NewReader(content[1:])))
+	other, otherName := noise(150_000)
+	_, err = s.Blobs.Put(t.Context(), other)
+	require.NoError(t, err)
+	m, err := s.Blobs.describe(t.Context(), otherName)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(m.data, &info))
+	info.Deleted = true
+	mark, err := json.Marshal(info)
+	require.NoError(t, err)
+	_, err = s.conn.sendOne(t.Context(), describeMessage(otherName, mark, m.seq))
+	require.NoError(t, err)
+
+	count, err := s.Blobs.Sweep(t.Context(), time.Now().Add(-time.Hour))
+	require.NoError(t, err)
+	require.Zero(t, count, "it may be under way")
+	require.EqualValues(t, 3+3+2, chunks(t, s))
+	count, err = s.Blobs.Sweep(t.Context(), time.Now().Add(time.Hour))
+	require.NoError(t, err)
+	require.EqualValues(t, 3, count)
+	require.EqualValues(t, 3, chunks(t, s))
+	got, err := s.Blobs.Get(t.Context(), name)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(content, got))
+	require.Len(t, blobs(t, s), 1)
 }

@@ -30,10 +30,17 @@ func TestBlobsAreNamedByTheirContent(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, content, got)
 
-	require.NoError(t, s.Blobs.Delete(t.Context(), name))
+	revision := uint64(0)
+	require.NoError(t, s.Blobs.List(t.Context(), func(b eventstore.Blob) error {
+		require.Equal(t, name, b.Name)
+		require.EqualValues(t, len(content), b.Size)
+		revision = b.Revision
+		return nil
+	}))
+	require.NoError(t, s.Blobs.Delete(t.Context(), name, revision))
 	_, err = s.Blobs.Get(t.Context(), name)
 	require.ErrorIs(t, err, jetstream.ErrNoBlob)
-	require.NoError(t, s.Blobs.Delete(t.Context(), name))
+	require.NoError(t, s.Blobs.Delete(t.Context(), name, revision))
 }
 
 func TestDataIsWhatFollowsItsSnapshot(t *testing.T) {

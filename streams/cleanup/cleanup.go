@@ -58,17 +58,22 @@ type Terms struct {
 	Executions time.Duration // of payloads
 	// DeletionDelay is how long the events of a deleted workspace are kept.
 	DeletionDelay time.Duration
-	WorkspaceIDs  []string // only these; none: all
-	DryRun        bool     // nothing is erased
+	// Operations is how long operations are shown after their end.
+	Operations   time.Duration
+	WorkspaceIDs []string // only these; none: all
+	DryRun       bool     // nothing is erased
 }
 
 // Jobs are the cleanup jobs. Every field but Now and Logger is required.
 type Jobs struct {
-	Log    Log
-	Apart  Apart
-	Notes  Notes
-	Models *projections.Models
-	Lease  streams.Lease // of all runs: one at a time
+	Log   Log
+	Apart Apart
+	Blobs Blobs
+	// BlobOwners names blobs that are in use, besides the read models.
+	BlobOwners BlobOwners
+	Notes      Notes
+	Models     *projections.Models
+	Lease      streams.Lease // of all runs: one at a time
 	// Record appends an activity event to a workspace.
 	Record func(ctx context.Context, workspaceID string, ev domain.Event) error
 	Terms  func() Terms

@@ -39,6 +39,7 @@ type house struct {
 	jobs   *cleanup.Jobs
 	memory *jetstream.Bucket
 	now    time.Time
+	owners owners
 }
 
 // broken is the log, which fails to purge while it is told to.
@@ -106,9 +107,9 @@ func open(t *testing.T) *house {
 	require.NoError(t, err)
 	engine, err := commands.NewEngine(commands.EngineOptions{Store: store.Log, Log: quiet})
 	require.NoError(t, err)
-	h := &house{t: t, dir: dir, store: store, models: models, log: &broken{Log: store.Log}, memory: memory, now: time.Now()}
+	h := &house{t: t, dir: dir, store: store, models: models, log: &broken{Log: store.Log}, memory: memory, now: time.Now(), owners: owners{}}
 	h.jobs = &cleanup.Jobs{
-		Log: h.log, Apart: payloads{store: store}, Notes: memory, Models: models, Logger: quiet,
+		Log: h.log, Apart: payloads{store: store}, Blobs: store.Blobs, BlobOwners: h.owners, Notes: memory, Models: models, Logger: quiet,
 		Lease:  streams.Lease{Bucket: leases, Name: "cleanup", TTL: time.Minute, Log: quiet},
 		Record: engine.Record, Now: func() time.Time { return h.now }, Terms: func() cleanup.Terms { return keepAll },
 	}

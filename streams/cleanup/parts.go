@@ -17,7 +17,7 @@ const deliveriesKept = 30 * 24 * time.Hour
 // indices are the parts of the job that erases events.
 func (r *run) indices() []part {
 	r.out.Expired, r.out.Inactive, r.out.Deleted = &activity.Expired{}, &activity.Inactive{Found: []activity.Idle{}}, &activity.Deleted{Found: []activity.Gone{}}
-	return []part{{"expiredEvents", r.expired}, {"inactiveWorkspaces", r.inactive}, {"deletedWorkspaces", r.deleted}, {"deliveries", r.deliveries}}
+	return []part{{"expiredEvents", r.expired}, {"inactiveWorkspaces", r.inactive}, {"deletedWorkspaces", r.deleted}, {"deliveries", r.deliveries}, {"blobs", r.blobs}}
 }
 
 // executions are the parts of the job that erases payloads and records.
