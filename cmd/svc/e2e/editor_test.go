@@ -313,6 +313,8 @@ func TestRightsAreAwaited(t *testing.T) {
 	require.Equal(t, "What you may do here is not known yet.", b.reasonOf("New automation"))
 	b.click("button", "New automation")
 	b.press("n")
+	b.settle()
+	require.Equal(t, "/console/w/"+id+"/automations", b.where())
 	require.False(t, b.has("dialog", "New automation"))
 	b.do(navigateTo(b, "w/"+id+"/automations/seen"))
 	b.see("button", "Save")
