@@ -1,0 +1,16 @@
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/merge-ClRIsLDv.js","assets/codemirror-DjEwhdsJ.js"])))=>i.map(i=>d[i]);
+import{An as e,Bn as t,C as n,D as r,Fn as i,It as a,Kn as o,Kt as s,Ln as c,Mn as l,Qt as u,Rn as d,Rt as f,Sn as p,Un as m,Vn as h,Wt as g,Yn as _,bn as v,d as y,hn as b,jn as x,kn as S,qn as C,vn as w}from"./base-QTzlozD8.js";import{t as T}from"./phrases-D8eKuhJR.js";var E=p(`<div class="labels s5e3xg"><span class="minus s5e3xg"> </span><span class="plus s5e3xg"> </span></div>`),D=p(`<div class="labels two s5e3xg"><span> </span><span> </span></div>`),O=p(`<p class="muted same s5e3xg"> </p>`),k=p(`<div class="diff s5e3xg"><!> <!> <div class="host s5e3xg"></div> <!></div>`);function A(p,A){C(A,!0);let j=g(A,`language`,3,`yaml`),M=g(A,`unified`,3,!1),N=y(`(max-width: 899px)`),P=m(()=>M()||N.matches),F=h(void 0),I=h(void 0);l(()=>{let n=S(F),r={left:A.left,right:e(()=>A.right),labels:A.labels,language:j(),unified:S(P)};if(A.onchange||(r.right=A.right),!n)return;let i=!1,o;return f(async()=>{let{OpenComparison:e}=await import(`./merge-ClRIsLDv.js`);return{OpenComparison:e}},__vite__mapDeps([0,1])).then(({OpenComparison:e})=>{if(i)return;let s=n.shadowRoot??n.attachShadow({mode:`open`}),c=document.createElement(`div`),l=new CSSStyleSheet;l.replaceSync(`
+        :host { display: block; overflow: auto; }
+        .cm-mergeView { font-size: var(--size-table); }
+        .cm-mergeViewEditor { min-width: 0; }
+        .cm-editor { height: auto; }
+        .cm-merge-revert { width: 32px; background: var(--sunken); }
+        .cm-take { width: 24px; height: 24px; margin: 0 4px; padding: 0; border: 1px solid var(--control); border-radius: 6px; background: var(--surface); color: var(--accent); cursor: pointer; font: inherit; }
+        .cm-take:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+        .cm-editor .cm-scroller .cm-line, .cm-editor .cm-deletedChunk .cm-deletedLine { padding-left: 18px; position: relative; }
+        .cm-merge-a .cm-changedLine::before, .cm-deletedChunk .cm-deletedLine::before { content: '−'; position: absolute; left: 4px; color: var(--danger); }
+        .cm-merge-b .cm-changedLine::before { content: '+'; position: absolute; left: 4px; color: var(--ok); }
+        .cm-editor .cm-deletedChunk { padding-left: 0; }
+        .cm-deletedLine { text-decoration: none; }
+        .cm-deletedChunk .cm-deletedLine { display: block; }
+      `),s.adoptedStyleSheets=[l],s.replaceChildren(c),o=new e({root:s,parent:c,...r,phrases:T(),take:a.editor.takePart,onchange:A.onchange?e=>A.onchange?.(e):void 0}),t(I,o)}),()=>{i=!0,o?.destroy(),t(I,void 0)}}),n({nextProblem:()=>S(I)?.next(),previousProblem:()=>S(I)?.previous()});var L=k(),R=i(L),z=e=>{var t=E(),n=i(t),r=c(n),a=d(n),o=c(a);_(t),x(()=>{w(r,`− ${A.labels[0]??``}`),w(o,`+ ${A.labels[1]??``}`)}),v(e,t)},B=e=>{var t=D(),n=i(t),r=c(n,!0),a=d(n),o=c(a,!0);_(t),x(()=>{w(r,A.labels[0]),w(o,A.labels[1])}),v(e,t)};b(R,e=>{S(P)?e(z):e(B,-1)});var V=d(R,2),H=e=>{var t=O(),n=c(t,!0);x(()=>w(n,a.editor.same)),v(e,t)};b(V,e=>{A.left===A.right&&e(H)});var U=d(V,2);s(U,e=>t(F,e),()=>S(F));var W=d(U,2),G=e=>{r(e,{kind:`text`,rows:6})};b(W,e=>{!S(I)&&A.left!==A.right&&e(G)}),_(L),x(()=>u(U,`hidden`,A.left===A.right&&!A.onchange)),v(p,L),o()}export{A as t};

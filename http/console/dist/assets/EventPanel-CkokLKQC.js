@@ -1,0 +1,1 @@
+export{t as default}from"./EventPanel-BeZN-f2l.js";

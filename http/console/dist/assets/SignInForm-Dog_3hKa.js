@@ -1,1 +1,0 @@
-export{t as default}from"./SignInForm-0-oAtq_h.js";
