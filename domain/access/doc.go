@@ -1,29 +1,28 @@
-// Package access decides who may do what in a workspace. It is the one
-// evaluator behind "may they", "why" and "which".
+// Package access decides who may do what in a workspace. One evaluator answers whether a
+// caller may do something, why, and to which objects.
 //
-// A workspace's security document is compiled once into a Policy: its rules and
-// the built-in ones, each limited to the objects of that workspace, in the order
-// in which they count. For each caller the rules that bind them are picked
-// (Workspace.For), and the last of these that matches an object decides. Nothing
-// matches: denied. Built-in rights, sharing and API keys are rules like any
-// other, so that an explanation is the list of rules that matched.
+// The security document of a workspace is compiled once into a Policy: its rules and the
+// built-in ones, each limited to the objects of that workspace, ordered by precedence. For
+// each caller the rules that apply to them are selected (Workspace.For), and the last of
+// these that matches an object decides. Without a match the request is denied. Built-in
+// rights, shares and API keys are rules like any other, so that an explanation is the list
+// of rules that matched.
 //
 // # Being in a workspace
 //
-// Some rights are everyone's in any workspace: the built-in ones, and those of
-// rules without a role. If they counted, nobody would ever be a stranger and an
-// answer would tell whether a workspace exists. So a caller is in a workspace
-// (Rights.IsMember) when they may read it, or when a rule that binds them in
-// particular allows something: by a role, by a share with them or with a role of
-// theirs, by an API key, as a super admin. All others are strangers, and what
-// they are refused looks the same as where there is no workspace (OutsideRights).
+// Everyone has some rights in any workspace: the built-in ones, and those of rules without
+// a role. If they counted, everyone would be in every workspace, and an answer would
+// reveal whether a workspace exists. So a caller is in a workspace (Rights.IsMember) when
+// they may read it, or when a rule for them in particular allows something: by a role, by a
+// share with them or with a role of theirs, by an API key, as a super admin. For all
+// others, a refusal looks the same as that of a workspace that does not exist
+// (OutsideRights).
 //
 // # Bounded effort
 //
-// Anyone may own a workspace and write its rules, so no rule may cost much. A
-// document is bounded when it is compiled; a decision is bounded by steps, which
-// all the rules that it takes share, and so is finding the roles that a caller
-// has by themselves. A rule for which no steps are left cannot be judged and
-// counts against the caller: it does not allow, and if it denies, it does. A role
-// that cannot be judged gives nothing, and its denials bind.
+// Anyone may own a workspace and write its rules, so no rule may cost much. The size of a
+// document is limited when it is compiled. A decision has a budget of steps for all its
+// rules, and so has finding the roles that a caller has automatically. A rule without steps
+// left is unknown and counts against the caller: it does not allow, and if it denies, it
+// does. An unknown role gives nothing, and its denials apply.
 package access

@@ -33,7 +33,7 @@ type named struct {
 	agg
 }
 
-// costs of what is held, in bytes, roughly.
+// Costs of held values, in bytes, roughly.
 const (
 	stateCost  = 128
 	bucketCost = 128
@@ -157,7 +157,7 @@ func (p *parser) bucketAgg(kind string, v any, at string, inner []named) agg {
 	return nil
 }
 
-// bucket is a number of documents, and what their aggregations come to.
+// bucket is a number of documents and the states of their aggregations.
 type bucket struct {
 	count  int
 	subs   []state
@@ -169,8 +169,8 @@ func newBucket(inner []named, b *budget) (*bucket, error) {
 	return &bucket{subs: beginAll(inner, b), budget: b}, err
 }
 
-// bucketOf returns the bucket of a key, which is made when there is none yet; weigh,
-// when set, says what the key weighs besides.
+// bucketOf returns the bucket of a key and creates it if needed; weigh, if set, returns
+// the extra cost of the key.
 func bucketOf[K comparable](buckets map[K]*bucket, key K, weigh func(K) int, inner []named, b *budget) (*bucket, error) {
 	if k, ok := buckets[key]; ok {
 		return k, nil
@@ -199,7 +199,7 @@ func (k *bucket) add(d Doc) error {
 	return nil
 }
 
-// result adds what the bucket holds to what else is told of it.
+// result adds the content of the bucket to an object.
 func (k *bucket) result(inner []named, of map[string]any) (map[string]any, error) {
 	of["doc_count"] = k.count
 	return of, addResults(of, inner, k.subs)
@@ -309,7 +309,7 @@ func (s *termsState) result() (map[string]any, error) {
 	return map[string]any{"doc_count_error_upper_bound": 0, "sum_other_doc_count": others, "buckets": list}, nil
 }
 
-// keyOf is how a bucket says which value it is of.
+// keyOf returns the key fields of a bucket for a value.
 func keyOf(v any) map[string]any {
 	switch v := v.(type) {
 	case time.Time:
@@ -510,7 +510,7 @@ func newFixedBuckets(n int, inner []named, b *budget) fixedBuckets {
 	return f
 }
 
-// results returns the buckets, each with what else is told of it.
+// results returns the buckets, each with the fields of also.
 func (f fixedBuckets) results(also func(i int) map[string]any) (list []any, err error) {
 	if err := cmp.Or(f.err, f.budget.count(len(f.buckets))); err != nil {
 		return nil, err
@@ -1085,8 +1085,8 @@ type Result struct {
 	Aggs      map[string]any    `json:"aggs,omitempty"`
 }
 
-// NewCollector returns a collector for the answer to r. It asks halt now and then
-// whether to go on, and fails with what that says; nil: it always does.
+// NewCollector returns a collector for the answer to r. It calls halt from time to time
+// and fails with its error; nil: it is never halted.
 func NewCollector(r *Request, halt func() error) *Collector {
 	c := &Collector{request: r, budget: budget{field: "limit", halt: halt}}
 	if r.Aggregates() {

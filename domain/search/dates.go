@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// dateForms are how dates may be written, and what is left open then.
+// dateForms are the formats of dates, and the unit that each leaves open.
 var dateForms = []struct{ form, unit string }{
 	{time.RFC3339Nano, ""},
 	{"2006-01-02T15:04:05.999999999", ""},
@@ -17,8 +17,8 @@ var dateForms = []struct{ form, unit string }{
 	{"2006", "y"},
 }
 
-// parseDate reads a date, in UTC unless it says otherwise. unit is what it leaves
-// open: that of a day is the time of day.
+// parseDate reads a date, in UTC unless it has a zone. unit is what it leaves open: for a
+// day, the time of day.
 func parseDate(text string) (at time.Time, unit string, ok bool) {
 	if len(text) < 4 || text[0] < '0' || text[0] > '9' {
 		return at, "", false // most texts are none: do not try them all

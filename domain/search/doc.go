@@ -1,17 +1,15 @@
-// Package search answers questions about events: which of them match a query, in
-// which order, and what they come to when they are put into buckets and counted. Its
-// language is a part of the one that search engines speak; what is not part of it is
-// refused with the path of it.
+// Package search answers queries about events: which of them match, in which order, and
+// their aggregations. Its language is a subset of that of search engines; anything else is
+// refused with its path.
 //
-// A Request is made by Parse. Whoever has events shows each one that the Request
-// matches to a Collector, and asks that one for the answer. Nothing here keeps an
-// index: Request.Filter says what every match has, so that a reader of one can pass
-// over the rest.
+// Parse returns a Request. The reader of events passes each event that the Request matches
+// to a Collector, which has the answer. There is no index here: Request.Filter says what
+// every match has, so that the reader of an index can skip the rest.
 package search
 
 // Doc is an event as it is searched: Types.Doc makes one.
 type Doc interface {
-	// Values returns what is at a dotted path, lists element by element: texts,
+	// Values returns the values at a dotted path, lists element by element: texts,
 	// numbers, booleans, times and objects. The path "" is the whole event.
 	Values(path string) []any
 	// Says reports whether the event has all the words, anywhere.

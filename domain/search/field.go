@@ -25,8 +25,8 @@ func fieldAt(name string) field {
 	return field(name)
 }
 
-// isProse reports whether the field holds what people wrote, which is searched word by
-// word. What the envelope says are names: they are compared as a whole.
+// isProse reports whether the field has text by people, which is searched word by word.
+// Fields of the envelope are names: they are compared as a whole.
 func (f field) isProse() bool {
 	return f.isBelow("payload") || f.isBelow(typed) || f.isBelow("error")
 }
@@ -135,7 +135,7 @@ func (f field) times(d Doc) (found []time.Time) {
 	return found
 }
 
-// timeOf returns the time that a value is or says.
+// timeOf returns a value as a time, if it is one or can be parsed.
 func timeOf(v any) (at time.Time, ok bool) {
 	switch v := v.(type) {
 	case time.Time:
@@ -189,11 +189,11 @@ func texts(v any, visit func(text string) (more bool)) (more bool) {
 // typed is the field under which payloads are found as their types say.
 const typed = "aggPayload"
 
-// Types says of which type the fields of payloads are, by type of event: the
-// events.types of a workspace.
+// Types are the types of the fields of payloads, by event type: the events.types of a
+// workspace.
 type Types map[string]*schema
 
-// schema is what is known of a value.
+// schema is the declared type of a value.
 type schema struct {
 	kind       string // of JSON, or date
 	properties map[string]*schema
@@ -262,7 +262,7 @@ func schemaOf(m *document.Map) *schema {
 	return s
 }
 
-// at returns the schema of what is at a dotted path; nil when it is not known.
+// at returns the schema at a dotted path; nil when it is not declared.
 func (s *schema) at(path string) *schema {
 	for s != nil && s.kind == "array" {
 		s = s.items
@@ -277,7 +277,7 @@ func (s *schema) at(path string) *schema {
 	return s.properties[name].at(rest)
 }
 
-// read returns a value as its type says; ok is false when it is of none such.
+// read converts a value to its declared type; ok is false when it does not fit.
 func (s *schema) read(v any) (value any, ok bool) {
 	switch s.kind {
 	case "number", "integer":

@@ -87,8 +87,8 @@ func (p *parser) fieldQuery(kind string, body any, at string) query {
 	return p.matching(kind, f, v, at)
 }
 
-// long returns what is asked for in the long form of a query, {"value": "x"}, and
-// where it stands; of the short form, "x", that itself.
+// long returns the value of the long form of a query, {"value": "x"}, and its path; of the
+// short form, "x", the value itself.
 func (p *parser) long(v any, at, name string) (value any, where string) {
 	if _, isLong := v.(map[string]any); !isLong {
 		return v, at
@@ -218,8 +218,8 @@ func (b boolean) needs(f *feed.Filter) {
 	f.Types = types
 }
 
-// parser reads one request and collects what is wrong with it. Its readers return
-// something usable whatever they find.
+// parser reads one request and collects its faults. Its methods return something usable
+// for any input.
 type parser struct {
 	now     time.Time
 	zones   func(string) (*time.Location, error)
@@ -331,7 +331,7 @@ func (p *parser) choice(m map[string]any, name, at, missing string, choices ...s
 	return s
 }
 
-// asList returns the elements of v; a single one may stand for a list of it.
+// asList returns the elements of v; a single value is a list of one.
 func asList(v any) []any {
 	if items, ok := v.([]any); ok {
 		return items
@@ -339,7 +339,7 @@ func asList(v any) []any {
 	return []any{v}
 }
 
-// itemPath is where the elements of a list stand.
+// itemPath returns the path of an element of a list.
 func itemPath(at string, i int) string { return at + "[" + strconv.Itoa(i) + "]" }
 
 // field returns v when it is the name of a field.
@@ -573,7 +573,7 @@ func (t terms) match(d Doc) bool {
 	return false
 }
 
-// maxNeeded is up to how many values an index is asked for one by one.
+// maxNeeded is up to how many values are looked up in an index.
 const maxNeeded = 100
 
 func (t terms) needs(f *feed.Filter) {
@@ -598,7 +598,7 @@ func (q prefix) match(d Doc) bool {
 
 func (q prefix) needs(f *feed.Filter) { requirePattern(f, q.field, q.start+"*") }
 
-// wildcard matches what is as the pattern says.
+// wildcard matches texts that match a pattern.
 type wildcard struct {
 	field   field
 	pattern glob
@@ -627,7 +627,7 @@ func (q wildcard) needs(f *feed.Filter) {
 	}
 }
 
-// requirePattern adds that the text of a field is as a pattern says.
+// requirePattern adds that the text of a field matches a pattern.
 func requirePattern(f *feed.Filter, at field, pattern string) {
 	if at == "type" && len(f.Types) == 0 {
 		f.Types = []string{pattern}
@@ -642,7 +642,7 @@ type bound struct {
 	open   bool    // the bound itself is outside
 }
 
-// span matches what is between two bounds.
+// span matches values between two bounds.
 type span struct {
 	field     field
 	low, high *bound
@@ -769,8 +769,8 @@ const (
 	one  rune = -2 // any character
 )
 
-// globOf reads a pattern in which * stands for any text, ? for any character and \
-// takes its meaning from what follows.
+// globOf reads a pattern in which * is any text, ? any character, and \ escapes the next
+// character.
 func globOf(pattern string) (g glob) {
 	escaped := false
 	for _, r := range pattern {
@@ -802,8 +802,8 @@ func (g glob) lower() glob {
 	return small
 }
 
-// match reports whether the text is as the pattern says. It goes back to the last
-// star only, so that no pattern takes longer than its length times that of the text.
+// match reports whether the text matches the pattern. It backtracks to the last star only,
+// so that the time is bounded by the length of the pattern times that of the text.
 func (g glob) match(text string) bool {
 	at, star, mark := 0, -1, 0
 	for i := 0; i < len(text); {

@@ -54,7 +54,7 @@ type token struct {
 // operators are the words that join others.
 var operators = map[string]tokenKind{"AND": andToken, "OR": orToken, "NOT": notToken, "&&": andToken, "||": orToken}
 
-// tokenize cuts a query string into its tokens; fault says what is wrong with it.
+// tokenize splits a query string into tokens; fault is its error, "" for none.
 func tokenize(text string) (tokens []token, fault string) {
 	for text = skipSpace(text); text != ""; text = skipSpace(text) {
 		var t token
@@ -171,7 +171,7 @@ func (s *queryParser) hasMore() bool {
 	return len(s.tokens) > 0 && s.tokens[0].kind != closeToken && s.tokens[0].kind != orToken
 }
 
-// alternatives reads what is joined by OR. Words are searched in f, or anywhere.
+// alternatives reads operands joined by OR. Words are searched in f, or anywhere.
 func (s *queryParser) alternatives(f *field, depth int) query {
 	either := boolean{least: 1}
 	for {
@@ -186,8 +186,8 @@ func (s *queryParser) alternatives(f *field, depth int) query {
 	}
 }
 
-// conjunctions reads what stands between two ORs: alternatives again, where words
-// without an operator are joined by OR.
+// conjunctions reads an operand of OR: alternatives again, where words without an operator
+// are joined by OR.
 func (s *queryParser) conjunctions(f *field, depth int) (alternatives []query) {
 	for {
 		all := boolean{must: []query{s.unary(f, depth)}}

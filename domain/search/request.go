@@ -32,7 +32,7 @@ type Terms struct {
 	Zones func(name string) (*time.Location, error) // finds a time zone by its name
 }
 
-// fields are those of a body, and what is wrong when they are of another type.
+// fields are those of a body, and the messages for a wrong type.
 var fields = map[string]string{
 	"query": "an object", "scope": "a text", "limit": "a number", "page": "a number", "sort": "a list", "source": "a list",
 	"aggs": "an object", "aggregations": "an object", "track_total_hits": "true or false",
@@ -121,8 +121,8 @@ func (r *Request) Filter() *feed.Filter {
 // newest, rather than the other way round.
 func (r *Request) OldestFirst() bool { return r.page.inOrder && !r.page.order[0].down }
 
-// Typed reports whether the request asks for fields that workspaces declare: when it
-// does not, nobody needs to find out which those are.
+// Typed reports whether the request uses fields that workspaces declare: otherwise the
+// declarations need not be loaded.
 func (r *Request) Typed() bool { return r.typed }
 
 // NeedsIndexOnly reports whether the answer needs nothing of the events but their ids, types,
@@ -145,8 +145,8 @@ type budget struct {
 	halt    func() error // says why to stop; nil: never
 }
 
-// stepsAtOnce is how often something is added to a bucket between two looks at whether
-// the time is up: one large document may be in very many.
+// stepsAtOnce is how many additions to buckets happen between two checks of the time: one
+// large document may be in very many.
 const stepsAtOnce = 16
 
 // work counts a step, and fails when the time is up.
@@ -254,7 +254,7 @@ func (h *hits) documents() []json.RawMessage {
 // isFull reports whether no document that comes can be among those wanted.
 func (h *hits) isFull() bool { return h.keep == 0 || h.inOrder && h.seen >= h.skip+h.keep }
 
-// compare orders hits; of equal ones the one that came first is the first.
+// compare orders hits; equal ones by arrival.
 func (h *hits) compare(a, b hit) int {
 	for i, key := range h.order {
 		if c := key.compare(a.keys[i], b.keys[i]); c != 0 {
@@ -283,7 +283,8 @@ func (h *hits) Pop() any {
 	return last
 }
 
-// source says which fields documents are shown with. The nil source is all of them.
+// source is the selection of the fields of documents in the answer. The nil source selects
+// all.
 type source struct{ patterns []string }
 
 // source reads a list of fields, with * for any text.
@@ -325,7 +326,7 @@ func (s *source) of(d Doc) json.RawMessage {
 	return body
 }
 
-// narrow returns what is left of a value at a path, nil when nothing is.
+// narrow returns the selected part of a value at a path, nil for none.
 func (s *source) narrow(v any, path string) any {
 	if path != "" && s.names(path) {
 		return v

@@ -13,8 +13,8 @@ import (
 	"svc/domain/document"
 )
 
-// maxFaults is how many faults of a document are told, and how many unknown
-// fields besides.
+// maxFaults is how many faults of a document are reported, and how many unknown fields
+// besides.
 const maxFaults = 100
 
 // checker collects the faults of one document. Unknown fields are apart, so that
@@ -237,8 +237,8 @@ func (n *counter) count(v any, level int) {
 	}
 }
 
-// blocksAt returns the blocks that stand at a key: in blocks a list of them, in
-// content one or a list, if it is no text.
+// blocksAt returns the blocks at a key: blocks is a list of them, content one or a list,
+// if it is no text.
 func blocksAt(key string, v any) []any {
 	items, isList := v.([]any)
 	switch {
@@ -257,8 +257,8 @@ func isBlock(v any) bool {
 	return ok && m.Text("slug") != ""
 }
 
-// maxField is the length of a path that is told, in characters: keys can be as
-// long as a document.
+// maxField is the length of a reported path, in characters: keys can be as long as a
+// document.
 const maxField = 400
 
 // Path returns the path of a field as faults have it, those of automations too:
@@ -277,9 +277,9 @@ func Path(steps ...any) string {
 	return path
 }
 
-// place is where a value stands in a document. It becomes a text only when there
-// is a fault to tell: a document of many values below a long key would be copied
-// many times over. A nil place is the document itself.
+// place is the position of a value in a document. It becomes text only for a fault: a
+// document of many values below a long key would be copied many times. A nil place is the
+// document itself.
 type place struct {
 	up   *place
 	step any // a key or a position
@@ -301,7 +301,7 @@ func (p *place) String() string {
 	return shorten(Path(steps...), maxField)
 }
 
-// shorten shortens a text that somebody else chose.
+// shorten shortens a text that a user chose.
 func shorten(s string, limit int) string {
 	length := 0
 	for i := range s {

@@ -153,7 +153,7 @@ func (c *corrector) members(f *field, m *document.Map, at *place) *document.Map 
 	return next
 }
 
-// value converts a value to the type that its field has, and corrects what is in it.
+// value converts a value to the type of its field, and corrects what is in it.
 func (c *corrector) value(f *field, v any, at *place) any {
 	if f.typed != untyped {
 		return v
@@ -217,9 +217,9 @@ func (c *corrector) blocksOf(v any, at *place) any {
 	return c.replace(m, "blocks", c.blocks(items, at.at("blocks"), false))
 }
 
-// blocks corrects a value that stands where blocks stand. With strict only what is unmistakably a
-// block of the older form is changed: a content may be anything. A block with a slug is left as it
-// is, with all its settings: they may look like blocks of the older form.
+// blocks corrects a value at a place for blocks. With strict, only a certain block of the
+// older form is changed: a content may be anything. A block with a slug is not changed,
+// with all its settings: they may look like blocks of the older form.
 func (c *corrector) blocks(v any, at *place, strict bool) any {
 	block := func(v any, at *place) any {
 		if m, ok := v.(*document.Map); ok && isOldBlock(m, strict) {
@@ -243,8 +243,8 @@ func isOldBlock(m *document.Map, strict bool) bool {
 	return !strict || hasConfig
 }
 
-// newBlock returns a block {name, config} as {slug, …settings}. A setting of its config is preferred
-// to one beside it; only its kind and its app instance are what the block says itself.
+// newBlock converts a block {name, config} to {slug, …settings}. A setting of its config
+// takes precedence over one beside it, except for its kind and its app instance.
 func (c *corrector) newBlock(m *document.Map, at *place) *document.Map {
 	if c.oldBlocks++; c.firstOld == nil {
 		c.firstOld = at
@@ -324,10 +324,10 @@ func (c *corrector) rules(doc *document.Map) *document.Map {
 	return c.replace(doc, "authorizations", c.replace(authorizations, "rules", kept))
 }
 
-// maxRuleWords is how many subjects or actions of a rule are looked at.
+// maxRuleWords is how many subjects or actions of a rule are read.
 const maxRuleWords = 200
 
-// rule returns a rule without what is unknown; some is false when nothing is left of it.
+// rule returns a rule without its unknown parts; some is false when nothing is left.
 func (c *corrector) rule(rule *document.Map, at *place, fixed bool) (next *document.Map, some bool) {
 	subjects, actions := wordsAt(rule, "subject"), wordsAt(rule, "action")
 	if len(subjects) == 0 || len(actions) == 0 || len(subjects) > maxRuleWords || len(actions) > maxRuleWords {

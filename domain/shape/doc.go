@@ -1,18 +1,15 @@
-// Package shape says what the documents of a workspace look like: the index, the
-// security document, pages, blocks and app instances. Each is a table of fields;
-// the check of a document and the JSON Schema that editors get are both made
-// from it.
+// Package shape defines the structure of the documents of a workspace: the index, the
+// security document, pages, blocks and app instances. Each is a table of fields, from
+// which both the check of a document and the JSON Schema for editors are made.
 //
-// Only the shape is judged here: which fields there are, their types, and values
-// that are wrong whoever wrote them. What takes more than the document to know is
-// asked elsewhere: whether a slug is free or reserved, whether rules make sense
-// (domain/access), whether an app exists.
+// Only the structure is checked here: fields, their types, and values that are always
+// wrong. What depends on more than the document is checked elsewhere: whether a slug is
+// free or reserved, whether rules make sense (domain/access), whether an app exists.
 //
-// Automations have tables of their own (domain/automation), and those two do not
-// become one: there a value may be a template, a parameter has a role, a fault
-// has the name of the error that it raises, and the first fault of an instruction
-// is kept to be raised. None of that is true of a document that does not run.
-// Typed fields are checked by its code in both places.
+// Automations have tables of their own (domain/automation), which stay separate: there a
+// value may be a template, a parameter has a role, a fault has the name of the error that
+// it raises, and the first fault of an instruction is raised when it runs. None of that
+// applies to a document that does not run. The code that checks typed fields is shared.
 package shape
 
 import (
@@ -36,10 +33,10 @@ type Fault struct {
 	Unknown bool
 }
 
-// Check returns what is wrong with the document of an index, a security
-// document, a page or an import. Fields that the service sets are not looked at.
-// Of very many faults some are left out, but never all that refuse a document. A
-// kind without a table is a fault too: what nobody checked is not stored.
+// Check returns the faults of an index, a security document, a page or an import. Fields
+// that the service sets are not checked. Of very many faults some are left out, but never
+// all that refuse a document. A kind without a table is a fault too: an unchecked document
+// is not stored.
 func Check(kind *document.Kind, doc *document.Map) []Fault {
 	for _, t := range tables {
 		if t.kind == kind && kind != nil {
@@ -49,11 +46,11 @@ func Check(kind *document.Kind, doc *document.Map) []Fault {
 	return []Fault{{Message: "there is no table for documents of this kind", Code: domain.CodeInternal}}
 }
 
-// CheckBlock returns what is wrong with a block of a workspace.
+// CheckBlock returns the faults of a block of a workspace.
 func CheckBlock(doc *document.Map) []Fault { return blockTable.check(doc) }
 
-// CheckConfig returns what is wrong with the config of a workspace: an object of
-// schema, block and value.
+// CheckConfig returns the faults of the config of a workspace: an object of schema, block
+// and value.
 func CheckConfig(doc any) []Fault {
 	c := &checker{}
 	c.value(&field{is: object, of: configFields}, doc, nil)

@@ -17,8 +17,8 @@ func names(limit int) *naming {
 
 const maxBlockName = 60
 
-// blockNames is the naming of the blocks of a workspace. A dot would stand for an
-// app instance, a slash for a path.
+// blockNames is the naming of the blocks of a workspace. A dot separates an app instance,
+// a slash a path.
 var blockNames = &naming{limit: maxBlockName, wrong: func(key string) string {
 	if why := wrongName(key, maxBlockName); why != "" {
 		return why
@@ -33,10 +33,9 @@ func isPlain(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == ' ' || r == '_' || r == '-'
 }
 
-// wrongName says what is wrong with a name that others refer to, "" when nothing
-// is. Two names that look the same must be the same: there is nothing in them
-// that cannot be seen, no letters of two alphabets, and no word that can be
-// written in Latin letters too without a reader noticing.
+// wrongName returns the problem of a name that others refer to, "" for none. Two names
+// that look the same must be the same: a name has no invisible characters, no letters of
+// two alphabets, and is no word that looks the same in Latin letters.
 func wrongName(s string, limit int) string {
 	length := utf8.RuneCountInString(s)
 	switch {
@@ -68,7 +67,7 @@ func wrongName(s string, limit int) string {
 	return ""
 }
 
-// common is the script of what is in all of them, eastAsian that of the scripts
+// common is the script of characters that all scripts share, eastAsian that of the scripts
 // which are written together.
 const (
 	common    = "common"
@@ -115,9 +114,9 @@ const likeLatin = "АВЕЅІЈКМНОРСТУХҮԌԚԜЗЬасԁеһіјӏо�
 // oddLatin are Latin letters that look like other ones or like two.
 const oddLatin = "ıĲĳĸĿŀŉſƖƗǀǁǂǃǄǅǆǇǈǉǊǋǌǱǲǳẚẛ"
 
-// scriptOf returns the script of a character that a name may have, "" when it may
-// not: what is no letter, digit or sign of ASCII, what cannot be seen, and the
-// forms that exist besides the usual letter.
+// scriptOf returns the script of a character that a name may have, "" when it may not:
+// other than letters, digits and signs of ASCII, invisible characters, and variants of
+// usual letters.
 func scriptOf(r rune) string {
 	switch {
 	case r < utf8.RuneSelf && unicode.IsLetter(r):

@@ -56,7 +56,7 @@ func (t *table) schema() *document.Map {
 // schemas makes the parts of one schema.
 type schemas struct{ typed bool } // whether typed fields are named in it
 
-// members says which members an object has.
+// members adds the members of an object.
 func (s *schemas) members(m *document.Map, f *field) {
 	properties, required := document.MapOf(), []any{}
 	for i := range f.of {
@@ -107,7 +107,7 @@ func typeNames(f *field) any {
 	return names
 }
 
-// inside says what lists and objects hold.
+// inside adds the schemas of the items of lists and the members of objects.
 func (s *schemas) inside(m *document.Map, f *field) {
 	ref := func() *document.Map { s.typed = true; return document.MapOf(pair("$ref", "#/$defs/typedField")) }
 	switch {
@@ -138,7 +138,7 @@ func (s *schemas) inside(m *document.Map, f *field) {
 	m.Set("propertyNames", keys)
 }
 
-// limits adds what a table says of strings and numbers.
+// limits adds the limits of strings and numbers.
 func limits(m *document.Map, f *field) {
 	if f.enum != nil {
 		all := document.StringList(f.enum)

@@ -21,7 +21,7 @@ type table struct {
 	title  string
 	doc    string
 	fields []field
-	// also checks what is true of the document as a whole.
+	// also checks the document as a whole.
 	also     func(*checker, *document.Map)
 	examples []string // in JSON
 }
@@ -29,7 +29,7 @@ type table struct {
 // tables are all documents of this package.
 var tables = []*table{indexTable, securityTable, pageTable, blockTable, importTable}
 
-// audited are what the service says about an object of any sort.
+// audited are fields that the service sets on every object.
 var audited = readOnly("id", "checksum", "permissions", "createdAt", "createdBy", "updatedAt", "updatedBy")
 
 // readOnly returns fields that the service sets.
@@ -339,10 +339,10 @@ type field struct {
 	doc  string
 	is   jsontype.Set
 	must bool
-	// firm fields are not absent when they are null: a rule without a role binds
-	// everyone, which nobody should say by accident.
+	// firm fields are not absent when they are null: a rule without a role applies to
+	// everyone, which must be explicit.
 	firm bool
-	// readOnly fields are set by the service and not looked at.
+	// readOnly fields are set by the service and not checked.
 	readOnly bool
 	// droppable fields are left out of an imported document when they are wrong: what they say is
 	// not worth the document.
@@ -360,10 +360,10 @@ type field struct {
 	least float64
 	most  float64 // 0: neither least nor most counts
 	whole bool
-	// rule says what else is wrong with a value, "" when nothing is.
+	// rule returns a further problem of a value, "" for none.
 	rule func(v any) string
 
-	// For editors: the default, and words that are often meant.
+	// For editors: the default, and usual values.
 	otherwise any
 	suggest   []string
 }
@@ -400,7 +400,7 @@ func (p *pattern) wrong(s string) string {
 	return fmt.Sprintf("%s is not a valid %s", document.QuoteShort(s), p.says)
 }
 
-// wrong says what is wrong with a value of the right type.
+// wrong returns the problem of a value of the right type.
 func (f *field) wrong(v any) string {
 	why := ""
 	switch v := v.(type) {
@@ -485,7 +485,7 @@ func wrongPicture(v any) string {
 	return ""
 }
 
-// wrongAddress is the rule of what is called over the web.
+// wrongAddress is the rule of web addresses.
 func wrongAddress(v any) string {
 	if s, ok := v.(string); ok && (strings.HasPrefix(s, "/") || !domain.IsPicture(s)) {
 		return "must be an http or https URL"
@@ -503,8 +503,7 @@ func wrongSlug(kind *document.Kind, says string) func(any) string {
 	}
 }
 
-// wrongEvent is the rule of an event's type. A template is judged when it is
-// known what it says.
+// wrongEvent is the rule of event types. A template is checked when it is evaluated.
 func wrongEvent(v any) string {
 	if s, ok := v.(string); ok && !isTemplate(s) && !eventType.MatchString(s) {
 		return eventType.wrong(s)
@@ -537,8 +536,8 @@ func wrongKind(v any) string {
 	return wrongName(s, 200)
 }
 
-// wrongSecret is the rule of what must not be told in a document. What was told
-// is not repeated.
+// wrongSecret is the rule of values that a document must not contain. The message does not
+// repeat the value.
 func wrongSecret(v any) string {
 	if s, ok := v.(string); ok && !secretRef.MatchString(s) {
 		return "must be a secret of the workspace: {{secret.NAME}}"
