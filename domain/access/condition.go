@@ -656,18 +656,18 @@ func (c *compiler) pattern(at string, v, options any) (re *regexp.Regexp, instru
 	return re, instructions
 }
 
-// Partly is an object of which some fields are known, and of the others not even whether
-// they are there. A value in it may be a Partly, too.
-type Partly map[string]any
+// PartialObject is an object of which some fields are known, and of the others not even whether
+// they are there. A value in it may be a PartialObject, too.
+type PartialObject map[string]any
 
-// Absent is the value in a Partly of a field that is known not to be there.
+// Absent is the value in a PartialObject of a field that is known not to be there.
 var Absent = match.Absent
 
 // unknown is the value of a field that nothing is known of.
 type unknown struct{}
 
 // Field implements Object.
-func (p Partly) Field(name string) (any, bool) {
+func (p PartialObject) Field(name string) (any, bool) {
 	v, ok := p[name]
 	if !ok {
 		return unknown{}, true
@@ -679,13 +679,13 @@ func (p Partly) Field(name string) (any, bool) {
 func (unknown) IsUncertain() {}
 
 // IsUncertain implements match.Uncertain.
-func (Partly) IsUncertain() {}
+func (PartialObject) IsUncertain() {}
 
 // DecideForAll decides for all objects that are as known says. When it is sure, Allows
 // decides the same for each of them, unless that takes too many steps; when it is not,
 // each object has to be checked. It is never sure where another right decides in the end,
 // and ignores the shares of single objects.
-func (r *Rights) DecideForAll(action, subject string, known Partly) (allowed, sure bool) {
+func (r *Rights) DecideForAll(action, subject string, known PartialObject) (allowed, sure bool) {
 	q, e := r.newQuestion(action, subject, known), r.newEvaluation()
 	defer e.release()
 	var allowsSome, deniesSome bool

@@ -348,9 +348,9 @@ func FuzzPattern(f *testing.F) {
 }
 
 // executed is what is known of all ends of executions.
-func executed() access.Partly {
+func executed() access.PartialObject {
 	const kind = "runtime.automations.executed"
-	return access.Partly{"type": kind, "source": access.Partly{"workspaceId": here, "serviceTopic": kind}, "target": access.Absent}
+	return access.PartialObject{"type": kind, "source": access.PartialObject{"workspaceId": here, "serviceTopic": kind}, "target": access.Absent}
 }
 
 func TestWhatIsForeseenOfEventsOfOneType(t *testing.T) {
@@ -396,7 +396,7 @@ func TestWhatIsForeseenOfEventsOfOneType(t *testing.T) {
 			require.Equal(t, tt.want, got)
 		})
 	}
-	_, sure := fresh.For(nobody).DecideForAll("read", "pages", access.Partly{"workspaceId": here})
+	_, sure := fresh.For(nobody).DecideForAll("read", "pages", access.PartialObject{"workspaceId": here})
 	require.False(t, sure, "reading the workspace decides")
 }
 
@@ -410,7 +410,7 @@ func TestWhatIsForeseenIsAllowed(t *testing.T) {
 			if !ok || len(q.fields) > 0 { // it is shared by itself
 				continue
 			}
-			known := access.Partly{}
+			known := access.PartialObject{}
 			for _, name := range []string{"name", "labels", "meta", "type", "target", "id", "workspaceId", "runningWorkspaceId", "source", "nothing"} {
 				if !rapid.Bool().Draw(t, "knows "+name) {
 					continue

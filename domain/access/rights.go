@@ -45,20 +45,20 @@ type Rights struct {
 	workspace *Workspace
 	who       *Principal
 	bound     binding
-	self      self
+	self      workspaceObject
 	roles     []string
 	doubted   []string // roles of which it would take too many steps to tell
 	rules     []*rule
 }
 
-// self is a workspace as an object: whatever Self says, its id is its own.
-type self struct {
+// workspaceObject is a workspace as an object: whatever Self says, its id is its own.
+type workspaceObject struct {
 	id   any
 	rest Object
 }
 
 // Field implements Object.
-func (s *self) Field(name string) (any, bool) {
+func (s *workspaceObject) Field(name string) (any, bool) {
 	if name == "id" {
 		return s.id, true
 	}
@@ -71,7 +71,7 @@ func (s *self) Field(name string) (any, bool) {
 // For returns the rights of a caller in the workspace.
 func (w *Workspace) For(p Principal) *Rights {
 	r := &Rights{workspace: w, who: &p, bound: newBinding(&p)}
-	r.self = self{id: w.Policy.workspaceID, rest: w.Self}
+	r.self = workspaceObject{id: w.Policy.workspaceID, rest: w.Self}
 	r.roles, r.doubted = r.heldRoles()
 	r.rules = r.collect()
 	return r

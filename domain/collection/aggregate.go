@@ -15,10 +15,10 @@ type sink struct {
 }
 
 // stage returns a sink that passes its results to the next one.
-type stage func(e *effort, next sink) sink
+type stage func(e *budget, next sink) sink
 
 // limitRows is a sink that takes no more rows than the call may cost.
-func limitRows(e *effort, to sink) sink {
+func limitRows(e *budget, to sink) sink {
 	return sink{end: to.end, take: func(row *value.Object) (bool, error) {
 		if err := e.spend(rowSteps); err != nil {
 			return false, err
@@ -107,7 +107,7 @@ func aggregate(r reader, info *Info, first *query, line []stage, most int) (any,
 		return true, tooMuchMemoryError(held)
 	}}
 	for _, next := range slices.Backward(line) {
-		to = next(r.effort, limitRows(r.effort, to))
+		to = next(r.budget, limitRows(r.budget, to))
 	}
 	if info != nil {
 		if err := scanRows(r, info, first, to.take); err != nil {
@@ -126,7 +126,7 @@ func scanRows(r reader, info *Info, q *query, take func(*value.Object) (bool, er
 	if p.inOrder {
 		return p.whole(r, info, q, func(_ string, row *value.Object) (bool, error) { return take(row) })
 	}
-	to := sorting(r.effort, []sortKey{{path: fieldID}}, sink{take: take, end: func() error { return nil }})
+	to := sorting(r.budget, []sortKey{{path: fieldID}}, sink{take: take, end: func() error { return nil }})
 	err := p.whole(r, info, q, func(_ string, row *value.Object) (bool, error) { return to.take(row) })
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func matchStage(operand any) (stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(e *effort, next sink) sink {
+	return func(e *budget, next sink) sink {
 		return sink{end: next.end, take: func(row *value.Object) (bool, error) {
 			test := q
 			if _, ok := row.Get(aliasID); ok {
@@ -168,7 +168,7 @@ func sortStage(operand any) (stage, error) {
 	for i, path := range o.Keys() {
 		keys[i].path = path
 	}
-	return func(e *effort, next sink) sink { return sorting(e, keys, next) }, nil
+	return func(e *budget, next sink) sink { return sorting(e, keys, next) }, nil
 }
 
 // passRows passes rows on while they are wanted, and then their end.
@@ -198,7 +198,7 @@ func skipStage(operand any) (stage, error) {
 	if err != nil || n < 0 {
 		return nil, Refuse(BadQuery, "$skip is a whole number from 0 on")
 	}
-	return func(_ *effort, next sink) sink {
+	return func(_ *budget, next sink) sink {
 		seen := 0
 		return sink{end: next.end, take: func(row *value.Object) (bool, error) {
 			if seen++; seen <= n {
@@ -214,7 +214,7 @@ func limitStage(operand any) (stage, error) {
 	if err != nil || n < 0 {
 		return nil, Refuse(BadQuery, "$limit is a whole number from 0 on")
 	}
-	return func(_ *effort, next sink) sink {
+	return func(_ *budget, next sink) sink {
 		seen := 0
 		return sink{end: next.end, take: func(row *value.Object) (bool, error) {
 			if seen++; seen > n {
@@ -231,7 +231,7 @@ func countStage(operand any) (stage, error) {
 	if !ok || checkField(name) != nil {
 		return nil, Refuse(BadQuery, "$count is the name of a field")
 	}
-	return func(_ *effort, next sink) sink {
+	return func(_ *budget, next sink) sink {
 		seen := 0
 		return sink{
 			take: func(*value.Object) (bool, error) { seen++; return true, nil },
@@ -252,19 +252,19 @@ func unwindStage(operand any) (stage, error) {
 	if !ok || path == "" {
 		return nil, Refuse(BadQuery, "$unwind is the path of a list")
 	}
-	return func(e *effort, next sink) sink {
+	return func(e *budget, next sink) sink {
 		return sink{end: next.end, take: func(row *value.Object) (bool, error) { return unwind(e, row, path, keep, next.take) }}
 	}, nil
 }
 
-func unwind(e *effort, row *value.Object, path string, keep bool, take func(*value.Object) (bool, error)) (bool, error) {
+func unwind(e *budget, row *value.Object, path string, keep bool, take func(*value.Object) (bool, error)) (bool, error) {
 	have := aggregateField(row, path)
 	items, isList := have.([]any)
 	if !isList && !value.IsNothing(have) || len(items) == 0 && keep {
 		return take(row)
 	}
 	for _, item := range items {
-		next, err := amend(e, row, strings.Split(path, "."), func(*effort, any) (any, error) { return item, nil })
+		next, err := changeAtPath(e, row, strings.Split(path, "."), func(*budget, any) (any, error) { return item, nil })
 		if err != nil {
 			return false, err
 		}
@@ -344,7 +344,7 @@ func projectStage(operand any) (stage, error) {
 		return nil, err
 	}
 	made, cost := term(computed), roughSize(computed)/stepSize
-	return func(e *effort, next sink) sink {
+	return func(e *budget, next sink) sink {
 		return sink{end: next.end, take: func(row *value.Object) (bool, error) {
 			if err := e.spend(cost); err != nil {
 				return false, err
@@ -423,8 +423,8 @@ func groupStage(operand any) (stage, error) {
 		fields = append(fields, accumulator{op: how.Keys()[0], of: term(how.At(how.Keys()[0])), name: name})
 	}
 	cost := roughSize(o) / stepSize
-	return func(e *effort, next sink) sink {
-		g := &grouping{effort: e, cost: cost, id: term(o.At(aliasID)), fields: fields, groups: map[string]*groupOf{}}
+	return func(e *budget, next sink) sink {
+		g := &grouping{budget: e, cost: cost, id: term(o.At(aliasID)), fields: fields, groups: map[string]*groupOf{}}
 		return sink{take: g.addRow, end: func() error { return passRows(g.rows(), next) }}
 	}, nil
 }
@@ -439,7 +439,7 @@ func isAccumulator(op string) bool {
 
 // grouping is the groups of one aggregate, in the order of their first rows.
 type grouping struct {
-	*effort
+	*budget
 	cost   int // of what is made of each row
 	id     func(*value.Object) any
 	fields []accumulator

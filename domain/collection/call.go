@@ -25,17 +25,17 @@ func (c *Call) Writes() bool { return c.write != nil }
 // Read returns the result of a call that does not write. It fails as soon as alive, which
 // may be nil, returns an error because the caller is gone.
 func (c *Call) Read(v View, alive func() error) (any, error) {
-	return c.read(reader{v, c.effort(alive)})
+	return c.read(reader{v, c.newBudget(alive)})
 }
 
 // Write adds the changes of a call to a draft and returns its result. When it fails, also
 // because of alive, the draft must not be used.
 func (c *Call) Write(d *Draft, s Stamp, alive func() error) (any, error) {
-	return c.write(&writer{Draft: d, effort: c.effort(alive), limits: c.limit, stamp: s})
+	return c.write(&writer{Draft: d, budget: c.newBudget(alive), limits: c.limit, stamp: s})
 }
 
-func (c *Call) effort(alive func() error) *effort {
-	return &effort{left: c.limit.MaxSteps, limit: c.limit.MaxSteps, alive: alive}
+func (c *Call) newBudget(alive func() error) *budget {
+	return &budget{left: c.limit.MaxSteps, limit: c.limit.MaxSteps, alive: alive}
 }
 
 // target is the collection that a call is about.

@@ -251,10 +251,10 @@ type View interface {
 type Range struct{ From, To []byte }
 
 // prefixRange is the range of all keys that begin with a prefix.
-func prefixRange(prefix []byte) Range { return Range{prefix, after(prefix)} }
+func prefixRange(prefix []byte) Range { return Range{prefix, prefixEnd(prefix)} }
 
-// after returns the first key behind all that begin with a prefix.
-func after(prefix []byte) []byte {
+// prefixEnd returns the first key behind all that begin with a prefix.
+func prefixEnd(prefix []byte) []byte {
 	next := bytes.Clone(prefix)
 	for i := len(next) - 1; i >= 0; i-- {
 		if next[i]++; next[i] != 0 {
@@ -264,8 +264,8 @@ func after(prefix []byte) []byte {
 	return nil // behind everything
 }
 
-// lookup returns the collection of a name, nil when there is none.
-func lookup(v View, schema, name string) (*Info, error) {
+// findCollection returns the collection of a name, nil when there is none.
+func findCollection(v View, schema, name string) (*Info, error) {
 	infos, err := v.Infos()
 	i := slices.IndexFunc(infos, func(info *Info) bool { return info.Schema == schema && info.Name == name })
 	if err != nil || i < 0 {
@@ -281,20 +281,20 @@ type Draft struct {
 
 	base  View
 	infos map[uint32]*Info // of collections that were changed; nil: dropped
-	rows  map[place]*value.Object
-	holds map[hold]string // uniques that changed rows hold
+	rows  map[rowKey]*value.Object
+	holds map[uniqueKey]string // uniques that changed rows hold
 	// made are the uniques that the base has no keys of: they were declared in the draft.
-	made  map[uint32]map[hold]string
+	made  map[uint32]map[uniqueKey]string
 	heavy int // bytes of the rows in it
 }
 
-// place is where a row is; hold is a key of a unique.
+// rowKey is where a row is; hold is a key of a unique.
 type (
-	place struct {
+	rowKey struct {
 		collection uint32
 		id         string
 	}
-	hold struct {
+	uniqueKey struct {
 		collection uint32
 		index, key string
 	}
@@ -302,7 +302,7 @@ type (
 
 // NewDraft returns a draft without changes.
 func NewDraft(base View) *Draft {
-	return &Draft{base: base, infos: map[uint32]*Info{}, rows: map[place]*value.Object{}, holds: map[hold]string{}}
+	return &Draft{base: base, infos: map[uint32]*Info{}, rows: map[rowKey]*value.Object{}, holds: map[uniqueKey]string{}}
 }
 
 // AddDraft adds the changes of a draft that was made on this one.
@@ -324,10 +324,10 @@ func (d *Draft) AddDraft(from *Draft) {
 	d.heavy += from.heavy
 }
 
-// reshaped notes the keys of all uniques of a collection whose declaration changed: the
+// recordUniques notes the keys of all uniques of a collection whose declaration changed: the
 // base cannot be asked for those that are new.
-func (d *Draft) reshaped(info *Info, held map[hold]string) {
-	d.made = map[uint32]map[hold]string{info.Collection: held}
+func (d *Draft) recordUniques(info *Info, held map[uniqueKey]string) {
+	d.made = map[uint32]map[uniqueKey]string{info.Collection: held}
 }
 
 // Reshaped reports whether a declaration changed. Indexes that are new have no keys in
@@ -367,7 +367,7 @@ func (d *Draft) Stats(collection uint32) (rows, bytes int64, err error) {
 
 // Row implements View.
 func (d *Draft) Row(collection uint32, id string) (*value.Object, error) {
-	if row, ok := d.rows[place{collection, id}]; ok {
+	if row, ok := d.rows[rowKey{collection, id}]; ok {
 		return row, nil
 	}
 	return d.base.Row(collection, id)
@@ -375,16 +375,16 @@ func (d *Draft) Row(collection uint32, id string) (*value.Object, error) {
 
 // Holder implements View.
 func (d *Draft) Holder(collection uint32, x Index, key []byte) (string, error) {
-	if id, ok := d.holds[hold{collection, x.Name, string(key)}]; ok {
+	if id, ok := d.holds[uniqueKey{collection, x.Name, string(key)}]; ok {
 		return id, nil
 	}
 	id, err := "", error(nil)
 	if held, ok := d.made[collection]; ok {
-		id = held[hold{collection, x.Name, string(key)}]
+		id = held[uniqueKey{collection, x.Name, string(key)}]
 	} else {
 		id, err = d.base.Holder(collection, x, key)
 	}
-	if _, changed := d.rows[place{collection, id}]; changed {
+	if _, changed := d.rows[rowKey{collection, id}]; changed {
 		return "", err // as it is now, it holds another key or none
 	}
 	return id, err
@@ -402,7 +402,7 @@ func (d *Draft) Rows(collection uint32, ranges []Range, x *Index, visit func(str
 	slices.Sort(own)
 	stopped := false
 	hand := func(id string) (bool, error) {
-		more, err := visit(id, Row{whole: d.rows[place{collection, id}]})
+		more, err := visit(id, Row{whole: d.rows[rowKey{collection, id}]})
 		stopped = !more
 		own = own[1:]
 		return more, err
@@ -413,7 +413,7 @@ func (d *Draft) Rows(collection uint32, ranges []Range, x *Index, visit func(str
 				return false, err
 			}
 		}
-		if _, changed := d.rows[place{collection, id}]; changed {
+		if _, changed := d.rows[rowKey{collection, id}]; changed {
 			return true, nil
 		}
 		more, err := visit(id, row)
@@ -449,9 +449,9 @@ func (d *Draft) put(info *Info, id string, row *value.Object, limits Limits) err
 	if len(encoded) > limits.MaxRowSize {
 		return withDetail(Refuse(TooLarge, "a row has %d bytes, the limit is %d", len(encoded), limits.MaxRowSize), "limit", float64(limits.MaxRowSize))
 	}
-	at := place{info.Collection, id}
+	at := rowKey{info.Collection, id}
 	for _, x := range info.Declaration.All() {
-		if err := d.claim(info, x, at, row); err != nil {
+		if err := d.checkUniques(info, x, at, row); err != nil {
 			return err
 		}
 	}
@@ -460,7 +460,7 @@ func (d *Draft) put(info *Info, id string, row *value.Object, limits Limits) err
 	for _, x := range info.Declaration.All() {
 		for _, key := range info.Declaration.Keys(x, row) {
 			if x.Unique {
-				d.holds[hold{info.Collection, x.Name, string(key)}] = id
+				d.holds[uniqueKey{info.Collection, x.Name, string(key)}] = id
 			}
 		}
 	}
@@ -469,8 +469,8 @@ func (d *Draft) put(info *Info, id string, row *value.Object, limits Limits) err
 	return nil
 }
 
-// claim refuses a row whose unique another row holds.
-func (d *Draft) claim(info *Info, x Index, at place, row *value.Object) error {
+// checkUniques refuses a row whose unique another row holds.
+func (d *Draft) checkUniques(info *Info, x Index, at rowKey, row *value.Object) error {
 	if !x.Unique {
 		return nil
 	}
@@ -492,7 +492,7 @@ func notUnique(info *Info, fields []string) error {
 }
 
 // release gives up the uniques that a row of the draft holds.
-func (d *Draft) release(at place) {
+func (d *Draft) release(at rowKey) {
 	if _, ok := d.rows[at]; !ok {
 		return
 	}
@@ -505,7 +505,7 @@ func (d *Draft) release(at place) {
 
 // remove notes that a row is gone.
 func (d *Draft) remove(info *Info, id string) {
-	at := place{info.Collection, id}
+	at := rowKey{info.Collection, id}
 	d.release(at)
 	d.rows[at] = nil
 	d.Changes = append(d.Changes, Change{Kind: Removed, Collection: info.Collection, RowID: id})

@@ -354,11 +354,11 @@ func (d *Declaration) uniqueOf(fields []string) (Index, bool) {
 // rename opens the collection under its new name. One that has that name already,
 // and none of the old one, was renamed before.
 func (w *writer) rename(t, old target) error {
-	if err := w.open(old, t == old); err != nil || t == old {
+	if err := w.openCollection(old, t == old); err != nil || t == old {
 		return err
 	}
 	was := w.info
-	if err := w.open(t, was == nil); err != nil || was == nil {
+	if err := w.openCollection(t, was == nil); err != nil || was == nil {
 		return err
 	}
 	if w.info != nil {
@@ -371,7 +371,7 @@ func (w *writer) rename(t, old target) error {
 // convert changes the declaration, and the rows where it asks for other values. It
 // refuses when a row does not fit, or when two have the same unique.
 func (w *writer) convert(had, d *Declaration) error {
-	held := map[hold]string{}
+	held := map[uniqueKey]string{}
 	var altered []Change
 	next := *w.info
 	next.Declaration = d
@@ -405,7 +405,7 @@ func (w *writer) convert(had, d *Declaration) error {
 	w.info = w.change(w.info, Change{Kind: Declared, Collection: w.info.Collection, Declaration: d})
 	w.Changes = append(w.Changes, altered...)
 	w.heavy += size
-	w.reshaped(w.info, held)
+	w.recordUniques(w.info, held)
 	return nil
 }
 
@@ -444,13 +444,13 @@ func (w *writer) fitted(row *value.Object, had, d *Declaration) (*value.Object, 
 }
 
 // hasOwn refuses a row whose unique one before it has.
-func hasOwn(info *Info, held map[hold]string, id string, row *value.Object) error {
+func hasOwn(info *Info, held map[uniqueKey]string, id string, row *value.Object) error {
 	for _, x := range info.Declaration.All() {
 		if !x.Unique {
 			continue
 		}
 		for _, key := range info.Declaration.Keys(x, row) {
-			at := hold{info.Collection, x.Name, string(key)}
+			at := uniqueKey{info.Collection, x.Name, string(key)}
 			if _, taken := held[at]; taken {
 				return notUnique(info, x.Fields)
 			}
@@ -479,7 +479,7 @@ func prepareDeleteCollections(p *parameters) (*Call, error) {
 	}
 	schema := p.target.schema
 	return &Call{write: func(w *writer) (any, error) {
-		infos, err := names(w.Draft, schema)
+		infos, err := sortedCollections(w.Draft, schema)
 		if err != nil {
 			return nil, err
 		}

@@ -200,7 +200,7 @@ func (p plan) findSorted(r reader, info *Info, q *query, o options) (rows []*val
 	if keep > maxSorted {
 		return nil, 0, withDetail(Refuse(TooLarge, "a sorted read reaches at most %d rows far", maxSorted), "limit", float64(maxSorted))
 	}
-	first, held, fields := &top{keys: o.sort}, 0, o.sortFields()
+	first, held, fields := &firstRows{keys: o.sort}, 0, o.sortFields()
 	err = p.each(r, info, q, func(id string, row Row) (bool, error) {
 		total++
 		if keep == 0 {
@@ -212,7 +212,7 @@ func (p plan) findSorted(r reader, info *Info, q *query, o options) (rows []*val
 		}
 		s := &sorted{keys: o.keysOf(part), id: id}
 		s.size = roughSize(s.keys) + len(id)
-		held += first.offer(s, keep)
+		held += first.offerRow(s, keep)
 		return true, tooMuchMemoryError(held)
 	})
 	if err != nil {
@@ -236,7 +236,7 @@ func fieldsOf(s string) []string { return strings.Fields(s) }
 func (p *parameters) readCall(read func(r reader, info *Info) (any, error)) *Call {
 	t := p.target
 	return &Call{read: func(r reader) (any, error) {
-		info, err := lookup(r, t.schema, t.name)
+		info, err := findCollection(r, t.schema, t.name)
 		if err != nil {
 			return nil, err
 		}
@@ -389,8 +389,8 @@ func inOrderOfKeys(seen map[string]any) []any {
 	return list
 }
 
-// names returns the collections of a schema in the order of their names.
-func names(v View, schema string) ([]*Info, error) {
+// sortedCollections returns the collections of a schema in the order of their names.
+func sortedCollections(v View, schema string) ([]*Info, error) {
 	infos, err := v.Infos()
 	var found []*Info
 	for _, info := range infos {
@@ -405,7 +405,7 @@ func names(v View, schema string) ([]*Info, error) {
 func prepareList(p *parameters) (*Call, error) {
 	schema := p.target.schema
 	return &Call{read: func(r reader) (any, error) {
-		infos, err := names(r, schema)
+		infos, err := sortedCollections(r, schema)
 		list := make([]any, len(infos))
 		for i, info := range infos {
 			list[i] = info.Name
@@ -417,7 +417,7 @@ func prepareList(p *parameters) (*Call, error) {
 func prepareSchemas(p *parameters) (*Call, error) {
 	t := p.target
 	return &Call{read: func(r reader) (any, error) {
-		infos, err := names(r, t.schema)
+		infos, err := sortedCollections(r, t.schema)
 		list := []any{}
 		for _, info := range infos {
 			if t.name == "" || info.Name == t.name {
@@ -571,7 +571,7 @@ func (p plan) whole(r reader, info *Info, q *query, visit func(string, *value.Ob
 // each visits the rows that meet a query as they are kept.
 func (p plan) each(r reader, info *Info, q *query, visit func(string, Row) (bool, error)) error {
 	test := func(id string, row Row) (bool, error) {
-		fits, err := q.matches(r.effort, row)
+		fits, err := q.matches(r.budget, row)
 		if err != nil || !fits {
 			return true, err
 		}
@@ -695,7 +695,7 @@ func aliased(cond *value.Object, depth int) *value.Object {
 
 // matches reports whether a row meets the query, without reading more of it than that
 // takes.
-func (q *query) matches(e *effort, row Row) (bool, error) {
+func (q *query) matches(e *budget, row Row) (bool, error) {
 	if q.empty() {
 		return true, e.spend(1)
 	}
@@ -707,7 +707,7 @@ func (q *query) matches(e *effort, row Row) (bool, error) {
 }
 
 // match reports whether an object meets the query.
-func (q *query) match(e *effort, row *value.Object) (bool, error) {
+func (q *query) match(e *budget, row *value.Object) (bool, error) {
 	fits, spent, err := q.matcher.MatchWithin(row, matchSteps)
 	if err != nil {
 		return false, Refuse(BadQuery, "the query cannot be evaluated: %s", err)
@@ -833,8 +833,8 @@ type sorted struct {
 	size int
 }
 
-// before reports which of two rows is first; ties are broken by id.
-func before(keys []sortKey, a, b *sorted) bool {
+// comesBefore reports which of two rows is first; ties are broken by id.
+func comesBefore(keys []sortKey, a, b *sorted) bool {
 	for i, key := range keys {
 		order := Compare(a.keys[i], b.keys[i])
 		if key.desc {
@@ -847,39 +847,39 @@ func before(keys []sortKey, a, b *sorted) bool {
 	return a.id < b.id
 }
 
-// top keeps the first rows of those it is shown; the last of them is on top.
-type top struct {
+// firstRows keeps the first rows of those it is shown; the last of them is on top.
+type firstRows struct {
 	keys []sortKey
 	rows []*sorted
 }
 
 // Len implements heap.Interface.
-func (t *top) Len() int { return len(t.rows) }
+func (t *firstRows) Len() int { return len(t.rows) }
 
 // Less implements heap.Interface.
-func (t *top) Less(i, j int) bool { return before(t.keys, t.rows[j], t.rows[i]) }
+func (t *firstRows) Less(i, j int) bool { return comesBefore(t.keys, t.rows[j], t.rows[i]) }
 
 // Swap implements heap.Interface.
-func (t *top) Swap(i, j int) { t.rows[i], t.rows[j] = t.rows[j], t.rows[i] }
+func (t *firstRows) Swap(i, j int) { t.rows[i], t.rows[j] = t.rows[j], t.rows[i] }
 
 // Push implements heap.Interface.
-func (t *top) Push(x any) { t.rows = append(t.rows, x.(*sorted)) }
+func (t *firstRows) Push(x any) { t.rows = append(t.rows, x.(*sorted)) }
 
 // Pop implements heap.Interface.
-func (t *top) Pop() any {
+func (t *firstRows) Pop() any {
 	last := t.rows[len(t.rows)-1]
 	t.rows = t.rows[:len(t.rows)-1]
 	return last
 }
 
-// offer keeps a row if it is one of the first, and returns how much more is held.
-func (t *top) offer(s *sorted, keep int) int {
+// offerRow keeps a row if it is one of the first, and returns how much more is held.
+func (t *firstRows) offerRow(s *sorted, keep int) int {
 	if len(t.rows) < keep {
 		heap.Push(t, s)
 		return s.size
 	}
 	last := t.rows[0]
-	if !before(t.keys, s, last) {
+	if !comesBefore(t.keys, s, last) {
 		return 0
 	}
 	t.rows[0] = s
@@ -888,8 +888,8 @@ func (t *top) offer(s *sorted, keep int) int {
 }
 
 // read returns the rows that are kept, less those to be skipped.
-func (t *top) read(r reader, info *Info, o options) (rows []*value.Object, err error) {
-	slices.SortFunc(t.rows, func(a, b *sorted) int { return truth(before(t.keys, b, a)) - truth(before(t.keys, a, b)) })
+func (t *firstRows) read(r reader, info *Info, o options) (rows []*value.Object, err error) {
+	slices.SortFunc(t.rows, func(a, b *sorted) int { return truth(comesBefore(t.keys, b, a)) - truth(comesBefore(t.keys, a, b)) })
 	held := 0
 	for _, s := range t.rows[min(o.skip, len(t.rows)):] {
 		row, err := r.Row(info.Collection, s.id)
@@ -914,7 +914,7 @@ func (o options) sortFields() []string {
 }
 
 // sorting holds rows until there are no more.
-func sorting(e *effort, keys []sortKey, next sink) sink {
+func sorting(e *budget, keys []sortKey, next sink) sink {
 	var rows []*value.Object
 	held := 0
 	return sink{
@@ -937,7 +937,7 @@ func sorting(e *effort, keys []sortKey, next sink) sink {
 }
 
 // sortRows sorts rows. When that costs too much it compares no more.
-func sortRows(e *effort, keys []sortKey, rows []*value.Object) (err error) {
+func sortRows(e *budget, keys []sortKey, rows []*value.Object) (err error) {
 	slices.SortStableFunc(rows, func(a, b *value.Object) int {
 		if err == nil {
 			err = e.spend(len(keys))

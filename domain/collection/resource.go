@@ -57,14 +57,14 @@ func noRow(id string) error {
 	return domain.Refuse(domain.CodeNotFound, "there is no row %s", id).With("resource", "row").With("id", id)
 }
 
-// readingExisting makes a call of a read of a collection that must exist.
-func readingExisting(name string, t Target, l Limits, read func(r reader, info *Info) (any, error)) (*Call, error) {
+// readExistingCall makes a call of a read of a collection that must exist.
+func readExistingCall(name string, t Target, l Limits, read func(r reader, info *Info) (any, error)) (*Call, error) {
 	of, err := t.check()
 	if err != nil {
 		return nil, err
 	}
 	return &Call{Function: name, limit: l.WithDefaults(), read: func(r reader) (any, error) {
-		info, err := lookup(r, of.schema, of.name)
+		info, err := findCollection(r, of.schema, of.name)
 		if err == nil && info == nil {
 			err = NoCollection(of.name)
 		}
@@ -83,7 +83,7 @@ func writingRow(name string, t Target, id string, match func(tag string) error, 
 		return nil, err
 	}
 	return &Call{Function: name, limit: l.WithDefaults(), write: func(w *writer) (any, error) {
-		if err := w.open(of, false); err != nil {
+		if err := w.openCollection(of, false); err != nil {
 			return nil, err
 		}
 		if w.info == nil {
@@ -105,7 +105,7 @@ func writingRow(name string, t Target, id string, match func(tag string) error, 
 
 // ReadRow returns a row: a TaggedRow.
 func ReadRow(t Target, id string, l Limits) (*Call, error) {
-	return readingExisting("readRow", t, l, func(r reader, info *Info) (any, error) {
+	return readExistingCall("readRow", t, l, func(r reader, info *Info) (any, error) {
 		row, err := r.Row(info.Collection, id)
 		if err != nil {
 			return nil, err
@@ -124,19 +124,19 @@ func CreateRow(t Target, data *value.Object, l Limits) (*Call, error) {
 		return nil, err
 	}
 	return &Call{Function: "createRow", limit: l.WithDefaults(), write: func(w *writer) (any, error) {
-		if err := w.open(of, true); err != nil {
+		if err := w.openCollection(of, true); err != nil {
 			return nil, err
 		}
 		id, err := w.insert(data)
 		if err != nil {
 			return nil, err
 		}
-		return w.tagged(id)
+		return w.readTagged(id)
 	}}, nil
 }
 
-// tagged returns a row as it is stored.
-func (w *writer) tagged(id string) (TaggedRow, error) {
+// readTagged returns a row as it is stored.
+func (w *writer) readTagged(id string) (TaggedRow, error) {
 	row, err := w.Row(w.info.Collection, id)
 	if err != nil {
 		return TaggedRow{}, err
@@ -164,14 +164,14 @@ func ChangeRow(t Target, id string, patch *value.Object, match func(tag string) 
 		}
 		u.steps = append(u.steps, step{
 			path: []string{unalias(field)}, root: unalias(field), clears: value.IsUndefined(operand),
-			do: func(*effort, any) (any, error) { return operand, nil },
+			do: func(*budget, any) (any, error) { return operand, nil },
 		})
 	}
 	return writingRow("changeRow", t, id, match, l, func(w *writer, row *value.Object) (any, error) {
 		if _, err := w.updateRow(row, u); err != nil {
 			return nil, err
 		}
-		return w.tagged(id)
+		return w.readTagged(id)
 	})
 }
 
@@ -190,7 +190,7 @@ func RemoveCollection(t Target, l Limits) (*Call, error) {
 		return nil, err
 	}
 	return &Call{Function: "removeCollection", Alone: true, limit: l.WithDefaults(), write: func(w *writer) (any, error) {
-		if err := w.open(of, false); err != nil {
+		if err := w.openCollection(of, false); err != nil {
 			return nil, err
 		}
 		if w.info == nil {
@@ -214,7 +214,7 @@ func FindRows(t Target, query any, opts *value.Object, l Limits) (*Call, error) 
 	if err != nil {
 		return nil, err
 	}
-	return readingExisting("findRows", t, l, func(r reader, info *Info) (any, error) {
+	return readExistingCall("findRows", t, l, func(r reader, info *Info) (any, error) {
 		rows, total, err := find(r, info, q, o, true)
 		return RowPage{rows, total}, err
 	})
@@ -227,7 +227,7 @@ func AggregateRows(t Target, query any, steps []any, l Limits) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readingExisting("aggregateRows", t, l, run)
+	return readExistingCall("aggregateRows", t, l, run)
 }
 
 // Summary is an entry of a list of collections.
@@ -270,7 +270,7 @@ func (i *Info) declared() bool { return i.Declaration != nil && !i.Declaration.O
 // ReadSchema returns the declaration of a collection as automations see it, and `declared:
 // false` when there is none.
 func ReadSchema(t Target, l Limits) (*Call, error) {
-	return readingExisting("readSchema", t, l, func(_ reader, info *Info) (any, error) {
+	return readExistingCall("readSchema", t, l, func(_ reader, info *Info) (any, error) {
 		shown := info.summary()
 		if !info.declared() {
 			shown.Set("declared", false)
@@ -290,7 +290,7 @@ func ReadTexts(t Target, l Limits) (*Call, error) {
 		return nil, err
 	}
 	return &Call{Function: "readTexts", limit: l.WithDefaults(), read: func(r reader) (any, error) {
-		info, err := lookup(r, of.schema, of.name)
+		info, err := findCollection(r, of.schema, of.name)
 		if err != nil {
 			return nil, err
 		}
@@ -360,7 +360,7 @@ func ExportRows(t Target, x Export, l Limits) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readingExisting("exportRows", t, l, func(r reader, info *Info) (any, error) {
+	return readExistingCall("exportRows", t, l, func(r reader, info *Info) (any, error) {
 		visit := func(take func(*value.Object) error) error {
 			p := planFor(info, q)
 			if !p.inOrder {
@@ -413,7 +413,7 @@ func (o options) exportSorted(r reader, info *Info, q *query, visit func(*value.
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(order, func(a, b *sorted) int { return truth(before(o.sort, b, a)) - truth(before(o.sort, a, b)) })
+	slices.SortFunc(order, func(a, b *sorted) int { return truth(comesBefore(o.sort, b, a)) - truth(comesBefore(o.sort, a, b)) })
 	for _, s := range order {
 		if err := r.spend(rowSteps); err != nil {
 			return err
@@ -537,7 +537,7 @@ func ImportRows(t Target, items []ImportItem, onConflict []string, l Limits) (*C
 		fields[i] = unalias(field)
 	}
 	return &Call{Function: "importRows", limit: l, write: func(w *writer) (any, error) {
-		if err := w.open(of, true); err != nil {
+		if err := w.openCollection(of, true); err != nil {
 			return nil, err
 		}
 		if len(fields) > 0 {
@@ -604,7 +604,7 @@ func compileFields(data *value.Object) (*update, error) {
 			return nil, withDetail(Refuse(Validation, "the value of %s is nested too deeply", field), "field", field)
 		}
 		u.steps = append(u.steps, step{
-			path: []string{unalias(field)}, root: unalias(field), do: func(*effort, any) (any, error) { return operand, nil },
+			path: []string{unalias(field)}, root: unalias(field), do: func(*budget, any) (any, error) { return operand, nil },
 		})
 	}
 	return u, nil

@@ -18,14 +18,14 @@ type step struct {
 	root   string // the field that the path begins with
 	clears bool   // it brings nothing in
 	adds   bool   // to a number
-	do     deed
+	do     changeFunc
 }
 
-// deed computes the new value at a path from the old one.
-type deed func(e *effort, have any) (any, error)
+// changeFunc computes the new value at a path from the old one.
+type changeFunc func(e *budget, have any) (any, error)
 
 // operators make the steps of an update.
-var operators = map[string]func(path string, operand any, l Limits) (deed, error){
+var operators = map[string]func(path string, operand any, l Limits) (changeFunc, error){
 	"$set": setOperator, "$inc": incOperator, "$push": pushOperator, "$addToSet": addToSetOperator, "$pull": pullOperator,
 }
 
@@ -85,14 +85,14 @@ func (u *update) unset(operand any) error {
 		return Refuse(BadQuery, "update: $unset has an object or a list of fields")
 	}
 	for _, path := range paths {
-		if err := u.add(path, true, func(*effort, any) (any, error) { return value.Undefined, nil }); err != nil {
+		if err := u.add(path, true, func(*budget, any) (any, error) { return value.Undefined, nil }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (u *update) add(path string, clears bool, do deed) error {
+func (u *update) add(path string, clears bool, do changeFunc) error {
 	keys := strings.Split(unalias(path), ".")
 	if slices.Contains(keys, "") || strings.HasPrefix(path, "$") || len(keys) > maxDepth {
 		return Refuse(BadQuery, "update: %q is not the path of a field", path)
@@ -101,12 +101,12 @@ func (u *update) add(path string, clears bool, do deed) error {
 	return nil
 }
 
-func setOperator(_ string, operand any, _ Limits) (deed, error) {
-	return func(*effort, any) (any, error) { return operand, nil }, nil
+func setOperator(_ string, operand any, _ Limits) (changeFunc, error) {
+	return func(*budget, any) (any, error) { return operand, nil }, nil
 }
 
 // incOperator adds a number. What is kept as a decimal text stays one.
-func incOperator(path string, operand any, _ Limits) (deed, error) {
+func incOperator(path string, operand any, _ Limits) (changeFunc, error) {
 	by, ok := operand.(float64)
 	text, isText := operand.(string)
 	if isText {
@@ -115,7 +115,7 @@ func incOperator(path string, operand any, _ Limits) (deed, error) {
 	if !ok {
 		return nil, Refuse(Validation, "$inc of %s needs a number", path)
 	}
-	return func(_ *effort, have any) (any, error) {
+	return func(_ *budget, have any) (any, error) {
 		switch have := have.(type) {
 		case float64:
 			return have + by, nil
@@ -160,11 +160,11 @@ func itemsOf(operand any) []any {
 	return []any{operand}
 }
 
-func pushOperator(path string, operand any, _ Limits) (deed, error) {
-	return onList("$push", path, func(list []any) []any { return append(list, itemsOf(operand)...) }), nil
+func pushOperator(path string, operand any, _ Limits) (changeFunc, error) {
+	return listOperator("$push", path, func(list []any) []any { return append(list, itemsOf(operand)...) }), nil
 }
 
-func addToSetOperator(path string, operand any, l Limits) (deed, error) {
+func addToSetOperator(path string, operand any, l Limits) (changeFunc, error) {
 	items, keys := []any{}, identities{}
 	for _, item := range itemsOf(operand) {
 		if keys.add(item) {
@@ -174,7 +174,7 @@ func addToSetOperator(path string, operand any, l Limits) (deed, error) {
 			return nil, withDetail(Refuse(TooLarge, "$addToSet to %s adds more items than a row has bytes", path), "limit", float64(l.MaxRowSize))
 		}
 	}
-	return onList("$addToSet", path, func(list []any) []any {
+	return listOperator("$addToSet", path, func(list []any) []any {
 		have := identitiesOf(list)
 		for _, item := range items {
 			if have.add(item) {
@@ -185,9 +185,9 @@ func addToSetOperator(path string, operand any, l Limits) (deed, error) {
 	}), nil
 }
 
-// onList makes a step that changes a list; nothing is an empty one.
-func onList(op, path string, change func([]any) []any) deed {
-	return func(e *effort, have any) (any, error) {
+// listOperator makes a step that changes a list; nothing is an empty one.
+func listOperator(op, path string, change func([]any) []any) changeFunc {
+	return func(e *budget, have any) (any, error) {
 		list, ok := have.([]any)
 		if !ok && !value.IsNothing(have) {
 			return nil, Refuse(Validation, "%s to %s, which is %s", op, path, value.TypeName(have))
@@ -198,12 +198,12 @@ func onList(op, path string, change func([]any) []any) deed {
 }
 
 // pullOperator removes the items that are a value, or that meet a condition.
-func pullOperator(path string, operand any, _ Limits) (deed, error) {
+func pullOperator(path string, operand any, _ Limits) (changeFunc, error) {
 	meets, err := itemTest(operand)
 	if err != nil {
 		return nil, Refuse(BadQuery, "$pull of %s: %s", path, err)
 	}
-	return func(e *effort, have any) (any, error) {
+	return func(e *budget, have any) (any, error) {
 		if value.IsNothing(have) {
 			return have, nil
 		}
@@ -254,15 +254,15 @@ func itemTest(operand any) (func(item any) (fits bool, spent int, err error), er
 	}, nil
 }
 
-// amend returns v with the value at a path replaced by the result of do. Missing objects
+// changeAtPath returns v with the value at a path replaced by the result of do. Missing objects
 // are created; a list can grow by one item.
-func amend(e *effort, v any, path []string, do deed) (any, error) {
+func changeAtPath(e *budget, v any, path []string, do changeFunc) (any, error) {
 	if len(path) == 0 {
 		return do(e, v)
 	}
 	switch have := v.(type) {
 	case *value.Object:
-		next, err := amend(e, have.At(path[0]), path[1:], do)
+		next, err := changeAtPath(e, have.At(path[0]), path[1:], do)
 		if err != nil {
 			return nil, err
 		}
@@ -273,14 +273,14 @@ func amend(e *effort, v any, path []string, do deed) (any, error) {
 	if !value.IsNothing(v) {
 		return nil, Refuse(Validation, "there is %s where %s would be", value.TypeName(v), path[0])
 	}
-	next, err := amend(e, value.Undefined, path[1:], do)
+	next, err := changeAtPath(e, value.Undefined, path[1:], do)
 	if err != nil || value.IsUndefined(next) {
 		return v, err
 	}
 	return value.NewObject(path[0], next), nil
 }
 
-func amendItem(e *effort, list []any, path []string, do deed) (any, error) {
+func amendItem(e *budget, list []any, path []string, do changeFunc) (any, error) {
 	i, ok := value.Index(path[0])
 	if !ok || i > len(list) {
 		return nil, Refuse(Validation, "a list of %d items has no item %s", len(list), path[0])
@@ -289,7 +289,7 @@ func amendItem(e *effort, list []any, path []string, do deed) (any, error) {
 	if i < len(list) {
 		have = list[i]
 	}
-	next, err := amend(e, have, path[1:], do)
+	next, err := changeAtPath(e, have, path[1:], do)
 	if err != nil {
 		return nil, err
 	}

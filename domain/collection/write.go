@@ -22,8 +22,8 @@ type Stamp struct {
 	Repeated bool
 }
 
-// by is who a row was written by.
-func (s Stamp) by() any {
+// author is who a row was written by.
+func (s Stamp) author() any {
 	if s.UserID == "" {
 		return nil
 	}
@@ -33,16 +33,16 @@ func (s Stamp) by() any {
 // writer is one running write call.
 type writer struct {
 	*Draft
-	*effort
+	*budget
 	limits  Limits
 	stamp   Stamp
 	info    *Info
 	dropped value.Object // fields that are not declared
 }
 
-// open finds the collection of a write, and makes it when it is to be made.
-func (w *writer) open(t target, create bool) (err error) {
-	w.info, err = lookup(w.Draft, t.schema, t.name)
+// openCollection finds the collection of a write, and makes it when it is to be made.
+func (w *writer) openCollection(t target, create bool) (err error) {
+	w.info, err = findCollection(w.Draft, t.schema, t.name)
 	if err != nil || w.info != nil || !create {
 		return err
 	}
@@ -66,8 +66,8 @@ func (w *writer) nextNumber() (uint32, error) {
 // drop notes that a field was left out.
 func (w *writer) drop(field string) { w.dropped.Set(field, true) }
 
-// recordChange returns the result of the write, with the fields that were left out.
-func (w *writer) recordChange(pairs ...any) *value.Object {
+// writeResult returns the result of the write, with the fields that were left out.
+func (w *writer) writeResult(pairs ...any) *value.Object {
 	result := value.NewObject(pairs...)
 	if w.dropped.Len() > 0 {
 		result.Set("droppedFields", value.From(w.dropped.Keys()))
@@ -75,9 +75,9 @@ func (w *writer) recordChange(pairs ...any) *value.Object {
 	return result
 }
 
-// storeRow returns a value as a field of the collection keeps it; false for a field that
+// storedField returns a value as a field of the collection keeps it; false for a field that
 // is not stored.
-func (w *writer) storeRow(field string, v any) (any, bool, error) {
+func (w *writer) storedField(field string, v any) (any, bool, error) {
 	if err := w.spend(1); err != nil {
 		return nil, false, err
 	}
@@ -120,7 +120,7 @@ func fieldError(info *Info, field, fault string) *automation.Error {
 
 // insert adds a row.
 func (w *writer) insert(data *value.Object) (id string, err error) {
-	if id, err = w.idFor(data); err != nil {
+	if id, err = w.newRowID(data); err != nil {
 		return "", err
 	}
 	if w.stamp.Repeated && value.IsNothing(givenID(data)) {
@@ -130,10 +130,10 @@ func (w *writer) insert(data *value.Object) (id string, err error) {
 	}
 	row := value.NewObject(fieldID, id)
 	for _, field := range data.Keys() {
-		if isSystemField(field) || w.absent(data, field) {
+		if isSystemField(field) || w.isUndefined(data, field) {
 			continue
 		}
-		kept, ok, err := w.storeRow(field, data.At(field))
+		kept, ok, err := w.storedField(field, data.At(field))
 		if err != nil {
 			return "", err
 		}
@@ -141,10 +141,10 @@ func (w *writer) insert(data *value.Object) (id string, err error) {
 			row.Set(field, kept)
 		}
 	}
-	if err := w.complete(row); err != nil {
+	if err := w.addDefaults(row); err != nil {
 		return "", err
 	}
-	now, by := formatTime(w.stamp.Now), w.stamp.by()
+	now, by := formatTime(w.stamp.Now), w.stamp.author()
 	row.Set(fieldCreatedAt, now)
 	row.Set(fieldUpdatedAt, now)
 	row.Set(fieldCreatedBy, by)
@@ -152,14 +152,14 @@ func (w *writer) insert(data *value.Object) (id string, err error) {
 	return id, w.put(w.info, id, row, w.limits)
 }
 
-// absent reports whether a declared field is given as undefined, which is not given.
-func (w *writer) absent(data *value.Object, field string) bool {
+// isUndefined reports whether a declared field is given as undefined, which is not given.
+func (w *writer) isUndefined(data *value.Object, field string) bool {
 	return value.IsUndefined(data.At(field)) && w.info.Declaration.property(field) != nil
 }
 
-// complete adds the defaults of declared fields that a new row lacks, and refuses one
+// addDefaults adds the defaults of declared fields that a new row lacks, and refuses one
 // that lacks a required field.
-func (w *writer) complete(row *value.Object) error {
+func (w *writer) addDefaults(row *value.Object) error {
 	if w.info.Declaration == nil {
 		return nil
 	}
@@ -179,8 +179,8 @@ func (w *writer) complete(row *value.Object) error {
 	return nil
 }
 
-// idFor returns the id of a new row: the given one, when no row has it, or a new one.
-func (w *writer) idFor(data *value.Object) (string, error) {
+// newRowID returns the id of a new row: the given one, when no row has it, or a new one.
+func (w *writer) newRowID(data *value.Object) (string, error) {
 	given := givenID(data)
 	if value.IsNothing(given) {
 		return w.stamp.NewID(), nil
@@ -211,7 +211,7 @@ func (w *writer) updateRow(row *value.Object, u *update) (changed bool, err erro
 	}
 	id, _ := row.At(fieldID).(string)
 	next.Set(fieldUpdatedAt, formatTime(w.stamp.Now))
-	next.Set(fieldUpdatedBy, w.stamp.by())
+	next.Set(fieldUpdatedBy, w.stamp.author())
 	if err := w.put(w.info, id, next, w.limits); err != nil {
 		return false, err
 	}
@@ -229,7 +229,7 @@ func (w *writer) updatedCopy(row *value.Object, u *update) (*value.Object, error
 		if !ok {
 			continue
 		}
-		made, err := amend(w.effort, next.At(s.root), s.path[1:], s.do)
+		made, err := changeAtPath(w.budget, next.At(s.root), s.path[1:], s.do)
 		if err != nil {
 			return nil, err
 		}
@@ -257,7 +257,7 @@ func (w *writer) mayChange(row *value.Object, s step) (bool, error) {
 		return false, err
 	}
 	if s.root == fieldID {
-		next, err := s.do(w.effort, row.At(fieldID))
+		next, err := s.do(w.budget, row.At(fieldID))
 		if err == nil && (len(s.path) > 1 || !value.StrictEqual(next, row.At(fieldID))) {
 			err = Refuse(Validation, "the id of a row cannot be changed")
 		}
@@ -306,7 +306,7 @@ func (w *writer) checkField(row *value.Object, field string) error {
 func (p *parameters) writeCall(create bool, write func(w *writer) (any, error)) *Call {
 	t := p.target
 	return &Call{write: func(w *writer) (any, error) {
-		if err := w.open(t, create); err != nil {
+		if err := w.openCollection(t, create); err != nil {
 			return nil, err
 		}
 		return write(w)
@@ -330,7 +330,7 @@ func prepareCreate(p *parameters) (*Call, error) {
 		if mode == "row" {
 			return w.showRow(id)
 		}
-		return w.recordChange("acknowledged", true, "insertedId", id), nil
+		return w.writeResult("acknowledged", true, "insertedId", id), nil
 	}), nil
 }
 
@@ -348,7 +348,7 @@ func prepareBulkCreate(p *parameters) (*Call, error) {
 			}
 			ids[i] = id
 		}
-		return w.recordChange("acknowledged", true, "insertedCount", float64(len(ids)), "insertedIds", ids), nil
+		return w.writeResult("acknowledged", true, "insertedCount", float64(len(ids)), "insertedIds", ids), nil
 	}), nil
 }
 
@@ -366,7 +366,7 @@ func (w *writer) showRow(id string) (*value.Object, error) {
 }
 
 // reader reads what was written so far.
-func (w *writer) reader() reader { return reader{w.Draft, w.effort} }
+func (w *writer) reader() reader { return reader{w.Draft, w.budget} }
 
 // matchingRows returns the rows that a write concerns: the first, or all.
 func (w *writer) matchingRows(q *query, one bool) (rows []*value.Object, err error) {
@@ -416,7 +416,7 @@ func prepareUpdate(p *parameters, one bool) (*Call, error) {
 			}
 			modified += truth(changed)
 		}
-		return w.recordChange("matchedCount", float64(len(rows)), "modifiedCount", float64(modified)), nil
+		return w.writeResult("matchedCount", float64(len(rows)), "modifiedCount", float64(modified)), nil
 	}), nil
 }
 
@@ -434,7 +434,7 @@ func prepareDelete(p *parameters, one bool) (*Call, error) {
 			id, _ := row.At(fieldID).(string)
 			w.remove(w.info, id)
 		}
-		return w.recordChange("deletedCount", float64(len(rows))), nil
+		return w.writeResult("deletedCount", float64(len(rows))), nil
 	}), nil
 }
 
@@ -504,7 +504,7 @@ func (w *writer) upsertAll(data []*value.Object, u upsert) (any, error) {
 		ids[i] = have.At(fieldID)
 		modified += truth(changed)
 	}
-	return w.recordChange("insertedCount", float64(inserted), "modifiedCount", float64(modified), "ids", ids), nil
+	return w.writeResult("insertedCount", float64(inserted), "modifiedCount", float64(modified), "ids", ids), nil
 }
 
 // settableFields returns the fields of a row that are to be set.
@@ -556,7 +556,7 @@ func (w *writer) uniqueHolder(data *value.Object, x Index) (*value.Object, error
 		if isSystemField(field) {
 			continue // a new row has its own
 		}
-		kept, ok, err := w.storeRow(field, data.At(field))
+		kept, ok, err := w.storedField(field, data.At(field))
 		if err != nil {
 			return nil, err
 		}

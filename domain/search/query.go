@@ -30,17 +30,17 @@ func (p *parser) query(v any, at string, depth int) query {
 		p.fault(at, "is nested deeper than %d", maxDepth)
 	}
 	if len(p.faults) >= maxFaults || depth > maxDepth || p.clauses > maxClauses {
-		return none{}
+		return matchNone{}
 	}
 	kind, body, ok := p.single(v, at, "kind of query")
 	if !ok {
-		return none{}
+		return matchNone{}
 	}
 	at += "." + kind
 	switch kind {
 	case "match_all":
 		p.options(body, at)
-		return everything{}
+		return matchAll{}
 	case "bool":
 		return p.boolean(body, at, depth)
 	case "exists":
@@ -55,14 +55,14 @@ func (p *parser) query(v any, at string, depth int) query {
 		return p.fieldQuery(kind, body, at)
 	}
 	p.fault(at, "is not supported")
-	return none{}
+	return matchNone{}
 }
 
 // fieldQuery reads a query about one field.
 func (p *parser) fieldQuery(kind string, body any, at string) query {
 	name, v, ok := p.single(body, at, "field")
 	if !ok {
-		return none{}
+		return matchNone{}
 	}
 	f, at := p.fieldAt(name, at), at+"."+name
 	switch kind {
@@ -97,16 +97,16 @@ func (p *parser) long(v any, at, name string) (value any, where string) {
 	return m[name], at + "." + name
 }
 
-// everything matches all, none nothing.
+// matchAll matches all, none nothing.
 type (
-	everything struct{}
-	none       struct{}
+	matchAll  struct{}
+	matchNone struct{}
 )
 
-func (everything) match(Doc) bool     { return true }
-func (everything) needs(*feed.Filter) {}
-func (none) match(Doc) bool           { return false }
-func (none) needs(*feed.Filter)       {}
+func (matchAll) match(Doc) bool      { return true }
+func (matchAll) needs(*feed.Filter)  {}
+func (matchNone) match(Doc) bool     { return false }
+func (matchNone) needs(*feed.Filter) {}
 
 // exists matches what has a value in the field.
 type exists struct{ field field }
@@ -131,7 +131,7 @@ type boolean struct {
 func (p *parser) boolean(v any, at string, depth int) query {
 	m, ok := p.options(v, at, "must", "filter", "should", "must_not", "minimum_should_match")
 	if !ok {
-		return none{}
+		return matchNone{}
 	}
 	all := func(name string) (queries []query) {
 		v, given := m[name]
@@ -391,7 +391,7 @@ func (p *parser) matching(kind string, f field, v any, at string) query {
 	case string, float64, bool:
 	default:
 		p.fault(at, "must be a text, a number, true or false")
-		return none{}
+		return matchNone{}
 	}
 	if !f.isProse() {
 		return p.terms(f, []any{v}, at)
@@ -608,7 +608,7 @@ type wildcard struct {
 func (p *parser) wildcard(f field, v any, at string) query {
 	pattern := p.text(v, at)
 	if !p.countPattern(utf8.RuneCountInString(pattern), at) {
-		return none{}
+		return matchNone{}
 	}
 	q := wildcard{field: f, pattern: globOf(pattern)}
 	if !strings.ContainsAny(pattern, `?\`) {
@@ -652,7 +652,7 @@ type span struct {
 func (p *parser) span(f field, v any, at string) query {
 	m, ok := p.options(v, at, "gt", "gte", "lt", "lte")
 	if !ok {
-		return none{}
+		return matchNone{}
 	}
 	if len(m) == 0 {
 		p.fault(at, "must have one of gt, gte, lt, lte")

@@ -21,7 +21,7 @@ func (p *parser) queryString(v any, at string, depth int) query {
 	tokens, fault := tokenize(text)
 	if s.tokens = tokens; fault != "" {
 		p.fault(at, "%s", fault)
-		return none{}
+		return matchNone{}
 	}
 	q := s.alternatives(nil, depth)
 	if len(s.tokens) > 0 && !s.failed {
@@ -154,7 +154,7 @@ func (s *queryParser) fail(message string) query {
 		s.fault(s.at, "%s", message)
 	}
 	s.failed, s.tokens = true, nil
-	return none{}
+	return matchNone{}
 }
 
 // skipToken returns whether the next token is of a kind, and goes past it then.
@@ -259,12 +259,12 @@ func (s *queryParser) inField(outer *field, t token, depth int) query {
 func (s *queryParser) word(f *field, t token) query {
 	switch {
 	case t.text == "*" && t.pattern != nil && f == nil:
-		return everything{}
+		return matchAll{}
 	case t.text == "*" && t.pattern != nil:
 		return exists{*f}
 	case t.pattern != nil && !s.countPattern(len(t.pattern), s.at):
 		s.failed, s.tokens = true, nil
-		return none{}
+		return matchNone{}
 	case f != nil && !f.isProse() && t.pattern != nil:
 		return wildcard{field: *f, pattern: t.pattern}
 	case f != nil && !f.isProse():

@@ -46,7 +46,7 @@ func (c *checker) value(f *field, v any, at *place) {
 		c.fault(domain.CodeInvalidRequest, at, "expected %s, got %s", strings.Join(f.is.Names(), " or "), got)
 		return
 	}
-	if why := f.wrong(v); why != "" {
+	if why := f.valueProblem(v); why != "" {
 		c.fault(domain.CodeValidation, at, "%s", why)
 		return
 	}

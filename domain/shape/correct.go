@@ -142,7 +142,7 @@ func (c *corrector) members(f *field, m *document.Map, at *place) *document.Map 
 			continue
 		}
 		after := c.value(member, v, at.at(key))
-		if member.droppable && (kindOf(after)&member.is == 0 || member.wrong(after) != "") {
+		if member.droppable && (kindOf(after)&member.is == 0 || member.valueProblem(after) != "") {
 			c.addCorrection(at.at(key), AddressDropped, "%s: %s: it was dropped", key, "must be an http or https URL or a path that begins with /")
 			next = next.Copy()
 			next.Delete(key)

@@ -12,7 +12,7 @@ import (
 
 // names is the naming of keys that others refer to.
 func names(limit int) *naming {
-	return &naming{limit: limit, wrong: func(key string) string { return wrongName(key, limit) }}
+	return &naming{limit: limit, wrong: func(key string) string { return nameProblem(key, limit) }}
 }
 
 const maxBlockName = 60
@@ -20,7 +20,7 @@ const maxBlockName = 60
 // blockNames is the naming of the blocks of a workspace. A dot separates an app instance,
 // a slash a path.
 var blockNames = &naming{limit: maxBlockName, wrong: func(key string) string {
-	if why := wrongName(key, maxBlockName); why != "" {
+	if why := nameProblem(key, maxBlockName); why != "" {
 		return why
 	}
 	if i := strings.IndexFunc(key, func(r rune) bool { return r < utf8.RuneSelf && !isPlain(r) }); i >= 0 {
@@ -33,10 +33,10 @@ func isPlain(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == ' ' || r == '_' || r == '-'
 }
 
-// wrongName returns the problem of a name that others refer to, "" for none. Two names
+// nameProblem returns the problem of a name that others refer to, "" for none. Two names
 // that look the same must be the same: a name has no invisible characters, no letters of
 // two alphabets, and is no word that looks the same in Latin letters.
-func wrongName(s string, limit int) string {
+func nameProblem(s string, limit int) string {
 	length := utf8.RuneCountInString(s)
 	switch {
 	case !utf8.ValidString(s) || length == 0 || length > limit:

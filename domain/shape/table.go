@@ -56,18 +56,18 @@ func required(f field) field {
 // What several documents have.
 var (
 	labels  = field{is: list, each: &field{is: text, match: label}}
-	picture = field{is: text, limit: 2048, rule: wrongPicture, droppable: true}
+	picture = field{is: text, limit: 2048, rule: pictureRule, droppable: true}
 	prose   = byLanguage(field{is: text, limit: maxText})
 	open    = field{is: object}
 	// announced is an event that is emitted, awaited one that is listened to.
-	announced = field{is: text | object, rule: wrongEmitted, of: []field{
-		{name: "event", is: text, must: true, rule: wrongEmitted, doc: "Its type."},
+	announced = field{is: text | object, rule: emittedEventRule, of: []field{
+		{name: "event", is: text, must: true, rule: emittedEventRule, doc: "Its type."},
 		{name: "payload", is: anything, doc: "What it carries; goes before what the visitor supplies."},
 	}}
-	awaited = field{is: text, rule: wrongEvent}
+	awaited = field{is: text, rule: eventRule}
 	// called is an automation.
-	called = field{is: text | object, rule: wrongReference, of: []field{
-		{name: "slug", is: text, must: true, rule: wrongReference, doc: "Its slug."},
+	called = field{is: text | object, rule: referenceRule, of: []field{
+		{name: "slug", is: text, must: true, rule: referenceRule, doc: "Its slug."},
 		{name: "payload", is: anything, doc: "Its input besides page, language and query."},
 	}}
 )
@@ -89,12 +89,12 @@ var importTable = &table{
 	name: "import", kind: document.Import, title: "App instance",
 	doc: "An app that a workspace uses.",
 	fields: slices.Concat([]field{
-		{name: "slug", is: text, rule: wrongSlug(document.Import, "1 to 60 letters, digits, spaces, _ and -"), doc: "Its name in the workspace; that of the app when absent."},
-		{name: "appSlug", is: text, must: true, rule: wrongSlug(document.Import, "1 to 60 letters, digits, spaces, _ and -"), doc: "The app."},
+		{name: "slug", is: text, rule: slugRule(document.Import, "1 to 60 letters, digits, spaces, _ and -"), doc: "Its name in the workspace; that of the app when absent."},
+		{name: "appSlug", is: text, must: true, rule: slugRule(document.Import, "1 to 60 letters, digits, spaces, _ and -"), doc: "The app."},
 		{name: "appVersion", is: text, match: matching(`^[A-Za-z0-9_.-]{1,63}$`, "name of a version (1 to 63 letters, digits and _.-)"), doc: "The version of the app; absent: always the newest."},
 		{name: "disabled", is: boolean, otherwise: false, doc: "It does nothing and offers nothing."},
 		withDescription("labels", "Labels.", labels),
-		{name: "config", is: object | text, rule: wrongConfig, doc: "The value of the app's config; one template passes a config of the workspace on."},
+		{name: "config", is: object | text, rule: configRule, doc: "The value of the app's config; one template passes a config of the workspace on."},
 	}, readOnly("appName", "photo", "automations", "events", "blocks", "missing"), audited),
 	examples: []string{`{"slug":"mail","appSlug":"mailer","appVersion":"v2.5.0","labels":["env:prod"],"config":{"sender":"shop@example.com","token":"{{secret.mailToken}}"}}`},
 }
@@ -139,7 +139,7 @@ var indexTable = &table{
 	name: "index", kind: document.Index, title: "Workspace",
 	doc: "The workspace itself: index.yml.",
 	fields: slices.Concat([]field{
-		{name: "name", is: text, must: true, limit: 60, rule: wrongWorkspaceName, doc: "Its title: 1 to 60 characters on one line."},
+		{name: "name", is: text, must: true, limit: 60, rule: workspaceNameRule, doc: "Its title: 1 to 60 characters on one line."},
 		{name: "slug", is: text, limit: 60, match: matching(`^[a-z0-9-]+(/[a-z0-9-]+)*$`, "slug (a-z, 0-9 and -, in segments joined by /)"), doc: "Its name in addresses."},
 		withDescription("description", "What it is for, by language.", prose),
 		withDescription("photo", "Address of its picture.", picture),
@@ -187,7 +187,7 @@ var indexTable = &table{
 }
 
 var repositoryFields = slices.Concat([]field{
-	{name: "name", is: text, must: true, limit: 60, rule: wrongWorkspaceName, doc: "Its title."},
+	{name: "name", is: text, must: true, limit: 60, rule: workspaceNameRule, doc: "Its title."},
 	{name: "type", is: text, enum: []string{"git", "archive"}, otherwise: "git", doc: "What it is."},
 	{name: "mode", is: text, enum: []string{"read-write", "read-only", "write-only"}, otherwise: "read-write", doc: "What may be done with it."},
 	{name: "config", is: object, doc: "How it is reached.", of: []field{
@@ -210,8 +210,8 @@ var repositoryFields = slices.Concat([]field{
 
 var modelFields = []field{
 	{name: "providers", is: object, keys: names(60), doc: "Providers by name.", each: &field{is: object, of: []field{
-		{name: "baseUrl", is: text, must: true, rule: wrongAddress, limit: 2048, doc: "Address of an OpenAI-compatible endpoint."},
-		{name: "apiKey", is: text, rule: wrongSecret, doc: "{{secret.NAME}}"},
+		{name: "baseUrl", is: text, must: true, rule: addressRule, limit: 2048, doc: "Address of an OpenAI-compatible endpoint."},
+		{name: "apiKey", is: text, rule: secretRule, doc: "{{secret.NAME}}"},
 		{name: "headers", is: object, each: word, doc: "Headers; secret ones as {{secret.NAME}}."},
 		{name: "models", is: list, doc: "Its models; absent: those it lists itself.", each: &field{is: object, of: []field{
 			{name: "id", is: text, must: true},
@@ -228,13 +228,13 @@ var pageTable = &table{
 	name: "page", kind: document.Page, title: "Page",
 	doc: "A page of blocks.",
 	fields: slices.Concat([]field{
-		{name: "slug", is: text, rule: wrongSlug(document.Page, "at most 128 letters, digits, spaces, _ and -, in segments joined by /, the first of which is not _svc"), doc: "Its address; index is served at /."},
-		required(withDescription("name", "Its title, by language.", byLanguage(field{is: text, limit: 500, rule: wrongTitle}))),
+		{name: "slug", is: text, rule: slugRule(document.Page, "at most 128 letters, digits, spaces, _ and -, in segments joined by /, the first of which is not _svc"), doc: "Its address; index is served at /."},
+		required(withDescription("name", "Its title, by language.", byLanguage(field{is: text, limit: 500, rule: titleRule}))),
 		withDescription("description", "What it is about, by language.", prose),
 		withDescription("labels", "Labels; conditions of rules may name them.", labels),
 		{name: "public", is: boolean, doc: "Everyone may read it. Set by sharing the page; true in an imported file shares it."},
 		{name: "redirect", is: object, doc: "Where visitors are sent instead.", of: []field{
-			{name: "url", is: text, must: true, limit: 2048, rule: wrongLine, doc: "http(s), or a path."},
+			{name: "url", is: text, must: true, limit: 2048, rule: lineRule, doc: "http(s), or a path."},
 			{name: "permanent", is: boolean, otherwise: false, doc: "308 instead of 302."},
 		}},
 		{name: "colorScheme", is: text, enum: []string{"auto", "light", "dark"}, otherwise: "auto", doc: "Light or dark."},
@@ -258,8 +258,8 @@ var pageTable = &table{
 // placedFields are what every block on a page has; its other settings are its
 // own.
 var placedFields = []field{
-	{name: "slug", is: text, must: true, rule: wrongKind, doc: "Its kind: a built-in block, one of the workspace, or Instance.Block of an app."},
-	{name: "appInstance", is: text, rule: wrongReference, doc: "The app instance in which its automations and events are looked for."},
+	{name: "slug", is: text, must: true, rule: kindRule, doc: "Its kind: a built-in block, one of the workspace, or Instance.Block of an app."},
+	{name: "appInstance", is: text, rule: referenceRule, doc: "The app instance in which its automations and events are looked for."},
 	{name: "className", is: text, doc: "CSS classes."},
 	{name: "css", is: text, doc: "CSS of the block; :block is its root."},
 	{name: "sectionId", is: text, doc: "Its id in the page."},
@@ -283,13 +283,13 @@ var blockTable = &table{
 }
 
 var blockFields = slices.Concat([]field{
-	withDescription("name", "Its title, by language.", byLanguage(field{is: text, limit: 500, rule: wrongTitle})),
+	withDescription("name", "Its title, by language.", byLanguage(field{is: text, limit: 500, rule: titleRule})),
 	withDescription("description", "What it shows, by language.", prose),
 	withDescription("photo", "Address of its picture.", picture),
-	{name: "url", is: text, limit: 2048, rule: wrongPicture, droppable: true, doc: "Address of a script that shows it; kept, not run."},
+	{name: "url", is: text, limit: 2048, rule: pictureRule, droppable: true, doc: "Address of a script that shows it; kept, not run."},
 	{name: "schema", is: object | boolean, doc: "Schema of its configuration."},
 	{name: "edit", is: anything, doc: "How it is edited."},
-	{name: "block", is: text, rule: wrongKind, doc: "The kind it is made from."},
+	{name: "block", is: text, rule: kindRule, doc: "The kind it is made from."},
 	withDescription("config", "Its configuration where a page gives none.", open),
 	withDescription("automation", "Automation whose output is merged over the block.", called),
 	{name: "blocks", is: list, each: &field{is: object, of: placedFields, open: true}, doc: "The blocks it is made of."},
@@ -400,14 +400,14 @@ func (p *pattern) wrong(s string) string {
 	return fmt.Sprintf("%s is not a valid %s", document.QuoteShort(s), p.says)
 }
 
-// wrong returns the problem of a value of the right type.
-func (f *field) wrong(v any) string {
+// valueProblem returns the problem of a value of the right type.
+func (f *field) valueProblem(v any) string {
 	why := ""
 	switch v := v.(type) {
 	case string:
-		why = f.wrongText(v)
+		why = f.textProblem(v)
 	case float64:
-		why = f.wrongNumber(v)
+		why = f.numberProblem(v)
 	}
 	if why == "" && f.rule != nil {
 		why = f.rule(v)
@@ -415,7 +415,7 @@ func (f *field) wrong(v any) string {
 	return why
 }
 
-func (f *field) wrongText(s string) string {
+func (f *field) textProblem(s string) string {
 	switch {
 	case !utf8.ValidString(s):
 		return "is not UTF-8"
@@ -429,7 +429,7 @@ func (f *field) wrongText(s string) string {
 	return ""
 }
 
-func (f *field) wrongNumber(n float64) string {
+func (f *field) numberProblem(n float64) string {
 	if f.most == 0 || n >= f.least && n <= f.most && (!f.whole || n == float64(int64(n))) {
 		return ""
 	}
@@ -453,15 +453,15 @@ var (
 // The rules below are called with values of the type that their field has; those
 // of a field that has two types let the other one pass.
 
-func wrongWorkspaceName(v any) string {
+func workspaceNameRule(v any) string {
 	if s, ok := v.(string); ok && (s == "" || !domain.IsLine(s, 60)) {
 		return "must be 1 to 60 characters without control characters"
 	}
 	return ""
 }
 
-// wrongTitle is the rule of a name in one language, or of all together.
-func wrongTitle(v any) string {
+// titleRule is the rule of a name in one language, or of all together.
+func titleRule(v any) string {
 	if m, ok := v.(*document.Map); ok && m.Len() == 0 {
 		return "expected a name in at least one language"
 	}
@@ -471,30 +471,30 @@ func wrongTitle(v any) string {
 	return ""
 }
 
-func wrongLine(v any) string {
+func lineRule(v any) string {
 	if s, ok := v.(string); ok && !domain.IsTitle(s, len(s)) {
 		return "must be one line that is not blank, without control characters"
 	}
 	return ""
 }
 
-func wrongPicture(v any) string {
+func pictureRule(v any) string {
 	if s, ok := v.(string); ok && s != "" && !domain.IsPicture(s) {
 		return "must be an http or https URL or a path that begins with /, of at most 2048 characters"
 	}
 	return ""
 }
 
-// wrongAddress is the rule of web addresses.
-func wrongAddress(v any) string {
+// addressRule is the rule of web addresses.
+func addressRule(v any) string {
 	if s, ok := v.(string); ok && (strings.HasPrefix(s, "/") || !domain.IsPicture(s)) {
 		return "must be an http or https URL"
 	}
 	return ""
 }
 
-// wrongSlug is the rule of slugs that a kind of documents has.
-func wrongSlug(kind *document.Kind, says string) func(any) string {
+// slugRule is the rule of slugs that a kind of documents has.
+func slugRule(kind *document.Kind, says string) func(any) string {
 	return func(v any) string {
 		if s, ok := v.(string); ok && !kind.HasSlug(s) {
 			return fmt.Sprintf("%s is no slug: %s", document.QuoteShort(s), says)
@@ -503,42 +503,42 @@ func wrongSlug(kind *document.Kind, says string) func(any) string {
 	}
 }
 
-// wrongEvent is the rule of event types. A template is checked when it is evaluated.
-func wrongEvent(v any) string {
+// eventRule is the rule of event types. A template is checked when it is evaluated.
+func eventRule(v any) string {
 	if s, ok := v.(string); ok && !isTemplate(s) && !eventType.MatchString(s) {
 		return eventType.wrong(s)
 	}
 	return ""
 }
 
-// wrongEmitted is the rule of the type of an event that visitors emit.
-func wrongEmitted(v any) string {
+// emittedEventRule is the rule of the type of an event that visitors emit.
+func emittedEventRule(v any) string {
 	if s, ok := v.(string); ok && automation.Native(s) {
 		return fmt.Sprintf("%q is an event of the platform itself", s)
 	}
-	return wrongEvent(v)
+	return eventRule(v)
 }
 
 func isTemplate(s string) bool { return strings.Contains(s, "{{") }
 
-// wrongReference is the rule of the name of an automation or an app instance,
+// referenceRule is the rule of the name of an automation or an app instance,
 // which may be of another app.
-func wrongReference(v any) string {
+func referenceRule(v any) string {
 	if s, ok := v.(string); ok && !domain.IsTitle(s, 200) {
 		return "must be a name of 1 to 200 characters"
 	}
 	return ""
 }
 
-// wrongKind is the rule of the kind of a block.
-func wrongKind(v any) string {
+// kindRule is the rule of the kind of a block.
+func kindRule(v any) string {
 	s, _ := v.(string)
-	return wrongName(s, 200)
+	return nameProblem(s, 200)
 }
 
-// wrongSecret is the rule of values that a document must not contain. The message does not
+// secretRule is the rule of values that a document must not contain. The message does not
 // repeat the value.
-func wrongSecret(v any) string {
+func secretRule(v any) string {
 	if s, ok := v.(string); ok && !secretRef.MatchString(s) {
 		return "must be a secret of the workspace: {{secret.NAME}}"
 	}
@@ -563,8 +563,8 @@ func actions() []string {
 // passedOn is a config that is one of the workspace, or a part of it.
 var passedOn = regexp.MustCompile(`^\{\{\s*config(\.[A-Za-z0-9_.-]+)?\s*\}\}$`)
 
-// wrongConfig is the rule of the config of an app instance that is no object.
-func wrongConfig(v any) string {
+// configRule is the rule of the config of an app instance that is no object.
+func configRule(v any) string {
 	if text, ok := v.(string); ok && !passedOn.MatchString(text) {
 		return "expected an object, or {{config}} or a part of it"
 	}

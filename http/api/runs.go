@@ -145,10 +145,10 @@ func (q runsQuery) find(ctx context.Context, rd projections.Reader, workspaceID 
 
 // knownOfRuns is what the events say by which all runs of a workspace are judged: most
 // people may read all of them or none, which takes no look at any.
-func knownOfRuns(workspaceID string) access.Partly {
+func knownOfRuns(workspaceID string) access.PartialObject {
 	executed := activity.Executed{}.EventType()
-	return access.Partly{
-		"type": executed, "source": access.Partly{"workspaceId": workspaceID, "serviceTopic": executed}, "target": access.Absent,
+	return access.PartialObject{
+		"type": executed, "source": access.PartialObject{"workspaceId": workspaceID, "serviceTopic": executed}, "target": access.Absent,
 	}
 }
 

@@ -294,11 +294,11 @@ type (
 	constant struct{ v any }
 	// block is an expression whose value leaves it: no NaN, no infinity.
 	block      struct{ node }
-	either     struct{ items []node }
-	both       struct{ items []node }
-	not        struct{ node }
-	minus      struct{ node }
-	exists     struct{ node }
+	orNode     struct{ items []node }
+	andNode    struct{ items []node }
+	notNode    struct{ node }
+	negation   struct{ node }
+	existsNode struct{ node }
 	list       struct{ items []node }
 	comparison struct {
 		op          string
@@ -317,12 +317,12 @@ type (
 		op byte
 		node
 	}
-	// bare is a word without quotes: a string.
-	bare string
+	// bareWord is a word without quotes: a string.
+	bareWord string
 	// variable is a bare word that names a variable.
 	variable string
-	// reached is a value with the keys behind it.
-	reached struct {
+	// memberAccess is a value with the keys behind it.
+	memberAccess struct {
 		node
 		path path
 	}
@@ -330,15 +330,15 @@ type (
 
 var names = map[string]any{"true": true, "false": false, "null": nil, "undefined": value.Undefined}
 
-func (c constant) eval(*evaluation) any   { return c.v }
-func (b bare) eval(*evaluation) any       { return string(b) }
-func (b block) eval(e *evaluation) any    { return e.result(b.node) }
-func (n not) eval(e *evaluation) any      { return !value.IsTruthy(e.evalOptional(n.node)) }
-func (m minus) eval(e *evaluation) any    { return -e.number(m.node.eval(e)) }
-func (x exists) eval(e *evaluation) any   { return !value.IsNothing(e.evalOptional(x.node)) }
-func (v variable) eval(e *evaluation) any { return e.read([]string{string(v)}) }
-func (x either) eval(e *evaluation) any   { return evalUntil(e, x.items, true, false) }
-func (b both) eval(e *evaluation) any     { return evalUntil(e, b.items, false, false) }
+func (c constant) eval(*evaluation) any     { return c.v }
+func (b bareWord) eval(*evaluation) any     { return string(b) }
+func (b block) eval(e *evaluation) any      { return e.result(b.node) }
+func (n notNode) eval(e *evaluation) any    { return !value.IsTruthy(e.evalOptional(n.node)) }
+func (m negation) eval(e *evaluation) any   { return -e.number(m.node.eval(e)) }
+func (x existsNode) eval(e *evaluation) any { return !value.IsNothing(e.evalOptional(x.node)) }
+func (v variable) eval(e *evaluation) any   { return e.read([]string{string(v)}) }
+func (x orNode) eval(e *evaluation) any     { return evalUntil(e, x.items, true, false) }
+func (b andNode) eval(e *evaluation) any    { return evalUntil(e, b.items, false, false) }
 
 // evalUntil returns the first operand whose truth is wanted, else the last. All but the
 // last are only asked for their truth, and so is the last one of what is asked itself.
@@ -405,9 +405,9 @@ func (e *evaluation) evalOptional(n node) any {
 		return v
 	case block:
 		return e.finiteResult(n.node, e.evalOptional(n.node))
-	case either:
+	case orNode:
 		return evalUntil(e, n.items, true, true)
-	case both:
+	case andNode:
 		return evalUntil(e, n.items, false, true)
 	}
 	return n.eval(e)
@@ -436,10 +436,10 @@ func member(n node, steps []step) node {
 	if c, ok := n.(call); ok && c.yieldsInstant() {
 		n = dateParts{c}
 	}
-	return reached{n, path{steps: steps}}
+	return memberAccess{n, path{steps: steps}}
 }
 
-func (r reached) eval(e *evaluation) any {
+func (r memberAccess) eval(e *evaluation) any {
 	v := r.node.eval(e)
 	for _, s := range r.path.steps {
 		keys, ok := s.resolve(e, nil)

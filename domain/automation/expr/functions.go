@@ -98,7 +98,7 @@ func (p *parser) call(word string) node {
 		p.err.Function = word
 	}
 	c := call{name, f.do, args}
-	if word, ok := onlyArgument(args).(bare); ok && c.isTypeTest() {
+	if word, ok := onlyArgument(args).(bareWord); ok && c.isTypeTest() {
 		args[0] = variable(word) // the one place where a bare word is a variable
 	}
 	return c

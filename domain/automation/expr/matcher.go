@@ -46,7 +46,7 @@ func (p *parser) checkFixedMatcher(start int, n node) {
 func isFixed(n node) bool {
 	variable := func(n node) bool { return !isFixed(n) }
 	switch n := n.(type) {
-	case constant, bare:
+	case constant, bareWord:
 		return true
 	case list:
 		return !slices.ContainsFunc(n.items, variable)

@@ -36,18 +36,18 @@ func (p *parser) expression() node {
 	if len(items) == 1 {
 		return items[0]
 	}
-	return either{items}
+	return orNode{items}
 }
 
 func (p *parser) conjunction() node {
-	items := []node{p.negation()}
+	items := []node{p.parseNegation()}
 	for p.operator("and", "&&") {
-		items = append(items, p.negation())
+		items = append(items, p.parseNegation())
 	}
 	if len(items) == 1 {
 		return items[0]
 	}
-	return both{items}
+	return andNode{items}
 }
 
 // operator passes a word or its sign.
@@ -56,14 +56,14 @@ func (p *parser) operator(word, sign string) bool {
 	return p.skipWord(word) || p.skipText(sign)
 }
 
-func (p *parser) negation() node {
+func (p *parser) parseNegation() node {
 	p.space()
 	if !p.skipWord("not") {
 		return p.comparison()
 	}
 	p.enter()
 	defer p.leave()
-	return not{p.negation()}
+	return notNode{p.parseNegation()}
 }
 
 var signs = []string{"===", "!==", "==", "!=", "<=", ">=", "=", "<", ">"}
@@ -88,7 +88,7 @@ func (p *parser) comparison() node {
 	case p.skipWord("matches"):
 		n = p.matching(left)
 	case p.skipWord("exists"):
-		n = exists{left}
+		n = existsNode{left}
 	default:
 		if p.err == nil {
 			p.pos = start
@@ -96,7 +96,7 @@ func (p *parser) comparison() node {
 		return left
 	}
 	if negated {
-		return not{n}
+		return notNode{n}
 	}
 	return n
 }
@@ -151,9 +151,9 @@ func (p *parser) unary() node {
 	defer p.leave()
 	n := p.unary()
 	if op == '!' {
-		return not{n}
+		return notNode{n}
 	}
-	return minus{n}
+	return negation{n}
 }
 
 // access reads a call or parentheses with the keys behind them, or an atom.
@@ -225,7 +225,7 @@ func (p *parser) parseWord(word string) node {
 		return constant{}
 	}
 	p.pos += len(word)
-	return bare(word)
+	return bareWord(word)
 }
 
 // arguments reads expressions between commas, up to and including end.

@@ -314,17 +314,17 @@ func visitReads(n node, tested bool, visit func(Read)) {
 		visit(Read{Keys: []string{string(n)}, Tested: true})
 	case block:
 		visitReads(n.node, tested, visit)
-	case not:
+	case notNode:
 		visitReads(n.node, true, visit)
-	case exists:
+	case existsNode:
 		visitReads(n.node, true, visit)
-	case minus:
+	case negation:
 		visitReads(n.node, false, visit)
 	case dateParts:
 		visitReads(n.node, false, visit)
-	case either:
+	case orNode:
 		visitAll(n.items, true, visit)
-	case both:
+	case andNode:
 		visitAll(n.items, true, visit)
 	case list:
 		visitAll(n.items, false, visit)
@@ -332,14 +332,14 @@ func visitReads(n node, tested bool, visit func(Read)) {
 		visitAll(n.values, false, visit)
 	case text:
 		visitAll(n.parts, false, visit)
-	case raw:
+	case rawPattern:
 		visitAll(n.text.parts, false, visit)
 	case comparison:
 		// Comparing with nothing is a test too.
 		nothing := isEmptyLiteral(n.left) || isEmptyLiteral(n.right)
 		visitReads(n.left, nothing, visit)
 		visitReads(n.right, nothing, visit)
-	case matching:
+	case matchesNode:
 		visitReads(n.left, false, visit)
 		visitReads(n.right, false, visit)
 	case chain:
@@ -349,7 +349,7 @@ func visitReads(n node, tested bool, visit func(Read)) {
 		}
 	case call:
 		visitAll(n.args, false, visit)
-	case reached:
+	case memberAccess:
 		visitReads(n.node, false, visit)
 		visitSteps(n.path.steps, visit)
 	}

@@ -48,8 +48,8 @@ func CheckPattern(s string) string {
 	return why
 }
 
-// matching is the operator matches. fixed are patterns known in advance.
-type matching struct {
+// matchesNode is the operator matches. fixed are patterns known in advance.
+type matchesNode struct {
 	left, right node
 	fixed       []*pattern
 }
@@ -58,7 +58,7 @@ type matching struct {
 func (p *parser) matching(left node) node {
 	p.space()
 	start := p.pos
-	m := matching{left: left}
+	m := matchesNode{left: left}
 	if w := p.word(); strings.EqualFold(w, "regex") {
 		p.pos += len(w)
 		p.space()
@@ -87,7 +87,7 @@ func fixedTexts(n node) []string {
 		return all
 	}
 	switch n := n.(type) {
-	case bare:
+	case bareWord:
 		return []string{string(n)}
 	case constant:
 		if s, ok := n.v.(string); ok && s != "" {
@@ -137,7 +137,7 @@ func (p *parser) skip() {
 
 // raw returns the pattern of regex(…), compiled at once when it has no variables.
 func (p *parser) raw(parts []node) node {
-	dynamic := raw{text{parts}}
+	dynamic := rawPattern{text{parts}}
 	for _, part := range parts {
 		if _, ok := part.(constant); !ok {
 			return dynamic
@@ -150,10 +150,10 @@ func (p *parser) raw(parts []node) node {
 	return constant{s}
 }
 
-// raw is regex(…) with variables in it.
-type raw struct{ text text }
+// rawPattern is regex(…) with variables in it.
+type rawPattern struct{ text text }
 
-func (r raw) eval(e *evaluation) any {
+func (r rawPattern) eval(e *evaluation) any {
 	s, why := withFlags(value.Text(r.text.eval(e)))
 	if why != "" {
 		e.fail(&Error{Name: SyntaxError, Message: why, Function: "regex"})
@@ -190,7 +190,7 @@ func withFlags(s string) (regexpText, why string) {
 	return s, ""
 }
 
-func (m matching) eval(e *evaluation) any {
+func (m matchesNode) eval(e *evaluation) any {
 	left, ok := keyText(m.left.eval(e))
 	patterns := m.fixed
 	if patterns == nil {

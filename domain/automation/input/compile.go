@@ -26,11 +26,11 @@ type compiler struct {
 	base    *location // where root stands
 	field   string    // the same, as a field of the document
 	nodes   map[*value.Object]*node
-	anchors map[string]found // nil: not looked for yet
+	anchors map[string]foundSchema // nil: not looked for yet
 }
 
-// found is a schema and its location.
-type found struct {
+// foundSchema is a schema and its location.
+type foundSchema struct {
 	schema any
 	at     *location
 }
@@ -104,7 +104,7 @@ func (c *compiler) node(v any, at *location, depth int) *node {
 	n := &node{at: at}
 	if allowed, ok := v.(bool); ok {
 		if !allowed {
-			n.rules = []rule{never{}}
+			n.rules = []rule{falseSchema{}}
 		}
 		return n
 	}
@@ -144,7 +144,7 @@ func (c *compiler) collect(v any, at *location, depth int, named bool) {
 		for _, keyword := range []string{"$anchor", "$dynamicAnchor"} {
 			name, ok := v.At(keyword).(string)
 			if _, taken := c.anchors[name]; ok && !named && !taken {
-				c.anchors[name] = found{v, at}
+				c.anchors[name] = foundSchema{v, at}
 			}
 		}
 		for _, key := range v.Keys() {
@@ -189,22 +189,22 @@ func (c *compiler) reference(v any, at *location) *node {
 	return c.node(target.schema, target.at, 0)
 }
 
-func (c *compiler) resolvePointer(pointer string) (found, bool) {
+func (c *compiler) resolvePointer(pointer string) (foundSchema, bool) {
 	if pointer == "" {
-		return found{c.root, c.base}, true
+		return foundSchema{c.root, c.base}, true
 	}
 	if !strings.HasPrefix(pointer, "/") {
 		if c.anchors == nil {
-			c.anchors = map[string]found{}
+			c.anchors = map[string]foundSchema{}
 			c.collect(c.root, c.base, 0, false)
 		}
 		target, ok := c.anchors[pointer]
 		return target, ok
 	}
-	target := found{schema: any(c.root), at: c.base}
+	target := foundSchema{schema: any(c.root), at: c.base}
 	for part := range strings.SplitSeq(pointer[1:], "/") {
 		key := pointerParts.Replace(part)
-		target = found{value.At(target.schema, key), target.at.child(key)}
+		target = foundSchema{value.At(target.schema, key), target.at.child(key)}
 	}
 	return target, !value.IsUndefined(target.schema)
 }

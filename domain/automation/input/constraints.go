@@ -13,10 +13,10 @@ import (
 	"svc/domain/automation/value"
 )
 
-// never is the schema false.
-type never struct{}
+// falseSchema is the schema false.
+type falseSchema struct{}
 
-func (never) check(r *run, n *node, _ any) bool {
+func (falseSchema) check(r *run, n *node, _ any) bool {
 	return r.fault(n, "false schema", "no value is allowed here")
 }
 

@@ -235,7 +235,7 @@ func Faults(a *automation.Automation, known []automation.Fault) []automation.Fau
 	if a == nil {
 		return nil
 	}
-	s := &search{known: known}
+	s := &faultSearch{known: known}
 	arguments := &compiler{}
 	for _, name := range a.Arguments.Keys() {
 		if field, ok := a.Arguments.At(name).(*value.Object); ok {
@@ -251,11 +251,11 @@ func Faults(a *automation.Automation, known []automation.Fault) []automation.Fau
 	return s.found
 }
 
-// search collects the faults of schemas.
-type search struct{ known, found []automation.Fault }
+// faultSearch collects the faults of schemas.
+type faultSearch struct{ known, found []automation.Fault }
 
 // compileAt compiles the schema of a field.
-func (s *search) compileAt(c *compiler, schema *value.Object, field string) {
+func (s *faultSearch) compileAt(c *compiler, schema *value.Object, field string) {
 	if schema == nil || s.isKnownFault(field) {
 		return
 	}
@@ -266,7 +266,7 @@ func (s *search) compileAt(c *compiler, schema *value.Object, field string) {
 }
 
 // isKnownFault reports whether something at a field, or below it, is known to be wrong.
-func (s *search) isKnownFault(field string) bool {
+func (s *faultSearch) isKnownFault(field string) bool {
 	for _, f := range s.known {
 		below, ok := strings.CutPrefix(f.Field, field)
 		if ok && !f.Warning && (below == "" || below[0] == '.' || below[0] == '[') {

@@ -2,9 +2,9 @@ package collection
 
 import "svc/domain/automation/value"
 
-// effort is the budget of one call. Queries are written by users, and a short one can take
+// budget is the budget of one call. Queries are written by users, and a short one can take
 // very long: every row, and every value made of it, is charged here.
-type effort struct {
+type budget struct {
 	left  int          // steps
 	limit int          // what it began with
 	alive func() error // fails when nobody waits for the call any more; nil: somebody does
@@ -23,7 +23,7 @@ const (
 
 // spend takes steps from the budget. It fails when they are not left, or when the caller
 // is gone.
-func (e *effort) spend(steps int) error {
+func (e *budget) spend(steps int) error {
 	if e.left -= steps; e.left < 0 {
 		return withDetail(Refuse(TooLarge, "the call asks for more than %d steps of work", e.limit), "limit", float64(e.limit))
 	}
@@ -35,7 +35,7 @@ func (e *effort) spend(steps int) error {
 
 // weigh returns the size of a value that was made of rows. It refuses one that is larger
 // than all that a call may hold.
-func (e *effort) weigh(v any) (size int, err error) {
+func (e *budget) weigh(v any) (size int, err error) {
 	size = roughSize(v)
 	if err := e.spend(size / stepSize); err != nil {
 		return 0, err
@@ -46,7 +46,7 @@ func (e *effort) weigh(v any) (size int, err error) {
 // reader is a view, with what reading it may cost.
 type reader struct {
 	View
-	*effort
+	*budget
 }
 
 func tooMuchMemoryError(held int) error {
