@@ -48,7 +48,7 @@ func TestADataDirectoryOfNovember2026AnswersAsItDid(t *testing.T) {
 				require.Equal(t, 200, got.StatusCode, "%s: %s", path, got.Body)
 				var answer any
 				require.NoError(t, json.Unmarshal(got.Body, &answer))
-				require.Equal(t, want, answer, path)
+				require.Equal(t, want, withoutSummaries(answer), path)
 			}
 
 			at := "/v2/workspaces/" + fixture.Workspace
@@ -63,6 +63,22 @@ func TestADataDirectoryOfNovember2026AnswersAsItDid(t *testing.T) {
 			require.Equal(t, map[string]any{"ok": true}, made)
 		})
 	}
+}
+
+// withoutSummaries removes the sentences about events: their words may improve.
+func withoutSummaries(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			withoutSummaries(item)
+		}
+	case map[string]any:
+		delete(v, "summary")
+		for _, member := range v {
+			withoutSummaries(member)
+		}
+	}
+	return v
 }
 
 // unpackTar writes the files of an archive, and leaves holes where they hold zeros only.

@@ -84,7 +84,7 @@ func TestTheHistoryOfAWorkspace(t *testing.T) {
 		require.Equal(t, []any{false, true, true, false, false, false}, nodetest.Fields(all, "undoable"), "the last change of each part; never the creation")
 		require.Equal(t, made, all[3]["seq"])
 		require.Equal(t, "Automation charge created", all[3]["summary"])
-		require.Equal(t, "An API key was made in a workspace.", all[0]["summary"], "what has no sentence of its own has that of the catalogue")
+		require.Equal(t, "An API key of a workspace was created.", all[0]["summary"], "what has no sentence of its own has that of the catalogue")
 		require.Equal(t, []any{"index"}, all[1]["objects"])
 		require.Equal(t, []any{"automations/charge"}, all[3]["objects"])
 		require.NotContains(t, all[0], "objects", "it touches no document")
