@@ -1,11 +1,16 @@
 package projections
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 
 	"svc/domain"
+	"svc/domain/access"
 	"svc/domain/document"
 	"svc/domain/workspace"
 )
@@ -243,4 +248,266 @@ func scoped(space byte, id string, rest []byte) []byte {
 func splitPage(value []byte) (workspaceID, path string) {
 	workspaceID, path, _ = strings.Cut(string(value), "\x00")
 	return workspaceID, path
+}
+
+// Flags of a stored item.
+const (
+	flagApart = 1 << iota
+	flagPublic
+)
+
+func (i Item) encode() []byte {
+	hash, _ := hex.DecodeString(i.Hash) // made by HashOf
+	var flags byte
+	if i.Apart {
+		flags |= flagApart
+	}
+	if i.Public {
+		flags |= flagPublic
+	}
+	b := append(hash, flags)
+	for _, n := range []uint64{i.Revision, i.Created, i.Updated} {
+		b = binary.AppendUvarint(b, n)
+	}
+	return append(b, i.ID...)
+}
+
+func parseItem(path string, b []byte) (Item, error) {
+	if len(b) < 36 {
+		return Item{}, errHeader
+	}
+	i := Item{Path: path, Hash: hex.EncodeToString(b[:32]), Apart: b[32]&flagApart != 0, Public: b[32]&flagPublic != 0}
+	b = b[33:]
+	for _, n := range []*uint64{&i.Revision, &i.Created, &i.Updated} {
+		v, size := binary.Uvarint(b)
+		if size <= 0 {
+			return Item{}, errHeader
+		}
+		*n, b = v, b[size:]
+	}
+	i.ID = string(b)
+	return i, nil
+}
+
+// place notes where a page is. An id that is a page of another workspace stays
+// theirs, however it came to be here.
+func (Content) place(tx Tx, id string, e workspace.Entry) error {
+	if e.ID == "" {
+		return nil
+	}
+	key := append([]byte{'p'}, e.ID...)
+	value, ok, err := tx.Get(key)
+	if err != nil {
+		return err
+	}
+	if owner, _ := splitPage(value); ok && owner != id {
+		return nil
+	}
+	return tx.Set(key, []byte(id+"\x00"+e.Path))
+}
+
+// forget drops what is kept of a page by its id.
+func (Content) forget(tx Tx, id, pageID string) error {
+	key := append([]byte{'p'}, pageID...)
+	value, ok, err := tx.Get(key)
+	if err != nil {
+		return err
+	}
+	if owner, _ := splitPage(value); ok && owner == id {
+		if err := tx.Delete(key); err != nil {
+			return err
+		}
+	}
+	shares := scoped('q', id, []byte(pageID))
+	if _, shared, err := tx.Get(shares); err != nil || !shared {
+		return err
+	}
+	return tx.Delete(shares)
+}
+
+// share keeps with whom a page is shared; without permissions, with whom no more.
+func (Content) share(tx Tx, id, pageID string, target access.Target, p *access.Permissions) error {
+	if target.Public {
+		return nil
+	}
+	key := scoped('q', id, []byte(pageID))
+	value, ok, err := tx.Get(key)
+	if err != nil {
+		return err
+	}
+	var shares []access.Share
+	if ok {
+		if err := json.Unmarshal(value, &shares); err != nil {
+			return err
+		}
+	}
+	if p == nil {
+		shares = access.DropShare(shares, target.String())
+	} else {
+		shares = access.PutShare(shares, access.Share{Target: target, Permissions: *p})
+	}
+	body, err := json.Marshal(shares)
+	if err != nil {
+		return err
+	}
+	return tx.Set(key, body)
+}
+
+// Get returns the document that a workspace has at a path now.
+func (c Content) Get(r Reader, id, path string) (Item, bool, error) {
+	value, ok, err := r.Get(c, scoped('c', id, []byte(path)))
+	if err != nil || !ok {
+		return Item{}, false, err
+	}
+	item, err := parseItem(path, value)
+	return item, err == nil, err
+}
+
+// List visits the documents under a prefix of their paths, such as "pages/", in
+// the order of their paths, until visit returns false. "" visits all.
+func (c Content) List(r Reader, id, prefix string, visit func(Item) (more bool, err error)) error {
+	start := scoped('c', id, nil)
+	return r.Iterate(c, Span{Prefix: scoped('c', id, []byte(prefix))}, func(key, value []byte) (bool, error) {
+		item, err := parseItem(string(key[len(start):]), value)
+		if err != nil {
+			return false, err
+		}
+		return visit(item)
+	})
+}
+
+// Body returns a document by its hash; ok is false when it is kept apart, or was
+// never there.
+func (c Content) Body(r Reader, id, hash string) (body []byte, ok bool, err error) {
+	return r.Get(c, scoped('b', id, []byte(hash)))
+}
+
+// Nature returns what follows from the document with a hash.
+func (c Content) Nature(r Reader, id, hash string) (n Nature, err error) {
+	return n, c.readNature(r, id, hash, &n)
+}
+
+// NatureText is a Nature as it is stored.
+type NatureText struct {
+	Checksum string          `json:"checksum"`
+	Events   json.RawMessage `json:"events"`
+	About    json.RawMessage `json:"about"`
+}
+
+// NatureText is Nature for those who hand it on unread.
+func (c Content) NatureText(r Reader, id, hash string) (n NatureText, err error) {
+	return n, c.readNature(r, id, hash, &n)
+}
+
+func (c Content) readNature(r Reader, id, hash string, into any) error {
+	value, ok, err := r.Get(c, scoped('n', id, []byte(hash)))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("nothing is known of document %s of workspace %s", hash, id)
+	}
+	return json.Unmarshal(value, into)
+}
+
+// Audit returns when a change was made and by whom.
+func (c Content) Audit(r Reader, id string, seq uint64) (a Audit, err error) {
+	value, ok, err := r.Get(c, scoped('e', id, binary.BigEndian.AppendUint64(nil, seq)))
+	if err != nil || !ok {
+		return a, err
+	}
+	return a, json.Unmarshal(value, &a)
+}
+
+// Page returns where the page with an id is; workspaceID is "" when there is
+// none.
+func (c Content) Page(r Reader, pageID string) (workspaceID, path string, err error) {
+	value, ok, err := r.Get(c, append([]byte{'p'}, pageID...))
+	if err != nil || !ok {
+		return "", "", err
+	}
+	workspaceID, path = splitPage(value)
+	return workspaceID, path, nil
+}
+
+// Shares returns with whom a page of a workspace is shared, but for everyone.
+func (c Content) Shares(r Reader, id, pageID string) (shares []access.Share, err error) {
+	value, ok, err := r.Get(c, scoped('q', id, []byte(pageID)))
+	if err != nil || !ok {
+		return nil, err
+	}
+	return shares, json.Unmarshal(value, &shares)
+}
+
+// Users returns the workspaces that have, or had, an instance of an app.
+func (c Content) Users(r Reader, appSlug string) (ids []string, err error) {
+	prefix := scoped('a', appSlug, nil)
+	err = r.Iterate(c, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		ids = append(ids, string(key[len(prefix):]))
+		return true, nil
+	})
+	return ids, err
+}
+
+// stagedPart is what one event put down.
+type stagedPart struct {
+	Name    string            `json:"name"`
+	Entries []workspace.Entry `json:"entries"`
+}
+
+func (c Content) stage(tx Tx, id string, e workspace.Staged) error {
+	n, stale := 0, [][]byte{}
+	err := tx.Iterate(Span{Prefix: scoped('s', id, nil)}, func(key, value []byte) (bool, error) {
+		var part stagedPart
+		if err := json.Unmarshal(value, &part); err != nil {
+			return false, err
+		}
+		if part.Name != e.Name {
+			stale = append(stale, bytes.Clone(key))
+		} else {
+			n++
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range stale {
+		if err := tx.Delete(key); err != nil {
+			return err
+		}
+	}
+	part := stagedPart{Name: e.Name, Entries: make([]workspace.Entry, len(e.Entries))}
+	for i, entry := range e.Entries {
+		if err := c.keep(tx, id, entry); err != nil {
+			return err
+		}
+		entry.Body, entry.About, entry.Events, entry.Review, entry.Checksum = nil, nil, nil, nil, ""
+		part.Entries[i] = entry
+	}
+	body, err := json.Marshal(part)
+	if err != nil {
+		return err
+	}
+	return tx.Set(scoped('s', id, binary.BigEndian.AppendUint32(nil, uint32(n))), body)
+}
+
+// unstage takes up what was put down under a name.
+func (Content) unstage(tx Tx, id, name string) (entries []workspace.Entry, err error) {
+	var keys [][]byte
+	err = tx.Iterate(Span{Prefix: scoped('s', id, nil)}, func(key, value []byte) (bool, error) {
+		var part stagedPart
+		if err := json.Unmarshal(value, &part); err != nil {
+			return false, err
+		}
+		if part.Name != name {
+			return false, fmt.Errorf("workspace %s: what was staged is %q, not %q", id, part.Name, name)
+		}
+		entries, keys = append(entries, part.Entries...), append(keys, bytes.Clone(key))
+		return true, nil
+	})
+	for _, key := range keys {
+		err = errors.Join(err, tx.Delete(key))
+	}
+	return entries, err
 }

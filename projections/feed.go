@@ -1,8 +1,14 @@
 package projections
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"svc/domain"
 	"svc/domain/activity"
@@ -101,4 +107,315 @@ func entryOf(ev domain.Recorded) FeedEntry {
 		entry.Signature = feed.SignatureOf(feed.Of(ev, domain.Position{}, ev.Body))
 	}
 	return entry
+}
+
+// FeedEntry is what the index keeps of an event.
+type FeedEntry struct {
+	Seq         uint64
+	At          time.Time
+	ID          string
+	Type        string
+	Correlation string
+	User        string
+	Automation  string
+	Depth       int // of the app instance it came from
+	Signature   feed.Signature
+}
+
+// maxFeedText is how long a text may be as part of a key of the index.
+const maxFeedText = 512
+
+// keys are where an entry is found, with what is kept there.
+func (e FeedEntry) keys(workspaceID string) iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, value []byte) bool) {
+		seq := seqKey(e.Seq)
+		if !yield(scoped('e', workspaceID, seq), e.encode()) || !yield(scoped('i', workspaceID, []byte(e.ID)), seq) {
+			return
+		}
+		for _, l := range e.lists() {
+			if Indexed(l.Text) && !yield(listed(byte(l.List), workspaceID, l.Text, seq), nil) {
+				return
+			}
+		}
+	}
+}
+
+// lists are the lists of the index that the event is in.
+func (e *FeedEntry) lists() [4]Among {
+	return [...]Among{{ByCorrelation, e.Correlation}, {ByType, e.Type}, {ByUser, e.User}, {ByAutomation, e.Automation}}
+}
+
+// texts are what is kept of an event besides numbers and its signature.
+func (e *FeedEntry) texts() [5]*string {
+	return [...]*string{&e.ID, &e.Type, &e.Correlation, &e.User, &e.Automation}
+}
+
+func listed(space byte, workspaceID, text string, seq []byte) []byte {
+	return scoped(space, workspaceID, append(append([]byte(text), 0), seq...))
+}
+
+func (e FeedEntry) encode() []byte {
+	b := make([]byte, 0, 32+len(e.ID)+len(e.Type)+len(e.Correlation)+len(e.User)+len(e.Automation)+len(e.Signature))
+	b = binary.BigEndian.AppendUint64(b, uint64(e.At.UnixNano()))
+	b = binary.AppendUvarint(b, uint64(max(e.Depth, 0)))
+	for _, text := range e.texts() {
+		b = append(binary.AppendUvarint(b, uint64(len(*text))), *text...)
+	}
+	return append(b, e.Signature...)
+}
+
+var errFeedEntry = errors.New("an entry of the feed is damaged")
+
+// readEntry is the reverse of encode. The signature is valid as long as value is.
+func readEntry(seq uint64, value []byte) (e FeedEntry, err error) {
+	if len(value) < 9 {
+		return e, errFeedEntry
+	}
+	e.Seq, e.At = seq, time.Unix(0, int64(binary.BigEndian.Uint64(value))).UTC()
+	rest := value[8:]
+	depth, n := binary.Uvarint(rest)
+	if n <= 0 {
+		return e, errFeedEntry
+	}
+	e.Depth, rest = int(depth), rest[n:]
+	for _, to := range e.texts() {
+		length, n := binary.Uvarint(rest)
+		if n <= 0 || uint64(len(rest)-n) < length {
+			return e, errFeedEntry
+		}
+		*to, rest = string(rest[n:n+int(length)]), rest[n+int(length):]
+	}
+	e.Signature = rest
+	return e, nil
+}
+
+// FeedList is a property of events that the index has lists for; zero: it is the
+// list of all.
+type FeedList byte
+
+// The lists of the index.
+const (
+	ByCorrelation FeedList = 'c'
+	ByType        FeedList = 'y'
+	ByUser        FeedList = 'u'
+	ByAutomation  FeedList = 'a'
+)
+
+// Among selects events of a workspace: all of them, or those of one list that have a
+// text.
+type Among struct {
+	List FeedList
+	Text string
+}
+
+// prefix returns where the sequences of the selected events begin.
+func (a Among) prefix(workspaceID string) []byte {
+	if a.List != 0 {
+		return listed(byte(a.List), workspaceID, a.Text, nil)
+	}
+	return scoped('e', workspaceID, nil)
+}
+
+// Indexed reports whether the index can find events by the text: it is of a usual
+// length, and has no NUL, which ends a text within a key.
+func Indexed(text string) bool {
+	return text != "" && len(text) <= maxFeedText && strings.IndexByte(text, 0) < 0
+}
+
+// List visits the selected events of a workspace from a sequence on, that included,
+// upwards or downwards, until visit returns false. The signature of an entry is
+// valid during the visit.
+func (f Feed) List(r Reader, workspaceID string, among Among, from uint64, down bool, visit func(FeedEntry) (more bool)) error {
+	return f.list(r, workspaceID, among, Span{From: seqKey(from), Reverse: down}, visit)
+}
+
+// list is List with a span whose From is a sequence.
+func (f Feed) list(r Reader, workspaceID string, among Among, span Span, visit func(FeedEntry) (more bool)) error {
+	prefix := among.prefix(workspaceID)
+	span.Prefix, span.From, span.KeysOnly = prefix, append(append([]byte(nil), prefix...), span.From...), among != Among{}
+	return r.Iterate(f, span, func(key, value []byte) (bool, error) {
+		seq := binary.BigEndian.Uint64(key[len(prefix):])
+		if among != (Among{}) {
+			e, ok, err := f.Get(r, workspaceID, seq)
+			return err == nil && (!ok || visit(e)), err
+		}
+		e, err := readEntry(seq, value)
+		if err != nil {
+			return false, err
+		}
+		return visit(e), nil
+	})
+}
+
+// Get returns the entry at a sequence.
+func (f Feed) Get(r Reader, workspaceID string, seq uint64) (e FeedEntry, ok bool, err error) {
+	value, ok, err := r.Get(f, scoped('e', workspaceID, seqKey(seq)))
+	if err != nil || !ok {
+		return e, false, err
+	}
+	e, err = readEntry(seq, value)
+	return e, err == nil, err
+}
+
+// ByID returns the sequence of an event; ok is false when this log does not have it.
+func (f Feed) ByID(r Reader, workspaceID, id string) (seq uint64, ok bool, err error) {
+	value, ok, err := r.Get(f, scoped('i', workspaceID, []byte(id)))
+	if err != nil || !ok || len(value) != 8 {
+		return 0, false, err
+	}
+	return binary.BigEndian.Uint64(value), true, nil
+}
+
+// near returns the first entry from a sequence on, upwards or downwards.
+func (f Feed) near(r Reader, workspaceID string, from uint64, down bool) (found FeedEntry, ok bool, err error) {
+	err = f.list(r, workspaceID, Among{}, Span{From: seqKey(from), Reverse: down, Few: true}, func(e FeedEntry) bool {
+		e.Signature = nil
+		found, ok = e, true
+		return false
+	})
+	return found, ok, err
+}
+
+// Near returns the last entry of a workspace at or before a sequence; the zero entry
+// when there is none.
+func (f Feed) Near(r Reader, workspaceID string, seq uint64) (FeedEntry, error) {
+	e, _, err := f.near(r, workspaceID, seq, true)
+	return e, err
+}
+
+// Last returns the sequence of the last event of a workspace at or before one; 0
+// when there is none.
+func (f Feed) Last(r Reader, workspaceID string, from uint64) (uint64, error) {
+	e, err := f.Near(r, workspaceID, from)
+	return e.Seq, err
+}
+
+// Before returns the sequence of the last event of a workspace before a time, or at
+// it when that counts; 0 when there is none. Within a log and a workspace time does
+// not run backwards.
+func (f Feed) Before(r Reader, workspaceID string, at time.Time, inclusive bool) (uint64, error) {
+	is := func(e FeedEntry) bool { return e.At.Before(at) || inclusive && e.At.Equal(at) }
+	last, ok, err := f.near(r, workspaceID, ^uint64(0), true)
+	if err != nil || !ok {
+		return 0, err
+	}
+	if is(last) {
+		return last.Seq, nil
+	}
+	first, _, err := f.near(r, workspaceID, 0, false)
+	if err != nil || !is(first) {
+		return 0, err
+	}
+	low, high := first.Seq, last.Seq // is(low), and nothing from high on
+	for low+1 < high {
+		middle := low + (high-low)/2
+		e, _, err := f.near(r, workspaceID, middle, false)
+		if err != nil {
+			return 0, err
+		}
+		if is(e) {
+			low = e.Seq
+		} else {
+			high = middle
+		}
+	}
+	return low, nil
+}
+
+// Erasable is what the read models keep of the activity of workspaces, by sequence:
+// of all of it, or of deliveries only.
+type Erasable struct{ Deliveries bool }
+
+// trace is a space of keys that begin with a workspace and a sequence.
+type trace struct {
+	Projection
+	space byte
+}
+
+func (e Erasable) traces() []trace {
+	deliveries := []trace{{Deliveries{}, 'q'}, {Deliveries{}, 'g'}}
+	if e.Deliveries {
+		return deliveries
+	}
+	return append(deliveries, trace{FeedOf(domain.Activity), 'e'}, trace{Runs{}, 's'})
+}
+
+// Workspaces lists the workspaces of which something is kept.
+func (e Erasable) Workspaces(r Reader) ([]string, error) {
+	var ids []string
+	for _, t := range e.traces() {
+		found, err := t.workspaces(r)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, found...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// workspaces lists the workspaces that have keys in the space, without reading all of
+// their keys.
+func (t trace) workspaces(r Reader) (ids []string, err error) {
+	span := Span{Prefix: []byte{t.space}, KeysOnly: true}
+	for more := true; more && err == nil; {
+		more = false
+		err = r.Iterate(t.Projection, span, func(key, _ []byte) (bool, error) {
+			id, _, _ := bytes.Cut(key[1:], []byte{0})
+			ids, more = append(ids, string(id)), true
+			return false, nil
+		})
+		if more {
+			span.From = append(append([]byte{t.space}, ids[len(ids)-1]...), 1) // behind all keys of it
+		}
+	}
+	return ids, err
+}
+
+// Piece is a range of sequences of a workspace, up to and with To.
+type Piece struct {
+	To    uint64
+	Known int // how many things are kept of it: an event that tells of many deliveries is as many
+	Shown int // events that readers see
+}
+
+// Piece returns the first part of a workspace's activity from one sequence to before
+// another of which about limit things are kept, so that it can be forgotten at once.
+func (e Erasable) Piece(r Reader, workspaceID string, from, below uint64, limit int) (p Piece, err error) {
+	var known, shown []uint64
+	for _, t := range e.traces() {
+		seqs, err := t.sequences(r, workspaceID, from, below, limit+1)
+		if err != nil {
+			return p, err
+		}
+		if known = append(known, seqs...); t.space == 'e' {
+			shown = seqs
+		}
+	}
+	slices.Sort(known)
+	if p = (Piece{To: below - 1, Known: len(known)}); len(known) > limit {
+		p = Piece{To: known[limit-1], Known: limit}
+	}
+	for _, seq := range shown {
+		if seq <= p.To {
+			p.Shown++
+		}
+	}
+	return p, nil
+}
+
+// sequences returns the first sequences of a workspace in the space, from one on and
+// before another.
+func (t trace) sequences(r Reader, workspaceID string, from, below uint64, limit int) (seqs []uint64, err error) {
+	prefix := scoped(t.space, workspaceID, nil)
+	span := Span{Prefix: prefix, From: scoped(t.space, workspaceID, seqKey(from)), KeysOnly: true}
+	err = r.Iterate(t.Projection, span, func(key, _ []byte) (bool, error) {
+		seq := binary.BigEndian.Uint64(key[len(prefix):])
+		if seq >= below {
+			return false, nil
+		}
+		seqs = append(seqs, seq)
+		return len(seqs) < limit, nil
+	})
+	return seqs, err
 }

@@ -3,10 +3,14 @@ package projections
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -268,3 +272,358 @@ func (s semaphore) acquire(ctx context.Context) error {
 }
 
 func (s semaphore) release() { <-s }
+
+// Projection turns the events of one log into keys and values. Apply must
+// depend on the events and on what it stored itself, and on nothing else, so
+// that a rebuilt model is byte-equal to the live one.
+type Projection interface {
+	// Name names the read model and its shape, as in "workspaces.1". A changed
+	// shape takes a new number, which is a rebuild at the next start.
+	Name() string
+	// Log is the one log that Apply sees.
+	Log() domain.Log
+	// Apply changes the read model by one event. Events it does not know change
+	// nothing. An error stops the log; it is not tried again on other events.
+	Apply(tx Tx, ev domain.Recorded) error
+}
+
+// Repeatable is a Projection whose Apply may be repeated after its writes were kept up to
+// some key, in the order of keys: the outcome is the same. One event may change more in it
+// than fits into one transaction.
+type Repeatable interface {
+	Projection
+	Repeatable()
+}
+
+// Table lists every read model.
+func Table() []Projection {
+	return []Projection{
+		Workspaces{},
+		Content{},
+		History{},
+		Secrets{},
+		Versions{},
+		Operations{},
+		Apps{},
+		Files{},
+		Sessions{},
+		Access{},
+		APIKeys{},
+		NATSUsers{},
+		Users{},
+		AccessTokens{},
+		Keyring{},
+		Subscriptions{},
+		Topics{},
+		Deliveries{},
+		FeedOf(domain.State),
+		FeedOf(domain.Activity),
+		Usage{},
+		Runs{},
+		Schedules{},
+		Instances{},
+		Problems{},
+	}
+}
+
+// fingerprint names the shape of a whole generation. Its own number is that of
+// the key layout.
+func fingerprint(projections []Projection) string {
+	h := sha256.New()
+	h.Write([]byte("layout.1\n"))
+	for _, p := range projections {
+		h.Write([]byte(p.Name() + " " + string(p.Log()) + "\n"))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// metrics are what the read models tell about themselves.
+type metrics struct {
+	applied *prometheus.CounterVec
+	batch   prometheus.Histogram
+	seconds prometheus.Histogram
+}
+
+// newMetrics registers the metrics of m with r, which may be nil.
+func newMetrics(r prometheus.Registerer, m *Models) (*metrics, error) {
+	s := &metrics{
+		applied: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "projection_applied_total", Help: "Events applied to read models, rebuilds included."}, []string{"log"}),
+		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "projection_batch_size", Help: "Events per transaction.", Buckets: []float64{1, 5, 20, 100, maxBatchEvents}}),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "projection_apply_seconds", Help: "Duration of one transaction.", Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8)}),
+	}
+	if r == nil {
+		return s, nil
+	}
+	collectors := []prometheus.Collector{s.applied, s.batch, s.seconds}
+	for i, f := range m.logs {
+		collectors = append(collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "projection_lag", Help: "Events in the log that are not applied yet.",
+			ConstLabels: prometheus.Labels{"log": string(f.log)},
+		}, func() float64 { return float64(m.Health().Logs[i].Lag) }))
+	}
+	for _, c := range collectors {
+		if err := r.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *metrics) observe(log domain.Log, events int, took time.Duration) {
+	s.applied.WithLabelValues(string(log)).Add(float64(events))
+	s.batch.Observe(float64(events))
+	s.seconds.Observe(took.Seconds())
+}
+
+// Health is the state of the read models.
+type Health struct {
+	Generation uint32      `json:"generation"`
+	Logs       []LogHealth `json:"logs"`
+}
+
+// LogHealth is the state of the read models of one log.
+type LogHealth struct {
+	Log      domain.Log `json:"log"`
+	Applied  uint64     `json:"applied"`  // the last sequence in the read models
+	Lag      uint64     `json:"lag"`      // how far the log is known to be ahead
+	CaughtUp bool       `json:"caughtUp"` // whether the log was read to its end since the start
+	Fault    *Fault     `json:"fault,omitempty"`
+}
+
+// OK reports whether every log is caught up and without a fault.
+func (h Health) OK() bool {
+	for _, l := range h.Logs {
+		if l.Fault != nil || !l.CaughtUp {
+			return false
+		}
+	}
+	return true
+}
+
+// Health returns the state of the read models.
+func (m *Models) Health() Health {
+	known := m.opts.Known()
+	h := Health{Generation: m.live.Load().num}
+	for _, f := range m.logs {
+		h.Logs = append(h.Logs, f.health(known.Of(f.log)))
+	}
+	return h
+}
+
+// tracker is where one log of the live generation stands, and who waits for it
+// to get further.
+type tracker struct {
+	log     domain.Log
+	applied atomic.Uint64
+	moves   atomic.Uint64 // changes of what the read models show, begun and ended: it is odd during one
+	head    atomic.Uint64 // the highest sequence that the log was seen to hold
+
+	mu      sync.Mutex
+	caught  bool
+	fault   *Fault
+	waiters map[*waiter]struct{}
+}
+
+// waiter is woken when seq is applied, or when something else changed that may
+// end its wait.
+type waiter struct {
+	seq uint64
+	ch  chan struct{}
+}
+
+// never is a sequence that is not reached: who waits for it waits for a change
+// of another kind.
+const never = math.MaxUint64
+
+func newTracker(log domain.Log) *tracker {
+	return &tracker{log: log, waiters: map[*waiter]struct{}{}}
+}
+
+// move changes what the read models show of the log.
+func (t *tracker) move(do func()) {
+	t.moves.Add(1)
+	defer t.moves.Add(1)
+	do()
+}
+
+// advance records that seq is applied, and that the log goes on for pending
+// events.
+func (t *tracker) advance(seq, pending uint64) {
+	t.head.Store(max(t.head.Load(), seq+pending))
+	if t.applied.Load() == seq {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.applied.Store(seq)
+	t.wake(seq)
+}
+
+// well records that the log is being followed, so that an earlier fault has
+// passed; and whether nothing is pending.
+func (t *tracker) well(caughtUp bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.fault == nil && t.caught == (t.caught || caughtUp) {
+		return
+	}
+	t.caught, t.fault = t.caught || caughtUp, nil
+	t.wake(never)
+}
+
+// stop records a fault and tells everyone who waits.
+func (t *tracker) stop(f *Fault) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fault = f
+	t.wake(never)
+}
+
+// reset starts over at seq, without a fault.
+func (t *tracker) reset(seq uint64, caught bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fault, t.caught = nil, caught
+	t.applied.Store(seq)
+	t.head.Store(seq)
+	t.wake(never)
+}
+
+func (t *tracker) wake(seq uint64) {
+	for w := range t.waiters {
+		if w.seq <= seq {
+			delete(t.waiters, w)
+			close(w.ch)
+		}
+	}
+}
+
+// reach waits until seq is applied. It fails when ctx ends or the log stops.
+func (t *tracker) reach(ctx context.Context, seq uint64) error {
+	if t.applied.Load() >= seq {
+		return nil
+	}
+	return t.wait(ctx, seq, func() bool { return t.applied.Load() >= seq })
+}
+
+// awaitCaughtUp waits until nothing was pending for the first time.
+func (t *tracker) awaitCaughtUp(ctx context.Context) error {
+	return t.wait(ctx, never, func() bool { return t.caught })
+}
+
+func (t *tracker) wait(ctx context.Context, seq uint64, done func() bool) error {
+	for {
+		w, err := t.enlist(seq, done)
+		if err != nil || w == nil {
+			return err
+		}
+		select {
+		case <-w.ch:
+		case <-ctx.Done():
+			t.leave(w)
+			return fmt.Errorf("wait for %s at %d: %w", t.log, t.applied.Load(), context.Cause(ctx))
+		}
+	}
+}
+
+// enlist returns a waiter, or nil when there is nothing to wait for.
+func (t *tracker) enlist(seq uint64, done func() bool) (*waiter, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if done() {
+		return nil, nil
+	}
+	if t.fault.stops() {
+		return nil, t.fault
+	}
+	w := &waiter{seq: seq, ch: make(chan struct{})}
+	t.waiters[w] = struct{}{}
+	return w, nil
+}
+
+func (t *tracker) leave(w *waiter) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.waiters, w)
+}
+
+// health returns the state of the log, which is known to reach known.
+func (t *tracker) health(known uint64) LogHealth {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := LogHealth{Log: t.log, Applied: t.applied.Load(), CaughtUp: t.caught, Fault: t.fault}
+	if head := max(known, t.head.Load()); head > h.Applied {
+		h.Lag = head - h.Applied
+	}
+	return h
+}
+
+// FaultKind says what stopped a log.
+type FaultKind string
+
+const (
+	// FaultApply is a projection that refused an event.
+	FaultApply FaultKind = "apply"
+	// FaultGap is a range of sequences that STATE should hold and does not.
+	FaultGap FaultKind = "gap"
+	// FaultUnknown is an event on STATE of a type this version does not know.
+	FaultUnknown FaultKind = "unknown"
+	// FaultStore is a log or a store that does not answer. It is the one fault
+	// that is tried again and can pass.
+	FaultStore FaultKind = "store"
+)
+
+// Fault is why a log is not followed any further.
+type Fault struct {
+	Kind       FaultKind  `json:"kind"`
+	Log        domain.Log `json:"log"`
+	Projection string     `json:"projection,omitempty"`
+	From       uint64     `json:"from"` // the first sequence concerned
+	To         uint64     `json:"to"`   // the last one
+	Message    string     `json:"message"`
+	Err        error      `json:"-"`
+}
+
+// Error implements error.
+func (f *Fault) Error() string {
+	at := fmt.Sprintf("%s %d", f.Log, f.From)
+	if f.To != f.From {
+		at = fmt.Sprintf("%s-%d", at, f.To)
+	}
+	if f.Projection != "" {
+		at = f.Projection + " at " + at
+	}
+	return fmt.Sprintf("projections: %s: %s: %s", f.Kind, at, f.Message)
+}
+
+// Unwrap returns the cause, if any.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// stops reports whether the fault ends following until a rebuild or a restart.
+func (f *Fault) stops() bool { return f != nil && f.Kind != FaultStore }
+
+func gap(log domain.Log, from, to uint64) *Fault {
+	return &Fault{Kind: FaultGap, Log: log, From: from, To: to,
+		Message: fmt.Sprintf("%d events are missing from the log", to-from+1)}
+}
+
+// Duration is a time.Duration that JSON shows in milliseconds, as the API does.
+type Duration time.Duration
+
+// MarshalJSON implements json.Marshaler.
+func (d Duration) MarshalJSON() ([]byte, error) {
+	return strconv.AppendInt(nil, time.Duration(d).Milliseconds(), 10), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *Duration) UnmarshalJSON(text []byte) error {
+	ms, err := strconv.ParseInt(string(text), 10, 64)
+	*d = Duration(time.Duration(ms) * time.Millisecond)
+	return err
+}
+
+// String implements fmt.Stringer.
+func (d Duration) String() string { return time.Duration(d).Round(time.Millisecond).String() }

@@ -1,16 +1,23 @@
 package projections
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"svc/domain"
 	"svc/domain/activity"
+	"svc/domain/automation"
+	"svc/domain/feed"
 )
 
 // Runs is the read model of what automations did: runs, the trees that they consist
@@ -201,4 +208,1172 @@ func millis(stamp string) int64 {
 func triggerOf(body json.RawMessage) (t activity.Trigger) {
 	_ = json.Unmarshal(body, &t) // what is no trigger is of no type
 	return t
+}
+
+// RunStatus is how a run is.
+type RunStatus string
+
+// How a run can be.
+const (
+	RunRunning   RunStatus = "running"
+	RunWaiting   RunStatus = "waiting" // all that runs waits for events or time
+	RunSucceeded RunStatus = "succeeded"
+	RunFailed    RunStatus = "failed" // one of its trees did
+	RunCancelled RunStatus = "cancelled"
+)
+
+// RunStatuses lists them.
+func RunStatuses() []RunStatus {
+	return []RunStatus{RunRunning, RunWaiting, RunSucceeded, RunFailed, RunCancelled}
+}
+
+// runRow is what is known of a run.
+type runRow struct {
+	tally
+	First runBegin // of the first tree that is known; its sequence is 0 when none is
+	End   runEnd   // of the last tree that ended; the same
+}
+
+// runEnd is when a tree ended.
+type runEnd struct {
+	Seq uint64
+	At  int64 // ms
+}
+
+// add describes the run by what comes after all that it is described by.
+func (r *runRow) add(f treeFact) {
+	if r.First.Seq == 0 {
+		r.First = f.runBegin
+	}
+	if f.Ended == 1 {
+		r.End = endOf(f)
+	}
+}
+
+func endOf(f treeFact) runEnd { return runEnd{f.Seq, f.StartedAt + f.Duration} }
+
+// status follows from what the trees are.
+func (r runRow) status() RunStatus {
+	switch {
+	case r.Open > 0 && r.Standing >= r.Open:
+		return RunWaiting
+	case r.Open > 0:
+		return RunRunning
+	case r.Failed > 0:
+		return RunFailed
+	case r.Cancelled > 0:
+		return RunCancelled
+	}
+	return RunSucceeded
+}
+
+// known reports whether there is anything to tell of the run.
+func (r runRow) known() bool { return r.First.Seq > 0 && r.Trees > 0 }
+
+// entries are the keys of the lists that a run is in, without its status.
+func (r runRow) entries(workspaceID, run string) (keys [][]byte) {
+	if !r.known() {
+		return nil
+	}
+	place := append(seqKey(uint64(r.First.StartedAt)), run...)
+	keys = append(keys, scoped('l', workspaceID, place))
+	if Indexed(r.First.Automation) {
+		keys = append(keys, listed('a', workspaceID, r.First.Automation, place))
+	}
+	return keys
+}
+
+// counters are the keys of the numbers that a run counts for.
+func (r runRow) counters(workspaceID string) (keys [][]byte) {
+	if !r.known() {
+		return nil
+	}
+	keys = append(keys, runCounterKey(workspaceID, "", r.status()))
+	if Indexed(r.First.Automation) {
+		keys = append(keys, runCounterKey(workspaceID, r.First.Automation, r.status()))
+	}
+	return keys
+}
+
+func runKey(workspaceID, run string) []byte { return scoped('r', workspaceID, []byte(run)) }
+
+func runCounterKey(workspaceID, automationSlug string, status RunStatus) []byte {
+	return listed('n', workspaceID, automationSlug, []byte(status))
+}
+
+// run reads a run; one that there is not has no numbers.
+func (w runsTx) run(id string) (row runRow, err error) {
+	value, ok, err := w.tx.Get(runKey(w.workspaceID, id))
+	_, err = decoded(value, ok, err, &row)
+	return row, err
+}
+
+// adjust changes a run.
+func (w runsTx) adjust(run string, change func(*runRow)) error {
+	old, err := w.run(run)
+	if err != nil {
+		return err
+	}
+	now := old
+	change(&now)
+	if now.tally == (tally{}) {
+		now = runRow{}
+	}
+	if err := w.list(run, old, now); err != nil {
+		return err
+	}
+	if now.tally == (tally{}) {
+		return w.tx.Delete(runKey(w.workspaceID, run))
+	}
+	return w.tx.Set(runKey(w.workspaceID, run), now.encode())
+}
+
+// list keeps a run in its lists, and in the numbers of those.
+func (w runsTx) list(run string, old, now runRow) error {
+	was, is := old.entries(w.workspaceID, run), now.entries(w.workspaceID, run)
+	same := len(was) == len(is) && len(is) > 0 && string(was[len(was)-1]) == string(is[len(is)-1])
+	if len(is) == len(was) && (len(is) == 0 || same && old.status() == now.status()) {
+		return nil
+	}
+	if !same {
+		if err := deleteAll(w.tx, was...); err != nil {
+			return err
+		}
+	}
+	for _, key := range is {
+		if err := w.tx.Set(key, []byte(now.status())); err != nil {
+			return err
+		}
+	}
+	return w.recount(old.counters(w.workspaceID), now.counters(w.workspaceID))
+}
+
+// recount takes one away from some numbers, and adds one to others.
+func (w runsTx) recount(less, more [][]byte) error {
+	for _, of := range []struct {
+		keys [][]byte
+		by   int64
+	}{{less, -1}, {more, 1}} {
+		for _, key := range of.keys {
+			value, _, err := w.tx.Get(key)
+			if err != nil {
+				return err
+			}
+			if err := w.setCount(key, countIn(value)+of.by); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w runsTx) setCount(key []byte, n int64) error {
+	if n <= 0 {
+		return w.tx.Delete(key)
+	}
+	return w.tx.Set(key, binary.AppendUvarint(nil, uint64(n)))
+}
+
+func countIn(value []byte) int64 {
+	n, _ := binary.Uvarint(value)
+	return int64(n)
+}
+
+// describe finds out anew what a run is described by, after something was taken away.
+func (w runsTx) describe(run string) error {
+	first, err := w.nearest(run, false)
+	if err != nil {
+		return err
+	}
+	last, err := w.nearest(run, true)
+	if err != nil {
+		return err
+	}
+	return w.adjust(run, func(r *runRow) { r.First, r.End = first.runBegin, endOf(last) })
+}
+
+// nearest returns the first fact of a run, or the last that says that a tree ended; the
+// zero fact when there is none.
+func (w runsTx) nearest(run string, ended bool) (f treeFact, err error) {
+	prefix := listed('o', w.workspaceID, run, nil)
+	var seq uint64
+	tree := ""
+	err = w.tx.Iterate(Span{Prefix: prefix, Reverse: ended, Few: true}, func(key, value []byte) (bool, error) {
+		if len(value) == 0 || ended && value[0] != ending {
+			return true, nil
+		}
+		seq, tree = binary.BigEndian.Uint64(key[len(prefix):]), string(value[1:])
+		return false, nil
+	})
+	if err != nil || tree == "" {
+		return f, err
+	}
+	row, err := w.tree(tree)
+	if i := slices.IndexFunc(row.Facts, func(f treeFact) bool { return f.Seq == seq }); i >= 0 {
+		f = row.Facts[i]
+	}
+	return f, err
+}
+
+// treeRow is what is known of a tree. One that an event or a schedule started and that
+// was interrupted is begun again: that is still the same tree.
+type treeRow struct{ Facts []treeFact } // in the order of the log
+
+// treeFact says that a tree began, or ended.
+type treeFact struct {
+	runBegin
+	Run      string
+	Attempt  int    // of a beginning
+	Replica  string // of a beginning
+	Ended    int    // 1: it is an end
+	Duration int64  // of an end, ms
+	Error    string // of an end: the name of what nobody caught
+	Recorded int    // of an end: one of the constants
+}
+
+// runBegin is how a tree, and with it a run, began.
+type runBegin struct {
+	Seq         uint64 // of the event that says so
+	StartedAt   int64  // ms
+	ExecutionID string // of the first execution
+	Automation  string
+	Trigger     activity.Trigger
+	Source      domain.Meta // what rights on events look at, without what is known besides
+}
+
+func startOfTree(ev domain.Recorded, e activity.TreeStarted) treeFact {
+	return treeFact{
+		runBegin: runBegin{ev.Seq, millis(e.StartedAt), e.ExecutionID, e.Automation, e.Trigger, sourceOf(ev.Meta)},
+		Run:      ev.Meta.CorrelationID, Attempt: e.Attempt, Replica: e.Replica,
+	}
+}
+
+func endOfTree(ev domain.Recorded, e activity.Executed) treeFact {
+	f := treeFact{
+		runBegin: runBegin{ev.Seq, millis(e.StartedAt), e.ExecutionID, e.Slug, triggerOf(e.Trigger), sourceOf(ev.Meta)},
+		Run:      ev.Meta.CorrelationID, Ended: 1, Duration: e.Duration, Recorded: recordedOf(e.Recorded),
+	}
+	if e.Error != nil {
+		f.Error = e.Error.Error
+	}
+	return f
+}
+
+// sourceOf is what is kept of who caused an event.
+func sourceOf(m domain.Meta) domain.Meta {
+	return domain.Meta{
+		UserID: m.UserID, SessionID: m.SessionID, IP: m.IP, SocketID: m.SocketID, AutomationSlug: m.AutomationSlug,
+		AutomationDepth: m.AutomationDepth, AppSlug: m.AppSlug, AppInstance: m.AppInstance, AppDepth: m.AppDepth,
+	}
+}
+
+// treeKey names the tree that a fact is of: by the event that started it, so that it is
+// the same when it is begun again, or else by its first execution.
+func (f treeFact) treeKey() string {
+	if f.Trigger.ID != "" && (f.Trigger.Type == activity.ByEvent || f.Trigger.Type == activity.BySchedule) {
+		return triggeredKey(f.Trigger.ID, f.Automation)
+	}
+	return "x" + f.ExecutionID
+}
+
+func triggeredKey(triggerID, automationSlug string) string {
+	return "e" + triggerID + "\x01" + automationSlug
+}
+
+// run is the run that the tree belongs to: one that is begun again may be of another.
+func (r treeRow) run() string {
+	if len(r.Facts) == 0 {
+		return ""
+	}
+	return r.Facts[len(r.Facts)-1].Run
+}
+
+// open reports whether the tree began and did not end. How it began may be said again when
+// it has just ended.
+func (r treeRow) open() bool {
+	if len(r.Facts) == 0 {
+		return false
+	}
+	last := r.Facts[len(r.Facts)-1].ExecutionID
+	return !slices.ContainsFunc(r.Facts, func(f treeFact) bool { return f.Ended == 1 && f.ExecutionID == last })
+}
+
+// tally is what the tree adds to its run.
+func (r treeRow) tally() (t tally) {
+	if len(r.Facts) == 0 {
+		return t
+	}
+	failure := ""
+	for _, f := range r.Facts {
+		if f.Ended == 1 {
+			t, failure = t.plus(executed(f.Recorded), 1), f.Error
+		}
+	}
+	t.Trees = 1
+	switch {
+	case r.open():
+		t.Open = 1
+	case failure == automation.ExecutionCancelled:
+		t.Cancelled = 1
+	case failure != "":
+		t.Failed = 1
+	}
+	return t
+}
+
+// indexed is a key with its value.
+type indexed struct{ key, value []byte }
+
+// indexes are the keys by which a tree is found, with their values.
+func (r treeRow) indexes(workspaceID, key string) (entries []indexed) {
+	for _, f := range r.Facts {
+		kind := beginning
+		if f.Ended == 1 {
+			kind = ending
+		}
+		entries = append(entries, indexed{listed('o', workspaceID, r.run(), seqKey(f.Seq)), append([]byte{kind}, key...)})
+	}
+	if r.open() {
+		entries = append(entries, indexed{scoped('u', workspaceID, []byte(key)), nil})
+	}
+	return entries
+}
+
+// What a fact says, in the list of its run.
+const (
+	beginning byte = 'S'
+	ending    byte = 'E'
+)
+
+func treeRowKey(workspaceID, key string) []byte { return scoped('t', workspaceID, []byte(key)) }
+
+// tree reads a tree; one that there is not has no facts.
+func (w runsTx) tree(key string) (row treeRow, err error) {
+	value, ok, err := w.tx.Get(treeRowKey(w.workspaceID, key))
+	_, err = decoded(value, ok, err, &row)
+	return row, err
+}
+
+// tell adds a fact to its tree.
+func (w runsTx) tell(f treeFact) error {
+	key := f.treeKey()
+	if !Indexed(key) {
+		return nil // none that the platform has made
+	}
+	old, err := w.tree(key)
+	if err != nil {
+		return err
+	}
+	now := treeRow{Facts: append(slices.Clone(old.Facts), f)}
+	if err := errors.Join(w.note(f.Seq, ofTree, key), w.replace(key, old, now)); err != nil {
+		return err
+	}
+	if old.run() == "" || old.run() == f.Run {
+		return w.adjust(f.Run, func(r *runRow) {
+			r.tally = r.plus(old.tally(), -1).plus(now.tally(), 1)
+			r.add(f)
+		})
+	}
+	if err := w.move(old, now); err != nil {
+		return err
+	}
+	return errors.Join(w.describe(old.run()), w.describe(f.Run))
+}
+
+// untell takes an erased fact away from its tree, and notes the runs that are to be
+// described again.
+func (w runsTx) untell(key string, seq uint64, again map[string]bool) error {
+	old, err := w.tree(key)
+	if err != nil {
+		return err
+	}
+	now := treeRow{Facts: slices.DeleteFunc(slices.Clone(old.Facts), func(f treeFact) bool { return f.Seq == seq })}
+	for _, row := range []treeRow{old, now} {
+		if row.run() != "" {
+			again[row.run()] = true
+		}
+	}
+	if err := w.replace(key, old, now); err != nil {
+		return err
+	}
+	return w.move(old, now)
+}
+
+// replace keeps a tree in the place of what it was.
+func (w runsTx) replace(key string, old, now treeRow) error {
+	was, is := old.indexes(w.workspaceID, key), now.indexes(w.workspaceID, key)
+	among := func(e indexed, others []indexed) bool {
+		return slices.ContainsFunc(others, func(o indexed) bool { return bytes.Equal(o.key, e.key) })
+	}
+	for _, e := range was {
+		if among(e, is) {
+			continue
+		}
+		if err := w.tx.Delete(e.key); err != nil {
+			return err
+		}
+	}
+	for _, e := range is {
+		if among(e, was) {
+			continue
+		}
+		if err := w.tx.Set(e.key, e.value); err != nil {
+			return err
+		}
+	}
+	if len(now.Facts) == 0 {
+		return w.tx.Delete(treeRowKey(w.workspaceID, key))
+	}
+	return w.tx.Set(treeRowKey(w.workspaceID, key), now.encode())
+}
+
+// move takes what a tree added away from its run, and adds what it is now to the run
+// that it belongs to. How those are described is up to the caller.
+func (w runsTx) move(old, now treeRow) error {
+	for _, row := range []struct {
+		treeRow
+		by int
+	}{{now, 1}, {old, -1}} { // in this order: a run that nothing is left of forgets when it began
+		if row.run() == "" {
+			continue
+		}
+		if err := w.adjust(row.run(), func(r *runRow) { r.tally = r.plus(row.tally(), row.by) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitRow is what is known of a wait. Of one that is over only what is needed to tell
+// which events started nothing else meanwhile is kept.
+type waitRow struct {
+	Run         string    `json:"run"`
+	ExecutionID string    `json:"executionId"`
+	Seq         uint64    `json:"seq"` // of its beginning
+	At          time.Time `json:"at"`
+	EndSeq      uint64    `json:"endSeq,omitempty"`
+	EndAt       time.Time `json:"endAt,omitzero"`
+	ExpiresAt   int64     `json:"expiresAt"`         // ms
+	Cancels     bool      `json:"cancels,omitempty"` // what it is for is kept apart
+}
+
+// awaitedKey is where it is kept what a wait is for that keeps events from starting
+// anything else. It is never written again: one event may end many waits.
+func awaitedKey(workspaceID, id string) []byte { return scoped('x', workspaceID, []byte(id)) }
+
+func waitKey(workspaceID, id string) []byte { return scoped('w', workspaceID, []byte(id)) }
+
+// standingKey names a wait that an execution stands in; without an id it is what the names
+// of all of them begin with.
+func standingKey(workspaceID, run, executionID, id string) []byte {
+	return listed('v', workspaceID, run, []byte(executionID+"\x00"+id))
+}
+
+// standsKey is where it is kept in how many waits an execution stands.
+func standsKey(workspaceID, run, executionID string) []byte {
+	return listed('h', workspaceID, run, []byte(executionID))
+}
+
+func cancellingKey(workspaceID, id string) []byte { return scoped('p', workspaceID, []byte(id)) }
+
+func cancelledKey(workspaceID, id string, seq uint64) []byte {
+	return scoped('q', workspaceID, append(seqKey(seq), id...))
+}
+
+// wait reads a wait; ok is false when there is none.
+func (w runsTx) wait(id string) (row waitRow, ok bool, err error) {
+	err = getJSON(w.tx, waitKey(w.workspaceID, id), &row)
+	return row, row.Seq > 0, err
+}
+
+// stand notes that an execution stands in a wait.
+func (w runsTx) stand(ev domain.Recorded, e activity.WaitPending) error {
+	if !Indexed(e.ID) || !Indexed(e.ExecutionID) {
+		return nil
+	}
+	before, known, err := w.wait(e.ID)
+	shown := PendingWait{
+		ID: e.ID, CorrelationID: ev.Meta.CorrelationID, Automation: ev.Meta.AutomationSlug, Since: e.Since.UTC(), Until: e.ExpiresAt, Wait: e.Wait,
+	}
+	if e.Since.IsZero() {
+		shown.Since = ev.At.UTC()
+	}
+	if err == nil && known && before.EndSeq == 0 { // it is said again
+		err = w.leave(before, e.ID)
+	}
+	if err != nil {
+		return err
+	}
+	row := waitRow{
+		Run: ev.Meta.CorrelationID, ExecutionID: e.ExecutionID, Seq: ev.Seq, At: ev.At.UTC(), ExpiresAt: millis(e.ExpiresAt),
+		Cancels: automation.CancelsTriggers(e.Wait),
+	}
+	if err := errors.Join(w.note(ev.Seq, ofWait, e.ID), setJSON(w.tx, waitKey(w.workspaceID, e.ID), row)); err != nil {
+		return err
+	}
+	if row.Cancels {
+		if err := errors.Join(w.tx.Set(cancellingKey(w.workspaceID, e.ID), nil), w.tx.Set(awaitedKey(w.workspaceID, e.ID), e.Wait)); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(w.tx.Set(standingKey(w.workspaceID, row.Run, row.ExecutionID, e.ID), nil), setJSON(w.tx, pendingKey(w.workspaceID, e.ID, ev.Seq), shown)); err != nil {
+		return err
+	}
+	return w.standing(row, 1)
+}
+
+// stayOn notes that an execution still stands in a wait whose beginning is about to be
+// erased, unless the wait or its run has just ended.
+func (w runsTx) stayOn(ev domain.Recorded, e activity.WaitPending) error {
+	if !Indexed(e.ID) {
+		return nil
+	}
+	row, known, err := w.wait(e.ID)
+	if err != nil || known && row.EndSeq > 0 {
+		return err
+	}
+	run, err := w.run(ev.Meta.CorrelationID)
+	if err != nil || run.Open == 0 {
+		return err
+	}
+	return w.stand(ev, e)
+}
+
+// standing changes in how many waits an execution stands, and how many executions of the
+// run stand in any.
+func (w runsTx) standing(row waitRow, by int) error {
+	key := standsKey(w.workspaceID, row.Run, row.ExecutionID)
+	var before int
+	err := getJSON(w.tx, key, &before)
+	if err != nil {
+		return err
+	}
+	now := before + by
+	if now == 0 {
+		err = w.tx.Delete(key)
+	} else {
+		err = setJSON(w.tx, key, now)
+	}
+	if by = min(now, 1) - min(before, 1); err != nil || by == 0 {
+		return err
+	}
+	return w.adjust(row.Run, func(r *runRow) { r.Standing += by })
+}
+
+// leave notes that an execution does not stand in a wait any more.
+func (w runsTx) leave(row waitRow, id string) error {
+	if err := deleteAll(w.tx, standingKey(w.workspaceID, row.Run, row.ExecutionID, id), pendingKey(w.workspaceID, id, row.Seq)); err != nil {
+		return err
+	}
+	return w.standing(row, -1)
+}
+
+// goOn notes that a wait is over.
+func (w runsTx) goOn(ev domain.Recorded, id string) error {
+	if !Indexed(id) {
+		return nil
+	}
+	row, ok, err := w.wait(id)
+	if err != nil || !ok || row.EndSeq > 0 {
+		return err
+	}
+	if err := w.leave(row, id); err != nil {
+		return err
+	}
+	if !row.Cancels {
+		return deleteAll(w.tx, waitKey(w.workspaceID, id), scoped('s', w.workspaceID, seqKey(row.Seq)))
+	}
+	row.EndSeq, row.EndAt = ev.Seq, ev.At.UTC()
+	return errors.Join(
+		w.tx.Delete(cancellingKey(w.workspaceID, id)),
+		w.tx.Set(cancelledKey(w.workspaceID, id, ev.Seq), nil),
+		setJSON(w.tx, waitKey(w.workspaceID, id), row))
+}
+
+// endWaits notes that the waits are over that an execution stood in which ended: it was
+// stopped.
+func (w runsTx) endWaits(ev domain.Recorded, executionID string) error {
+	if !Indexed(executionID) {
+		return nil
+	}
+	var stands int
+	if err := getJSON(w.tx, standsKey(w.workspaceID, ev.Meta.CorrelationID, executionID), &stands); err != nil || stands == 0 {
+		return err
+	}
+	var ids []string
+	prefix := standingKey(w.workspaceID, ev.Meta.CorrelationID, executionID, "")
+	err := w.tx.Iterate(Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		ids = append(ids, string(key[len(prefix):]))
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := w.goOn(ev, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetWait forgets a wait whose beginning was erased, unless that was said again.
+func (w runsTx) forgetWait(id string, seq uint64) error {
+	row, ok, err := w.wait(id)
+	if err != nil || !ok || row.Seq != seq {
+		return err
+	}
+	if row.EndSeq == 0 {
+		if err := w.leave(row, id); err != nil {
+			return err
+		}
+	}
+	return deleteAll(w.tx, waitKey(w.workspaceID, id), awaitedKey(w.workspaceID, id), cancellingKey(w.workspaceID, id), cancelledKey(w.workspaceID, id, row.EndSeq))
+}
+
+// CancellingWait is a wait that keeps the events that it is for from starting anything
+// else: those that were recorded after it began, and not after it ended.
+type CancellingWait struct {
+	ID            string
+	CorrelationID string
+	ExecutionID   string
+	Seq           uint64 // of its beginning in the activity log
+	At            time.Time
+	EndSeq        uint64 // 0: it is not over
+	EndAt         time.Time
+	ExpiresAt     time.Time
+	Wait          json.RawMessage // as the instruction has it
+}
+
+// Waits visits the waits of a workspace that keep events from starting anything else
+// and are not over, and those that ended at a sequence or after, with where they ended,
+// until visit returns false.
+func (p Runs) Waits(r Reader, workspaceID string, since uint64, visit func(id string, end uint64) (more bool, err error)) error {
+	more := true
+	prefix := scoped('p', workspaceID, nil)
+	err := r.Iterate(p, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (_ bool, err error) {
+		more, err = visit(string(key[len(prefix):]), 0)
+		return more, err
+	})
+	if err != nil || !more {
+		return err
+	}
+	prefix = scoped('q', workspaceID, nil)
+	return r.Iterate(p, Span{Prefix: prefix, From: scoped('q', workspaceID, seqKey(since)), KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		rest := key[len(prefix):]
+		return visit(string(rest[8:]), binary.BigEndian.Uint64(rest))
+	})
+}
+
+// Cancelling returns one of them; ok is false when there is none.
+func (p Runs) Cancelling(r Reader, workspaceID, id string) (w CancellingWait, ok bool, err error) {
+	var row waitRow
+	if ok, err = p.read(r, waitKey(workspaceID, id), &row); err != nil || !ok {
+		return w, false, err
+	}
+	wait, _, err := r.Get(p, awaitedKey(workspaceID, id))
+	return CancellingWait{
+		id, row.Run, row.ExecutionID, row.Seq, row.At, row.EndSeq, row.EndAt, time.UnixMilli(row.ExpiresAt).UTC(), wait,
+	}, err == nil, err
+}
+
+// Pending reports whether an execution stands in a wait.
+func (p Runs) Pending(r Reader, workspaceID, id string) (bool, error) {
+	if !Indexed(id) {
+		return false, nil
+	}
+	var row waitRow
+	ok, err := p.read(r, waitKey(workspaceID, id), &row)
+	return ok && row.EndSeq == 0, err
+}
+
+// read reads a row; ok is false when there is none.
+func (p Runs) read(r Reader, key []byte, into any) (ok bool, err error) {
+	value, ok, err := r.Get(p, key)
+	if err != nil || !ok {
+		return false, err
+	}
+	return true, json.Unmarshal(value, into)
+}
+
+// PendingWait is a wait that an execution stands in.
+type PendingWait struct {
+	ID            string          `json:"id"`
+	CorrelationID string          `json:"correlationId"`
+	Automation    string          `json:"automation"`
+	Since         time.Time       `json:"since"`
+	Until         string          `json:"until"`
+	Wait          json.RawMessage `json:"wait,omitempty"` // as the instruction has it
+}
+
+func pendingKey(workspaceID, id string, seq uint64) []byte {
+	return scoped('y', workspaceID, append(seqKey(seq), id...))
+}
+
+func endedWaitKey(workspaceID, id string) []byte { return scoped('e', workspaceID, []byte(id)) }
+
+// noteEnd remembers, as long as its last event is kept, that there was a wait.
+func (w runsTx) noteEnd(ev domain.Recorded, id string) error {
+	if !Indexed(id) {
+		return nil
+	}
+	return errors.Join(w.note(ev.Seq, ofEnd, id), w.tx.Set(endedWaitKey(w.workspaceID, id), seqKey(ev.Seq)))
+}
+
+// forgetEnd forgets that there was a wait, unless an event that is kept says so, too.
+func (w runsTx) forgetEnd(id string, seq uint64) error {
+	last, ok, err := w.tx.Get(endedWaitKey(w.workspaceID, id))
+	if err != nil || !ok || !bytes.Equal(last, seqKey(seq)) {
+		return err
+	}
+	return w.tx.Delete(endedWaitKey(w.workspaceID, id))
+}
+
+// PendingWaits visits the waits of a workspace that executions stand in, the oldest first,
+// until visit returns false.
+func (p Runs) PendingWaits(r Reader, workspaceID string, visit func(PendingWait) (more bool)) error {
+	return r.Iterate(p, Span{Prefix: scoped('y', workspaceID, nil)}, func(_, value []byte) (bool, error) {
+		var wait PendingWait
+		if err := json.Unmarshal(value, &wait); err != nil {
+			return false, err
+		}
+		return visit(wait), nil
+	})
+}
+
+// PendingWait returns a wait that an execution stands in; ended is true when there was one.
+func (p Runs) PendingWait(r Reader, workspaceID, id string) (wait PendingWait, pending, ended bool, err error) {
+	if !Indexed(id) {
+		return wait, false, false, nil
+	}
+	var row waitRow
+	ok, err := p.read(r, waitKey(workspaceID, id), &row)
+	if err != nil {
+		return wait, false, false, err
+	}
+	if ok && row.EndSeq == 0 {
+		pending, err = p.read(r, pendingKey(workspaceID, id, row.Seq), &wait)
+		return wait, pending, false, err
+	}
+	_, ended, err = r.Get(p, endedWaitKey(workspaceID, id))
+	return wait, false, ended || ok, err
+}
+
+// Needed is an event without which something could not go on that is not over.
+type Needed struct {
+	Seq   uint64
+	Trees []UnfinishedTree // that need it, or one of them
+}
+
+// Needed lists the events of a workspace, from one sequence up to and with another, that
+// trees need which began and did not end: how each was begun last, and in which waits those
+// of its run stand.
+func (p Runs) Needed(r Reader, workspaceID string, from, to uint64) (all []Needed, err error) {
+	open := map[string][]UnfinishedTree{} // by run
+	prefix := scoped('s', workspaceID, nil)
+	err = r.Iterate(p, Span{Prefix: prefix, From: scoped('s', workspaceID, seqKey(from))}, func(key, value []byte) (bool, error) {
+		seq := binary.BigEndian.Uint64(key[len(prefix):])
+		if seq > to || len(value) == 0 {
+			return seq <= to, nil
+		}
+		trees, err := p.needing(r, workspaceID, seq, value[0], string(value[1:]), open)
+		if len(trees) > 0 {
+			all = append(all, Needed{seq, trees})
+		}
+		return true, err
+	})
+	return all, err
+}
+
+// needing returns the trees that may need the event at a sequence, which is of something of
+// a kind. What was said again since then nobody needs.
+func (p Runs) needing(r Reader, workspaceID string, seq uint64, kind byte, of string, open map[string][]UnfinishedTree) ([]UnfinishedTree, error) {
+	switch kind {
+	case ofTree:
+		t, ok, err := p.openTree(r, workspaceID, of)
+		if err != nil || !ok || t.first.Seq != seq {
+			return nil, err
+		}
+		return []UnfinishedTree{t}, nil
+	case ofWait:
+		var row waitRow
+		ok, err := p.read(r, waitKey(workspaceID, of), &row)
+		if err != nil || !ok || row.EndSeq > 0 || row.Seq != seq {
+			return nil, err
+		}
+		if _, known := open[row.Run]; !known {
+			open[row.Run], err = p.Open(r, workspaceID, row.Run, math.MaxInt)
+		}
+		return open[row.Run], err
+	}
+	return nil, nil
+}
+
+// Rows of runs are read and written with every event of a run: as JSON they would take
+// longer than everything else. A row is its fields one after the other, each of them a
+// pointer to a text or a number.
+
+var errRunsRow = errors.New("a row of runs is damaged")
+
+// pack appends fields to a row.
+func pack(row []byte, fields []any) []byte {
+	for _, field := range fields {
+		switch v := field.(type) {
+		case *string:
+			row = append(binary.AppendUvarint(row, uint64(len(*v))), *v...)
+		case *uint64:
+			row = binary.AppendUvarint(row, *v)
+		case *int64:
+			row = binary.AppendVarint(row, *v)
+		case *int:
+			row = binary.AppendVarint(row, int64(*v))
+		}
+	}
+	return row
+}
+
+// unpack reads fields from the beginning of a row, and returns the rest.
+func unpack(row []byte, fields []any) (rest []byte, err error) {
+	for _, field := range fields {
+		switch v := field.(type) {
+		case *string:
+			length, n := binary.Uvarint(row)
+			if n <= 0 || uint64(len(row)-n) < length {
+				return nil, errRunsRow
+			}
+			*v, row = string(row[n:n+int(length)]), row[n+int(length):]
+		case *uint64:
+			number, n := binary.Uvarint(row)
+			if n <= 0 {
+				return nil, errRunsRow
+			}
+			*v, row = number, row[n:]
+		case *int64:
+			number, n := binary.Varint(row)
+			if n <= 0 {
+				return nil, errRunsRow
+			}
+			*v, row = number, row[n:]
+		case *int:
+			number, n := binary.Varint(row)
+			if n <= 0 {
+				return nil, errRunsRow
+			}
+			*v, row = int(number), row[n:]
+		}
+	}
+	return row, nil
+}
+
+// fields of a tally.
+func (t *tally) fields() []any {
+	return []any{&t.Trees, &t.Open, &t.Standing, &t.Failed, &t.Cancelled, &t.Executions, &t.Recorded, &t.Truncated}
+}
+
+// fields of how something began.
+func (b *runBegin) fields() []any {
+	t, s := &b.Trigger, &b.Source
+	return []any{
+		&b.Seq, &b.StartedAt, &b.ExecutionID, &b.Automation, &t.Type, &t.Value, &t.ID, &t.AppInstanceSlug,
+		&s.UserID, &s.SessionID, &s.IP, &s.SocketID, &s.AutomationSlug, &s.AutomationDepth, &s.AppSlug, &s.AppInstance, &s.AppDepth,
+	}
+}
+
+// fields of a fact.
+func (f *treeFact) fields() []any {
+	return append(f.runBegin.fields(), &f.Run, &f.Attempt, &f.Replica, &f.Ended, &f.Duration, &f.Error, &f.Recorded)
+}
+
+func (r treeRow) encode() (row []byte) {
+	for i := range r.Facts {
+		row = pack(row, r.Facts[i].fields())
+	}
+	return row
+}
+
+func (r *treeRow) decode(row []byte) (err error) {
+	for len(row) > 0 && err == nil {
+		var f treeFact
+		row, err = unpack(row, f.fields())
+		r.Facts = append(r.Facts, f)
+	}
+	return err
+}
+
+func (r *runRow) fields() []any {
+	return append(append(r.tally.fields(), r.First.fields()...), &r.End.Seq, &r.End.At)
+}
+
+func (r runRow) encode() []byte { return pack(nil, r.fields()) }
+
+func (r *runRow) decode(row []byte) error {
+	_, err := unpack(row, r.fields())
+	return err
+}
+
+// decoded reads a row into what it is of; ok is false when there is none.
+func decoded(value []byte, found bool, err error, into interface{ decode(row []byte) error }) (ok bool, _ error) {
+	if err != nil || !found {
+		return false, err
+	}
+	return true, into.decode(value)
+}
+
+// Run is what one correlation id stands for: what made an automation run, and all that
+// came of it.
+type Run struct {
+	WorkspaceID   string
+	CorrelationID string
+	StartedAt     time.Time
+	EndedAt       time.Time // when the last tree ended; zero: none has
+	Status        RunStatus
+	Trigger       activity.Trigger // of the first tree
+	Automation    string           // of the first tree
+	Executions    int              // that ended
+	Recorded      any              // true, false, or "truncated"
+	StartedBy     string           // whoever caused the first tree: a user or key:{id}; "": nobody in particular
+
+	first runBegin
+}
+
+// Over reports whether nothing of the run goes on.
+func (r Run) Over() bool { return r.Status != RunRunning && r.Status != RunWaiting }
+
+// Event returns what rights on events are asked about when a run is shown that has no
+// event of its own yet: the end of its first execution, without what that was given and
+// gave.
+func (r Run) Event() *feed.Event {
+	return r.first.event(r.WorkspaceID, r.CorrelationID)
+}
+
+func (f runBegin) event(workspaceID, run string) *feed.Event {
+	body, err := json.Marshal(struct {
+		Slug        string           `json:"slug"`
+		ExecutionID string           `json:"executionId"`
+		Trigger     activity.Trigger `json:"trigger"`
+	}{f.Automation, f.ExecutionID, f.Trigger})
+	if err != nil {
+		body = nil // texts only
+	}
+	source := f.Source
+	source.CorrelationID, source.ExecutionID = run, f.ExecutionID
+	return feed.Of(domain.Recorded{
+		Log: domain.Activity, Stream: domain.StreamID{Scope: workspaceID}, Seq: f.Seq, At: time.UnixMilli(f.StartedAt).UTC(),
+		Meta: source, Data: activity.Executed{}, Body: body,
+	}, domain.At(domain.Activity, f.Seq), body)
+}
+
+func (r runRow) shown(workspaceID, run string) Run {
+	shown := Run{
+		WorkspaceID: workspaceID, CorrelationID: run, Status: r.status(), Executions: r.Executions, Recorded: r.Recorded > 0,
+		StartedAt: time.UnixMilli(r.First.StartedAt).UTC(), Trigger: r.First.Trigger, Automation: r.First.Automation,
+		first: r.First,
+	}
+	if by := r.First.Source; !drawn(by) {
+		shown.StartedBy = by.UserID
+	}
+	if r.Truncated > 0 {
+		shown.Recorded = recordedPartly
+	}
+	if r.End.Seq > 0 {
+		shown.EndedAt = time.UnixMilli(r.End.At).UTC()
+	}
+	return shown
+}
+
+// drawn reports whether the user of an event is none: a visitor goes by the id that was
+// drawn for the session of a call. Automations may have chosen another session since; the
+// id is a UUID all the same, which those of users are not.
+func drawn(m domain.Meta) bool {
+	return m.UserID == m.SessionID || uuid.Validate(m.UserID) == nil
+}
+
+// Get returns a run.
+func (p Runs) Get(r Reader, workspaceID, correlationID string) (run Run, ok bool, err error) {
+	var row runRow
+	if !Indexed(correlationID) {
+		return run, false, nil
+	}
+	value, ok, err := r.Get(p, runKey(workspaceID, correlationID))
+	ok, err = decoded(value, ok, err, &row)
+	if err != nil || !ok || !row.known() {
+		return run, false, err
+	}
+	return row.shown(workspaceID, correlationID), true, nil
+}
+
+// RunsQuery says which runs of a workspace are listed.
+type RunsQuery struct {
+	Automation string    // that the first tree executes; "": any
+	From       time.Time // when they began at the earliest
+	Before     time.Time // they began earlier; zero: whenever
+}
+
+// ListedRun is what a list tells of a run without reading it.
+type ListedRun struct {
+	CorrelationID string
+	Status        RunStatus
+}
+
+// List visits the runs of a workspace, the last that began first, until visit returns
+// false.
+func (p Runs) List(r Reader, workspaceID string, q RunsQuery, visit func(ListedRun) (more bool)) error {
+	prefix := scoped('l', workspaceID, nil)
+	if q.Automation != "" {
+		if !Indexed(q.Automation) {
+			return nil
+		}
+		prefix = listed('a', workspaceID, q.Automation, nil)
+	}
+	span := Span{Prefix: prefix, Reverse: true}
+	if !q.Before.IsZero() {
+		span.From = append(append([]byte(nil), prefix...), seqKey(uint64(max(0, ceilMillis(q.Before))))...)
+	}
+	return r.Iterate(p, span, func(key, value []byte) (bool, error) {
+		rest := key[len(prefix):]
+		if at := int64(binary.BigEndian.Uint64(rest)); !q.From.IsZero() && at < ceilMillis(q.From) {
+			return false, nil
+		}
+		return visit(ListedRun{string(rest[8:]), RunStatus(value)}), nil
+	})
+}
+
+// ceilMillis is the first millisecond that is not before a time.
+func ceilMillis(at time.Time) int64 { return at.Add(time.Millisecond - 1).UnixMilli() }
+
+// Count returns how many runs of a workspace there are that began with an automation,
+// "" for any, and have a status, "" for any.
+func (p Runs) Count(r Reader, workspaceID, automationSlug string, status RunStatus) (n int, err error) {
+	if automationSlug != "" && !Indexed(automationSlug) {
+		return 0, nil
+	}
+	statuses := RunStatuses()
+	if status != "" {
+		statuses = []RunStatus{status}
+	}
+	for _, s := range statuses {
+		value, _, err := r.Get(p, runCounterKey(workspaceID, automationSlug, s))
+		if err != nil {
+			return n, err
+		}
+		n += int(countIn(value))
+	}
+	return n, nil
+}
+
+// UnfinishedTree is a tree that began and did not end.
+type UnfinishedTree struct {
+	WorkspaceID   string
+	CorrelationID string
+	ExecutionID   string // of its first execution, as it was begun last
+	Automation    string
+	Trigger       activity.Trigger
+	Attempt       int    // how often it was begun
+	Replica       string // the node that began it last
+	StartedAt     time.Time
+
+	first runBegin
+}
+
+// Event is that of Run, for the tree.
+func (t UnfinishedTree) Event() *feed.Event { return t.first.event(t.WorkspaceID, t.CorrelationID) }
+
+// Unfinished visits the trees of all workspaces that began and did not end, until visit
+// returns false.
+func (p Runs) Unfinished(r Reader, visit func(UnfinishedTree) (more bool)) error {
+	return p.UnfinishedIn(r, func(string) bool { return true }, visit)
+}
+
+// UnfinishedIn is Unfinished for the workspaces that are wanted. Of others nothing is read.
+func (p Runs) UnfinishedIn(r Reader, wanted func(workspaceID string) bool, visit func(UnfinishedTree) (more bool)) error {
+	return r.Iterate(p, Span{Prefix: []byte{'u'}, KeysOnly: true}, func(key, _ []byte) (bool, error) {
+		workspaceID, tree, _ := strings.Cut(string(key[1:]), "\x00")
+		if !wanted(workspaceID) {
+			return true, nil
+		}
+		t, ok, err := p.openTree(r, workspaceID, tree)
+		return err == nil && (!ok || visit(t)), err
+	})
+}
+
+// Again returns what became of a tree since it was read; open is false when it ended.
+func (p Runs) Again(r Reader, t UnfinishedTree) (now UnfinishedTree, open bool, err error) {
+	return p.openTree(r, t.WorkspaceID, treeFact{runBegin: t.first}.treeKey())
+}
+
+// Triggered returns the tree that an event or a schedule started for an automation; open
+// is false when there is none, or it ended.
+func (p Runs) Triggered(r Reader, workspaceID, triggerID, automationSlug string) (t UnfinishedTree, open bool, err error) {
+	key := triggeredKey(triggerID, automationSlug)
+	if !Indexed(key) {
+		return t, false, nil
+	}
+	return p.openTree(r, workspaceID, key)
+}
+
+// Open lists the trees of a run that began and did not end, in the order in which they
+// began; at most so many are looked for.
+func (p Runs) Open(r Reader, workspaceID, correlationID string, most int) (trees []UnfinishedTree, err error) {
+	var keys []string
+	seen := map[string]bool{}
+	prefix := listed('o', workspaceID, correlationID, nil)
+	err = r.Iterate(p, Span{Prefix: prefix}, func(_, value []byte) (bool, error) {
+		if len(value) > 1 && value[0] == beginning && !seen[string(value[1:])] {
+			seen[string(value[1:])] = true
+			keys = append(keys, string(value[1:]))
+		}
+		return len(keys) < most, nil
+	})
+	for _, key := range keys {
+		if err != nil {
+			break
+		}
+		var t UnfinishedTree
+		var ok bool
+		if t, ok, err = p.openTree(r, workspaceID, key); ok {
+			trees = append(trees, t)
+		}
+	}
+	return trees, err
+}
+
+func (p Runs) openTree(r Reader, workspaceID, key string) (t UnfinishedTree, ok bool, err error) {
+	row, err := p.tree(r, workspaceID, key)
+	if err != nil || !row.open() {
+		return t, false, err
+	}
+	f := row.Facts[len(row.Facts)-1]
+	return UnfinishedTree{
+		WorkspaceID: workspaceID, CorrelationID: f.Run, ExecutionID: f.ExecutionID, Automation: f.Automation, Trigger: f.Trigger,
+		Attempt: row.attempts(), Replica: f.Replica, StartedAt: time.UnixMilli(f.StartedAt).UTC(), first: f.runBegin,
+	}, true, nil
+}
+
+// tree reads a tree; one that there is not has no facts.
+func (p Runs) tree(r Reader, workspaceID, key string) (row treeRow, err error) {
+	value, ok, err := r.Get(p, treeRowKey(workspaceID, key))
+	_, err = decoded(value, ok, err, &row)
+	return row, err
+}
+
+// attempts is how often a tree was begun.
+func (r treeRow) attempts() (n int) {
+	for _, f := range r.Facts {
+		n = max(n, f.Attempt, 1)
+	}
+	return n
+}
+
+// Ended tells of the tree that an event or a schedule starts for an automation: how
+// often it was begun, and whether it ended.
+func (p Runs) Ended(r Reader, workspaceID, triggerID, automationSlug string) (attempts int, ended bool, err error) {
+	key := triggeredKey(triggerID, automationSlug)
+	if !Indexed(key) {
+		return 0, false, nil
+	}
+	row, err := p.tree(r, workspaceID, key)
+	for _, f := range row.Facts {
+		ended = ended || f.Ended == 1
+	}
+	return row.attempts(), ended, err
 }

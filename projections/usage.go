@@ -1,13 +1,19 @@
 package projections
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"time"
 
 	"svc/domain"
 	"svc/domain/activity"
+	"svc/domain/distinct"
 )
 
 // Usage is the read model of how much workspaces are used: who and what came on which
@@ -177,4 +183,382 @@ func dayKey(day uint32) []byte { return binary.BigEndian.AppendUint32(nil, day) 
 
 func usageKey(space byte, workspaceID string, day uint32, seq uint64) []byte {
 	return scoped(space, workspaceID, append(dayKey(day), seqKey(seq)...))
+}
+
+// maxExactIDs is up to how many ids of a kind are told apart one by one. Beyond, they
+// are counted about, within a fixed amount of memory.
+const maxExactIDs = 1 << 20
+
+// idCount counts different ids. The nil idCount has none.
+type idCount struct {
+	ids    []uint64 // some of them several times
+	sketch *distinct.Sketch
+}
+
+func (n *idCount) add(id uint64) {
+	if n.sketch != nil {
+		n.sketch.Add(id)
+		return
+	}
+	if n.ids = append(n.ids, id); len(n.ids) < 2*maxExactIDs {
+		return
+	}
+	if n.compact(); len(n.ids) <= maxExactIDs {
+		return
+	}
+	n.sketch = &distinct.Sketch{}
+	for _, id := range n.ids {
+		n.sketch.Add(id)
+	}
+	n.ids = nil
+}
+
+// compact leaves each id once.
+func (n *idCount) compact() {
+	slices.Sort(n.ids)
+	n.ids = slices.Compact(n.ids)
+}
+
+// total returns how many different ids there are.
+func (n *idCount) total() int {
+	switch {
+	case n == nil:
+		return 0
+	case n.sketch != nil:
+		return n.sketch.Count()
+	}
+	n.compact()
+	return len(n.ids)
+}
+
+// said is what an app said of itself in one event.
+type said struct {
+	At       time.Time         `json:"at"`
+	App      string            `json:"app"`
+	Instance string            `json:"instance"`
+	Metrics  map[string]metric `json:"metrics"`
+}
+
+type metric struct {
+	Value  float64 `json:"value"`
+	Action string  `json:"action"` // set or increment
+}
+
+// saidBy returns what an event says of the app instance that emitted it: {instance}.usage
+// does, and usage. What anybody else emits under such a name says nothing.
+func saidBy(ev domain.Recorded) (said, bool) {
+	kind, instance := ev.Data.EventType(), ev.Meta.AppInstance
+	if _, void := ev.Data.(domain.Void); void || instance == "" || kind != "usage" && kind != instance+".usage" {
+		return said{}, false
+	}
+	s := said{At: ev.At.UTC(), App: cmp.Or(ev.Meta.AppSlug, instance), Instance: instance, Metrics: map[string]metric{}}
+	var body struct{ Metrics map[string]json.RawMessage }
+	if json.Unmarshal(ev.Body, &body) != nil {
+		return said{}, false // an event of this name that is about something else
+	}
+	for name, text := range body.Metrics {
+		var m metric
+		if json.Unmarshal(text, &m) == nil && (m.Action == "set" || m.Action == "increment") {
+			s.Metrics[name] = m
+		}
+	}
+	return s, len(s.Metrics) > 0
+}
+
+// gauge is what a metric comes to: what it was set to last, and what was added since.
+type gauge struct {
+	Set   *float64 `json:"set,omitempty"`
+	Added float64  `json:"added,omitempty"`
+}
+
+func (m gauge) value() float64 {
+	if m.Set != nil {
+		return plus(*m.Set, m.Added)
+	}
+	return m.Added
+}
+
+// plus adds, but for a sum that no number can hold.
+func plus(a, b float64) float64 {
+	if sum := a + b; !math.IsInf(sum, 0) {
+		return sum
+	}
+	return a
+}
+
+// then returns what a metric comes to when another stretch of time follows.
+func (m gauge) then(next gauge) gauge {
+	if next.Set != nil {
+		return next
+	}
+	m.Added = plus(m.Added, next.Added)
+	return m
+}
+
+// gauges are the metrics of app instances, by app, instance and name.
+type gauges map[string]map[string]map[string]gauge
+
+func (all gauges) then(app, instance, name string, next gauge) {
+	if all[app] == nil {
+		all[app] = map[string]map[string]gauge{}
+	}
+	if all[app][instance] == nil {
+		all[app][instance] = map[string]gauge{}
+	}
+	all[app][instance][name] = all[app][instance][name].then(next)
+}
+
+func (all gauges) add(s said) {
+	for name, m := range s.Metrics {
+		next := gauge{Added: m.Value}
+		if m.Action == "set" {
+			next = gauge{Set: &m.Value}
+		}
+		all.then(s.App, s.Instance, name, next)
+	}
+}
+
+func (all gauges) addAll(others gauges) {
+	for app, instances := range others {
+		for instance, metrics := range instances {
+			for name, m := range metrics {
+				all.then(app, instance, name, m)
+			}
+		}
+	}
+}
+
+// maxGauges bounds what is kept of the metrics of one day, in bytes. A day with more
+// of them is read from what each event said.
+const maxGauges = 16 << 10
+
+// tooMany is what is kept of such a day.
+const tooMany = "null"
+
+// gauge adds what an app said to its day.
+func (u Usage) gauge(tx Tx, ev domain.Recorded, s said) error {
+	row, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	key := scoped('m', ev.Stream.Scope, dayKey(dayOf(ev.At)))
+	value, _, err := tx.Get(key)
+	if err != nil {
+		return err
+	}
+	if value, err = gauged(value, s); err != nil {
+		return err
+	}
+	if err := tx.Set(key, value); err != nil {
+		return err
+	}
+	return u.keep(tx, ev, 'u', row)
+}
+
+// gauged returns what is kept of a day when an app has said something more.
+func gauged(value []byte, s said) ([]byte, error) {
+	if string(value) == tooMany {
+		return value, nil
+	}
+	day := gauges{}
+	if value != nil {
+		if err := json.Unmarshal(value, &day); err != nil {
+			return nil, err
+		}
+	}
+	day.add(s)
+	value, err := json.Marshal(day)
+	if len(value) > maxGauges {
+		return []byte(tooMany), err
+	}
+	return value, err
+}
+
+// gaugeAgain makes anew what is kept of a day, out of what is left of it: numbers that
+// were added cannot be taken away again without a trace.
+func (Usage) gaugeAgain(tx Tx, workspaceID string, day uint32) error {
+	var value []byte
+	err := tx.Iterate(Span{Prefix: scoped('u', workspaceID, dayKey(day))}, func(_, row []byte) (bool, error) {
+		var s said
+		err := json.Unmarshal(row, &s)
+		if err == nil {
+			value, err = gauged(value, s)
+		}
+		return err == nil && string(value) != tooMany, err
+	})
+	if err != nil {
+		return err
+	}
+	key := scoped('m', workspaceID, dayKey(day))
+	if value == nil {
+		return tx.Delete(key)
+	}
+	return tx.Set(key, value)
+}
+
+// UsageTotal is how many different ones there were.
+type UsageTotal struct {
+	Transactions         int `json:"transactions"`
+	HTTPTransactions     int `json:"httpTransactions"`
+	EventTransactions    int `json:"eventTransactions"`
+	ScheduleTransactions int `json:"scheduleTransactions"`
+	Sessions             int `json:"sessions"`
+	Users                int `json:"users"`
+}
+
+// CustomUsage is what apps say of themselves, by metric.
+type CustomUsage struct {
+	Custom map[string]float64 `json:"custom"`
+}
+
+// AppUsage is what the instances of an app come to.
+type AppUsage struct {
+	Slug      string          `json:"slug"`
+	Total     CustomUsage     `json:"total"`
+	Instances []InstanceUsage `json:"appInstances,omitempty"`
+}
+
+// InstanceUsage is one of them.
+type InstanceUsage struct {
+	Slug  string      `json:"slug"`
+	Total CustomUsage `json:"total"`
+}
+
+// Sum returns the usage of a workspace from a time on, up to another.
+func (u Usage) Sum(r Reader, workspaceID string, from, to time.Time) (UsageTotal, []AppUsage, error) {
+	s := usageSum{usage: u, r: r, workspaceID: workspaceID, ids: map[byte]*idCount{}, gauges: gauges{}}
+	first, last := dayOf(from), dayOf(to)
+	var err error
+	if from.After(startOf(first)) {
+		err = s.part(first, from, to)
+		first++
+	}
+	if err == nil && first < last {
+		err = s.whole(first, last)
+	}
+	if err == nil && first <= last && to.After(startOf(last)) {
+		err = s.part(last, from, to)
+	}
+	return s.total(), s.apps(), err
+}
+
+// usageSum is a sum that is being made, in the order of time.
+type usageSum struct {
+	usage       Usage
+	r           Reader
+	workspaceID string
+	ids         map[byte]*idCount // by kind
+	gauges      gauges
+}
+
+func (s *usageSum) add(id countedID) error {
+	n := s.ids[id[0]]
+	if n == nil {
+		n = &idCount{}
+		s.ids[id[0]] = n
+	}
+	n.add(binary.BigEndian.Uint64(id[1:]))
+	return nil
+}
+
+// whole adds the days from first on, without last.
+func (s *usageSum) whole(first, last uint32) error {
+	err := s.days('d', first, last, true, func(_ uint32, rest, _ []byte) error { return s.add(countedID(rest)) })
+	if err != nil {
+		return err
+	}
+	type ofDay struct {
+		day   uint32
+		value []byte
+	}
+	var all []ofDay
+	err = s.days('m', first, last, false, func(day uint32, _, value []byte) error {
+		all = append(all, ofDay{day, slices.Clone(value)})
+		return nil
+	})
+	for _, day := range all {
+		if err != nil {
+			break
+		}
+		if string(day.value) == tooMany {
+			err = s.said(day.day, startOf(day.day), startOf(day.day+1))
+			continue
+		}
+		var sums gauges
+		err = json.Unmarshal(day.value, &sums)
+		s.gauges.addAll(sums)
+	}
+	return err
+}
+
+// days visits the keys of a space that are of days from first on, without last; rest
+// is what follows the day.
+func (s *usageSum) days(space byte, first, last uint32, keysOnly bool, visit func(day uint32, rest, value []byte) error) error {
+	prefix := scoped(space, s.workspaceID, nil)
+	span := Span{Prefix: prefix, From: scoped(space, s.workspaceID, dayKey(first)), KeysOnly: keysOnly}
+	return s.r.Iterate(s.usage, span, func(key, value []byte) (bool, error) {
+		rest := key[len(prefix):]
+		day := binary.BigEndian.Uint32(rest)
+		if day >= last {
+			return false, nil
+		}
+		err := visit(day, rest[4:], value)
+		return err == nil, err
+	})
+}
+
+// part adds what happened on a day from a time on, up to another.
+func (s *usageSum) part(day uint32, from, to time.Time) error {
+	err := s.days('i', day, day+1, false, func(_ uint32, _, row []byte) error {
+		at := startOf(day).Add(time.Duration(binary.BigEndian.Uint32(row)) * time.Millisecond)
+		if at.Before(from) || !at.Before(to) {
+			return nil
+		}
+		return eachID(row, s.add)
+	})
+	if err != nil {
+		return err
+	}
+	return s.said(day, from, to)
+}
+
+// said adds what apps said on a day from a time on, up to another.
+func (s *usageSum) said(day uint32, from, to time.Time) error {
+	return s.days('u', day, day+1, false, func(_ uint32, _, row []byte) error {
+		var one said
+		if err := json.Unmarshal(row, &one); err != nil {
+			return err
+		}
+		if at := one.At.Truncate(time.Millisecond); !at.Before(from) && at.Before(to) {
+			s.gauges.add(one)
+		}
+		return nil
+	})
+}
+
+// total counts the ids.
+func (s *usageSum) total() UsageTotal {
+	different := func(kind byte) int { return s.ids[kind].total() }
+	return UsageTotal{
+		Transactions: different(kindTransaction), HTTPTransactions: different(kindHTTP), EventTransactions: different(kindEvent),
+		ScheduleTransactions: different(kindSchedule), Sessions: different(kindSession), Users: different(kindUser),
+	}
+}
+
+// apps lists what the metrics come to.
+func (s *usageSum) apps() []AppUsage {
+	list := []AppUsage{}
+	for _, slug := range slices.Sorted(maps.Keys(s.gauges)) {
+		app := AppUsage{Slug: slug, Total: CustomUsage{map[string]float64{}}}
+		for _, name := range slices.Sorted(maps.Keys(s.gauges[slug])) {
+			instance := InstanceUsage{Slug: name, Total: CustomUsage{map[string]float64{}}}
+			for metric, m := range s.gauges[slug][name] {
+				instance.Total.Custom[metric] = m.value()
+				app.Total.Custom[metric] = plus(app.Total.Custom[metric], m.value())
+			}
+			app.Instances = append(app.Instances, instance)
+		}
+		list = append(list, app)
+	}
+	return list
 }

@@ -2,15 +2,21 @@ package cleanup_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/oklog/ulid/v2"
 	"github.com/stretchr/testify/require"
 
 	"svc/domain"
 	"svc/domain/activity"
+	"svc/domain/subscription"
 	"svc/domain/workspace"
+	"svc/eventstore"
 	"svc/projections"
 	"svc/projections/livetest"
 	"svc/streams/cleanup"
@@ -235,4 +241,243 @@ func TestOneRunAtATime(t *testing.T) {
 	require.Equal(t, domain.CodeLocked, refusal.Code)
 	require.Equal(t, map[string]any{"reason": "cleanup", "job": "indices", "lockedBy": "internal", "lockedAt": began}, refusal.Details)
 	h.cleans(keepAll)
+}
+
+// began, stands and ended are the life of a tree with one wait, which keeps events from
+// starting anything else.
+var (
+	began = activity.TreeStarted{
+		ExecutionID: "x1", Automation: "pay", Trigger: activity.Trigger{Type: activity.ByEvent, ID: "e1"}, Attempt: 2, Replica: "n1", StartedAt: "2020-01-01T00:00:00.000Z",
+	}
+	stands = activity.WaitPending{
+		ID: "wait1", ExecutionID: "x1", ExpiresAt: "2090-01-01T00:00:00.000Z", Wait: json.RawMessage(`{"oneOf":[{"event":"go","cancelTriggers":true}]}`),
+	}
+	ended = activity.Executed{Slug: "pay", ExecutionID: "x1", Trigger: json.RawMessage(`{"type":"event","id":"e1"}`)}
+)
+
+// runs records activity events of one run.
+func (h *house) runs(events ...domain.Event) (last time.Time) {
+	h.t.Helper()
+	for _, ev := range events {
+		r, err := h.store.Log.Append(h.t.Context(), eventstore.Commit{
+			Stream: domain.StreamID{Scope: "w1"}, Meta: domain.Meta{CorrelationID: "run1", UserID: "u1"}, Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: ev}},
+		})
+		require.NoError(h.t, err)
+		said, ok, err := h.store.Log.Read(h.t.Context(), domain.Activity, r.Position.Activity)
+		require.NoError(h.t, err)
+		require.True(h.t, ok)
+		last = said.At
+	}
+	return last
+}
+
+// standing is how a run is as the read models have it, its open trees, and how many waits
+// keep events from starting anything else.
+func (h *house) standing() (status projections.RunStatus, open []projections.UnfinishedTree, cancelling int) {
+	h.t.Helper()
+	livetest.Fresh(h.t, h.models)
+	require.NoError(h.t, h.models.View(func(r projections.Reader) error {
+		run, _, err := projections.Runs{}.Get(r, "w1", "run1")
+		require.NoError(h.t, err)
+		status = run.Status
+		require.NoError(h.t, projections.Runs{}.Waits(r, "w1", 0, func(_ string, end uint64) (bool, error) {
+			if end == 0 {
+				cancelling++
+			}
+			return true, nil
+		}))
+		return projections.Runs{}.Unfinished(r, func(t projections.UnfinishedTree) bool {
+			open = append(open, t)
+			return true
+		})
+	}))
+	return status, open, cancelling
+}
+
+// A tree may wait for longer than events are kept, and nodes come and go meanwhile.
+func TestATreeThatStandsInAWaitOutlivesItsBeginning(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.jobs.Apart = payloads{store: h.store, stands: "x1"}
+	terms := keepAll
+	terms.Retention, terms.WorkspaceIDs = day, []string{"w1"}
+	h.now = h.runs(began, stands, emitted("a")).Add(day + 1)
+	for _, total := range []int{2, 0} { // what was said again is old, too, some day
+		require.EqualValues(t, total, h.cleans(terms).Expired.Total, "readers are shown neither that it began nor that it was said again")
+		require.Equal(t, []string{"runtime.trees.started", "runtime.waits.kept", "events.dropped"}, h.kept("w1"))
+		h.isWhole()
+		status, trees, cancelling := h.standing()
+		require.Equal(t, projections.RunWaiting, status)
+		require.Len(t, trees, 1)
+		require.Equal(t, began.ExecutionID, trees[0].ExecutionID)
+		require.Equal(t, began.Attempt, trees[0].Attempt)
+		require.Equal(t, began.Replica, trees[0].Replica)
+		require.Equal(t, "u1", trees[0].Event().Source.UserID)
+		require.Equal(t, 1, cancelling)
+		require.Zero(t, h.known("w1"))
+		h.now = time.Now().Add(day + time.Minute)
+	}
+	h.runs(activity.WaitFulfilled{ID: "wait1"}, ended)
+	status, trees, cancelling := h.standing()
+	require.Equal(t, projections.RunSucceeded, status)
+	require.Empty(t, trees)
+	require.Zero(t, cancelling)
+	h.isWhole()
+	h.now = time.Now().Add(day + time.Minute)
+	h.cleans(terms)
+	require.NotContains(t, h.kept("w1"), "runtime.trees.started")
+	h.isWhole()
+}
+
+// What ends while it is said again that it began is over nevertheless.
+func TestATreeThatEndsMeanwhileIsOver(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.jobs.Apart = payloads{store: h.store, stands: "x1"}
+	terms := keepAll
+	terms.Retention = day
+	h.now = h.runs(began, stands).Add(day + 1)
+	h.log.first = func() { h.runs(activity.WaitFulfilled{ID: "wait1"}, ended) }
+	h.cleans(terms)
+	require.Contains(t, h.kept("w1"), "runtime.waits.kept")
+	status, trees, cancelling := h.standing()
+	require.Equal(t, projections.RunSucceeded, status)
+	require.Empty(t, trees)
+	require.Zero(t, cancelling)
+	h.isWhole()
+}
+
+// Nothing goes on in a workspace that cannot come back.
+func TestNothingOfADeletedWorkspaceIsKept(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.jobs.Apart = payloads{store: h.store, stands: "x1"}
+	h.exists("w1", workspace.Deleted{ID: "w1", DeletedAt: h.now, RestorableUntil: h.now.Add(30 * day)})
+	h.runs(began, stands)
+	h.now = h.now.Add(31 * day)
+	h.cleans(keepAll)
+	require.Equal(t, []string{"events.dropped"}, h.kept("w1"))
+	_, trees, _ := h.standing()
+	require.Empty(t, trees)
+}
+
+// A lot is forgotten piece by piece, and purged at once.
+func TestMuchIsErasedInPieces(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for range 5 {
+		h.happens("w1", many(450, emitted("a"))...)
+	}
+	h.happens("w2", emitted("a"))
+	h.now = h.happens("w1", delivered("w1", "d1"), emitted("last")).At.Add(1)
+	terms := keepAll
+	terms.Retention, terms.WorkspaceIDs = 0, []string{"w1", "nowhere"}
+	done := h.cleans(terms)
+	require.EqualValues(t, 2251, done.Expired.Total)
+	require.Equal(t, slices.Repeat([]string{"events.dropped"}, 23), h.kept("w1"))
+	require.Equal(t, []string{"a"}, h.kept("w2"), "it was not asked for")
+	h.isWhole()
+}
+
+// Events that tell of very much are forgotten piece by piece as well.
+func TestManyDeliveriesInFewEventsAreErasedInPieces(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	const events = 40
+	for i := range events {
+		var all subscription.Attempted
+		for j := range subscription.MaxRecords {
+			one := delivered("w1", fmt.Sprintf("d%02d-%03d", i, j)).(subscription.Attempted)
+			all.Records = append(all.Records, one.Records...)
+		}
+		h.happens("w1", all)
+	}
+	h.now = h.happens("w1", emitted("last")).At.Add(31 * day)
+	h.cleans(keepAll)
+	told := h.kept("w1")
+	require.Equal(t, "last", told[0], "it is no delivery")
+	require.GreaterOrEqual(t, len(told), events/2, "not all at once")
+	h.isWhole()
+	require.NoError(t, h.models.View(func(r projections.Reader) error {
+		return projections.Deliveries{}.List(r, "sub-w1", time.Time{}, func(d projections.DeliveryListed) bool {
+			t.Errorf("%s is left", d.ID)
+			return false
+		})
+	}))
+}
+
+// Everything that the index keeps of an event is forgotten, for many workspaces at once.
+func TestManyWorkspacesAreErasedTogether(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	var ids []string
+	for i := range 130 {
+		ids = append(ids, fmt.Sprintf("w%03d", i))
+		h.exists(ids[i])
+		h.now = h.happens(ids[i], interaction, emitted("pay.usage"), activity.Failure{Error: "e"}).At.Add(40 * day)
+		require.NoError(t, h.store.Payloads.Put(t.Context(), ids[i], "e1", []byte("x")))
+	}
+	terms := keepAll
+	terms.MaxEvents, terms.Inactivity = 50, 30*day
+	done := h.cleans(terms)
+	require.Len(t, done.Inactive.Found, len(ids))
+	require.EqualValues(t, 3*len(ids), done.Inactive.DeletedEvents)
+	require.Empty(t, done.Errors)
+	for _, id := range []string{ids[0], ids[99], ids[129]} {
+		require.Zero(t, h.known(id))
+		holds, err := h.store.HasWorkspaceData(t.Context(), id)
+		require.NoError(t, err)
+		require.False(t, holds, "payloads belong to events")
+	}
+	h.isWhole()
+}
+
+// What nobody is shown is erased as well, and the read models forget it.
+func TestTreesThatNobodyIsShownAreErased(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	began := activity.TreeStarted{ExecutionID: "x1", Automation: "pay", Trigger: activity.Trigger{Type: activity.ByEvent, ID: "e1"}, Attempt: 1}
+	old := h.happens("w1", began)
+	terms := keepAll
+	terms.Retention = day
+	h.now = old.At.Add(day + 1)
+	require.Zero(t, h.cleans(terms).Expired.Total, "no reader loses anything")
+	require.Equal(t, []string{"events.dropped"}, h.kept("w1"))
+	livetest.Fresh(t, h.models)
+	require.NoError(t, h.models.View(func(r projections.Reader) error {
+		attempts, ended, err := projections.Runs{}.Ended(r, "w1", "e1", "pay")
+		require.Zero(t, attempts)
+		require.False(t, ended)
+		return err
+	}))
+	h.isWhole()
+}
+
+// Many nodes find the same job due at the same moment: one of them runs it.
+func TestOneOfManyNodesRunsAJob(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	plan := cleanup.Plan{Enabled: true, Indices: "0 0 * * 0", Executions: "30 3 * * *", Zone: time.UTC}
+	var err error
+	h.now, err = time.Parse(time.RFC3339, "2026-11-14T12:00:00Z")
+	require.NoError(t, err)
+	node := func() cleanup.Schedule {
+		jobs := *h.jobs
+		return cleanup.Schedule{Jobs: &jobs, Memory: h.memory, Plan: func() cleanup.Plan { return plan }}
+	}
+	require.NoError(t, node().Look(t.Context()))
+	for week := range 3 {
+		h.now = h.now.AddDate(0, 0, 7)
+		var nodes sync.WaitGroup
+		for range 6 {
+			nodes.Go(func() {
+				if err := node().Look(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		nodes.Wait()
+		require.NoError(t, node().Look(t.Context()), "who found the lease held looks again")
+		require.Len(t, h.kept(domain.Platform), 2*(week+1), "both jobs, once a week")
+	}
 }

@@ -282,3 +282,293 @@ func each(list projections.FeedList, texts []string) []projections.Among {
 	}
 	return all
 }
+
+// lane goes through the entries of one log, of one workspace.
+type lane struct {
+	log         domain.Log
+	workspaceID string
+	down        bool
+	low, high   uint64 // the sequences of the range, both included
+	lists       []*list
+	whole       bool // nothing is left out: the one list is of everything
+	last        uint64
+	passed      bool   // last is of an entry that was taken
+	before      uint64 // upwards: the entry before the first
+}
+
+// list is one list of the index, read in pieces.
+type list struct {
+	among projections.Among
+	next  uint64 // where the next piece begins
+	ended bool
+	queue []projections.FeedEntry
+}
+
+// lane returns the entries of a log that the walk goes through.
+func (w *walker) lane(rd projections.Reader, log domain.Log) (*lane, error) {
+	l := &lane{log: log, workspaceID: w.r.WorkspaceID, down: w.r.Descending, low: following(w.r.After.Of(log)), high: ^uint64(0)}
+	if w.r.Until != nil {
+		l.high = w.r.Until.Of(log)
+	}
+	if err := l.within(rd, w.r.Filter); err != nil {
+		return nil, err
+	}
+	among := w.among()
+	if l.whole = among == nil; l.whole {
+		among = []projections.Among{{}}
+	}
+	for _, a := range among {
+		begin := l.low
+		if l.down {
+			begin = l.high
+		}
+		l.lists = append(l.lists, &list{among: a, next: begin, ended: l.low > l.high})
+	}
+	if l.whole && !l.down {
+		var err error
+		l.before, err = projections.FeedOf(log).Last(rd, l.workspaceID, l.low-1)
+		return l, err
+	}
+	return l, nil
+}
+
+// following is the sequence after one. Nothing follows the last that there can be,
+// which only somebody names who made a position up.
+func following(seq uint64) uint64 { return max(seq, seq+1) }
+
+// within narrows the range to the times that are asked for.
+func (l *lane) within(rd projections.Reader, f *Filter) error {
+	if f == nil {
+		return nil
+	}
+	index := projections.FeedOf(l.log)
+	if !f.After.IsZero() {
+		last, err := index.Before(rd, l.workspaceID, f.After, true)
+		if err != nil {
+			return err
+		}
+		l.low = max(l.low, last+1)
+	}
+	if !f.Before.IsZero() {
+		last, err := index.Before(rd, l.workspaceID, f.Before, false)
+		if err != nil {
+			return err
+		}
+		l.high = min(l.high, last)
+	}
+	return nil
+}
+
+// fill reads further where a list has run out.
+func (l *lane) fill(rd projections.Reader) error {
+	for _, list := range l.lists {
+		if len(list.queue) > 0 || list.ended {
+			continue
+		}
+		list.ended = true
+		err := projections.FeedOf(l.log).List(rd, l.workspaceID, list.among, list.next, l.down, func(e projections.FeedEntry) bool {
+			if e.Seq < l.low || e.Seq > l.high {
+				return false
+			}
+			if len(list.queue) == lookAhead {
+				list.ended, list.next = false, e.Seq
+				return false
+			}
+			e.Signature = append([]byte(nil), e.Signature...)
+			list.queue = append(list.queue, e)
+			return true
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// first returns the list with the next entry; nil when there is none.
+func (l *lane) first() *list {
+	var first *list
+	for _, list := range l.lists {
+		if len(list.queue) == 0 {
+			continue
+		}
+		if first == nil || list.queue[0].Seq < first.queue[0].Seq != l.down {
+			first = list
+		}
+	}
+	return first
+}
+
+func (l *lane) empty() bool { return l.first() == nil }
+
+func (l *lane) head() projections.FeedEntry { return l.first().queue[0] }
+
+// take returns the next entry and goes behind it.
+func (l *lane) take() projections.FeedEntry {
+	list := l.first()
+	e := list.queue[0]
+	list.queue = list.queue[1:]
+	l.last, l.passed = e.Seq, true
+	return e
+}
+
+// beside returns the entry that precedes, in time, what is taken from the other lane;
+// known is false when that cannot be told from here.
+func (l *lane) beside(down bool) (seq uint64, known bool) {
+	switch {
+	case !l.whole:
+		return 0, false
+	case !down && l.passed:
+		return l.last, true
+	case !down:
+		return l.before, true
+	case !l.empty():
+		return l.head().Seq, true
+	}
+	return 0, l.low == 1 // downwards, and nothing is left: there is nothing before
+}
+
+// reel goes through one log as it is, for a walk over all workspaces.
+type reel struct {
+	log       domain.Log
+	low, next uint64 // what is left: upwards from next to high, downwards from next to low
+	high      uint64
+	ended     bool
+	queue     []place
+	size      int // how many sequences are read at once
+}
+
+// dry reports whether a reel must be read further before it tells what is next.
+func (r *reel) dry() bool { return len(r.queue) == 0 && !r.ended }
+
+// nextOfAll is next for a walk over all workspaces: it reads the logs themselves, one
+// piece of each at a time, so that whoever waits hears in between.
+func (w *walker) nextOfAll(ctx context.Context, size int) (places []place, more bool, err error) {
+	if w.reels == nil {
+		if err := w.beginAll(ctx); err != nil {
+			return nil, false, err
+		}
+	}
+	for len(places) < size {
+		for _, r := range w.reels {
+			if r.dry() && len(places) > 0 {
+				return places, true, nil
+			}
+			if err := w.wind(ctx, r); err != nil {
+				return nil, false, err
+			}
+			if r.dry() {
+				return nil, true, nil
+			}
+		}
+		r, other := w.reels[0], w.reels[1]
+		if len(r.queue) == 0 || len(other.queue) > 0 && w.later(r.queue[0].FeedEntry, other.queue[0].FeedEntry) {
+			r = other
+		}
+		if len(r.queue) == 0 {
+			return places, false, nil
+		}
+		places = append(places, r.queue[0])
+		r.queue = r.queue[1:]
+	}
+	return places, true, nil
+}
+
+func (w *walker) beginAll(ctx context.Context) error {
+	for _, log := range domain.Logs() {
+		info, err := w.feed.store.Info(ctx, log)
+		if err != nil {
+			return err
+		}
+		r := &reel{log: log, size: firstRead, low: max(following(w.r.After.Of(log)), info.First), high: info.Last}
+		if w.r.Until != nil {
+			r.high = min(r.high, w.r.Until.Of(log))
+		}
+		if err := r.within(ctx, w.feed.store, w.r.Filter); err != nil {
+			return err
+		}
+		r.next, r.ended = r.low, r.low > r.high
+		if w.r.Descending {
+			r.next = r.high
+		}
+		w.reels = append(w.reels, r)
+	}
+	return nil
+}
+
+// within narrows the range to the times that are asked for.
+func (r *reel) within(ctx context.Context, store Store, f *Filter) error {
+	if f == nil || r.low > r.high {
+		return nil
+	}
+	if !f.After.IsZero() {
+		first, err := store.Since(ctx, r.log, f.After)
+		if err != nil {
+			return err
+		}
+		r.low = max(r.low, first)
+	}
+	if !f.Before.IsZero() {
+		end, err := store.Since(ctx, r.log, f.Before)
+		if err != nil {
+			return err
+		}
+		r.high = min(r.high, end-1)
+	}
+	return nil
+}
+
+// wind reads a piece further when a reel has run out.
+func (w *walker) wind(ctx context.Context, r *reel) error {
+	if !r.dry() {
+		return nil
+	}
+	events, err := w.feed.store.Reread(ctx, r.log, w.piece(r))
+	if err != nil {
+		return err
+	}
+	bytes := 0
+	for _, ev := range events {
+		bytes += ev.Size
+	}
+	r.size = readSize(len(events), bytes)
+	return w.feed.models.View(func(rd projections.Reader) error {
+		for i := range events {
+			p, ok, err := w.placeOf(rd, r.log, &events[i])
+			if err != nil {
+				return err
+			}
+			if ok {
+				r.queue = append(r.queue, p)
+			}
+		}
+		return nil
+	})
+}
+
+// piece returns the next sequences of a reel, in the order of the walk.
+func (w *walker) piece(r *reel) []uint64 {
+	seqs := make([]uint64, 0, r.size)
+	for len(seqs) < r.size && !r.ended {
+		seqs = append(seqs, r.next)
+		if w.r.Descending {
+			r.ended = r.next == r.low
+			r.next--
+		} else {
+			r.ended = r.next == r.high
+			r.next++
+		}
+	}
+	return seqs
+}
+
+// placeOf returns where an event that was read is in the feed of its workspace; ok is
+// false when it is not there, or cannot match.
+func (w *walker) placeOf(rd projections.Reader, log domain.Log, ev *domain.Recorded) (p place, ok bool, err error) {
+	p = place{workspaceID: ev.Stream.Scope, log: log, event: ev}
+	if p.FeedEntry, ok, err = projections.FeedOf(log).Get(rd, p.workspaceID, ev.Seq); err != nil || !ok || !w.may(p.FeedEntry) {
+		return p, false, err
+	}
+	p.at, err = positionOf(rd, p.workspaceID, log, p.FeedEntry)
+	return p, err == nil, err
+}

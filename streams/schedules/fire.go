@@ -2,7 +2,14 @@ package schedules
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"strings"
 	"time"
+
+	"github.com/oklog/ulid/v2"
 
 	"svc/commands"
 	"svc/commands/programs"
@@ -210,3 +217,66 @@ func (s *share) metaOf(f *firing, p *programs.Program) domain.Meta {
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(domain.Timestamp) }
+
+// follow sees the tree of a firing to its end, and begins it again when it breaks off
+// because of the platform. Start is how it begins; nil: what became of it is to be found
+// out first. It reports whether it is over, or stands where any node goes on with it.
+func (s *share) follow(ctx context.Context, f *firing, start *runtime.Start) (over bool) {
+	select {
+	case s.running <- struct{}{}:
+		defer func() { <-s.running }()
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		return false // whoever has the share next begins it
+	}
+	t := &streams.Tree{
+		WorkspaceID: f.workspaceID, CorrelationID: f.correlationID, EventID: f.id, Automation: f.automation,
+		Make:   func(ctx context.Context) (runtime.Start, bool, error) { return s.make(ctx, f) },
+		Linger: func(ctx context.Context, try int, why error) error { return s.linger(ctx, f, try, why) },
+	}
+	if start != nil {
+		t.Run, t.Attempt = s.Runtime.Launch(*start), start.Attempt
+	}
+	return s.trees.See(ctx, t)
+}
+
+// make returns the tree that a firing starts now; ok is false when its automation is not
+// there any more.
+func (s *share) make(ctx context.Context, f *firing) (start runtime.Start, ok bool, err error) {
+	house, program, err := s.find(ctx, f.workspaceID, f.automation)
+	if err != nil || program == nil {
+		return start, false, err
+	}
+	return s.startOf(f, house, program), true, nil
+}
+
+// linger waits before a tree is begun again, the longer the more often that was. It fails
+// when ctx ends.
+func (s *share) linger(ctx context.Context, f *firing, try int, why error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.Log.WarnContext(ctx, "what a schedule started broke off, and is begun again", "workspace", f.workspaceID, "automation", f.automation, "try", try+1, "err", why)
+	return commands.Sleep(ctx, streams.Pause(try))
+}
+
+// idOf derives an id from what it is of: the same for everybody who derives it. Its
+// time is at.
+func idOf(at time.Time, of ...string) string {
+	h := sha256.New()
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(at.UnixMilli()))
+	h.Write(ms[:])
+	h.Write([]byte(strings.Join(of, "\x00")))
+	id := ulid.ULID(h.Sum(nil)[:16])
+	_ = id.SetTime(uint64(max(0, at.UnixMilli()))) // fails only for times in ten thousand years
+	return id.String()
+}
+
+// newTrace returns a trace id that nothing else has.
+func newTrace() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails: crypto/rand ends the process instead
+	return hex.EncodeToString(id[:])
+}

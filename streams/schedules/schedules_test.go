@@ -1,15 +1,24 @@
 package schedules_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 	"github.com/stretchr/testify/require"
 
+	"svc/commands/content"
+	"svc/commands/programs"
+	"svc/domain"
 	"svc/domain/activity"
+	"svc/domain/automation/redact"
+	"svc/domain/document"
 	"svc/domain/workspace"
+	"svc/projections"
 )
 
 // clocked opens a house with a workspace w1, at some minutes past ten.
@@ -143,4 +152,400 @@ func TestAClockThatIsPutBackFiresNothingTwice(t *testing.T) {
 	h.clock.set(at(59, 0)) // a leap forward
 	require.Equal(t, fired{"tick", "*/5 * * * *", stamp(at(55, 0)), true}, h.fires("w1", 4)[3])
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 4 }, patience, tick)
+}
+
+// events returns the activity of a workspace of a type, as the log has it.
+func (h *house) events(workspaceID, eventType string) (all []domain.Recorded) {
+	h.t.Helper()
+	seqs := h.sequences(workspaceID, eventType)
+	if len(seqs) == 0 {
+		return nil
+	}
+	all, err := h.store.Log.Reread(h.t.Context(), domain.Activity, seqs)
+	require.NoError(h.t, err)
+	return all
+}
+
+// sequences returns where the activity of a workspace of a type is.
+func (h *house) sequences(workspaceID, eventType string) (seqs []uint64) {
+	h.t.Helper()
+	among := projections.Among{List: projections.ByType, Text: eventType}
+	require.NoError(h.t, h.first.models.View(func(r projections.Reader) error {
+		return projections.FeedOf(domain.Activity).List(r, workspaceID, among, 0, false, func(e projections.FeedEntry) bool {
+			seqs = append(seqs, e.Seq)
+			return true
+		})
+	}))
+	return seqs
+}
+
+// fired is what a test asks of a firing.
+type fired struct {
+	Automation, Cron, At string
+	Late                 bool
+}
+
+// firings returns what fired in a workspace.
+func (h *house) firings(workspaceID string) (all []fired) {
+	h.t.Helper()
+	for _, ev := range h.events(workspaceID, "runtime.schedules.triggered") {
+		e, ok := ev.Data.(activity.ScheduleFired)
+		require.True(h.t, ok)
+		all = append(all, fired{e.Automation, e.Trigger.Value, e.ScheduledAt, e.Late})
+	}
+	return all
+}
+
+// fires waits until a workspace has fired so much.
+func (h *house) fires(workspaceID string, n int) []fired {
+	h.t.Helper()
+	require.Eventually(h.t, func() bool { return len(h.firings(workspaceID)) >= n }, patience, tick)
+	return h.firings(workspaceID)
+}
+
+// executions returns the executions of a workspace.
+func (h *house) executions(workspaceID string) (all []activity.Executed) {
+	h.t.Helper()
+	for _, ev := range h.events(workspaceID, "runtime.automations.executed") {
+		e, ok := ev.Data.(activity.Executed)
+		require.True(h.t, ok)
+		all = append(all, e)
+	}
+	return all
+}
+
+// registers waits until a workspace has so many registrations, and returns them.
+func (h *house) registers(workspaceID string, n int) (all []activity.Scheduled) {
+	h.t.Helper()
+	require.Eventually(h.t, func() bool { return len(h.sequences(workspaceID, "runtime.schedules.created")) >= n }, patience, tick)
+	for _, ev := range h.events(workspaceID, "runtime.schedules.created") {
+		e, ok := ev.Data.(activity.Scheduled)
+		require.True(h.t, ok)
+		all = append(all, e)
+	}
+	return all
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(domain.Timestamp) }
+
+// told is what a test asks of a registration.
+type told struct {
+	Slug  string
+	Crons []string
+}
+
+// tells returns the registrations of a workspace from the n-th on, once there are so
+// many.
+func (h *house) tells(workspaceID string, from, n int) (all []told) {
+	h.t.Helper()
+	for _, e := range h.registers(workspaceID, n)[from:] {
+		all = append(all, told{e.Slug, e.Schedules})
+	}
+	return all
+}
+
+func TestWhatChangesIsRegisteredAgain(t *testing.T) {
+	t.Parallel()
+	h, at := clocked(t, 1, every("tick", "*/5 * * * *"), doc("idle", `"do":[]`))
+	h.first.fire()
+	h.registers("w1", 1)
+	stream := workspace.Stream("w1")
+	h.add(stream, workspace.AutomationUpdated{Entry: doc("tick", `"when":{"schedules":["*/5 * * * *"]},"do":[{"set":{"name":"x","value":1}}]`)})
+	require.Equal(t, []told{{"tick", []string{"*/5 * * * *"}}}, h.tells("w1", 1, 2), "the same again")
+	renamed := every("tock", "*/5 * * * *")
+	renamed.From = "automations/tick"
+	h.add(stream, workspace.AutomationUpdated{Entry: renamed})
+	require.Equal(t, []told{{"tock", []string{"*/5 * * * *"}}, {"tick", []string{}}}, h.tells("w1", 2, 4))
+	h.clock.set(at(5, 0))
+	require.Equal(t, []fired{{"tock", "*/5 * * * *", stamp(at(5, 0)), false}}, h.fires("w1", 1))
+	h.add(stream, workspace.AutomationUpdated{Entry: doc("tock", `"disabled":true,"when":{"schedules":["*/5 * * * *"]},"do":[]`)})
+	require.Equal(t, []told{{"tock", []string{}}}, h.tells("w1", 4, 5))
+	h.add(stream, workspace.AutomationCreated{Entry: every("mine", "*/10 * * * *", "*/10 * * * *")})
+	require.Equal(t, []told{{"mine", []string{"*/10 * * * *"}}}, h.tells("w1", 5, 6), "twice the same is once")
+	h.clock.set(at(10, 0))
+	require.Equal(t, fired{"mine", "*/10 * * * *", stamp(at(10, 0)), false}, h.fires("w1", 2)[1])
+	h.add(stream, workspace.AutomationDeleted{Slug: "mine"})
+	require.Equal(t, []told{{"mine", []string{}}}, h.tells("w1", 6, 7))
+	h.add(stream, workspace.AutomationCreated{Entry: every("last", "*/3 * * * *")})
+	h.registers("w1", 8)
+	h.clock.set(at(12, 0))
+	require.Len(t, h.fires("w1", 3), 3)
+	cause := h.events("w1", "runtime.schedules.created")[7].Meta
+	require.Equal(t, "u1", cause.UserID)
+	require.Equal(t, "c1", cause.CorrelationID)
+}
+
+func TestADeletedWorkspaceFiresNothingUntilItIsBack(t *testing.T) {
+	t.Parallel()
+	h, at := clocked(t, 1, every("tick", "*/5 * * * *"))
+	h.create("w2", every("tock", "* * * * *"))
+	h.first.fire()
+	h.registers("w1", 1)
+	h.registers("w2", 1)
+	h.add(workspace.Stream("w1"), workspace.Deleted{ID: "w1", DeletedAt: time.Now(), RestorableUntil: h.clock.now().Add(time.Hour)})
+	h.create("w3", every("later", "0 0 1 1 *")) // who knows of this one knows that w1 is deleted
+	h.registers("w3", 1)
+	h.clock.set(at(5, 0))
+	h.fires("w2", 1)
+	h.clock.set(at(6, 0))
+	h.fires("w2", 2)
+	require.Empty(t, h.firings("w1"))
+	require.Len(t, h.registers("w1", 1), 1, "whoever reads a deleted workspace")
+	h.add(workspace.Stream("w1"), workspace.Undeleted{ID: "w1"})
+	h.registers("w1", 2)
+	h.clock.set(at(10, 0))
+	require.Equal(t, fired{"tick", "*/5 * * * *", stamp(at(10, 0)), false}, h.fires("w1", 1)[len(h.firings("w1"))-1])
+}
+
+func TestAnImportedScheduleThatIsNoneIsToldOnce(t *testing.T) {
+	t.Parallel()
+	h, at := clocked(t, 1)
+	h.first.fire()
+	h.add(workspace.Stream("w1"), workspace.Imported{Switch: workspace.Switch{Entries: []workspace.Entry{
+		every("bad", "0 */5 * * * *"), every("mixed", "*/5 * * * *", "nonsense", "@often"), every("good", "*/5 * * * *"),
+		doc("off", `"disabled":true,"when":{"schedules":["nonsense"]},"do":[]`),
+	}}})
+	require.ElementsMatch(t, []told{{"good", []string{"*/5 * * * *"}}, {"mixed", []string{"*/5 * * * *"}}}, h.tells("w1", 0, 2))
+	faults := func() (all []activity.Failure) {
+		for _, ev := range h.events("w1", "error") {
+			f, ok := ev.Data.(activity.Failure)
+			require.True(t, ok)
+			all = append(all, f)
+		}
+		return all
+	}
+	require.Eventually(t, func() bool { return len(faults()) == 3 }, patience, tick)
+	require.Equal(t, "InvalidScheduleError", faults()[0].Error)
+	require.Equal(t, map[string]any{"automation": "bad", "field": "when.schedules[0]", "schedule": "0 */5 * * * *"}, faults()[0].Details)
+	h.clock.set(at(5, 0))
+	h.fires("w1", 2)
+	h.add(workspace.Stream("w1"), workspace.AutomationUpdated{Entry: every("good", "*/6 * * * *")})
+	h.registers("w1", 3)
+	h.first.shut()
+	h.first.restart()
+	h.first.fire()
+	h.clock.set(at(6, 0))
+	h.fires("w1", 3)
+	require.Len(t, faults(), 3)
+}
+
+func TestWhatAppsBringFiresInTheirInstances(t *testing.T) {
+	t.Parallel()
+	h, at := clocked(t, 1)
+	h.create("inner", every("deep", "*/5 * * * *"))
+	h.publish("inner", "inner")
+	h.create("maker", every("tick", "*/5 * * * *"), doc("hidden", `"private":true,"when":{"schedules":["*/5 * * * *"]},"do":[]`), instance("in", "inner"))
+	h.publish("clock", "maker")
+	h.first.fire()
+	h.add(workspace.Stream("w1"), workspace.Installed{Entry: instance("mine", "clock")})
+	require.Equal(t, []told{{"mine.in.deep", []string{"*/5 * * * *"}}, {"mine.tick", []string{"*/5 * * * *"}}}, h.tells("w1", 0, 2))
+	h.clock.set(at(5, 0))
+	require.ElementsMatch(t, []fired{{"mine.in.deep", "*/5 * * * *", stamp(at(5, 0)), false}, {"mine.tick", "*/5 * * * *", stamp(at(5, 0)), false}}, h.fires("w1", 2))
+	ev := h.events("w1", "runtime.schedules.triggered")[0]
+	require.NotEmpty(t, ev.Meta.AppInstance)
+	require.NotEqual(t, domain.Meta{}, ev.Meta)
+
+	h.add(workspace.Stream("w1"), workspace.InstanceConfigured{Entry: instance("mine", "clock")})
+	require.Len(t, h.tells("w1", 2, 4), 2, "configured")
+	h.add(workspace.Stream("inner"), workspace.AutomationUpdated{Entry: every("deep", "*/6 * * * *")})
+	h.publish("inner", "inner")
+	require.Equal(t, []told{{"mine.in.deep", []string{"*/6 * * * *"}}}, h.tells("w1", 4, 5), "of the app in the app")
+	h.clock.set(at(6, 0))
+	require.Equal(t, fired{"mine.in.deep", "*/6 * * * *", stamp(at(6, 0)), false}, h.fires("w1", 3)[2])
+	h.add(workspace.Stream("w1"), workspace.Uninstalled{Slug: "mine"})
+	require.Equal(t, []told{{"mine.in.deep", []string{}}, {"mine.tick", []string{}}}, h.tells("w1", 5, 7))
+	h.add(workspace.Stream("w1"), workspace.AutomationCreated{Entry: every("own", "* * * * *")})
+	h.registers("w1", 8)
+	h.clock.set(at(12, 0))
+	require.Len(t, h.fires("w1", 4), 4)
+}
+
+func TestSchedulesFollowTheClocksOfTheirZone(t *testing.T) {
+	t.Parallel()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	year := time.Now().Year() + 1
+	for name, of := range map[string]struct {
+		month  time.Month
+		wanted []string // of 30 2 * * *, in UTC
+	}{
+		"an hour that is skipped":  {time.March, []string{"01:00"}},
+		"an hour that comes twice": {time.October, []string{"00:30"}},
+		"a day with all its hours": {time.June, []string{"00:30"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t)
+			h.zone.Store(berlin)
+			day := time.Date(year, of.month+1, 0, 0, 0, 0, 0, time.UTC)
+			for day.Weekday() != time.Sunday {
+				day = day.AddDate(0, 0, -1)
+			}
+			midnight := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, berlin)
+			h.clock.set(midnight)
+			h.create("w1", every("night", "30 2 * * *"), every("end", "0 5 * * *"))
+			h.first.fire()
+			h.registers("w1", 2)
+			until := time.Date(day.Year(), day.Month(), day.Day(), 5, 0, 0, 0, berlin)
+			for now := midnight; !now.After(until); now = now.Add(30 * time.Minute) {
+				h.passes(now)
+			}
+			require.Eventually(t, func() bool { return len(h.firings("w1")) > len(of.wanted) }, patience, tick)
+			var times []string
+			for _, f := range h.firings("w1") {
+				if f.Automation == "night" {
+					at, err := time.Parse(time.RFC3339, f.At)
+					require.NoError(t, err)
+					times = append(times, at.UTC().Format("15:04"))
+				}
+			}
+			require.Equal(t, of.wanted, times)
+		})
+	}
+}
+
+func TestTheZoneOfSchedulesMayChange(t *testing.T) {
+	t.Parallel()
+	h, at := clocked(t, 1, every("noon", "0 12 * * *"))
+	h.first.fire()
+	h.registers("w1", 1)
+	h.passes(at(2, 0))
+	h.zone.Store(time.FixedZone("east", 3600)) // where noon is an hour earlier
+	h.passes(at(3, 0))
+	h.clock.set(at(60, 0))
+	require.Equal(t, []fired{{"noon", "0 12 * * *", stamp(at(60, 0)), false}}, h.fires("w1", 1))
+	h.passes(at(120, 0))
+	require.Len(t, h.firings("w1"), 1)
+}
+
+// passes sets the clock and waits until it was looked at.
+func (h *house) passes(now time.Time) {
+	h.t.Helper()
+	before := h.clock.looks.Load()
+	h.clock.set(now)
+	require.Eventually(h.t, func() bool { return h.clock.looks.Load() > before+1 }, patience, tick)
+}
+
+// contents finds documents in the read models.
+type contents struct{ models *projections.Models }
+
+func (c contents) Moment() uint64 { return c.models.Position().State }
+
+func (c contents) Workspace(id string) (w programs.Workspace, ok bool, err error) {
+	err = c.models.View(func(r projections.Reader) error {
+		rec, found, err := projections.Workspaces{}.Record(r, id)
+		ok = found && rec.Deleted == nil
+		w = programs.Workspace{ID: id, Slug: rec.Meta.Slug, Name: rec.Meta.Name, Revision: rec.Dynamic.ContentRevision}
+		return err
+	})
+	return w, ok, err
+}
+
+func (c contents) Edition(slug, version string) (workspaceID string, revision uint64, err error) {
+	err = c.models.View(func(r projections.Reader) error {
+		a, found, err := projections.Apps{}.Running(r, slug, version)
+		workspaceID, revision = a.WorkspaceID, found
+		return err
+	})
+	return workspaceID, revision, err
+}
+
+func (c contents) At(_ context.Context, workspaceID string, seq uint64) (refs map[string]content.Ref, err error) {
+	err = c.models.View(func(r projections.Reader) error {
+		manifest, err := projections.History{}.ManifestAt(r, workspaceID, seq)
+		refs = map[string]content.Ref{}
+		for path, ref := range manifest {
+			refs[path] = content.Ref(ref)
+		}
+		return err
+	})
+	return refs, err
+}
+
+func (c contents) Document(_ context.Context, workspaceID string, ref content.Ref) (*document.Map, error) {
+	doc := document.MapOf()
+	return doc, c.models.View(func(r projections.Reader) error {
+		body, ok, err := projections.Content{}.Body(r, workspaceID, ref.Hash)
+		if err != nil || !ok {
+			return fmt.Errorf("document %s: %w", ref.Hash, err)
+		}
+		return doc.UnmarshalJSON(body)
+	})
+}
+
+// noSecrets are those of workspaces that have none, and know of no other.
+type noSecrets struct{}
+
+func (noSecrets) All(context.Context, string) (map[string]string, error) { return nil, nil }
+
+func (noSecrets) Known(context.Context, string) ([]programs.Workspace, error) { return nil, nil }
+
+func (noSecrets) Redactor(context.Context, string) (*redact.Set, error) { return redact.New(), nil }
+
+// many opens a house with workspaces that have a thousand schedules each. The ones with
+// a number below due are every five minutes, the others once a day, later.
+func many(t testing.TB, workspaces, due int) (h *house, at func(minute, second int) time.Time) {
+	t.Helper()
+	h, at = clocked(t, 1)
+	for w := range workspaces {
+		entries := make([]workspace.Entry, 1000)
+		for i := range entries {
+			entries[i] = every(fmt.Sprintf("tick-%d", i), strconv.Itoa(i%60)+" "+strconv.Itoa(12+i%12)+" * * *")
+			if i < due {
+				entries[i] = every(fmt.Sprintf("tick-%d", i), "*/5 * * * *")
+			}
+		}
+		id := fmt.Sprintf("many-%d", w)
+		h.create(id, entries...)
+	}
+	h.first.fire()
+	for w := range workspaces {
+		h.registers(fmt.Sprintf("many-%d", w), 1000)
+	}
+	return h, at
+}
+
+// total is how many events of a type the workspaces have.
+func (h *house) total(workspaces int, eventType string) (n int) {
+	for w := range workspaces {
+		n += len(h.sequences(fmt.Sprintf("many-%d", w), eventType))
+	}
+	return n
+}
+
+func TestThousandsOfSchedulesWaitForTheirTime(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	const workspaces, due = 10 / slowdown, 3
+	h, at := many(t, workspaces, due)
+	t.Logf("%d schedules were registered in %s", workspaces*1000, time.Since(began))
+	h.clock.set(at(5, 0))
+	began = time.Now()
+	require.Eventually(t, func() bool { return h.total(workspaces, "runtime.schedules.triggered") == workspaces*due }, patience, tick)
+	t.Logf("%d fired within %s", workspaces*due, time.Since(began))
+
+	h.first.shut()
+	h.clock.set(at(7, 0))
+	h.first.restart()
+	began = time.Now()
+	h.first.fire()
+	h.clock.set(at(10, 0))
+	require.Eventually(t, func() bool { return h.total(workspaces, "runtime.schedules.triggered") == 2*workspaces*due }, patience, tick)
+	t.Logf("a restart and %d firings took %s", workspaces*due, time.Since(began))
+	require.Equal(t, 1000*workspaces, h.total(workspaces, "runtime.schedules.created"))
+}
+
+func BenchmarkManySchedulesAtOnce(b *testing.B) {
+	const workspaces, due = 10, 1000
+	h, at := many(b, workspaces, due)
+	var firing time.Duration
+	b.ResetTimer()
+	for i := range b.N {
+		began, wanted := time.Now(), (i+1)*workspaces*due
+		h.clock.set(at(5*(i+1), 0))
+		require.Eventually(b, func() bool { return h.total(workspaces, "runtime.schedules.triggered") == wanted }, time.Minute, 100*time.Millisecond)
+		firing += time.Since(began)
+		require.Eventually(b, func() bool { return h.total(workspaces, "runtime.automations.executed") == wanted }, time.Minute, 100*time.Millisecond)
+	}
+	b.ReportMetric(firing.Seconds()/float64(b.N), "s/10k-firings")
 }
