@@ -40,4 +40,6 @@ export default {
   none: 'None',
   never: 'Never',
   you: 'You',
+  chooseFile: 'Choose a file',
+  noFile: 'No file chosen',
 };

@@ -41,5 +41,7 @@ const common: Messages['common'] = {
   none: 'Aucun',
   never: 'Jamais',
   you: 'Vous',
+  chooseFile: 'Choisir un fichier',
+  noFile: 'Aucun fichier choisi',
 };
 export default common;
