@@ -3,6 +3,7 @@ import { plural } from '../../lib/i18n.svelte.ts';
 const rows = (text: string, n: number): string => plural('en', n, { one: '1 row', other: `${text} rows` });
 
 export default {
+  notByMoment: 'Rows and contexts are not kept by moment: they are shown as they are now.',
   title: 'Data',
   collections: 'Collections',
   collection: 'Collection',

@@ -61,6 +61,7 @@ export default {
   notKnown: 'No answer yet. It is not known whether this was saved; the same request is sent again in',
   newBuild: 'A new version is ready. What you typed is kept.',
   reload: 'Reload',
+  pastReason: 'An earlier moment is shown.',
   past: (time: string) => `You see ${time}. Nothing can be changed here.`,
   pastState: 'You see an earlier state. Nothing can be changed here.',
   pastNotHere: 'This screen has no earlier states: you see it as it is now. Nothing can be changed here.',

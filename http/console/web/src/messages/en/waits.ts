@@ -1,6 +1,7 @@
 import { plural } from '../../lib/i18n.svelte.ts';
 
 export default {
+  notByMoment: 'Waits and problems are not kept by moment: they are shown as they are now.',
   title: 'Waits and problems',
   waits: 'Waits',
   problems: 'Problems',

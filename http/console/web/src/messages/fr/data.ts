@@ -4,6 +4,7 @@ import type { Messages } from '../en/index.ts';
 const rows = (text: string, n: number): string => plural('fr', n, { one: `${text} ligne`, other: `${text} lignes` });
 
 const data: Messages['data'] = {
+  notByMoment: 'Les lignes et les contextes ne sont pas gardés dans le temps : ils sont affichés tels qu’ils sont maintenant.',
   title: 'Données',
   collections: 'Collections',
   collection: 'Collection',

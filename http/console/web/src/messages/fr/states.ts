@@ -63,6 +63,7 @@ const states: Messages['states'] = {
   notKnown: 'Pas encore de réponse. On ne sait pas si c’est enregistré ; la même demande est renvoyée dans',
   newBuild: 'Une nouvelle version est prête. Ce que vous avez saisi est gardé.',
   reload: 'Recharger',
+  pastReason: 'Un moment antérieur est affiché.',
   past: (time) => `Vous voyez l’état du ${time}. Rien ne peut être modifié ici.`,
   pastState: 'Vous voyez un état passé. Rien ne peut être modifié ici.',
   pastNotHere: 'Cet écran n’a pas d’états passés : vous le voyez tel qu’il est maintenant. Rien ne peut être modifié ici.',

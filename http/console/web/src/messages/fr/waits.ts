@@ -2,6 +2,7 @@ import { plural } from '../../lib/i18n.svelte.ts';
 import type { Messages } from '../en/index.ts';
 
 const waits: Messages['waits'] = {
+  notByMoment: 'Les attentes et les problèmes ne sont pas gardés dans le temps : ils sont affichés tels qu’ils sont maintenant.',
   title: 'Attentes et problèmes',
   waits: 'Attentes',
   problems: 'Problèmes',

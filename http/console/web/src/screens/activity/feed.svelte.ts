@@ -67,6 +67,8 @@ export class Feed {
   /** Follows what matches from now on; resolves when the stream is open, so that a page that is read then misses nothing. */
   async open(workspaceId: string, query: URLSearchParams): Promise<void> {
     this.close();
+    this.gaps = 0;
+    this.gapAt = '';
     this.wasDown = false;
     this.ready = false;
     const ready = new Promise<void>((resolve) => (this.opened = resolve));
@@ -86,6 +88,7 @@ export class Feed {
   /** Ends following: the period lies in the past, or the screen is left. */
   close(): void {
     this.opens++;
+    this.ready = false;
     this.stream?.close();
     this.stream = undefined;
     this.opened?.();
@@ -220,7 +223,9 @@ export class Feed {
   /** The rows with the mark of a gap before the first row that was there before it. */
   private withGap(rows: FeedRow[]): FeedRow[] {
     if (!this.gapAt) return rows;
-    const at = rows.findIndex((row) => row.createdAt <= this.gapAt);
+    let at = rows.findIndex((row) => row.createdAt <= this.gapAt);
+    // What was there before is erased too: nothing comes after the gap.
+    if (at < 0 && this.complete && rows.length > 0) at = rows.length;
     if (at < 0) return rows;
     const marked = [...rows.slice(0, at), { gap: true, id: `gap-${this.gapAt}`, createdAt: this.gapAt } as const, ...rows.slice(at)];
     this.gapAt = '';

@@ -115,6 +115,14 @@ export function searchFilter(filter: Filter, from: number | undefined, to: numbe
   };
 }
 
+/** The filter as it was at a moment: nothing later, and periods end there. */
+export function atMoment(filter: Filter, at: string | undefined): Filter {
+  if (!at || !isTime(at)) return filter;
+  const end = new Date(at).toISOString();
+  const begin = filter.period ? new Date(Date.parse(at) - periods[filter.period]!).toISOString() : filter.afterDate;
+  return { ...filter, period: '', afterDate: begin, beforeDate: filter.beforeDate && filter.beforeDate < end ? filter.beforeDate : end };
+}
+
 export function isEmpty(filter: Filter): boolean {
   return filter.types.length === 0 && !filter.text && !filter.period && !filter.afterDate && !filter.beforeDate && !filter.depth && filter.paths.length === 0;
 }
