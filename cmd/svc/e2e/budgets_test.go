@@ -4,10 +4,15 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/heapprofiler"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
@@ -109,4 +114,41 @@ func TestInteractionsAreQuick(t *testing.T) {
 		slices.Sort(taken)
 		return taken[len(taken)*95/100]
 	})
+}
+
+// An hour of live tail holds less than 150 MB. The hour is its events: 14 a second, 50,000 in all,
+// of half a kB each, that come through the open feed as fast as they are taken; what a feed keeps
+// depends on them and not on the time.
+func TestAnHourOfLiveTailIsSmall(t *testing.T) {
+	s := sharedService(t)
+	ada := s.person(t, "Ada")
+	id := ada.workspace(t, "Tail")
+	b := s.open(t)
+	b.signIn(ada)
+	b.visit("w/" + id + "/activity?types=tick")
+	b.see("button", "Live")
+	b.settle()
+	heap := func() float64 {
+		call(b, heapprofiler.CollectGarbage, cdp.Empty{})
+		return call(b, runtime.GetHeapUsage, cdp.Empty{}).UsedSize / (1 << 20)
+	}
+	before := heap()
+	const events, atOnce = 50_000, 1000
+	text := strings.Repeat("half a kB of payload ", 24)
+	for first := 0; first < events; first += atOnce {
+		batch := make([]map[string]any, 100)
+		for round := range atOnce / len(batch) {
+			for i := range batch {
+				batch[i] = map[string]any{"type": "tick", "payload": map[string]any{"n": first + round*len(batch) + i, "text": text}}
+			}
+			ada.do(t, http.StatusCreated, "POST", "/v2/workspaces/"+id+"/events", map[string]any{"events": batch})
+		}
+		// The feed keeps up, so that all of them come through it.
+		b.await(fmt.Sprintf(`%s?.innerText.includes('{"n":%d,')`, firstRow, first+atOnce-1))
+	}
+	b.seeText("50,000 events in the last 24 hours")
+	after := heap()
+	t.Logf("heap: %.1f MB before, %.1f MB after %d events; 150 MB allowed", before, after, events)
+	require.Less(t, after, 150.0, "MB of heap")
+	require.Equal(t, 2000, eval[int](b, `Number(document.querySelector('[role=table]').getAttribute('aria-rowcount')) - 1`))
 }
