@@ -5280,6 +5280,11 @@ export interface components {
                 }[];
                 deletedEvents: number;
             };
+            /** @description Contents that nothing refers to: uploads that were never recorded, contents of deleted or replaced files, contents of erased workspaces. None when the run is limited to some workspaces. */
+            blobs?: {
+                deleted: number;
+                freedBytes: number;
+            };
             errors: components["schemas"]["CleanupFault"][];
         };
         CleanedExecutions: {
