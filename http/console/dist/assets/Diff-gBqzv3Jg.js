@@ -1,0 +1,16 @@
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/merge-ClRIsLDv.js","assets/codemirror-DjEwhdsJ.js"])))=>i.map(i=>d[i]);
+import{$t as e,An as t,Cn as n,Gt as r,Hn as i,In as a,Jn as o,Lt as s,Mn as c,Nn as l,O as u,Rn as d,Vn as f,Wn as p,Xn as m,d as h,gn as g,jn as _,qn as v,qt as y,w as b,xn as x,yn as S,zn as C,zt as w}from"./base-BMZjw0yw.js";import{t as T}from"./phrases-TYviywgQ.js";var E=n(`<div class="labels s5e3xg"><span class="minus s5e3xg"> </span><span class="plus s5e3xg"> </span></div>`),D=n(`<div class="labels two s5e3xg"><span> </span><span> </span></div>`),O=n(`<p class="muted same s5e3xg"> </p>`),k=n(`<div class="diff s5e3xg"><!> <!> <div class="host s5e3xg"></div> <!></div>`);function A(n,A){o(A,!0);let j=r(A,`language`,3,`yaml`),M=r(A,`unified`,3,!1),N=h(`(max-width: 899px)`),P=p(()=>M()||N.matches),F=i(void 0),I=i(void 0);l(()=>{let e=t(F),n={left:A.left,right:_(()=>A.right),labels:A.labels,language:j(),unified:t(P)};if(A.onchange||(n.right=A.right),!e)return;let r=!1,i;return w(async()=>{let{OpenComparison:e}=await import(`./merge-ClRIsLDv.js`);return{OpenComparison:e}},__vite__mapDeps([0,1])).then(({OpenComparison:t})=>{if(r)return;let a=e.shadowRoot??e.attachShadow({mode:`open`}),o=document.createElement(`div`),c=new CSSStyleSheet;c.replaceSync(`
+        :host { display: block; overflow: auto; }
+        .cm-mergeView { font-size: var(--size-table); }
+        .cm-mergeViewEditor { min-width: 0; }
+        .cm-editor { height: auto; }
+        .cm-merge-revert { width: 32px; background: var(--sunken); }
+        .cm-take { width: 24px; height: 24px; margin: 0 4px; padding: 0; border: 1px solid var(--control); border-radius: 6px; background: var(--surface); color: var(--accent); cursor: pointer; font: inherit; }
+        .cm-take:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+        .cm-editor .cm-scroller .cm-line, .cm-editor .cm-deletedChunk .cm-deletedLine { padding-left: 18px; position: relative; }
+        .cm-merge-a .cm-changedLine::before, .cm-deletedChunk .cm-deletedLine::before { content: '−'; position: absolute; left: 4px; color: var(--danger); }
+        .cm-merge-b .cm-changedLine::before { content: '+'; position: absolute; left: 4px; color: var(--ok); }
+        .cm-editor .cm-deletedChunk { padding-left: 0; }
+        .cm-deletedLine { text-decoration: none; }
+        .cm-deletedChunk .cm-deletedLine { display: block; }
+      `),a.adoptedStyleSheets=[c],a.replaceChildren(o),i=new t({root:a,parent:o,...n,phrases:T(),take:s.editor.takePart,onchange:A.onchange?e=>A.onchange?.(e):void 0}),f(I,i)}),()=>{r=!0,i?.destroy(),f(I,void 0)}}),b({nextProblem:()=>t(I)?.next(),previousProblem:()=>t(I)?.previous()});var L=k(),R=a(L),z=e=>{var t=E(),n=a(t),r=d(n),i=C(n),o=d(i);m(t),c(()=>{S(r,`− ${A.labels[0]??``}`),S(o,`+ ${A.labels[1]??``}`)}),x(e,t)},B=e=>{var t=D(),n=a(t),r=d(n,!0),i=C(n),o=d(i,!0);m(t),c(()=>{S(r,A.labels[0]),S(o,A.labels[1])}),x(e,t)};g(R,e=>{t(P)?e(z):e(B,-1)});var V=C(R,2),H=e=>{var t=O(),n=d(t,!0);c(()=>S(n,s.editor.same)),x(e,t)};g(V,e=>{A.left===A.right&&e(H)});var U=C(V,2);y(U,e=>f(F,e),()=>t(F));var W=C(U,2),G=e=>{u(e,{kind:`text`,rows:6})};g(W,e=>{!t(I)&&A.left!==A.right&&e(G)}),m(L),c(()=>e(U,`hidden`,A.left===A.right&&!A.onchange)),x(n,L),v()}export{A as t};

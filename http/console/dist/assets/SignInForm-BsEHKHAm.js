@@ -1,1 +1,0 @@
-export{t as default}from"./SignInForm-mn_DKXkd.js";

@@ -1,1 +1,0 @@
-import{Lt as e,Q as t,X as n,Y as r,_n as i,bt as a,f as o,it as s,jt as c,lt as l,t as u,tt as d}from"./base-QTzlozD8.js";var f=d();t(f),l.start(),n(),a.waiting=o.begin;var p=r.load().catch(e=>r.fail(e));await e(c(f.language,navigator.languages)),i(u,{target:document.getElementById(`app`)}),await p,s().catch(()=>{});
