@@ -503,7 +503,7 @@ func TestAnAttemptThatFallsOverIsOneThatFailed(t *testing.T) {
 	h.await("others are not the worse for it", func() bool { return len(other.numbers("k")) == 2 })
 	require.Equal(t, []int{1, 2}, rc.numbers("k"))
 	require.Contains(t, told.String(), "nothing can be signed")
-	require.Contains(t, told.String(), "fallen_test.go", "the stack is in the log")
+	require.Contains(t, told.String(), "faults_test.go", "the stack is in the log")
 }
 
 // Whatever part of the work on a subscription falls over, it is begun again.
@@ -532,7 +532,7 @@ func TestAWorkerThatFallsOverGoesOn(t *testing.T) {
 			require.Equal(t, []int{1, 2, 3}, rc.numbers("k"))
 			require.LessOrEqual(t, falls.Load(), int32(0))
 			require.Equal(t, 2, strings.Count(told.String(), "is begun again"), told.String())
-			require.Contains(t, told.String(), "fallen_test.go", "the stack is in the log")
+			require.Contains(t, told.String(), "faults_test.go", "the stack is in the log")
 		})
 	}
 }
@@ -562,6 +562,6 @@ func TestAnEventThatAFilterFallsOverIsNotAskedFor(t *testing.T) {
 	require.Equal(t, []int{1, 3, 4}, rc.numbers("k"))
 	require.Equal(t, 1, strings.Count(told.String(), "level=ERROR"), told.String())
 	require.Regexp(t, "subscription="+sub.ID+".* event="+ids[1]+".*it cannot be looked at", told.String())
-	require.Contains(t, told.String(), "fallen_test.go", "the stack is in the log")
+	require.Contains(t, told.String(), "faults_test.go", "the stack is in the log")
 	require.NotContains(t, told.String(), "is begun again")
 }
