@@ -30,8 +30,8 @@ type Trees struct {
 type Tree struct {
 	WorkspaceID, CorrelationID, EventID, Automation string
 
-	Unkept bool             // its event is not on the log: nobody else comes to begin it
-	Run    *runtime.Running // nil: it was begun before, and what became of it is not known yet
+	Unkept bool            // its event is not on the log: nobody else comes to begin it
+	Run    *runtime.Handle // nil: it was begun before, and what became of it is not known yet
 	// Attempt is the one that Run is.
 	Attempt int
 	// Make returns the tree as it is to be begun now; ok is false when there is nothing to
@@ -50,11 +50,11 @@ func (t Trees) See(ctx context.Context, b *Tree) (over bool) {
 		return false
 	}
 	for try := 0; b.Run != nil; try++ {
-		if !b.Run.Settled(ctx, Farewell) {
+		if !b.Run.WaitEndedOrParked(ctx, Farewell) {
 			t.giveUp(b)
 			return false
 		}
-		if !b.Run.Ended() {
+		if !b.Run.HasEnded() {
 			return true // any node goes on with it
 		}
 		_, err := b.Run.Outcome()
@@ -155,7 +155,7 @@ func (t Trees) giveUp(b *Tree) {
 			return
 		}
 	}
-	if !b.Run.Break(ctx) {
+	if !b.Run.BreakOff(ctx) {
 		t.Log.WarnContext(ctx, "a tree goes on although its share was given up", "workspace", b.WorkspaceID, "event", b.EventID, "automation", b.Automation, "err", err)
 	}
 }

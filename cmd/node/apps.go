@@ -62,5 +62,5 @@ func (n *Node) room(ctx context.Context, workspaceID, from string, in content.In
 	if err := n.places.library.reach(ctx, n.store.Log.Known().State); err != nil {
 		return err
 	}
-	return n.running.programs.Room(ctx, workspaceID, from, in)
+	return n.running.programs.CheckCapacity(ctx, workspaceID, from, in)
 }

@@ -124,8 +124,8 @@ var errPassedOn = automation.Invalid("the config of this instance is a template 
 
 // configure changes the stored config of a workspace or an app instance, for an
 // automation of it. What it holds of secrets is not told.
-func (n *Node) configure(ctx context.Context, place *programs.Place, op variable.Op, secrets *redact.Set) error {
-	id := place.House.Workspace.ID
+func (n *Node) configure(ctx context.Context, place *programs.Scope, op variable.Op, secrets *redact.Set) error {
+	id := place.ProgramSet.Workspace.ID
 	untold := func(config any) workspace.Untold { return secrets.Paths(value.From(config)) }
 	if place.Parent == nil {
 		return n.places.workspaces.Configure(ctx, id, "", func(config *document.Map) (*document.Map, workspace.Untold, error) {
@@ -172,7 +172,7 @@ func mapOf(doc *document.Map, key string) *document.Map {
 func hitsTemplate(config any, op variable.Op) bool {
 	for i, step := range op.Path {
 		config = value.At(config, step.Key)
-		if isText(config) && programs.Refers(config) {
+		if isText(config) && programs.ContainsReference(config) {
 			return i < len(op.Path)-1 || op.Kind == variable.Merge
 		}
 	}

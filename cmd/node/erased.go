@@ -58,7 +58,7 @@ func (n *Node) openEviction(context.Context) error {
 		return nil
 	})
 	n.remembers("runs", func(workspaceID string) error {
-		n.running.runtime.Erased(workspaceID)
+		n.running.runtime.CancelWorkspace(workspaceID)
 		return nil
 	})
 	stop, err := n.store.Broadcast(erasedBroadcast).Listen(func(body []byte) { n.forget(string(body)) })
@@ -82,7 +82,7 @@ func (n *Node) eviction() func(context.Context) error {
 		if at == twice {
 			return nil
 		}
-		ended, err := n.running.runtime.Evict(n.isDeleted)
+		ended, err := n.running.runtime.CancelDeleted(n.isDeleted)
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func (n *Node) appear(ctx context.Context) (err error) {
 		wait()
 		ctx, cancel := context.WithTimeout(ctx, n.lease()/6)
 		defer cancel()
-		if err := n.running.alive.Delete(ctx, n.running.runtime.Current()); err != nil {
+		if err := n.running.alive.Delete(ctx, n.running.runtime.CurrentProcess()); err != nil {
 			n.log.DebugContext(ctx, "the other nodes could not be told that this one is gone: they notice", "err", err)
 		}
 		return nil
@@ -89,17 +89,17 @@ func (n *Node) live(ctx context.Context, signed uint64) error {
 		switch {
 		case err == nil:
 			told, signed = now, revision
-			if n.running.runtime.Current() == "" {
-				n.running.runtime.Return(process)
+			if n.running.runtime.CurrentProcess() == "" {
+				n.running.runtime.Reopen(process)
 				n.log.InfoContext(ctx, "the other nodes know of this one again")
 			}
 		case ctx.Err() == nil:
 			n.log.WarnContext(ctx, "the other nodes could not be told that this one is there", "err", err)
 			wait = n.lease() / 12
 		}
-		if (errors.Is(err, errForgotten) || time.Since(told) >= n.lease()*2/3) && n.running.runtime.Current() != "" {
+		if (errors.Is(err, errForgotten) || time.Since(told) >= n.lease()*2/3) && n.running.runtime.CurrentProcess() != "" {
 			n.log.ErrorContext(ctx, "the other nodes take this one for lost: what runs here is broken off, and goes on there")
-			n.running.runtime.Leave()
+			n.running.runtime.BreakOffAll()
 			process, signed = n.processID(), 0
 		}
 		if err := commands.Sleep(ctx, wait); err != nil {
@@ -114,7 +114,7 @@ func (n *Node) processID() string { return n.config().Core.NodeName + "/" + newI
 // gone reports whether the process that runs a tree is gone. Where there are no other
 // nodes that is every one but this.
 func (n *Node) gone(ctx context.Context, process string) (bool, error) {
-	if process == n.running.runtime.Current() {
+	if process == n.running.runtime.CurrentProcess() {
 		return false, nil
 	}
 	if n.store.Alone() {

@@ -38,7 +38,7 @@ func (h runHistory) Begun(ctx context.Context, workspaceID, _, eventID, slug str
 	err = h.models.View(func(r projections.Reader) error {
 		past.Attempts, past.Over, err = projections.Runs{}.Ended(r, workspaceID, eventID, slug)
 		if err == nil && past.Attempts == 0 && !past.Over { // what was refused began nothing
-			_, past.Over, err = projections.FeedOf(domain.Activity).ByID(r, workspaceID, runtime.Refusal(eventID, slug))
+			_, past.Over, err = projections.FeedOf(domain.Activity).ByID(r, workspaceID, runtime.RefusalID(eventID, slug))
 		}
 		if err == nil && past.Attempts > 0 && !past.Over {
 			tree, open, err = projections.Runs{}.Triggered(r, workspaceID, eventID, slug)
@@ -145,7 +145,7 @@ func (h runHistory) orphan(ctx context.Context, t projections.UnfinishedTree) (o
 	if err != nil {
 		return o, false, err
 	}
-	o = triggers.Orphan{Attempt: t.Attempt, Stands: stands, Broken: runtime.Broken{
+	o = triggers.Orphan{Attempt: t.Attempt, Stands: stands, BrokenRun: runtime.BrokenRun{
 		WorkspaceID: t.WorkspaceID, CorrelationID: t.CorrelationID, ExecutionID: t.ExecutionID, Automation: t.Automation, Trigger: t.Trigger, StartedAt: t.StartedAt,
 		Depth: t.Event().Source.AutomationDepth, Instance: t.Event().Source.AppInstance,
 	}}
@@ -158,7 +158,7 @@ func (h runHistory) orphan(ctx context.Context, t projections.UnfinishedTree) (o
 // waits reports whether a tree did nothing but wait when its state was kept, and nothing
 // since: none of its waits is over.
 func (h runHistory) waits(workspaceID string, state []byte) (bool, error) {
-	ids, only := runtime.Waiting(state)
+	ids, only := runtime.ParkedWaits(state)
 	err := h.models.View(func(r projections.Reader) (err error) {
 		for i := 0; i < len(ids) && only && err == nil; i++ {
 			only, err = projections.Runs{}.Pending(r, workspaceID, ids[i])

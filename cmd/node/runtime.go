@@ -206,8 +206,8 @@ func (c *contents) Workspace(id string) (w programs.Workspace, ok bool, err erro
 		if err != nil || !ok {
 			return err
 		}
-		w = programs.Workspace{ID: id, Slug: rec.Meta.Slug, Name: rec.Meta.Name, Revision: rec.Dynamic.ContentRevision, Gone: rec.Deleted != nil}
-		w.Kept, err = projections.Instances{}.Kept(r, id)
+		w = programs.Workspace{ID: id, Slug: rec.Meta.Slug, Name: rec.Meta.Name, Revision: rec.Dynamic.ContentRevision, Deleted: rec.Deleted != nil}
+		w.CollectionSlugs, err = projections.Instances{}.Kept(r, id)
 		return err
 	})
 	return w, ok, err

@@ -33,7 +33,7 @@ func (t runTokens) Token(ctx context.Context, kind fetch.TokenKind, of runtime.A
 	c := of.Caller
 	a := signing.Acting{
 		UserID: c.UserID, SessionID: c.SessionID, Visitor: c.Visitor, Scopes: c.Scopes,
-		WorkspaceID: of.WorkspaceID, CorrelationID: of.CorrelationID, Depth: of.Depth, Narrow: of.Narrow(kind),
+		WorkspaceID: of.WorkspaceID, CorrelationID: of.CorrelationID, Depth: of.Depth, Narrow: of.IsNarrowed(kind),
 	}
 	if c.Rights == nil || c.WorkspaceID != "" { // a workspace acts by itself, whoever caused it
 		a.UserID = ""

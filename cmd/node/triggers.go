@@ -55,7 +55,7 @@ func (n *Node) openTriggers(ctx context.Context) error {
 // runHistory is what this node knows of what was started before.
 func (n *Node) runHistory() runHistory {
 	return runHistory{
-		models: n.models, parked: n.running.parked, process: n.running.runtime.Current, gone: n.gone, holds: n.running.runtime.Holds, fresh: n.everything,
+		models: n.models, parked: n.running.parked, process: n.running.runtime.CurrentProcess, gone: n.gone, holds: n.running.runtime.IsRunning, fresh: n.everything,
 		longest:     func() time.Duration { return n.config().Runtime.ExecutionMaxActive + time.Minute },
 		suppression: newSuppression(n.models),
 	}

@@ -78,7 +78,7 @@ func (r *running) each(ctx context.Context, left string, do func(ctx context.Con
 
 // timed does one workspace, takes the time, and records what became of it.
 func (r *running) timed(ctx context.Context, p operation.Planned, do func(context.Context, operation.Planned) (operation.Finished, error)) (err error) {
-	defer commands.Recover(func(fell *commands.Fallen) {
+	defer commands.Recover(func(fell *commands.PanicError) {
 		r.op.Log().ErrorContext(ctx, "a workspace of a bulk run fell over", "slug", p.Slug, "err", fell)
 		err = r.finish(ctx, refused(p, fell))
 	})

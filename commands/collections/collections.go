@@ -63,7 +63,7 @@ type Collections struct {
 	envelope *Envelope
 
 	mu    sync.Mutex
-	desks map[domain.StreamID]*desk
+	desks map[domain.StreamID]*writeQueue
 	grown chan domain.StreamID // namespaces due for a snapshot
 }
 
@@ -85,7 +85,7 @@ func New(o Options) (*Collections, error) {
 		o.Logger = slog.Default()
 	}
 	return &Collections{
-		opts: o, envelope: &Envelope{Parts: o.Log, Vault: o.Vault}, desks: map[domain.StreamID]*desk{}, grown: make(chan domain.StreamID, 16),
+		opts: o, envelope: &Envelope{Parts: o.Log, Vault: o.Vault}, desks: map[domain.StreamID]*writeQueue{}, grown: make(chan domain.StreamID, 16),
 	}, nil
 }
 

@@ -22,8 +22,8 @@ const (
 	patience = time.Minute
 )
 
-// desk is where the writes of one namespace wait for their turn.
-type desk struct {
+// writeQueue is where the writes of one namespace wait for their turn.
+type writeQueue struct {
 	waiting []*job // the first one has the turn
 }
 
@@ -70,7 +70,7 @@ func (c *Collections) join(id domain.StreamID, j *job) {
 	defer c.mu.Unlock()
 	d := c.desks[id]
 	if d == nil {
-		d = &desk{}
+		d = &writeQueue{}
 		c.desks[id] = d
 		close(j.turn)
 	}

@@ -59,7 +59,7 @@ func (r *Runner) watch(ctx context.Context, run *Run) {
 
 // attempt runs a work and turns a panic into an error.
 func (r *Runner) attempt(ctx context.Context, run *Run, work Work) (result any, err error) {
-	defer commands.Recover(func(fell *commands.Fallen) {
+	defer commands.Recover(func(fell *commands.PanicError) {
 		r.log(run).ErrorContext(ctx, "an operation fell over", "err", fell)
 		err = fmt.Errorf("panic: %v", fell.Cause)
 	})

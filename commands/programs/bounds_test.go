@@ -82,7 +82,7 @@ func library(t *testing.T, s programs.Contents, log *bytes.Buffer) *programs.Lib
 }
 
 // names are those of all endpoints of a house.
-func names(h *programs.House) (all []string) {
+func names(h *programs.ProgramSet) (all []string) {
 	for name := range h.Endpoints() {
 		all = append(all, name)
 	}
@@ -120,9 +120,9 @@ func TestAHouseIsCutInTheOrderOfItsSlugs(t *testing.T) {
 				var log bytes.Buffer
 				l := library(t, c.shelf, &log)
 				for range 2 {
-					h, err := l.House(t.Context(), "w")
+					h, err := l.ProgramSet(t.Context(), "w")
 					require.NoError(t, err)
-					require.Equal(t, c.cut, h.Cut)
+					require.Equal(t, c.cut, h.Truncated)
 					require.Equal(t, c.want, slices.Sorted(slices.Values(names(h))))
 				}
 				told := strings.Count(log.String(), "level=WARN")
@@ -160,7 +160,7 @@ func TestAnInstanceThatWouldBeCutIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
-			err := library(t, s, &log).Room(t.Context(), c.id, c.from, content.Instance{Slug: c.slug, App: content.Installed{Slug: c.app}})
+			err := library(t, s, &log).CheckCapacity(t.Context(), c.id, c.from, content.Instance{Slug: c.slug, App: content.Installed{Slug: c.app}})
 			require.Empty(t, log.String(), "nothing is built")
 			if c.fits {
 				require.NoError(t, err)

@@ -44,7 +44,7 @@ func held(t *testing.T, s shelf, id string) (*programs.Library, slow) {
 
 // answer is what somebody got who asked for a house.
 type answer struct {
-	house *programs.House
+	house *programs.ProgramSet
 	err   error
 }
 
@@ -53,7 +53,7 @@ type answer struct {
 func asks(ctx context.Context, l *programs.Library, id string) <-chan answer {
 	got := make(chan answer, 1)
 	go func() {
-		h, err := l.House(ctx, id)
+		h, err := l.ProgramSet(ctx, id)
 		got <- answer{h, err}
 	}()
 	synctest.Wait()
@@ -74,13 +74,13 @@ func TestNobodyWaitsForTheHouseOfAnotherWorkspace(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			h, err := l.House(t.Context(), "w")
+			h, err := l.ProgramSet(t.Context(), "w")
 			assert.NoError(t, err)
 			assert.Equal(t, []string{"own"}, names(h))
-			h, err = l.Before(t.Context(), "w", 0)
+			h, err = l.ProgramSetBefore(t.Context(), "w", 0)
 			assert.NoError(t, err)
 			assert.Equal(t, []string{"own"}, names(h))
-			assert.NoError(t, l.Room(t.Context(), "w", "", content.Instance{Slug: "x", App: content.Installed{Slug: "app"}}))
+			assert.NoError(t, l.CheckCapacity(t.Context(), "w", "", content.Instance{Slug: "x", App: content.Installed{Slug: "app"}}))
 		}()
 		synctest.Wait()
 		select {

@@ -28,9 +28,9 @@ type Settings struct {
 	missing []missingSecret
 }
 
-// fault returns the error of reading a setting that does not fit the schema of the app; key
+// checkFaults returns the error of reading a setting that does not fit the schema of the app; key
 // "" is all of them. It is nil when there is nothing wrong.
-func (s Settings) fault(instance, key string) error {
+func (s Settings) checkFaults(instance, key string) error {
 	for _, f := range s.Faults {
 		if key == "" || f.Key == key {
 			return automation.Raise(automation.InvalidInstruction, f.Field+" of the app instance "+instance+": "+f.Message, "field", f.Field, "appInstance", instance)
@@ -58,60 +58,60 @@ func (s Settings) Read(instance string, keys ...string) (any, error) {
 	if len(keys) > 0 {
 		key = keys[0]
 	}
-	if err := s.fault(instance, key); err != nil {
+	if err := s.checkFaults(instance, key); err != nil {
 		return value.Undefined, err
 	}
 	return value.Walk(s.Value, keys...), nil
 }
 
-// With returns the settings with another value.
-func (s Settings) With(v *value.Object) Settings {
-	s.Value, s.missing = v, findMissing(nil, nil, v)
+// WithValue returns the settings with another value.
+func (s Settings) WithValue(v *value.Object) Settings {
+	s.Value, s.missing = v, findMissingSecrets(nil, nil, v)
 	return s
 }
 
-// findMissing adds the texts in a value that refer to a secret to those found before:
+// findMissingSecrets adds the texts in a value that refer to a secret to those found before:
 // what was not replaced when the settings were read has no value.
-func findMissing(found []missingSecret, path []string, v any) []missingSecret {
+func findMissingSecrets(found []missingSecret, path []string, v any) []missingSecret {
 	switch v := v.(type) {
 	case string:
-		if name, ok := MissingIn(v); ok {
+		if name, ok := FindMissingSecret(v); ok {
 			found = append(found, missingSecret{slices.Clone(path), name})
 		}
 	case []any:
 		for i, item := range v {
-			found = findMissing(found, append(path, strconv.Itoa(i)), item)
+			found = findMissingSecrets(found, append(path, strconv.Itoa(i)), item)
 		}
 	case *value.Object:
 		for _, key := range v.Keys() {
-			found = findMissing(found, append(path, key), v.At(key))
+			found = findMissingSecrets(found, append(path, key), v.At(key))
 		}
 	}
 	return found
 }
 
-// MissingIn returns the secret that a value of resolved settings still refers to; false
+// FindMissingSecret returns the secret that a value of resolved settings still refers to; false
 // when there is none.
-func MissingIn(v any) (name string, ok bool) {
+func FindMissingSecret(v any) (name string, ok bool) {
 	switch v := v.(type) {
 	case string:
 		if !strings.Contains(v, "{{") {
 			return "", false
 		}
-		for _, m := range written.FindAllStringSubmatch(v, -1) {
+		for _, m := range referencePattern.FindAllStringSubmatch(v, -1) {
 			if name, ok = strings.CutPrefix(m[1], "secret."); ok {
 				return name, true
 			}
 		}
 	case []any:
 		for _, item := range v {
-			if name, ok = MissingIn(item); ok {
+			if name, ok = FindMissingSecret(item); ok {
 				return name, true
 			}
 		}
 	case *value.Object:
 		for _, key := range v.Keys() {
-			if name, ok = MissingIn(v.At(key)); ok {
+			if name, ok = FindMissingSecret(v.At(key)); ok {
 				return name, true
 			}
 		}
@@ -121,20 +121,20 @@ func MissingIn(v any) (name string, ok bool) {
 
 // Config returns the settings of a place: what the operator gives, below what its
 // workspace or app says, below what its instance says.
-func (p *Place) Config(ctx context.Context) (Settings, error) {
-	settings, err := p.config(ctx)
+func (p *Scope) Config(ctx context.Context) (Settings, error) {
+	settings, err := p.resolveConfig(ctx)
 	if err != nil {
 		return Settings{}, err
 	}
-	return settings.With(settings.Value), nil
+	return settings.WithValue(settings.Value), nil
 }
 
-func (p *Place) config(ctx context.Context) (Settings, error) {
-	own, err := p.own(ctx)
+func (p *Scope) resolveConfig(ctx context.Context) (Settings, error) {
+	own, err := p.ownConfig(ctx)
 	if err != nil || p.Parent == nil {
 		return own, err
 	}
-	parent, err := p.Parent.config(ctx)
+	parent, err := p.Parent.resolveConfig(ctx)
 	if err != nil {
 		return Settings{}, err
 	}
@@ -142,8 +142,8 @@ func (p *Place) config(ctx context.Context) (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
-	s := &scope{config: parent.Value, secrets: secrets, left: new(maxFollowed), room: new(maxBrought), used: &[]string{}}
-	given, err := p.given(ctx, s)
+	s := &configResolver{config: parent.Value, secrets: secrets, referencesLeft: new(maxReferenceCount), bytesLeft: new(maxReferenceBytes), usedSecrets: &[]string{}}
+	given, err := p.instanceConfig(ctx, s)
 	if err != nil {
 		return Settings{}, err
 	}
@@ -152,22 +152,22 @@ func (p *Place) config(ctx context.Context) (Settings, error) {
 		merged.Set(key, given.At(key))
 	}
 	return Settings{
-		Value: merged, Secrets: slices.Concat(own.Secrets, parent.Secrets, p.edition.hidden(given), *s.used), Faults: p.edition.settings.CheckResolved(given),
+		Value: merged, Secrets: slices.Concat(own.Secrets, parent.Secrets, p.compiled.secretValues(given), *s.usedSecrets), Faults: p.compiled.configSchema.CheckResolved(given),
 	}, nil
 }
 
-// own returns the settings without what the instance says.
-func (p *Place) own(ctx context.Context) (Settings, error) {
+// ownConfig returns the settings without what the instance says.
+func (p *Scope) ownConfig(ctx context.Context) (Settings, error) {
 	merged := &value.Object{}
-	defaults := p.House.library.defaults()
-	given := defaults.Workspaces[p.House.Workspace.Slug]
+	defaults := p.ProgramSet.library.defaults()
+	given := defaults.Workspaces[p.ProgramSet.Workspace.Slug]
 	if p.Parent != nil {
 		given = defaults.Apps[p.App]
 	}
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		merged.Set(key, given[key])
 	}
-	said, _ := value.Walk(p.edition.index, "config", "value").(*value.Object)
+	said, _ := value.Walk(p.compiled.index, "config", "value").(*value.Object)
 	for _, key := range said.Keys() {
 		merged.Set(key, said.At(key))
 	}
@@ -175,26 +175,26 @@ func (p *Place) own(ctx context.Context) (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
-	s := &scope{config: merged, secrets: secrets, own: true, left: new(maxFollowed), room: new(maxBrought), used: &[]string{}}
+	s := &configResolver{config: merged, secrets: secrets, own: true, referencesLeft: new(maxReferenceCount), bytesLeft: new(maxReferenceBytes), usedSecrets: &[]string{}}
 	resolved, _ := s.resolve(merged).(*value.Object)
-	if err := s.full(); err != nil {
+	if err := s.checkSize(); err != nil {
 		return Settings{}, err
 	}
-	return Settings{Value: resolved, Secrets: append(p.edition.hidden(resolved), *s.used...)}, nil
+	return Settings{Value: resolved, Secrets: append(p.compiled.secretValues(resolved), *s.usedSecrets...)}, nil
 }
 
 // secrets are those of whoever wrote the content of the place.
-func (p *Place) secrets(ctx context.Context) (map[string]string, error) {
-	if p.edition.home == "" {
+func (p *Scope) secrets(ctx context.Context) (map[string]string, error) {
+	if p.compiled.workspaceID == "" {
 		return nil, nil
 	}
-	return p.House.library.secrets.All(ctx, p.edition.home)
+	return p.ProgramSet.library.secrets.All(ctx, p.compiled.workspaceID)
 }
 
-// given is what the instance says, read in the scope of its parent.
-func (p *Place) given(ctx context.Context, s *scope) (*value.Object, error) {
+// instanceConfig is what the instance says, read in the scope of its parent.
+func (p *Scope) instanceConfig(ctx context.Context, s *configResolver) (*value.Object, error) {
 	resolved, ok := s.resolve(p.install.config).(*value.Object)
-	if err := s.full(); err != nil {
+	if err := s.checkSize(); err != nil {
 		return nil, err
 	}
 	if !ok {
@@ -205,7 +205,7 @@ func (p *Place) given(ctx context.Context, s *scope) (*value.Object, error) {
 	}
 	resolved = resolved.Copy()
 	for _, key := range slices.Sorted(maps.Keys(p.install.sealed)) {
-		plain, err := p.House.library.vault.Open(ctx, p.Parent.edition.home, p.install.sealed[key], "appConfig/"+key)
+		plain, err := p.ProgramSet.library.vault.Open(ctx, p.Parent.compiled.workspaceID, p.install.sealed[key], "appConfig/"+key)
 		if err != nil {
 			return nil, fmt.Errorf("the setting %s of the app instance %s does not open: %w", key, p.Instance, err)
 		}
@@ -215,12 +215,12 @@ func (p *Place) given(ctx context.Context, s *scope) (*value.Object, error) {
 		}
 		resolved.Set(key, s.resolve(v)) // a sealed text may refer to secrets as any other
 	}
-	return resolved, s.full()
+	return resolved, s.checkSize()
 }
 
-// hidden returns the texts of the settings that the content declares as secret.
-func (e *edition) hidden(config *value.Object) (texts []string) {
-	for _, key := range e.secret {
+// secretValues returns the texts of the settings that the content declares as secret.
+func (e *compiledContent) secretValues(config *value.Object) (texts []string) {
+	for _, key := range e.secretKeys {
 		if text, ok := config.At(key).(string); ok && text != "" {
 			texts = append(texts, text)
 		}
@@ -228,60 +228,60 @@ func (e *edition) hidden(config *value.Object) (texts []string) {
 	return texts
 }
 
-// guarded reports whether the settings of a place may hold secrets that are not those of
+// mayHoldSecrets reports whether the settings of a place may hold secrets that are not those of
 // the workspace itself.
-func (p *Place) guarded() bool {
-	if len(p.edition.secret) > 0 || len(p.install.sealed) > 0 {
+func (p *Scope) mayHoldSecrets() bool {
+	if len(p.compiled.secretKeys) > 0 || len(p.install.sealed) > 0 {
 		return true
 	}
-	return p.Parent != nil && (mentionsSecrets(value.At(p.edition.index, "config")) || mentionsSecrets(p.install.config))
+	return p.Parent != nil && (mentionsSecrets(value.At(p.compiled.index, "config")) || mentionsSecrets(p.install.config))
 }
 
 func mentionsSecrets(config any) bool { return strings.Contains(value.JSON(config, ""), "secret") }
 
-// Hidden returns the secrets that settings hold, whichever place of the house they are of:
+// ConfigSecrets returns the secrets that settings hold, whichever place of the program set they are of:
 // what one automation reads there, another may find in a context. Settings that cannot be
 // read have none that anybody could tell.
-func (h *House) Hidden(ctx context.Context) (secrets []string) {
-	for _, p := range h.guarded {
-		if settings, err := p.config(ctx); err == nil {
+func (set *ProgramSet) ConfigSecrets(ctx context.Context) (secrets []string) {
+	for _, p := range set.secretScopes {
+		if settings, err := p.resolveConfig(ctx); err == nil {
 			secrets = append(secrets, settings.Secrets...)
 		}
 	}
 	return secrets
 }
 
-// scope is what templates in settings may refer to.
-type scope struct {
-	config  *value.Object
-	secrets map[string]string
-	own     bool // config is what is being resolved
-	depth   int
-	left    *int      // references that may still be followed
-	room    *int      // bytes that they may still bring
-	used    *[]string // secrets that were read
+// configResolver is what templates in settings may refer to.
+type configResolver struct {
+	config         *value.Object
+	secrets        map[string]string
+	own            bool // config is what is being resolved
+	depth          int
+	referencesLeft *int      // references that may still be followed
+	bytesLeft      *int      // bytes that they may still bring
+	usedSecrets    *[]string // secrets that were read
 }
 
 // Bounds of settings that refer to settings: how deep, how many in all, and how many
 // bytes of JSON they bring.
 const (
-	maxReferences = 10
-	maxFollowed   = 1000
-	maxBrought    = 10_000_000
+	maxReferenceDepth = 10
+	maxReferenceCount = 1000
+	maxReferenceBytes = 10_000_000
 )
 
-// full says that what references bring is more than settings may be.
-func (s *scope) full() error {
-	if *s.room >= 0 {
+// checkSize says that what references bring is more than settings may be.
+func (s *configResolver) checkSize() error {
+	if *s.bytesLeft >= 0 {
 		return nil
 	}
 	return automation.Raise(automation.ContextTooLarge, "the config is larger than it may be once its references are followed",
-		"context", "config", "limit", float64(maxBrought))
+		"context", "config", "limit", float64(maxReferenceBytes))
 }
 
-// brings notes what a reference brings, and returns it as long as there is room.
-func (s *scope) brings(v any, size int) any {
-	if *s.room -= size; *s.room < 0 {
+// limitSize notes what a reference brings, and returns it as long as there is room.
+func (s *configResolver) limitSize(v any, size int) any {
+	if *s.bytesLeft -= size; *s.bytesLeft < 0 {
 		return value.Undefined
 	}
 	return v
@@ -290,10 +290,10 @@ func (s *scope) brings(v any, size int) any {
 // resolve returns a value with its references replaced. One that leads nowhere, and
 // everything that is no reference, is left as written: reading a secret that has no value
 // raises (Settings.Read).
-func (s *scope) resolve(v any) any {
+func (s *configResolver) resolve(v any) any {
 	switch v := v.(type) {
 	case string:
-		return s.text(v)
+		return s.resolveText(v)
 	case []any:
 		list := make([]any, len(v))
 		for i, item := range v {
@@ -310,19 +310,19 @@ func (s *scope) resolve(v any) any {
 	return v
 }
 
-// written finds what may be a reference in a setting.
-var written = regexp.MustCompile(`\{\{\s*((?:config|secret)[^{}]*?)\s*\}\}`)
+// referencePattern finds what may be a reference in a setting.
+var referencePattern = regexp.MustCompile(`\{\{\s*((?:config|secret)[^{}]*?)\s*\}\}`)
 
-// Refers reports whether a text anywhere in a value would be taken for a reference when
+// ContainsReference reports whether a text anywhere in a value would be taken for a reference when
 // it is a setting.
-func Refers(v any) bool {
+func ContainsReference(v any) bool {
 	switch v := v.(type) {
 	case string:
-		return slices.ContainsFunc(written.FindAllStringSubmatch(v, -1), func(m []string) bool { return isReference(m[1]) })
+		return slices.ContainsFunc(referencePattern.FindAllStringSubmatch(v, -1), func(m []string) bool { return isReference(m[1]) })
 	case []any:
-		return slices.ContainsFunc(v, Refers)
+		return slices.ContainsFunc(v, ContainsReference)
 	case *value.Object:
-		return slices.ContainsFunc(v.Keys(), func(key string) bool { return Refers(v.At(key)) })
+		return slices.ContainsFunc(v.Keys(), func(key string) bool { return ContainsReference(v.At(key)) })
 	}
 	return false
 }
@@ -336,37 +336,37 @@ func isReference(path string) bool {
 	return ok && steps[0].Key == "config"
 }
 
-// text resolves one string: a reference alone becomes the value itself, with its type.
-func (s *scope) text(text string) any {
-	if m := written.FindStringSubmatch(text); m != nil && m[0] == text {
-		if v := s.follow(m[1]); !value.IsUndefined(v) {
+// resolveText resolves one string: a reference alone becomes the value itself, with its type.
+func (s *configResolver) resolveText(text string) any {
+	if m := referencePattern.FindStringSubmatch(text); m != nil && m[0] == text {
+		if v := s.resolveReference(m[1]); !value.IsUndefined(v) {
 			return v
 		}
 		return text
 	}
-	return written.ReplaceAllStringFunc(text, func(found string) string {
-		v := s.follow(written.FindStringSubmatch(found)[1])
+	return referencePattern.ReplaceAllStringFunc(text, func(found string) string {
+		v := s.resolveReference(referencePattern.FindStringSubmatch(found)[1])
 		if value.IsUndefined(v) {
 			return found
 		}
 		shown := value.Text(v)
-		if value.IsUndefined(s.brings(v, len(shown))) {
+		if value.IsUndefined(s.limitSize(v, len(shown))) {
 			return found
 		}
 		return shown
 	})
 }
 
-// follow returns what a reference leads to. A setting that refers to another of the
+// resolveReference returns what a reference leads to. A setting that refers to another of the
 // same config gets that resolved, unless that comes back to itself.
-func (s *scope) follow(path string) any {
-	if *s.left--; *s.left < 0 || *s.room < 0 {
+func (s *configResolver) resolveReference(path string) any {
+	if *s.referencesLeft--; *s.referencesLeft < 0 || *s.bytesLeft < 0 {
 		return value.Undefined
 	}
 	if name, ok := strings.CutPrefix(path, "secret."); ok {
 		if found, ok := s.secrets[name]; ok {
-			*s.used = append(*s.used, found)
-			return s.brings(found, len(found))
+			*s.usedSecrets = append(*s.usedSecrets, found)
+			return s.limitSize(found, len(found))
 		}
 		return value.Undefined
 	}
@@ -379,10 +379,10 @@ func (s *scope) follow(path string) any {
 		keys[i] = step.Key
 	}
 	found := value.Walk(s.config, keys...)
-	if found = s.brings(found, variable.Size(found)); !s.own || value.IsUndefined(found) {
+	if found = s.limitSize(found, variable.Size(found)); !s.own || value.IsUndefined(found) {
 		return found
 	}
-	if s.depth == maxReferences {
+	if s.depth == maxReferenceDepth {
 		return value.Undefined
 	}
 	deeper := *s

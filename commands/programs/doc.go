@@ -1,10 +1,10 @@
 // Package programs knows what can run in a workspace: its own automations and those
 // of its app instances, compiled, each with the place that it belongs to.
 //
-// A House is all of it at one moment. It is made of the content of the workspace and
-// of the editions of its apps, none of which ever changes, so that houses are built
+// A program set is all of it at one moment. It is made of the content of the workspace and
+// of the editions of its apps, none of which ever changes, so that program sets are built
 // when something was saved and otherwise only looked up. Whoever runs an automation
-// keeps the House that it began in: what is saved meanwhile counts for others.
+// keeps the program set that it began in: what is saved meanwhile counts for others.
 package programs
 
 import (
@@ -35,13 +35,13 @@ type Workspace struct {
 	Revision       uint64 // of its content
 	// Kept tells by app and slug of an instance under which other slug its collections
 	// are kept: instances take them along when they are renamed. It is of Revision.
-	Kept map[string]map[string]string
+	CollectionSlugs map[string]map[string]string
 	// Gone says that it was deleted: nothing runs there any more but what its end started.
-	Gone bool
+	Deleted bool
 }
 
-// same reports whether two are of one moment.
-func (w Workspace) same(other Workspace) bool {
+// equals reports whether two are of one moment.
+func (w Workspace) equals(other Workspace) bool {
 	return w.ID == other.ID && w.Slug == other.Slug && w.Name == other.Name && w.Revision == other.Revision
 }
 

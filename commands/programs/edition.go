@@ -15,102 +15,102 @@ import (
 	"svc/domain/workspace"
 )
 
-// edition is the content of a workspace at a revision, compiled. It never changes.
-type edition struct {
-	home        string // the workspace
-	revision    uint64
-	index       *value.Object
-	secret      []string      // settings that its config declares as secret
-	settings    *input.Config // the schema of its config; nil: none
-	automations map[string]*compiled
-	slugs       []string // of the automations, in order
-	installs    []install
-	paths       map[string]content.Ref // of everything but the security document
-	size        int                    // bytes that it takes, roughly
+// compileContent is the content of a workspace at a revision, compiled. It never changes.
+type compiledContent struct {
+	workspaceID  string // the workspace
+	revision     uint64
+	index        *value.Object
+	secretKeys   []string      // settings that its config declares as secret
+	configSchema *input.Config // the schema of its config; nil: none
+	automations  map[string]*compiledDocument
+	slugs        []string // of the automations, in order
+	installs     []install
+	paths        map[string]content.Ref // of everything but the security document
+	size         int                    // bytes that it takes, roughly
 
-	reading sync.Mutex // one at a time makes the whole of it: see Place.Content
+	valueMu sync.Mutex // one at a time makes the whole of it: see Place.Content
 }
 
-// compiled is a document that was parsed.
-type compiled struct {
+// compiledDocument is a document that was parsed.
+type compiledDocument struct {
 	*automation.Automation
 	ref   content.Ref
 	shape *input.Shape
 	size  int // bytes that it takes, roughly
 }
 
-// install is an app instance as it is written.
+// newInstanceScope is an app instance as it is written.
 type install struct {
 	slug, app, version string
 	config             any // an object, or a template that yields one
 	sealed             map[string][]byte
 }
 
-// editionKey names an edition.
-type editionKey struct {
-	home     string
-	revision uint64
+// contentKey names an edition.
+type contentKey struct {
+	workspaceID string
+	revision    uint64
 }
 
 // documentKey names a document: contents that follow each other have most of them in
 // common.
-type documentKey struct{ home, hash string }
+type documentKey struct{ workspaceID, hash string }
 
-// edition returns the content of a workspace at a revision.
-func (l *Library) edition(ctx context.Context, home string, revision uint64) (*edition, error) {
-	key := editionKey{home, revision}
-	if have, ok := l.editions.Get(key); ok {
+// compileContent returns the content of a workspace at a revision.
+func (l *Library) compileContent(ctx context.Context, home string, revision uint64) (*compiledContent, error) {
+	key := contentKey{home, revision}
+	if have, ok := l.compiledContents.Get(key); ok {
 		return have, nil
 	}
-	done, err := l.compiling.Take(ctx, key)
+	done, err := l.compileTurns.Take(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if have, ok := l.editions.Get(key); ok {
+	if have, ok := l.compiledContents.Get(key); ok {
 		return have, nil // somebody else compiled it meanwhile
 	}
 	refs, err := l.contents.At(ctx, home, revision)
 	if err != nil {
 		return nil, err
 	}
-	e := &edition{home: home, revision: revision, index: &value.Object{}, automations: map[string]*compiled{}, paths: map[string]content.Ref{}}
+	e := &compiledContent{workspaceID: home, revision: revision, index: &value.Object{}, automations: map[string]*compiledDocument{}, paths: map[string]content.Ref{}}
 	for _, path := range slices.Sorted(maps.Keys(refs)) {
-		if err := l.add(ctx, e, path, refs[path]); err != nil {
+		if err := l.addDocument(ctx, e, path, refs[path]); err != nil {
 			return nil, err
 		}
 	}
 	e.slugs = slices.Sorted(maps.Keys(e.automations))
-	e.size += perThing * (1 + len(e.paths))
-	l.editions.Set(key, e)
+	e.size += bytesPerEntry * (1 + len(e.paths))
+	l.compiledContents.Set(key, e)
 	return e, nil
 }
 
-// add reads a document into an edition. Pages run nothing by themselves.
-func (l *Library) add(ctx context.Context, e *edition, path string, ref content.Ref) error {
+// addDocument reads a document into an edition. Pages run nothing by themselves.
+func (l *Library) addDocument(ctx context.Context, e *compiledContent, path string, ref content.Ref) error {
 	folder, slug := workspace.Folder(path)
 	if folder != "security" {
 		e.paths[path] = ref
 	}
 	switch folder {
 	case "automations":
-		c, err := l.compile(ctx, e.home, ref)
+		c, err := l.compileDocument(ctx, e.workspaceID, ref)
 		if err == nil && c.Automation != nil {
 			e.automations[slug] = c
 			e.size += c.size
 		}
 		return err
 	case "index", "imports":
-		doc, err := l.contents.Document(ctx, e.home, ref)
+		doc, err := l.contents.Document(ctx, e.workspaceID, ref)
 		if err != nil {
 			return err
 		}
-		e.size += perValue * lengthOf(doc)
+		e.size += valueFactor * documentLength(doc)
 		if folder == "index" {
 			e.index, _ = value.From(doc).(*value.Object)
-			e.secret = content.SecretSettings(doc)
+			e.secretKeys = content.SecretSettings(doc)
 			schema, _ := value.Walk(e.index, "config", "schema").(*value.Object)
-			e.settings = input.CompileConfig(schema)
+			e.configSchema = input.CompileConfig(schema)
 		} else if doc.Text("appSlug") != "" && !isTrue(doc, "disabled") {
 			config, _ := doc.Get("config")
 			e.installs = append(e.installs, install{slug, doc.Text("appSlug"), doc.Text("appVersion"), value.From(config), ref.Sealed})
@@ -119,8 +119,8 @@ func (l *Library) add(ctx context.Context, e *edition, path string, ref content.
 	return nil
 }
 
-// compile returns a document, parsed once.
-func (l *Library) compile(ctx context.Context, home string, ref content.Ref) (*compiled, error) {
+// compileDocument returns a document, parsed once.
+func (l *Library) compileDocument(ctx context.Context, home string, ref content.Ref) (*compiledDocument, error) {
 	key := documentKey{home, ref.Hash}
 	if have, ok := l.documents.Get(key); ok {
 		return have, nil
@@ -129,19 +129,19 @@ func (l *Library) compile(ctx context.Context, home string, ref content.Ref) (*c
 	if err != nil {
 		return nil, err
 	}
-	c := l.parse(ctx, key, doc, ref)
-	c.size = perThing + perCompiled*lengthOf(doc)
+	c := l.parseDocument(ctx, key, doc, ref)
+	c.size = bytesPerEntry + compiledFactor*documentLength(doc)
 	l.documents.Set(key, c)
 	return c, nil
 }
 
-// parse reads a document. One that our own reader falls over is told, and as if it were none: nobody
+// parseDocument reads a document. One that our own reader falls over is told, and as if it were none: nobody
 // else is to be the worse for it.
-func (l *Library) parse(ctx context.Context, key documentKey, doc *document.Map, ref content.Ref) (c *compiled) {
-	c = &compiled{ref: ref}
-	defer commands.Recover(func(fell *commands.Fallen) {
-		l.log.ErrorContext(ctx, "an automation could not be read", "workspace", key.home, "document", key.hash, "err", fell)
-		c = &compiled{ref: ref}
+func (l *Library) parseDocument(ctx context.Context, key documentKey, doc *document.Map, ref content.Ref) (c *compiledDocument) {
+	c = &compiledDocument{ref: ref}
+	defer commands.Recover(func(fell *commands.PanicError) {
+		l.log.ErrorContext(ctx, "an automation could not be read", "workspace", key.workspaceID, "document", key.hash, "err", fell)
+		c = &compiledDocument{ref: ref}
 	})
 	if c.Automation, _ = automation.Parse(doc, l.rules()); c.Automation != nil {
 		c.shape = input.Compile(c.Automation)
@@ -151,24 +151,24 @@ func (l *Library) parse(ctx context.Context, key documentKey, doc *document.Map,
 
 // Content returns what the place consists of, as $workspace shows it: the index, and
 // the documents of each folder by their slug.
-func (p *Place) Content(ctx context.Context) (*value.Object, error) {
-	e := p.edition
-	e.reading.Lock()
-	defer e.reading.Unlock()
+func (p *Scope) Content(ctx context.Context) (*value.Object, error) {
+	e := p.compiled
+	e.valueMu.Lock()
+	defer e.valueMu.Unlock()
 	if e.index == nil {
 		return nil, nil //nolint:nilnil // the place is gone, and that is no error
 	}
-	l, key := p.House.library, editionKey{e.home, e.revision}
-	if have, ok := l.wholes.Get(key); ok {
+	l, key := p.ProgramSet.library, contentKey{e.workspaceID, e.revision}
+	if have, ok := l.workspaceValues.Get(key); ok {
 		return have.content, nil
 	}
-	all, folders := whole{e.index.Copy(), perThing}, map[string]*value.Object{}
+	all, folders := workspaceValue{e.index.Copy(), bytesPerEntry}, map[string]*value.Object{}
 	for _, path := range slices.Sorted(maps.Keys(e.paths)) {
 		folder, slug := workspace.Folder(path)
 		if folder == "index" {
 			continue
 		}
-		doc, err := l.contents.Document(ctx, e.home, e.paths[path])
+		doc, err := l.contents.Document(ctx, e.workspaceID, e.paths[path])
 		if err != nil {
 			return nil, err
 		}
@@ -176,12 +176,12 @@ func (p *Place) Content(ctx context.Context) (*value.Object, error) {
 			folders[folder] = &value.Object{}
 		}
 		folders[folder].Set(slug, value.From(doc))
-		all.size += perThing + perValue*lengthOf(doc)
+		all.size += bytesPerEntry + valueFactor*documentLength(doc)
 	}
 	for _, folder := range slices.Sorted(maps.Keys(folders)) {
 		all.content.Set(folder, folders[folder])
 	}
-	l.wholes.Set(key, all)
+	l.workspaceValues.Set(key, all)
 	return all.content, nil
 }
 

@@ -14,69 +14,69 @@ import (
 	"svc/domain/nearest"
 )
 
-// House is everything that can run in a workspace at one moment.
-type House struct {
+// ProgramSet is everything that can run in a workspace at one moment.
+type ProgramSet struct {
 	Workspace Workspace
-	Root      *Place
+	Root      *Scope
 	// Cut says that there is more than the bounds of the library allow: the rest, in the
 	// order of slugs, is not there.
-	Cut bool
+	Truncated bool
 
-	library   *Library
-	moment    atomic.Uint64 // when it was last known to be that of now
-	apps      map[appKey]editionKey
-	places    map[string]*Place     // by the full slug of their instance
-	programs  int                   // how many there are
-	endpoints []*Program            // that have one, in the order of their names
-	exact     map[string][]*Program // listeners by type of event
-	patterns  []listener
-	scheduled []*Program
-	guarded   []*Place // whose settings may hold secrets
+	library          *Library
+	moment           atomic.Uint64 // when it was last known to be that of now
+	apps             map[appKey]contentKey
+	scopes           map[string]*Scope     // by the full slug of their instance
+	programCount     int                   // how many there are
+	endpoints        []*Program            // that have one, in the order of their names
+	listeners        map[string][]*Program // listeners by type of event
+	patternListeners []patternListener
+	scheduled        []*Program
+	secretScopes     []*Scope // whose settings may hold secrets
 }
 
 // appKey names a version of an app as an instance asks for it.
 type appKey struct{ slug, version string }
 
-// Place is where automations live: a workspace, or an app instance in it.
-type Place struct {
-	House    *House
-	Parent   *Place // nil: it is the workspace
-	Slug     string // of the instance, in its parent
-	Instance string // full slug of the instance, "" for the workspace
-	App      string // slug of the app, "" for the workspace
+// Scope is where automations live: a workspace, or an app instance in it.
+type Scope struct {
+	ProgramSet *ProgramSet
+	Parent     *Scope // nil: it is the workspace
+	Slug       string // of the instance, in its parent
+	Instance   string // full slug of the instance, "" for the workspace
+	App        string // slug of the app, "" for the workspace
 	// Namespace is where its collections are kept.
 	Namespace Namespace
 
-	edition  *edition
+	compiled *compiledContent
 	install  install
 	programs map[string]*Program // by slug
-	children map[string]*Place   // by slug of the instance
+	children map[string]*Scope   // by slug of the instance
 }
 
 // Program is an automation in its place.
 type Program struct {
 	*automation.Automation
-	Place *Place
+	Scope *Scope
 	Slug  string // in its place
 	Name  string // in the workspace: with the instance in front
 	Shape *input.Shape
 	ref   string // finds it again: see Ref
 
-	runs *machine.Program
+	machine *machine.Program
 }
 
-func newProgram(place *Place, slug, name string, c *compiled, ref string) *Program {
+func newProgram(scope *Scope, slug, name string, c *compiledDocument, ref string) *Program {
 	return &Program{
-		Automation: c.Automation, Place: place, Slug: slug, Name: name, Shape: c.shape, ref: ref,
-		runs: &machine.Program{Automation: c.Automation, Slug: name, Instance: place.Instance, Ref: ref},
+		Automation: c.Automation, Scope: scope, Slug: slug, Name: name, Shape: c.shape, ref: ref,
+		machine: &machine.Program{Automation: c.Automation, Slug: name, Instance: scope.Instance, Ref: ref},
 	}
 }
 
 // Machine returns the program as the interpreter runs it: always the same.
-func (p *Program) Machine() *machine.Program { return p.runs }
+func (p *Program) Machine() *machine.Program { return p.machine }
 
-// listener is a program and a pattern of events that it listens to.
-type listener struct {
+// patternListener is a program and a pattern of events that it listens to.
+type patternListener struct {
 	pattern string
 	program *Program
 }
@@ -85,110 +85,110 @@ type listener struct {
 // imports bring ends here.
 const maxNesting = 10
 
-// build makes a house, and tells the operator when not all of it is there.
-func (l *Library) build(ctx context.Context, w Workspace) (*House, error) {
-	e, err := l.edition(ctx, w.ID, w.Revision)
+// buildProgramSet makes a program set, and tells the operator when not all of it is there.
+func (l *Library) buildProgramSet(ctx context.Context, w Workspace) (*ProgramSet, error) {
+	e, err := l.compileContent(ctx, w.ID, w.Revision)
 	if err != nil {
 		return nil, err
 	}
-	h, err := l.of(ctx, w, e)
-	if err == nil && h.Cut {
+	set, err := l.newProgramSet(ctx, w, e)
+	if err == nil && set.Truncated {
 		l.log.WarnContext(ctx, "a workspace has more app instances or automations than can run: the rest was left out",
 			"workspace", w.ID, "maxInstances", l.maxInstances, "maxAutomations", l.maxPrograms)
 	}
-	return h, err
+	return set, err
 }
 
-// of makes the house of a workspace with this content.
-func (l *Library) of(ctx context.Context, w Workspace, e *edition) (*House, error) {
-	h := &House{
-		Workspace: w, library: l, apps: map[appKey]editionKey{}, places: map[string]*Place{},
-		exact: map[string][]*Program{},
+// newProgramSet makes the program set of a workspace with this content.
+func (l *Library) newProgramSet(ctx context.Context, w Workspace, e *compiledContent) (*ProgramSet, error) {
+	set := &ProgramSet{
+		Workspace: w, library: l, apps: map[appKey]contentKey{}, scopes: map[string]*Scope{},
+		listeners: map[string][]*Program{},
 	}
 	var err error
-	if h.Root, err = h.furnish(ctx, &Place{House: h, edition: e}, 0); err != nil {
+	if set.Root, err = set.load(ctx, &Scope{ProgramSet: set, compiled: e}, 0); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(h.endpoints, func(a, b *Program) int { return strings.Compare(a.Name, b.Name) })
-	return h, nil
+	slices.SortFunc(set.endpoints, func(a, b *Program) int { return strings.Compare(a.Name, b.Name) })
+	return set, nil
 }
 
-// furnish fills a place with its programs and the places in it.
-func (h *House) furnish(ctx context.Context, p *Place, depth int) (*Place, error) {
-	p.programs, p.children = make(map[string]*Program, len(p.edition.automations)), map[string]*Place{}
-	h.places[p.Instance] = p
-	if p.guarded() {
-		h.guarded = append(h.guarded, p)
+// load fills a place with its programs and the places in it.
+func (set *ProgramSet) load(ctx context.Context, p *Scope, depth int) (*Scope, error) {
+	p.programs, p.children = make(map[string]*Program, len(p.compiled.automations)), map[string]*Scope{}
+	set.scopes[p.Instance] = p
+	if p.mayHoldSecrets() {
+		set.secretScopes = append(set.secretScopes, p)
 	}
-	for _, slug := range p.edition.slugs {
-		if h.programs++; h.programs > h.library.maxPrograms {
-			h.Cut = true
+	for _, slug := range p.compiled.slugs {
+		if set.programCount++; set.programCount > set.library.maxPrograms {
+			set.Truncated = true
 			break
 		}
-		c := p.edition.automations[slug]
-		program := newProgram(p, slug, p.prefix()+slug, c, refOf(p, slug, c.ref))
+		c := p.compiled.automations[slug]
+		program := newProgram(p, slug, p.namePrefix()+slug, c, encodeRef(p, slug, c.ref))
 		p.programs[slug] = program
-		h.register(program)
+		set.registerTriggers(program)
 	}
-	h.addFunctions(p)
+	set.addFunctions(p)
 	if depth == maxNesting {
 		return p, nil
 	}
-	for _, in := range p.edition.installs {
-		if h.Cut {
+	for _, in := range p.compiled.installs {
+		if set.Truncated {
 			break
 		}
-		child, err := h.install(ctx, p, in)
+		child, err := set.newInstanceScope(ctx, p, in)
 		if err != nil {
 			return nil, err
 		}
 		if child == nil {
 			continue
 		}
-		if len(h.places) > h.library.maxInstances { // the workspace itself is one of them
-			h.Cut = true
+		if len(set.scopes) > set.library.maxInstances { // the workspace itself is one of them
+			set.Truncated = true
 			break
 		}
-		if p.children[in.slug], err = h.furnish(ctx, child, depth+1); err != nil {
+		if p.children[in.slug], err = set.load(ctx, child, depth+1); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
 }
 
-// install returns the place of an instance, nil when its app never was.
-func (h *House) install(ctx context.Context, parent *Place, in install) (*Place, error) {
+// newInstanceScope returns the place of an instance, nil when its app never was.
+func (set *ProgramSet) newInstanceScope(ctx context.Context, parent *Scope, in install) (*Scope, error) {
 	key := appKey{in.app, in.version}
-	home, revision, err := h.library.contents.Edition(in.app, in.version)
+	home, revision, err := set.library.contents.Edition(in.app, in.version)
 	if err != nil {
 		return nil, err
 	}
-	h.apps[key] = editionKey{home, revision}
+	set.apps[key] = contentKey{home, revision}
 	if revision == 0 {
 		return nil, nil //nolint:nilnil // there is none, and that is no error
 	}
-	e, err := h.library.edition(ctx, home, revision)
+	e, err := set.library.compileContent(ctx, home, revision)
 	if err != nil {
 		return nil, err
 	}
-	return &Place{
-		House: h, Parent: parent, Slug: in.slug, Instance: parent.prefix() + in.slug, App: in.app, Namespace: h.namespace(parent, in), edition: e, install: in,
+	return &Scope{
+		ProgramSet: set, Parent: parent, Slug: in.slug, Instance: parent.namePrefix() + in.slug, App: in.app, Namespace: set.instanceNamespace(parent, in), compiled: e, install: in,
 	}, nil
 }
 
-// namespace returns where the collections of an instance are kept. Those in apps are
+// instanceNamespace returns where the collections of an instance are kept. Those in apps are
 // never renamed here.
-func (h *House) namespace(parent *Place, in install) Namespace {
+func (set *ProgramSet) instanceNamespace(parent *Scope, in install) Namespace {
 	slug := in.slug
-	if kept, ok := h.Workspace.Kept[in.app][slug]; ok && parent.Parent == nil {
+	if kept, ok := set.Workspace.CollectionSlugs[in.app][slug]; ok && parent.Parent == nil {
 		slug = kept
 	}
 	return Namespace{in.app, slug}.within(parent.Namespace)
 }
 
-// prefix is what the names of what is in the place begin with, seen from the
+// namePrefix is what the names of what is in the place begin with, seen from the
 // workspace.
-func (p *Place) prefix() string {
+func (p *Scope) namePrefix() string {
 	if p.Instance == "" {
 		return ""
 	}
@@ -196,7 +196,7 @@ func (p *Place) prefix() string {
 }
 
 // Depth is how many instances the place is in.
-func (p *Place) Depth() int {
+func (p *Scope) Depth() int {
 	if p.Parent == nil {
 		return 0
 	}
@@ -204,24 +204,24 @@ func (p *Place) Depth() int {
 }
 
 // ParentApp is the app in whose instance the place is, "" when that is the workspace.
-func (p *Place) ParentApp() string {
+func (p *Scope) ParentApp() string {
 	if p.Parent == nil {
 		return ""
 	}
 	return p.Parent.App
 }
 
-// Places returns the workspace and its instances, in the order of their full slugs.
-func (h *House) Places() []*Place {
-	return slices.SortedFunc(maps.Values(h.places), func(a, b *Place) int { return strings.Compare(a.Instance, b.Instance) })
+// Scopes returns the workspace and its instances, in the order of their full slugs.
+func (set *ProgramSet) Scopes() []*Scope {
+	return slices.SortedFunc(maps.Values(set.scopes), func(a, b *Scope) int { return strings.Compare(a.Instance, b.Instance) })
 }
 
-// Place returns the place of an instance by its full slug, nil when there is none.
-func (h *House) Place(instance string) *Place { return h.places[instance] }
+// Scope returns the place of an instance by its full slug, nil when there is none.
+func (set *ProgramSet) Scope(instance string) *Scope { return set.scopes[instance] }
 
-// Call returns what a name leads to when an automation of the place calls it: one of
+// ResolveCall returns what a name leads to when an automation of the place calls it: one of
 // its own, or one that a direct instance in it offers.
-func (p *Place) Call(name string) (*Program, error) {
+func (p *Scope) ResolveCall(name string) (*Program, error) {
 	instance, slug, within := strings.Cut(name, ".")
 	found := p.programs[name]
 	if within {
@@ -234,17 +234,17 @@ func (p *Place) Call(name string) (*Program, error) {
 		}
 	}
 	if found == nil || found.Disabled {
-		return nil, automation.NotFound(name, p.callable())
+		return nil, automation.NotFound(name, p.callableNames())
 	}
 	return found, nil
 }
 
-// callable returns the names that automations of the place can call, in the order of
+// callableNames returns the names that automations of the place can call, in the order of
 // slugs: its own automations, those that its instances offer, and the built-in
 // instructions, which a call of an unknown name may have been meant for.
-func (p *Place) callable() iter.Seq[string] {
+func (p *Scope) callableNames() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for _, slug := range p.edition.slugs {
+		for _, slug := range p.compiled.slugs {
 			if own := p.programs[slug]; own != nil && !own.Disabled && !yield(slug) {
 				return
 			}
@@ -254,12 +254,12 @@ func (p *Place) callable() iter.Seq[string] {
 				return
 			}
 		}
-		for _, in := range p.edition.installs {
+		for _, in := range p.compiled.installs {
 			child := p.children[in.slug]
 			if child == nil {
 				continue
 			}
-			for _, slug := range child.edition.slugs {
+			for _, slug := range child.compiled.slugs {
 				if offered := child.programs[slug]; offered != nil && !offered.Disabled && !offered.Private && !yield(in.slug+"."+slug) {
 					return
 				}
@@ -270,10 +270,10 @@ func (p *Place) callable() iter.Seq[string] {
 
 // Program returns an automation of the workspace itself, disabled and private ones
 // too, nil when there is none.
-func (h *House) Program(slug string) *Program { return h.Root.programs[slug] }
+func (set *ProgramSet) Program(slug string) *Program { return set.Root.programs[slug] }
 
-// Nearest returns the automation of the workspace itself whose slug is most like a slug
+// NearestProgram returns the automation of the workspace itself whose slug is most like a slug
 // that none has, nil when none is like it.
-func (h *House) Nearest(slug string) *Program {
-	return h.Root.programs[nearest.Name(slug, slices.Values(h.Root.edition.slugs))]
+func (set *ProgramSet) NearestProgram(slug string) *Program {
+	return set.Root.programs[nearest.Name(slug, slices.Values(set.Root.compiled.slugs))]
 }

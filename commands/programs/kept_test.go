@@ -44,7 +44,7 @@ func keeping(t *testing.T, s shelf, bytes uint64) (*programs.Library, counted) {
 	return l, c
 }
 
-// written adds an automation with a long text to a workspace.
+// referencePattern adds an automation with a long text to a workspace.
 func (s shelf) written(id, slug string, length int) {
 	s.has(id)
 	s[id]["automations/"+slug] = fmt.Sprintf(`{"slug":%q,"when":{"endpoint":true},"do":[],"output":%q}`, slug, strings.Repeat("x", length))
@@ -87,7 +87,7 @@ func TestWhatIsKeptIsBoundedByItsSize(t *testing.T) {
 			l, read := keeping(t, s, bound)
 			for range 2 {
 				for _, id := range ids {
-					h, err := l.House(t.Context(), id)
+					h, err := l.ProgramSet(t.Context(), id)
 					require.NoError(t, err)
 					require.NotEmpty(t, names(h))
 					_, err = h.Root.Content(t.Context())
@@ -115,7 +115,7 @@ func TestWhatIsHeavierThanAllThatIsKeptIsThereAndKept(t *testing.T) {
 	}
 	s.written("w", "long", 10*bound)
 	l, read := keeping(t, s, bound)
-	first, err := l.House(t.Context(), "w")
+	first, err := l.ProgramSet(t.Context(), "w")
 	require.NoError(t, err)
 	require.Len(t, names(first), 101)
 	whole, err := first.Root.Content(t.Context())
@@ -124,7 +124,7 @@ func TestWhatIsHeavierThanAllThatIsKeptIsThereAndKept(t *testing.T) {
 	before := read.documents.Load()
 	for range 3 {
 		l.Keeps() // what is too much goes
-		again, err := l.House(t.Context(), "w")
+		again, err := l.ProgramSet(t.Context(), "w")
 		require.NoError(t, err)
 		require.Same(t, first, again, "runs would each have one of their own")
 		_, err = again.Root.Content(t.Context())

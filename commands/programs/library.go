@@ -21,13 +21,13 @@ type Options struct {
 	// and name, below what they say themselves.
 	Defaults func() Defaults
 
-	// MaxInstances and MaxPrograms bound what is in a house: instances of apps with
+	// MaxInstances and MaxPrograms bound what is in a program set: instances of apps with
 	// instances multiply.
 	MaxInstances int          // default 2000
 	MaxPrograms  int          // default 50,000
 	Log          *slog.Logger // default slog.Default
 
-	keeps uint64 // bytes of each that are kept; default: see keptHouses
+	cacheBytes uint64 // bytes of each that are kept; default: see programSetCacheBytes
 }
 
 // Defaults are settings of the operator.
@@ -35,7 +35,7 @@ type Defaults struct {
 	Workspaces, Apps map[string]map[string]string
 }
 
-// Library finds houses. It is safe for concurrent use.
+// Library finds program sets. It is safe for concurrent use.
 type Library struct {
 	contents Contents
 	secrets  Secrets
@@ -46,13 +46,13 @@ type Library struct {
 
 	maxInstances, maxPrograms int
 
-	houses    *cache.Cache[string, *House] // by workspace
-	editions  *cache.Cache[editionKey, *edition]
-	documents *cache.Cache[documentKey, *compiled]
-	wholes    *cache.Cache[editionKey, whole]
+	programSets      *cache.Cache[string, *ProgramSet] // by workspace
+	compiledContents *cache.Cache[contentKey, *compiledContent]
+	documents        *cache.Cache[documentKey, *compiledDocument]
+	workspaceValues  *cache.Cache[contentKey, workspaceValue]
 
-	building  commands.Turns[string] // by workspace: who wants the same house waits for it
-	compiling commands.Turns[editionKey]
+	buildTurns   commands.Turns[string] // by workspace: who wants the same program set waits for it
+	compileTurns commands.Turns[contentKey]
 }
 
 // New returns a Library.
@@ -63,26 +63,26 @@ func New(o Options) (*Library, error) {
 	return &Library{
 		contents: o.Contents, secrets: o.Secrets, vault: o.Vault, rules: o.Rules, defaults: o.Defaults, log: cmp.Or(o.Log, slog.Default()),
 		maxInstances: cmp.Or(o.MaxInstances, 2_000), maxPrograms: cmp.Or(o.MaxPrograms, 50_000),
-		houses:    cacheOf[string, *House](cmp.Or(o.keeps, keptHouses)),
-		editions:  cacheOf[editionKey, *edition](cmp.Or(o.keeps, keptEditions)),
-		documents: cacheOf[documentKey, *compiled](cmp.Or(o.keeps, keptDocuments)),
-		wholes:    cacheOf[editionKey, whole](cmp.Or(o.keeps, keptWholes)),
+		programSets:      newCache[string, *ProgramSet](cmp.Or(o.cacheBytes, programSetCacheBytes)),
+		compiledContents: newCache[contentKey, *compiledContent](cmp.Or(o.cacheBytes, contentCacheBytes)),
+		documents:        newCache[documentKey, *compiledDocument](cmp.Or(o.cacheBytes, documentCacheBytes)),
+		workspaceValues:  newCache[contentKey, workspaceValue](cmp.Or(o.cacheBytes, valueCacheBytes)),
 	}, nil
 }
 
-// House returns what can run in a workspace now, nil when there is no such workspace.
-func (l *Library) House(ctx context.Context, workspaceID string) (*House, error) {
+// ProgramSet returns what can run in a workspace now, nil when there is no such workspace.
+func (l *Library) ProgramSet(ctx context.Context, workspaceID string) (*ProgramSet, error) {
 	moment := l.contents.Moment()
-	if have, ok := l.houses.Get(workspaceID); ok && have.moment.Load() == moment {
+	if have, ok := l.programSets.Get(workspaceID); ok && have.moment.Load() == moment {
 		return have, nil
 	}
-	return l.look(ctx, workspaceID)
+	return l.refreshProgramSet(ctx, workspaceID)
 }
 
-// look returns the house of a workspace, and builds it when the one that is known is
+// refreshProgramSet returns the program set of a workspace, and builds it when the one that is known is
 // not that of now.
-func (l *Library) look(ctx context.Context, workspaceID string) (*House, error) {
-	done, err := l.building.Take(ctx, workspaceID)
+func (l *Library) refreshProgramSet(ctx context.Context, workspaceID string) (*ProgramSet, error) {
+	done, err := l.buildTurns.Take(ctx, workspaceID)
 	if err != nil {
 		return nil, err
 	}
@@ -92,12 +92,12 @@ func (l *Library) look(ctx context.Context, workspaceID string) (*House, error) 
 	if err != nil {
 		return nil, err
 	}
-	if !ok || w.Gone {
-		l.houses.Drop(workspaceID)
+	if !ok || w.Deleted {
+		l.programSets.Drop(workspaceID)
 		return nil, nil //nolint:nilnil // there is none, and that is no error
 	}
-	if have, ok := l.houses.Get(workspaceID); ok && have.Workspace.same(w) {
-		same, err := l.same(have)
+	if have, ok := l.programSets.Get(workspaceID); ok && have.Workspace.equals(w) {
+		same, err := l.areAppsCurrent(have)
 		if err != nil {
 			return nil, err
 		}
@@ -106,19 +106,19 @@ func (l *Library) look(ctx context.Context, workspaceID string) (*House, error) 
 			return have, nil
 		}
 	}
-	h, err := l.build(ctx, w)
+	set, err := l.buildProgramSet(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	h.moment.Store(moment)
-	l.houses.Set(workspaceID, h)
-	return h, nil
+	set.moment.Store(moment)
+	l.programSets.Set(workspaceID, set)
+	return set, nil
 }
 
-// Before returns what could run in a workspace before a change, also when it was deleted
+// ProgramSetBefore returns what could run in a workspace before a change, also when it was deleted
 // since then; 0: before it was. It is nil when that was too long ago.
-func (l *Library) Before(ctx context.Context, workspaceID string, change uint64) (*House, error) {
-	done, err := l.building.Take(ctx, workspaceID)
+func (l *Library) ProgramSetBefore(ctx context.Context, workspaceID string, change uint64) (*ProgramSet, error) {
+	done, err := l.buildTurns.Take(ctx, workspaceID)
 	if err != nil {
 		return nil, err
 	}
@@ -130,17 +130,17 @@ func (l *Library) Before(ctx context.Context, workspaceID string, change uint64)
 	if change > 0 {
 		w.Revision = min(w.Revision, change-1)
 	}
-	return l.build(ctx, w)
+	return l.buildProgramSet(ctx, w)
 }
 
-// same reports whether the apps of a house are still what they were.
-func (l *Library) same(h *House) (bool, error) {
-	for app, was := range h.apps {
+// equals reports whether the apps of a program set are still what they were.
+func (l *Library) areAppsCurrent(set *ProgramSet) (bool, error) {
+	for app, was := range set.apps {
 		home, revision, err := l.contents.Edition(app.slug, app.version)
 		if err != nil {
 			return false, err
 		}
-		if (editionKey{home, revision}) != was {
+		if (contentKey{home, revision}) != was {
 			return false, nil
 		}
 	}

@@ -17,7 +17,7 @@ type renamed struct {
 
 func (r renamed) Workspace(id string) (programs.Workspace, bool, error) {
 	w, ok, err := r.shelf.Workspace(id)
-	w.Kept = r.kept
+	w.CollectionSlugs = r.kept
 	return w, ok, err
 }
 
@@ -29,14 +29,14 @@ func TestAProgramOfARenamedInstanceHasItsNameInThePlaceOfNow(t *testing.T) {
 	for _, s := range []shelf{was, is.shelf} {
 		s.has("app", "one")
 	}
-	before, err := library(t, was, &bytes.Buffer{}).House(t.Context(), "w")
+	before, err := library(t, was, &bytes.Buffer{}).ProgramSet(t.Context(), "w")
 	require.NoError(t, err)
-	now, err := library(t, is, &bytes.Buffer{}).House(t.Context(), "w")
+	now, err := library(t, is, &bytes.Buffer{}).ProgramSet(t.Context(), "w")
 	require.NoError(t, err)
-	one, _ := before.Endpoint("b.one")
-	p, err := now.Find(t.Context(), one.Ref())
+	one, _ := before.MatchEndpoint("b.one")
+	p, err := now.FindByRef(t.Context(), one.Ref())
 	require.NoError(t, err)
-	require.Equal(t, "c", p.Place.Instance)
+	require.Equal(t, "c", p.Scope.Instance)
 	require.Equal(t, "b.one", p.Name)
 	require.Equal(t, "b.one", p.Machine().Slug)
 }

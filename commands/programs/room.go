@@ -9,11 +9,11 @@ import (
 	"svc/domain"
 )
 
-// Room refuses an app instance with which a workspace would have more than can run. It is
+// CheckCapacity refuses an app instance with which a workspace would have more than can run. It is
 // in the place of the instance that is called from; "": of none. What is wrong with it
 // otherwise is not for this to say.
-func (l *Library) Room(ctx context.Context, workspaceID, from string, in content.Instance) error {
-	done, err := l.building.Take(ctx, workspaceID)
+func (l *Library) CheckCapacity(ctx context.Context, workspaceID, from string, in content.Instance) error {
+	done, err := l.buildTurns.Take(ctx, workspaceID)
 	if err != nil {
 		return err
 	}
@@ -22,15 +22,15 @@ func (l *Library) Room(ctx context.Context, workspaceID, from string, in content
 	if err != nil || !ok {
 		return err
 	}
-	now, err := l.edition(ctx, w.ID, w.Revision)
+	now, err := l.compileContent(ctx, w.ID, w.Revision)
 	if err != nil {
 		return err
 	}
-	next := &edition{home: now.home, index: now.index, automations: now.automations, slugs: now.slugs}
+	next := &compiledContent{workspaceID: now.workspaceID, index: now.index, automations: now.automations, slugs: now.slugs}
 	next.installs = slices.DeleteFunc(slices.Clone(now.installs), func(have install) bool { return have.slug == from })
 	next.installs = append(next.installs, install{slug: in.Slug, app: in.App.Slug, version: in.App.Version})
-	h, err := l.of(ctx, w, next)
-	if err != nil || !h.Cut {
+	set, err := l.newProgramSet(ctx, w, next)
+	if err != nil || !set.Truncated {
 		return err
 	}
 	return domain.Invalid(domain.FieldError{Field: "appSlug", Message: fmt.Sprintf(

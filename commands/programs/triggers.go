@@ -11,35 +11,35 @@ import (
 	"svc/domain/automation"
 )
 
-// register notes what starts a program besides calls.
-func (h *House) register(p *Program) {
+// registerTriggers notes what starts a program besides calls.
+func (set *ProgramSet) registerTriggers(p *Program) {
 	if p.Disabled {
 		return
 	}
 	if p.When.Endpoint != nil { // also of a private one: who declares an endpoint wants it called
-		h.endpoints = append(h.endpoints, p)
+		set.endpoints = append(set.endpoints, p)
 	}
-	if len(p.When.Schedules) > 0 && (!p.Private || p.Place.Parent == nil) { // a private one of an app runs in its own workspace only
-		h.scheduled = append(h.scheduled, p)
+	if len(p.When.Schedules) > 0 && (!p.Private || p.Scope.Parent == nil) { // a private one of an app runs in its own workspace only
+		set.scheduled = append(set.scheduled, p)
 	}
 	for _, pattern := range p.When.Events {
 		if strings.HasSuffix(pattern, ".*") {
-			h.patterns = append(h.patterns, listener{pattern, p})
+			set.patternListeners = append(set.patternListeners, patternListener{pattern, p})
 		} else {
-			h.exact[pattern] = append(h.exact[pattern], p)
+			set.listeners[pattern] = append(set.listeners[pattern], p)
 		}
 	}
 }
 
-// Endpoint returns the automation that answers an escaped path, and the parameters in
+// MatchEndpoint returns the automation that answers an escaped path, and the parameters in
 // it; nil when none does.
-func (h *House) Endpoint(escaped string) (*Program, map[string]string) {
+func (set *ProgramSet) MatchEndpoint(escaped string) (*Program, map[string]string) {
 	var best *Program
 	var params map[string]string
 	first, rest := firstSegment(escaped)
-	for _, p := range h.endpoints {
+	for _, p := range set.endpoints {
 		within, ok := escaped, true
-		if prefix := p.Place.prefix(); prefix != "" {
+		if prefix := p.Scope.namePrefix(); prefix != "" {
 			within, ok = strings.CutPrefix(first, prefix)
 			within = url.PathEscape(within) + rest
 		}
@@ -75,10 +75,10 @@ func better(a, b *Program) bool {
 
 // Endpoints returns the paths that are answered, escaped, with the automations that
 // answer them, in the order of their names.
-func (h *House) Endpoints() iter.Seq2[string, *Program] {
+func (set *ProgramSet) Endpoints() iter.Seq2[string, *Program] {
 	return func(yield func(string, *Program) bool) {
-		for _, p := range h.endpoints {
-			if !yield(escapedPath(p.Place.prefix()+p.When.Endpoint.String()), p) {
+		for _, p := range set.endpoints {
+			if !yield(escapedPath(p.Scope.namePrefix()+p.When.Endpoint.String()), p) {
 				return
 			}
 		}
@@ -93,38 +93,40 @@ func escapedPath(path string) string {
 }
 
 // Scheduled returns the automations that have schedules, in the order of their names.
-func (h *House) Scheduled() []*Program {
-	return slices.SortedFunc(slices.Values(h.scheduled), func(a, b *Program) int { return cmp.Compare(a.Name, b.Name) })
+func (set *ProgramSet) Scheduled() []*Program {
+	return slices.SortedFunc(slices.Values(set.scheduled), func(a, b *Program) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// Listens reports whether anything in the house listens to events at all.
-func (h *House) Listens() bool { return len(h.exact) > 0 || len(h.patterns) > 0 }
+// HasListeners reports whether anything in the program set listens to events at all.
+func (set *ProgramSet) HasListeners() bool {
+	return len(set.listeners) > 0 || len(set.patternListeners) > 0
+}
 
 // Event is what decides who listens to an event.
 type Event struct {
-	Type     string
-	Instance string // full slug of the app instance that a native event is about, "" for none
-	App      string // slug of its app, when it is Alone, or of the app that the event is about
-	Alone    bool   // nobody hears of it but the instance
-	Foreign  bool   // it is about an app that the workspace does not publish
+	Type           string
+	Instance       string // full slug of the app instance that a native event is about, "" for none
+	App            string // slug of its app, when it is Alone, or of the app that the event is about
+	InstanceOnly   bool   // nobody hears of it but the instance
+	OtherPublisher bool   // it is about an app that the workspace does not publish
 }
 
-// brings are the events about app instances that one about the whole workspace brings.
-var brings = map[string]string{
+// limitSize are the events about app instances that one about the whole workspace brings.
+var instanceEventTypes = map[string]string{
 	"workspaces.deleted":    "workspaces.apps.uninstalled",
 	"workspaces.duplicated": "workspaces.apps.installed",
 }
 
-// Brings returns what the app instances hear because of an event about the whole
+// InstanceEvents returns what the app instances hear because of an event about the whole
 // workspace, each of itself, in the order of their slugs.
-func (h *House) Brings(eventType string) (events []Event) {
-	kind, ok := brings[eventType]
+func (set *ProgramSet) InstanceEvents(eventType string) (events []Event) {
+	kind, ok := instanceEventTypes[eventType]
 	if !ok {
 		return nil
 	}
-	for _, instance := range slices.Sorted(maps.Keys(h.places)) {
-		if place := h.places[instance]; place.Parent != nil {
-			events = append(events, Event{Type: kind, Instance: instance, App: place.App, Alone: true})
+	for _, instance := range slices.Sorted(maps.Keys(set.scopes)) {
+		if scope := set.scopes[instance]; scope.Parent != nil {
+			events = append(events, Event{Type: kind, Instance: instance, App: scope.App, InstanceOnly: true})
 		}
 	}
 	return events
@@ -132,23 +134,23 @@ func (h *House) Brings(eventType string) (events []Event) {
 
 // Listeners returns the automations that an event starts, each once, in the order of
 // their names.
-func (h *House) Listeners(e Event) []*Program {
-	if !automation.Triggering(e.Type) || !h.Listens() {
+func (set *ProgramSet) Listeners(e Event) []*Program {
+	if !automation.Triggering(e.Type) || !set.HasListeners() {
 		return nil
 	}
 	var found []*Program
-	for _, place := range h.hearing(e) {
+	for _, scope := range set.listeningScopes(e) {
 		local := e.Type
 		if !automation.Native(e.Type) {
-			local = strings.TrimPrefix(e.Type, place.prefix())
+			local = strings.TrimPrefix(e.Type, scope.namePrefix())
 		}
-		for _, p := range h.exact[local] {
-			if p.Place == place {
+		for _, p := range set.listeners[local] {
+			if p.Scope == scope {
 				found = append(found, p)
 			}
 		}
-		for _, l := range h.patterns {
-			if l.program.Place == place && automation.MatchEvent(l.pattern, local) {
+		for _, l := range set.patternListeners {
+			if l.program.Scope == scope && automation.MatchEvent(l.pattern, local) {
 				found = append(found, l.program)
 			}
 		}
@@ -157,35 +159,35 @@ func (h *House) Listeners(e Event) []*Program {
 	return slices.Compact(found)
 }
 
-// hearing returns the places that may hear of an event: the workspace, the instances
+// listeningScopes returns the places that may hear of an event: the workspace, the instances
 // whose full slug the type of a custom one begins with, and of a native one those
 // that it is about. Of an app that somebody else publishes only its instances hear.
-func (h *House) hearing(e Event) []*Place {
-	places := []*Place{h.Root}
-	if e.Alone {
-		return []*Place{h.places[e.Instance]}
+func (set *ProgramSet) listeningScopes(e Event) []*Scope {
+	scopes := []*Scope{set.Root}
+	if e.InstanceOnly {
+		return []*Scope{set.scopes[e.Instance]}
 	}
-	if e.Foreign {
-		places = nil
+	if e.OtherPublisher {
+		scopes = nil
 	}
 	if !automation.Native(e.Type) {
 		for i, r := range e.Type {
-			if r == '.' && h.places[e.Type[:i]] != nil && i > 0 {
-				places = append(places, h.places[e.Type[:i]])
+			if r == '.' && set.scopes[e.Type[:i]] != nil && i > 0 {
+				scopes = append(scopes, set.scopes[e.Type[:i]])
 			}
 		}
-		return places
+		return scopes
 	}
-	for _, place := range h.places {
-		if place.Parent != nil && place.told(e) {
-			places = append(places, place)
+	for _, scope := range set.scopes {
+		if scope.Parent != nil && scope.receivesEvent(e) {
+			scopes = append(scopes, scope)
 		}
 	}
-	return places
+	return scopes
 }
 
-// told reports whether an app instance may hear of a native event.
-func (p *Place) told(e Event) bool {
+// receivesEvent reports whether an app instance may hear of a native event.
+func (p *Scope) receivesEvent(e Event) bool {
 	switch e.Type {
 	case "workspaces.apps.installed", "workspaces.apps.configured", "workspaces.apps.uninstalled":
 		return e.Instance == p.Instance

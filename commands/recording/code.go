@@ -75,7 +75,7 @@ func (p *player) function(r machine.Request, params *value.Object) (sandbox.Job,
 		return sandbox.Job{}, missing("read")
 	}
 	name := value.Text(params.At("name"))
-	if secret, ok := programs.MissingIn(value.Walk(config.value, "functions", name)); ok {
+	if secret, ok := programs.FindMissingSecret(value.Walk(config.value, "functions", name)); ok {
 		return sandbox.Job{}, automation.MissingSecret(secret)
 	}
 	f, err := sandbox.FunctionAt(config.value.At("functions"), name, p.record.CodeTimeout)

@@ -47,14 +47,14 @@ type Wanted struct {
 
 // Replay executes the recorded trees of a run again and records that it did, and what
 // came of it. Found is false when no record is left.
-func (r *Replayer) Replay(ctx context.Context, house *programs.House, w Wanted) (report Report, found bool, err error) {
-	workspaceID := house.Workspace.ID
+func (r *Replayer) Replay(ctx context.Context, programSet *programs.ProgramSet, w Wanted) (report Report, found bool, err error) {
+	workspaceID := programSet.Workspace.ID
 	secrets, err := r.Secrets.Redactor(ctx, workspaceID)
 	if err != nil {
 		return report, false, err
 	}
 	report = Report{Executions: []ExecutionShown{}, Differences: []Difference{}}
-	o := Options{Document: w.Document, Find: finder(house), Current: newest(house), Code: r.Code, Redact: secrets}
+	o := Options{Document: w.Document, Find: finder(programSet), Current: newest(programSet), Code: r.Code, Redact: secrets}
 	n, err := r.Store.Each(ctx, workspaceID, w.CorrelationID, w.ExecutionID, func(rec *Record) error {
 		if w.May != nil {
 			if err := w.May(rec.Slug); err != nil {
@@ -101,18 +101,18 @@ type RecordedRun struct {
 }
 
 // Recorded returns what the records of a run tell of it.
-func (r *Replayer) Recorded(ctx context.Context, house *programs.House, correlationID string) (RecordedRun, error) {
+func (r *Replayer) Recorded(ctx context.Context, programSet *programs.ProgramSet, correlationID string) (RecordedRun, error) {
 	run := RecordedRun{
 		Effects: map[string][]Effect{}, Steps: map[string][]*Step{}, Inputs: map[string]json.RawMessage{}, Outputs: map[string]json.RawMessage{},
 	}
-	secrets, err := r.Secrets.Redactor(ctx, house.Workspace.ID)
+	secrets, err := r.Secrets.Redactor(ctx, programSet.Workspace.ID)
 	if err != nil {
 		return run, err
 	}
 	within, cancel := context.WithTimeout(ctx, maxStepTime)
 	defer cancel()
 	left := maxSteps
-	_, err = r.Store.Each(ctx, house.Workspace.ID, correlationID, "", func(rec *Record) error {
+	_, err = r.Store.Each(ctx, programSet.Workspace.ID, correlationID, "", func(rec *Record) error {
 		maps.Copy(run.Effects, rec.Effects(secrets))
 		chunks, all := rec.Chunks(secrets)
 		run.Chunks, run.Cut = append(run.Chunks, chunks...), run.Cut || !all
@@ -120,7 +120,7 @@ func (r *Replayer) Recorded(ctx context.Context, house *programs.House, correlat
 		run.Inputs[rec.ExecutionID] = input
 		maps.Copy(run.Outputs, outputs)
 		run.Cut = run.Cut || !all
-		steps, all := rec.Steps(within, finder(house), secrets, left)
+		steps, all := rec.Steps(within, finder(programSet), secrets, left)
 		maps.Copy(run.Steps, steps)
 		for _, of := range steps {
 			left -= len(of)
@@ -132,9 +132,9 @@ func (r *Replayer) Recorded(ctx context.Context, house *programs.House, correlat
 }
 
 // finder finds the documents that were recorded.
-func finder(house *programs.House) func(context.Context, string) (*machine.Program, error) {
+func finder(programSet *programs.ProgramSet) func(context.Context, string) (*machine.Program, error) {
 	return func(ctx context.Context, ref string) (*machine.Program, error) {
-		p, err := house.Find(ctx, ref)
+		p, err := programSet.FindByRef(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -144,16 +144,16 @@ func finder(house *programs.House) func(context.Context, string) (*machine.Progr
 
 // newest finds what is now in the place of a document. In the workspace itself that may
 // be disabled: a test runs it, too.
-func newest(house *programs.House) func(context.Context, string) (*machine.Program, error) {
+func newest(programSet *programs.ProgramSet) func(context.Context, string) (*machine.Program, error) {
 	return func(ctx context.Context, ref string) (*machine.Program, error) {
-		was, err := house.Find(ctx, ref)
+		was, err := programSet.FindByRef(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
-		if now := house.Program(was.Slug); was.Place.Instance == "" && now != nil {
+		if now := programSet.Program(was.Slug); was.Scope.Instance == "" && now != nil {
 			return now.Machine(), nil
 		}
-		now, err := was.Place.Call(was.Slug)
+		now, err := was.Scope.ResolveCall(was.Slug)
 		if err != nil {
 			return nil, err
 		}

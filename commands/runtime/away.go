@@ -13,43 +13,43 @@ import (
 // back.
 var ErrAway = fmt.Errorf("%w: the other nodes take this one for lost", eventstore.ErrUnavailable)
 
-// Leave breaks off everything that runs, because the other nodes go on with it or begin it
+// BreakOffAll breaks off everything that runs, because the other nodes go on with it or begin it
 // again: they have not heard of this one for so long that it is lost for them. Nothing is
 // begun before Return.
-func (r *Runtime) Leave() {
-	f := r.fleet
+func (r *Runtime) BreakOffAll() {
+	f := r.lifecycle
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.process = ""
-	f.sink(ErrAway)
-	f.ctx, f.sink = context.WithCancelCause(context.Background())
+	f.cancel(ErrAway)
+	f.ctx, f.cancel = context.WithCancelCause(context.Background())
 }
 
-// Return lets trees begin again, as those of another process than before.
-func (r *Runtime) Return(process string) {
-	r.fleet.mu.Lock()
-	defer r.fleet.mu.Unlock()
-	r.fleet.process = process
+// Reopen lets trees begin again, as those of another process than before.
+func (r *Runtime) Reopen(process string) {
+	r.lifecycle.mu.Lock()
+	defer r.lifecycle.mu.Unlock()
+	r.lifecycle.process = process
 }
 
-// Current is the process that trees begin in; "" while the node is away.
-func (r *Runtime) Current() string {
-	r.fleet.mu.Lock()
-	defer r.fleet.mu.Unlock()
-	return r.fleet.process
+// CurrentProcess is the process that trees begin in; "" while the node is away.
+func (r *Runtime) CurrentProcess() string {
+	r.lifecycle.mu.Lock()
+	defer r.lifecycle.mu.Unlock()
+	return r.lifecycle.process
 }
 
-// Holds reports whether a tree runs on this node.
-func (r *Runtime) Holds(workspaceID, correlationID, executionID string) bool {
-	r.trees.mu.Lock()
-	defer r.trees.mu.Unlock()
-	return r.trees.held[heldKey(workspaceID, correlationID, executionID)] > 0
+// IsRunning reports whether a tree runs on this node.
+func (r *Runtime) IsRunning(workspaceID, correlationID, executionID string) bool {
+	r.runs.mu.Lock()
+	defer r.runs.mu.Unlock()
+	return r.runs.executions[executionKey(workspaceID, correlationID, executionID)] > 0
 }
 
-// unlessInDoubt breaks the tree off when it is not known whether something happened, or
+// breakOffIfInDoubt breaks the tree off when it is not known whether something happened, or
 // nothing happens here any more: no automation makes good for that, and one that does it
 // again does it twice. Every other answer it returns as it is.
-func (t *tree) unlessInDoubt(a machine.Answer) machine.Answer {
+func (t *run) breakOffIfInDoubt(a machine.Answer) machine.Answer {
 	if errors.Is(a.Err, eventstore.ErrUnavailable) || errors.Is(a.Err, ErrClosing) {
 		t.breakOff(a.Err)
 	}

@@ -29,9 +29,9 @@ type Caller struct {
 	Rights *access.Rights
 }
 
-// acts returns whom others act for that the run causes, in its workspace. A workspace
+// causedActor returns whom others act for that the run causes, in its workspace. A workspace
 // that acts by itself is not whoever caused that, whose contexts it has.
-func (c *Caller) acts(workspaceID string) domain.Actor {
+func (c *Caller) causedActor(workspaceID string) domain.Actor {
 	actor := c.Actor
 	if c.Rights == nil {
 		actor.WorkspaceID = workspaceID
@@ -64,7 +64,7 @@ func AuthDataOf(data map[string]map[string]any) *value.Object {
 
 // Subject is an automation as rules see it.
 func Subject(p *programs.Program) access.Fields {
-	id := p.Place.House.Workspace.ID
+	id := p.Scope.ProgramSet.Workspace.ID
 	authorizations := map[string]any{}
 	if p.Action != "" {
 		authorizations["action"] = p.Action
@@ -82,20 +82,20 @@ func anyOf(texts []string) []any {
 	return list
 }
 
-// may refuses what the caller may not execute.
-func (c *Caller) may(p *programs.Program) error {
+// checkExecute refuses what the caller may not execute.
+func (c *Caller) checkExecute(p *programs.Program) error {
 	if c.Rights == nil || c.Rights.Allows("execute", "automations", Subject(p)) {
 		return nil
 	}
 	return automation.Raise(automation.Forbidden, fmt.Sprintf("you lack permission to run `%s`", p.Name), "action", "execute", "subject", "automations")
 }
 
-// admit checks that a program may be executed with an input.
-func (t *tree) admit(p *programs.Program, in *value.Object) error {
-	if err := t.start.Caller.may(p); err != nil {
+// checkCall checks that a program may be executed with an input.
+func (t *run) checkCall(p *programs.Program, in *value.Object) error {
+	if err := t.start.Caller.checkExecute(p); err != nil {
 		return err
 	}
-	if err := t.confide(p, in); err != nil {
+	if err := t.addInputSecrets(p, in); err != nil {
 		return err
 	}
 	if p.ValidateArguments {

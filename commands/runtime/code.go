@@ -15,33 +15,33 @@ type Code interface {
 	Run(ctx context.Context, job sandbox.Job) (sandbox.Result, error)
 }
 
-// code runs JavaScript: that of the instruction, or a function of the config.
-func (t *tree) code(r machine.Request, function string, params *value.Object) {
-	job, err := t.job(r, function, params)
+// runCode runs JavaScript: that of the instruction, or a function of the config.
+func (t *run) runCode(r machine.Request, function string, params *value.Object) {
+	job, err := t.codeJob(r, function, params)
 	if err != nil {
-		t.now(r, machine.Answer{Value: value.Undefined, Err: err})
+		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: err})
 		return
 	}
 	var said []string
-	t.laterThen(r, func(ctx context.Context) (any, error) {
+	t.answerLaterThen(r, func(ctx context.Context) (any, error) {
 		result, err := t.rt.Effects.Code.Run(ctx, job)
 		said = result.Logs
 		return result.Value, err
 	}, func(a machine.Answer) machine.Answer {
 		t.recorder.Console(r.ID, said)
-		t.log(r.Execution, said...)
+		t.addLog(r.Execution, said...)
 		return a
 	})
 }
 
-// job reads what is to be run. Its clock is that of now, its chance is drawn here: with
+// codeJob reads what is to be run. Its clock is that of now, its chance is drawn here: with
 // both the same comes out again.
-func (t *tree) job(r machine.Request, function string, params *value.Object) (job sandbox.Job, err error) {
+func (t *run) codeJob(r machine.Request, function string, params *value.Object) (job sandbox.Job, err error) {
 	switch function {
 	case "run":
 		job, err = sandbox.ReadJob(params, t.settings.CodeTimeout)
 	case "call":
-		job, err = t.function(r, params)
+		job, err = t.configFunction(r, params)
 	default:
 		err = automation.Invalid("module code has no function %s", function)
 	}
@@ -52,10 +52,10 @@ func (t *tree) job(r machine.Request, function string, params *value.Object) (jo
 	return job, err
 }
 
-// function reads a call of a function that the config has.
-func (t *tree) function(r machine.Request, params *value.Object) (sandbox.Job, error) {
+// configFunction reads a call of a function that the config has.
+func (t *run) configFunction(r machine.Request, params *value.Object) (sandbox.Job, error) {
 	name := value.Text(params.At("name"))
-	function, err := t.world.setting(t.program(r.Execution).Place, []string{"functions", name})
+	function, err := t.world.readConfig(t.program(r.Execution).Scope, []string{"functions", name})
 	if err != nil {
 		return sandbox.Job{}, err
 	}

@@ -28,13 +28,13 @@ var computedKeys = map[string][]string{
 func (w *world) computed(x *machine.Execution, root, key string) (v any, ok bool, err error) {
 	switch root {
 	case "run":
-		v, ok = w.ofRun(x, key)
+		v, ok = w.runValue(x, key)
 	case "session":
 		return w.key("session").ID, key == "id", nil
 	case "user":
-		v, ok = w.ofUser(key)
+		v, ok = w.userValue(key)
 	case "global":
-		return w.ofGlobal(key)
+		return w.globalValue(key)
 	}
 	return v, ok, nil
 }
@@ -54,11 +54,11 @@ func texts(list []string) any {
 	return value.From(list)
 }
 
-// stamp is a time as automations read it.
-func stamp(t time.Time) string { return t.UTC().Format(domain.Timestamp) }
+// formatTime is a time as automations read it.
+func formatTime(t time.Time) string { return t.UTC().Format(domain.Timestamp) }
 
-func (w *world) ofRun(x *machine.Execution, key string) (any, bool) {
-	s, place := &w.t.start, w.t.program(x).Place
+func (w *world) runValue(x *machine.Execution, key string) (any, bool) {
+	s, scope := &w.t.start, w.t.program(x).Scope
 	switch key {
 	case "depth":
 		return float64(x.Depth), true
@@ -73,10 +73,10 @@ func (w *world) ofRun(x *machine.Execution, key string) (any, bool) {
 	case "automationSlug":
 		return w.t.program(x).Slug, true
 	case "date":
-		return stamp(w.Now()), true
+		return formatTime(w.Now()), true
 	case "trigger":
 		t := w.t.executions[x.ID].trigger
-		return value.NewObject("type", t.Type, "value", automation.LocalName(place.Instance, t.Value), "id", optional(t.ID)), true
+		return value.NewObject("type", t.Type, "value", automation.LocalName(scope.Instance, t.Value), "id", optional(t.ID)), true
 	case "ip":
 		return optional(cmp.Or(s.Caller.Address, s.Meta.IP)), true
 	case "sourceWorkspaceId":
@@ -91,20 +91,20 @@ func (w *world) ofRun(x *machine.Execution, key string) (any, bool) {
 	case "scopes":
 		return texts(s.Caller.Scopes), true
 	case "appSlug":
-		return optional(place.App), true
+		return optional(scope.App), true
 	case "appInstanceSlug":
-		return optional(place.Slug), true
+		return optional(scope.Slug), true
 	case "appInstanceFullSlug":
-		return optional(place.Instance), true
+		return optional(scope.Instance), true
 	case "parentAppSlug":
-		return optional(place.ParentApp()), true
+		return optional(scope.ParentApp()), true
 	}
 	return value.Undefined, false
 }
 
-// ofUser tells about the user whose context is read. Of somebody whom an automation
+// userValue tells about the user whose context is read. Of somebody whom an automation
 // switched to nothing is known but the id.
-func (w *world) ofUser(key string) (any, bool) {
+func (w *world) userValue(key string) (any, bool) {
 	c, own := &w.t.start.Caller, w.userID == w.t.start.Caller.UserID
 	switch key {
 	case "id":
@@ -129,13 +129,13 @@ func known(own bool, v any) any {
 	return value.Undefined
 }
 
-func (w *world) ofGlobal(key string) (any, bool, error) {
-	house, s := w.t.start.House, w.t.settings
+func (w *world) globalValue(key string) (any, bool, error) {
+	programSet, s := w.t.start.ProgramSet, w.t.settings
 	switch key {
 	case "workspaceId":
-		return house.Workspace.ID, true, nil
+		return programSet.Workspace.ID, true, nil
 	case "workspaceName":
-		return house.Workspace.Name, true, nil
+		return programSet.Workspace.Name, true, nil
 	case "apiUrl":
 		return optional(s.APIURL), true, nil
 	case "studioUrl":
@@ -147,13 +147,13 @@ func (w *world) ofGlobal(key string) (any, bool, error) {
 	case "endpoints":
 		if w.endpoints == nil {
 			w.endpoints = &value.Object{}
-			for path, p := range house.Endpoints() {
-				w.endpoints.Set(p.Name, s.APIURL+"/workspaces/"+house.Workspace.ID+"/webhooks/"+path)
+			for path, p := range programSet.Endpoints() {
+				w.endpoints.Set(p.Name, s.APIURL+"/workspaces/"+programSet.Workspace.ID+"/webhooks/"+path)
 			}
 		}
 		return w.endpoints, true, nil
 	case "workspacesRegistry":
-		v, err := w.registry()
+		v, err := w.workspaceRegistry()
 		return v, true, err
 	}
 	if v, ok := s.GlobalVars[key]; ok {
@@ -162,23 +162,23 @@ func (w *world) ofGlobal(key string) (any, bool, error) {
 	return value.Undefined, false, nil
 }
 
-// registry returns the workspaces that this one may know of, as they are in this turn: all
+// workspaceRegistry returns the workspaces that this one may know of, as they are in this turn: all
 // there are have to be looked at for it.
-func (w *world) registry() (any, error) {
-	if w.known != nil {
-		return w.known, nil
+func (w *world) workspaceRegistry() (any, error) {
+	if w.registryObject != nil {
+		return w.registryObject, nil
 	}
 	var found []programs.Workspace
-	err := w.t.aside(func() (err error) {
+	err := w.t.withoutTurnSlot(func() (err error) {
 		found, err = w.t.rt.Registry.Known(w.t.ctx, w.t.workspaceID())
 		return err
 	})
 	if err != nil {
 		return value.Undefined, err
 	}
-	w.known = &value.Object{}
+	w.registryObject = &value.Object{}
 	for _, other := range found {
-		w.known.Set(other.Slug, value.NewObject("id", other.ID, "name", other.Name))
+		w.registryObject.Set(other.Slug, value.NewObject("id", other.ID, "name", other.Name))
 	}
-	return w.known, nil
+	return w.registryObject, nil
 }

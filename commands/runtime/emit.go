@@ -20,7 +20,7 @@ import (
 
 var eventName = regexp.MustCompile(automation.EventName)
 
-// emission is an event that an automation emits, before it is recorded.
+// newEmission is an event that an automation emits, before it is recorded.
 type emission struct {
 	name    string // with the instance in front
 	payload *value.Object
@@ -32,19 +32,19 @@ type emission struct {
 }
 
 // emit records an event.
-func (t *tree) emit(r machine.Request) {
-	e, err := t.emission(r.Execution, r.Params)
+func (t *run) emit(r machine.Request) {
+	e, err := t.newEmission(r.Execution, r.Params)
 	if err != nil {
-		t.now(r, machine.Answer{Value: value.Undefined, Err: err})
+		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: err})
 		return
 	}
 	if e == nil { // an error event takes its place
-		t.now(r, machine.Answer{Value: value.Undefined})
+		t.answerNow(r, machine.Answer{Value: value.Undefined})
 		return
 	}
 	x := t.executions[r.Execution.ID]
 	if r.BeforeWait && e.options.Persisted() && !e.async {
-		t.laterThen(r, func(ctx context.Context) (any, error) {
+		t.answerLaterThen(r, func(ctx context.Context) (any, error) {
 			return value.Undefined, t.throttle(ctx, x, throttle.Emits, 1)
 		}, func(a machine.Answer) machine.Answer {
 			if a.Err == nil {
@@ -54,85 +54,85 @@ func (t *tree) emit(r machine.Request) {
 		})
 		return
 	}
-	t.laterThen(r, func(ctx context.Context) (any, error) {
+	t.answerLaterThen(r, func(ctx context.Context) (any, error) {
 		if err := t.throttle(ctx, x, throttle.Emits, 1); err != nil {
 			return value.Undefined, err
 		}
 		return t.publish(ctx, e)
 	}, func(a machine.Answer) machine.Answer {
-		published, ok := a.Value.(recorded)
+		published, ok := a.Value.(emittedEvent)
 		if ok {
-			t.emitted = t.emitted.Max(published.at)
+			t.lastEmitted = t.lastEmitted.Max(published.at)
 			a.Value = automation.LocalEvent(r.Execution.Program.Instance, published.event)
 		}
-		return t.unlessInDoubt(a)
+		return t.breakOffIfInDoubt(a)
 	})
 }
 
-// emission reads the parameters of emit. It is nil when they have no payload that an
+// newEmission reads the parameters of emit. It is nil when they have no payload that an
 // event can have: that is told instead.
-func (t *tree) emission(x *machine.Execution, params *value.Object) (*emission, error) {
-	e, err := t.emissionOf(x.Program.Instance, t.meta(x), params)
-	if misfit, ok := errors.AsType[*misfit](err); ok {
-		t.notice(x, automation.Raise(automation.InvalidEvent, "the payload of an event is an object, not "+misfit.kind, "event", misfit.event))
+func (t *run) newEmission(x *machine.Execution, params *value.Object) (*emission, error) {
+	e, err := t.parseEmission(x.Program.Instance, t.meta(x), params)
+	if misfit, ok := errors.AsType[*payloadKindError](err); ok {
+		t.recordNotice(x, automation.Raise(automation.InvalidEvent, "the payload of an event is an object, not "+misfit.kind, "event", misfit.event))
 		return nil, nil //nolint:nilnil // that is told, and nothing is emitted
 	}
 	return e, err
 }
 
-// misfit says that a payload is no object.
-type misfit struct{ event, kind string }
+// payloadKindError says that a payload is no object.
+type payloadKindError struct{ event, kind string }
 
 // Error implements error.
-func (m *misfit) Error() string { return "the payload of " + m.event + " is " + m.kind }
+func (m *payloadKindError) Error() string { return "the payload of " + m.event + " is " + m.kind }
 
-// emissionOf reads the parameters of emit, of an automation in an instance.
-func (t *tree) emissionOf(instance string, meta domain.Meta, params *value.Object) (*emission, error) {
+// parseEmission reads the parameters of emit, of an automation in an instance.
+func (t *run) parseEmission(instance string, meta domain.Meta, params *value.Object) (*emission, error) {
 	name := t.redact.Text(value.Text(params.At("event")))
-	e := &emission{name: prefixed(instance, name), payload: &value.Object{}, meta: meta}
+	e := &emission{name: prefixName(instance, name), payload: &value.Object{}, meta: meta}
 	if !eventName.MatchString(name) || automation.Native(e.name) {
 		return nil, automation.Raise(automation.InvalidEvent, "an event of this name cannot be emitted: names have 1 to 200 letters, digits, blanks, and . _ -, and names of the platform are reserved", "event", e.name)
 	}
 	if given := params.At("payload"); !value.IsNothing(given) {
 		payload, ok := given.(*value.Object)
 		if !ok {
-			return nil, &misfit{e.name, value.TypeName(given)}
+			return nil, &payloadKindError{e.name, value.TypeName(given)}
 		}
-		if !value.FitsWithin(payload, farBeyond*t.settings.MaxEvent) {
-			return nil, t.tooLarge(e.name, []byte(value.JSON(payload, "")))
+		if !value.FitsWithin(payload, maxRedactFactor*t.settings.MaxEvent) {
+			return nil, t.newTooLargeError(e.name, []byte(value.JSON(payload, "")))
 		}
 		e.payload, _ = t.redact.Value(payload).(*value.Object)
 	}
 	e.body = json.RawMessage(value.JSON(e.payload, ""))
 	if utf8.RuneCount(e.body) > t.settings.MaxEvent {
-		return nil, t.tooLarge(e.name, e.body)
+		return nil, t.newTooLargeError(e.name, e.body)
 	}
-	if !nests(e.body, mostNested) {
-		return nil, automation.Raise(automation.InvalidEvent, "the payload of an event is nested too deeply", "event", e.name, "limit", float64(mostNested))
+	if !isNestedWithin(e.body, maxPayloadDepth) {
+		return nil, automation.Raise(automation.InvalidEvent, "the payload of an event is nested too deeply", "event", e.name, "limit", float64(maxPayloadDepth))
 	}
-	t.address(e, params)
+	t.setTarget(e, params)
 	if wrong := activity.Misdirected(e.target); len(wrong) > 0 {
 		return nil, automation.Raise(automation.InvalidEvent, "target."+wrong[0]+" is one line", "event", e.name, "limit", float64(activity.MaxTarget))
 	}
 	return e, nil
 }
 
-// farBeyond is how many times larger than it may be something is not looked through for
+// maxRedactFactor is how many times larger than it may be something is not looked through for
 // secrets: without them it would be too large as well.
-const farBeyond = 100
+const maxRedactFactor = 100
 
-func (t *tree) tooLarge(name string, body []byte) error {
+func (t *run) newTooLargeError(name string, body []byte) error {
 	size := utf8.RuneCount(body)
 	return automation.Raise(automation.EventTooLarge, fmt.Sprintf("the payload of the event has %d characters; it may have %d", size, t.settings.MaxEvent),
 		"reason", "EventTooLarge", "eventType", name, "eventSize", float64(size), "maxSize", float64(t.settings.MaxEvent))
 }
 
-// mostNested is how deep the payload of an event may be nested: whoever reads the event
+// maxPayloadDepth is how deep the payload of an event may be nested: whoever reads the event
 // has it a few levels deeper, and must be able to.
-const mostNested = 500
+const maxPayloadDepth = 500
 
-// nests reports whether JSON is nested no deeper than so many levels.
-func nests(body []byte, most int) bool {
+// isNestedWithin reports whether JSON is nested no deeper than so many levels.
+func isNestedWithin(body []byte, most int) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(body); i++ {
 		switch c := body[i]; {
@@ -152,15 +152,15 @@ func nests(body []byte, most int) bool {
 	return true
 }
 
-func prefixed(instance, name string) string {
+func prefixName(instance, name string) string {
 	if instance == "" {
 		return name
 	}
 	return instance + "." + name
 }
 
-// address fills in who the event is for, how it is kept and whom it is from.
-func (t *tree) address(e *emission, params *value.Object) {
+// setTarget fills in who the event is for, how it is kept and whom it is from.
+func (t *run) setTarget(e *emission, params *value.Object) {
 	at := func(root, key string) any { return value.Walk(params.At(root), key) }
 	e.options.AggPayload, _ = at("options", "aggPayload").(bool)
 	e.async, _ = at("options", "async").(bool)
@@ -176,32 +176,32 @@ func (t *tree) address(e *emission, params *value.Object) {
 	if target != (domain.Target{}) {
 		e.target = &target
 	}
-	actor := t.start.Caller.acts(t.workspaceID())
+	actor := t.start.Caller.causedActor(t.workspaceID())
 	e.meta.UserID, e.meta.Actor, e.meta.ServiceTopic = "", &actor, feed.Emitted
 }
 
-// recorded is an event that was emitted, and where it is.
-type recorded struct {
+// emittedEvent is an event that was emitted, and where it is.
+type emittedEvent struct {
 	event any
 	at    domain.Position
 }
 
 // holdEmit has an event recorded together with the wait that follows it. Recorded before, it could
 // be answered before the wait is there to keep the answer from starting anything else.
-func (t *tree) holdEmit(r machine.Request, e *emission) (any, error) {
+func (t *run) holdEmit(r machine.Request, e *emission) (any, error) {
 	ev := t.toRecorded(e)
-	v, err := unplaced(ev, t.rt.Effects.Position())
-	held, ok := v.(recorded)
+	v, err := withoutPosition(ev, t.rt.Effects.Position())
+	held, ok := v.(emittedEvent)
 	if err != nil || !ok {
 		return value.Undefined, err
 	}
 	t.heldEmits = append(t.heldEmits, toCommit(ev))
-	t.emitted = t.emitted.Max(held.at)
+	t.lastEmitted = t.lastEmitted.Max(held.at)
 	return automation.LocalEvent(r.Execution.Program.Instance, held.event), nil
 }
 
 // releaseHeldEmits has events recorded that were held for a wait that does not come.
-func (t *tree) releaseHeldEmits() {
+func (t *run) releaseHeldEmits() {
 	if len(t.heldEmits) == 0 {
 		return
 	}
@@ -209,11 +209,11 @@ func (t *tree) releaseHeldEmits() {
 		t.journal.add(c.Meta, c.Facts...)
 	}
 	t.heldEmits = nil
-	t.journal.appendEarly(t.ctx)
+	t.journal.appendInBackground(t.ctx)
 }
 
 // toRecorded is an event as it is going to be recorded.
-func (t *tree) toRecorded(e *emission) domain.Recorded {
+func (t *run) toRecorded(e *emission) domain.Recorded {
 	return domain.Recorded{
 		ID: t.rt.NewID(), Log: domain.Activity, Stream: domain.StreamID{Scope: t.workspaceID()}, At: t.rt.Now(), Meta: e.meta,
 		Data: domain.Unknown{Name: e.name, Body: e.body}, Target: e.target, Options: e.options, Body: e.body,
@@ -225,43 +225,43 @@ func toCommit(ev domain.Recorded) eventstore.Commit {
 }
 
 // publish keeps an event, or passes it to those who are there.
-func (t *tree) publish(ctx context.Context, e *emission) (any, error) {
+func (t *run) publish(ctx context.Context, e *emission) (any, error) {
 	ev := t.toRecorded(e)
 	before := t.rt.Effects.Position() // of an answer to it nothing is earlier
 	if !e.options.Persisted() {
-		if err := t.keepLearned(ctx); err != nil {
+		if err := t.storeRunSecrets(ctx); err != nil {
 			return value.Undefined, err
 		}
 		t.rt.Effects.Live(t.workspaceID(), ev)
-		return unplaced(ev, before)
+		return withoutPosition(ev, before)
 	}
 	commit := toCommit(ev)
 	if e.async {
 		t.journal.add(ev.Meta, commit.Facts...)
-		t.journal.appendEarly(t.ctx)
-		return unplaced(ev, before)
+		t.journal.appendInBackground(t.ctx)
+		return withoutPosition(ev, before)
 	}
-	t.journal.ask(ev.ID, true)
-	defer t.journal.ask(ev.ID, false)
+	t.journal.setUnanswered(ev.ID, true)
+	defer t.journal.setUnanswered(ev.ID, false)
 	receipt, err := t.journal.append(ctx, commit)
 	if err != nil {
 		return value.Undefined, err
 	}
 	ev.Seq = receipt.Position.Activity
-	return shown(ev, receipt.Position)
+	return toEmittedEvent(ev, receipt.Position)
 }
 
-// unplaced is an event that has no place in the log, or none yet; after is one before it.
-func unplaced(ev domain.Recorded, after domain.Position) (any, error) {
-	v, err := shown(ev, domain.Position{})
-	if r, ok := v.(recorded); ok {
-		v = recorded{r.event, after}
+// withoutPosition is an event that has no place in the log, or none yet; after is one before it.
+func withoutPosition(ev domain.Recorded, after domain.Position) (any, error) {
+	v, err := toEmittedEvent(ev, domain.Position{})
+	if r, ok := v.(emittedEvent); ok {
+		v = emittedEvent{r.event, after}
 	}
 	return v, err
 }
 
-// shown is an event as its readers see it.
-func shown(ev domain.Recorded, at domain.Position) (any, error) {
+// toEmittedEvent is an event as its readers see it.
+func toEmittedEvent(ev domain.Recorded, at domain.Position) (any, error) {
 	v, err := value.ParseJSON(string(feed.Of(ev, at, ev.Body).JSON()))
-	return recorded{v, at}, err
+	return emittedEvent{v, at}, err
 }

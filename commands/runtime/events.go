@@ -14,79 +14,81 @@ import (
 )
 
 // meta is the source of what an execution causes.
-func (t *tree) meta(x *machine.Execution) domain.Meta {
-	m, place := t.start.Meta, t.program(x).Place
+func (t *run) meta(x *machine.Execution) domain.Meta {
+	m, scope := t.start.Meta, t.program(x).Scope
 	m.UserID, m.SessionID, m.CorrelationID = t.start.Caller.responsible(), t.world.sessionID, t.start.CorrelationID
 	m.AutomationSlug, m.AutomationDepth, m.ExecutionID = x.Program.Slug, x.Depth, x.ID
-	m.AppSlug, m.AppInstance, m.AppDepth = place.App, place.Instance, place.Depth()
-	m.Host, m.Hides = t.rt.Host, t.hides()
+	m.AppSlug, m.AppInstance, m.AppDepth = scope.App, scope.Instance, scope.Depth()
+	m.Host, m.Hides = t.rt.Host, t.hasRunSecrets()
 	if m.SessionID != t.start.Caller.SessionID { // any text, that an automation chose
 		m.SessionID = t.redact.Text(m.SessionID)
 	}
 	if m.HTTP != nil {
 		shown := *m.HTTP
-		shown.Path = t.path(shown.Path)
+		shown.Path = t.redactPath(shown.Path)
 		m.HTTP = &shown
 	}
 	return m
 }
 
-// body is a value as events tell it: JSON without the secrets of the run.
-func (t *tree) body(v any) json.RawMessage { return json.RawMessage(value.JSON(t.redact.Value(v), "")) }
+// redactJSON is a value as events tell it: JSON without the secrets of the run.
+func (t *run) redactJSON(v any) json.RawMessage {
+	return json.RawMessage(value.JSON(t.redact.Value(v), ""))
+}
 
-// shownFact is an event of what triggered the tree, as it is told.
-func (t *tree) shownFact(ev domain.Event) domain.Event {
+// redactFact is an event of what triggered the tree, as it is told.
+func (t *run) redactFact(ev domain.Event) domain.Event {
 	switch ev := ev.(type) {
 	case activity.Interaction:
-		ev.Trigger = t.shownTrigger(ev.Trigger)
+		ev.Trigger = t.redactTrigger(ev.Trigger)
 		return ev
 	case activity.EndpointCalled:
-		ev.Endpoint = t.path(ev.Endpoint)
+		ev.Endpoint = t.redactPath(ev.Endpoint)
 		return ev
 	}
 	return ev
 }
 
-// ended records that an execution ended.
-func (t *tree) ended(x *machine.Execution) {
+// recordEnded records that an execution ended.
+func (t *run) recordEnded(x *machine.Execution) {
 	e := t.executions[x.ID]
 	now := t.rt.Now()
-	trigger, _ := json.Marshal(t.shownTrigger(e.trigger)) // strings only
+	trigger, _ := json.Marshal(t.redactTrigger(e.trigger)) // strings only
 	done := activity.Executed{
-		Slug: x.Program.Slug, ExecutionID: x.ID, Trigger: trigger, StartedAt: stamp(e.startedAt),
+		Slug: x.Program.Slug, ExecutionID: x.ID, Trigger: trigger, StartedAt: formatTime(e.startedAt),
 		Duration: now.Sub(e.startedAt).Milliseconds(), Throttled: time.Duration(e.throttled.Load()).Milliseconds(), Break: x.Broke,
 	}
 	if x.Parent != nil {
 		done.ParentExecutionID = x.Parent.ID
 	}
 	if x.Err != nil {
-		done.Error = t.failure(x.Err)
+		done.Error = t.toFailure(x.Err)
 	}
-	done.Recorded = t.recorded(x)
+	done.Recorded = t.recordResult(x)
 	id := t.rt.NewID()
-	kept, fits := t.given(x)
+	kept, fits := t.executionPayload(x)
 	if !fits {
-		kept, done.Truncated = given{}, true
+		kept, done.Truncated = executionPayload{}, true
 	}
 	kept.Logs = e.log.Shown(t.redact)
 	done.Logged = len(kept.Logs) > 0
 	if done.Apart = fits || done.Logged; done.Apart {
 		content, _ := json.Marshal(kept) // JSON already, and texts
-		t.journal.apart(payload{id, content})
+		t.journal.addPayload(payload{id, content})
 	}
-	t.journal.add(t.meta(x), eventstore.Fact{ID: id, Event: t.bounded(done)})
+	t.journal.add(t.meta(x), eventstore.Fact{ID: id, Event: t.limitEvent(done)})
 	delete(t.executions, x.ID)
 }
 
-// given is what an execution was given and gave, as it is told; ok is false when that is
+// executionPayload is what an execution was given and gave, as it is told; ok is false when that is
 // longer than it may be.
-func (t *tree) given(x *machine.Execution) (kept given, ok bool) {
+func (t *run) executionPayload(x *machine.Execution) (kept executionPayload, ok bool) {
 	shape, most := t.program(x).Shape, t.settings.MaxExecuted
 	in, out := shape.Recorded(x.Input), orObject(shape.RedactedOutput(x.Output))
-	if !value.FitsWithin(in, farBeyond*most) || !value.FitsWithin(out, farBeyond*most) {
+	if !value.FitsWithin(in, maxRedactFactor*most) || !value.FitsWithin(out, maxRedactFactor*most) {
 		return kept, false
 	}
-	kept = given{Payload: t.body(in), Output: t.body(out)}
+	kept = executionPayload{Payload: t.redactJSON(in), Output: t.redactJSON(out)}
 	return kept, utf8.RuneCount(kept.Payload)+utf8.RuneCount(kept.Output) <= most
 }
 
@@ -98,9 +100,9 @@ func orObject(v any) any {
 	return v
 }
 
-// failure is an error as events tell it.
-func (t *tree) failure(err *automation.Error) *activity.Failure {
-	details, told := map[string]any{}, t.told(err)
+// toFailure is an error as events tell it.
+func (t *run) toFailure(err *automation.Error) *activity.Failure {
+	details, told := map[string]any{}, t.redactRaised(err)
 	if told.Details != nil {
 		_ = json.Unmarshal([]byte(value.JSON(told.Details, "")), &details) // JSON of our own
 	}
@@ -110,48 +112,50 @@ func (t *tree) failure(err *automation.Error) *activity.Failure {
 	return &activity.Failure{Error: err.Name, Message: told.Message, Details: details}
 }
 
-// tell records an error event of an execution.
-func (t *tree) tell(x *machine.Execution, err *automation.Error) { t.tellAs(t.rt.NewID(), x, err) }
-
-// notice records an error event of an error that ended nothing, which its execution logs,
-// too.
-func (t *tree) notice(x *machine.Execution, err *automation.Error) {
-	t.log(x, lineOf(err))
-	t.tell(x, err)
+// recordError records an error event of an execution.
+func (t *run) recordError(x *machine.Execution, err *automation.Error) {
+	t.recordErrorAs(t.rt.NewID(), x, err)
 }
 
-// lineOf is an error as a line of a log.
-func lineOf(err *automation.Error) string {
+// recordNotice records an error event of an error that ended nothing, which its execution logs,
+// too.
+func (t *run) recordNotice(x *machine.Execution, err *automation.Error) {
+	t.addLog(x, logLine(err))
+	t.recordError(x, err)
+}
+
+// logLine is an error as a line of a log.
+func logLine(err *automation.Error) string {
 	if err.Instruction == "" {
 		return err.Name + ": " + err.Message
 	}
 	return err.Name + ": " + err.Message + " (" + err.Instruction + ")"
 }
 
-// log keeps lines for the execution, until it has ended.
-func (t *tree) log(x *machine.Execution, lines ...string) {
+// addLog keeps lines for the execution, until it has ended.
+func (t *run) addLog(x *machine.Execution, lines ...string) {
 	if e := t.executions[x.ID]; e != nil {
 		e.log.Add(lines...)
 	}
 }
 
-// tellAs is tell of an event with an id.
-func (t *tree) tellAs(id string, x *machine.Execution, err *automation.Error) {
-	ev := t.bounded(*t.failure(err))
-	t.journal.add(t.meta(x), eventstore.Fact{ID: id, Event: ofInstance(x.Program.Instance, ev)})
+// recordErrorAs is tell of an event with an id.
+func (t *run) recordErrorAs(id string, x *machine.Execution, err *automation.Error) {
+	ev := t.limitEvent(*t.toFailure(err))
+	t.journal.add(t.meta(x), eventstore.Fact{ID: id, Event: prefixEvent(x.Program.Instance, ev)})
 }
 
-// ofInstance is an event of an app instance under its name in the workspace.
-func ofInstance(instance string, ev domain.Event) domain.Event {
+// prefixEvent is an event of an app instance under its name in the workspace.
+func prefixEvent(instance string, ev domain.Event) domain.Event {
 	if instance == "" {
 		return ev
 	}
 	body, _ := json.Marshal(ev) // what encodes it in the log
-	return domain.Unknown{Name: prefixed(instance, ev.EventType()), Body: body}
+	return domain.Unknown{Name: prefixName(instance, ev.EventType()), Body: body}
 }
 
-// bounded cuts an event that is larger than events may be.
-func (t *tree) bounded(ev domain.Event) domain.Event {
+// limitEvent cuts an event that is larger than events may be.
+func (t *run) limitEvent(ev domain.Event) domain.Event {
 	if b, ok := ev.(activity.Bounded); ok {
 		return b.Within(t.settings.MaxEvent)
 	}

@@ -69,7 +69,7 @@ func TestAnInstructionThatFallsOverRaises(t *testing.T) {
 func TestAnInterruptedTreeOfAnInstanceIsToldUnderItsName(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[]`})
-	require.NoError(t, h.Interrupted(t.Context(), runtime.Broken{
+	require.NoError(t, h.RecordInterrupted(t.Context(), runtime.BrokenRun{
 		WorkspaceID: "w1", CorrelationID: "run1", ExecutionID: "01HZZZZZZZZZZZZZZZZZZZZZZZ", Automation: "shop.a", Instance: "shop", StartedAt: time.Now(),
 		Trigger: activity.Trigger{Type: activity.ByEndpoint, Value: "shop.a"},
 	}))
@@ -81,14 +81,14 @@ func TestTheWaitsOfAnInterruptedTreeAreOver(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"all":[{"c":{}},{"wait":{"timeout":600}}]}]`, "c": `[{"wait":{"timeout":600}}]`})
 	run := h.Launch(h.evented())
-	<-run.Stands()
+	<-run.Parked()
 	require.Eventually(t, func() bool { _, waits, _ := h.kept(); return len(waits) == 2 }, patience, tick)
 	treeID, waits, _ := h.kept()
-	h.Leave()
+	h.BreakOffAll()
 	_, err := h.ends(run)
 	require.ErrorIs(t, err, runtime.ErrAway)
-	broken := runtime.Broken{WorkspaceID: "w1", CorrelationID: "run1", ExecutionID: treeID, Automation: "a", StartedAt: time.Now()}
-	require.NoError(t, h.Interrupted(t.Context(), broken))
+	broken := runtime.BrokenRun{WorkspaceID: "w1", CorrelationID: "run1", ExecutionID: treeID, Automation: "a", StartedAt: time.Now()}
+	require.NoError(t, h.RecordInterrupted(t.Context(), broken))
 	require.ElementsMatch(t, waits, h.expired())
 	require.Equal(t, []string{"runtime.automations.executed a", "error"}, h.types()[len(h.types())-2:])
 	_, stands, err := h.parked.Get(t.Context(), "w1", treeID)
@@ -105,13 +105,13 @@ func TestAWaitThatEndedBeforeItsTreeWasInterruptedEndsOnce(t *testing.T) {
 	})
 	run := h.Launch(h.evented())
 	require.Eventually(t, func() bool { return slices.Contains(h.types(), "on") }, patience, tick)
-	h.Leave()
+	h.BreakOffAll()
 	close(gate)
 	_, err := h.ends(run)
 	require.ErrorIs(t, err, runtime.ErrAway)
 	treeID, waits, _ := h.kept()
 	require.Equal(t, waits, h.expired())
-	require.NoError(t, h.Interrupted(t.Context(), runtime.Broken{WorkspaceID: "w1", CorrelationID: "run1", ExecutionID: treeID, Automation: "a", StartedAt: time.Now()}))
+	require.NoError(t, h.RecordInterrupted(t.Context(), runtime.BrokenRun{WorkspaceID: "w1", CorrelationID: "run1", ExecutionID: treeID, Automation: "a", StartedAt: time.Now()}))
 	require.Equal(t, waits, h.expired())
 }
 

@@ -106,7 +106,7 @@ type house struct {
 	store    *store
 	memory   *memory
 	parked   *parked.Parked
-	house    *programs.House
+	house    *programs.ProgramSet
 	settings *runtime.Settings
 	rate     throttle.Rate
 }
@@ -149,7 +149,7 @@ func open(t testing.TB, docs documents, more ...func(h *house, o *runtime.Option
 		Defaults: func() programs.Defaults { return programs.Defaults{} },
 	})
 	require.NoError(t, err)
-	h.house, err = library.House(t.Context(), "w1")
+	h.house, err = library.ProgramSet(t.Context(), "w1")
 	require.NoError(t, err)
 	return h
 }
@@ -157,7 +157,7 @@ func open(t testing.TB, docs documents, more ...func(h *house, o *runtime.Option
 // start is a tree of the automation a that somebody calls over HTTP.
 func (h *house) start() runtime.Start {
 	return runtime.Start{
-		House: h.house, Program: h.house.Program("a"), Input: value.NewObject("$http", machine.HTTP{}), CorrelationID: "run1", Depth: 1, Attempt: 1,
+		ProgramSet: h.house, Program: h.house.Program("a"), Input: value.NewObject("$http", machine.HTTP{}), CorrelationID: "run1", Depth: 1, Attempt: 1,
 		Trigger: activity.Trigger{Type: activity.ByEndpoint, Value: "a"}, HTTP: &runtime.HTTP{Send: func(context.Context, []byte) {}},
 	}
 }
@@ -170,8 +170,8 @@ func (h *house) evented() runtime.Start {
 	return s
 }
 
-// ends waits for the end of a tree.
-func (h *house) ends(run *runtime.Running) (runtime.Outcome, error) {
+// stopDeadline waits for the end of a tree.
+func (h *house) ends(run *runtime.Handle) (runtime.Outcome, error) {
 	h.t.Helper()
 	select {
 	case <-run.Done():
@@ -181,7 +181,7 @@ func (h *house) ends(run *runtime.Running) (runtime.Outcome, error) {
 	return run.Outcome()
 }
 
-// runs runs a tree, which is to succeed.
+// byCorrelation runs a tree, which is to succeed.
 func (h *house) runs(s runtime.Start) any {
 	h.t.Helper()
 	out, err := h.ends(h.Launch(s))
@@ -197,7 +197,7 @@ func (h *house) events() []eventstore.Fact {
 	return slices.Clone(h.store.told)
 }
 
-// recorded reports whether one of several events is on the log.
+// emittedEvent reports whether one of several events is on the log.
 func (h *house) recorded(_ context.Context, _ string, ids ...string) (bool, error) {
 	return slices.ContainsFunc(h.events(), func(f eventstore.Fact) bool { return slices.Contains(ids, f.ID) }), nil
 }
@@ -240,7 +240,7 @@ func tells(commits []eventstore.Commit, name string) bool {
 	return false
 }
 
-// first is true once.
+// beforeAppend is true once.
 func first() func() bool {
 	var once sync.Once
 	return func() (is bool) {

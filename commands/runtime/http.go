@@ -25,7 +25,7 @@ type HTTP struct {
 	header    map[string][]string
 	keepAlive time.Duration
 	changed   chan struct{} // closed when keepAlive is set to something else; nil: nobody waits for that
-	begun     bool          // a chunk was sent: status and headers are gone
+	started   bool          // a chunk was sent: status and headers are gone
 }
 
 // droppedHeaders are what automations cannot set, by what it would do. An endpoint shares its
@@ -115,14 +115,14 @@ func (h *HTTP) setKeepAlive(every time.Duration) {
 func (h *HTTP) Begun() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.begun
+	return h.started
 }
 
-// begin notes that a chunk is about to be sent.
-func (h *HTTP) begin() {
+// markStarted notes that a chunk is about to be sent.
+func (h *HTTP) markStarted() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.begun = true
+	h.started = true
 }
 
 var errForeignHTTP = automation.Invalid("$http is that of another run, which this one goes on without")
@@ -141,34 +141,34 @@ func (h *HTTP) write(op variable.Op, leastKeepAlive time.Duration) error {
 		return nil
 	case "status":
 		n, _ := op.Value.(float64)
-		if h.begun || n != float64(int(n)) || n < 200 || n > 599 {
+		if h.started || n != float64(int(n)) || n < 200 || n > 599 {
 			return automation.Invalid("$http.status must be a number from 200 to 599, set before the first chunk")
 		}
 		h.status = int(n)
 		return nil
 	}
-	if h.begun {
+	if h.started {
 		return automation.Invalid("$http.headers must be set before the first chunk")
 	}
-	return h.headers(op)
+	return h.setHeaders(op)
 }
 
-// headers sets one header, or all of them.
-func (h *HTTP) headers(op variable.Op) error {
+// setHeaders sets one header, or all of them.
+func (h *HTTP) setHeaders(op variable.Op) error {
 	if len(op.Path) > 1 {
-		return h.set(op.Path[1].Key, op.Value)
+		return h.setHeader(op.Path[1].Key, op.Value)
 	}
 	all, _ := op.Value.(*value.Object)
 	h.header = map[string][]string{}
 	for _, name := range all.Keys() {
-		if err := h.set(name, all.At(name)); err != nil {
+		if err := h.setHeader(name, all.At(name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (h *HTTP) set(name string, v any) error {
+func (h *HTTP) setHeader(name string, v any) error {
 	text := value.Text(v)
 	canonical := textproto.CanonicalMIMEHeaderKey(name)
 	if !validHeader(name, text) {

@@ -11,8 +11,8 @@ import (
 	"svc/eventstore"
 )
 
-// Broken is a tree that began on a node that is gone, and is not begun again.
-type Broken struct {
+// BrokenRun is a tree that began on a node that is gone, and is not begun again.
+type BrokenRun struct {
 	WorkspaceID   string
 	CorrelationID string
 	ExecutionID   string // of its first execution
@@ -23,14 +23,14 @@ type Broken struct {
 	Instance      string // that its automation is of; "": of none
 }
 
-// Interrupted records that a tree was interrupted, and forgets where it stood, if it did.
+// RecordInterrupted records that a tree was interrupted, and forgets where it stood, if it did.
 // Repeated, it records nothing more.
-func (r *Runtime) Interrupted(ctx context.Context, b Broken) error {
-	return r.broke(ctx, b, activity.Failure{Error: automation.ExecutionInterrupt, Message: "the node that ran the automation stopped"})
+func (r *Runtime) RecordInterrupted(ctx context.Context, b BrokenRun) error {
+	return r.recordBrokenRun(ctx, b, activity.Failure{Error: automation.ExecutionInterrupt, Message: "the node that ran the automation stopped"})
 }
 
-// broke records that a tree did not come to its end, and why.
-func (r *Runtime) broke(ctx context.Context, b Broken, failure activity.Failure) error {
+// recordBrokenRun records that a tree did not come to its end, and why.
+func (r *Runtime) recordBrokenRun(ctx context.Context, b BrokenRun, failure activity.Failure) error {
 	failure.Details = map[string]any{"automation": b.Automation, "executionId": b.ExecutionID}
 	trigger, err := json.Marshal(b.Trigger)
 	if err != nil {
@@ -44,11 +44,11 @@ func (r *Runtime) broke(ctx context.Context, b Broken, failure activity.Failure)
 	}
 	_, err = r.Store.Append(ctx, eventstore.Commit{
 		Stream: domain.StreamID{Scope: b.WorkspaceID}, Meta: meta, Facts: []eventstore.Fact{
-			{ID: derived(b.ExecutionID, "interrupted"), Event: activity.Executed{
-				Slug: b.Automation, ExecutionID: b.ExecutionID, Trigger: trigger, StartedAt: stamp(b.StartedAt),
+			{ID: deriveID(b.ExecutionID, "interrupted"), Event: activity.Executed{
+				Slug: b.Automation, ExecutionID: b.ExecutionID, Trigger: trigger, StartedAt: formatTime(b.StartedAt),
 				Duration: r.Now().Sub(b.StartedAt).Milliseconds(), Error: &failure,
 			}},
-			{ID: derived(b.ExecutionID, "error"), Event: ofInstance(b.Instance, failure)},
+			{ID: deriveID(b.ExecutionID, "error"), Event: prefixEvent(b.Instance, failure)},
 		},
 	})
 	if err != nil {
@@ -59,16 +59,16 @@ func (r *Runtime) broke(ctx context.Context, b Broken, failure activity.Failure)
 
 // endWaits records that the waits are over in which a tree stood that is not gone on with,
 // those of the executions that it called too: nothing else tells of their end.
-func (r *Runtime) endWaits(ctx context.Context, b Broken, meta domain.Meta) error {
+func (r *Runtime) endWaits(ctx context.Context, b BrokenRun, meta domain.Meta) error {
 	if r.Recorded == nil {
 		return nil
 	}
 	state, _, err := r.Parked.Get(ctx, b.WorkspaceID, b.ExecutionID)
-	waits, _ := Waiting(state)
+	waits, _ := ParkedWaits(state)
 	for i := 0; i < len(waits) && err == nil; i++ {
-		over := derived(waits[i], "over")
+		over := deriveID(waits[i], "over")
 		var there bool
-		if there, err = r.Recorded(ctx, b.WorkspaceID, substitutes(over)...); err != nil || there {
+		if there, err = r.Recorded(ctx, b.WorkspaceID, substituteIDs(over)...); err != nil || there {
 			continue
 		}
 		err = r.appendAgain(ctx, eventstore.Commit{

@@ -18,20 +18,20 @@ import (
 // gathered, and are appended together with the next one that somebody does. What could
 // not be appended stays, in front of everything that comes later.
 type journal struct {
-	rt          *Runtime
-	workspaceID string
-	first       func(context.Context) error // what comes before each append
+	rt           *Runtime
+	workspaceID  string
+	beforeAppend func(context.Context) error // what comes before each append
 
-	order sync.Mutex     // held while appending: what is gathered later is appended later
-	early sync.WaitGroup // appends that nobody waits for yet
+	appendMu   sync.Mutex     // held while appending: what is gathered later is appended later
+	background sync.WaitGroup // appends that nobody waits for yet
 
-	mu       sync.Mutex
-	stuck    []batch   // that are being appended, could not be, or perhaps were
-	since    time.Time // when the first of them was appended first
-	commits  []eventstore.Commit
-	payloads []payload
-	unkept   map[string][]byte // of payloads, by event: those that are not on disk
-	asked    map[string]bool   // events of instructions that have no answer yet
+	mu           sync.Mutex
+	inDoubt      []batch   // that are being appended, could not be, or perhaps were
+	inDoubtSince time.Time // when the first of them was appended first
+	commits      []eventstore.Commit
+	payloads     []payload
+	unstored     map[string][]byte // of payloads, by event: those that are not on disk
+	unanswered   map[string]bool   // events of instructions that have no answer yet
 }
 
 // batch is what is appended at once. It is repeated as it is: whether it is on the log
@@ -44,8 +44,8 @@ type payload struct {
 	body    []byte
 }
 
-// given is the form in which payloads are kept.
-type given struct {
+// executionPayload is the form in which payloads are kept.
+type executionPayload struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Output  json.RawMessage `json:"output,omitempty"`
 	Logs    []string        `json:"logs,omitempty"`
@@ -58,15 +58,15 @@ func (j *journal) add(meta domain.Meta, facts ...eventstore.Fact) {
 	j.commits = append(j.commits, eventstore.Commit{Stream: domain.StreamID{Scope: j.workspaceID}, Meta: meta, Facts: facts})
 }
 
-// apart gathers what is kept apart from its event.
-func (j *journal) apart(p payload) {
+// addPayload gathers what is kept apart from its event.
+func (j *journal) addPayload(p payload) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.payloads = append(j.payloads, p)
-	if j.unkept == nil {
-		j.unkept = map[string][]byte{}
+	if j.unstored == nil {
+		j.unstored = map[string][]byte{}
 	}
-	j.unkept[p.eventID] = p.body
+	j.unstored[p.eventID] = p.body
 }
 
 // record gathers one event under a new id.
@@ -74,41 +74,41 @@ func (j *journal) record(meta domain.Meta, ev domain.Event) {
 	j.add(meta, eventstore.Fact{ID: j.rt.NewID(), Event: ev})
 }
 
-// gathered reports how many events are not appended yet.
-func (j *journal) gathered() int {
+// buffered reports how many events are not appended yet.
+func (j *journal) buffered() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return len(j.commits)
 }
 
-// appendEarly appends what is gathered without anybody waiting for it. What fails is
+// appendInBackground appends what is gathered without anybody waiting for it. What fails is
 // tried again with the next append, which tells.
-func (j *journal) appendEarly(ctx context.Context) {
-	j.early.Go(func() { _, _ = j.append(ctx) })
+func (j *journal) appendInBackground(ctx context.Context) {
+	j.background.Go(func() { _, _ = j.append(ctx) })
 }
 
 // append keeps what is gathered, with more behind it. When it returns nil all of it is
 // on disk, and everything that was gathered before.
 func (j *journal) append(ctx context.Context, more ...eventstore.Commit) (receipt eventstore.Receipt, err error) {
-	j.order.Lock()
-	defer j.order.Unlock()
-	if err := j.first(ctx); err != nil {
+	j.appendMu.Lock()
+	defer j.appendMu.Unlock()
+	if err := j.beforeAppend(ctx); err != nil {
 		return receipt, err
 	}
 	j.mu.Lock()
-	if len(j.stuck) > 0 && j.rt.Now().Sub(j.since) > longestDoubt {
+	if len(j.inDoubt) > 0 && j.rt.Now().Sub(j.inDoubtSince) > maxInDoubt {
 		j.mu.Unlock()
-		return receipt, errDoubt
+		return receipt, errInDoubt
 	}
-	batches, payloads := append(j.stuck, split(append(j.commits, more...))...), j.payloads
-	if len(j.stuck) == 0 {
-		j.since = j.rt.Now()
+	batches, payloads := append(j.inDoubt, splitBatches(append(j.commits, more...))...), j.payloads
+	if len(j.inDoubt) == 0 {
+		j.inDoubtSince = j.rt.Now()
 	}
-	j.stuck, j.commits, j.payloads = batches, nil, nil
+	j.inDoubt, j.commits, j.payloads = batches, nil, nil
 	j.mu.Unlock()
 	var beside sync.WaitGroup
 	if len(payloads) > 0 {
-		beside.Go(func() { j.keepApart(ctx, payloads) })
+		beside.Go(func() { j.storePayloads(ctx, payloads) })
 	}
 	defer beside.Wait()
 	for len(batches) > 0 {
@@ -118,11 +118,11 @@ func (j *journal) append(ctx context.Context, more ...eventstore.Commit) (receip
 		case err != nil && (errors.Is(err, eventstore.ErrUnavailable) || ctx.Err() != nil):
 			return receipt, err
 		case err != nil && len(b) > 1: // one of them is refused for good, and not the others
-			batches = append(apiece(b), batches[1:]...)
+			batches = append(singleBatches(b), batches[1:]...)
 			continue
 		}
 		batches = batches[1:]
-		j.remain(batches)
+		j.setInDoubt(batches)
 		if err != nil && len(batches) == 0 && len(more) > 0 {
 			return receipt, err // who wanted more is told
 		}
@@ -133,55 +133,55 @@ func (j *journal) append(ctx context.Context, more ...eventstore.Commit) (receip
 	return receipt, nil
 }
 
-// apiece divides a batch into those of single commits.
-func apiece(b batch) (each []batch) {
+// singleBatches divides a batch into those of single commits.
+func singleBatches(b batch) (each []batch) {
 	for i := range b {
 		each = append(each, b[i:i+1:i+1])
 	}
 	return each
 }
 
-// remain notes what is still to be appended.
-func (j *journal) remain(batches []batch) {
+// setInDoubt notes what is still to be appended.
+func (j *journal) setInDoubt(batches []batch) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.stuck, j.since = batches, j.rt.Now()
+	j.inDoubt, j.inDoubtSince = batches, j.rt.Now()
 }
 
-// ask notes that the instruction that emits an event has no answer yet, or that it has one.
-func (j *journal) ask(id string, open bool) {
+// setUnanswered notes that the instruction that emits an event has no answer yet, or that it has one.
+func (j *journal) setUnanswered(id string, open bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.asked == nil {
-		j.asked = map[string]bool{}
+	if j.unanswered == nil {
+		j.unanswered = map[string]bool{}
 	}
 	if open {
-		j.asked[id] = true
+		j.unanswered[id] = true
 	} else {
-		delete(j.asked, id)
+		delete(j.unanswered, id)
 	}
 }
 
-// longestDoubt is for how long it may be unknown whether something was appended. The log
+// maxInDoubt is for how long it may be unknown whether something was appended. The log
 // knows ids again for two minutes; appended after that it could be there twice. The tree
 // breaks off instead: who finds out what became of it reads the log.
-const longestDoubt = 90 * time.Second
+const maxInDoubt = 90 * time.Second
 
-var errDoubt = fmt.Errorf("%w: for too long it is unknown whether what happened was recorded", eventstore.ErrUnavailable)
+var errInDoubt = fmt.Errorf("%w: for too long it is unknown whether what happened was recorded", eventstore.ErrUnavailable)
 
-// maxFacts is how many events the log takes at once, and maxBytes about how large they are
+// maxBatchEvents is how many events the log takes at once, and maxBatchBytes about how large they are
 // together: nobody else appends meanwhile.
 const (
-	maxFacts = 1000
-	maxBytes = 4 << 20
+	maxBatchEvents = 1000
+	maxBatchBytes  = 4 << 20
 )
 
-// split divides commits into what is appended at once.
-func split(commits []eventstore.Commit) (batches []batch) {
+// splitBatches divides commits into what is appended at once.
+func splitBatches(commits []eventstore.Commit) (batches []batch) {
 	first, facts, bytes := 0, 0, 0
 	for i, c := range commits {
-		size := weigh(c)
-		if i > first && (facts+len(c.Facts) > maxFacts || bytes+size > maxBytes) {
+		size := commitSize(c)
+		if i > first && (facts+len(c.Facts) > maxBatchEvents || bytes+size > maxBatchBytes) {
 			batches = append(batches, commits[first:i:i])
 			first, facts, bytes = i, 0, 0
 		}
@@ -193,8 +193,8 @@ func split(commits []eventstore.Commit) (batches []batch) {
 	return batches
 }
 
-// weigh is how large a commit can be: of what has a text of any length it is about that.
-func weigh(c eventstore.Commit) (bytes int) {
+// commitSize is how large a commit can be: of what has a text of any length it is about that.
+func commitSize(c eventstore.Commit) (bytes int) {
 	for _, f := range c.Facts {
 		switch ev := f.Event.(type) {
 		case domain.Unknown:
@@ -206,40 +206,40 @@ func weigh(c eventstore.Commit) (bytes int) {
 		case activity.CollectionUpdated:
 			bytes += len(ev.Properties) + len(ev.Indexes) + len(ev.Uniques)
 		}
-		bytes += factWeight
+		bytes += defaultEventBytes
 	}
 	return bytes
 }
 
-// factWeight is what an event weighs whose payload is not looked at.
-const factWeight = 2 << 10
+// defaultEventBytes is what an event weighs whose payload is not looked at.
+const defaultEventBytes = 2 << 10
 
 // How often what is kept apart is tried to be kept, and the pause in between.
 const (
-	apartAttempts = 5
-	apartPause    = 200 * time.Millisecond
+	payloadAttempts   = 5
+	payloadRetryPause = 200 * time.Millisecond
 )
 
-// keepApart keeps payloads. A tree is not the worse for one that could not be kept: its
+// storePayloads keeps payloads. A tree is not the worse for one that could not be kept: its
 // event tells all that happens because of it, and it goes in time anyway.
-func (j *journal) keepApart(ctx context.Context, payloads []payload) {
+func (j *journal) storePayloads(ctx context.Context, payloads []payload) {
 	for _, p := range payloads {
 		err := j.rt.Payloads.Put(ctx, j.workspaceID, p.eventID, p.body)
-		for attempt := 1; err != nil && attempt < apartAttempts && commands.Sleep(ctx, apartPause) == nil; attempt++ {
+		for attempt := 1; err != nil && attempt < payloadAttempts && commands.Sleep(ctx, payloadRetryPause) == nil; attempt++ {
 			err = j.rt.Payloads.Put(ctx, j.workspaceID, p.eventID, p.body)
 		}
 		if err != nil {
 			j.rt.Log.ErrorContext(ctx, "what an execution was given and gave was not kept", "workspace", j.workspaceID, "eventId", p.eventID, "err", err)
 		}
 		j.mu.Lock()
-		delete(j.unkept, p.eventID)
+		delete(j.unstored, p.eventID)
 		j.mu.Unlock()
 	}
 }
 
-// close keeps all that is left, and tells whether everything is kept.
+// storeAndUnpark keeps all that is left, and tells whether everything is kept.
 func (j *journal) close(ctx context.Context) error {
-	j.early.Wait()
+	j.background.Wait()
 	_, err := j.append(ctx)
 	return err
 }

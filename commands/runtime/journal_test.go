@@ -68,12 +68,12 @@ func TestATreeStandsOnceItsStartIsOnTheLog(t *testing.T) {
 	run := h.Launch(h.evented())
 	_, err := h.ends(run)
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
-	require.False(t, closed(run.Stands()))
+	require.False(t, closed(run.Parked()))
 
 	h.store.refuse(func([]eventstore.Commit) bool { return false })
 	run = h.Launch(h.evented())
 	select {
-	case <-run.Stands():
+	case <-run.Parked():
 	case <-time.After(patience):
 		t.Fatal("the tree does not stand")
 	}

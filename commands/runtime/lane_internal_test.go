@@ -12,7 +12,7 @@ func TestOneWorkspaceHasLanesForAllCoresAndLeavesSomeToOthers(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	for _, cores := range []int{1, 2, 16} {
-		lanes := newLanes(cores)
+		lanes := newTurnSlots(cores)
 		entered := func(workspaceID string) (n int) {
 			for lanes.Enter(gone, workspaceID) == nil {
 				n++

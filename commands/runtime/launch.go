@@ -9,33 +9,33 @@ import (
 	"svc/commands"
 )
 
-// Running is a tree that was launched.
-type Running struct {
+// Executions is a tree that was launched.
+type Handle struct {
 	done    chan struct{}
-	began   chan struct{}
-	stands  chan struct{}
+	started chan struct{}
+	parked  chan struct{}
 	once    sync.Once
-	give    context.CancelCauseFunc // nil: it never began
+	cancel  context.CancelCauseFunc // nil: it never began
 	outcome Outcome
 	err     error
 }
 
 // Done is closed when the tree has ended.
-func (r *Running) Done() <-chan struct{} { return r.done }
+func (r *Handle) Done() <-chan struct{} { return r.done }
 
-// Began is closed once what triggered the tree is on disk, if its Start asks for that.
-func (r *Running) Began() <-chan struct{} { return r.began }
+// Started is closed once what triggered the tree is on disk, if its Start asks for that.
+func (r *Handle) Started() <-chan struct{} { return r.started }
 
-// Stands is closed once the tree stands where any node can go on with it, whatever
+// Parked is closed once the tree stands where any node can go on with it, whatever
 // becomes of this one.
-func (r *Running) Stands() <-chan struct{} { return r.stands }
+func (r *Handle) Parked() <-chan struct{} { return r.parked }
 
-// Ended reports whether the tree has ended.
-func (r *Running) Ended() bool { return isClosed(r.done) }
+// HasEnded reports whether the tree has ended.
+func (r *Handle) HasEnded() bool { return isClosed(r.done) }
 
-// HasBegun reports whether what triggered the tree is on disk, as far as its Start asks for
+// HasStarted reports whether what triggered the tree is on disk, as far as its Start asks for
 // that.
-func (r *Running) HasBegun() bool { return isClosed(r.began) }
+func (r *Handle) HasStarted() bool { return isClosed(r.started) }
 
 func isClosed(c <-chan struct{}) bool {
 	select {
@@ -46,11 +46,11 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// Break breaks the tree off: who launched it gives it up for another node to begin. It is
+// BreakOff breaks the tree off: who launched it gives it up for another node to begin. It is
 // false when that takes longer than ctx lasts.
-func (r *Running) Break(ctx context.Context) bool {
-	if r.give != nil {
-		r.give(ErrAway)
+func (r *Handle) BreakOff(ctx context.Context) bool {
+	if r.cancel != nil {
+		r.cancel(ErrAway)
 	}
 	select {
 	case <-r.done:
@@ -60,16 +60,16 @@ func (r *Running) Break(ctx context.Context) bool {
 	}
 }
 
-// Settled waits until the tree has ended or stands. It is false when that takes longer than
+// WaitEndedOrParked waits until the tree has ended or stands. It is false when that takes longer than
 // a farewell after ctx ended.
-func (r *Running) Settled(ctx context.Context, farewell time.Duration) bool {
+func (r *Handle) WaitEndedOrParked(ctx context.Context, farewell time.Duration) bool {
 	ended := ctx.Done()
 	var over <-chan time.Time
 	for {
 		select {
 		case <-r.done:
 			return true
-		case <-r.stands:
+		case <-r.parked:
 			return true
 		case <-over:
 			return false
@@ -82,54 +82,54 @@ func (r *Running) Settled(ctx context.Context, farewell time.Duration) bool {
 }
 
 // Outcome returns what the tree came to. It may be called once Done is closed.
-func (r *Running) Outcome() (Outcome, error) { return r.outcome, r.err }
+func (r *Handle) Outcome() (Outcome, error) { return r.outcome, r.err }
 
 // ErrClosing says that the node stops: nothing is begun any more.
 var ErrClosing = errors.New("runtime: the node stops")
 
-// fleet are the trees that the runtime itself keeps going, whoever waits for them.
-type fleet struct {
+// lifecycle are the trees that the runtime itself keeps going, whoever waits for them.
+type lifecycle struct {
 	mu      sync.Mutex
 	ctx     context.Context
-	sink    context.CancelCauseFunc
+	cancel  context.CancelCauseFunc
 	closing bool
-	leaving chan struct{} // closed when the node is about to stop
+	closed  chan struct{} // closed when the node is about to stop
 	process string        // that trees begin in; "" while the node is away
-	trees   sync.WaitGroup
+	running sync.WaitGroup
 }
 
-func newFleet(process string) *fleet {
-	f := &fleet{leaving: make(chan struct{}), process: process}
-	f.ctx, f.sink = context.WithCancelCause(context.Background())
+func newLifecycle(process string) *lifecycle {
+	f := &lifecycle{closed: make(chan struct{}), process: process}
+	f.ctx, f.cancel = context.WithCancelCause(context.Background())
 	return f
 }
 
 // Launch begins a tree, and returns at once. It goes on whether anybody waits for it
 // or not.
-func (r *Runtime) Launch(s Start) *Running {
-	return r.launch(func(ctx context.Context, run *Running) (Outcome, error) { return r.grow(ctx, s, run) },
-		"workspace", s.House.Workspace.ID, "automation", s.Program.Name, "correlationId", s.CorrelationID)
+func (r *Runtime) Launch(s Start) *Handle {
+	return r.launch(func(ctx context.Context, run *Handle) (Outcome, error) { return r.execute(ctx, s, run) },
+		"workspace", s.ProgramSet.Workspace.ID, "automation", s.Program.Name, "correlationId", s.CorrelationID)
 }
 
 // launch does work for a tree. Named says which one it is, for the log.
-func (r *Runtime) launch(work func(context.Context, *Running) (Outcome, error), named ...any) *Running {
-	run := &Running{done: make(chan struct{}), began: make(chan struct{}), stands: make(chan struct{})}
-	r.fleet.mu.Lock()
-	defer r.fleet.mu.Unlock()
-	if r.fleet.closing || r.fleet.process == "" {
+func (r *Runtime) launch(work func(context.Context, *Handle) (Outcome, error), named ...any) *Handle {
+	run := &Handle{done: make(chan struct{}), started: make(chan struct{}), parked: make(chan struct{})}
+	r.lifecycle.mu.Lock()
+	defer r.lifecycle.mu.Unlock()
+	if r.lifecycle.closing || r.lifecycle.process == "" {
 		run.err = ErrAway
-		if r.fleet.closing {
+		if r.lifecycle.closing {
 			run.err = ErrClosing
 		}
 		close(run.done)
 		return run
 	}
-	ctx, give := context.WithCancelCause(r.fleet.ctx)
-	run.give = give
-	r.fleet.trees.Go(func() {
+	ctx, give := context.WithCancelCause(r.lifecycle.ctx)
+	run.cancel = give
+	r.lifecycle.running.Go(func() {
 		defer close(run.done)
 		defer give(nil)
-		run.outcome, run.err = caught(func() (Outcome, error) { return work(ctx, run) })
+		run.outcome, run.err = recoverPanic(func() (Outcome, error) { return work(ctx, run) })
 		switch {
 		case run.err != nil && ctx.Err() != nil:
 			run.err = errors.Join(context.Cause(ctx), run.err)
@@ -140,30 +140,30 @@ func (r *Runtime) launch(work func(context.Context, *Running) (Outcome, error), 
 	return run
 }
 
-// caught does work, and turns a panic into an error: one tree never ends the others.
-func caught[T any](work func() (T, error)) (v T, err error) {
-	defer commands.Recover(func(fell *commands.Fallen) { err = fell })
+// recoverPanic does work, and turns a panic into an error: one tree never ends the others.
+func recoverPanic[T any](work func() (T, error)) (v T, err error) {
+	defer commands.Recover(func(fell *commands.PanicError) { err = fell })
 	return work()
 }
 
-// lastWait bounds how long a node that stops lets trees come to their end.
-const lastWait = 5 * time.Second
+// closeTimeout bounds how long a node that stops lets trees come to their end.
+const closeTimeout = 5 * time.Second
 
 // Close lets what runs come to its end for a while, and breaks the rest off: what can be
 // begun again is, by whoever comes next. What stands in a wait is left at once.
 func (r *Runtime) Close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, lastWait)
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	r.fleet.mu.Lock()
-	if !r.fleet.closing {
-		close(r.fleet.leaving)
+	r.lifecycle.mu.Lock()
+	if !r.lifecycle.closing {
+		close(r.lifecycle.closed)
 	}
-	r.fleet.closing = true
-	sink := r.fleet.sink
-	r.fleet.mu.Unlock()
+	r.lifecycle.closing = true
+	sink := r.lifecycle.cancel
+	r.lifecycle.mu.Unlock()
 	ended := make(chan struct{})
 	go func() { // ends with the last tree
-		r.fleet.trees.Wait()
+		r.lifecycle.running.Wait()
 		close(ended)
 	}()
 	select {

@@ -13,9 +13,9 @@ import (
 	"svc/domain/automation/value"
 )
 
-// module calls a function of a module. What an error of it does is for the machine to
+// callModule calls a function of a module. What an error of it does is for the machine to
 // say.
-func (t *tree) module(r machine.Request) {
+func (t *run) callModule(r machine.Request) {
 	name, function := value.Text(r.Params.At("module")), value.Text(r.Params.At("function"))
 	params, _ := r.Params.At("parameters").(*value.Object)
 	if params == nil {
@@ -24,19 +24,19 @@ func (t *tree) module(r machine.Request) {
 	switch name {
 	case "text":
 		v, err := text.Call(function, params)
-		t.now(r, machine.Answer{Value: v, Err: err})
+		t.answerNow(r, machine.Answer{Value: v, Err: err})
 	case "crypto":
 		v, err := hash.Call(function, params, t.world.Random)
-		t.now(r, machine.Answer{Value: v, Err: err})
+		t.answerNow(r, machine.Answer{Value: v, Err: err})
 	case "secrets":
-		of := t.holder(r.Execution)
-		t.later(r, func(ctx context.Context) (any, error) { return t.rt.Effects.References.Call(ctx, of, function, params) })
+		of := t.referenceHolder(r.Execution)
+		t.answerLater(r, func(ctx context.Context) (any, error) { return t.rt.Effects.References.Call(ctx, of, function, params) })
 	case "collections":
-		t.collections(r, function, params)
+		t.callCollections(r, function, params)
 	case "code":
-		t.code(r, function, params)
+		t.runCode(r, function, params)
 	default:
-		t.now(r, machine.Answer{Value: value.Undefined, Err: automation.Invalid("there is no module %s", name)})
+		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: automation.Invalid("there is no module %s", name)})
 	}
 }
 
@@ -45,19 +45,19 @@ type Collections interface {
 	Call(ctx context.Context, of collections.Caller, function string, params *value.Object) (any, error)
 }
 
-// collections reads or writes rows. That one was declared is recorded.
-func (t *tree) collections(r machine.Request, function string, params *value.Object) {
-	place := t.program(r.Execution).Place
-	of := collections.Caller{WorkspaceID: t.workspaceID(), App: place.Namespace.App, Instance: place.Namespace.Instance, UserID: t.world.userID}
-	t.laterThen(r, func(ctx context.Context) (any, error) {
+// callCollections reads or writes rows. That one was declared is recorded.
+func (t *run) callCollections(r machine.Request, function string, params *value.Object) {
+	scope := t.program(r.Execution).Scope
+	of := collections.Caller{WorkspaceID: t.workspaceID(), App: scope.Namespace.App, Instance: scope.Namespace.Instance, UserID: t.world.userID}
+	t.answerLaterThen(r, func(ctx context.Context) (any, error) {
 		return t.rt.Effects.Rows.Call(ctx, of, function, params)
 	}, func(a machine.Answer) machine.Answer {
 		made, ok := a.Value.(*value.Object)
 		if a.Err == nil && ok && function == "updateSchema" {
-			t.journal.record(t.meta(r.Execution), t.bounded(activity.CollectionUpdated{
+			t.journal.record(t.meta(r.Execution), t.limitEvent(activity.CollectionUpdated{
 				Collection: t.redact.Text(value.Text(made.At("collection"))), OldCollection: t.redact.Text(value.Text(params.At("oldCollection"))),
-				Schema: cmp.Or(t.redact.Text(value.Text(params.At("schema"))), "default"), AppSlug: place.App,
-				Properties: t.body(made.At("properties")), Indexes: t.body(made.At("indexes")), Uniques: t.body(made.At("uniques")),
+				Schema: cmp.Or(t.redact.Text(value.Text(params.At("schema"))), "default"), AppSlug: scope.App,
+				Properties: t.redactJSON(made.At("properties")), Indexes: t.redactJSON(made.At("indexes")), Uniques: t.redactJSON(made.At("uniques")),
 			}))
 		}
 		return a

@@ -118,7 +118,7 @@ type Effects struct {
 	Cancelling func(workspaceID string) (int, error)
 	// Configure changes the stored config of a workspace or an app instance. What is
 	// recorded of that tells none of the secrets.
-	Configure func(ctx context.Context, place *programs.Place, op variable.Op, secrets *redact.Set) error
+	Configure func(ctx context.Context, scope *programs.Scope, op variable.Op, secrets *redact.Set) error
 
 	Fetch      Fetcher
 	Topics     Topics
@@ -140,10 +140,10 @@ type Registry interface {
 type Runtime struct {
 	Options
 
-	trees  register
-	fleet  *fleet
-	lanes  *fair.Places // in which trees take their turns
-	parsed parsed
+	runs         runRegistry
+	lifecycle    *lifecycle
+	turnSlots    *fair.Places // in which trees take their turns
+	parsedEvents eventCache
 }
 
 // New returns a Runtime.
@@ -154,5 +154,5 @@ func New(o Options) (*Runtime, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Runtime{Options: o, fleet: newFleet(o.Process), lanes: newLanes(goruntime.GOMAXPROCS(0))}, nil
+	return &Runtime{Options: o, lifecycle: newLifecycle(o.Process), turnSlots: newTurnSlots(goruntime.GOMAXPROCS(0))}, nil
 }

@@ -44,9 +44,9 @@ type Acting struct {
 	App           bool // it is one of an app: what the workspace gives is not for it
 }
 
-// Narrow reports whether what the session, or the workspace, may do in the workspace is
+// IsNarrowed reports whether what the session, or the workspace, may do in the workspace is
 // not lent with a token: an app asks, or the session itself was lent with less.
-func (a Acting) Narrow(kind fetch.TokenKind) bool {
+func (a Acting) IsNarrowed(kind fetch.TokenKind) bool {
 	return a.App || kind == fetch.SessionToken && a.Caller.Lent && a.Caller.LentTo != a.WorkspaceID
 }
 
@@ -57,8 +57,8 @@ type References interface {
 	Call(ctx context.Context, of references.Holder, function string, params *value.Object) (any, error)
 }
 
-// topic makes a topic, or adds users to one.
-func (t *tree) topic(r machine.Request) {
+// changeTopic makes a topic, or adds users to one.
+func (t *run) changeTopic(r machine.Request) {
 	name := t.redact.Text(value.Text(r.Params.At("topic"))) // it is in events, and so are its members
 	users := []string{}
 	given, listed := r.Params.At("userIds").([]any)
@@ -70,11 +70,11 @@ func (t *tree) topic(r machine.Request) {
 		users = append(users, t.world.userID)
 	}
 	if name == "" || join && len(users) == 0 {
-		t.now(r, machine.Answer{Value: value.Undefined, Err: automation.Invalid("expected a topic and a user")})
+		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: automation.Invalid("expected a topic and a user")})
 		return
 	}
-	create, as := r.Params.At("create") != false, t.request(r.Execution)
-	t.later(r, func(ctx context.Context) (any, error) {
+	create, as := r.Params.At("create") != false, t.commandRequest(r.Execution)
+	t.answerLater(r, func(ctx context.Context) (any, error) {
 		ctx = commands.WithRequest(ctx, as)
 		var err error
 		if join {
@@ -82,17 +82,17 @@ func (t *tree) topic(r machine.Request) {
 		} else {
 			err = t.rt.Effects.Topics.Create(ctx, t.workspaceID(), name, users)
 		}
-		return true, raisedOf(err)
+		return true, toAutomationError(err)
 	})
 }
 
-// request is who asks the platform to record something for an execution.
-func (t *tree) request(x *machine.Execution) *commands.Request {
+// commandRequest is who asks the platform to record something for an execution.
+func (t *run) commandRequest(x *machine.Execution) *commands.Request {
 	return &commands.Request{Meta: t.meta(x)}
 }
 
-// raisedOf turns a refusal of the platform into what an instruction raises.
-func raisedOf(err error) error {
+// toAutomationError turns a refusal of the platform into what an instruction raises.
+func toAutomationError(err error) error {
 	if refused, ok := errors.AsType[*domain.Error](err); ok {
 		if refused.Code == domain.CodeLocked {
 			return automation.Raise(automation.ResourceLocked, refused.Message)
@@ -102,16 +102,16 @@ func raisedOf(err error) error {
 	return err
 }
 
-// rateLimit counts, over all nodes. What break asks for is for the machine to do.
-func (t *tree) rateLimit(r machine.Request) {
+// countRateLimit counts, over all nodes. What break asks for is for the machine to do.
+func (t *run) countRateLimit(r machine.Request) {
 	use, err := ratelimit.Read(r.Params)
 	if err != nil {
-		t.now(r, machine.Answer{Value: value.Undefined, Err: err})
+		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: err})
 		return
 	}
 	use.Break = false
 	scope := ratelimit.Scope{WorkspaceID: t.workspaceID(), Instance: r.Execution.Program.Instance}
-	t.later(r, func(ctx context.Context) (any, error) {
+	t.answerLater(r, func(ctx context.Context) (any, error) {
 		got, err := t.rt.Effects.RateLimits.Take(ctx, scope, use)
 		if err != nil {
 			return value.Undefined, err
@@ -120,17 +120,17 @@ func (t *tree) rateLimit(r machine.Request) {
 	})
 }
 
-// auth makes a token for calls to the platform.
-func (t *tree) auth(r machine.Request) {
+// issueToken makes a token for calls to the platform.
+func (t *run) issueToken(r machine.Request) {
 	kind := fetch.SessionToken
 	if r.Params.At("workspace") == true {
 		kind = fetch.WorkspaceToken
 	}
-	of := t.acting(r.Execution)
-	t.laterThen(r, func(ctx context.Context) (any, error) { return t.rt.Effects.Tokens.Token(ctx, kind, of, true) }, func(a machine.Answer) machine.Answer {
+	of := t.actingFor(r.Execution)
+	t.answerLaterThen(r, func(ctx context.Context) (any, error) { return t.rt.Effects.Tokens.Token(ctx, kind, of, true) }, func(a machine.Answer) machine.Answer {
 		jwt, _ := a.Value.(string)
 		if a.Err == nil {
-			a.Err = t.learn(jwt)
+			a.Err = t.addSecrets(jwt)
 		}
 		if a.Value = value.Undefined; a.Err == nil {
 			a.Value = value.NewObject("jwt", jwt)
@@ -139,65 +139,65 @@ func (t *tree) auth(r machine.Request) {
 	})
 }
 
-func (t *tree) acting(x *machine.Execution) Acting {
+func (t *run) actingFor(x *machine.Execution) Acting {
 	return Acting{
 		Caller: &t.start.Caller, WorkspaceID: t.workspaceID(), CorrelationID: t.start.CorrelationID, Depth: x.Depth, App: x.Program.Instance != "",
 	}
 }
 
-// tokens makes tokens for an execution.
-func (t *tree) tokens(x *machine.Execution) func(context.Context, fetch.TokenKind) (string, error) {
-	of := t.acting(x)
+// tokenIssuer makes tokens for an execution.
+func (t *run) tokenIssuer(x *machine.Execution) func(context.Context, fetch.TokenKind) (string, error) {
+	of := t.actingFor(x)
 	return func(ctx context.Context, kind fetch.TokenKind) (string, error) {
 		return t.rt.Effects.Tokens.Token(ctx, kind, of, false)
 	}
 }
 
-// keys makes keys of roles for an execution. Roles are the workspace's: apps know none.
-func (t *tree) keys(x *machine.Execution) func(context.Context, string) (string, error) {
-	of := t.acting(x)
+// roleKeyIssuer makes keys of roles for an execution. Roles are the workspace's: apps know none.
+func (t *run) roleKeyIssuer(x *machine.Execution) func(context.Context, string) (string, error) {
+	of := t.actingFor(x)
 	if x.Program.Instance != "" {
 		return nil
 	}
 	return func(ctx context.Context, role string) (string, error) {
 		key, err := t.rt.Effects.Tokens.RoleKey(ctx, role, of)
-		return key, raisedOf(err)
+		return key, toAutomationError(err)
 	}
 }
 
-func (t *tree) holder(x *machine.Execution) references.Holder {
+func (t *run) referenceHolder(x *machine.Execution) references.Holder {
 	return references.Holder{WorkspaceID: t.workspaceID(), Instance: x.Program.Instance, UserID: t.start.Caller.UserID}
 }
 
-// resolver replaces references to secrets in what is sent.
-func (t *tree) resolver(x *machine.Execution) func(context.Context, string) (string, error) {
-	of := t.holder(x)
+// referenceResolver replaces references to secrets in what is sent.
+func (t *run) referenceResolver(x *machine.Execution) func(context.Context, string) (string, error) {
+	of := t.referenceHolder(x)
 	return func(ctx context.Context, text string) (string, error) {
 		resolved, used, err := t.rt.Effects.References.Resolve(ctx, of, text)
-		if full := t.learn(used...); err == nil {
+		if full := t.addSecrets(used...); err == nil {
 			err = full
 		}
 		return resolved, err
 	}
 }
 
-// errRefers says that a value would not stay as it is in the config.
-var errRefers = automation.Invalid("config cannot be set to a text that refers to config or secrets")
+// errConfigReference says that a value would not stay as it is in the config.
+var errConfigReference = automation.Invalid("config cannot be set to a text that refers to config or secrets")
 
 // configure writes to the stored configuration. What stands there is read as a template
 // when it is loaded, and values never are: one that would be is refused.
-func (t *tree) configure(r machine.Request) {
-	place := t.program(r.Execution).Place
-	if programs.Refers(r.Write.Op.Value) {
-		t.now(r, machine.Answer{Value: value.Undefined, Err: errRefers})
+func (t *run) configure(r machine.Request) {
+	scope := t.program(r.Execution).Scope
+	if programs.ContainsReference(r.Write.Op.Value) {
+		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: errConfigReference})
 		return
 	}
-	as := t.request(r.Execution)
-	t.laterThen(r, func(ctx context.Context) (any, error) {
-		return value.Undefined, raisedOf(t.rt.Effects.Configure(commands.WithRequest(ctx, as), place, r.Write.Op, t.redact))
+	as := t.commandRequest(r.Execution)
+	t.answerLaterThen(r, func(ctx context.Context) (any, error) {
+		return value.Undefined, toAutomationError(t.rt.Effects.Configure(commands.WithRequest(ctx, as), scope, r.Write.Op, t.redact))
 	}, func(a machine.Answer) machine.Answer {
 		if a.Err == nil {
-			a.Err = t.world.configured(place, r.Write.Op)
+			a.Err = t.world.applyConfig(scope, r.Write.Op)
 		}
 		return a
 	})

@@ -7,17 +7,17 @@ import (
 	"svc/domain/feed"
 )
 
-// parsed holds the last events that waits looked into: an event that many wait for is
+// eventCache holds the last events that waits looked into: an event that many wait for is
 // read once.
-type parsed [16]struct {
+type eventCache [16]struct {
 	sync.Mutex
 	event *feed.Event
 	value any
 	err   error
 }
 
-// of returns an event as automations see it. Nobody may change it.
-func (p *parsed) of(e *feed.Event) (any, error) {
+// parse returns an event as automations see it. Nobody may change it.
+func (p *eventCache) parse(e *feed.Event) (any, error) {
 	last := 0
 	if n := len(e.ID); n > 0 {
 		last = int(e.ID[n-1])

@@ -25,7 +25,7 @@ const (
 )
 
 // newRecorder returns what notes what happens to the tree; nil when nothing is to be.
-func (t *tree) newRecorder() *recording.Recorder {
+func (t *run) newRecorder() *recording.Recorder {
 	wanted := t.start.Record || t.settings.Recording == recordErrors || t.settings.Recording == recordAll
 	if t.rt.Recordings == nil || !wanted {
 		return nil
@@ -33,17 +33,17 @@ func (t *tree) newRecorder() *recording.Recorder {
 	return recording.NewRecorder(t.settings.MaxRecording)
 }
 
-// outside is the world that the machine asks: one that notes what it says, when that
+// machineWorld is the world that the machine asks: one that notes what it says, when that
 // is to be recorded.
-func (t *tree) outside() machine.World {
+func (t *run) machineWorld() machine.World {
 	if t.recorder == nil {
 		return t.world
 	}
 	return recordedWorld{t.world}
 }
 
-// recordStart notes what the tree starts with.
-func (t *tree) recordStart() {
+// recordInput notes what the tree starts with.
+func (t *run) recordInput() {
 	if t.recorder == nil {
 		return
 	}
@@ -53,38 +53,38 @@ func (t *tree) recordStart() {
 	}
 	t.recorder.Start(recording.Start{
 		WorkspaceID: t.workspaceID(), CorrelationID: s.CorrelationID, ExecutionID: root.ID, Ref: root.Program.Ref, Slug: root.Program.Slug,
-		Revision: s.House.Workspace.Revision, Depth: s.Depth, Input: s.Input, At: t.executions[root.ID].startedAt,
+		Revision: s.ProgramSet.Workspace.Revision, Depth: s.Depth, Input: s.Input, At: t.executions[root.ID].startedAt,
 		Trigger: value.NewObject("type", s.Trigger.Type, "value", s.Trigger.Value, "id", optional(s.Trigger.ID)),
-		UserID:  s.Caller.UserID, SessionID: s.Caller.SessionID, SocketID: s.Meta.SocketID, Run: t.saidOfRun(root), User: t.saidOfUser(),
-		Keys: t.saidKeys(), MaxDepth: t.settings.MaxDepth, LocalLimit: t.settings.Sizes["local"], MaxWait: t.settings.MaxWait,
+		UserID:  s.Caller.UserID, SessionID: s.Caller.SessionID, SocketID: s.Meta.SocketID, Run: t.computedRun(root), User: t.computedUser(),
+		Keys: t.computedKeyNames(), MaxDepth: t.settings.MaxDepth, LocalLimit: t.settings.Sizes["local"], MaxWait: t.settings.MaxWait,
 		Wait: t.settings.Wait, CodeTimeout: t.settings.CodeTimeout, Locale: t.settings.Locale, Zone: zone,
 	})
-	t.recordPlace(s.Program)
+	t.recordScope(s.Program)
 }
 
-// saidOfRun is what the platform says of the run, but for the time.
-func (t *tree) saidOfRun(root *machine.Execution) *value.Object {
+// computedRun is what the platform says of the run, but for the time.
+func (t *run) computedRun(root *machine.Execution) *value.Object {
 	said := &value.Object{}
 	for _, key := range computedKeys["run"] {
 		if key != "date" {
-			v, _ := t.world.ofRun(root, key)
+			v, _ := t.world.runValue(root, key)
 			said.Set(key, v)
 		}
 	}
 	return said
 }
 
-func (t *tree) saidOfUser() *value.Object {
+func (t *run) computedUser() *value.Object {
 	said := &value.Object{}
 	for _, key := range computedKeys["user"] {
-		v, _ := t.world.ofUser(key)
+		v, _ := t.world.userValue(key)
 		said.Set(key, v)
 	}
 	return said
 }
 
-// saidKeys are the names of what the platform says in each context, in order.
-func (t *tree) saidKeys() *value.Object {
+// computedKeyNames are the names of what the platform says in each context, in order.
+func (t *run) computedKeyNames() *value.Object {
 	all := &value.Object{}
 	for _, root := range slices.Sorted(maps.Keys(computedKeys)) {
 		names := slices.Clone(computedKeys[root])
@@ -96,40 +96,40 @@ func (t *tree) saidKeys() *value.Object {
 	return all
 }
 
-// recordPlace notes what run says of the place of a program.
-func (t *tree) recordPlace(p *programs.Program) {
+// recordScope notes what run says of the place of a program.
+func (t *run) recordScope(p *programs.Program) {
 	if p == nil {
 		return
 	}
-	place := p.Place
-	t.recorder.Place(place.Instance, func() *value.Object {
+	scope := p.Scope
+	t.recorder.Place(scope.Instance, func() *value.Object {
 		return value.NewObject(
-			"appSlug", optional(place.App), "appInstanceSlug", optional(place.Slug), "appInstanceFullSlug", optional(place.Instance),
-			"parentAppSlug", optional(place.ParentApp()), recording.LocalNames, true,
+			"appSlug", optional(scope.App), "appInstanceSlug", optional(scope.Slug), "appInstanceFullSlug", optional(scope.Instance),
+			"parentAppSlug", optional(scope.ParentApp()), recording.LocalNames, true,
 		)
 	})
 }
 
-// hand gives the machine what came of a request.
-func (t *tree) hand(id uint64, a machine.Answer) {
+// answerMachine gives the machine what came of a request.
+func (t *run) answerMachine(id uint64, a machine.Answer) {
 	if t.recorder != nil {
 		t.recorder.Answer(id, a, t.rt.Now())
-		t.recordPlace(t.programs[a.Program])
+		t.recordScope(t.programs[a.Program])
 	}
 	t.machine.Answer(id, a)
 }
 
-// halt stops the machine.
-func (t *tree) halt(err *automation.Error) {
+// stopMachine stops the machine.
+func (t *run) stopMachine(err *automation.Error) {
 	t.recorder.Stop(err)
 	t.machine.Stop(err)
 }
 
-// recorded notes what an execution came to, and returns what its event says: nil unless
+// emittedEvent notes what an execution came to, and returns what its event says: nil unless
 // it is the first of the tree, and its record is kept.
-func (t *tree) recorded(x *machine.Execution) any {
+func (t *run) recordResult(x *machine.Execution) any {
 	t.recorder.Ended(x)
-	if x.Parent != nil || !t.keepsRecord(x) {
+	if x.Parent != nil || !t.isRecordingStored(x) {
 		return nil
 	}
 	t.recorder.Secrets(t.redact.Secrets())
@@ -139,15 +139,15 @@ func (t *tree) recorded(x *machine.Execution) any {
 	return true
 }
 
-// keepsRecord reports whether the record of a tree that came to its end is kept.
-func (t *tree) keepsRecord(root *machine.Execution) bool {
+// isRecordingStored reports whether the record of a tree that came to its end is kept.
+func (t *run) isRecordingStored(root *machine.Execution) bool {
 	return t.recorder != nil && (t.start.Record || t.settings.Recording == recordAll || root.Err != nil)
 }
 
-// keepRecord keeps what was recorded. A run is not the worse for a record that could
+// storeRecording keeps what was recorded. A run is not the worse for a record that could
 // not be kept.
-func (t *tree) keepRecord(root *machine.Execution) {
-	if !t.keepsRecord(root) || t.recorder.Truncated() {
+func (t *run) storeRecording(root *machine.Execution) {
+	if !t.isRecordingStored(root) || t.recorder.Truncated() {
 		return
 	}
 	err := t.rt.Recordings.Put(t.ctx, recording.Kept{
@@ -159,9 +159,9 @@ func (t *tree) keepRecord(root *machine.Execution) {
 	}
 }
 
-// resumeRecord goes on with the record of a tree that stood in a wait. One that was not
+// restoreRecorder goes on with the record of a tree that stood in a wait. One that was not
 // recorded until then is not.
-func (t *tree) resumeRecord(saved []byte) error {
+func (t *run) restoreRecorder(saved []byte) error {
 	if len(saved) == 0 {
 		t.recorder = nil
 	}
@@ -199,12 +199,12 @@ func (w recordedWorld) Read(x *machine.Execution, keys []string) (any, error) {
 		w.t.recorder.Refused(x, at, recording.Reading(keys), err)
 		return v, err
 	}
-	w.note(x, keys, v)
+	w.recordRead(x, keys, v)
 	return value.Walk(v, rest...), nil
 }
 
-// note records a value that was read, unless the context that it is in was recorded.
-func (w recordedWorld) note(x *machine.Execution, keys []string, v any) {
+// recordRead records a value that was read, unless the context that it is in was recorded.
+func (w recordedWorld) recordRead(x *machine.Execution, keys []string, v any) {
 	r := w.t.recorder
 	switch keys[0] {
 	case "run":
@@ -225,12 +225,12 @@ func (w recordedWorld) note(x *machine.Execution, keys []string, v any) {
 	case "$workspace":
 		r.First(x.Program.Instance, keys, v)
 	case "global":
-		w.noteGlobal(keys, v)
+		w.recordGlobal(keys, v)
 	}
 }
 
-// noteGlobal records what the platform says in global.
-func (w recordedWorld) noteGlobal(keys []string, v any) {
+// recordGlobal records what the platform says in global.
+func (w recordedWorld) recordGlobal(keys []string, v any) {
 	says := func(key string) bool {
 		_, ok := w.t.settings.GlobalVars[key]
 		return ok || slices.Contains(computedKeys["global"], key)

@@ -7,41 +7,43 @@ import (
 	"svc/domain/automation"
 )
 
-// register holds the trees that run on this node.
-type register struct {
-	mu   sync.Mutex
-	runs map[string]map[*tree]bool // by workspace and correlation id
-	held map[string]int            // how many there are, by that and first execution
+// runRegistry holds the trees that run on this node.
+type runRegistry struct {
+	mu            sync.Mutex
+	byCorrelation map[string]map[*run]bool // by workspace and correlation id
+	executions    map[string]int           // how many there are, by that and first execution
 }
 
-func runKey(workspaceID, correlationID string) string { return workspaceID + "\x00" + correlationID }
+func correlationKey(workspaceID, correlationID string) string {
+	return workspaceID + "\x00" + correlationID
+}
 
-func heldKey(workspaceID, correlationID, executionID string) string {
-	return runKey(workspaceID, correlationID) + "\x00" + executionID
+func executionKey(workspaceID, correlationID, executionID string) string {
+	return correlationKey(workspaceID, correlationID) + "\x00" + executionID
 }
 
 // add notes a tree, and returns what forgets it.
-func (g *register) add(t *tree) (remove func()) {
-	key := runKey(t.workspaceID(), t.start.CorrelationID)
-	first := heldKey(t.workspaceID(), t.start.CorrelationID, t.id)
+func (g *runRegistry) add(t *run) (remove func()) {
+	key := correlationKey(t.workspaceID(), t.start.CorrelationID)
+	first := executionKey(t.workspaceID(), t.start.CorrelationID, t.id)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.runs == nil {
-		g.runs, g.held = map[string]map[*tree]bool{}, map[string]int{}
+	if g.byCorrelation == nil {
+		g.byCorrelation, g.executions = map[string]map[*run]bool{}, map[string]int{}
 	}
-	if g.runs[key] == nil {
-		g.runs[key] = map[*tree]bool{}
+	if g.byCorrelation[key] == nil {
+		g.byCorrelation[key] = map[*run]bool{}
 	}
-	g.runs[key][t] = true
-	g.held[first]++
+	g.byCorrelation[key][t] = true
+	g.executions[first]++
 	return func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if delete(g.runs[key], t); len(g.runs[key]) == 0 {
-			delete(g.runs, key)
+		if delete(g.byCorrelation[key], t); len(g.byCorrelation[key]) == 0 {
+			delete(g.byCorrelation, key)
 		}
-		if g.held[first]--; g.held[first] == 0 {
-			delete(g.held, first)
+		if g.executions[first]--; g.executions[first] == 0 {
+			delete(g.executions, first)
 		}
 	}
 }
@@ -50,9 +52,9 @@ func cancelledError() *automation.Error {
 	return automation.Raise(automation.ExecutionCancelled, "the run was cancelled")
 }
 
-// lookCancelled cancels a tree that was begun before, when its run was cancelled since
+// checkCancelled cancels a tree that was begun before, when its run was cancelled since
 // then: nobody could hear of that while no node ran it.
-func (t *tree) lookCancelled(began time.Time) error {
+func (t *run) checkCancelled(began time.Time) error {
 	if t.rt.Cancelled == nil {
 		return nil
 	}
@@ -61,32 +63,32 @@ func (t *tree) lookCancelled(began time.Time) error {
 		return err
 	}
 	select {
-	case t.cancelled <- cancelledError():
+	case t.cancelRequests <- cancelledError():
 	default: // it was cancelled meanwhile
 	}
-	t.interrupt(cancelledError())
+	t.cancelStart(cancelledError())
 	return nil
 }
 
 // Cancel ends the trees of a run that are on this node, and returns how many there
 // were.
 func (r *Runtime) Cancel(workspaceID, correlationID string) (cancelled int) {
-	return r.trees.cancel(workspaceID, correlationID, func(*tree) bool { return true })
+	return r.runs.cancel(workspaceID, correlationID, func(*run) bool { return true })
 }
 
 // cancel ends those trees of a run that are meant.
-func (g *register) cancel(workspaceID, correlationID string, meant func(*tree) bool) (cancelled int) {
+func (g *runRegistry) cancel(workspaceID, correlationID string, meant func(*run) bool) (cancelled int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for t := range g.runs[runKey(workspaceID, correlationID)] {
+	for t := range g.byCorrelation[correlationKey(workspaceID, correlationID)] {
 		if !meant(t) {
 			continue
 		}
 		err := cancelledError()
 		select {
-		case t.cancelled <- err:
+		case t.cancelRequests <- err:
 			cancelled++
-			t.interrupt(err)
+			t.cancelStart(err)
 		default: // it was cancelled already
 		}
 	}

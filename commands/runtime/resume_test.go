@@ -21,14 +21,14 @@ func stood(t *testing.T, h *house, s runtime.Start) (treeID string) {
 	t.Helper()
 	run := h.Launch(s)
 	select {
-	case <-run.Stands():
+	case <-run.Parked():
 	case <-time.After(patience):
 		t.Fatal("the tree does not stand")
 	}
-	h.Leave()
+	h.BreakOffAll()
 	_, err := h.ends(run)
 	require.ErrorIs(t, err, runtime.ErrAway)
-	h.Return("another process")
+	h.Reopen("another process")
 	for _, ev := range h.events() {
 		if begun, is := ev.Event.(activity.TreeStarted); is {
 			treeID = begun.ExecutionID
@@ -135,7 +135,7 @@ func TestATreeThatBrokeOffAfterAWaitStandsStill(t *testing.T) {
 	t.Parallel()
 	h := open(t, documents{"a": `[{"wait":{"timeout":5}},{"set":{"name":"global.x","value":1}}]`})
 	run := h.Launch(h.evented())
-	<-run.Stands()
+	<-run.Parked()
 	h.store.refuse(func([]eventstore.Commit) bool { return true })
 	_, err := h.ends(run)
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
@@ -146,7 +146,7 @@ func TestATreeThatBrokeOffAfterAWaitStandsStill(t *testing.T) {
 			treeID = begun.ExecutionID
 		}
 	}
-	require.False(t, h.Holds("w1", "run1", treeID), "so that it is taken for a stray")
+	require.False(t, h.IsRunning("w1", "run1", treeID), "so that it is taken for a stray")
 	out, err := h.ends(h.Resume("w1", treeID, 2, h.house, func(context.Context, domain.Actor) (runtime.Caller, error) {
 		return runtime.Caller{}, nil
 	}))

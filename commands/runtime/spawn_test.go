@@ -79,7 +79,7 @@ func TestATreeThatCannotStartAnotherBecauseTheNodeStopsBreaksOff(t *testing.T) {
 	s := h.evented()
 	s.Program = h.house.Program("b")
 	waits, run, closed := h.Launch(s), h.Launch(h.evented()), make(chan error, 1)
-	<-waits.Stands()
+	<-waits.Parked()
 	go func() { closed <- h.Close(t.Context()) }()
 	_, err := h.ends(waits) // what waits is left as soon as the node stops
 	require.ErrorIs(t, err, runtime.ErrClosing)

@@ -12,11 +12,11 @@ import (
 
 // Start is a tree to be run.
 type Start struct {
-	House   *programs.House
-	Program *programs.Program
-	Trigger activity.Trigger
-	Input   *value.Object
-	Caller  Caller
+	ProgramSet *programs.ProgramSet
+	Program    *programs.Program
+	Trigger    activity.Trigger
+	Input      *value.Object
+	Caller     Caller
 
 	CorrelationID string
 	Depth         int // of its first execution; a trigger starts at 1
@@ -38,19 +38,19 @@ type Start struct {
 	// answers when that is on disk.
 	Announce bool
 	// Hidden are the secrets that the run brought so far, when one of its trees starts it.
-	Hidden []string
+	RunSecrets []string
 	// Record keeps everything that is needed to replay the tree, whatever the setting.
 	Record bool
 
-	paid      bool          // who started it has waited for its turn, for this long:
-	throttled time.Duration // as that of any execution
-	released  func()        // is called when it has ended or stands; nil: nobody wants to know
+	throttlePaid bool          // who started it has waited for its turn, for this long:
+	throttled    time.Duration // as that of any execution
+	onRelease    func()        // is called when it has ended or stands; nil: nobody wants to know
 }
 
 // release tells who started the tree by itself that it has ended, or stands.
 func (s *Start) release() {
-	if s.released != nil {
-		s.released()
+	if s.onRelease != nil {
+		s.onRelease()
 	}
 }
 

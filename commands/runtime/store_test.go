@@ -47,7 +47,7 @@ func (s *store) Put(ctx context.Context, workspaceID, eventID string, body []byt
 	return s.Store.Payloads.Put(ctx, workspaceID, eventID, body)
 }
 
-// refuse lets the store refuse what is asked for.
+// recordRefusal lets the store refuse what is asked for.
 func (s *store) refuse(what func(commits []eventstore.Commit) bool) { s.refuses.Store(&what) }
 
 // deny lets the store refuse for good what is asked for.

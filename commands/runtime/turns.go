@@ -10,35 +10,35 @@ import (
 	"svc/domain/automation/machine"
 )
 
-// turn lets the machine run as far as it can, begins what it asks for, and waits until
+// runTurn lets the machine run as far as it can, begins what it asks for, and waits until
 // there is something to go on with.
-func (t *tree) turn() error {
+func (t *run) runTurn() error {
 	if t.fault != nil {
 		return t.fault
 	}
-	turn, err := t.advance()
+	turn, err := t.computeTurn()
 	if err = errors.Join(err, t.fault); err != nil {
 		return err
 	}
-	if t.machine.Done() || len(turn.Ended) > 0 && len(t.begunWaits) == 0 { // that it ended comes later
+	if t.machine.Done() || len(turn.Ended) > 0 && len(t.startedWaits) == 0 { // that it ended comes later
 		t.releaseHeldEmits()
 	}
-	if t.machine.Done() && !t.heard() {
-		if err := t.flush(); err != nil { // who reads that it ended does not begin it again
+	if t.machine.Done() && !t.hasWaitingCaller() {
+		if err := t.flushContexts(); err != nil { // who reads that it ended does not begin it again
 			return err
 		}
 	}
 	for _, n := range turn.Notices { // before their executions end
-		t.log(n.Execution, lineOf(n.Err))
+		t.addLog(n.Execution, logLine(n.Err))
 	}
 	for _, x := range turn.Ended {
 		if x.Err != nil && x.Origin == x.ID {
-			t.raise(x)
+			t.noteRaised(x)
 		}
-		t.ended(x)
+		t.recordEnded(x)
 	}
 	for _, n := range turn.Notices {
-		t.tell(n.Execution, n.Err)
+		t.recordError(n.Execution, n.Err)
 	}
 	for _, s := range turn.Closed {
 		closeStream(s)
@@ -51,67 +51,67 @@ func (t *tree) turn() error {
 	if t.machine.Done() {
 		return nil
 	}
-	t.world.bound()
-	if err := t.unburden(turn.Yielded); err != nil {
+	t.world.limitViews()
+	if err := t.flushIfFull(turn.Yielded); err != nil {
 		return err
 	}
 	if t.ready || turn.Yielded {
 		t.ready = false
-		t.heed()
-		return t.due()
+		t.pollCancel()
+		return t.doDueWork()
 	}
-	if len(t.begunWaits) == 0 {
+	if len(t.startedWaits) == 0 {
 		t.releaseHeldEmits()
 	}
-	if err := t.keep(); err != nil {
+	if err := t.parkIfDue(); err != nil {
 		return err
 	}
-	return t.await()
+	return t.awaitAnswer()
 }
 
 // breakOff breaks the tree off at the end of its turn, because of a fault of the platform.
 // Nil is none.
-func (t *tree) breakOff(err error) {
+func (t *run) breakOff(err error) {
 	if t.fault == nil {
 		t.fault = err
 	}
 }
 
-// heed stops a tree that was cancelled while it had no time to listen.
-func (t *tree) heed() {
+// pollCancel stops a tree that was cancelled while it had no time to listen.
+func (t *run) pollCancel() {
 	select {
-	case err := <-t.cancelled:
+	case err := <-t.cancelRequests:
 		t.stop(err)
 	default:
 	}
 }
 
-// heard reports whether somebody waits for the answer of the tree, which leaves only once
+// hasWaitingCaller reports whether somebody waits for the answer of the tree, which leaves only once
 // everything is on disk, in whatever order.
-func (t *tree) heard() bool { return t.start.HTTP != nil && !t.parked }
+func (t *run) hasWaitingCaller() bool { return t.start.HTTP != nil && !t.parked }
 
-// stands tells who launched the tree that any node can go on with it.
-func (t *tree) stands() {
-	if t.run != nil {
-		t.run.once.Do(func() { close(t.run.stands) })
+// markParked tells who launched the tree that any node can go on with it.
+func (t *run) markParked() {
+	if t.handle != nil {
+		t.handle.once.Do(func() { close(t.handle.parked) })
 	}
 	t.start.release()
 }
 
-// await waits for an answer, or for the time of something else to come.
-func (t *tree) await() error {
-	timer := time.NewTimer(t.patience())
+// awaitAnswer waits for an answer, or for the time of something else to come.
+func (t *run) awaitAnswer() error {
+	timer := time.NewTimer(t.untilNextDue())
 	defer timer.Stop()
 	var leaving <-chan struct{}
-	if t.parked && t.standing() {
-		leaving = t.rt.fleet.leaving
+	if t.parked && t.onlyWaits() {
+		leaving = t.rt.lifecycle.closed
 	}
 	select {
 	case <-leaving:
 		return ErrClosing
 	case a := <-t.answers:
-		t.take(a)
-	case err := <-t.cancelled:
+		t.handleAnswer(a)
+	case err := <-t.cancelRequests:
 		t.stop(err)
 	case <-t.ctx.Done():
 		return context.Cause(t.ctx)
@@ -120,177 +120,177 @@ func (t *tree) await() error {
 	for more := true; more; {
 		select {
 		case a := <-t.answers:
-			t.take(a)
+			t.handleAnswer(a)
 		default:
 			more = false
 		}
 	}
-	return t.due()
+	return t.doDueWork()
 }
 
-// due does what is to be done by now.
-func (t *tree) due() error {
-	if t.late(t.written) {
-		if err := t.flush(); err != nil {
+// doDueWork does what is to be done by now.
+func (t *run) doDueWork() error {
+	if t.isDue(t.flushDue) {
+		if err := t.flushContexts(); err != nil {
 			return err
 		}
 	}
-	if t.active >= holdBack {
-		t.announce() // it may take long
+	if t.activeTime >= flushDelay {
+		t.recordStart() // it may take long
 	}
-	return t.overtime()
+	return t.checkTimeouts()
 }
 
-// take hands an answer to the machine.
-func (t *tree) take(a answer) {
-	t.clock() // as it was until now
-	t.moved = true
-	t.asked--
+// takeChanges hands an answer to the machine.
+func (t *run) handleAnswer(a answer) {
+	t.countActiveTime() // as it was until now
+	t.movedSincePark = true
+	t.openRequests--
 	if a.wait {
-		t.waiting--
+		t.openWaits--
 		t.world.refresh()
 	}
 	if a.then != nil {
 		a.Answer = a.then(a.Answer)
 	}
-	t.hand(a.id, a.Answer)
+	t.answerMachine(a.id, a.Answer)
 }
 
-// patience is how long an answer is waited for before something else is due.
-func (t *tree) patience() time.Duration {
+// untilNextDue is how long an answer is waited for before something else is due.
+func (t *run) untilNextDue() time.Duration {
 	wait := time.Hour
-	if !t.standing() {
-		wait = min(wait, t.settings.MaxActive-t.active)
+	if !t.onlyWaits() {
+		wait = min(wait, t.settings.MaxActive-t.activeTime)
 	}
-	if !t.written.IsZero() {
-		wait = min(wait, t.written.Sub(t.rt.Now()))
+	if !t.flushDue.IsZero() {
+		wait = min(wait, t.flushDue.Sub(t.rt.Now()))
 	}
-	if !t.ends.IsZero() {
-		wait = min(wait, t.ends.Sub(t.rt.Now()))
+	if !t.stopDeadline.IsZero() {
+		wait = min(wait, t.stopDeadline.Sub(t.rt.Now()))
 	}
 	return max(wait, 0)
 }
 
-func (t *tree) late(at time.Time) bool { return !at.IsZero() && !t.rt.Now().Before(at) }
+func (t *run) isDue(at time.Time) bool { return !at.IsZero() && !t.rt.Now().Before(at) }
 
-// standing reports whether the tree does nothing but wait for events or time.
-func (t *tree) standing() bool { return t.asked > 0 && t.waiting == t.asked }
+// parkedRun reports whether the tree does nothing but wait for events or time.
+func (t *run) onlyWaits() bool { return t.openRequests > 0 && t.openWaits == t.openRequests }
 
-// clock counts the time up that the tree was active.
-func (t *tree) clock() {
+// countActiveTime counts the time up that the tree was active.
+func (t *run) countActiveTime() {
 	now := t.rt.Now()
-	if !t.standing() {
-		t.active += now.Sub(t.since)
+	if !t.onlyWaits() {
+		t.activeTime += now.Sub(t.activeSince)
 	}
-	t.since = now
+	t.activeSince = now
 }
 
-// overtime stops a tree that was active for too long, and one whose last words take
+// checkTimeouts stops a tree that was active for too long, and one whose last words take
 // too long.
-func (t *tree) overtime() error {
-	t.clock()
+func (t *run) checkTimeouts() error {
+	t.countActiveTime()
 	switch {
-	case t.late(t.ends):
-		t.ends = time.Time{}
-		t.halt(t.stopped)
-	case t.stopped == nil && t.active >= t.settings.MaxActive:
+	case t.isDue(t.stopDeadline):
+		t.stopDeadline = time.Time{}
+		t.stopMachine(t.stopReason)
+	case t.stopReason == nil && t.activeTime >= t.settings.MaxActive:
 		t.stop(automation.Raise(automation.ExecutionTimeout, "the automation was active for too long", "seconds", t.settings.MaxActive.Seconds()))
 	}
 	return nil
 }
 
 // stop ends the tree: its finally blocks run, for a while.
-func (t *tree) stop(err *automation.Error) {
-	if t.stopped == nil {
-		t.stopped, t.ends = err, t.rt.Now().Add(lastWords)
-		t.halt(err)
+func (t *run) stop(err *automation.Error) {
+	if t.stopReason == nil {
+		t.stopReason, t.stopDeadline = err, t.rt.Now().Add(stopGrace)
+		t.stopMachine(err)
 	}
 }
 
-// soon sees to it that what was written is kept before long.
-func (t *tree) soon() {
-	if t.written.IsZero() {
-		t.written = t.rt.Now().Add(holdBack)
+// scheduleFlush sees to it that what was written is kept before long.
+func (t *run) scheduleFlush() {
+	if t.flushDue.IsZero() {
+		t.flushDue = t.rt.Now().Add(flushDelay)
 	}
 }
 
-// flush keeps what was written to contexts.
-func (t *tree) flush() error {
-	t.written = time.Time{}
-	changes := t.world.take()
+// flushContexts keeps what was written to contexts.
+func (t *run) flushContexts() error {
+	t.flushDue = time.Time{}
+	changes := t.world.takeChanges()
 	if len(changes) == 0 {
 		return nil
 	}
 	if !t.machine.Done() { // else that it ended follows
-		t.announce()
+		t.recordStart()
 	}
-	return t.aside(func() error { return t.rt.Contexts.Append(t.ctx, t.rt.NewID(), changes) })
+	return t.withoutTurnSlot(func() error { return t.rt.Contexts.Append(t.ctx, t.rt.NewID(), changes) })
 }
 
-// announce records that the tree has begun, before it does anything that can be seen
+// recordStart records that the tree has begun, before it does anything that can be seen
 // outside. Nobody waits for it.
-func (t *tree) announce() {
-	if !t.announced && t.executions[t.id] != nil {
-		t.started()
-		t.journal.appendEarly(t.ctx)
+func (t *run) recordStart() {
+	if !t.startRecorded && t.executions[t.id] != nil {
+		t.addStartEvent()
+		t.journal.appendInBackground(t.ctx)
 	}
 }
 
-// announceNow is announce for who waits until it is on disk.
-func (t *tree) announceNow() error {
-	t.started()
+// recordStartNow is announce for who waits until it is on disk.
+func (t *run) recordStartNow() error {
+	t.addStartEvent()
 	if _, err := t.journal.append(t.ctx); err != nil {
 		return err
 	}
-	close(t.run.began)
+	close(t.handle.started)
 	return nil
 }
 
-// started records that the tree has begun here.
-func (t *tree) started() {
-	t.announced = true
+// addStartEvent records that the tree has begun here.
+func (t *run) addStartEvent() {
+	t.startRecorded = true
 	root := t.machine.Root()
 	e := t.executions[root.ID]
 	t.journal.record(t.meta(root), activity.TreeStarted{
-		ExecutionID: root.ID, Automation: root.Program.Slug, Trigger: t.shownTrigger(t.start.Trigger), Attempt: t.start.Attempt,
-		Replica: t.process, StartedAt: stamp(e.startedAt),
+		ExecutionID: root.ID, Automation: root.Program.Slug, Trigger: t.redactTrigger(t.start.Trigger), Attempt: t.start.Attempt,
+		Replica: t.process, StartedAt: formatTime(e.startedAt),
 	})
 }
 
-// fail records the error that nobody caught, with the source of what raised it.
-func (t *tree) fail(root *machine.Execution) {
+// recordUncaught records the error that nobody caught, with the source of what raised it.
+func (t *run) recordUncaught(root *machine.Execution) {
 	x := t.raised[root.Origin]
 	if x == nil {
 		x = root
 	}
-	t.tell(x, root.Err)
+	t.recordError(x, root.Err)
 }
 
-// mostRaised is of how many executions it is known that they raised an error: whoever calls
+// maxRaised is of how many executions it is known that they raised an error: whoever calls
 // one learns of it at once, or when what goes on beside it has ended.
-const mostRaised = 1000
+const maxRaised = 1000
 
-// raise notes that an execution raised an error.
-func (t *tree) raise(x *machine.Execution) {
-	if t.raised == nil || len(t.raised) >= mostRaised {
+// noteRaised notes that an execution raised an error.
+func (t *run) noteRaised(x *machine.Execution) {
+	if t.raised == nil || len(t.raised) >= maxRaised {
 		t.raised = map[string]*machine.Execution{}
 	}
 	t.raised[x.ID] = &machine.Execution{ID: x.ID, Program: x.Program, Depth: x.Depth}
 }
 
-// close keeps everything that is left, and forgets where the tree once stood.
-func (t *tree) close() error {
-	if err := t.keepRest(); err != nil || !t.parked {
+// storeAndUnpark keeps everything that is left, and forgets where the tree once stood.
+func (t *run) storeAndUnpark() error {
+	if err := t.storeRest(); err != nil || !t.parked {
 		return err
 	}
 	return t.rt.Parked.Drop(t.ctx, t.workspaceID(), t.id)
 }
 
-func (t *tree) keepRest() error {
-	changes := t.world.take()
+func (t *run) storeRest() error {
+	changes := t.world.takeChanges()
 	if len(changes) == 0 {
-		if t.heard() && !t.announced { // it was over before it reached anybody, or wrote anything
-			t.learned.unshared()
+		if t.hasWaitingCaller() && !t.startRecorded { // it was over before it reached anybody, or wrote anything
+			t.runSecrets.markStored()
 		}
 		return t.journal.close(t.ctx)
 	}

@@ -11,14 +11,14 @@ import (
 	"svc/eventstore"
 )
 
-// untold is what was on its way to the log when a tree was written down, as it is kept with
+// unrecorded is what was on its way to the log when a tree was written down, as it is kept with
 // the tree. A crash may have come first: whoever goes on with the tree tells it then.
-type untold struct {
-	Source domain.Meta   `json:"source"`
-	Events []untoldEvent `json:"events"`
+type unrecordedCommit struct {
+	Source domain.Meta       `json:"source"`
+	Events []unrecordedEvent `json:"events"`
 }
 
-type untoldEvent struct {
+type unrecordedEvent struct {
 	ID      string              `json:"id"`
 	Type    string              `json:"type"`
 	Body    json.RawMessage     `json:"body"`
@@ -27,24 +27,24 @@ type untoldEvent struct {
 	Given   json.RawMessage     `json:"given,omitempty"` // what is kept apart from it
 }
 
-// untold is what is not known to be on the log, in order. That the tree has begun is known
+// unrecorded is what is not known to be on the log, in order. That the tree has begun is known
 // to whoever goes on with it, and what an instruction emits that has no answer yet is
 // emitted again.
-func (j *journal) untold(more ...eventstore.Commit) (all []untold, err error) {
+func (j *journal) unrecorded(more ...eventstore.Commit) (all []unrecordedCommit, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, b := range append(j.stuck[:len(j.stuck):len(j.stuck)], j.commits, more) {
+	for _, b := range append(j.inDoubt[:len(j.inDoubt):len(j.inDoubt)], j.commits, more) {
 		for _, c := range b {
-			u := untold{Source: c.Meta}
+			u := unrecordedCommit{Source: c.Meta}
 			for _, f := range c.Facts {
-				if _, begins := f.Event.(activity.TreeStarted); begins || j.asked[f.ID] {
+				if _, begins := f.Event.(activity.TreeStarted); begins || j.unanswered[f.ID] {
 					continue
 				}
 				body, err := json.Marshal(f.Event)
 				if err != nil {
 					return nil, err
 				}
-				u.Events = append(u.Events, untoldEvent{f.ID, f.Event.EventType(), body, f.Target, f.Options, j.unkept[f.ID]})
+				u.Events = append(u.Events, unrecordedEvent{f.ID, f.Event.EventType(), body, f.Target, f.Options, j.unstored[f.ID]})
 			}
 			if len(u.Events) > 0 {
 				all = append(all, u)
@@ -54,24 +54,24 @@ func (j *journal) untold(more ...eventstore.Commit) (all []untold, err error) {
 	return all, nil
 }
 
-// toldWithin is after which time nothing is told any more that a crash may have kept from
+// maxUnrecordedAge is after which time nothing is told any more that a crash may have kept from
 // the log: what was told may be erased by then. What an operator has erased sooner is told
 // again.
-const toldWithin = 24 * time.Hour
+const maxUnrecordedAge = 24 * time.Hour
 
-// tellRest tells what was on its way to the log when the tree was written down, and did not
+// recordUnrecorded tells what was on its way to the log when the tree was written down, and did not
 // get there.
-func (t *tree) tellRest(s standing) error {
-	if t.rt.Recorded == nil || t.rt.Now().Sub(s.KeptAt) > toldWithin {
+func (t *run) recordUnrecorded(s parkedRun) error {
+	if t.rt.Recorded == nil || t.rt.Now().Sub(s.ParkedAt) > maxUnrecordedAge {
 		return nil
 	}
-	if len(s.Untold) > 0 {
-		if err := t.keepLearned(t.ctx); err != nil {
+	if len(s.Unrecorded) > 0 {
+		if err := t.storeRunSecrets(t.ctx); err != nil {
 			return err
 		}
 	}
-	for _, u := range s.Untold {
-		there, err := t.rt.Recorded(t.ctx, t.workspaceID(), substitutes(u.Events[0].ID)...)
+	for _, u := range s.Unrecorded {
+		there, err := t.rt.Recorded(t.ctx, t.workspaceID(), substituteIDs(u.Events[0].ID)...)
 		if err != nil {
 			return err
 		}
@@ -87,21 +87,21 @@ func (t *tree) tellRest(s standing) error {
 		}
 		for i, e := range u.Events {
 			if e.Given != nil {
-				t.journal.keepApart(t.ctx, []payload{{c.Facts[i].ID, e.Given}})
+				t.journal.storePayloads(t.ctx, []payload{{c.Facts[i].ID, e.Given}})
 			}
 		}
 	}
 	return nil
 }
 
-// maxBurned is how many ids in a row may be void.
-const maxBurned = 5
+// maxVoidIDs is how many ids in a row may be void.
+const maxVoidIDs = 5
 
-// substitutes are an id and those that take its place when it is void.
-func substitutes(id string) []string {
+// substituteIDs are an id and those that take its place when it is void.
+func substituteIDs(id string) []string {
 	all := []string{id}
-	for len(all) < maxBurned {
-		all = append(all, derived(all[len(all)-1], "over"))
+	for len(all) < maxVoidIDs {
+		all = append(all, deriveID(all[len(all)-1], "over"))
 	}
 	return all
 }
@@ -112,11 +112,11 @@ func substitutes(id string) []string {
 func (r *Runtime) appendAgain(ctx context.Context, c eventstore.Commit) error {
 	for attempt := 1; ; attempt++ {
 		_, err := r.Store.Append(ctx, c)
-		if !errors.Is(err, eventstore.ErrVoidIDs) || attempt == maxBurned {
+		if !errors.Is(err, eventstore.ErrVoidIDs) || attempt == maxVoidIDs {
 			return err
 		}
 		for i := range c.Facts {
-			c.Facts[i].ID = derived(c.Facts[i].ID, "over")
+			c.Facts[i].ID = deriveID(c.Facts[i].ID, "over")
 		}
 	}
 }

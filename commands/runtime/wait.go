@@ -21,24 +21,24 @@ import (
 	"svc/eventstore"
 )
 
-// pending is a wait that a branch of the tree stands in.
-type pending struct {
+// pendingWait is a wait that a branch of the tree stands in.
+type pendingWait struct {
 	ID      string          `json:"id"`
 	Expires time.Time       `json:"expires"`
 	After   domain.Position `json:"after"` // events up to it do not count
 	Params  json.RawMessage `json:"params"`
 	Cancels bool            `json:"cancels,omitempty"` // triggers
 
-	again      bool // who went on with the tree before may have recorded that it is over
-	begun      bool // that it began is not recorded yet
-	refused    error
-	cease      context.CancelFunc // of listening
-	afterKnown chan struct{}      // closed once After is known; nil: it is
+	resumed       bool // who went on with the tree before may have recorded that it is over
+	unrecorded    bool // that it began is not recorded yet
+	refused       error
+	stopListening context.CancelFunc // of listening
+	afterKnown    chan struct{}      // closed once After is known; nil: it is
 }
 
 // setAfter says where the event is that was recorded with the wait: what came before it does
 // not count.
-func (p *pending) setAfter(at domain.Position) {
+func (p *pendingWait) setAfter(at domain.Position) {
 	if p.afterKnown != nil {
 		p.After = p.After.Max(at)
 		close(p.afterKnown)
@@ -46,31 +46,31 @@ func (p *pending) setAfter(at domain.Position) {
 	}
 }
 
-// wait waits for an event, or for time to pass.
-func (t *tree) wait(r machine.Request) {
-	options, err := t.awaited(r)
-	cancels := slices.ContainsFunc(options, func(o option) bool { return o.CancelsTriggers })
-	if err == nil && len(t.waits) >= mostWaiting {
-		err = automation.Raise(automation.InvalidInstruction, "too many branches of the automation wait at the same time", "limit", float64(mostWaiting))
+// startWait waits for an event, or for time to pass.
+func (t *run) startWait(r machine.Request) {
+	options, err := t.awaitedEvents(r)
+	cancels := slices.ContainsFunc(options, func(o awaitedEvent) bool { return o.CancelsTriggers })
+	if err == nil && len(t.waits) >= maxWaits {
+		err = automation.Raise(automation.InvalidInstruction, "too many branches of the automation wait at the same time", "limit", float64(maxWaits))
 	}
 	if err == nil && cancels {
-		err = t.mayCancel()
+		err = t.checkCancelling()
 	}
 	if err != nil {
-		t.now(r, machine.Answer{Value: value.Undefined, Err: err})
+		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: err})
 		return
 	}
-	params := t.body(t.named(r))
+	params := t.redactJSON(t.workspaceWait(r))
 	if size := utf8.RuneCount(params); size > t.settings.MaxEvent {
-		t.now(r, machine.Answer{Value: value.Undefined, Err: automation.Raise(automation.InvalidInstruction, "what a wait is for is longer than an event may be", "size", float64(size), "limit", float64(t.settings.MaxEvent))})
+		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: automation.Raise(automation.InvalidInstruction, "what a wait is for is longer than an event may be", "size", float64(size), "limit", float64(t.settings.MaxEvent))})
 		return
 	}
-	if size := t.awaitedBytes() + len(params); size > mostAwaited {
-		t.now(r, machine.Answer{Value: value.Undefined, Err: automation.Raise(automation.InvalidInstruction, "what all branches of the automation wait for is too long together", "size", float64(size), "limit", float64(mostAwaited))})
+	if size := t.waitBytes() + len(params); size > maxWaitBytes {
+		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: automation.Raise(automation.InvalidInstruction, "what all branches of the automation wait for is too long together", "size", float64(size), "limit", float64(maxWaitBytes))})
 		return
 	}
 	expires := t.rt.Now().Add(r.Duration).Truncate(time.Millisecond) // as it is told
-	p := &pending{ID: t.rt.NewID(), Expires: expires, After: t.emitted, Params: params, Cancels: cancels, begun: true}
+	p := &pendingWait{ID: t.rt.NewID(), Expires: expires, After: t.lastEmitted, Params: params, Cancels: cancels, unrecorded: true}
 	if p.After == (domain.Position{}) {
 		p.After = t.rt.Effects.Position()
 	}
@@ -78,23 +78,23 @@ func (t *tree) wait(r machine.Request) {
 		p.afterKnown = make(chan struct{})
 	}
 	t.waits[r.ID] = p
-	t.begunWaits = append(t.begunWaits, eventstore.Commit{
+	t.startedWaits = append(t.startedWaits, eventstore.Commit{
 		Stream: domain.StreamID{Scope: t.workspaceID()}, Meta: t.meta(r.Execution), Facts: []eventstore.Fact{{ID: t.rt.NewID(), Event: activity.WaitPending{
-			ID: p.ID, ExecutionID: r.Execution.ID, ExpiresAt: stamp(p.Expires), Wait: p.Params,
+			ID: p.ID, ExecutionID: r.Execution.ID, ExpiresAt: formatTime(p.Expires), Wait: p.Params,
 		}}},
 	})
-	t.park = true
-	t.stand(r, p, options)
+	t.parkDue = true
+	t.awaitEvent(r, p, options)
 }
 
-// stand waits until an event fits or the time is over.
-func (t *tree) stand(r machine.Request, p *pending, options []option) {
-	t.clock()
-	t.waiting++
-	listening, cease := context.WithCancel(t.effects)
-	p.cease = cease
+// awaitEvent waits until an event fits or the time is over.
+func (t *run) awaitEvent(r machine.Request, p *pendingWait, options []awaitedEvent) {
+	t.countActiveTime()
+	t.openWaits++
+	listening, cease := context.WithCancel(t.effectsCtx)
+	p.stopListening = cease
 	afterKnown := p.afterKnown
-	t.laterThen(r, func(context.Context) (any, error) {
+	t.answerLaterThen(r, func(context.Context) (any, error) {
 		defer cease()
 		if afterKnown != nil {
 			select {
@@ -103,13 +103,13 @@ func (t *tree) stand(r machine.Request, p *pending, options []option) {
 				return value.Undefined, listening.Err()
 			}
 		}
-		return t.listen(listening, p, options)
+		return t.awaitMatch(listening, p, options)
 	}, func(a machine.Answer) machine.Answer {
 		delete(t.waits, r.ID)
 		if p.refused != nil {
 			a.Err = p.refused
-			if !p.begun {
-				t.breakOff(t.over(r, p, activity.WaitExpired{ID: p.ID}))
+			if !p.unrecorded {
+				t.breakOff(t.recordWaitEnded(r, p, activity.WaitExpired{ID: p.ID}))
 			}
 		}
 		if a.Err != nil {
@@ -117,11 +117,11 @@ func (t *tree) stand(r machine.Request, p *pending, options []option) {
 		}
 		came, ok := a.Value.(*feed.Event)
 		if !ok {
-			t.breakOff(t.over(r, p, activity.WaitExpired{ID: p.ID}))
+			t.breakOff(t.recordWaitEnded(r, p, activity.WaitExpired{ID: p.ID}))
 			return machine.Answer{Value: value.Undefined}
 		}
-		t.emitted = t.emitted.Max(came.Seq)
-		t.breakOff(t.over(r, p, activity.WaitFulfilled{ID: p.ID, Event: activity.AwaitedName{ID: came.ID, Type: t.redact.Text(came.Type)}}))
+		t.lastEmitted = t.lastEmitted.Max(came.Seq)
+		t.breakOff(t.recordWaitEnded(r, p, activity.WaitFulfilled{ID: p.ID, Event: activity.AwaitedName{ID: came.ID, Type: t.redact.Text(came.Type)}}))
 		v, err := value.ParseJSON(string(came.JSON()))
 		return machine.Answer{Value: automation.LocalEvent(r.Execution.Program.Instance, v), Err: err}
 	})
@@ -129,23 +129,23 @@ func (t *tree) stand(r machine.Request, p *pending, options []option) {
 
 // refuseWaits ends waits of a tree that cannot be kept: those that just began, or all when
 // it became too large beside them.
-func (t *tree) refuseWaits(why error) {
-	all := len(t.begunWaits) == 0
-	t.begunWaits = nil
+func (t *run) refuseWaits(why error) {
+	all := len(t.startedWaits) == 0
+	t.startedWaits = nil
 	for _, p := range t.waits {
-		if all || p.begun {
+		if all || p.unrecorded {
 			p.refused = why
-			p.cease()
+			p.stopListening()
 		}
 	}
 }
 
-// over records that a wait ended. Whoever finds that out again, after a crash, records the
+// recordWaitEnded records that a wait ended. Whoever finds that out again, after a crash, records the
 // same.
-func (t *tree) over(r machine.Request, p *pending, ev domain.Event) error {
-	t.learned.refresh()
-	fact := eventstore.Fact{ID: derived(p.ID, "over"), Event: ev}
-	if !p.again {
+func (t *run) recordWaitEnded(r machine.Request, p *pendingWait, ev domain.Event) error {
+	t.runSecrets.markUnstored()
+	fact := eventstore.Fact{ID: deriveID(p.ID, "over"), Event: ev}
+	if !p.resumed {
 		t.journal.add(t.meta(r.Execution), fact)
 		return nil
 	}
@@ -154,8 +154,8 @@ func (t *tree) over(r machine.Request, p *pending, ev domain.Event) error {
 	})
 }
 
-// derived is an id that is always the same for one purpose of another id.
-func derived(id, purpose string) string {
+// deriveID is an id that is always the same for one purpose of another id.
+func deriveID(id, purpose string) string {
 	var made ulid.ULID
 	if from, err := ulid.ParseStrict(id); err == nil {
 		made = from
@@ -165,9 +165,9 @@ func derived(id, purpose string) string {
 	return made.String()
 }
 
-// named is what a wait is for, as events are called in the workspace. Its filters are about
+// workspaceWait is what a wait is for, as events are called in the workspace. Its filters are about
 // events as they are called in the instance.
-func (t *tree) named(r machine.Request) *value.Object {
+func (t *run) workspaceWait(r machine.Request) *value.Object {
 	instance, list := r.Execution.Program.Instance, automation.OneOf(r.Params)
 	if instance == "" || list == nil {
 		return r.Params
@@ -178,7 +178,7 @@ func (t *tree) named(r machine.Request) *value.Object {
 		o, ok := item.(*value.Object)
 		if name := value.Text(value.At(item, "event")); ok && name != (activity.Executed{}).EventType() {
 			o = o.Copy()
-			o.Set("event", prefixed(instance, name))
+			o.Set("event", prefixName(instance, name))
 			all[i] = o
 		}
 	}
@@ -188,29 +188,29 @@ func (t *tree) named(r machine.Request) *value.Object {
 	return named
 }
 
-// mostWaiting is in how many waits a tree may stand at the same time: all of them are kept
+// maxWaits is in how many waits a tree may stand at the same time: all of them are kept
 // with everything that it knows, each time one more begins.
-const mostWaiting = 1000
+const maxWaits = 1000
 
-// mostAwaited is how many bytes those of a tree may be for, together: each is kept more
+// maxWaitBytes is how many bytes those of a tree may be for, together: each is kept more
 // than once.
-const mostAwaited = 5_000_000
+const maxWaitBytes = 5_000_000
 
-// awaitedBytes is how long it is what the tree waits for.
-func (t *tree) awaitedBytes() (size int) {
+// waitBytes is how long it is what the tree waits for.
+func (t *run) waitBytes() (size int) {
 	for _, p := range t.waits {
 		size += len(p.Params)
 	}
 	return size
 }
 
-// mostCancelling is how many waits of a workspace may keep events from starting anything
+// maxCancellingWaits is how many waits of a workspace may keep events from starting anything
 // else at the same time: all of them are asked about every event.
-const mostCancelling = 1000
+const maxCancellingWaits = 1000
 
-// mayCancel refuses a wait that cancels triggers when too many do: in the workspace, as far
+// checkCancelling refuses a wait that cancels triggers when too many do: in the workspace, as far
 // as that is known, or in the tree alone.
-func (t *tree) mayCancel() error {
+func (t *run) checkCancelling() error {
 	own := 0
 	for _, p := range t.waits {
 		if p.Cancels {
@@ -224,8 +224,8 @@ func (t *tree) mayCancel() error {
 			return err
 		}
 	}
-	if max(own, all) >= mostCancelling {
-		return automation.Raise(automation.InvalidInstruction, "too many waits of the workspace cancel triggers at the same time", "limit", float64(mostCancelling))
+	if max(own, all) >= maxCancellingWaits {
+		return automation.Raise(automation.InvalidInstruction, "too many waits of the workspace cancel triggers at the same time", "limit", float64(maxCancellingWaits))
 	}
 	return nil
 }
@@ -237,9 +237,9 @@ type Awaited struct {
 	Types  []string        // with * for any text
 }
 
-// listen returns the first event that fits, or Undefined when the time is over. An event
+// awaitMatch returns the first event that fits, or Undefined when the time is over. An event
 // that was recorded in time counts, whenever it is read.
-func (t *tree) listen(ctx context.Context, p *pending, options []option) (any, error) {
+func (t *run) awaitMatch(ctx context.Context, p *pendingWait, options []awaitedEvent) (any, error) {
 	if len(options) == 0 {
 		within, cancel := context.WithTimeout(ctx, p.Expires.Sub(t.rt.Now()))
 		defer cancel()
@@ -251,7 +251,7 @@ func (t *tree) listen(ctx context.Context, p *pending, options []option) (any, e
 		w.Types = append(w.Types, o.Event)
 	}
 	came, err := t.rt.Effects.Await(ctx, t.workspaceID(), w, func(e *feed.Event) bool {
-		return !p.tellsOf(e) && slices.ContainsFunc(options, func(o option) bool { return o.names(e) && (o.Matcher == nil || t.fits(ctx, o, e)) })
+		return !p.isSubjectOf(e) && slices.ContainsFunc(options, func(o awaitedEvent) bool { return o.matchesName(e) && (o.Matcher == nil || t.matchesFilter(ctx, o, e)) })
 	})
 	if err != nil || came == nil {
 		return value.Undefined, err
@@ -259,31 +259,31 @@ func (t *tree) listen(ctx context.Context, p *pending, options []option) (any, e
 	return came, nil
 }
 
-// option is one of the events that a wait is for, as it is called in the workspace.
-type option struct {
+// awaitedEvent is one of the events that a wait is for, as it is called in the workspace.
+type awaitedEvent struct {
 	automation.Awaited
 	instance string // in whose names the filter is written; "": those of the workspace
 	run      string // of this correlation id only; "": of any
 }
 
-// awaited reads what a wait is for. Within an app instance events have its name in
+// awaitedEvents reads what a wait is for. Within an app instance events have its name in
 // front, and of executions it hears those of its own run.
-func (t *tree) awaited(r machine.Request) ([]option, error) {
+func (t *run) awaitedEvents(r machine.Request) ([]awaitedEvent, error) {
 	list := automation.OneOf(r.Params)
-	options := make([]option, len(list))
+	options := make([]awaitedEvent, len(list))
 	for i, item := range list {
 		one, err := automation.ReadAwaited(item)
 		if err != nil {
 			return nil, automation.Invalid("wait.oneOf[%d].filters: %s", i, err.Error())
 		}
-		o := option{Awaited: one}
+		o := awaitedEvent{Awaited: one}
 		o.Event = t.redact.Text(o.Event) // as emit tells the name
 		if instance := r.Execution.Program.Instance; instance != "" {
 			o.instance = instance
 			if o.Event == (activity.Executed{}).EventType() {
 				o.run = t.start.CorrelationID
 			} else {
-				o.Event = prefixed(instance, o.Event)
+				o.Event = prefixName(instance, o.Event)
 			}
 		}
 		options[i] = o
@@ -291,27 +291,27 @@ func (t *tree) awaited(r machine.Request) ([]option, error) {
 	return options, nil
 }
 
-// names reports whether an event is of a name that is waited for.
-func (o option) names(e *feed.Event) bool {
+// matchesName reports whether an event is of a name that is waited for.
+func (o awaitedEvent) matchesName(e *feed.Event) bool {
 	return automation.MatchEvent(o.Event, e.Type) && (o.run == "" || e.Source.CorrelationID == o.run)
 }
 
-// tellsOf reports whether an event is about the wait itself.
-func (p *pending) tellsOf(e *feed.Event) bool {
+// isSubjectOf reports whether an event is about the wait itself.
+func (p *pendingWait) isSubjectOf(e *feed.Event) bool {
 	var told struct {
 		ID string `json:"id"`
 	}
 	return strings.HasPrefix(e.Type, "runtime.waits.") && json.Unmarshal(e.Payload, &told) == nil && told.ID == p.ID
 }
 
-// fits reports whether an event fits a filter. That is work, which takes its turn with that
+// matchesFilter reports whether an event fits a filter. That is work, which takes its turn with that
 // of other workspaces; what takes too much of it does not fit.
-func (t *tree) fits(ctx context.Context, o option, e *feed.Event) bool {
-	if t.rt.lanes.Enter(ctx, t.workspaceID()) != nil {
+func (t *run) matchesFilter(ctx context.Context, o awaitedEvent, e *feed.Event) bool {
+	if t.rt.turnSlots.Enter(ctx, t.workspaceID()) != nil {
 		return false // the tree ends
 	}
-	defer t.rt.lanes.Leave(t.workspaceID())
-	v, err := t.rt.parsed.of(e)
+	defer t.rt.turnSlots.Leave(t.workspaceID())
+	v, err := t.rt.parsedEvents.parse(e)
 	if err != nil {
 		return false
 	}

@@ -13,7 +13,7 @@ import (
 	"svc/domain/feed"
 )
 
-// waiting are so many branches that wait at the same time.
+// openWaits are so many branches that wait at the same time.
 func waiting(n int) documents {
 	return documents{"a": fmt.Sprintf(`[{"repeat":{"until":%d,"batch":{"size":%d},"do":[{"wait":{"timeout":0.2}}]}}]`, n, n)}
 }

@@ -21,17 +21,17 @@ import (
 // world is what the machine of a tree asks and is answered at once. Only the goroutine
 // of the tree uses it.
 type world struct {
-	t                 *tree
+	t                 *run
 	userID, sessionID string // whose contexts are read: those of the caller, until they are switched
 
-	views   map[contexts.Key]*view
-	written []*view // with something that was not taken yet, in the order of the first
-	held    int     // bytes of that, roughly
-	config  map[*programs.Place]programs.Settings
-	secrets map[string]string // of the workspace; nil: not read yet
+	views        map[contexts.Key]*view
+	written      []*view // with something that was not taken yet, in the order of the first
+	writtenBytes int     // bytes of that, roughly
+	config       map[*programs.Scope]programs.Settings
+	secrets      map[string]string // of the workspace; nil: not read yet
 
-	endpoints *value.Object // of the workspace, with their addresses; nil: not asked for yet
-	known     *value.Object // workspaces that this one may know of; nil: not read in this turn
+	endpoints      *value.Object // of the workspace, with their addresses; nil: not asked for yet
+	registryObject *value.Object // workspaces that this one may know of; nil: not read in this turn
 }
 
 // view is a context as the tree sees it: as it was read, with its own writes.
@@ -58,13 +58,13 @@ func (w *world) Random(n int) []byte {
 func (w *world) Read(x *machine.Execution, keys []string) (any, error) {
 	switch keys[0] {
 	case "config":
-		return w.setting(w.t.program(x).Place, keys[1:])
+		return w.readConfig(w.t.program(x).Scope, keys[1:])
 	case "secret":
-		return w.secret(w.t.program(x).Place, keys[1:])
+		return w.readSecret(w.t.program(x).Scope, keys[1:])
 	case "$workspace":
 		var content any
-		err := w.t.aside(func() (err error) {
-			content, err = w.t.program(x).Place.Content(w.t.ctx)
+		err := w.t.withoutTurnSlot(func() (err error) {
+			content, err = w.t.program(x).Scope.Content(w.t.ctx)
 			return err
 		})
 		return value.Walk(content, keys[1:]...), err
@@ -81,11 +81,11 @@ func (w *world) Read(x *machine.Execution, keys []string) (any, error) {
 	if len(keys) > 1 {
 		return value.Walk(v.value, keys[1:]...), nil
 	}
-	return w.whole(x, keys[0], v.value)
+	return w.fullContext(x, keys[0], v.value)
 }
 
-// whole returns a context with its computed keys, which are over what is stored.
-func (w *world) whole(x *machine.Execution, root string, stored *value.Object) (any, error) {
+// fullContext returns a context with its computed keys, which are over what is stored.
+func (w *world) fullContext(x *machine.Execution, root string, stored *value.Object) (any, error) {
 	all := stored.Copy()
 	for _, key := range computedKeys[root] {
 		v, ok, err := w.computed(x, root, key)
@@ -104,24 +104,24 @@ func (w *world) whole(x *machine.Execution, root string, stored *value.Object) (
 	return all, nil
 }
 
-// setting reads the config of a place. A secret that has no value, and a value that does not
+// readConfig reads the config of a place. A secret that has no value, and a value that does not
 // fit the schema of its app, are raised where they are read.
-func (w *world) setting(place *programs.Place, keys []string) (any, error) {
-	settings, err := w.settings(place)
+func (w *world) readConfig(scope *programs.Scope, keys []string) (any, error) {
+	settings, err := w.loadConfig(scope)
 	if err != nil {
 		return value.Undefined, err
 	}
-	return settings.Read(place.Instance, keys...)
+	return settings.Read(scope.Instance, keys...)
 }
 
-// settings returns the config of a place. It is read once: a tree sees one config.
-func (w *world) settings(place *programs.Place) (programs.Settings, error) {
-	if have, ok := w.config[place]; ok {
+// loadConfig returns the config of a place. It is read once: a tree sees one config.
+func (w *world) loadConfig(scope *programs.Scope) (programs.Settings, error) {
+	if have, ok := w.config[scope]; ok {
 		return have, nil
 	}
 	var settings programs.Settings
-	err := w.t.aside(func() (err error) {
-		settings, err = place.Config(w.t.ctx)
+	err := w.t.withoutTurnSlot(func() (err error) {
+		settings, err = scope.Config(w.t.ctx)
 		return err
 	})
 	if err != nil {
@@ -129,17 +129,17 @@ func (w *world) settings(place *programs.Place) (programs.Settings, error) {
 	}
 	w.t.redact.Add(settings.Secrets...)
 	if w.config == nil {
-		w.config = map[*programs.Place]programs.Settings{}
+		w.config = map[*programs.Scope]programs.Settings{}
 	}
-	w.config[place] = settings
-	w.t.recorder.Config(place.Instance, settings.Value)
+	w.config[scope] = settings
+	w.t.recorder.Config(scope.Instance, settings.Value)
 	return settings, nil
 }
 
-// configured lets the tree see what it wrote to the stored config: its place stays the
+// applyConfig lets the tree see what it wrote to the stored config: its place stays the
 // one that it began in, where that is not to be found.
-func (w *world) configured(place *programs.Place, op variable.Op) error {
-	settings, err := w.settings(place)
+func (w *world) applyConfig(scope *programs.Scope, op variable.Op) error {
+	settings, err := w.loadConfig(scope)
 	if err != nil {
 		return err
 	}
@@ -151,19 +151,19 @@ func (w *world) configured(place *programs.Place, op variable.Op) error {
 	if changed == nil {
 		changed = &value.Object{}
 	}
-	settings = settings.With(changed)
+	settings = settings.WithValue(changed)
 	settings.Faults = slices.DeleteFunc(slices.Clone(settings.Faults), func(f input.ConfigFault) bool { // what was written was checked
 		return len(op.Path) == 0 || f.Key == op.Path[0].Key
 	})
-	w.config[place] = settings
-	w.t.recorder.Configured(place.Instance, settings.Value)
+	w.config[scope] = settings
+	w.t.recorder.Configured(scope.Instance, settings.Value)
 	return nil
 }
 
-// secret reads a secret of the workspace: app instances see none. One that has no value
+// readSecret reads a secret of the workspace: app instances see none. One that has no value
 // raises.
-func (w *world) secret(place *programs.Place, keys []string) (any, error) {
-	if place.Parent != nil || len(keys) == 0 {
+func (w *world) readSecret(scope *programs.Scope, keys []string) (any, error) {
+	if scope.Parent != nil || len(keys) == 0 {
 		return value.Undefined, nil
 	}
 	if found, ok := w.secrets[keys[0]]; ok {
@@ -194,7 +194,7 @@ func (w *world) view(root string) (*view, error) {
 
 // load reads a context.
 func (w *world) load(key contexts.Key) (loaded *value.Object, err error) {
-	err = w.t.aside(func() (err error) {
+	err = w.t.withoutTurnSlot(func() (err error) {
 		loaded, err = w.t.rt.Contexts.Load(w.t.ctx, key)
 		return err
 	})
@@ -227,9 +227,9 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// become reads the contexts of somebody else from now on. What the run may do stays as
+// switchTo reads the contexts of somebody else from now on. What the run may do stays as
 // it is.
-func (w *world) become(root string, id any) error {
+func (w *world) switchTo(root string, id any) error {
 	text, ok := id.(string)
 	if !ok || text == "" || !domain.IsLine(text, activity.MaxTarget) {
 		return automation.Invalid("%s.id must be one line of 1 to %d characters", root, activity.MaxTarget)

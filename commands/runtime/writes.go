@@ -17,9 +17,9 @@ import (
 // contexts that it looks at before those are read again, and writes that are looked at for
 // one that another takes the place of.
 const (
-	mostHeld  = 1 << 20
-	manyViews = 64
-	lookBack  = 32
+	maxWriteBytes = 1 << 20
+	maxViews      = 64
+	maxLookBack   = 32
 )
 
 // Write implements machine.World.
@@ -28,8 +28,8 @@ func (w *world) Write(_ *machine.Execution, wr machine.Write) error {
 	case wr.Context == "$http":
 		return w.t.start.HTTP.write(wr.Op, w.t.settings.KeepAlive)
 	case wr.Switch:
-		return w.become(wr.Context, wr.Op.Value)
-	case w.ofOperator(wr):
+		return w.switchTo(wr.Context, wr.Op.Value)
+	case w.isOperatorVariable(wr):
 		return automation.Invalid("%s cannot be written", expr.Member(wr.Context, wr.Op.Path[0].Key))
 	}
 	v, err := w.view(wr.Context)
@@ -55,18 +55,18 @@ func (w *world) Write(_ *machine.Execution, wr machine.Write) error {
 	if wr.TTL > 0 {
 		write.Until = w.Now().Add(wr.TTL)
 	}
-	w.hold(v, write)
-	if w.held > mostHeld {
-		w.t.breakOff(w.t.flush()) // what was written before is in it: nobody may go on without
+	w.addWrite(v, write)
+	if w.writtenBytes > maxWriteBytes {
+		w.t.breakOff(w.t.flushContexts()) // what was written before is in it: nobody may go on without
 		return nil
 	}
-	w.t.soon()
+	w.t.scheduleFlush()
 	return nil
 }
 
-// ofOperator reports whether a write is to a variable that the operator gives, or below
+// isOperatorVariable reports whether a write is to a variable that the operator gives, or below
 // one.
-func (w *world) ofOperator(wr machine.Write) bool {
+func (w *world) isOperatorVariable(wr machine.Write) bool {
 	if wr.Context != "global" || len(wr.Op.Path) == 0 {
 		return false
 	}
@@ -74,58 +74,58 @@ func (w *world) ofOperator(wr machine.Write) bool {
 	return given
 }
 
-// hold notes a write that is to be kept.
-func (w *world) hold(v *view, write contexts.Write) {
+// addWrite notes a write that is to be kept.
+func (w *world) addWrite(v *view, write contexts.Write) {
 	if len(v.writes) == 0 && v.until.IsZero() {
 		w.written = append(w.written, v)
 	}
-	w.held += weight(write.Op)
-	if before := replaced(v.writes, write.Op); before != nil {
-		w.held -= weight(before.Op)
+	w.writtenBytes += opBytes(write.Op)
+	if before := findReplaceable(v.writes, write.Op); before != nil {
+		w.writtenBytes -= opBytes(before.Op)
 		*before = write
 		return
 	}
 	v.writes = append(v.writes, write)
 }
 
-// weight is how many bytes an operation takes, roughly.
-func weight(op variable.Op) int {
+// opBytes is how many bytes an operation takes, roughly.
+func opBytes(op variable.Op) int {
 	if text, ok := op.Value.(string); ok {
 		return len(text)
 	}
 	return variable.Size(op.Value)
 }
 
-// replaced returns the write whose place another one takes: it sets the same variable, and
+// findReplaceable returns the write whose place another one takes: it sets the same variable, and
 // nothing in between has to do with that. Nil: there is none.
-func replaced(writes []contexts.Write, op variable.Op) *contexts.Write {
-	for i := len(writes) - 1; i >= 0 && i >= len(writes)-lookBack && sets(op); i-- {
+func findReplaceable(writes []contexts.Write, op variable.Op) *contexts.Write {
+	for i := len(writes) - 1; i >= 0 && i >= len(writes)-maxLookBack && setsValue(op); i-- {
 		before := &writes[i]
 		switch {
-		case !sets(before.Op):
+		case !setsValue(before.Op):
 			return nil // what goes may move what is beside it
 		case slices.Equal(before.Op.Path, op.Path) && before.Op.Kind == variable.Replace:
 			return before
-		case within(before.Op.Path, op.Path), within(op.Path, before.Op.Path):
+		case isWithinPath(before.Op.Path, op.Path), isWithinPath(op.Path, before.Op.Path):
 			return nil
 		}
 	}
 	return nil
 }
 
-// sets reports whether an operation puts a value somewhere, and takes none away.
-func sets(op variable.Op) bool {
+// setsValue reports whether an operation puts a value somewhere, and takes none away.
+func setsValue(op variable.Op) bool {
 	return op.Kind == variable.Replace && !value.IsUndefined(op.Value)
 }
 
-// within reports whether a path leads to what root leads to, or into it.
-func within(path, root []expr.Step) bool {
+// isWithinPath reports whether a path leads to what root leads to, or into it.
+func isWithinPath(path, root []expr.Step) bool {
 	return len(path) >= len(root) && slices.EqualFunc(path[:len(root)], root, func(a, b expr.Step) bool { return a.Key == b.Key })
 }
 
-// linger sees to it that the context of the run is there after a wait, with what others
+// extendRun sees to it that the context of the run is there after a wait, with what others
 // write to it meanwhile. That lasts as long as a short wait by itself.
-func (w *world) linger(d time.Duration) error {
+func (w *world) extendRun(d time.Duration) error {
 	v := w.views[w.key("run")]
 	if v == nil {
 		loaded, err := w.load(w.key("run"))
@@ -144,8 +144,8 @@ func (w *world) linger(d time.Duration) error {
 	return nil
 }
 
-// take returns what was written since it was last taken, to be kept.
-func (w *world) take() (changes []contexts.Change) {
+// takeChanges returns what was written since it was last taken, to be kept.
+func (w *world) takeChanges() (changes []contexts.Change) {
 	now := w.Now()
 	for _, v := range w.written {
 		c := contexts.Change{Key: v.key, Writes: v.writes, Limit: v.limit}
@@ -155,7 +155,7 @@ func (w *world) take() (changes []contexts.Change) {
 		changes = append(changes, c)
 		v.writes, v.until = nil, time.Time{}
 	}
-	w.written, w.held = nil, 0
+	w.written, w.writtenBytes = nil, 0
 	return changes
 }
 
@@ -169,7 +169,7 @@ func (w *world) lifetime(key contexts.Key, now time.Time) (time.Time, contexts.L
 	case "socket":
 		return now.Add(s.SocketExpires), contexts.Moves
 	case "session":
-		if w.signedIn(key.ID) {
+		if w.isCallerSession(key.ID) {
 			return now.Add(s.SessionExpires), contexts.Extends // it is over by then
 		}
 		return now.Add(s.VisitorExpires), contexts.Extends
@@ -177,14 +177,14 @@ func (w *world) lifetime(key contexts.Key, now time.Time) (time.Time, contexts.L
 	return time.Time{}, contexts.Moves
 }
 
-// signedIn reports whether a session is that of the caller, who signed in. What a visitor
+// isCallerSession reports whether a session is that of the caller, who signed in. What a visitor
 // starts knows a visitor by the user that is called as the session.
-func (w *world) signedIn(sessionID string) bool {
+func (w *world) isCallerSession(sessionID string) bool {
 	c := &w.t.start.Caller
 	return !c.Visitor && c.UserID != "" && c.UserID != c.SessionID && sessionID == firstOf(c.SessionID, c.UserID)
 }
 
-// refresh lets contexts be read again, so that what others wrote is seen. Those with
+// markUnstored lets contexts be read again, so that what others wrote is seen. Those with
 // writes of the tree itself that are not kept yet stay as they are.
 func (w *world) refresh() {
 	for key, v := range w.views {
@@ -194,10 +194,10 @@ func (w *world) refresh() {
 	}
 }
 
-// bound lets contexts be read again when there are many: a tree may switch to any number
+// limitViews lets contexts be read again when there are many: a tree may switch to any number
 // of users.
-func (w *world) bound() {
-	if len(w.views) > manyViews {
+func (w *world) limitViews() {
+	if len(w.views) > maxViews {
 		w.refresh()
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"svc/domain/automation/variable"
 )
 
-// kept are the changes that a house wrote.
+// stored are the changes that a house wrote.
 type kept struct {
 	mu  sync.Mutex
 	all []contexts.Change
@@ -34,7 +34,7 @@ func (k *kept) notes(h *house, _ *runtime.Options) {
 	}
 }
 
-// of returns the changes of one kind of contexts.
+// parse returns the changes of one kind of contexts.
 func (k *kept) of(kind string) (of []contexts.Change) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -46,7 +46,7 @@ func (k *kept) of(kind string) (of []contexts.Change) {
 	return of
 }
 
-// bytes is how much was written, roughly.
+// ownBytes is how much was written, roughly.
 func (k *kept) bytes() (n int) {
 	for _, c := range k.of("global") {
 		for _, w := range c.Writes {
@@ -105,7 +105,7 @@ func TestTheContextOfTheRunOutlivesAWait(t *testing.T) {
 	var k kept
 	h := open(t, documents{"a": `[{"set":{"name":"run.x","value":1}},{"wait":{"timeout":600}}]`}, k.notes)
 	run := h.Launch(h.evented())
-	<-run.Stands()
+	<-run.Parked()
 	changes := k.of("run")
 	require.Len(t, changes, 1)
 	require.WithinRange(t, changes[0].Expires, time.Now().Add(10*time.Minute), time.Now().Add(11*time.Minute))
@@ -120,7 +120,7 @@ func TestTheContextOfTheRunOutlivesAWaitAlthoughItHoldsNothing(t *testing.T) {
 			t.Parallel()
 			var k kept
 			h := open(t, documents{"a": `[{"wait":{"timeout":` + timeout + `}}]`}, k.notes)
-			<-h.Launch(h.evented()).Stands()
+			<-h.Launch(h.evented()).Parked()
 			changes := k.of("run")
 			require.Len(t, changes, want)
 			for _, c := range changes {
@@ -177,7 +177,7 @@ func TestTreesThatWriteAtOnceKeepAContextWithinItsSize(t *testing.T) {
 	s := h.start()
 	s.Input.Set("big", strings.Repeat("x", 300_000))
 	one, other := h.Launch(s), h.Launch(s)
-	for _, run := range []*runtime.Running{one, other} {
+	for _, run := range []*runtime.Handle{one, other} {
 		_, err := h.ends(run)
 		require.NoError(t, err)
 	}
@@ -225,7 +225,7 @@ func TestOneContextThatTakesLongStopsNoOtherTree(t *testing.T) {
 		}
 	})
 	many := int64(8 * goruntime.GOMAXPROCS(0)) // more than there are lanes
-	var runs []*runtime.Running
+	var runs []*runtime.Handle
 	for range many {
 		runs = append(runs, h.Launch(h.evented()))
 	}

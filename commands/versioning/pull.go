@@ -266,7 +266,7 @@ func isCommit(s string) bool {
 func beside(do func() error) (wait func() error) {
 	done := make(chan error, 1)
 	go func() {
-		defer commands.Recover(func(fell *commands.Fallen) { done <- fell })
+		defer commands.Recover(func(fell *commands.PanicError) { done <- fell })
 		done <- do()
 	}()
 	return func() error { return <-done }

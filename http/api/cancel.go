@@ -12,7 +12,7 @@ import (
 func cancelRun(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
 		workspace, id := workspaceID(r), gateway.Var(r, "correlationId")
-		house, err := d.house(r)
+		programSet, err := d.programSet(r)
 		if err != nil {
 			return nil, err
 		}
@@ -32,11 +32,11 @@ func cancelRun(d Deps) gateway.HandlerFunc {
 			return nil, noRun(id)
 		}
 		rights := gateway.GrantFrom(r.Context()).Rights
-		if err := mayTestRun(house, run.Automation, rights); err != nil {
+		if err := mayTestRun(programSet, run.Automation, rights); err != nil {
 			return nil, err
 		}
 		for _, t := range open { // what it triggered ends with it
-			if err := mayTestRun(house, t.Automation, rights); err != nil {
+			if err := mayTestRun(programSet, t.Automation, rights); err != nil {
 				return nil, err
 			}
 		}

@@ -80,11 +80,11 @@ func (d Deps) collectionOf(r *http.Request, q *gateway.Query, actions ...string)
 	if c.appInstance == "" {
 		return c, nil
 	}
-	house, err := d.Programs.House(r.Context(), workspaceID(r))
+	programSet, err := d.Programs.ProgramSet(r.Context(), workspaceID(r))
 	if err != nil {
 		return c, err
 	}
-	place := house.Place(c.appInstance)
+	place := programSet.Scope(c.appInstance)
 	if place == nil {
 		return c, domain.Refuse(domain.CodeNotFound, "there is no app instance %s", c.appInstance).With("resource", "appInstance").With("id", c.appInstance)
 	}
@@ -173,13 +173,13 @@ func listCollections(d Deps) gateway.HandlerFunc {
 			return nil, err
 		}
 		id := workspaceID(r)
-		house, err := d.Programs.House(r.Context(), id)
+		programSet, err := d.Programs.ProgramSet(r.Context(), id)
 		if err != nil {
 			return nil, err
 		}
 		may := gateway.GrantFrom(r.Context()).Rights.Filter("read", "collections")
 		var found []shownCollection
-		for _, place := range house.Places() {
+		for _, place := range programSet.Scopes() {
 			if q.Has("appInstance") && place.Instance != instance {
 				continue
 			}

@@ -35,12 +35,12 @@ func getContext(d Deps, kind, variable string) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		house, err := d.Programs.House(r.Context(), key.WorkspaceID)
+		programSet, err := d.Programs.ProgramSet(r.Context(), key.WorkspaceID)
 		if err != nil {
 			return nil, err
 		}
 		secrets = secrets.Clone()
-		secrets.Add(house.Hidden(r.Context())...)
+		secrets.Add(programSet.ConfigSecrets(r.Context())...)
 		return secrets.Value(known), nil
 	}
 }

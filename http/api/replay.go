@@ -17,8 +17,8 @@ import (
 
 // Replays executes recorded runs again. It is a *recording.Replayer.
 type Replays interface {
-	Replay(ctx context.Context, house *programs.House, w recording.Wanted) (report recording.Report, found bool, err error)
-	Recorded(ctx context.Context, house *programs.House, correlationID string) (recording.RecordedRun, error)
+	Replay(ctx context.Context, programSet *programs.ProgramSet, w recording.Wanted) (report recording.Report, found bool, err error)
+	Recorded(ctx context.Context, programSet *programs.ProgramSet, correlationID string) (recording.RecordedRun, error)
 }
 
 // replayRequest is the body of POST …/replay.
@@ -47,16 +47,16 @@ func replayRun(d Deps) gateway.HandlerFunc {
 		if in.Document != recording.Recorded && in.Document != recording.Current {
 			return nil, domain.Invalid(domain.FieldError{Field: "document", Message: "must be one of current, recorded"})
 		}
-		house, err := d.house(r)
+		programSet, err := d.programSet(r)
 		if err != nil {
 			return nil, err
 		}
-		run, err := d.knownRun(house, gateway.Var(r, "correlationId"))
+		run, err := d.knownRun(programSet, gateway.Var(r, "correlationId"))
 		if err != nil {
 			return nil, err
 		}
 		may := func(automation string) error {
-			return mayTestRun(house, automation, gateway.GrantFrom(r.Context()).Rights)
+			return mayTestRun(programSet, automation, gateway.GrantFrom(r.Context()).Rights)
 		}
 		refusal := d.replayable(run)
 		if in.ExecutionID == "" || refusal != nil {
@@ -64,7 +64,7 @@ func replayRun(d Deps) gateway.HandlerFunc {
 				return nil, err
 			}
 		}
-		report, found, err := d.Replays.Replay(r.Context(), house, recording.Wanted{
+		report, found, err := d.Replays.Replay(r.Context(), programSet, recording.Wanted{
 			CorrelationID: run.CorrelationID, ExecutionID: in.ExecutionID, Document: in.Document, May: may,
 		})
 		switch {
@@ -80,10 +80,10 @@ func replayRun(d Deps) gateway.HandlerFunc {
 }
 
 // knownRun returns a run of a workspace.
-func (d Deps) knownRun(house *programs.House, id string) (run projections.Run, err error) {
+func (d Deps) knownRun(programSet *programs.ProgramSet, id string) (run projections.Run, err error) {
 	known := false
 	err = d.ReadModel.View(func(rd projections.Reader) (err error) {
-		run, known, err = projections.Runs{}.Get(rd, house.Workspace.ID, id)
+		run, known, err = projections.Runs{}.Get(rd, programSet.Workspace.ID, id)
 		return err
 	})
 	if err == nil && !known {
@@ -107,8 +107,8 @@ func (d Deps) replayable(run projections.Run) error {
 
 // mayTestRun refuses what needs the right to test an automation of a run. Of one that is
 // not there any more nobody knows what rules said of it: all must be theirs to test.
-func mayTestRun(house *programs.House, automation string, rights *access.Rights) error {
-	if program := house.Program(automation); program != nil {
+func mayTestRun(programSet *programs.ProgramSet, automation string, rights *access.Rights) error {
+	if program := programSet.Program(automation); program != nil {
 		return rights.Check(mayTest.Action, mayTest.Subject, runtime.Subject(program))
 	}
 	if rights.Always(mayTest.Action, mayTest.Subject) {
@@ -128,11 +128,11 @@ func (d Deps) addRecorded(r *http.Request, run projections.Run, tree *runTree) (
 	if d.Replays == nil || run.Recorded != true || len(tree.all) == 0 {
 		return nil, nil
 	}
-	house, err := d.house(r)
+	programSet, err := d.programSet(r)
 	if err != nil {
 		return nil, err
 	}
-	told, err := d.Replays.Recorded(r.Context(), house, run.CorrelationID)
+	told, err := d.Replays.Recorded(r.Context(), programSet, run.CorrelationID)
 	if err != nil {
 		return nil, err
 	}

@@ -23,12 +23,12 @@ import (
 
 // Runtime runs automations. It is a *runtime.Runtime.
 type Runtime interface {
-	Launch(s runtime.Start) *runtime.Running
+	Launch(s runtime.Start) *runtime.Handle
 }
 
 // Programs finds what can run. It is a *programs.Library.
 type Programs interface {
-	House(ctx context.Context, workspaceID string) (*programs.House, error)
+	ProgramSet(ctx context.Context, workspaceID string) (*programs.ProgramSet, error)
 }
 
 // mayExecute is asked again about the automation itself, when that is known.
@@ -43,35 +43,35 @@ func callEndpoint(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
 		path := escapedAfter(r, "/webhooks/")
 		unknown := domain.Refuse(domain.CodeNotFound, "there is no such endpoint").With("workspaceId", gateway.Var(r, "workspaceId")).With("endpoint", path)
-		house, err := d.Programs.House(r.Context(), workspaceID(r))
+		programSet, err := d.Programs.ProgramSet(r.Context(), workspaceID(r))
 		if err != nil {
 			return nil, err
 		}
-		if house == nil { // no such workspace, which is nobody's business
+		if programSet == nil { // no such workspace, which is nobody's business
 			return nil, unknown
 		}
-		program, params := house.Endpoint(path)
+		program, params := programSet.MatchEndpoint(path)
 		if program == nil {
 			return nil, unknown
 		}
-		in, err := endpointInput(r, house, program, params)
+		in, err := endpointInput(r, programSet, program, params)
 		if err != nil {
 			return nil, err
 		}
-		s := d.start(r, house, program, activity.ByEndpoint, path)
+		s := d.start(r, programSet, program, activity.ByEndpoint, path)
 		s.Input = in
 		s.Facts = append(s.Facts, activity.EndpointCalled{AutomationSlug: program.Name, Method: r.Method, Endpoint: path})
 		return d.answer(r, s, false)
 	}
 }
 
-// house returns what can run in the workspace of a request.
-func (d Deps) house(r *http.Request) (*programs.House, error) {
-	house, err := d.Programs.House(r.Context(), workspaceID(r))
-	if err == nil && house == nil {
+// program set returns what can run in the workspace of a request.
+func (d Deps) programSet(r *http.Request) (*programs.ProgramSet, error) {
+	programSet, err := d.Programs.ProgramSet(r.Context(), workspaceID(r))
+	if err == nil && programSet == nil {
 		err = noWorkspace(workspaceID(r))
 	}
-	return house, err
+	return programSet, err
 }
 
 // escapedAfter returns what follows a part of the path, as it was sent.
@@ -81,7 +81,7 @@ func escapedAfter(r *http.Request, part string) string {
 }
 
 // endpointInput is what an automation is given that a request started.
-func endpointInput(r *http.Request, house *programs.House, p *programs.Program, params map[string]string) (*value.Object, error) {
+func endpointInput(r *http.Request, programSet *programs.ProgramSet, p *programs.Program, params map[string]string) (*value.Object, error) {
 	query, err := parsedForm(r.URL.RawQuery)
 	if err != nil {
 		return nil, badParameter("query", "is not well-formed")
@@ -94,7 +94,7 @@ func endpointInput(r *http.Request, house *programs.House, p *programs.Program, 
 	in.Set("pathParams", value.From(asValues(params)))
 	in.Set("body", body)
 	in.Set("rawBody", raw)
-	in.Set("workspaceId", house.Workspace.ID)
+	in.Set("workspaceId", programSet.Workspace.ID)
 	in.Set("automationSlug", p.Slug)
 	in.Set("$http", machine.HTTP{})
 	return in, nil
@@ -111,7 +111,7 @@ func asValues(texts map[string]string) map[string]any {
 // testAutomation handles POST …/test/{slug}: it runs an automation with a payload.
 func testAutomation(d Deps) gateway.HandlerFunc {
 	return func(r *http.Request) (any, error) {
-		house, err := d.house(r)
+		programSet, err := d.programSet(r)
 		if err != nil {
 			return nil, err
 		}
@@ -121,11 +121,11 @@ func testAutomation(d Deps) gateway.HandlerFunc {
 			return nil, err
 		}
 		slug := gateway.Var(r, "slug")
-		program := house.Program(slug)
+		program := programSet.Program(slug)
 		if program == nil {
-			return nil, unknownAutomation(house, gateway.GrantFrom(r.Context()).Rights, slug)
+			return nil, unknownAutomation(programSet, gateway.GrantFrom(r.Context()).Rights, slug)
 		}
-		s := d.start(r, house, program, activity.ByTest, slug)
+		s := d.start(r, programSet, program, activity.ByTest, slug)
 		s.Record = record
 		if err := s.Caller.Rights.Check("test", "automations", runtime.Subject(program)); err != nil {
 			return nil, err
@@ -144,9 +144,9 @@ func testAutomation(d Deps) gateway.HandlerFunc {
 
 // unknownAutomation refuses a slug that no automation has. It names the nearest one that
 // the caller may read.
-func unknownAutomation(house *programs.House, rights *access.Rights, slug string) error {
+func unknownAutomation(programSet *programs.ProgramSet, rights *access.Rights, slug string) error {
 	e := domain.Refuse(domain.CodeNotFound, "Automation %q not found", slug).With("resource", "automation").With("id", slug)
-	if near := house.Nearest(slug); near != nil && rights.Allows("read", "automations", runtime.Subject(near)) {
+	if near := programSet.NearestProgram(slug); near != nil && rights.Allows("read", "automations", runtime.Subject(near)) {
 		e.Message += fmt.Sprintf("; did you mean %q?", near.Slug)
 	}
 	return e
@@ -157,7 +157,7 @@ func (d Deps) begun(r *http.Request, s runtime.Start) (any, error) {
 	s.Announce = true
 	run := d.Runtime.Launch(s)
 	select {
-	case <-run.Began():
+	case <-run.Started():
 	case <-run.Done():
 		if out, err := run.Outcome(); err != nil {
 			return nil, broken(run, err)
@@ -199,7 +199,7 @@ func testInput(r *http.Request) (*value.Object, error) {
 }
 
 // start is a tree that the caller of a request starts.
-func (d Deps) start(r *http.Request, house *programs.House, p *programs.Program, kind, named string) runtime.Start {
+func (d Deps) start(r *http.Request, programSet *programs.ProgramSet, p *programs.Program, kind, named string) runtime.Start {
 	request := commands.RequestFrom(r.Context())
 	c, meta := gateway.CallerFrom(r.Context()), request.Meta
 	who := c.Identity()
@@ -215,15 +215,15 @@ func (d Deps) start(r *http.Request, house *programs.House, p *programs.Program,
 		caller.UserID = cmp.Or(caller.UserID, caller.SessionID)
 	}
 	s := runtime.Start{
-		House: house, Program: p, Caller: caller, CorrelationID: meta.CorrelationID, Depth: c.Depth + 1, Attempt: 1, Meta: meta,
-		Trigger: activity.Trigger{Type: kind, Value: named, AppInstanceSlug: p.Place.Instance},
+		ProgramSet: programSet, Program: p, Caller: caller, CorrelationID: meta.CorrelationID, Depth: c.Depth + 1, Attempt: 1, Meta: meta,
+		Trigger: activity.Trigger{Type: kind, Value: named, AppInstanceSlug: p.Scope.Instance},
 		HTTP:    &runtime.HTTP{},
 	}
-	if source := cmp.Or(c.SourceWorkspaceID, c.WorkspaceID); source != house.Workspace.ID {
+	if source := cmp.Or(c.SourceWorkspaceID, c.WorkspaceID); source != programSet.Workspace.ID {
 		s.SourceWorkspaceID = source
 	}
 	s.Facts = []domain.Event{activity.Interaction{
-		WorkspaceID: house.Workspace.ID, SourceWorkspaceID: s.SourceWorkspaceID, AuthenticatedWorkspaceID: caller.WorkspaceID,
+		WorkspaceID: programSet.Workspace.ID, SourceWorkspaceID: s.SourceWorkspaceID, AuthenticatedWorkspaceID: caller.WorkspaceID,
 		Automation: p.Name, Trigger: s.Trigger, StartedAt: stampOf(d.Now()),
 	}}
 	return s

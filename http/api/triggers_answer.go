@@ -63,10 +63,10 @@ func (t *trickle) outcome() (any, error) {
 
 // broken is why a tree has no end: the log takes no writes, or the node stops. One that
 // stands in a wait has its end elsewhere.
-func broken(run *runtime.Running, err error) error {
+func broken(run *runtime.Handle, err error) error {
 	err = commands.Refused(err)
 	select {
-	case <-run.Stands():
+	case <-run.Parked():
 		return goesOn(err)
 	default:
 		return err

@@ -14,7 +14,7 @@ import (
 // trickle is the answer of a tree, which may be sent piece by piece.
 type trickle struct {
 	start  runtime.Start
-	run    *runtime.Running
+	run    *runtime.Handle
 	test   bool
 	chunks chan []byte
 	said   atomic.Pointer[[]byte] // the last chunk, whoever got it; nil: there was none
@@ -39,7 +39,7 @@ func (t *trickle) later(r *http.Request) (any, error) {
 	case <-t.run.Done():
 	case <-r.Context().Done():
 	}
-	if !t.run.Ended() {
+	if !t.run.HasEnded() {
 		return nil, gateway.ErrGoesOn
 	}
 	said := t.said.Load()

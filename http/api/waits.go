@@ -114,11 +114,11 @@ func answerWait(d Deps) gateway.HandlerFunc {
 		case !pending:
 			return nil, domain.Refuse(domain.CodeNotFound, "there is no such wait").With("resource", "wait").With("id", waitID)
 		}
-		house, err := d.house(r)
+		programSet, err := d.programSet(r)
 		if err != nil {
 			return nil, err
 		}
-		if err := mayTestRun(house, wait.Automation, gateway.GrantFrom(r.Context()).Rights); err != nil {
+		if err := mayTestRun(programSet, wait.Automation, gateway.GrantFrom(r.Context()).Rights); err != nil {
 			return nil, err
 		}
 		if err := fitsWait(wait, *in.Event, in.Payload); err != nil {

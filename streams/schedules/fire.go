@@ -105,11 +105,11 @@ func (s *share) put(ctx context.Context, f *firing) (start *runtime.Start, due b
 	case <-ctx.Done():
 		return nil, false, context.Cause(ctx)
 	}
-	house, program, err := s.find(ctx, f.workspaceID, f.automation)
+	programSet, program, err := s.find(ctx, f.workspaceID, f.automation)
 	if err != nil || program == nil || !has(program.When.Schedules, f.cron) {
 		return nil, false, err
 	}
-	first := s.startOf(f, house, program)
+	first := s.startOf(f, programSet, program)
 	seq, known, err := s.known(f.workspaceID, f.id)
 	if err == nil && !known {
 		seq, err = s.append(ctx, f.workspaceID, s.metaOf(f, program), f.id, activity.ScheduleFired{
@@ -155,32 +155,32 @@ func (s *share) known(workspaceID, id string) (seq uint64, known bool, err error
 	return seq, known, err
 }
 
-// finding is what a house has scheduled, by name.
+// finding is what a program set has scheduled, by name.
 type finding struct {
-	house    *programs.House
-	programs map[string]*programs.Program
+	programSet *programs.ProgramSet
+	programs   map[string]*programs.Program
 }
 
 // find returns the automation of a name that has schedules, nil when there is none any
 // more.
-func (s *share) find(ctx context.Context, workspaceID, name string) (*programs.House, *programs.Program, error) {
-	house, err := s.Programs.House(ctx, workspaceID)
-	if err != nil || house == nil {
+func (s *share) find(ctx context.Context, workspaceID, name string) (*programs.ProgramSet, *programs.Program, error) {
+	programSet, err := s.Programs.ProgramSet(ctx, workspaceID)
+	if err != nil || programSet == nil {
 		return nil, nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.plans[workspaceID]
 	if p == nil {
-		return house, nil, nil
+		return programSet, nil, nil
 	}
-	if p.found.house != house {
-		p.found = finding{house, map[string]*programs.Program{}}
-		for _, program := range house.Scheduled() {
+	if p.found.programSet != programSet {
+		p.found = finding{programSet, map[string]*programs.Program{}}
+		for _, program := range programSet.Scheduled() {
 			p.found.programs[program.Name] = program
 		}
 	}
-	return house, p.found.programs[name], nil
+	return programSet, p.found.programs[name], nil
 }
 
 func has(list []*cron.Schedule, text string) bool {
@@ -193,10 +193,10 @@ func has(list []*cron.Schedule, text string) bool {
 }
 
 // startOf is the tree that a firing starts. The workspace itself acts.
-func (s *share) startOf(f *firing, house *programs.House, p *programs.Program) runtime.Start {
+func (s *share) startOf(f *firing, programSet *programs.ProgramSet, p *programs.Program) runtime.Start {
 	start := runtime.Start{
-		House: house, Program: p, Input: &value.Object{}, CorrelationID: f.correlationID, Depth: 1, Attempt: 1, TriggeredAt: f.at,
-		Trigger: activity.Trigger{Type: activity.BySchedule, Value: f.cron, ID: f.id, AppInstanceSlug: p.Place.Instance},
+		ProgramSet: programSet, Program: p, Input: &value.Object{}, CorrelationID: f.correlationID, Depth: 1, Attempt: 1, TriggeredAt: f.at,
+		Trigger: activity.Trigger{Type: activity.BySchedule, Value: f.cron, ID: f.id, AppInstanceSlug: p.Scope.Instance},
 		Caller:  runtime.Caller{Actor: domain.Actor{SessionID: f.correlationID, WorkspaceID: f.workspaceID}},
 		Meta:    domain.Meta{TraceID: f.trace},
 	}
@@ -212,7 +212,7 @@ func (s *share) interaction(f *firing, trigger activity.Trigger) activity.Intera
 func (s *share) metaOf(f *firing, p *programs.Program) domain.Meta {
 	return domain.Meta{
 		SessionID: f.correlationID, CorrelationID: f.correlationID, TraceID: f.trace, AutomationSlug: f.automation,
-		AppSlug: p.Place.App, AppInstance: p.Place.Instance, AppDepth: p.Place.Depth(), Host: s.Host,
+		AppSlug: p.Scope.App, AppInstance: p.Scope.Instance, AppDepth: p.Scope.Depth(), Host: s.Host,
 	}
 }
 
@@ -244,11 +244,11 @@ func (s *share) follow(ctx context.Context, f *firing, start *runtime.Start) (ov
 // make returns the tree that a firing starts now; ok is false when its automation is not
 // there any more.
 func (s *share) make(ctx context.Context, f *firing) (start runtime.Start, ok bool, err error) {
-	house, program, err := s.find(ctx, f.workspaceID, f.automation)
+	programSet, program, err := s.find(ctx, f.workspaceID, f.automation)
 	if err != nil || program == nil {
 		return start, false, err
 	}
-	return s.startOf(f, house, program), true, nil
+	return s.startOf(f, programSet, program), true, nil
 }
 
 // linger waits before a tree is begun again, the longer the more often that was. It fails

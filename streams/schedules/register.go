@@ -116,7 +116,7 @@ func (s *share) register(ctx context.Context, c change) error {
 		return nil
 	}
 	at := s.Models.Position().State
-	house, err := s.Programs.House(ctx, c.workspaceID)
+	programSet, err := s.Programs.ProgramSet(ctx, c.workspaceID)
 	if err != nil {
 		return err
 	}
@@ -124,8 +124,8 @@ func (s *share) register(ctx context.Context, c change) error {
 		share: s, change: c, old: old, was: old.byName(), now: record{WorkspaceID: c.workspaceID, At: max(at, c.seq)},
 		causes: map[uint64]domain.Recorded{},
 	}
-	if house != nil {
-		if err := v.enact(ctx, house); err != nil {
+	if programSet != nil {
+		if err := v.enact(ctx, programSet); err != nil {
 			return err
 		}
 	}
@@ -155,14 +155,14 @@ type revision struct {
 
 // enact finds out what is to be registered, and records what is so otherwise than before
 // and what cannot be.
-func (v *revision) enact(ctx context.Context, house *programs.House) error {
-	if err := v.read(ctx, house); err != nil {
+func (v *revision) enact(ctx context.Context, programSet *programs.ProgramSet) error {
+	if err := v.read(ctx, programSet); err != nil {
 		return err
 	}
 	if err := v.tell(ctx); err != nil {
 		return err
 	}
-	if err := v.faults(ctx, house); err != nil {
+	if err := v.faults(ctx, programSet); err != nil {
 		return err
 	}
 	const most = 500 // events at once
@@ -175,8 +175,8 @@ func (v *revision) enact(ctx context.Context, house *programs.House) error {
 }
 
 // read finds out what the workspace has scheduled now.
-func (v *revision) read(ctx context.Context, house *programs.House) error {
-	for _, p := range house.Scheduled() {
+func (v *revision) read(ctx context.Context, programSet *programs.ProgramSet) error {
+	for _, p := range programSet.Scheduled() {
 		saved, err := v.savedAt(p)
 		if err != nil {
 			return err
@@ -202,7 +202,7 @@ func (v *revision) read(ctx context.Context, house *programs.House) error {
 
 // savedAt returns the sequence of the change that brought an automation here.
 func (v *revision) savedAt(p *programs.Program) (seq uint64, err error) {
-	path, place := "automations/"+p.Slug, p.Place
+	path, place := "automations/"+p.Slug, p.Scope
 	for ; place.Parent != nil; place = place.Parent {
 		path = "imports/" + place.Slug
 	}
@@ -393,7 +393,7 @@ func (a *scheduled) crons() []string {
 // faults tells of the schedules that cannot be registered, of the documents that have
 // changed: imports bring them, nobody saves them otherwise. Those of apps are told where
 // the apps are made.
-func (v *revision) faults(ctx context.Context, house *programs.House) error {
+func (v *revision) faults(ctx context.Context, programSet *programs.ProgramSet) error {
 	items, err := v.changed()
 	if err != nil {
 		return err
@@ -403,7 +403,7 @@ func (v *revision) faults(ctx context.Context, house *programs.House) error {
 		if err != nil {
 			return err
 		}
-		if err := v.fault(ctx, item, doc, house.Program(item.Slug())); err != nil {
+		if err := v.fault(ctx, item, doc, programSet.Program(item.Slug())); err != nil {
 			return err
 		}
 	}

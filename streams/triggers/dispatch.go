@@ -22,7 +22,7 @@ import (
 type begun struct {
 	event *feed.Event
 	start runtime.Start
-	run   *runtime.Running // nil: it was begun before, and what became of it is not known yet
+	run   *runtime.Handle // nil: it was begun before, and what became of it is not known yet
 }
 
 // dispatch starts what listens to an event. What cannot be found out is tried again until
@@ -31,7 +31,7 @@ func (s *share) dispatch(ctx context.Context, e *feed.Event) ([]*begun, error) {
 	for try := 0; ; try++ {
 		list, err := s.begin(ctx, e)
 		if bad, ok := errors.AsType[*unreadable](err); ok {
-			err = s.Runtime.Unstarted(ctx, e, automation.Raise(automation.InvalidEvent, "the event started nothing: "+bad.why.Error()))
+			err = s.Runtime.RecordNotStarted(ctx, e, automation.Raise(automation.InvalidEvent, "the event started nothing: "+bad.why.Error()))
 		}
 		if err == nil {
 			return list, nil
@@ -54,7 +54,7 @@ func (s *share) linger(ctx context.Context, try int, e *feed.Event, why error) e
 	s.Log.WarnContext(ctx, "what an event starts could not be started, and is tried again", "workspace", e.Source.WorkspaceID, "event", e.ID, "type", e.Type, "try", try+1, "err", why)
 	if try == manyTries {
 		told := automation.Raise(automation.InternalFault, "what listens to the event could not be started yet; it is tried again")
-		if err := s.Runtime.Unstarted(ctx, e, told); err != nil {
+		if err := s.Runtime.RecordNotStarted(ctx, e, told); err != nil {
 			s.Log.WarnContext(ctx, "a workspace could not be told that its automations do not start", "workspace", e.Source.WorkspaceID, "err", err)
 		}
 	}
@@ -71,11 +71,11 @@ func (s *share) begin(ctx context.Context, e *feed.Event) ([]*begun, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	house, err := s.house(ctx, e)
-	if err != nil || house == nil {
+	programSet, err := s.programSet(ctx, e)
+	if err != nil || programSet == nil {
 		return nil, err
 	}
-	told, err := s.hearing(house, e)
+	told, err := s.hearing(programSet, e)
 	if err != nil || len(told) == 0 {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s *share) begin(ctx context.Context, e *feed.Event) ([]*begun, error) {
 	}
 	var list []*begun
 	for _, h := range told {
-		due, err := s.wanted(ctx, house, h, caller)
+		due, err := s.wanted(ctx, programSet, h, caller)
 		if err != nil {
 			return nil, err // before anything is started: all of it is tried again
 		}
@@ -104,14 +104,14 @@ func (s *share) begin(ctx context.Context, e *feed.Event) ([]*begun, error) {
 }
 
 // wanted returns the trees that are to be started for those who hear of an event.
-func (s *share) wanted(ctx context.Context, house *programs.House, h heard, caller runtime.Caller) (list []*begun, err error) {
+func (s *share) wanted(ctx context.Context, programSet *programs.ProgramSet, h heard, caller runtime.Caller) (list []*begun, err error) {
 	in, err := inputOf(h.event)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range h.by {
-		b := &begun{event: h.event, start: s.startOf(house, p, h.event, caller)}
-		b.start.Input, _ = automation.LocalEvent(p.Place.Instance, in).(*value.Object)
+		b := &begun{event: h.event, start: s.startOf(programSet, p, h.event, caller)}
+		b.start.Input, _ = automation.LocalEvent(p.Scope.Instance, in).(*value.Object)
 		due, err := s.due(ctx, b)
 		if err != nil {
 			return nil, err
@@ -147,15 +147,15 @@ func emittedByRun(e *feed.Event) bool {
 
 // startOf is the tree that an event starts for a listener. What nobody asked for begins a
 // run of its own.
-func (s *share) startOf(house *programs.House, p *programs.Program, e *feed.Event, caller runtime.Caller) runtime.Start {
+func (s *share) startOf(programSet *programs.ProgramSet, p *programs.Program, e *feed.Event, caller runtime.Caller) runtime.Start {
 	start := runtime.Start{
-		House: house, Program: p, Caller: caller, CorrelationID: cmp.Or(e.Source.CorrelationID, e.ID), Depth: e.Source.AutomationDepth + 1, Attempt: 1, TriggeredAt: e.At,
-		Trigger: activity.Trigger{Type: activity.ByEvent, Value: e.Type, ID: e.ID, AppInstanceSlug: p.Place.Instance},
+		ProgramSet: programSet, Program: p, Caller: caller, CorrelationID: cmp.Or(e.Source.CorrelationID, e.ID), Depth: e.Source.AutomationDepth + 1, Attempt: 1, TriggeredAt: e.At,
+		Trigger: activity.Trigger{Type: activity.ByEvent, Value: e.Type, ID: e.ID, AppInstanceSlug: p.Scope.Instance},
 		Meta:    domain.Meta{TraceID: e.Source.TraceID, IP: e.Source.IP, SocketID: e.Source.SocketID, Hides: e.Hides},
 	}
 	if !emittedByRun(e) {
 		start.Facts = []domain.Event{activity.Interaction{
-			WorkspaceID: house.Workspace.ID, AuthenticatedWorkspaceID: caller.WorkspaceID, Automation: p.Name, Trigger: start.Trigger,
+			WorkspaceID: programSet.Workspace.ID, AuthenticatedWorkspaceID: caller.WorkspaceID, Automation: p.Name, Trigger: start.Trigger,
 			StartedAt: s.Now().UTC().Format(domain.Timestamp),
 		}}
 	}

@@ -14,23 +14,23 @@ import (
 // endings are the native events that what they tell the end of hears of.
 var endings = []string{"workspaces.deleted", "workspaces.apps.uninstalled"}
 
-// house returns what can run because of an event: what is now, or what was before the
+// program set returns what can run because of an event: what is now, or what was before the
 // event when that tells of an end.
-func (s *share) house(ctx context.Context, e *feed.Event) (*programs.House, error) {
+func (s *share) programSet(ctx context.Context, e *feed.Event) (*programs.ProgramSet, error) {
 	if e.Log == domain.State && slices.Contains(endings, e.Type) {
-		return s.Programs.Before(ctx, e.Source.WorkspaceID, e.Number())
+		return s.Programs.ProgramSetBefore(ctx, e.Source.WorkspaceID, e.Number())
 	}
-	return s.Programs.House(ctx, e.Source.WorkspaceID)
+	return s.Programs.ProgramSet(ctx, e.Source.WorkspaceID)
 }
 
 // listened reports whether an automation listened to an event already when that was recorded.
 // Who looks at events again does so long after.
 func (s *share) listened(ctx context.Context, b *begun) (bool, error) {
-	now := b.start.House.Workspace
+	now := b.start.ProgramSet.Workspace
 	if now.Revision <= b.event.Seq.State {
 		return true, nil // as it is now
 	}
-	then, err := s.Programs.Before(ctx, now.ID, b.event.Seq.State+1)
+	then, err := s.Programs.ProgramSetBefore(ctx, now.ID, b.event.Seq.State+1)
 	if err != nil || then == nil {
 		return false, err
 	}
@@ -40,14 +40,14 @@ func (s *share) listened(ctx context.Context, b *begun) (bool, error) {
 	}), err
 }
 
-// houseOf is house for a tree that was begun before. Of a workspace that was deleted only
+// houseOf is program set for a tree that was begun before. Of a workspace that was deleted only
 // what its end started goes on.
-func (s *share) houseOf(ctx context.Context, workspaceID string, by activity.Trigger) (*programs.House, error) {
-	house, err := s.Programs.House(ctx, workspaceID)
-	if err == nil && house == nil && by.Type == activity.ByEvent && slices.Contains(endings, by.Value) {
-		return s.Programs.Before(ctx, workspaceID, 0)
+func (s *share) houseOf(ctx context.Context, workspaceID string, by activity.Trigger) (*programs.ProgramSet, error) {
+	programSet, err := s.Programs.ProgramSet(ctx, workspaceID)
+	if err == nil && programSet == nil && by.Type == activity.ByEvent && slices.Contains(endings, by.Value) {
+		return s.Programs.ProgramSetBefore(ctx, workspaceID, 0)
 	}
-	return house, err
+	return programSet, err
 }
 
 // heard is an event, as those who listen to it are told.
@@ -58,19 +58,19 @@ type heard struct {
 
 // hearing returns who hears of an event, and what: app instances hear that they come or go
 // with their workspace.
-func (s *share) hearing(house *programs.House, e *feed.Event) (all []heard, err error) {
+func (s *share) hearing(programSet *programs.ProgramSet, e *feed.Event) (all []heard, err error) {
 	about := programs.Event{Type: e.Type, Instance: instanceOf(e)}
 	if programs.IsAboutApp(e.Type) {
 		var publisher string
 		about.App = appOf(e)
 		publisher, _, err = s.Audience(about.App)
-		about.Foreign = house.Workspace.ID != publisher && house.Workspace.ID != domain.Platform
+		about.OtherPublisher = programSet.Workspace.ID != publisher && programSet.Workspace.ID != domain.Platform
 	}
-	if by := house.Listeners(about); len(by) > 0 {
+	if by := programSet.Listeners(about); len(by) > 0 {
 		all = append(all, heard{e, by})
 	}
-	for _, about := range house.Brings(e.Type) {
-		if by := house.Listeners(about); len(by) > 0 {
+	for _, about := range programSet.InstanceEvents(e.Type) {
+		if by := programSet.Listeners(about); len(by) > 0 {
 			all = append(all, heard{inInstance(e, about), by})
 		}
 	}

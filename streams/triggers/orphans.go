@@ -95,7 +95,7 @@ func (a *adopter) sweep() {
 
 // Orphan is a tree that began and did not end, and that nobody runs any more.
 type Orphan struct {
-	runtime.Broken
+	runtime.BrokenRun
 
 	Attempt int  // how often it was begun
 	Stands  bool // where it stood in a wait is kept: any node can go on with it
@@ -138,7 +138,7 @@ func (a *adopter) care(ctx context.Context, o Orphan) {
 
 // interrupt records that a tree was interrupted.
 func (a *adopter) interrupt(ctx context.Context, o Orphan) error {
-	err := a.Runtime.Interrupted(ctx, o.Broken)
+	err := a.Runtime.RecordInterrupted(ctx, o.BrokenRun)
 	if err == nil {
 		a.note(o, func(c *ward) { c.over = true })
 	}
@@ -150,8 +150,8 @@ func (a *adopter) remains(ctx context.Context, o Orphan) (bool, error) {
 	if err := a.Saved(ctx); err != nil {
 		return true, err
 	}
-	house, err := a.houseOf(ctx, o.WorkspaceID, o.Trigger)
-	if err != nil || house == nil {
+	programSet, err := a.houseOf(ctx, o.WorkspaceID, o.Trigger)
+	if err != nil || programSet == nil {
 		return false, err
 	}
 	if o.Trigger.Type == activity.ByEvent { // one that is not kept comes to nobody again
@@ -163,29 +163,29 @@ func (a *adopter) remains(ctx context.Context, o Orphan) (bool, error) {
 			return false, err
 		}
 	}
-	return started(house, o.Automation, o.Trigger), nil
+	return started(programSet, o.Automation, o.Trigger), nil
 }
 
-// started reports whether a trigger starts an automation of a house.
-func started(house *programs.House, name string, by activity.Trigger) bool {
+// started reports whether a trigger starts an automation of a program set.
+func started(programSet *programs.ProgramSet, name string, by activity.Trigger) bool {
 	if by.Type == activity.BySchedule {
-		return slices.ContainsFunc(house.Scheduled(), func(p *programs.Program) bool {
+		return slices.ContainsFunc(programSet.Scheduled(), func(p *programs.Program) bool {
 			return p.Name == name && slices.ContainsFunc(p.When.Schedules, func(c *cron.Schedule) bool { return c.String() == by.Value })
 		})
 	}
 	if strings.HasPrefix(by.Value, aboutInstances) || programs.IsAboutApp(by.Value) {
 		return true // of which instance or app it tells is not known here
 	}
-	return slices.ContainsFunc(house.Listeners(programs.Event{Type: by.Value}), func(p *programs.Program) bool { return p.Name == name })
+	return slices.ContainsFunc(programSet.Listeners(programs.Event{Type: by.Value}), func(p *programs.Program) bool { return p.Name == name })
 }
 
 // resume goes on with a tree, for as long as it takes.
 func (a *adopter) resume(ctx context.Context, o Orphan) error {
-	house, err := a.houseOf(ctx, o.WorkspaceID, o.Trigger)
+	programSet, err := a.houseOf(ctx, o.WorkspaceID, o.Trigger)
 	if err != nil {
 		return err
 	}
-	if house == nil {
+	if programSet == nil {
 		return a.interrupt(ctx, o)
 	}
 	select {
@@ -197,7 +197,7 @@ func (a *adopter) resume(ctx context.Context, o Orphan) error {
 	if !o.Waits {
 		attempt++
 	}
-	run := a.Runtime.Resume(o.WorkspaceID, o.ExecutionID, attempt, house, func(ctx context.Context, actor domain.Actor) (runtime.Caller, error) {
+	run := a.Runtime.Resume(o.WorkspaceID, o.ExecutionID, attempt, programSet, func(ctx context.Context, actor domain.Actor) (runtime.Caller, error) {
 		return a.Identify(ctx, o.WorkspaceID, actor)
 	})
 	a.note(o, func(c *ward) { c.under = true })
@@ -212,12 +212,12 @@ func (a *adopter) resume(ctx context.Context, o Orphan) error {
 const readyWithin = 5 * time.Second
 
 // ready waits until a tree goes on.
-func (a *adopter) ready(ctx context.Context, run *runtime.Running) {
+func (a *adopter) ready(ctx context.Context, run *runtime.Handle) {
 	defer func() { <-a.resuming }()
 	patience := time.NewTimer(readyWithin)
 	defer patience.Stop()
 	select {
-	case <-run.Stands():
+	case <-run.Parked():
 	case <-run.Done():
 	case <-patience.C:
 	case <-ctx.Done():
@@ -226,20 +226,20 @@ func (a *adopter) ready(ctx context.Context, run *runtime.Running) {
 
 // letGo breaks a tree off that the log does not tell to go on here: whoever takes the share
 // over goes on with it.
-func (a *adopter) letGo(o Orphan, run *runtime.Running) {
-	if run.HasBegun() {
+func (a *adopter) letGo(o Orphan, run *runtime.Handle) {
+	if run.HasStarted() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), streams.Farewell)
 	defer cancel()
-	if !run.Break(ctx) {
+	if !run.BreakOff(ctx) {
 		a.Log.WarnContext(ctx, "a tree goes on although its share was given up", "workspace", o.WorkspaceID, "executionId", o.ExecutionID)
 	}
 }
 
 // watch sees to it that a tree which cannot go on is tried again, or recorded as
 // interrupted.
-func (a *adopter) watch(ctx context.Context, o Orphan, run *runtime.Running) {
+func (a *adopter) watch(ctx context.Context, o Orphan, run *runtime.Handle) {
 	select {
 	case <-run.Done():
 	case <-ctx.Done():
@@ -258,7 +258,7 @@ func (a *adopter) watch(ctx context.Context, o Orphan, run *runtime.Running) {
 	if err == nil {
 		return
 	}
-	if failures >= a.MaxAttempts() || errors.Is(err, runtime.ErrGone) {
+	if failures >= a.MaxAttempts() || errors.Is(err, runtime.ErrNotParked) {
 		err = errors.Join(err, a.interrupt(ctx, o))
 	}
 	a.warn(ctx, o, err)

@@ -133,18 +133,18 @@ func adopting(t *testing.T) (*adopter, *slowLog) {
 // stood is a tree that stands in a wait and that nobody runs.
 func (a *adopter) stood(t *testing.T, log *slowLog) (o Orphan) {
 	t.Helper()
-	house, err := a.Programs.House(t.Context(), "w1")
+	house, err := a.Programs.ProgramSet(t.Context(), "w1")
 	require.NoError(t, err)
 	o = Orphan{Attempt: 1, Stands: true, Waits: true}
 	o.WorkspaceID, o.CorrelationID, o.Automation = "w1", "r1", "a"
 	o.Trigger = activity.Trigger{Type: activity.ByEvent, Value: "go", ID: "e1"}
 	run := a.Runtime.Launch(runtime.Start{
-		House: house, Program: house.Program("a"), Input: &value.Object{}, CorrelationID: "r1", Depth: 1, Attempt: 1, Trigger: o.Trigger,
+		ProgramSet: house, Program: house.Program("a"), Input: &value.Object{}, CorrelationID: "r1", Depth: 1, Attempt: 1, Trigger: o.Trigger,
 	})
-	<-run.Stands()
-	a.Runtime.Leave()
+	<-run.Parked()
+	a.Runtime.BreakOffAll()
 	<-run.Done()
-	a.Runtime.Return("p2")
+	a.Runtime.Reopen("p2")
 	o.ExecutionID = log.tree.Load().(string)
 	return o
 }
@@ -160,7 +160,7 @@ func TestATreeThatIsNotToldToGoOnHereIsLetGoWithTheShare(t *testing.T) {
 			log.slow.Store(slow)
 			mine, lose := context.WithCancel(t.Context())
 			a.care(mine, o)
-			holds := func() bool { return a.Runtime.Holds("w1", "r1", o.ExecutionID) }
+			holds := func() bool { return a.Runtime.IsRunning("w1", "r1", o.ExecutionID) }
 			require.Eventually(t, func() bool { return holds() && (log.asked.Load() || len(a.resuming) == 0) }, patience, tick)
 			lose()
 			a.under.Wait()

@@ -106,7 +106,7 @@ func (w *worker) serve(ctx context.Context) error {
 
 // guarded does work, and turns a panic into an error.
 func guarded(work func() error) (err error) {
-	defer commands.Recover(func(fell *commands.Fallen) { err = fell })
+	defer commands.Recover(func(fell *commands.PanicError) { err = fell })
 	return work()
 }
 
@@ -403,7 +403,7 @@ func (w *worker) accept(ctx context.Context, e *feed.Event) error {
 // asks returns the delivery of an event if the subscription asks for it. It does not ask for
 // one that its filter or order key falls over: begun again they would only do so again.
 func (w *worker) asks(ctx context.Context, e *feed.Event, now time.Time) (d subscription.Delivery, asked bool) {
-	defer commands.Recover(func(fell *commands.Fallen) {
+	defer commands.Recover(func(fell *commands.PanicError) {
 		asked = false
 		w.log.ErrorContext(ctx, "a subscription fell over an event, which is left out", "event", e.ID, "err", fell)
 	})
