@@ -8,6 +8,7 @@ import (
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/domain/automation"
+	"svc/domain/feed"
 	"svc/eventstore"
 )
 
@@ -75,5 +76,22 @@ func (r *Runtime) endWaits(ctx context.Context, b BrokenRun, meta domain.Meta) e
 			Stream: domain.StreamID{Scope: b.WorkspaceID}, Meta: meta, Facts: []eventstore.Fact{{ID: over, Event: activity.WaitExpired{ID: waits[i]}}},
 		})
 	}
+	return err
+}
+
+// RecordNotStarted records that an event does not start what listens to it, and why. Repeated for
+// the same reason, it records nothing more.
+func (r *Runtime) RecordNotStarted(ctx context.Context, e *feed.Event, why *automation.Error) error {
+	meta := domain.Meta{
+		CorrelationID: e.Source.CorrelationID, SessionID: e.Source.SessionID, TraceID: e.Source.TraceID,
+		AutomationDepth: e.Source.AutomationDepth + 1, Host: r.Host,
+	}
+	_, err := r.Store.Append(ctx, eventstore.Commit{
+		Stream: domain.StreamID{Scope: e.Source.WorkspaceID}, Meta: meta, Facts: []eventstore.Fact{{
+			ID: deriveID(e.ID, "unstarted "+why.Name), Event: activity.Failure{
+				Error: why.Name, Message: why.Message, Details: map[string]any{"eventId": e.ID, "eventType": e.Type},
+			},
+		}},
+	})
 	return err
 }

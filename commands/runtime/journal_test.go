@@ -124,3 +124,125 @@ func TestAnEventThatIsRefusedForGoodKeepsNoOtherBack(t *testing.T) {
 	require.Equal(t, 1, executed(h, "c"), "what was gathered with it is there")
 	require.Contains(t, h.types(), "f")
 }
+
+// crashes runs a tree that ends with its node while what it did before its wait is on its
+// way to the log.
+func (h *house) crashes() (treeID string) {
+	h.t.Helper()
+	h.store.refuse(func(c []eventstore.Commit) bool { return tells(c, activity.Executed{}.EventType()) })
+	s := h.evented()
+	s.Announce = true
+	_, err := h.ends(h.Launch(s))
+	require.ErrorIs(h.t, err, eventstore.ErrUnavailable)
+	h.store.refuse(func([]eventstore.Commit) bool { return false })
+	require.Equal(h.t, []string{"runtime.trees.started"}, h.types())
+	treeID, waits, _ := h.kept()
+	require.Len(h.t, waits, 1)
+	return treeID
+}
+
+func TestWhatACrashKeptFromTheLogIsToldByWhoGoesOn(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[{"c":{}},{"wait":{"timeout":0.1}}]`, "c": `[]`})
+	treeID := h.crashes()
+	_, err := h.ends(h.again(treeID, 2))
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"runtime.trees.started", "runtime.automations.executed c", "runtime.waits.pending",
+		"runtime.trees.started", "runtime.waits.expired", "runtime.automations.executed a",
+	}, h.types())
+}
+
+// An event that is recorded together with the wait behind it is not lost when a crash comes
+// first: where the tree stands says that it was emitted.
+func TestAnEventThatACrashKeptFromTheLogIsEmittedByWhoGoesOn(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[{"c":{}},{"emit":{"event":"asked"}},{"wait":{"oneOf":[{"event":"answered","cancelTriggers":true}],"timeout":0.1}}]`, "c": `[]`}, nothingComes)
+	treeID := h.crashes()
+	_, err := h.ends(h.again(treeID, 2))
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"runtime.trees.started", "runtime.automations.executed c", "asked", "runtime.waits.pending",
+		"runtime.trees.started", "runtime.waits.expired", "runtime.automations.executed a",
+	}, h.types())
+}
+
+func TestAnEventAndTheWaitForItsAnswerAreRecordedAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		do    string
+		apart bool
+	}{
+		"next to each other": {do: `{"emit":{"event":"asked"}},{"wait":{"oneOf":[{"event":"answered","cancelTriggers":true}],"timeout":0.1}}`},
+		"variables between":  {do: `{"emit":{"event":"asked"}},{"set":{"name":"x","value":1}},{"set":{"name":"run.x","value":1}},{"delete":{"name":"x"}},{"wait":{"oneOf":[{"event":"answered","cancelTriggers":true}],"timeout":0.1}}`},
+		"perhaps":            {do: `{"set":{"name":"yes","value":true}},{"emit":{"event":"asked"}},{"wait":{"oneOf":[{"event":"answered","cancelTriggers":"{{yes}}"}],"timeout":0.1}}`},
+		"work between":       {apart: true, do: `{"emit":{"event":"asked"}},{"c":{}},{"wait":{"oneOf":[{"event":"answered","cancelTriggers":true}],"timeout":0.1}}`},
+		"nothing cancelled":  {apart: true, do: `{"emit":{"event":"asked"}},{"wait":{"oneOf":[{"event":"answered"}],"timeout":0.1}}`},
+		"nobody waited for":  {apart: true, do: `{"emit":{"event":"asked"}},{"wait":{"timeout":0.1}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t, documents{"a": "[" + c.do + "]", "c": `[]`}, nothingComes)
+			together := false
+			h.store.refuse(func(batch []eventstore.Commit) bool {
+				together = together || tells(batch, "asked") && tells(batch, activity.WaitPending{}.EventType())
+				return false
+			})
+			_, err := h.ends(h.Launch(h.evented()))
+			require.NoError(t, err)
+			require.Contains(t, h.types(), "asked")
+			require.Contains(t, h.types(), "runtime.waits.pending")
+			require.Equal(t, !c.apart, together)
+		})
+	}
+}
+
+// gave is what is kept apart of the execution of an automation.
+func (h *house) gave(slug string) string {
+	h.t.Helper()
+	for i, name := range h.types() {
+		if name == "runtime.automations.executed "+slug {
+			body, _, err := h.store.Payloads.Get(h.t.Context(), "w1", h.events()[i].ID)
+			require.NoError(h.t, err)
+			return string(body)
+		}
+	}
+	return "it was not executed"
+}
+
+func TestAnExecutionThatIsToldAgainHasWhatItWasGivenAndGave(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[{"c":{"x":1}},{"wait":{"timeout":0.1}}]`, "c": `[{"break":{"payload":{"y":2}}}]`})
+	h.store.payloads.Store(1000) // the crash comes first
+	treeID := h.crashes()
+	h.store.payloads.Store(0)
+	_, err := h.ends(h.again(treeID, 2))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"payload":{"x":1},"output":{"y":2}}`, h.gave("c"))
+}
+
+func TestWhatIsOnTheLogIsNotToldAgain(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[{"c":{}},{"wait":{"timeout":600}}]`, "c": `[]`})
+	s := h.evented()
+	s.Announce = true
+	treeID := stood(t, h, s)
+	h.Now = func() time.Time { return time.Now().Add(time.Hour) } // the wait is over
+	out, err := h.ends(h.again(treeID, 1))
+	require.NoError(t, err)
+	require.Nil(t, out.Err)
+	require.Equal(t, []string{
+		"runtime.trees.started", "runtime.automations.executed c", "runtime.waits.pending",
+		"runtime.trees.started", "runtime.waits.expired", "runtime.automations.executed a",
+	}, h.types())
+}
+
+func TestWhatMayBeErasedMeanwhileIsNotToldAgain(t *testing.T) {
+	t.Parallel()
+	h := open(t, documents{"a": `[{"c":{}},{"wait":{"timeout":0.1}}]`, "c": `[]`})
+	treeID := h.crashes()
+	h.Now = func() time.Time { return time.Now().Add(25 * time.Hour) }
+	_, err := h.ends(h.again(treeID, 2))
+	require.NoError(t, err)
+	require.NotContains(t, h.types(), "runtime.automations.executed c")
+}

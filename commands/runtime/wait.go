@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -317,4 +318,29 @@ func (t *run) matchesFilter(ctx context.Context, o awaitedEvent, e *feed.Event) 
 	}
 	fits, _, err := o.Matcher.MatchWithin(automation.LocalEvent(o.instance, v), expr.FilterSteps)
 	return err == nil && fits
+}
+
+// eventCache holds the last events that waits looked into: an event that many wait for is
+// read once.
+type eventCache [16]struct {
+	sync.Mutex
+	event *feed.Event
+	value any
+	err   error
+}
+
+// parse returns an event as automations see it. Nobody may change it.
+func (p *eventCache) parse(e *feed.Event) (any, error) {
+	last := 0
+	if n := len(e.ID); n > 0 {
+		last = int(e.ID[n-1])
+	}
+	slot := &p[last%len(p)]
+	slot.Lock()
+	defer slot.Unlock()
+	if slot.event != e {
+		slot.event = e
+		slot.value, slot.err = value.ParseJSON(string(e.JSON()))
+	}
+	return slot.value, slot.err
 }

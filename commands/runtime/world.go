@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"cmp"
 	"crypto/rand"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"svc/domain"
 	"svc/domain/activity"
 	"svc/domain/automation"
+	"svc/domain/automation/expr"
 	"svc/domain/automation/input"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/value"
@@ -246,4 +249,365 @@ func (w *world) switchTo(root string, id any) error {
 		w.userID = w.t.start.Caller.UserID
 	}
 	return nil
+}
+
+// computedKeys are the keys of contexts that the platform says, in the order in which
+// they are shown.
+var computedKeys = map[string][]string{
+	"run": {
+		"depth", "correlationId", "executionId", "attempt", "socketId", "automationSlug", "date", "trigger", "ip", "sourceWorkspaceId",
+		"authenticatedWorkspaceId", "permissions", "scopes", "appSlug", "appInstanceSlug", "appInstanceFullSlug", "parentAppSlug",
+	},
+	"session": {"id"},
+	"user":    {"id", "email", "authData", "role"},
+	"global":  {"workspaceId", "workspaceName", "apiUrl", "studioUrl", "pagesUrl", "pagesHost", "endpoints", "workspacesRegistry"},
+}
+
+// computed returns a key of a context that the platform says; ok is false for all
+// others.
+func (w *world) computed(x *machine.Execution, root, key string) (v any, ok bool, err error) {
+	switch root {
+	case "run":
+		v, ok = w.runValue(x, key)
+	case "session":
+		return w.key("session").ID, key == "id", nil
+	case "user":
+		v, ok = w.userValue(key)
+	case "global":
+		return w.globalValue(key)
+	}
+	return v, ok, nil
+}
+
+// optional is a text that is absent when it is empty.
+func optional(s string) any {
+	if s == "" {
+		return value.Undefined
+	}
+	return s
+}
+
+func texts(list []string) any {
+	if list == nil {
+		return value.Undefined
+	}
+	return value.From(list)
+}
+
+// formatTime is a time as automations read it.
+func formatTime(t time.Time) string { return t.UTC().Format(domain.Timestamp) }
+
+func (w *world) runValue(x *machine.Execution, key string) (any, bool) {
+	s, scope := &w.t.start, w.t.program(x).Scope
+	switch key {
+	case "depth":
+		return float64(x.Depth), true
+	case "correlationId":
+		return s.CorrelationID, true
+	case "executionId":
+		return x.ID, true
+	case "attempt":
+		return float64(s.Attempt), true
+	case "socketId":
+		return optional(s.Meta.SocketID), true
+	case "automationSlug":
+		return w.t.program(x).Slug, true
+	case "date":
+		return formatTime(w.Now()), true
+	case "trigger":
+		t := w.t.executions[x.ID].trigger
+		return value.NewObject("type", t.Type, "value", automation.LocalName(scope.Instance, t.Value), "id", optional(t.ID)), true
+	case "ip":
+		return optional(cmp.Or(s.Caller.Address, s.Meta.IP)), true
+	case "sourceWorkspaceId":
+		return optional(s.SourceWorkspaceID), true
+	case "authenticatedWorkspaceId":
+		return optional(s.Caller.WorkspaceID), true
+	case "permissions":
+		if s.Caller.Rights == nil {
+			return value.Undefined, true
+		}
+		return texts(s.Caller.Rights.Can("workspaces")), true
+	case "scopes":
+		return texts(s.Caller.Scopes), true
+	case "appSlug":
+		return optional(scope.App), true
+	case "appInstanceSlug":
+		return optional(scope.Slug), true
+	case "appInstanceFullSlug":
+		return optional(scope.Instance), true
+	case "parentAppSlug":
+		return optional(scope.ParentApp()), true
+	}
+	return value.Undefined, false
+}
+
+// userValue tells about the user whose context is read. Of somebody whom an automation
+// switched to nothing is known but the id.
+func (w *world) userValue(key string) (any, bool) {
+	c, own := &w.t.start.Caller, w.userID == w.t.start.Caller.UserID
+	switch key {
+	case "id":
+		return optional(w.userID), true
+	case "email":
+		return known(own, optional(c.Email)), true
+	case "role":
+		return known(own, optional(c.Role)), true
+	case "authData":
+		if c.AuthData == nil {
+			return value.Undefined, true
+		}
+		return known(own, c.AuthData), true
+	}
+	return value.Undefined, false
+}
+
+func known(own bool, v any) any {
+	if own {
+		return v
+	}
+	return value.Undefined
+}
+
+func (w *world) globalValue(key string) (any, bool, error) {
+	programSet, s := w.t.start.ProgramSet, w.t.settings
+	switch key {
+	case "workspaceId":
+		return programSet.Workspace.ID, true, nil
+	case "workspaceName":
+		return programSet.Workspace.Name, true, nil
+	case "apiUrl":
+		return optional(s.APIURL), true, nil
+	case "studioUrl":
+		return optional(s.StudioURL), true, nil
+	case "pagesUrl":
+		return optional(s.PagesURL), true, nil
+	case "pagesHost":
+		return optional(s.PagesHost), true, nil
+	case "endpoints":
+		if w.endpoints == nil {
+			w.endpoints = &value.Object{}
+			for path, p := range programSet.Endpoints() {
+				w.endpoints.Set(p.Name, s.APIURL+"/workspaces/"+programSet.Workspace.ID+"/webhooks/"+path)
+			}
+		}
+		return w.endpoints, true, nil
+	case "workspacesRegistry":
+		v, err := w.workspaceRegistry()
+		return v, true, err
+	}
+	if v, ok := s.GlobalVars[key]; ok {
+		return v, true, nil
+	}
+	return value.Undefined, false, nil
+}
+
+// workspaceRegistry returns the workspaces that this one may know of, as they are in this turn: all
+// there are have to be looked at for it.
+func (w *world) workspaceRegistry() (any, error) {
+	if w.registryObject != nil {
+		return w.registryObject, nil
+	}
+	var found []programs.Workspace
+	err := w.t.withoutTurnSlot(func() (err error) {
+		found, err = w.t.rt.Registry.Known(w.t.ctx, w.t.workspaceID())
+		return err
+	})
+	if err != nil {
+		return value.Undefined, err
+	}
+	w.registryObject = &value.Object{}
+	for _, other := range found {
+		w.registryObject.Set(other.Slug, value.NewObject("id", other.ID, "name", other.Name))
+	}
+	return w.registryObject, nil
+}
+
+// Bounds of what a tree holds in memory: bytes that it wrote before they are kept,
+// contexts that it looks at before those are read again, and writes that are looked at for
+// one that another takes the place of.
+const (
+	maxWriteBytes = 1 << 20
+	maxViews      = 64
+	maxLookBack   = 32
+)
+
+// Write implements machine.World.
+func (w *world) Write(_ *machine.Execution, wr machine.Write) error {
+	switch {
+	case wr.Context == "$http":
+		return w.t.start.HTTP.write(wr.Op, w.t.settings.KeepAlive)
+	case wr.Switch:
+		return w.switchTo(wr.Context, wr.Op.Value)
+	case w.isOperatorVariable(wr):
+		return automation.Invalid("%s cannot be written", expr.Member(wr.Context, wr.Op.Path[0].Key))
+	}
+	v, err := w.view(wr.Context)
+	if err != nil {
+		return err
+	}
+	next, grown, err := variable.Change(v.value, wr.Op)
+	if err != nil {
+		return err
+	}
+	changed, ok := next.(*value.Object)
+	if !ok {
+		if changed = (&value.Object{}); !value.IsUndefined(next) {
+			return automation.Invalid("%s is an object", wr.Context)
+		}
+	}
+	if size := v.size + grown; grown > 0 && size > v.limit {
+		return automation.Raise(automation.ContextTooLarge, fmt.Sprintf("the context %s would have %d bytes; it may have %d", wr.Context, size, v.limit),
+			"context", wr.Context, "size", float64(size), "limit", float64(v.limit))
+	}
+	v.value, v.size = changed, v.size+grown
+	write := contexts.Write{Op: wr.Op}
+	if wr.TTL > 0 {
+		write.Until = w.Now().Add(wr.TTL)
+	}
+	w.addWrite(v, write)
+	if w.writtenBytes > maxWriteBytes {
+		w.t.breakOff(w.t.flushContexts()) // what was written before is in it: nobody may go on without
+		return nil
+	}
+	w.t.scheduleFlush()
+	return nil
+}
+
+// isOperatorVariable reports whether a write is to a variable that the operator gives, or below
+// one.
+func (w *world) isOperatorVariable(wr machine.Write) bool {
+	if wr.Context != "global" || len(wr.Op.Path) == 0 {
+		return false
+	}
+	_, given := w.t.settings.GlobalVars[wr.Op.Path[0].Key]
+	return given
+}
+
+// addWrite notes a write that is to be kept.
+func (w *world) addWrite(v *view, write contexts.Write) {
+	if len(v.writes) == 0 && v.until.IsZero() {
+		w.written = append(w.written, v)
+	}
+	w.writtenBytes += opBytes(write.Op)
+	if before := findReplaceable(v.writes, write.Op); before != nil {
+		w.writtenBytes -= opBytes(before.Op)
+		*before = write
+		return
+	}
+	v.writes = append(v.writes, write)
+}
+
+// opBytes is how many bytes an operation takes, roughly.
+func opBytes(op variable.Op) int {
+	if text, ok := op.Value.(string); ok {
+		return len(text)
+	}
+	return variable.Size(op.Value)
+}
+
+// findReplaceable returns the write whose place another one takes: it sets the same variable, and
+// nothing in between has to do with that. Nil: there is none.
+func findReplaceable(writes []contexts.Write, op variable.Op) *contexts.Write {
+	for i := len(writes) - 1; i >= 0 && i >= len(writes)-maxLookBack && setsValue(op); i-- {
+		before := &writes[i]
+		switch {
+		case !setsValue(before.Op):
+			return nil // what goes may move what is beside it
+		case slices.Equal(before.Op.Path, op.Path) && before.Op.Kind == variable.Replace:
+			return before
+		case isWithinPath(before.Op.Path, op.Path), isWithinPath(op.Path, before.Op.Path):
+			return nil
+		}
+	}
+	return nil
+}
+
+// setsValue reports whether an operation puts a value somewhere, and takes none away.
+func setsValue(op variable.Op) bool {
+	return op.Kind == variable.Replace && !value.IsUndefined(op.Value)
+}
+
+// isWithinPath reports whether a path leads to what root leads to, or into it.
+func isWithinPath(path, root []expr.Step) bool {
+	return len(path) >= len(root) && slices.EqualFunc(path[:len(root)], root, func(a, b expr.Step) bool { return a.Key == b.Key })
+}
+
+// extendRun sees to it that the context of the run is there after a wait, with what others
+// write to it meanwhile. That lasts as long as a short wait by itself.
+func (w *world) extendRun(d time.Duration) error {
+	v := w.views[w.key("run")]
+	if v == nil {
+		loaded, err := w.load(w.key("run"))
+		if err != nil {
+			return err
+		}
+		v = &view{key: w.key("run"), limit: w.t.settings.Sizes["run"], value: loaded}
+	}
+	if v.value.Len() == 0 && d <= w.t.settings.RunExpires {
+		return nil
+	}
+	if len(v.writes) == 0 && v.until.IsZero() {
+		w.written = append(w.written, v)
+	}
+	v.until = w.Now().Add(d + w.t.settings.RunExpires)
+	return nil
+}
+
+// takeChanges returns what was written since it was last taken, to be kept.
+func (w *world) takeChanges() (changes []contexts.Change) {
+	now := w.Now()
+	for _, v := range w.written {
+		c := contexts.Change{Key: v.key, Writes: v.writes, Limit: v.limit}
+		if c.Expires, c.Lifetime = w.lifetime(v.key, now); v.until.After(c.Expires) {
+			c.Expires = v.until
+		}
+		changes = append(changes, c)
+		v.writes, v.until = nil, time.Time{}
+	}
+	w.written, w.writtenBytes = nil, 0
+	return changes
+}
+
+// lifetime is when a context that is written now goes unless it is written again. Whoever
+// writes to the session of somebody else decides nothing about how long it lasts.
+func (w *world) lifetime(key contexts.Key, now time.Time) (time.Time, contexts.Lifetime) {
+	s := w.t.settings
+	switch key.Kind {
+	case "run":
+		return now.Add(s.RunExpires), contexts.Extends
+	case "socket":
+		return now.Add(s.SocketExpires), contexts.Moves
+	case "session":
+		if w.isCallerSession(key.ID) {
+			return now.Add(s.SessionExpires), contexts.Extends // it is over by then
+		}
+		return now.Add(s.VisitorExpires), contexts.Extends
+	}
+	return time.Time{}, contexts.Moves
+}
+
+// isCallerSession reports whether a session is that of the caller, who signed in. What a visitor
+// starts knows a visitor by the user that is called as the session.
+func (w *world) isCallerSession(sessionID string) bool {
+	c := &w.t.start.Caller
+	return !c.Visitor && c.UserID != "" && c.UserID != c.SessionID && sessionID == firstOf(c.SessionID, c.UserID)
+}
+
+// markUnstored lets contexts be read again, so that what others wrote is seen. Those with
+// writes of the tree itself that are not kept yet stay as they are.
+func (w *world) refresh() {
+	for key, v := range w.views {
+		if len(v.writes) == 0 {
+			delete(w.views, key)
+		}
+	}
+}
+
+// limitViews lets contexts be read again when there are many: a tree may switch to any number
+// of users.
+func (w *world) limitViews() {
+	if len(w.views) > maxViews {
+		w.refresh()
+	}
 }

@@ -1,14 +1,20 @@
 package sandbox
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -112,4 +118,144 @@ func (o order) late() *failure {
 
 func (o order) heavy() *failure {
 	return &failure{Reason: reasonMemory, Message: fmt.Sprintf("the code used more than %d MB", o.MemoryMB)}
+}
+
+// maxComplaint is how much is kept of what a dying runtime says.
+const maxComplaint = 1000
+
+// child is a process that waits for its one job.
+type child struct {
+	in      *os.File // its input, to write
+	out     *os.File // its output, to read
+	process *os.Process
+	said    complaint     // what its runtime said; to be read when it has ended
+	ended   chan struct{} // closed when it is gone and was waited for
+}
+
+// start starts a child. It is gone when ended is closed, which the caller brings
+// about with end.
+func start(executable string, args []string) (*child, error) {
+	c := &child{ended: make(chan struct{})}
+	theirs, err := c.pipes()
+	if err != nil {
+		closeAll(append(theirs, c.in, c.out))
+		return nil, fmt.Errorf("make pipes: %w", err)
+	}
+	started := make(chan error)
+	go c.live(executable, args, theirs, started)
+	if err := <-started; err != nil {
+		<-c.ended
+		return nil, fmt.Errorf("start the child: %w", err)
+	}
+	return c, nil
+}
+
+// pipes makes the two pipes and returns the ends of the child.
+func (c *child) pipes() (theirs []*os.File, err error) {
+	var in, out *os.File
+	if in, c.in, err = os.Pipe(); err != nil {
+		return nil, err
+	}
+	if c.out, out, err = os.Pipe(); err != nil {
+		return []*os.File{in}, err
+	}
+	return []*os.File{in, out}, nil
+}
+
+// live starts the process and waits for its end. It stays on one thread all that
+// time: the kernel ends the child together with the thread that started it.
+func (c *child) live(executable string, args []string, theirs []*os.File, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(c.ended)
+	cmd := exec.Command(executable, args...)
+	// Its local time is UTC on every machine; it dies without a word about the rest.
+	cmd.Env = []string{"TZ=UTC", "GOTRACEBACK=none"}
+	cmd.Dir = "/"
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], &c.said
+	cmd.WaitDelay = time.Second
+	cmd.SysProcAttr = attributes()
+	err := cmd.Start()
+	closeAll(theirs)
+	if err != nil {
+		closeAll([]*os.File{c.in, c.out})
+		started <- err
+		return
+	}
+	c.process = cmd.Process
+	started <- nil
+	_ = cmd.Wait() // how it ended is told by what it said
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// kill ends the process and all it started.
+func (c *child) kill() {
+	select {
+	case <-c.ended: // its number may be another's by now
+	default:
+		_ = syscall.Kill(-c.process.Pid, syscall.SIGKILL)
+	}
+}
+
+// end kills the child, waits until it is gone and gives back its pipes.
+func (c *child) end() {
+	c.kill()
+	<-c.ended
+	closeAll([]*os.File{c.in, c.out})
+}
+
+// ready waits until the child can take its job.
+func (c *child) ready(ctx context.Context) error {
+	defer context.AfterFunc(ctx, c.kill)()
+	kind, _, err := readFrame(c.out, 0)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("the child did not start: %w: %s", err, c.lastWords())
+	case kind != frameReady:
+		return fmt.Errorf("the child began with a frame %q", kind)
+	}
+	return nil
+}
+
+// complaint keeps the beginning of what is written to it.
+type complaint struct{ text []byte }
+
+// Write implements io.Writer.
+func (c *complaint) Write(p []byte) (int, error) {
+	if room := maxComplaint - len(c.text); room > 0 {
+		c.text = append(c.text, p[:min(room, len(p))]...)
+	}
+	return len(p), nil
+}
+
+// lastWords returns what the runtime of the child said before it was gone.
+func (c *child) lastWords() []byte {
+	c.kill()
+	<-c.ended
+	return bytes.TrimSpace(c.said.text)
+}
+
+// overflowed is how the runtime dies when something called itself too often.
+var overflowed = []string{"stack overflow", "stack exceeds"}
+
+// died says why a child ended without an answer. It tells what it cannot do; so
+// its runtime died, or the kernel ended it, and both happen when memory is used
+// up, in more ways than have names.
+func (c *child) died(o order) *failure {
+	said := string(c.lastWords())
+	for _, words := range overflowed {
+		if strings.Contains(said, words) {
+			return &failure{Reason: reasonException, Message: "RangeError: the code calls itself too deeply"}
+		}
+	}
+	return o.heavy()
 }

@@ -3,10 +3,12 @@ package sandbox
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"svc/commands/fair"
@@ -183,4 +185,129 @@ func (c *child) hear(result *Result, maxOutput int) (*failure, error) {
 			return nil, fmt.Errorf("the child said a frame %q", kind)
 		}
 	}
+}
+
+// idleAfter is how long a child waits for a job that does not come.
+const idleAfter = time.Minute
+
+// warm keeps children that were started ahead of their calls: to start this
+// binary takes longer than most code does. None serves two calls.
+type warm struct {
+	most     int
+	children chan *child     // handed over by the goroutine that keeps one
+	open     context.Context // ends with the sandbox
+	shut     context.CancelFunc
+
+	mu      sync.Mutex
+	kept    int // children that are kept or being started
+	keepers sync.WaitGroup
+}
+
+// keep starts a child for the next call, unless enough of them wait.
+func (w *warm) keep(start func(context.Context) (*child, error)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open.Err() != nil || w.kept >= w.most {
+		return
+	}
+	w.kept++
+	w.keepers.Go(func() {
+		w.hold(start)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.kept--
+	})
+}
+
+// hold starts a child and holds it until a call takes it. One that cannot be
+// started is not missed: the next call starts its own, and tells why not.
+func (w *warm) hold(start func(context.Context) (*child, error)) {
+	c, err := start(w.open)
+	if err != nil {
+		return
+	}
+	idle := time.NewTimer(idleAfter)
+	defer idle.Stop()
+	select {
+	case w.children <- c:
+		return
+	case <-c.ended:
+	case <-idle.C:
+	case <-w.open.Done():
+	}
+	c.end()
+}
+
+func (w *warm) close() {
+	w.mu.Lock()
+	w.shut()
+	w.mu.Unlock()
+	w.keepers.Wait()
+}
+
+// take returns a child that waits for its job.
+func (s *Sandbox) take(ctx context.Context) (*child, error) {
+	select {
+	case c := <-s.warm.children:
+		return c, nil
+	default:
+		return s.startChild(ctx)
+	}
+}
+
+func (s *Sandbox) startChild(ctx context.Context) (*child, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startWait, errors.New("the child was not ready in time"))
+	defer cancel()
+	c, err := start(s.options.Executable, s.options.Args)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.ready(ctx); err != nil {
+		c.end()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Kinds of frames. All but the job go from the child to the parent.
+const (
+	frameReady  byte = 'r' // the child waits for its job
+	frameJob    byte = 'j'
+	frameLine   byte = 'l' // one line of the console
+	frameValue  byte = 'v' // the result as JSON; empty for undefined
+	frameFailed byte = 'e' // what the code did wrong, as JSON
+	frameBroken byte = 'x' // why the child could not run it
+)
+
+// frameHeader is the kind and the length.
+const frameHeader = 5
+
+// errFrame is a frame that is longer than its reader takes.
+var errFrame = errors.New("frame too long")
+
+// writeFrame writes a frame in one piece.
+func writeFrame(w io.Writer, kind byte, body []byte) error {
+	frame := make([]byte, frameHeader, frameHeader+len(body))
+	frame[0] = kind
+	binary.BigEndian.PutUint32(frame[1:], uint32(len(body)))
+	_, err := w.Write(append(frame, body...))
+	return err
+}
+
+// readFrame reads a frame of at most so many bytes. Room for it is made as it
+// arrives: the length is only what the other side says.
+func readFrame(r io.Reader, most int) (kind byte, body []byte, err error) {
+	var header [frameHeader]byte
+	if _, err := io.ReadFull(r, header[:]); err != nil {
+		return 0, nil, err
+	}
+	length := int64(binary.BigEndian.Uint32(header[1:]))
+	if length > int64(most) {
+		return header[0], nil, fmt.Errorf("%w: %d bytes of at most %d", errFrame, length, most)
+	}
+	body, err = io.ReadAll(io.LimitReader(r, length))
+	if err == nil && int64(len(body)) < length {
+		err = io.ErrUnexpectedEOF
+	}
+	return header[0], body, err
 }

@@ -1,0 +1,353 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"svc/commands"
+	"svc/domain/automation"
+	"svc/domain/automation/machine"
+	"svc/eventstore"
+)
+
+// Executions is a tree that was launched.
+type Handle struct {
+	done    chan struct{}
+	started chan struct{}
+	parked  chan struct{}
+	once    sync.Once
+	cancel  context.CancelCauseFunc // nil: it never began
+	outcome Outcome
+	err     error
+}
+
+// Done is closed when the tree has ended.
+func (r *Handle) Done() <-chan struct{} { return r.done }
+
+// Started is closed once what triggered the tree is on disk, if its Start asks for that.
+func (r *Handle) Started() <-chan struct{} { return r.started }
+
+// Parked is closed once the tree stands where any node can go on with it, whatever
+// becomes of this one.
+func (r *Handle) Parked() <-chan struct{} { return r.parked }
+
+// HasEnded reports whether the tree has ended.
+func (r *Handle) HasEnded() bool { return isClosed(r.done) }
+
+// HasStarted reports whether what triggered the tree is on disk, as far as its Start asks for
+// that.
+func (r *Handle) HasStarted() bool { return isClosed(r.started) }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// BreakOff breaks the tree off: who launched it gives it up for another node to begin. It is
+// false when that takes longer than ctx lasts.
+func (r *Handle) BreakOff(ctx context.Context) bool {
+	if r.cancel != nil {
+		r.cancel(ErrAway)
+	}
+	select {
+	case <-r.done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// WaitEndedOrParked waits until the tree has ended or stands. It is false when that takes longer than
+// a farewell after ctx ended.
+func (r *Handle) WaitEndedOrParked(ctx context.Context, farewell time.Duration) bool {
+	ended := ctx.Done()
+	var over <-chan time.Time
+	for {
+		select {
+		case <-r.done:
+			return true
+		case <-r.parked:
+			return true
+		case <-over:
+			return false
+		case <-ended:
+			patience := time.NewTimer(farewell)
+			defer patience.Stop()
+			ended, over = nil, patience.C
+		}
+	}
+}
+
+// Outcome returns what the tree came to. It may be called once Done is closed.
+func (r *Handle) Outcome() (Outcome, error) { return r.outcome, r.err }
+
+// ErrClosing says that the node stops: nothing is begun any more.
+var ErrClosing = errors.New("runtime: the node stops")
+
+// lifecycle are the trees that the runtime itself keeps going, whoever waits for them.
+type lifecycle struct {
+	mu      sync.Mutex
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	closing bool
+	closed  chan struct{} // closed when the node is about to stop
+	process string        // that trees begin in; "" while the node is away
+	running sync.WaitGroup
+}
+
+func newLifecycle(process string) *lifecycle {
+	f := &lifecycle{closed: make(chan struct{}), process: process}
+	f.ctx, f.cancel = context.WithCancelCause(context.Background())
+	return f
+}
+
+// Launch begins a tree, and returns at once. It goes on whether anybody waits for it
+// or not.
+func (r *Runtime) Launch(s Start) *Handle {
+	return r.launch(func(ctx context.Context, run *Handle) (Outcome, error) { return r.execute(ctx, s, run) },
+		"workspace", s.ProgramSet.Workspace.ID, "automation", s.Program.Name, "correlationId", s.CorrelationID)
+}
+
+// launch does work for a tree. Named says which one it is, for the log.
+func (r *Runtime) launch(work func(context.Context, *Handle) (Outcome, error), named ...any) *Handle {
+	run := &Handle{done: make(chan struct{}), started: make(chan struct{}), parked: make(chan struct{})}
+	r.lifecycle.mu.Lock()
+	defer r.lifecycle.mu.Unlock()
+	if r.lifecycle.closing || r.lifecycle.process == "" {
+		run.err = ErrAway
+		if r.lifecycle.closing {
+			run.err = ErrClosing
+		}
+		close(run.done)
+		return run
+	}
+	ctx, give := context.WithCancelCause(r.lifecycle.ctx)
+	run.cancel = give
+	r.lifecycle.running.Go(func() {
+		defer close(run.done)
+		defer give(nil)
+		run.outcome, run.err = recoverPanic(func() (Outcome, error) { return work(ctx, run) })
+		switch {
+		case run.err != nil && ctx.Err() != nil:
+			run.err = errors.Join(context.Cause(ctx), run.err)
+		case run.err != nil:
+			r.Log.ErrorContext(ctx, "a run broke off", append(named, "err", run.err)...)
+		}
+	})
+	return run
+}
+
+// recoverPanic does work, and turns a panic into an error: one tree never ends the others.
+func recoverPanic[T any](work func() (T, error)) (v T, err error) {
+	defer commands.Recover(func(fell *commands.PanicError) { err = fell })
+	return work()
+}
+
+// closeTimeout bounds how long a node that stops lets trees come to their end.
+const closeTimeout = 5 * time.Second
+
+// Close lets what runs come to its end for a while, and breaks the rest off: what can be
+// begun again is, by whoever comes next. What stands in a wait is left at once.
+func (r *Runtime) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	defer cancel()
+	r.lifecycle.mu.Lock()
+	if !r.lifecycle.closing {
+		close(r.lifecycle.closed)
+	}
+	r.lifecycle.closing = true
+	sink := r.lifecycle.cancel
+	r.lifecycle.mu.Unlock()
+	ended := make(chan struct{})
+	go func() { // ends with the last tree
+		r.lifecycle.running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+	sink(ErrClosing)
+	<-ended
+	return nil
+}
+
+// ErrAway says that the other nodes take this one for lost: nothing is begun before it is
+// back.
+var ErrAway = fmt.Errorf("%w: the other nodes take this one for lost", eventstore.ErrUnavailable)
+
+// BreakOffAll breaks off everything that runs, because the other nodes go on with it or begin it
+// again: they have not heard of this one for so long that it is lost for them. Nothing is
+// begun before Return.
+func (r *Runtime) BreakOffAll() {
+	f := r.lifecycle
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.process = ""
+	f.cancel(ErrAway)
+	f.ctx, f.cancel = context.WithCancelCause(context.Background())
+}
+
+// Reopen lets trees begin again, as those of another process than before.
+func (r *Runtime) Reopen(process string) {
+	r.lifecycle.mu.Lock()
+	defer r.lifecycle.mu.Unlock()
+	r.lifecycle.process = process
+}
+
+// CurrentProcess is the process that trees begin in; "" while the node is away.
+func (r *Runtime) CurrentProcess() string {
+	r.lifecycle.mu.Lock()
+	defer r.lifecycle.mu.Unlock()
+	return r.lifecycle.process
+}
+
+// IsRunning reports whether a tree runs on this node.
+func (r *Runtime) IsRunning(workspaceID, correlationID, executionID string) bool {
+	r.runs.mu.Lock()
+	defer r.runs.mu.Unlock()
+	return r.runs.executions[executionKey(workspaceID, correlationID, executionID)] > 0
+}
+
+// breakOffIfInDoubt breaks the tree off when it is not known whether something happened, or
+// nothing happens here any more: no automation makes good for that, and one that does it
+// again does it twice. Every other answer it returns as it is.
+func (t *run) breakOffIfInDoubt(a machine.Answer) machine.Answer {
+	if errors.Is(a.Err, eventstore.ErrUnavailable) || errors.Is(a.Err, ErrClosing) {
+		t.breakOff(a.Err)
+	}
+	return a
+}
+
+// byWorkspace lists the runs that have trees on this node, by workspace.
+func (g *runRegistry) byWorkspace() map[string][]string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := map[string][]string{}
+	for key := range g.byCorrelation {
+		workspaceID, correlationID, _ := strings.Cut(key, "\x00")
+		all[workspaceID] = append(all[workspaceID], correlationID)
+	}
+	return all
+}
+
+// CancelDeleted cancels the trees on this node whose workspace is gone, and returns how many
+// there were. Those that were cancelled before are not cancelled again, and those that the
+// end of the workspace started come to their own.
+func (r *Runtime) CancelDeleted(gone func(workspaceID string) (bool, error)) (cancelled int, err error) {
+	for workspaceID, runs := range r.runs.byWorkspace() {
+		over, err := gone(workspaceID)
+		if err != nil {
+			return cancelled, err
+		}
+		for _, correlationID := range runs {
+			if over {
+				cancelled += r.runs.cancel(workspaceID, correlationID, func(t *run) bool { return !t.start.ProgramSet.Workspace.Deleted })
+			}
+		}
+	}
+	return cancelled, nil
+}
+
+// CancelWorkspace cancels all trees on this node of a workspace of which nothing is kept any more.
+func (r *Runtime) CancelWorkspace(workspaceID string) {
+	for _, correlationID := range r.runs.byWorkspace()[workspaceID] {
+		r.Cancel(workspaceID, correlationID)
+	}
+}
+
+// runRegistry holds the trees that run on this node.
+type runRegistry struct {
+	mu            sync.Mutex
+	byCorrelation map[string]map[*run]bool // by workspace and correlation id
+	executions    map[string]int           // how many there are, by that and first execution
+}
+
+func correlationKey(workspaceID, correlationID string) string {
+	return workspaceID + "\x00" + correlationID
+}
+
+func executionKey(workspaceID, correlationID, executionID string) string {
+	return correlationKey(workspaceID, correlationID) + "\x00" + executionID
+}
+
+// add notes a tree, and returns what forgets it.
+func (g *runRegistry) add(t *run) (remove func()) {
+	key := correlationKey(t.workspaceID(), t.start.CorrelationID)
+	first := executionKey(t.workspaceID(), t.start.CorrelationID, t.id)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.byCorrelation == nil {
+		g.byCorrelation, g.executions = map[string]map[*run]bool{}, map[string]int{}
+	}
+	if g.byCorrelation[key] == nil {
+		g.byCorrelation[key] = map[*run]bool{}
+	}
+	g.byCorrelation[key][t] = true
+	g.executions[first]++
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if delete(g.byCorrelation[key], t); len(g.byCorrelation[key]) == 0 {
+			delete(g.byCorrelation, key)
+		}
+		if g.executions[first]--; g.executions[first] == 0 {
+			delete(g.executions, first)
+		}
+	}
+}
+
+func cancelledError() *automation.Error {
+	return automation.Raise(automation.ExecutionCancelled, "the run was cancelled")
+}
+
+// checkCancelled cancels a tree that was begun before, when its run was cancelled since
+// then: nobody could hear of that while no node ran it.
+func (t *run) checkCancelled(began time.Time) error {
+	if t.rt.Cancelled == nil {
+		return nil
+	}
+	cancelled, err := t.rt.Cancelled(t.ctx, t.workspaceID(), t.start.CorrelationID, began)
+	if err != nil || !cancelled {
+		return err
+	}
+	select {
+	case t.cancelRequests <- cancelledError():
+	default: // it was cancelled meanwhile
+	}
+	t.cancelStart(cancelledError())
+	return nil
+}
+
+// Cancel ends the trees of a run that are on this node, and returns how many there
+// were.
+func (r *Runtime) Cancel(workspaceID, correlationID string) (cancelled int) {
+	return r.runs.cancel(workspaceID, correlationID, func(*run) bool { return true })
+}
+
+// cancel ends those trees of a run that are meant.
+func (g *runRegistry) cancel(workspaceID, correlationID string, meant func(*run) bool) (cancelled int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for t := range g.byCorrelation[correlationKey(workspaceID, correlationID)] {
+		if !meant(t) {
+			continue
+		}
+		err := cancelledError()
+		select {
+		case t.cancelRequests <- err:
+			cancelled++
+			t.cancelStart(err)
+		default: // it was cancelled already
+		}
+	}
+	return cancelled
+}
