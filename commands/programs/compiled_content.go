@@ -15,7 +15,7 @@ import (
 	"svc/domain/workspace"
 )
 
-// compileContent is the content of a workspace at a revision, compiled. It never changes.
+// compiledContent is the compiled content of a workspace at a revision. It never changes.
 type compiledContent struct {
 	workspaceID  string // the workspace
 	revision     uint64
@@ -28,10 +28,10 @@ type compiledContent struct {
 	paths        map[string]content.Ref // of everything but the security document
 	size         int                    // bytes that it takes, roughly
 
-	valueMu sync.Mutex // one at a time makes the whole of it: see Place.Content
+	valueMu sync.Mutex // one at a time makes the whole of it: see Scope.Content
 }
 
-// compiledDocument is a document that was parsed.
+// compiledDocument is a parsed document.
 type compiledDocument struct {
 	*automation.Automation
 	ref   content.Ref
@@ -39,24 +39,23 @@ type compiledDocument struct {
 	size  int // bytes that it takes, roughly
 }
 
-// newInstanceScope is an app instance as it is written.
+// install is an app instance as it is written in the content.
 type install struct {
 	slug, app, version string
 	config             any // an object, or a template that yields one
 	sealed             map[string][]byte
 }
 
-// contentKey names an edition.
+// contentKey identifies a compiled content.
 type contentKey struct {
 	workspaceID string
 	revision    uint64
 }
 
-// documentKey names a document: contents that follow each other have most of them in
-// common.
+// documentKey identifies a document: consecutive revisions share most of their documents.
 type documentKey struct{ workspaceID, hash string }
 
-// compileContent returns the content of a workspace at a revision.
+// compileContent returns the compiled content of a workspace at a revision.
 func (l *Library) compileContent(ctx context.Context, home string, revision uint64) (*compiledContent, error) {
 	key := contentKey{home, revision}
 	if have, ok := l.compiledContents.Get(key); ok {
@@ -68,7 +67,7 @@ func (l *Library) compileContent(ctx context.Context, home string, revision uint
 	}
 	defer done()
 	if have, ok := l.compiledContents.Get(key); ok {
-		return have, nil // somebody else compiled it meanwhile
+		return have, nil // compiled meanwhile by another goroutine
 	}
 	refs, err := l.contents.At(ctx, home, revision)
 	if err != nil {
@@ -86,7 +85,7 @@ func (l *Library) compileContent(ctx context.Context, home string, revision uint
 	return e, nil
 }
 
-// addDocument reads a document into an edition. Pages run nothing by themselves.
+// addDocument adds a document to a compiled content. Pages contain nothing that runs.
 func (l *Library) addDocument(ctx context.Context, e *compiledContent, path string, ref content.Ref) error {
 	folder, slug := workspace.Folder(path)
 	if folder != "security" {
@@ -119,7 +118,7 @@ func (l *Library) addDocument(ctx context.Context, e *compiledContent, path stri
 	return nil
 }
 
-// compileDocument returns a document, parsed once.
+// compileDocument returns a parsed document from the cache, or parses it.
 func (l *Library) compileDocument(ctx context.Context, home string, ref content.Ref) (*compiledDocument, error) {
 	key := documentKey{home, ref.Hash}
 	if have, ok := l.documents.Get(key); ok {
@@ -135,8 +134,8 @@ func (l *Library) compileDocument(ctx context.Context, home string, ref content.
 	return c, nil
 }
 
-// parseDocument reads a document. One that our own reader falls over is told, and as if it were none: nobody
-// else is to be the worse for it.
+// parseDocument parses a document. A panic of the parser is logged, and the document counts as
+// missing, so that it does not affect other automations.
 func (l *Library) parseDocument(ctx context.Context, key documentKey, doc *document.Map, ref content.Ref) (c *compiledDocument) {
 	c = &compiledDocument{ref: ref}
 	defer commands.Recover(func(fell *commands.PanicError) {
@@ -149,8 +148,8 @@ func (l *Library) parseDocument(ctx context.Context, key documentKey, doc *docum
 	return c
 }
 
-// Content returns what the place consists of, as $workspace shows it: the index, and
-// the documents of each folder by their slug.
+// Content returns the content of the scope as $workspace shows it: the index, and the
+// documents of each folder by slug.
 func (p *Scope) Content(ctx context.Context) (*value.Object, error) {
 	e := p.compiled
 	e.valueMu.Lock()

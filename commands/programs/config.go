@@ -16,7 +16,7 @@ import (
 	"svc/domain/automation/variable"
 )
 
-// Settings is the config of a place, as its automations read it.
+// Settings is the config of a scope, as its automations read it.
 type Settings struct {
 	Value *value.Object
 	// Secrets are the values of settings that are declared as secret, and the secrets of
@@ -28,8 +28,8 @@ type Settings struct {
 	missing []missingSecret
 }
 
-// checkFaults returns the error of reading a setting that does not fit the schema of the app; key
-// "" is all of them. It is nil when there is nothing wrong.
+// checkFaults returns the error of reading a setting that does not match the schema of the
+// app; key "" checks all settings.
 func (s Settings) checkFaults(instance, key string) error {
 	for _, f := range s.Faults {
 		if key == "" || f.Key == key {
@@ -39,15 +39,15 @@ func (s Settings) checkFaults(instance, key string) error {
 	return nil
 }
 
-// missingSecret is a text of settings that refers to a secret without a value.
+// missingSecret is a text of the config that refers to a secret without a value.
 type missingSecret struct {
 	path []string
 	name string
 }
 
-// Read returns what the settings of an instance hold at a path. It raises
-// SecretMissingError where a secret has no value, so that nobody is sent the reference in
-// its place, and what does not fit the schema of the app.
+// Read returns the value of the config of an instance at a path. It raises SecretMissingError
+// where a secret has no value, so that the reference is never sent instead, and an error where
+// a value does not match the schema of the app.
 func (s Settings) Read(instance string, keys ...string) (any, error) {
 	for _, m := range s.missing {
 		if n := min(len(m.path), len(keys)); slices.Equal(m.path[:n], keys[:n]) {
@@ -70,8 +70,8 @@ func (s Settings) WithValue(v *value.Object) Settings {
 	return s
 }
 
-// findMissingSecrets adds the texts in a value that refer to a secret to those found before:
-// what was not replaced when the settings were read has no value.
+// findMissingSecrets appends the texts of a resolved value that still refer to a secret: that
+// secret has no value.
 func findMissingSecrets(found []missingSecret, path []string, v any) []missingSecret {
 	switch v := v.(type) {
 	case string:
@@ -90,8 +90,8 @@ func findMissingSecrets(found []missingSecret, path []string, v any) []missingSe
 	return found
 }
 
-// FindMissingSecret returns the secret that a value of resolved settings still refers to; false
-// when there is none.
+// FindMissingSecret returns the first secret that a resolved value still refers to; ok is
+// false when there is none.
 func FindMissingSecret(v any) (name string, ok bool) {
 	switch v := v.(type) {
 	case string:
@@ -119,8 +119,8 @@ func FindMissingSecret(v any) (name string, ok bool) {
 	return "", false
 }
 
-// Config returns the settings of a place: what the operator gives, below what its
-// workspace or app says, below what its instance says.
+// Config returns the config of a scope. The operator's defaults are overridden by the
+// workspace or app, and these by the app instance.
 func (p *Scope) Config(ctx context.Context) (Settings, error) {
 	settings, err := p.resolveConfig(ctx)
 	if err != nil {
@@ -156,7 +156,7 @@ func (p *Scope) resolveConfig(ctx context.Context) (Settings, error) {
 	}, nil
 }
 
-// ownConfig returns the settings without what the instance says.
+// ownConfig returns the config without the config of the instance.
 func (p *Scope) ownConfig(ctx context.Context) (Settings, error) {
 	merged := &value.Object{}
 	defaults := p.ProgramSet.library.defaults()
@@ -183,7 +183,7 @@ func (p *Scope) ownConfig(ctx context.Context) (Settings, error) {
 	return Settings{Value: resolved, Secrets: append(p.compiled.secretValues(resolved), *s.usedSecrets...)}, nil
 }
 
-// secrets are those of whoever wrote the content of the place.
+// secrets returns the secrets of the workspace that the content of the scope comes from.
 func (p *Scope) secrets(ctx context.Context) (map[string]string, error) {
 	if p.compiled.workspaceID == "" {
 		return nil, nil
@@ -191,7 +191,7 @@ func (p *Scope) secrets(ctx context.Context) (map[string]string, error) {
 	return p.ProgramSet.library.secrets.All(ctx, p.compiled.workspaceID)
 }
 
-// instanceConfig is what the instance says, read in the scope of its parent.
+// instanceConfig returns the config of the instance, resolved in the scope of its parent.
 func (p *Scope) instanceConfig(ctx context.Context, s *configResolver) (*value.Object, error) {
 	resolved, ok := s.resolve(p.install.config).(*value.Object)
 	if err := s.checkSize(); err != nil {
@@ -218,7 +218,7 @@ func (p *Scope) instanceConfig(ctx context.Context, s *configResolver) (*value.O
 	return resolved, s.checkSize()
 }
 
-// secretValues returns the texts of the settings that the content declares as secret.
+// secretValues returns the values of the settings that the content declares as secret.
 func (e *compiledContent) secretValues(config *value.Object) (texts []string) {
 	for _, key := range e.secretKeys {
 		if text, ok := config.At(key).(string); ok && text != "" {
@@ -228,7 +228,7 @@ func (e *compiledContent) secretValues(config *value.Object) (texts []string) {
 	return texts
 }
 
-// mayHoldSecrets reports whether the settings of a place may hold secrets that are not those of
+// mayHoldSecrets reports whether the config of a scope may hold secrets other than those of
 // the workspace itself.
 func (p *Scope) mayHoldSecrets() bool {
 	if len(p.compiled.secretKeys) > 0 || len(p.install.sealed) > 0 {
@@ -239,9 +239,8 @@ func (p *Scope) mayHoldSecrets() bool {
 
 func mentionsSecrets(config any) bool { return strings.Contains(value.JSON(config, ""), "secret") }
 
-// ConfigSecrets returns the secrets that settings hold, whichever place of the program set they are of:
-// what one automation reads there, another may find in a context. Settings that cannot be
-// read have none that anybody could tell.
+// ConfigSecrets returns the secrets in the configs of all scopes: a secret that one automation
+// reads can reach another through a context. Configs that cannot be read are skipped.
 func (set *ProgramSet) ConfigSecrets(ctx context.Context) (secrets []string) {
 	for _, p := range set.secretScopes {
 		if settings, err := p.resolveConfig(ctx); err == nil {
@@ -251,7 +250,7 @@ func (set *ProgramSet) ConfigSecrets(ctx context.Context) (secrets []string) {
 	return secrets
 }
 
-// configResolver is what templates in settings may refer to.
+// configResolver resolves templates in a config.
 type configResolver struct {
 	config         *value.Object
 	secrets        map[string]string
@@ -262,15 +261,14 @@ type configResolver struct {
 	usedSecrets    *[]string // secrets that were read
 }
 
-// Bounds of settings that refer to settings: how deep, how many in all, and how many
-// bytes of JSON they bring.
+// Limits of references in a config: depth, number, and bytes of JSON that they bring.
 const (
 	maxReferenceDepth = 10
 	maxReferenceCount = 1000
 	maxReferenceBytes = 10_000_000
 )
 
-// checkSize says that what references bring is more than settings may be.
+// checkSize returns an error when the references brought more bytes than a config may have.
 func (s *configResolver) checkSize() error {
 	if *s.bytesLeft >= 0 {
 		return nil
@@ -279,7 +277,8 @@ func (s *configResolver) checkSize() error {
 		"context", "config", "limit", float64(maxReferenceBytes))
 }
 
-// limitSize notes what a reference brings, and returns it as long as there is room.
+// limitSize counts the bytes that a reference brings, and returns Undefined once the limit is
+// reached.
 func (s *configResolver) limitSize(v any, size int) any {
 	if *s.bytesLeft -= size; *s.bytesLeft < 0 {
 		return value.Undefined
@@ -287,9 +286,8 @@ func (s *configResolver) limitSize(v any, size int) any {
 	return v
 }
 
-// resolve returns a value with its references replaced. One that leads nowhere, and
-// everything that is no reference, is left as written: reading a secret that has no value
-// raises (Settings.Read).
+// resolve returns a value with its references replaced. A reference without a target stays as
+// written; reading a secret without a value raises (Settings.Read).
 func (s *configResolver) resolve(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -310,11 +308,11 @@ func (s *configResolver) resolve(v any) any {
 	return v
 }
 
-// referencePattern finds what may be a reference in a setting.
+// referencePattern matches texts that may be references.
 var referencePattern = regexp.MustCompile(`\{\{\s*((?:config|secret)[^{}]*?)\s*\}\}`)
 
-// ContainsReference reports whether a text anywhere in a value would be taken for a reference when
-// it is a setting.
+// ContainsReference reports whether any text in a value would be read as a reference in a
+// config.
 func ContainsReference(v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -327,7 +325,7 @@ func ContainsReference(v any) bool {
 	return false
 }
 
-// isReference reports whether a path leads into config or secrets, if it leads anywhere.
+// isReference reports whether a path refers to config or secrets.
 func isReference(path string) bool {
 	if strings.HasPrefix(path, "secret.") {
 		return true
@@ -357,8 +355,8 @@ func (s *configResolver) resolveText(text string) any {
 	})
 }
 
-// resolveReference returns what a reference leads to. A setting that refers to another of the
-// same config gets that resolved, unless that comes back to itself.
+// resolveReference returns the value of a reference. A reference to the same config is
+// resolved in turn, up to maxReferenceDepth.
 func (s *configResolver) resolveReference(path string) any {
 	if *s.referencesLeft--; *s.referencesLeft < 0 || *s.bytesLeft < 0 {
 		return value.Undefined

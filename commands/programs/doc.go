@@ -1,10 +1,9 @@
-// Package programs knows what can run in a workspace: its own automations and those
-// of its app instances, compiled, each with the place that it belongs to.
+// Package programs compiles what can run in a workspace: its own automations and those
+// of its app instances. Each program belongs to a scope: the workspace or an app instance.
 //
-// A program set is all of it at one moment. It is made of the content of the workspace and
-// of the editions of its apps, none of which ever changes, so that program sets are built
-// when something was saved and otherwise only looked up. Whoever runs an automation
-// keeps the program set that it began in: what is saved meanwhile counts for others.
+// A ProgramSet holds all programs of a workspace at one revision. It is built from compiled
+// contents, which never change, so it is rebuilt only after something was saved. A run keeps
+// the ProgramSet that it started with: later changes do not affect it.
 package programs
 
 import (
@@ -14,45 +13,44 @@ import (
 	"svc/domain/document"
 )
 
-// Contents finds what workspaces and apps consist of. It is filled by the read
-// models.
+// Contents reads the contents of workspaces and apps. The read models implement it.
 type Contents interface {
-	// Moment is the same as long as no content and no app has changed.
+	// Moment changes whenever any content or app changes.
 	Moment() uint64
-	// Workspace returns the facts of a workspace; ok is false when there is none, or
-	// it was deleted so long ago that nothing of it runs any more.
+	// Workspace returns the properties of a workspace; ok is false when it does not exist, or
+	// was deleted so long ago that nothing runs there any more.
 	Workspace(workspaceID string) (w Workspace, ok bool, err error)
-	// Edition returns whose content an app is, and at which revision; 0 when there is
-	// no such app or version, nor ever was.
+	// Edition returns the workspace and the revision that an app was published from; 0 when
+	// the app or version never existed.
 	Edition(appSlug, version string) (workspaceID string, revision uint64, err error)
 	At(ctx context.Context, workspaceID string, seq uint64) (map[string]content.Ref, error)
 	Document(ctx context.Context, workspaceID string, ref content.Ref) (*document.Map, error)
 }
 
-// Workspace is what automations are told of theirs.
+// Workspace holds the properties of a workspace that automations can read.
 type Workspace struct {
 	ID, Slug, Name string
 	Revision       uint64 // of its content
-	// Kept tells by app and slug of an instance under which other slug its collections
-	// are kept: instances take them along when they are renamed. It is of Revision.
+	// CollectionSlugs maps app and instance slug to the slug that the collections of the instance
+	// are stored under: a renamed instance keeps its collections. It is as of Revision.
 	CollectionSlugs map[string]map[string]string
-	// Gone says that it was deleted: nothing runs there any more but what its end started.
+	// Deleted: only what the deletion triggered still runs.
 	Deleted bool
 }
 
-// equals reports whether two are of one moment.
+// equals compares everything but CollectionSlugs and Deleted.
 func (w Workspace) equals(other Workspace) bool {
 	return w.ID == other.ID && w.Slug == other.Slug && w.Name == other.Name && w.Revision == other.Revision
 }
 
-// Namespace names what belongs to a place whatever it is called now: the apps that it
-// is in, from the outside, and the full slug that it had when it was new.
+// Namespace identifies the data of a scope even after a rename: the apps that contain it,
+// outermost first, and the full slug that it was created with.
 type Namespace struct {
 	App      string `json:"a,omitempty"`
 	Instance string `json:"i,omitempty"`
 }
 
-// within is the namespace of an instance in that of its parent.
+// within returns the namespace of an instance inside its parent.
 func (n Namespace) within(parent Namespace) Namespace {
 	if parent == (Namespace{}) {
 		return n

@@ -41,7 +41,7 @@ type Defaults struct {
 	Workspaces, Apps map[string]map[string]string
 }
 
-// Library finds program sets. It is safe for concurrent use.
+// Library finds and builds program sets. It is safe for concurrent use.
 type Library struct {
 	contents Contents
 	secrets  Secrets
@@ -76,7 +76,8 @@ func New(o Options) (*Library, error) {
 	}, nil
 }
 
-// ProgramSet returns what can run in a workspace now, nil when there is no such workspace.
+// ProgramSet returns the current program set of a workspace, nil when the workspace does not
+// exist.
 func (l *Library) ProgramSet(ctx context.Context, workspaceID string) (*ProgramSet, error) {
 	moment := l.contents.Moment()
 	if have, ok := l.programSets.Get(workspaceID); ok && have.moment.Load() == moment {
@@ -85,8 +86,8 @@ func (l *Library) ProgramSet(ctx context.Context, workspaceID string) (*ProgramS
 	return l.refreshProgramSet(ctx, workspaceID)
 }
 
-// refreshProgramSet returns the program set of a workspace, and builds it when the one that is known is
-// not that of now.
+// refreshProgramSet returns the program set of a workspace and rebuilds it when it is
+// outdated.
 func (l *Library) refreshProgramSet(ctx context.Context, workspaceID string) (*ProgramSet, error) {
 	done, err := l.buildTurns.Take(ctx, workspaceID)
 	if err != nil {
@@ -121,8 +122,9 @@ func (l *Library) refreshProgramSet(ctx context.Context, workspaceID string) (*P
 	return set, nil
 }
 
-// ProgramSetBefore returns what could run in a workspace before a change, also when it was deleted
-// since then; 0: before it was. It is nil when that was too long ago.
+// ProgramSetBefore returns the program set of a workspace before a change, also when the
+// workspace has been deleted since; change 0 is the deletion. It is nil when that was too long
+// ago.
 func (l *Library) ProgramSetBefore(ctx context.Context, workspaceID string, change uint64) (*ProgramSet, error) {
 	done, err := l.buildTurns.Take(ctx, workspaceID)
 	if err != nil {
@@ -139,7 +141,7 @@ func (l *Library) ProgramSetBefore(ctx context.Context, workspaceID string, chan
 	return l.buildProgramSet(ctx, w)
 }
 
-// equals reports whether the apps of a program set are still what they were.
+// areAppsCurrent reports whether the apps of a program set are unchanged.
 func (l *Library) areAppsCurrent(set *ProgramSet) (bool, error) {
 	for app, was := range set.apps {
 		home, revision, err := l.contents.Edition(app.slug, app.version)
@@ -169,18 +171,18 @@ const (
 	valueFactor    = 12  // a byte of a document as a value
 )
 
-// maxCacheShare: one thing counts for a quarter of its cache at most. What is heavier is kept
-// nevertheless: runs keep their program set, so that otherwise each would have one of its own.
+// maxCacheShare limits one entry to a quarter of its cache by weight. A heavier entry is
+// cached nevertheless: otherwise each run would build its own program set.
 const maxCacheShare = 4
 
-// weighted is what knows how many bytes it takes, roughly.
+// weighted reports its approximate size in bytes.
 type weighted interface{ weight() int }
 
 func newCache[K comparable, V weighted](bound uint64) *cache.Cache[K, V] {
 	return cache.Weighing(bound, func(_ K, v V) uint32 { return uint32(min(uint64(v.weight()), bound/maxCacheShare)) })
 }
 
-// weight is without the editions of the apps: those are shared with other program sets.
+// weight does not count the compiled contents of apps: other program sets share them.
 func (set *ProgramSet) weight() int {
 	return bytesPerEntry*(1+len(set.scopes)+set.programCount) + set.Root.compiled.size
 }
@@ -189,7 +191,7 @@ func (e *compiledContent) weight() int { return e.size }
 
 func (c *compiledDocument) weight() int { return c.size }
 
-// workspaceValue is all that a place consists of, as automations see it.
+// workspaceValue is the content of a scope as automations read it.
 type workspaceValue struct {
 	content *value.Object
 	size    int
@@ -197,15 +199,15 @@ type workspaceValue struct {
 
 func (w workspaceValue) weight() int { return w.size }
 
-// documentLength is how long a document is, in bytes.
+// documentLength returns the length of a document in bytes.
 func documentLength(doc *document.Map) int {
 	text, _ := doc.MarshalJSON() // it was read from such a text
 	return len(text)
 }
 
-// CheckCapacity refuses an app instance with which a workspace would have more than can run. It is
-// in the place of the instance that is called from; "": of none. What is wrong with it
-// otherwise is not for this to say.
+// CheckCapacity refuses an app instance with which a workspace would exceed its limits. The
+// instance replaces the one with the slug from; "" replaces none. Other faults are not checked
+// here.
 func (l *Library) CheckCapacity(ctx context.Context, workspaceID, from string, in content.Instance) error {
 	done, err := l.buildTurns.Take(ctx, workspaceID)
 	if err != nil {

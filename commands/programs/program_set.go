@@ -20,16 +20,15 @@ import (
 	"svc/domain/nearest"
 )
 
-// ProgramSet is everything that can run in a workspace at one moment.
+// ProgramSet is everything that can run in a workspace at one revision.
 type ProgramSet struct {
 	Workspace Workspace
 	Root      *Scope
-	// Cut says that there is more than the bounds of the library allow: the rest, in the
-	// order of slugs, is not there.
+	// Truncated: the limits of the library are exceeded, and the rest, by slug, is left out.
 	Truncated bool
 
 	library          *Library
-	moment           atomic.Uint64 // when it was last known to be that of now
+	moment           atomic.Uint64 // Contents.Moment when it was last known to be current
 	apps             map[appKey]contentKey
 	scopes           map[string]*Scope     // by the full slug of their instance
 	programCount     int                   // how many there are
@@ -37,20 +36,20 @@ type ProgramSet struct {
 	listeners        map[string][]*Program // listeners by type of event
 	patternListeners []patternListener
 	scheduled        []*Program
-	secretScopes     []*Scope // whose settings may hold secrets
+	secretScopes     []*Scope // whose config may hold secrets
 }
 
 // appKey names a version of an app as an instance asks for it.
 type appKey struct{ slug, version string }
 
-// Scope is where automations live: a workspace, or an app instance in it.
+// Scope is where an automation runs: a workspace, or an app instance in it.
 type Scope struct {
 	ProgramSet *ProgramSet
 	Parent     *Scope // nil: it is the workspace
 	Slug       string // of the instance, in its parent
 	Instance   string // full slug of the instance, "" for the workspace
 	App        string // slug of the app, "" for the workspace
-	// Namespace is where its collections are kept.
+	// Namespace is where its collections are stored.
 	Namespace Namespace
 
 	compiled *compiledContent
@@ -59,14 +58,14 @@ type Scope struct {
 	children map[string]*Scope   // by slug of the instance
 }
 
-// Program is an automation in its place.
+// Program is a compiled automation in its scope.
 type Program struct {
 	*automation.Automation
 	Scope *Scope
 	Slug  string // in its place
 	Name  string // in the workspace: with the instance in front
 	Shape *input.Shape
-	ref   string // finds it again: see Ref
+	ref   string // see FindByRef
 
 	machine *machine.Program
 }
@@ -78,20 +77,20 @@ func newProgram(scope *Scope, slug, name string, c *compiledDocument, ref string
 	}
 }
 
-// Machine returns the program as the interpreter runs it: always the same.
+// Machine returns the program as the interpreter runs it. Every call returns the same value.
 func (p *Program) Machine() *machine.Program { return p.machine }
 
-// patternListener is a program and a pattern of events that it listens to.
+// patternListener is a program and the event pattern that it listens to.
 type patternListener struct {
 	pattern string
 	program *Program
 }
 
-// maxNesting bounds how deep apps are in apps: installing refuses circles, and what
-// imports bring ends here.
+// maxNesting limits how deep app instances nest. Installing refuses cycles, but an import can
+// bring them.
 const maxNesting = 10
 
-// buildProgramSet makes a program set, and tells the operator when not all of it is there.
+// buildProgramSet builds a program set and logs a warning when it is truncated.
 func (l *Library) buildProgramSet(ctx context.Context, w Workspace) (*ProgramSet, error) {
 	e, err := l.compileContent(ctx, w.ID, w.Revision)
 	if err != nil {
@@ -105,7 +104,7 @@ func (l *Library) buildProgramSet(ctx context.Context, w Workspace) (*ProgramSet
 	return set, err
 }
 
-// newProgramSet makes the program set of a workspace with this content.
+// newProgramSet builds the program set of a workspace with this content.
 func (l *Library) newProgramSet(ctx context.Context, w Workspace, e *compiledContent) (*ProgramSet, error) {
 	set := &ProgramSet{
 		Workspace: w, library: l, apps: map[appKey]contentKey{}, scopes: map[string]*Scope{},
@@ -119,7 +118,7 @@ func (l *Library) newProgramSet(ctx context.Context, w Workspace, e *compiledCon
 	return set, nil
 }
 
-// load fills a place with its programs and the places in it.
+// load fills a scope with its programs and child scopes.
 func (set *ProgramSet) load(ctx context.Context, p *Scope, depth int) (*Scope, error) {
 	p.programs, p.children = make(map[string]*Program, len(p.compiled.automations)), map[string]*Scope{}
 	set.scopes[p.Instance] = p
@@ -162,7 +161,7 @@ func (set *ProgramSet) load(ctx context.Context, p *Scope, depth int) (*Scope, e
 	return p, nil
 }
 
-// newInstanceScope returns the place of an instance, nil when its app never was.
+// newInstanceScope returns the scope of an app instance, nil when its app never existed.
 func (set *ProgramSet) newInstanceScope(ctx context.Context, parent *Scope, in install) (*Scope, error) {
 	key := appKey{in.app, in.version}
 	home, revision, err := set.library.contents.Edition(in.app, in.version)
@@ -182,8 +181,8 @@ func (set *ProgramSet) newInstanceScope(ctx context.Context, parent *Scope, in i
 	}, nil
 }
 
-// instanceNamespace returns where the collections of an instance are kept. Those in apps are
-// never renamed here.
+// instanceNamespace returns the namespace of the collections of an instance. Only direct
+// instances of a workspace can be renamed.
 func (set *ProgramSet) instanceNamespace(parent *Scope, in install) Namespace {
 	slug := in.slug
 	if kept, ok := set.Workspace.CollectionSlugs[in.app][slug]; ok && parent.Parent == nil {
@@ -192,8 +191,7 @@ func (set *ProgramSet) instanceNamespace(parent *Scope, in install) Namespace {
 	return Namespace{in.app, slug}.within(parent.Namespace)
 }
 
-// namePrefix is what the names of what is in the place begin with, seen from the
-// workspace.
+// namePrefix returns what the names of the programs of the scope begin with in the workspace.
 func (p *Scope) namePrefix() string {
 	if p.Instance == "" {
 		return ""
@@ -201,7 +199,7 @@ func (p *Scope) namePrefix() string {
 	return p.Instance + "."
 }
 
-// Depth is how many instances the place is in.
+// Depth returns how many app instances contain the scope, itself included.
 func (p *Scope) Depth() int {
 	if p.Parent == nil {
 		return 0
@@ -209,7 +207,7 @@ func (p *Scope) Depth() int {
 	return p.Parent.Depth() + 1
 }
 
-// ParentApp is the app in whose instance the place is, "" when that is the workspace.
+// ParentApp returns the app whose instance contains the scope, "" when that is the workspace.
 func (p *Scope) ParentApp() string {
 	if p.Parent == nil {
 		return ""
@@ -217,16 +215,16 @@ func (p *Scope) ParentApp() string {
 	return p.Parent.App
 }
 
-// Scopes returns the workspace and its instances, in the order of their full slugs.
+// Scopes returns the workspace and its instances, sorted by full slug.
 func (set *ProgramSet) Scopes() []*Scope {
 	return slices.SortedFunc(maps.Values(set.scopes), func(a, b *Scope) int { return strings.Compare(a.Instance, b.Instance) })
 }
 
-// Scope returns the place of an instance by its full slug, nil when there is none.
+// Scope returns the scope of an instance by its full slug, nil when there is none.
 func (set *ProgramSet) Scope(instance string) *Scope { return set.scopes[instance] }
 
-// ResolveCall returns what a name leads to when an automation of the place calls it: one of
-// its own, or one that a direct instance in it offers.
+// ResolveCall returns the program that a name refers to when an automation of the scope calls
+// it: one of its own, or a public one of a direct child instance.
 func (p *Scope) ResolveCall(name string) (*Program, error) {
 	instance, slug, within := strings.Cut(name, ".")
 	found := p.programs[name]
@@ -245,9 +243,9 @@ func (p *Scope) ResolveCall(name string) (*Program, error) {
 	return found, nil
 }
 
-// callableNames returns the names that automations of the place can call, in the order of
-// slugs: its own automations, those that its instances offer, and the built-in
-// instructions, which a call of an unknown name may have been meant for.
+// callableNames returns the names that automations of the scope can call: its own automations,
+// the built-in instructions (a call of an unknown name may mean one of them), and the public
+// automations of its instances.
 func (p *Scope) callableNames() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, slug := range p.compiled.slugs {
@@ -274,19 +272,19 @@ func (p *Scope) callableNames() iter.Seq[string] {
 	}
 }
 
-// Program returns an automation of the workspace itself, disabled and private ones
-// too, nil when there is none.
+// Program returns an automation of the workspace itself, disabled and private ones too, nil
+// when there is none.
 func (set *ProgramSet) Program(slug string) *Program { return set.Root.programs[slug] }
 
-// NearestProgram returns the automation of the workspace itself whose slug is most like a slug
-// that none has, nil when none is like it.
+// NearestProgram returns the automation of the workspace itself with the most similar slug,
+// nil when none is similar.
 func (set *ProgramSet) NearestProgram(slug string) *Program {
 	return set.Root.programs[nearest.Name(slug, slices.Values(set.Root.compiled.slugs))]
 }
 
-// addFunctions makes an automation of each function in the config of an app instance: what
-// code.call calls is called by its own name, too. Automations of the app come first. Of a
-// config that is a template nothing is known here.
+// addFunctions makes an automation of each function in the config of an app instance, so that
+// it can be called by its own name and not only with code.call. Automations of the app take
+// precedence. A config that is a template cannot be read here.
 func (set *ProgramSet) addFunctions(p *Scope) {
 	if p.Parent == nil {
 		return
@@ -309,8 +307,8 @@ func (set *ProgramSet) addFunctions(p *Scope) {
 	}
 }
 
-// newFunctionAutomation is the automation that calls a function with all that it is called with: the
-// parameters that a function declares make a form, and are not enforced.
+// newFunctionAutomation returns the automation that calls a function with its whole input. The
+// declared parameters describe a form and are not enforced.
 func (l *Library) newFunctionAutomation(name string, function *value.Object) *compiledDocument {
 	parameters, _ := function.At("parameters").(*value.Object)
 	fields := &value.Object{}
@@ -331,8 +329,8 @@ func (l *Library) newFunctionAutomation(name string, function *value.Object) *co
 	return c
 }
 
-// reference is what finds a program again when it is not the one of now any more: a
-// run ends on the document that it began with.
+// reference identifies the document of a program, so that a run ends with the document that it
+// started with.
 type reference struct {
 	Instance    string    `json:"i,omitempty"`
 	Namespace   Namespace `json:"n,omitzero"`
@@ -347,7 +345,7 @@ func encodeRef(p *Scope, slug string, ref content.Ref) string {
 	return string(text)
 }
 
-// programName is that of the program in the workspace.
+// programName returns the name of the program in the workspace.
 func (r reference) programName() string {
 	if r.Instance == "" {
 		return r.Slug
@@ -355,13 +353,12 @@ func (r reference) programName() string {
 	return r.Instance + "." + r.Slug
 }
 
-// Ref returns a text that Find finds the program by.
+// Ref returns the reference that FindByRef reads.
 func (p *Program) Ref() string { return p.ref }
 
-// FindByRef returns the program that a text of Ref names, as it was, in its place of now.
-// An instance that was renamed is where it is now, but the program has the name that it
-// had: it is by that name that a tree is the same which goes on with it. When the place is
-// gone the program is in the workspace itself.
+// FindByRef returns the program of a reference with its original document, in its current
+// scope. After a rename of its instance the program keeps its old name, because a resumed tree
+// is identified by it. When the scope no longer exists the program is in the workspace itself.
 func (set *ProgramSet) FindByRef(ctx context.Context, ref string) (*Program, error) {
 	var r reference
 	if err := json.Unmarshal([]byte(ref), &r); err != nil {
@@ -371,7 +368,7 @@ func (set *ProgramSet) FindByRef(ctx context.Context, ref string) (*Program, err
 	if now := scope.programs[r.Slug]; now != nil && now.ref == ref {
 		return now, nil
 	}
-	if r.Hash == "" { // made of the config: there is no other document of it
+	if r.Hash == "" { // made from the config: it has no document
 		if now := scope.programs[r.Slug]; now != nil {
 			return now, nil
 		}
@@ -379,7 +376,7 @@ func (set *ProgramSet) FindByRef(ctx context.Context, ref string) (*Program, err
 	}
 	c, err := set.library.compileDocument(ctx, r.WorkspaceID, content.Ref{Hash: r.Hash, Apart: r.Apart})
 	if now := scope.programs[r.Slug]; err != nil && now != nil && app.IsBuiltInHome(r.WorkspaceID) {
-		c, err = &compiledDocument{Automation: now.Automation, shape: now.Shape}, nil // it began on a node with another binary
+		c, err = &compiledDocument{Automation: now.Automation, shape: now.Shape}, nil // it started on a node with another binary
 	}
 	if err != nil {
 		return nil, err
@@ -390,8 +387,8 @@ func (set *ProgramSet) FindByRef(ctx context.Context, ref string) (*Program, err
 	return newProgram(scope, r.Slug, r.programName(), c, ref), nil
 }
 
-// scopeOf returns the place that a program was in, as it is now. That of an instance
-// that was removed while something of it runs has nothing but its name.
+// scopeOf returns the current scope of a program. For a removed instance it returns a scope
+// with nothing but its name.
 func (set *ProgramSet) scopeOf(r reference) *Scope {
 	if now := set.scopes[r.Instance]; now != nil && now.Namespace == r.Namespace {
 		return now

@@ -11,15 +11,15 @@ import (
 	"svc/domain/automation"
 )
 
-// registerTriggers notes what starts a program besides calls.
+// registerTriggers indexes the triggers of a program.
 func (set *ProgramSet) registerTriggers(p *Program) {
 	if p.Disabled {
 		return
 	}
-	if p.When.Endpoint != nil { // also of a private one: who declares an endpoint wants it called
+	if p.When.Endpoint != nil { // private automations too: an endpoint is declared to be called
 		set.endpoints = append(set.endpoints, p)
 	}
-	if len(p.When.Schedules) > 0 && (!p.Private || p.Scope.Parent == nil) { // a private one of an app runs in its own workspace only
+	if len(p.When.Schedules) > 0 && (!p.Private || p.Scope.Parent == nil) { // schedules of private automations of an app run only in its own workspace
 		set.scheduled = append(set.scheduled, p)
 	}
 	for _, pattern := range p.When.Events {
@@ -31,8 +31,8 @@ func (set *ProgramSet) registerTriggers(p *Program) {
 	}
 }
 
-// MatchEndpoint returns the automation that answers an escaped path, and the parameters in
-// it; nil when none does.
+// MatchEndpoint returns the automation of an escaped path and the parameters in it; nil when
+// none matches.
 func (set *ProgramSet) MatchEndpoint(escaped string) (*Program, map[string]string) {
 	var best *Program
 	var params map[string]string
@@ -47,15 +47,15 @@ func (set *ProgramSet) MatchEndpoint(escaped string) (*Program, map[string]strin
 			continue
 		}
 		found, ok := p.When.Endpoint.Match(within)
-		if ok && (best == nil || better(p, best)) {
+		if ok && (best == nil || p.When.Endpoint.Compare(best.When.Endpoint) < 0) {
 			best, params = p, found
 		}
 	}
 	return best, params
 }
 
-// firstSegment returns the first segment of an escaped path, decoded, and the rest as it
-// is. Instances are named in the first: their slugs have no slash.
+// firstSegment returns the first segment of an escaped path, decoded, and the rest unchanged.
+// The first segment names the instance: instance slugs have no slash.
 func firstSegment(escaped string) (first, rest string) {
 	end := strings.IndexByte(escaped, '/')
 	if end < 0 {
@@ -68,13 +68,7 @@ func firstSegment(escaped string) (first, rest string) {
 	return first, escaped[end:]
 }
 
-// better reports whether a answers rather than b, which comes first by its name.
-func better(a, b *Program) bool {
-	return a.When.Endpoint.Compare(b.When.Endpoint) < 0
-}
-
-// Endpoints returns the paths that are answered, escaped, with the automations that
-// answer them, in the order of their names.
+// Endpoints returns the escaped endpoint paths with their automations, sorted by name.
 func (set *ProgramSet) Endpoints() iter.Seq2[string, *Program] {
 	return func(yield func(string, *Program) bool) {
 		for _, p := range set.endpoints {
@@ -85,40 +79,40 @@ func (set *ProgramSet) Endpoints() iter.Seq2[string, *Program] {
 	}
 }
 
-// escapedPath escapes a path, but for the stars that URLs may have: parameters begin
-// with them.
+// escapedPath escapes a path except for stars: parameters begin with them.
 func escapedPath(path string) string {
 	u := url.URL{Path: path}
 	return strings.ReplaceAll(u.EscapedPath(), "%2A", "*")
 }
 
-// Scheduled returns the automations that have schedules, in the order of their names.
+// Scheduled returns the automations with schedules, sorted by name.
 func (set *ProgramSet) Scheduled() []*Program {
 	return slices.SortedFunc(slices.Values(set.scheduled), func(a, b *Program) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// HasListeners reports whether anything in the program set listens to events at all.
+// HasListeners reports whether any program listens to events.
 func (set *ProgramSet) HasListeners() bool {
 	return len(set.listeners) > 0 || len(set.patternListeners) > 0
 }
 
-// Event is what decides who listens to an event.
+// Event holds what decides which programs an event starts.
 type Event struct {
 	Type           string
 	Instance       string // full slug of the app instance that a native event is about, "" for none
-	App            string // slug of its app, when it is Alone, or of the app that the event is about
-	InstanceOnly   bool   // nobody hears of it but the instance
-	OtherPublisher bool   // it is about an app that the workspace does not publish
+	App            string // slug of its app, when InstanceOnly, or of the app that the event is about
+	InstanceOnly   bool   // only the instance receives it
+	OtherPublisher bool   // it is about an app of another publisher
 }
 
-// limitSize are the events about app instances that one about the whole workspace brings.
+// instanceEventTypes maps an event about the whole workspace to the event that each app
+// instance receives.
 var instanceEventTypes = map[string]string{
 	"workspaces.deleted":    "workspaces.apps.uninstalled",
 	"workspaces.duplicated": "workspaces.apps.installed",
 }
 
-// InstanceEvents returns what the app instances hear because of an event about the whole
-// workspace, each of itself, in the order of their slugs.
+// InstanceEvents returns the events that app instances receive because of an event about the
+// whole workspace, sorted by slug.
 func (set *ProgramSet) InstanceEvents(eventType string) (events []Event) {
 	kind, ok := instanceEventTypes[eventType]
 	if !ok {
@@ -132,8 +126,7 @@ func (set *ProgramSet) InstanceEvents(eventType string) (events []Event) {
 	return events
 }
 
-// Listeners returns the automations that an event starts, each once, in the order of
-// their names.
+// Listeners returns the automations that an event starts, each once, sorted by name.
 func (set *ProgramSet) Listeners(e Event) []*Program {
 	if !automation.Triggering(e.Type) || !set.HasListeners() {
 		return nil
@@ -159,9 +152,9 @@ func (set *ProgramSet) Listeners(e Event) []*Program {
 	return slices.Compact(found)
 }
 
-// listeningScopes returns the places that may hear of an event: the workspace, the instances
-// whose full slug the type of a custom one begins with, and of a native one those
-// that it is about. Of an app that somebody else publishes only its instances hear.
+// listeningScopes returns the scopes that may receive an event: the workspace; for a custom
+// event the instances whose full slug its type begins with; for a native event the instances
+// that it is about. An event about an app of another publisher reaches only its instances.
 func (set *ProgramSet) listeningScopes(e Event) []*Scope {
 	scopes := []*Scope{set.Root}
 	if e.InstanceOnly {
@@ -186,7 +179,7 @@ func (set *ProgramSet) listeningScopes(e Event) []*Scope {
 	return scopes
 }
 
-// receivesEvent reports whether an app instance may hear of a native event.
+// receivesEvent reports whether an app instance receives a native event.
 func (p *Scope) receivesEvent(e Event) bool {
 	switch e.Type {
 	case "workspaces.apps.installed", "workspaces.apps.configured", "workspaces.apps.uninstalled":
@@ -196,7 +189,7 @@ func (p *Scope) receivesEvent(e Event) bool {
 }
 
 // IsAboutApp reports whether events of a type are about an app. They are recorded on the
-// platform: who publishes the app hears of them, and its instances.
+// platform; the publisher of the app and its instances receive them.
 func IsAboutApp(eventType string) bool {
 	return eventType == "apps.published" || eventType == "apps.deleted"
 }

@@ -111,13 +111,6 @@ func (h *HTTP) setKeepAlive(every time.Duration) {
 	}
 }
 
-// Begun reports whether chunks were sent.
-func (h *HTTP) Begun() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.started
-}
-
 // markStarted notes that a chunk is about to be sent.
 func (h *HTTP) markStarted() {
 	h.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"svc/eventstore"
 )
 
-// BrokenRun is a tree that began on a node that is gone, and is not begun again.
+// BrokenRun is a run whose node is gone and that is not started again.
 type BrokenRun struct {
 	WorkspaceID   string
 	CorrelationID string
@@ -24,13 +24,13 @@ type BrokenRun struct {
 	Instance      string // that its automation is of; "": of none
 }
 
-// RecordInterrupted records that a tree was interrupted, and forgets where it stood, if it did.
-// Repeated, it records nothing more.
+// RecordInterrupted records that a run was interrupted, and deletes its parked state. A
+// repetition records nothing.
 func (r *Runtime) RecordInterrupted(ctx context.Context, b BrokenRun) error {
 	return r.recordBrokenRun(ctx, b, activity.Failure{Error: automation.ExecutionInterrupt, Message: "the node that ran the automation stopped"})
 }
 
-// recordBrokenRun records that a tree did not come to its end, and why.
+// recordBrokenRun records that a run did not end by itself, and why.
 func (r *Runtime) recordBrokenRun(ctx context.Context, b BrokenRun, failure activity.Failure) error {
 	failure.Details = map[string]any{"automation": b.Automation, "executionId": b.ExecutionID}
 	trigger, err := json.Marshal(b.Trigger)
@@ -58,8 +58,8 @@ func (r *Runtime) recordBrokenRun(ctx context.Context, b BrokenRun, failure acti
 	return r.Parked.Drop(ctx, b.WorkspaceID, b.ExecutionID)
 }
 
-// endWaits records that the waits are over in which a tree stood that is not gone on with,
-// those of the executions that it called too: nothing else tells of their end.
+// endWaits records the end of all waits of a parked run that is not resumed, also those of
+// called executions: nothing else records it.
 func (r *Runtime) endWaits(ctx context.Context, b BrokenRun, meta domain.Meta) error {
 	if r.Recorded == nil {
 		return nil
@@ -79,8 +79,8 @@ func (r *Runtime) endWaits(ctx context.Context, b BrokenRun, meta domain.Meta) e
 	return err
 }
 
-// RecordNotStarted records that an event does not start what listens to it, and why. Repeated for
-// the same reason, it records nothing more.
+// RecordNotStarted records that an event does not start its listeners, and why. A repetition
+// for the same reason records nothing.
 func (r *Runtime) RecordNotStarted(ctx context.Context, e *feed.Event, why *automation.Error) error {
 	meta := domain.Meta{
 		CorrelationID: e.Source.CorrelationID, SessionID: e.Source.SessionID, TraceID: e.Source.TraceID,

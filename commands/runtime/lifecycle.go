@@ -14,7 +14,7 @@ import (
 	"svc/eventstore"
 )
 
-// Executions is a tree that was launched.
+// Handle is a run that was launched.
 type Handle struct {
 	done    chan struct{}
 	started chan struct{}
@@ -25,21 +25,19 @@ type Handle struct {
 	err     error
 }
 
-// Done is closed when the tree has ended.
+// Done is closed when the run has ended.
 func (r *Handle) Done() <-chan struct{} { return r.done }
 
-// Started is closed once what triggered the tree is on disk, if its Start asks for that.
+// Started is closed once the trigger of the run is on disk, if its Start asks for that.
 func (r *Handle) Started() <-chan struct{} { return r.started }
 
-// Parked is closed once the tree stands where any node can go on with it, whatever
-// becomes of this one.
+// Parked is closed once the state of the run is stored, so that any node can resume it.
 func (r *Handle) Parked() <-chan struct{} { return r.parked }
 
-// HasEnded reports whether the tree has ended.
+// HasEnded reports whether the run has ended.
 func (r *Handle) HasEnded() bool { return isClosed(r.done) }
 
-// HasStarted reports whether what triggered the tree is on disk, as far as its Start asks for
-// that.
+// HasStarted reports whether the trigger of the run is on disk, if its Start asks for that.
 func (r *Handle) HasStarted() bool { return isClosed(r.started) }
 
 func isClosed(c <-chan struct{}) bool {
@@ -51,8 +49,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// BreakOff breaks the tree off: who launched it gives it up for another node to begin. It is
-// false when that takes longer than ctx lasts.
+// BreakOff breaks the run off, so that another node can start it. It returns false when that
+// takes longer than ctx lasts.
 func (r *Handle) BreakOff(ctx context.Context) bool {
 	if r.cancel != nil {
 		r.cancel(ErrAway)
@@ -65,8 +63,8 @@ func (r *Handle) BreakOff(ctx context.Context) bool {
 	}
 }
 
-// WaitEndedOrParked waits until the tree has ended or stands. It is false when that takes longer than
-// a farewell after ctx ended.
+// WaitEndedOrParked waits until the run has ended or is parked. It returns false when that
+// takes longer than farewell after ctx ended.
 func (r *Handle) WaitEndedOrParked(ctx context.Context, farewell time.Duration) bool {
 	ended := ctx.Done()
 	var over <-chan time.Time
@@ -86,13 +84,13 @@ func (r *Handle) WaitEndedOrParked(ctx context.Context, farewell time.Duration) 
 	}
 }
 
-// Outcome returns what the tree came to. It may be called once Done is closed.
+// Outcome returns the result of the run. Call it only after Done is closed.
 func (r *Handle) Outcome() (Outcome, error) { return r.outcome, r.err }
 
-// ErrClosing says that the node stops: nothing is begun any more.
+// ErrClosing means that the node stops: nothing new is started.
 var ErrClosing = errors.New("runtime: the node stops")
 
-// lifecycle are the trees that the runtime itself keeps going, whoever waits for them.
+// lifecycle owns the goroutines of the runs on this node.
 type lifecycle struct {
 	mu      sync.Mutex
 	ctx     context.Context
@@ -109,14 +107,14 @@ func newLifecycle(process string) *lifecycle {
 	return f
 }
 
-// Launch begins a tree, and returns at once. It goes on whether anybody waits for it
-// or not.
+// Launch starts a run and returns at once. The run continues whether or not anybody waits for
+// it.
 func (r *Runtime) Launch(s Start) *Handle {
 	return r.launch(func(ctx context.Context, run *Handle) (Outcome, error) { return r.execute(ctx, s, run) },
 		"workspace", s.ProgramSet.Workspace.ID, "automation", s.Program.Name, "correlationId", s.CorrelationID)
 }
 
-// launch does work for a tree. Named says which one it is, for the log.
+// launch does the work of a run in a goroutine. Named identifies the run in the log.
 func (r *Runtime) launch(work func(context.Context, *Handle) (Outcome, error), named ...any) *Handle {
 	run := &Handle{done: make(chan struct{}), started: make(chan struct{}), parked: make(chan struct{})}
 	r.lifecycle.mu.Lock()
@@ -145,17 +143,18 @@ func (r *Runtime) launch(work func(context.Context, *Handle) (Outcome, error), n
 	return run
 }
 
-// recoverPanic does work, and turns a panic into an error: one tree never ends the others.
+// recoverPanic does work and turns a panic into an error, so that one run never ends the
+// others.
 func recoverPanic[T any](work func() (T, error)) (v T, err error) {
 	defer commands.Recover(func(fell *commands.PanicError) { err = fell })
 	return work()
 }
 
-// closeTimeout bounds how long a node that stops lets trees come to their end.
+// closeTimeout limits how long a stopping node lets runs end by themselves.
 const closeTimeout = 5 * time.Second
 
-// Close lets what runs come to its end for a while, and breaks the rest off: what can be
-// begun again is, by whoever comes next. What stands in a wait is left at once.
+// Close lets runs end for a while and breaks off the rest; another node starts those again
+// that can be. Parked runs are left at once.
 func (r *Runtime) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
@@ -180,13 +179,12 @@ func (r *Runtime) Close(ctx context.Context) error {
 	return nil
 }
 
-// ErrAway says that the other nodes take this one for lost: nothing is begun before it is
+// ErrAway means that the other nodes consider this one lost: nothing is started until it is
 // back.
 var ErrAway = fmt.Errorf("%w: the other nodes take this one for lost", eventstore.ErrUnavailable)
 
-// BreakOffAll breaks off everything that runs, because the other nodes go on with it or begin it
-// again: they have not heard of this one for so long that it is lost for them. Nothing is
-// begun before Return.
+// BreakOffAll breaks off all runs, because the other nodes consider this one lost and resume
+// or restart them. Nothing is started before Reopen.
 func (r *Runtime) BreakOffAll() {
 	f := r.lifecycle
 	f.mu.Lock()
@@ -196,30 +194,30 @@ func (r *Runtime) BreakOffAll() {
 	f.ctx, f.cancel = context.WithCancelCause(context.Background())
 }
 
-// Reopen lets trees begin again, as those of another process than before.
+// Reopen lets runs start again, under another process id than before.
 func (r *Runtime) Reopen(process string) {
 	r.lifecycle.mu.Lock()
 	defer r.lifecycle.mu.Unlock()
 	r.lifecycle.process = process
 }
 
-// CurrentProcess is the process that trees begin in; "" while the node is away.
+// CurrentProcess returns the process id that runs start under; "" while the node is away.
 func (r *Runtime) CurrentProcess() string {
 	r.lifecycle.mu.Lock()
 	defer r.lifecycle.mu.Unlock()
 	return r.lifecycle.process
 }
 
-// IsRunning reports whether a tree runs on this node.
+// IsRunning reports whether a run is on this node.
 func (r *Runtime) IsRunning(workspaceID, correlationID, executionID string) bool {
 	r.runs.mu.Lock()
 	defer r.runs.mu.Unlock()
 	return r.runs.executions[executionKey(workspaceID, correlationID, executionID)] > 0
 }
 
-// breakOffIfInDoubt breaks the tree off when it is not known whether something happened, or
-// nothing happens here any more: no automation makes good for that, and one that does it
-// again does it twice. Every other answer it returns as it is.
+// breakOffIfInDoubt breaks the run off when it is unknown whether an effect happened, or the
+// node stops: no automation can handle that, and repeating the effect would do it twice. It
+// returns the answer unchanged.
 func (t *run) breakOffIfInDoubt(a machine.Answer) machine.Answer {
 	if errors.Is(a.Err, eventstore.ErrUnavailable) || errors.Is(a.Err, ErrClosing) {
 		t.breakOff(a.Err)
@@ -227,7 +225,7 @@ func (t *run) breakOffIfInDoubt(a machine.Answer) machine.Answer {
 	return a
 }
 
-// byWorkspace lists the runs that have trees on this node, by workspace.
+// byWorkspace lists the correlation ids of the runs on this node by workspace.
 func (g *runRegistry) byWorkspace() map[string][]string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -239,9 +237,8 @@ func (g *runRegistry) byWorkspace() map[string][]string {
 	return all
 }
 
-// CancelDeleted cancels the trees on this node whose workspace is gone, and returns how many
-// there were. Those that were cancelled before are not cancelled again, and those that the
-// end of the workspace started come to their own.
+// CancelDeleted cancels the runs on this node whose workspace is deleted, and returns how
+// many. Runs that the deletion triggered continue.
 func (r *Runtime) CancelDeleted(gone func(workspaceID string) (bool, error)) (cancelled int, err error) {
 	for workspaceID, runs := range r.runs.byWorkspace() {
 		over, err := gone(workspaceID)
@@ -257,14 +254,14 @@ func (r *Runtime) CancelDeleted(gone func(workspaceID string) (bool, error)) (ca
 	return cancelled, nil
 }
 
-// CancelWorkspace cancels all trees on this node of a workspace of which nothing is kept any more.
+// CancelWorkspace cancels all runs of an erased workspace on this node.
 func (r *Runtime) CancelWorkspace(workspaceID string) {
 	for _, correlationID := range r.runs.byWorkspace()[workspaceID] {
 		r.Cancel(workspaceID, correlationID)
 	}
 }
 
-// runRegistry holds the trees that run on this node.
+// runRegistry holds the runs on this node.
 type runRegistry struct {
 	mu            sync.Mutex
 	byCorrelation map[string]map[*run]bool // by workspace and correlation id
@@ -279,7 +276,7 @@ func executionKey(workspaceID, correlationID, executionID string) string {
 	return correlationKey(workspaceID, correlationID) + "\x00" + executionID
 }
 
-// add notes a tree, and returns what forgets it.
+// add registers a run and returns the function that removes it.
 func (g *runRegistry) add(t *run) (remove func()) {
 	key := correlationKey(t.workspaceID(), t.start.CorrelationID)
 	first := executionKey(t.workspaceID(), t.start.CorrelationID, t.id)
@@ -309,8 +306,8 @@ func cancelledError() *automation.Error {
 	return automation.Raise(automation.ExecutionCancelled, "the run was cancelled")
 }
 
-// checkCancelled cancels a tree that was begun before, when its run was cancelled since
-// then: nobody could hear of that while no node ran it.
+// checkCancelled cancels a run that was started before when it has been cancelled since: no
+// node could receive that while none ran it.
 func (t *run) checkCancelled(began time.Time) error {
 	if t.rt.Cancelled == nil {
 		return nil
@@ -327,8 +324,7 @@ func (t *run) checkCancelled(began time.Time) error {
 	return nil
 }
 
-// Cancel ends the trees of a run that are on this node, and returns how many there
-// were.
+// Cancel cancels the runs of a correlation id on this node, and returns how many there were.
 func (r *Runtime) Cancel(workspaceID, correlationID string) (cancelled int) {
 	return r.runs.cancel(workspaceID, correlationID, func(*run) bool { return true })
 }

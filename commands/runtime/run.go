@@ -23,7 +23,7 @@ import (
 	"svc/eventstore"
 )
 
-// run is one under way.
+// run is one execution tree that runs on this node.
 type run struct {
 	rt         *Runtime
 	id         string // of its first execution
@@ -73,7 +73,7 @@ type run struct {
 	children    chan struct{} // one for each tree that it started by itself and that neither ended nor stands
 }
 
-// execution is what the runner knows of one.
+// execution is the state of one execution of the run.
 type execution struct {
 	trigger   activity.Trigger
 	startedAt time.Time
@@ -81,7 +81,7 @@ type execution struct {
 	log       sandbox.Log  // lines of its custom code, and errors that ended nothing
 }
 
-// answer is what came of a request.
+// answer is the result of a request of the machine.
 type answer struct {
 	machine.Answer
 
@@ -101,8 +101,8 @@ const (
 	maxChildren = 100 // trees that a tree started by itself and that run, after which it waits
 )
 
-// execute runs a tree to its end, or until ctx ends. What it did is on the log when it
-// returns without an error.
+// execute runs an execution tree until it ends or ctx ends. When it returns without an error,
+// all of its events are on the log.
 func (r *Runtime) execute(ctx context.Context, s Start, run *Handle) (Outcome, error) {
 	defer s.release()
 	t, err := r.newRun(ctx, s)
@@ -128,7 +128,7 @@ func (r *Runtime) execute(ctx context.Context, s Start, run *Handle) (Outcome, e
 	return t.runToEnd()
 }
 
-// newRun makes a tree ready.
+// newRun prepares a run.
 func (r *Runtime) newRun(ctx context.Context, s Start) (*run, error) {
 	secrets, err := r.Secrets.All(ctx, s.ProgramSet.Workspace.ID)
 	if err != nil {
@@ -158,7 +158,7 @@ func (r *Runtime) newRun(ctx context.Context, s Start) (*run, error) {
 	return t, nil
 }
 
-// machineOptions are what the machine runs with.
+// machineOptions returns the options of the machine.
 func (t *run) machineOptions() machine.Options {
 	s := t.settings
 	return machine.Options{
@@ -169,10 +169,10 @@ func (t *run) machineOptions() machine.Options {
 
 func (t *run) workspaceID() string { return t.start.ProgramSet.Workspace.ID }
 
-// program returns the program that an execution runs, in its place.
+// program returns the program of an execution, with its scope.
 func (t *run) program(x *machine.Execution) *programs.Program { return t.programs[x.Program] }
 
-// addExecution notes an execution that begins, and returns its program as the machine runs it.
+// addExecution registers a new execution and returns its program for the machine.
 func (t *run) addExecution(id string, p *programs.Program, e *execution) *machine.Program {
 	t.executions[id] = e
 	runs := p.Machine()
@@ -180,15 +180,14 @@ func (t *run) addExecution(id string, p *programs.Program, e *execution) *machin
 	return runs
 }
 
-// throttle waits until an execution may do something.
+// throttle waits until the rate limits of the workspace allow the execution to proceed.
 func (t *run) throttle(ctx context.Context, e *execution, what throttle.What, n int) error {
 	waited, err := t.rt.Throttles.Wait(ctx, t.workspaceID(), what, n)
 	e.throttled.Add(int64(waited))
 	return err
 }
 
-// markStarted starts the first execution of the tree. It returns why that is refused, nil
-// when it is not.
+// startRoot starts the first execution of the run. It returns why that is refused, or nil.
 func (t *run) startRoot() *automation.Error {
 	s := &t.start
 	if s.Interrupted {
@@ -218,14 +217,14 @@ func (t *run) startRoot() *automation.Error {
 	return nil
 }
 
-// RefusalID is the id of the event that tells that something did not start an automation:
-// whoever finds that out again tells the same.
+// RefusalID returns the id of the event that records that a trigger did not start an
+// automation. It is always the same, so that a repeated refusal is recorded once.
 func RefusalID(triggerID, automation string) string {
 	return deriveID(triggerID, "refused "+automation)
 }
 
-// recordRefusal records that the tree did not begin, and why. One that was begun before, or
-// cancelled, is over with that: nobody begins it again.
+// recordRefusal records that the run did not start, and why. A run that was started before, or
+// cancelled, has ended with that: no node starts it again.
 func (t *run) recordRefusal(err *automation.Error) (Outcome, error) {
 	x := &machine.Execution{ID: t.id, Program: t.start.Program.Machine(), Depth: t.start.Depth, Input: t.start.Input, Output: value.Undefined, Err: err}
 	t.programs[x.Program] = t.start.Program
@@ -248,8 +247,7 @@ func (t *run) recordRefusal(err *automation.Error) (Outcome, error) {
 	return Outcome{Output: value.Undefined, Err: t.redactRaised(err)}, t.journal.close(t.ctx)
 }
 
-// runToEnd lets the machine take its turns until the tree has ended, and keeps what is
-// left.
+// runToEnd runs the machine until the run has ended, and stores what is left.
 func (t *run) runToEnd() (Outcome, error) {
 	root, began := t.machine.Root(), t.rt.Now()
 	_, err := recoverPanic(func() (struct{}, error) { return struct{}{}, t.runTurns() })
@@ -269,8 +267,8 @@ func (t *run) runToEnd() (Outcome, error) {
 	return out, t.redactError(t.storeAndUnpark())
 }
 
-// recordPanic records that the tree ended because of a fault of ours in its own turn: begun
-// again it would only meet it again.
+// recordPanic records that the run ended because of a panic in its own turn. It is not started
+// again: it would panic again.
 func (t *run) recordPanic(root *machine.Execution, fell *commands.PanicError) (Outcome, error) {
 	t.rt.Log.ErrorContext(t.ctx, "a run fell over", "workspace", t.workspaceID(), "automation", root.Program.Slug, "executionId", t.id, "err", fell)
 	failure := automation.ErrorOf(fell)
@@ -296,7 +294,7 @@ func (t *run) runTurns() error {
 	return nil
 }
 
-// Start is a tree to be run.
+// Start describes an execution tree to run.
 type Start struct {
 	ProgramSet *programs.ProgramSet
 	Program    *programs.Program
@@ -323,7 +321,7 @@ type Start struct {
 	// Announce records what triggered the tree before anything is run: who launched it
 	// answers when that is on disk.
 	Announce bool
-	// Hidden are the secrets that the run brought so far, when one of its trees starts it.
+	// RunSecrets are the secrets of the run so far, when one of its trees starts this one.
 	RunSecrets []string
 	// Record keeps everything that is needed to replay the tree, whatever the setting.
 	Record bool
@@ -333,14 +331,14 @@ type Start struct {
 	onRelease    func()        // is called when it has ended or stands; nil: nobody wants to know
 }
 
-// release tells who started the tree by itself that it has ended, or stands.
+// release notifies the run that started this one that it has ended or is parked.
 func (s *Start) release() {
 	if s.onRelease != nil {
 		s.onRelease()
 	}
 }
 
-// Outcome is what a tree came to.
+// Outcome is the result of a run.
 type Outcome struct {
 	Output any               // Undefined when there is none
 	Err    *automation.Error // nil unless it failed
@@ -349,8 +347,8 @@ type Outcome struct {
 	Duration    time.Duration
 }
 
-// runTurn lets the machine run as far as it can, begins what it asks for, and waits until
-// there is something to go on with.
+// runTurn runs the machine as far as possible, starts the effects that it requests, and waits
+// until it can continue.
 func (t *run) runTurn() error {
 	if t.fault != nil {
 		return t.fault
@@ -408,15 +406,15 @@ func (t *run) runTurn() error {
 	return t.awaitAnswer()
 }
 
-// breakOff breaks the tree off at the end of its turn, because of a fault of the platform.
-// Nil is none.
+// breakOff breaks the run off at the end of its turn because of a platform error. Nil has no
+// effect.
 func (t *run) breakOff(err error) {
 	if t.fault == nil {
 		t.fault = err
 	}
 }
 
-// pollCancel stops a tree that was cancelled while it had no time to listen.
+// pollCancel stops the run when it was cancelled while it was computing.
 func (t *run) pollCancel() {
 	select {
 	case err := <-t.cancelRequests:
@@ -425,11 +423,11 @@ func (t *run) pollCancel() {
 	}
 }
 
-// hasWaitingCaller reports whether somebody waits for the answer of the tree, which leaves only once
-// everything is on disk, in whatever order.
+// hasWaitingCaller reports whether a caller waits for the response of the run. The response is
+// sent only when all events are on disk, in any order.
 func (t *run) hasWaitingCaller() bool { return t.start.HTTP != nil && !t.parked }
 
-// markParked tells who launched the tree that any node can go on with it.
+// markParked notifies the launcher that any node can resume the run.
 func (t *run) markParked() {
 	if t.handle != nil {
 		t.handle.once.Do(func() { close(t.handle.parked) })
@@ -437,7 +435,7 @@ func (t *run) markParked() {
 	t.start.release()
 }
 
-// awaitAnswer waits for an answer, or for the time of something else to come.
+// awaitAnswer waits for an answer, a cancellation, or the next due work.
 func (t *run) awaitAnswer() error {
 	timer := time.NewTimer(t.untilNextDue())
 	defer timer.Stop()
@@ -467,7 +465,7 @@ func (t *run) awaitAnswer() error {
 	return t.doDueWork()
 }
 
-// doDueWork does what is to be done by now.
+// doDueWork does the work whose time has come.
 func (t *run) doDueWork() error {
 	if t.isDue(t.flushDue) {
 		if err := t.flushContexts(); err != nil {
@@ -480,7 +478,7 @@ func (t *run) doDueWork() error {
 	return t.checkTimeouts()
 }
 
-// takeChanges hands an answer to the machine.
+// handleAnswer passes an answer to the machine.
 func (t *run) handleAnswer(a answer) {
 	t.countActiveTime() // as it was until now
 	t.movedSincePark = true
@@ -495,7 +493,7 @@ func (t *run) handleAnswer(a answer) {
 	t.answerMachine(a.id, a.Answer)
 }
 
-// untilNextDue is how long an answer is waited for before something else is due.
+// untilNextDue returns how long to wait for an answer before other work is due.
 func (t *run) untilNextDue() time.Duration {
 	wait := time.Hour
 	if !t.onlyWaits() {
@@ -512,10 +510,11 @@ func (t *run) untilNextDue() time.Duration {
 
 func (t *run) isDue(at time.Time) bool { return !at.IsZero() && !t.rt.Now().Before(at) }
 
-// parkedRun reports whether the tree does nothing but wait for events or time.
+// onlyWaits reports whether the run does nothing but wait for events or time.
 func (t *run) onlyWaits() bool { return t.openRequests > 0 && t.openWaits == t.openRequests }
 
-// countActiveTime counts the time up that the tree was active.
+// countActiveTime adds the time since the last call to the active time, unless the run only
+// waited.
 func (t *run) countActiveTime() {
 	now := t.rt.Now()
 	if !t.onlyWaits() {
@@ -524,8 +523,8 @@ func (t *run) countActiveTime() {
 	t.activeSince = now
 }
 
-// checkTimeouts stops a tree that was active for too long, and one whose last words take
-// too long.
+// checkTimeouts stops a run that was active for too long, and ends a stopped one whose finally
+// blocks take too long.
 func (t *run) checkTimeouts() error {
 	t.countActiveTime()
 	switch {
@@ -538,7 +537,7 @@ func (t *run) checkTimeouts() error {
 	return nil
 }
 
-// stop ends the tree: its finally blocks run, for a while.
+// stop ends the run. Its finally blocks run for at most stopGrace.
 func (t *run) stop(err *automation.Error) {
 	if t.stopReason == nil {
 		t.stopReason, t.stopDeadline = err, t.rt.Now().Add(stopGrace)
@@ -546,14 +545,14 @@ func (t *run) stop(err *automation.Error) {
 	}
 }
 
-// scheduleFlush sees to it that what was written is kept before long.
+// scheduleFlush makes written contexts due for storing within flushDelay.
 func (t *run) scheduleFlush() {
 	if t.flushDue.IsZero() {
 		t.flushDue = t.rt.Now().Add(flushDelay)
 	}
 }
 
-// flushContexts keeps what was written to contexts.
+// flushContexts stores what was written to contexts.
 func (t *run) flushContexts() error {
 	t.flushDue = time.Time{}
 	changes := t.world.takeChanges()
@@ -566,8 +565,8 @@ func (t *run) flushContexts() error {
 	return t.withoutTurnSlot(func() error { return t.rt.Contexts.Append(t.ctx, t.rt.NewID(), changes) })
 }
 
-// recordStart records that the tree has begun, before it does anything that can be seen
-// outside. Nobody waits for it.
+// recordStart records that the run has started, before it has any visible effect. It does not
+// wait for the append.
 func (t *run) recordStart() {
 	if !t.startRecorded && t.executions[t.id] != nil {
 		t.addStartEvent()
@@ -575,7 +574,7 @@ func (t *run) recordStart() {
 	}
 }
 
-// recordStartNow is announce for who waits until it is on disk.
+// recordStartNow is recordStart, but waits until the event is on disk.
 func (t *run) recordStartNow() error {
 	t.addStartEvent()
 	if _, err := t.journal.append(t.ctx); err != nil {
@@ -585,7 +584,7 @@ func (t *run) recordStartNow() error {
 	return nil
 }
 
-// addStartEvent records that the tree has begun here.
+// addStartEvent adds the start event of the run to the journal.
 func (t *run) addStartEvent() {
 	t.startRecorded = true
 	root := t.machine.Root()
@@ -596,7 +595,8 @@ func (t *run) addStartEvent() {
 	})
 }
 
-// recordUncaught records the error that nobody caught, with the source of what raised it.
+// recordUncaught records the error that nothing caught, with the execution that raised it as
+// its source.
 func (t *run) recordUncaught(root *machine.Execution) {
 	x := t.raised[root.Origin]
 	if x == nil {
@@ -605,11 +605,10 @@ func (t *run) recordUncaught(root *machine.Execution) {
 	t.recordError(x, root.Err)
 }
 
-// maxRaised is of how many executions it is known that they raised an error: whoever calls
-// one learns of it at once, or when what goes on beside it has ended.
+// maxRaised is how many executions that raised an error are remembered.
 const maxRaised = 1000
 
-// noteRaised notes that an execution raised an error.
+// noteRaised remembers an execution that raised an error.
 func (t *run) noteRaised(x *machine.Execution) {
 	if t.raised == nil || len(t.raised) >= maxRaised {
 		t.raised = map[string]*machine.Execution{}
@@ -617,7 +616,7 @@ func (t *run) noteRaised(x *machine.Execution) {
 	t.raised[x.ID] = &machine.Execution{ID: x.ID, Program: x.Program, Depth: x.Depth}
 }
 
-// storeAndUnpark keeps everything that is left, and forgets where the tree once stood.
+// storeAndUnpark stores everything that is left, and deletes the parked state.
 func (t *run) storeAndUnpark() error {
 	if err := t.storeRest(); err != nil || !t.parked {
 		return err
@@ -642,12 +641,12 @@ func (t *run) storeRest() error {
 	return err
 }
 
-// maxBufferedEvents are gathered when a tree makes them faster than the log takes them: it waits
-// until they are there.
+// maxBufferedEvents is the number of buffered events from which on a run waits until they are
+// appended.
 const maxBufferedEvents = 1000
 
-// flushIfFull appends what is gathered once it is much, of a tree that is not at its end. One
-// that goes on at once is announced, since it may take long.
+// flushIfFull appends buffered events once there are many. A run that continues at once
+// records its start, since it may take long.
 func (t *run) flushIfFull(yielded bool) error {
 	gathered := t.journal.buffered()
 	if gathered > flushEvents || yielded {
@@ -663,7 +662,7 @@ func (t *run) flushIfFull(yielded bool) error {
 	return nil
 }
 
-// computeTurn lets the machine run as far as it can, or for as long as a turn is, in a lane.
+// computeTurn runs the machine as far as possible, or for one turn, in a turn slot.
 func (t *run) computeTurn() (machine.Turn, error) {
 	if err := t.rt.turnSlots.Enter(t.ctx, t.workspaceID()); err != nil {
 		return machine.Turn{}, err
@@ -680,8 +679,7 @@ func (t *run) computeTurn() (machine.Turn, error) {
 	return t.machine.Run(turnLength), nil
 }
 
-// withoutTurnSlot does work that waits for something else than the machine: others have the lane
-// meanwhile.
+// withoutTurnSlot does work that waits for I/O. Other runs can use the turn slot meanwhile.
 func (t *run) withoutTurnSlot(work func() error) error {
 	if !t.hasTurnSlot {
 		return work()
@@ -703,8 +701,8 @@ const (
 	workspaceSlotsPerCore = 3
 )
 
-// newTurnSlots returns lanes for so many cores. A workspace can keep all cores busy, and still
-// leaves lanes to everybody else: one instruction may compute for seconds.
+// newTurnSlots returns turn slots for a number of cores. One workspace can keep all cores busy
+// and still leaves slots to others: one instruction may compute for seconds.
 func newTurnSlots(cores int) *fair.Places {
 	return fair.New(slotsPerCore*cores, workspaceSlotsPerCore*cores)
 }

@@ -207,27 +207,18 @@ func (w *world) load(key contexts.Key) (loaded *value.Object, err error) {
 // key names the context that a root stands for now.
 func (w *world) key(root string) contexts.Key {
 	key := contexts.Key{WorkspaceID: w.t.workspaceID(), Kind: root}
-	session := firstOf(w.sessionID, w.userID, w.t.start.CorrelationID)
+	session := cmp.Or(w.sessionID, w.userID, w.t.start.CorrelationID)
 	switch root {
 	case "run":
 		key.ID = w.t.start.CorrelationID
 	case "session":
 		key.ID = session
 	case "user":
-		key.ID = firstOf(w.userID, session)
+		key.ID = cmp.Or(w.userID, session)
 	case "socket":
-		key.ID = firstOf(w.t.start.Meta.SocketID, session)
+		key.ID = cmp.Or(w.t.start.Meta.SocketID, session)
 	}
 	return key
-}
-
-func firstOf(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }
 
 // switchTo reads the contexts of somebody else from now on. What the run may do stays as
@@ -591,7 +582,7 @@ func (w *world) lifetime(key contexts.Key, now time.Time) (time.Time, contexts.L
 // starts knows a visitor by the user that is called as the session.
 func (w *world) isCallerSession(sessionID string) bool {
 	c := &w.t.start.Caller
-	return !c.Visitor && c.UserID != "" && c.UserID != c.SessionID && sessionID == firstOf(c.SessionID, c.UserID)
+	return !c.Visitor && c.UserID != "" && c.UserID != c.SessionID && sessionID == cmp.Or(c.SessionID, c.UserID)
 }
 
 // markUnstored lets contexts be read again, so that what others wrote is seen. Those with
