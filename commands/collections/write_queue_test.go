@@ -80,7 +80,7 @@ func TestAFaultOfOursEndsNothingButItsCall(t *testing.T) {
 	_, err = n.try(t.Context(), "findMany", `{"collection":"c","query":{"n":{"$gt":0}}}`)
 	fell(err)
 	require.Contains(t, told.String(), "this row cannot be evaluated")
-	require.Contains(t, told.String(), "fallen_test.go", "the stack is in the log")
+	require.Contains(t, told.String(), "write_queue_test.go", "the stack is in the log")
 	require.Contains(t, told.String(), "workspace=w1 function=findMany")
 
 	var calls sync.WaitGroup
