@@ -1,0 +1,519 @@
+package projections
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"svc/domain"
+	"svc/eventstore"
+)
+
+// Bounds of one Badger transaction.
+const (
+	maxBatchEvents = 500
+	maxBatchBytes  = 4 << 20
+)
+
+// writer applies the events of one log to one generation, in order and each one
+// once. It is used by one goroutine at a time.
+type writer struct {
+	db      store
+	gen     *generation
+	log     domain.Log
+	scopes  []scope
+	at      checkpoint
+	key     []byte // of the checkpoint
+	metrics *metrics
+	now     func() time.Time
+	// bulk takes what is applied, up to a flush. It is nil for the live generation.
+	bulk *bulk
+	// audit takes note of events and of gaps, which are then no fault. It is nil
+	// but for a verification.
+	audit *LogReport
+}
+
+// scope is a projection with the place of its keys.
+type scope struct {
+	Projection
+	area []byte
+}
+
+func (m *Models) newWriter(gen *generation, log domain.Log, at checkpoint) *writer {
+	w := &writer{db: m.db, gen: gen, log: log, at: at, key: gen.checkpointKey(log), metrics: m.metrics, now: m.opts.Now}
+	for _, p := range m.opts.Projections {
+		if p.Log() == log {
+			w.scopes = append(w.scopes, scope{p, gen.areas[p.Name()]})
+		}
+	}
+	return w
+}
+
+// apply applies events, leaving out those that were applied before. When it
+// fails, everything before the event at fault has been applied.
+func (w *writer) apply(events []domain.Recorded) error {
+	if w.bulk != nil {
+		return w.collect(events)
+	}
+	for len(events) > 0 && events[0].Seq <= w.at.Seq {
+		events = events[1:]
+	}
+	if len(events) > 0 && w.at.Ahead > 0 {
+		if err := w.applyApart(events[0]); err != nil {
+			return err
+		}
+		events = events[1:]
+	}
+	for len(events) > 0 {
+		n := cut(events)
+		if err := w.applySplit(events[:n]); err != nil {
+			return err
+		}
+		events = events[n:]
+	}
+	return nil
+}
+
+// cut returns how many of events make one transaction.
+func cut(events []domain.Recorded) int {
+	size := 0
+	for i, ev := range events {
+		if size += ev.Size; i > 0 && (i == maxBatchEvents || size > maxBatchBytes) {
+			return i
+		}
+	}
+	return len(events)
+}
+
+// applySplit applies events in one transaction, or in halves when Badger finds
+// that too large, and in the end one projection at a time.
+func (w *writer) applySplit(events []domain.Recorded) error {
+	n, err := w.commit(events)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, badger.ErrTxnTooBig) && len(events) == 1:
+		return w.applyApart(events[0])
+	case errors.Is(err, badger.ErrTxnTooBig):
+		half := len(events) / 2
+		if err := w.applySplit(events[:half]); err != nil {
+			return err
+		}
+		return w.applySplit(events[half:])
+	case n > 0:
+		if _, again := w.commit(events[:n]); again != nil {
+			return again
+		}
+	}
+	return err
+}
+
+// commit applies events and moves the checkpoint, all or nothing. When it fails
+// on one of them, n is how many come before it.
+func (w *writer) commit(events []domain.Recorded) (n int, err error) {
+	started := w.now()
+	txn := w.db.NewTransaction(true)
+	defer txn.Discard()
+	at, count := w.at, 0
+	for i, ev := range events {
+		if ev.Seq <= at.Seq {
+			continue
+		}
+		if err := w.applyOne(stored{txn}, at, ev); err != nil {
+			return i, err
+		}
+		at.Seq, at.EventID = ev.Seq, ev.ID
+		count++
+	}
+	if count == 0 {
+		return 0, nil
+	}
+	if err := w.moveTo(txn, at); err != nil {
+		return 0, err
+	}
+	w.metrics.observe(w.log, count, w.now().Sub(started))
+	return 0, nil
+}
+
+func (w *writer) moveTo(txn *badger.Txn, at checkpoint) error {
+	if err := at.write(txn, w.key); err != nil {
+		return err
+	}
+	if err := w.db.commit(txn); err != nil {
+		return fmt.Errorf("commit %s at %d: %w", w.log, at.Seq, err)
+	}
+	w.at = at
+	return nil
+}
+
+// applyApart applies one event with a transaction for each projection. The
+// checkpoint tells how many have done so, so that each applies it once.
+func (w *writer) applyApart(ev domain.Recorded) error {
+	counts, err := w.check(w.at, ev)
+	if err != nil || !counts {
+		return err
+	}
+	for i := w.at.Ahead; i < len(w.scopes); i++ {
+		at := w.at
+		at.Ahead = i + 1
+		if at.Ahead == len(w.scopes) {
+			at = checkpoint{Identity: at.Identity, Seq: ev.Seq, EventID: ev.ID}
+		}
+		if err := w.applyAlone(w.scopes[i], ev, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) applyAlone(s scope, ev domain.Recorded, at checkpoint) error {
+	txn := w.db.NewTransaction(true)
+	defer txn.Discard()
+	err := s.safely(stored{txn}, ev)
+	if err == nil {
+		err = w.moveTo(txn, at)
+	}
+	if _, repeatable := s.Projection.(Repeatable); !repeatable || !errors.Is(err, badger.ErrTxnTooBig) {
+		return err
+	}
+	return w.applyInParts(s, ev, at)
+}
+
+// applyInParts applies an event that changes more than fits into one transaction, and
+// moves the checkpoint when all of it is written.
+func (w *writer) applyInParts(s scope, ev domain.Recorded, at checkpoint) error {
+	parts := newBulk(w.db)
+	parts.partial = true // others were written before
+	if err := s.safely(parts, ev); err != nil {
+		return err
+	}
+	if err := parts.flush(); err != nil {
+		return err
+	}
+	txn := w.db.NewTransaction(true)
+	defer txn.Discard()
+	return w.moveTo(txn, at)
+}
+
+// applyOne hands ev, which follows at, to every projection of the log.
+func (w *writer) applyOne(to keys, at checkpoint, ev domain.Recorded) error {
+	counts, err := w.check(at, ev)
+	if err != nil || !counts {
+		return err
+	}
+	for _, s := range w.scopes {
+		if err := s.safely(to, ev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check tells whether ev, which follows at, is to be applied, or is a fault.
+func (w *writer) check(at checkpoint, ev domain.Recorded) (counts bool, err error) {
+	if w.log == domain.State && ev.Seq != at.Seq+1 {
+		if err := w.gap(at.Seq+1, ev.Seq-1); err != nil {
+			return false, err
+		}
+	}
+	if w.audit != nil {
+		w.audit.count(ev.Seq)
+	}
+	switch e := ev.Data.(type) {
+	case domain.Void:
+		return false, nil // it takes a place in the log, but never counted
+	case domain.Unknown:
+		if w.log == domain.State {
+			return false, &Fault{Kind: FaultUnknown, Log: w.log, From: ev.Seq, To: ev.Seq,
+				Message: fmt.Sprintf("this version does not know the event type %q", e.Name)}
+		}
+	}
+	return true, nil
+}
+
+// gap deals with sequences that STATE should hold and does not.
+func (w *writer) gap(from, to uint64) error {
+	if w.audit == nil {
+		return gap(w.log, from, to)
+	}
+	w.audit.missing(from, to)
+	return nil
+}
+
+// safely applies ev and makes a fault of an error and of a panic alike.
+func (s scope) safely(to keys, ev domain.Recorded) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = s.fault(ev, fmt.Errorf("panic: %v", r))
+		}
+	}()
+	if err := s.Apply(Tx{to, s.area}, ev); err != nil {
+		return s.fault(ev, err)
+	}
+	return nil
+}
+
+func (s scope) fault(ev domain.Recorded, err error) error {
+	return &Fault{Kind: FaultApply, Log: ev.Log, Projection: s.Name(), From: ev.Seq, To: ev.Seq, Message: err.Error(), Err: err}
+}
+
+// settle accounts for the end of the log, which is known to have reached last
+// before it said that nothing is pending. What STATE did not deliver is missing;
+// what ACTIVITY did not deliver was purged.
+func (w *writer) settle(last uint64) error {
+	if w.at.Seq >= last {
+		return nil
+	}
+	if w.log == domain.State {
+		if err := w.gap(w.at.Seq+1, last); err != nil {
+			return err
+		}
+	}
+	end := checkpoint{Identity: w.at.Identity, Seq: last}
+	if w.bulk != nil {
+		w.at = end
+		return nil
+	}
+	txn := w.db.NewTransaction(true)
+	defer txn.Discard()
+	return w.moveTo(txn, end)
+}
+
+const (
+	bulkBytes = 16 << 20 // what a bulk holds before it is written out
+	bulkEntry = 128      // what an entry takes besides its key and value
+)
+
+// bulk holds the writes to a generation that nobody reads yet: what an event
+// overwrites or deletes soon after need never be written. It is written out when
+// it has grown large, and at the end, in several transactions: a generation that
+// was not finished is dropped, so that nobody sees a part of them.
+type bulk struct {
+	db      store
+	entries map[string]*entry
+	size    int
+	partial bool // something has been written out
+}
+
+// entry is the last word on one key.
+type entry struct {
+	value   []byte
+	deleted bool
+	only    bool // the store does not hold the key
+}
+
+func newBulk(db store) *bulk { return &bulk{db: db, entries: map[string]*entry{}} }
+
+func (b *bulk) get(key []byte) ([]byte, bool, error) {
+	if e, ok := b.entries[string(key)]; ok {
+		return bytes.Clone(e.value), !e.deleted, nil
+	}
+	if !b.partial {
+		return nil, false, nil
+	}
+	txn := b.db.NewTransaction(false)
+	defer txn.Discard()
+	return stored{txn}.get(key)
+}
+
+func (b *bulk) set(key, value []byte) error {
+	b.put(key, value, false)
+	return nil
+}
+
+func (b *bulk) delete(key []byte) error {
+	if e, ok := b.entries[string(key)]; ok && e.only {
+		delete(b.entries, string(key))
+		b.size -= len(key) + len(e.value) + bulkEntry
+		return nil
+	}
+	if b.partial {
+		b.put(key, nil, true)
+	}
+	return nil
+}
+
+func (b *bulk) put(key, value []byte, deleted bool) {
+	e, ok := b.entries[string(key)]
+	if !ok {
+		e = &entry{only: !b.partial}
+		b.entries[string(key)] = e
+		b.size += len(key) + bulkEntry
+	}
+	b.size += len(value) - len(e.value)
+	e.value, e.deleted = value, deleted
+}
+
+// iterate writes everything out first: the store knows the order of keys.
+func (b *bulk) iterate(area []byte, s Span, visit func(key, value []byte) (bool, error)) error {
+	if err := b.flush(); err != nil {
+		return err
+	}
+	txn := b.db.NewTransaction(false)
+	defer txn.Discard()
+	return stored{txn}.iterate(area, s, visit)
+}
+
+// flush writes everything out, in the order of keys.
+func (b *bulk) flush() error {
+	txn := b.db.NewTransaction(true)
+	defer func() { txn.Discard() }()
+	b.partial = b.partial || len(b.entries) > 0
+	for _, key := range slices.Sorted(maps.Keys(b.entries)) {
+		err := b.entries[key].write(txn, []byte(key))
+		if errors.Is(err, badger.ErrTxnTooBig) {
+			if err = b.db.commit(txn); err == nil {
+				txn = b.db.NewTransaction(true)
+				err = b.entries[key].write(txn, []byte(key))
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("write %q: %w", key, err)
+		}
+	}
+	if err := b.db.commit(txn); err != nil {
+		return err
+	}
+	clear(b.entries)
+	b.size = 0
+	return nil
+}
+
+func (e *entry) write(txn *badger.Txn, key []byte) error {
+	if e.deleted {
+		return txn.Delete(key)
+	}
+	return txn.Set(key, e.value)
+}
+
+// newBuilder is newWriter for a generation that nobody reads yet. What it has
+// applied is in the store after a flush only.
+func (m *Models) newBuilder(gen *generation, log domain.Log, at checkpoint) *writer {
+	w := m.newWriter(gen, log, at)
+	w.bulk = newBulk(m.db)
+	return w
+}
+
+// collect is apply for a builder: events change the bulk.
+func (w *writer) collect(events []domain.Recorded) error {
+	started, count := w.now(), 0
+	for _, ev := range events {
+		if ev.Seq <= w.at.Seq {
+			continue
+		}
+		if err := w.applyOne(w.bulk, w.at, ev); err != nil {
+			return err
+		}
+		w.at.Seq, w.at.EventID = ev.Seq, ev.ID
+		count++
+	}
+	w.metrics.observe(w.log, count, w.now().Sub(started))
+	if w.bulk.size > bulkBytes {
+		return w.flush()
+	}
+	return nil
+}
+
+// flush writes out what a builder has collected, and its checkpoint at last.
+func (w *writer) flush() error {
+	if err := w.bulk.flush(); err != nil {
+		return fmt.Errorf("write %s up to %d: %w", w.log, w.at.Seq, err)
+	}
+	txn := w.db.NewTransaction(true)
+	defer txn.Discard()
+	return w.moveTo(txn, w.at)
+}
+
+// checkpoint is how far a generation has read one log. It is written in the
+// transaction of the events it covers.
+type checkpoint struct {
+	Identity string `json:"identity"` // of the log; differs when the log was made anew
+	Seq      uint64 `json:"seq"`
+	EventID  string `json:"eventId,omitempty"` // of the event at Seq; empty when that one was purged unread
+	Ahead    int    `json:"ahead,omitempty"`   // how many projections have applied the event after Seq already
+}
+
+func readCheckpoint(txn *badger.Txn, g *generation, log domain.Log) (c checkpoint, err error) {
+	b, ok, err := get(txn, g.checkpointKey(log))
+	if err != nil || !ok {
+		return c, err
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return c, fmt.Errorf("decode checkpoint of %s: %w", log, err)
+	}
+	return c, nil
+}
+
+func (c checkpoint) write(txn *badger.Txn, key []byte) error {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return txn.Set(key, b)
+}
+
+// staleError says why a generation does not belong to the log it is to follow.
+// The answer to it is a rebuild.
+type staleError struct {
+	gen *generation
+	why string
+}
+
+func (e *staleError) Error() string { return "projections: read models are stale: " + e.why }
+
+// compare returns why c cannot be continued on the log that info describes, or
+// "" when it can.
+func (c checkpoint) compare(ctx context.Context, store eventstore.Store, log domain.Log, info eventstore.Info) (why string, err error) {
+	switch {
+	case c == checkpoint{}:
+		return "", nil
+	case c.Identity != info.Identity:
+		return fmt.Sprintf("%s is another log: %s, not %s", log, info.Identity, c.Identity), nil
+	case c.Seq > info.Last:
+		return fmt.Sprintf("checkpoint %d is ahead of %s, which ends at %d", c.Seq, log, info.Last), nil
+	case c.EventID == "":
+		return "", nil
+	}
+	ev, ok, err := store.Read(ctx, log, c.Seq)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("read %s at checkpoint %d: %w", log, c.Seq, err)
+	case ok && ev.ID != c.EventID:
+		return fmt.Sprintf("event %d of %s is %s, not %s", c.Seq, log, ev.ID, c.EventID), nil
+	case !ok && log == domain.State:
+		return "", &Fault{Kind: FaultGap, Log: log, From: c.Seq, To: c.Seq, Message: "the event at the checkpoint is missing"}
+	}
+	return "", nil
+}
+
+// live is the stored record of which generation serves.
+type live struct {
+	Generation  uint32 `json:"generation"`
+	Fingerprint string `json:"fingerprint"`
+}
+
+func readLive(txn *badger.Txn) (l live, ok bool, err error) {
+	b, ok, err := get(txn, []byte(liveKey))
+	if err != nil || !ok {
+		return l, false, err
+	}
+	if err := json.Unmarshal(b, &l); err != nil {
+		return l, false, errors.Join(errors.New("decode live generation"), err)
+	}
+	return l, true, nil
+}
+
+func (l live) write(txn *badger.Txn) error {
+	b, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	return txn.Set([]byte(liveKey), b)
+}
