@@ -116,7 +116,7 @@ func (Apps) stored(tx Tx, slug string) (have storedApp, ok bool, err error) {
 
 // Get returns the app with this slug; ok is false when there is none.
 func (p Apps) Get(r Reader, slug string) (a App, ok bool, err error) {
-	if a, ok, err = p.at(r, appKey(slug)); err == nil && !ok {
+	if a, ok, err = p.read(r, appKey(slug)); err == nil && !ok {
 		a, ok = builtInApp(slug)
 	}
 	return a, ok, err
@@ -143,7 +143,7 @@ const builtInVersion = "built-in"
 // IsBuiltIn reports whether the app is part of the binary.
 func (a App) IsBuiltIn() bool { return app.IsBuiltInHome(a.WorkspaceID) }
 
-func (p Apps) at(r Reader, key []byte) (a App, ok bool, err error) {
+func (p Apps) read(r Reader, key []byte) (a App, ok bool, err error) {
 	value, ok, err := r.Get(p, key)
 	if err != nil || !ok {
 		return App{}, false, err
@@ -152,7 +152,7 @@ func (p Apps) at(r Reader, key []byte) (a App, ok bool, err error) {
 	if err := json.Unmarshal(value, &have); err != nil {
 		return App{}, false, err
 	}
-	return have.shown(), true, nil
+	return have.toApp(), true, nil
 }
 
 // Of returns the app that a workspace publishes; ok is false when there is none.
@@ -167,11 +167,11 @@ func (p Apps) Of(r Reader, workspaceID string) (a App, ok bool, err error) {
 // Current is the version of an app that was published last.
 const Current = "current"
 
-// Edition returns an app, and the revision of its content that is installed as a
+// FindVersion returns an app, and the revision of its content that is installed as a
 // version: "" and current are the newest. The revision is 0 when there is no such
 // app, not that version of it, or when its workspace is gone.
-func (p Apps) Edition(r Reader, slug, version string) (a App, revision uint64, err error) {
-	a, revision, err = p.edition(r, appKey(slug), version)
+func (p Apps) FindVersion(r Reader, slug, version string) (a App, revision uint64, err error) {
+	a, revision, err = p.findVersion(r, appKey(slug), version)
 	return orBuiltIn(a, revision, slug, err)
 }
 
@@ -187,12 +187,12 @@ func orBuiltIn(a App, revision uint64, slug string, err error) (App, uint64, err
 	return a, 0, nil
 }
 
-// Running is Edition for instances: of an app that is published no more it is the
+// RunningVersion is Edition for instances: of an app that is published no more it is the
 // version that they have.
-func (p Apps) Running(r Reader, slug, version string) (a App, revision uint64, err error) {
-	a, revision, err = p.edition(r, appKey(slug), version)
+func (p Apps) RunningVersion(r Reader, slug, version string) (a App, revision uint64, err error) {
+	a, revision, err = p.findVersion(r, appKey(slug), version)
 	if err == nil && a.ID == "" {
-		a, revision, err = p.edition(r, formerAppKey(slug), version)
+		a, revision, err = p.findVersion(r, formerAppKey(slug), version)
 	}
 	return orBuiltIn(a, revision, slug, err)
 }
@@ -200,15 +200,15 @@ func (p Apps) Running(r Reader, slug, version string) (a App, revision uint64, e
 // Publisher returns the workspace that publishes the app with this slug, or did; "" when
 // none ever did.
 func (p Apps) Publisher(r Reader, slug string) (workspaceID string, err error) {
-	a, ok, err := p.at(r, appKey(slug))
+	a, ok, err := p.read(r, appKey(slug))
 	if err == nil && !ok {
-		a, _, err = p.at(r, formerAppKey(slug))
+		a, _, err = p.read(r, formerAppKey(slug))
 	}
 	return a.WorkspaceID, err
 }
 
-func (p Apps) edition(r Reader, key []byte, version string) (a App, revision uint64, err error) {
-	a, ok, err := p.at(r, key)
+func (p Apps) findVersion(r Reader, key []byte, version string) (a App, revision uint64, err error) {
+	a, ok, err := p.read(r, key)
 	if err != nil || !ok {
 		return a, 0, err
 	}
@@ -245,7 +245,7 @@ func (p Apps) List(r Reader, q AppQuery, visit func(App) (more bool)) error {
 	}
 	more, newestFirst := true, Span{Prefix: []byte{'u'}, Reverse: true, KeysOnly: true}
 	err := r.Iterate(p, newestFirst, func(key, _ []byte) (bool, error) {
-		a, ok, err := p.at(r, appKey(string(key[9:])))
+		a, ok, err := p.read(r, appKey(string(key[9:])))
 		if err == nil && !ok {
 			err = fmt.Errorf("app %s is in the index, but not there", key[9:])
 		}
@@ -268,12 +268,12 @@ func (p Apps) List(r Reader, q AppQuery, visit func(App) (more bool)) error {
 func (q AppQuery) matches(a App) bool {
 	texts := slices.Concat([]string{a.Slug}, a.Name.Texts(), a.Description.Texts())
 	return (q.WorkspaceID == "" || q.WorkspaceID == a.WorkspaceID) &&
-		hasWords(strings.ToLower(strings.Join(texts, "\n")), q.Text) &&
+		containsWords(strings.ToLower(strings.Join(texts, "\n")), q.Text) &&
 		(len(q.Labels) == 0 || slices.ContainsFunc(q.Labels, func(l string) bool { return slices.Contains(a.Labels, l) }))
 }
 
-// shown returns the app as it is served.
-func (s storedApp) shown() App {
+// toApp returns the app as it is served.
+func (s storedApp) toApp() App {
 	a := App{
 		App: s.State.App, ID: s.State.Slug, Versions: make([]AppVersion, len(s.State.Versions)),
 		CreatedAt: s.CreatedAt, CreatedBy: s.CreatedBy, UpdatedAt: s.UpdatedAt, UpdatedBy: s.UpdatedBy,
@@ -304,12 +304,12 @@ func (Instances) Name() string { return "instances.1" }
 // Log implements Projection.
 func (Instances) Log() domain.Log { return domain.State }
 
-// Kept tells by app and slug of an instance under which slug things are kept for it.
+// KeptSlugs tells by app and slug of an instance under which slug things are kept for it.
 // What is not in it is kept under its own.
-type Kept map[string]map[string]string
+type KeptSlugs map[string]map[string]string
 
 // Slug returns the slug under which things are kept for an instance of an app.
-func (k Kept) Slug(app, slug string) string {
+func (k KeptSlugs) Slug(app, slug string) string {
 	if kept, ok := k[app][slug]; ok {
 		return kept
 	}
@@ -324,16 +324,16 @@ func (p Instances) Apply(tx Tx, ev domain.Recorded) error {
 		return nil
 	}
 	key := append([]byte{'w'}, ev.Stream.ID...)
-	kept, err := readKept(tx.Get(key))
+	kept, err := parseKeptSlugs(tx.Get(key))
 	if err != nil {
 		return err
 	}
 	moves := renames(d)
 	if back {
-		moves.restored(kept, d)
+		moves.addRestored(kept, d)
 	}
 	for app, moved := range moves {
-		if kept[app] = renamed(kept[app], moved); len(kept[app]) == 0 {
+		if kept[app] = applyRenames(kept[app], moved); len(kept[app]) == 0 {
 			delete(kept, app)
 		}
 	}
@@ -347,10 +347,10 @@ func (p Instances) Apply(tx Tx, ev domain.Recorded) error {
 	return tx.Set(key, text)
 }
 
-// moves are the slugs that instances have now, by app and slug before.
-type moves map[string]map[string]string
+// slugMoves are the slugs that instances have now, by app and slug before.
+type slugMoves map[string]map[string]string
 
-func (m moves) add(app, from, to string) {
+func (m slugMoves) add(app, from, to string) {
 	if m[app] == nil {
 		m[app] = map[string]string{}
 	}
@@ -358,8 +358,8 @@ func (m moves) add(app, from, to string) {
 }
 
 // renames are the instances that a change renames.
-func renames(d workspace.Delta) moves {
-	all := moves{}
+func renames(d workspace.Delta) slugMoves {
+	all := slugMoves{}
 	for _, e := range d.Entries {
 		folder, slug := workspace.Folder(e.Path)
 		if _, from := workspace.Folder(e.From); from != "" && folder == "imports" {
@@ -369,9 +369,9 @@ func renames(d workspace.Delta) moves {
 	return all
 }
 
-// restored adds the instances that are where they were before they were renamed: a
+// addRestored adds the instances that are where they were before they were renamed: a
 // restoration puts them there, and takes them away where they are.
-func (m moves) restored(kept Kept, d workspace.Delta) {
+func (m slugMoves) addRestored(kept KeptSlugs, d workspace.Delta) {
 	for _, e := range d.Entries {
 		folder, slug := workspace.Folder(e.Path)
 		if folder != "imports" || e.From != "" {
@@ -385,10 +385,10 @@ func (m moves) restored(kept Kept, d workspace.Delta) {
 	}
 }
 
-// renamed returns what is kept where after instances moved. What was kept for the slug
+// applyRenames returns what is kept where after instances moved. What was kept for the slug
 // that an instance has now, of one that is gone, is found under the slug that is free:
 // nothing is ever lost, and no two have the same.
-func renamed(before, moves map[string]string) map[string]string {
+func applyRenames(before, moves map[string]string) map[string]string {
 	kept := func(slug string) string {
 		if at, ok := before[slug]; ok {
 			return at
@@ -419,8 +419,8 @@ func renamed(before, moves map[string]string) map[string]string {
 	return after
 }
 
-func readKept(text []byte, ok bool, err error) (Kept, error) {
-	kept := Kept{}
+func parseKeptSlugs(text []byte, ok bool, err error) (KeptSlugs, error) {
+	kept := KeptSlugs{}
 	if err != nil || !ok {
 		return kept, err
 	}
@@ -430,7 +430,7 @@ func readKept(text []byte, ok bool, err error) (Kept, error) {
 	return kept, nil
 }
 
-// Kept returns where things are kept for the instances of a workspace.
-func (p Instances) Kept(r Reader, workspaceID string) (Kept, error) {
-	return readKept(r.Get(p, append([]byte{'w'}, workspaceID...)))
+// KeptSlugs returns where things are kept for the instances of a workspace.
+func (p Instances) KeptSlugs(r Reader, workspaceID string) (KeptSlugs, error) {
+	return parseKeptSlugs(r.Get(p, append([]byte{'w'}, workspaceID...)))
 }

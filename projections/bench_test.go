@@ -83,7 +83,7 @@ func consume(b *testing.B, log eventstore.Store) {
 // BenchmarkGet reads one workspace; "control" is one Badger get.
 func BenchmarkGet(b *testing.B) {
 	h := newHouse(b)
-	fill(b, h.log.Log, 500)
+	allocateBlocks(b, h.log.Log, 500)
 	create(b, h.log.Log, "a", "a workspace")
 	require.NoError(b, h.Fresh(bounded(b)))
 	key := append(append([]byte{}, h.Area(projections.Workspaces{})...), "da"...)

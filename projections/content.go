@@ -29,8 +29,8 @@ import (
 //	q{workspace}\0{pageId} shares of a page, but for the public one
 type Content struct{}
 
-// Nature is what follows from a document alone.
-type Nature struct {
+// Meta is what follows from a document alone.
+type DocumentMeta struct {
 	Checksum string        `json:"checksum"`
 	Events   *document.Map `json:"events,omitempty"`
 	About    *document.Map `json:"about,omitempty"` // what lists show; nil for index and security
@@ -73,11 +73,11 @@ func (c Content) Apply(tx Tx, ev domain.Recorded) error {
 	case workspace.Staged:
 		return c.stage(tx, id, e)
 	case workspace.PageShared:
-		if err := c.share(tx, id, e.SubjectID, e.Target, &e.Permissions); err != nil {
+		if err := c.putShare(tx, id, e.SubjectID, e.Target, &e.Permissions); err != nil {
 			return err
 		}
 	case workspace.PageUnshared:
-		if err := c.share(tx, id, e.SubjectID, e.Target, nil); err != nil {
+		if err := c.putShare(tx, id, e.SubjectID, e.Target, nil); err != nil {
 			return err
 		}
 	}
@@ -101,33 +101,33 @@ func (c Content) apply(tx Tx, ev domain.Recorded, id string, d workspace.Delta) 
 	if err != nil {
 		return err
 	}
-	if err := tx.Set(scoped('e', id, binary.BigEndian.AppendUint64(nil, ev.Seq)), audit); err != nil {
+	if err := tx.Set(scopedKey('e', id, binary.BigEndian.AppendUint64(nil, ev.Seq)), audit); err != nil {
 		return err
 	}
-	revision, err := c.count(tx, id, len(d.Entries)+len(d.Deleted) > 0)
+	revision, err := c.countChange(tx, id, len(d.Entries)+len(d.Deleted) > 0)
 	if err != nil {
 		return err
 	}
 	for _, path := range d.Deleted {
-		if err := c.drop(tx, id, path); err != nil {
+		if err := c.deleteItem(tx, id, path); err != nil {
 			return err
 		}
 	}
-	entries, err := withRoots(d)
+	entries, err := entriesWithRoots(d)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if err := c.put(tx, ev, id, e, revision); err != nil {
+		if err := c.putItem(tx, ev, id, e, revision); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// withRoots returns the entries of a delta, with the index and the security
+// entriesWithRoots returns the entries of a delta, with the index and the security
 // document as entries too.
-func withRoots(d workspace.Delta) ([]workspace.Entry, error) {
+func entriesWithRoots(d workspace.Delta) ([]workspace.Entry, error) {
 	var roots []workspace.Entry
 	if d.Settings != nil {
 		e, err := rootEntry("index", d.Settings.Index())
@@ -152,9 +152,9 @@ func rootEntry(path string, doc *document.Map) (workspace.Entry, error) {
 	return workspace.Entry{Path: path, Hash: workspace.HashOf(body), Body: body}, err
 }
 
-// count returns how many changes the documents have seen, this one included.
-func (Content) count(tx Tx, id string, changes bool) (uint64, error) {
-	value, _, err := tx.Get(scoped('k', id, nil))
+// countEvent returns how many changes the documents have seen, this one included.
+func (Content) countChange(tx Tx, id string, changes bool) (uint64, error) {
+	value, _, err := tx.Get(scopedKey('k', id, nil))
 	if err != nil {
 		return 0, err
 	}
@@ -162,11 +162,11 @@ func (Content) count(tx Tx, id string, changes bool) (uint64, error) {
 	if !changes {
 		return n, nil
 	}
-	return n + 1, tx.Set(scoped('k', id, nil), binary.AppendUvarint(nil, n+1))
+	return n + 1, tx.Set(scopedKey('k', id, nil), binary.AppendUvarint(nil, n+1))
 }
 
-func (c Content) put(tx Tx, ev domain.Recorded, id string, e workspace.Entry, revision uint64) error {
-	if err := c.keep(tx, id, e); err != nil {
+func (c Content) putItem(tx Tx, ev domain.Recorded, id string, e workspace.Entry, revision uint64) error {
+	if err := c.putDocument(tx, id, e); err != nil {
 		return err
 	}
 	item := Item{Path: e.Path, Hash: e.Hash, ID: e.ID, Apart: e.Apart, Public: e.Public, Revision: revision, Created: ev.Seq, Updated: ev.Seq}
@@ -174,7 +174,7 @@ func (c Content) put(tx Tx, ev domain.Recorded, id string, e workspace.Entry, re
 	if e.From != "" {
 		from = e.From
 	}
-	before, ok, err := tx.Get(scoped('c', id, []byte(from)))
+	before, ok, err := tx.Get(scopedKey('c', id, []byte(from)))
 	if err != nil {
 		return err
 	}
@@ -186,24 +186,24 @@ func (c Content) put(tx Tx, ev domain.Recorded, id string, e workspace.Entry, re
 		item.Created = was.Created
 	}
 	if e.From != "" {
-		if err := tx.Delete(scoped('c', id, []byte(e.From))); err != nil {
+		if err := tx.Delete(scopedKey('c', id, []byte(e.From))); err != nil {
 			return err
 		}
 	}
-	if err := c.place(tx, id, e); err != nil {
+	if err := c.putPage(tx, id, e); err != nil {
 		return err
 	}
 	if e.App != "" {
-		if err := tx.Set(scoped('a', e.App, []byte(id)), nil); err != nil {
+		if err := tx.Set(scopedKey('a', e.App, []byte(id)), nil); err != nil {
 			return err
 		}
 	}
-	return tx.Set(scoped('c', id, []byte(e.Path)), item.encode())
+	return tx.Set(scopedKey('c', id, []byte(e.Path)), item.encode())
 }
 
-// keep stores a document and what follows from it under its hash.
-func (Content) keep(tx Tx, id string, e workspace.Entry) error {
-	nature := Nature{Checksum: e.Checksum, Events: e.Events}
+// putRow stores a document and what follows from it under its hash.
+func (Content) putDocument(tx Tx, id string, e workspace.Entry) error {
+	nature := DocumentMeta{Checksum: e.Checksum, Events: e.Events}
 	if folder, slug := workspace.Folder(e.Path); slug != "" && folder != "" {
 		if len(e.Body) == 0 && e.About == nil {
 			return nil // it was kept when it was staged
@@ -214,14 +214,14 @@ func (Content) keep(tx Tx, id string, e workspace.Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.Set(scoped('n', id, []byte(e.Hash)), about); err != nil || len(e.Body) == 0 {
+	if err := tx.Set(scopedKey('n', id, []byte(e.Hash)), about); err != nil || len(e.Body) == 0 {
 		return err
 	}
-	return tx.Set(scoped('b', id, []byte(e.Hash)), e.Body)
+	return tx.Set(scopedKey('b', id, []byte(e.Hash)), e.Body)
 }
 
-func (c Content) drop(tx Tx, id, path string) error {
-	value, ok, err := tx.Get(scoped('c', id, []byte(path)))
+func (c Content) deleteItem(tx Tx, id, path string) error {
+	value, ok, err := tx.Get(scopedKey('c', id, []byte(path)))
 	if err != nil || !ok {
 		return err
 	}
@@ -230,22 +230,22 @@ func (c Content) drop(tx Tx, id, path string) error {
 		return err
 	}
 	if item.ID != "" {
-		if err := c.forget(tx, id, item.ID); err != nil {
+		if err := c.deletePage(tx, id, item.ID); err != nil {
 			return err
 		}
 	}
-	return tx.Delete(scoped('c', id, []byte(path)))
+	return tx.Delete(scopedKey('c', id, []byte(path)))
 }
 
-// scoped is a key of a workspace. No id holds a zero byte.
-func scoped(space byte, id string, rest []byte) []byte {
+// scopedKey is a key of a workspace. No id holds a zero byte.
+func scopedKey(space byte, id string, rest []byte) []byte {
 	b := make([]byte, 0, 2+len(id)+len(rest))
 	b = append(append(append(b, space), id...), 0)
 	return append(b, rest...)
 }
 
-// splitPage reads where a page is.
-func splitPage(value []byte) (workspaceID, path string) {
+// parsePage reads where a page is.
+func parsePage(value []byte) (workspaceID, path string) {
 	workspaceID, path, _ = strings.Cut(string(value), "\x00")
 	return workspaceID, path
 }
@@ -289,9 +289,9 @@ func parseItem(path string, b []byte) (Item, error) {
 	return i, nil
 }
 
-// place notes where a page is. An id that is a page of another workspace stays
+// putPage notes where a page is. An id that is a page of another workspace stays
 // theirs, however it came to be here.
-func (Content) place(tx Tx, id string, e workspace.Entry) error {
+func (Content) putPage(tx Tx, id string, e workspace.Entry) error {
 	if e.ID == "" {
 		return nil
 	}
@@ -300,37 +300,37 @@ func (Content) place(tx Tx, id string, e workspace.Entry) error {
 	if err != nil {
 		return err
 	}
-	if owner, _ := splitPage(value); ok && owner != id {
+	if owner, _ := parsePage(value); ok && owner != id {
 		return nil
 	}
 	return tx.Set(key, []byte(id+"\x00"+e.Path))
 }
 
-// forget drops what is kept of a page by its id.
-func (Content) forget(tx Tx, id, pageID string) error {
+// deletePage drops what is kept of a page by its id.
+func (Content) deletePage(tx Tx, id, pageID string) error {
 	key := append([]byte{'p'}, pageID...)
 	value, ok, err := tx.Get(key)
 	if err != nil {
 		return err
 	}
-	if owner, _ := splitPage(value); ok && owner == id {
+	if owner, _ := parsePage(value); ok && owner == id {
 		if err := tx.Delete(key); err != nil {
 			return err
 		}
 	}
-	shares := scoped('q', id, []byte(pageID))
+	shares := scopedKey('q', id, []byte(pageID))
 	if _, shared, err := tx.Get(shares); err != nil || !shared {
 		return err
 	}
 	return tx.Delete(shares)
 }
 
-// share keeps with whom a page is shared; without permissions, with whom no more.
-func (Content) share(tx Tx, id, pageID string, target access.Target, p *access.Permissions) error {
+// putShare keeps with whom a page is shared; without permissions, with whom no more.
+func (Content) putShare(tx Tx, id, pageID string, target access.Target, p *access.Permissions) error {
 	if target.Public {
 		return nil
 	}
-	key := scoped('q', id, []byte(pageID))
+	key := scopedKey('q', id, []byte(pageID))
 	value, ok, err := tx.Get(key)
 	if err != nil {
 		return err
@@ -355,7 +355,7 @@ func (Content) share(tx Tx, id, pageID string, target access.Target, p *access.P
 
 // Get returns the document that a workspace has at a path now.
 func (c Content) Get(r Reader, id, path string) (Item, bool, error) {
-	value, ok, err := r.Get(c, scoped('c', id, []byte(path)))
+	value, ok, err := r.Get(c, scopedKey('c', id, []byte(path)))
 	if err != nil || !ok {
 		return Item{}, false, err
 	}
@@ -366,8 +366,8 @@ func (c Content) Get(r Reader, id, path string) (Item, bool, error) {
 // List visits the documents under a prefix of their paths, such as "pages/", in
 // the order of their paths, until visit returns false. "" visits all.
 func (c Content) List(r Reader, id, prefix string, visit func(Item) (more bool, err error)) error {
-	start := scoped('c', id, nil)
-	return r.Iterate(c, Span{Prefix: scoped('c', id, []byte(prefix))}, func(key, value []byte) (bool, error) {
+	start := scopedKey('c', id, nil)
+	return r.Iterate(c, Span{Prefix: scopedKey('c', id, []byte(prefix))}, func(key, value []byte) (bool, error) {
 		item, err := parseItem(string(key[len(start):]), value)
 		if err != nil {
 			return false, err
@@ -379,28 +379,28 @@ func (c Content) List(r Reader, id, prefix string, visit func(Item) (more bool, 
 // Body returns a document by its hash; ok is false when it is kept apart, or was
 // never there.
 func (c Content) Body(r Reader, id, hash string) (body []byte, ok bool, err error) {
-	return r.Get(c, scoped('b', id, []byte(hash)))
+	return r.Get(c, scopedKey('b', id, []byte(hash)))
 }
 
-// Nature returns what follows from the document with a hash.
-func (c Content) Nature(r Reader, id, hash string) (n Nature, err error) {
-	return n, c.readNature(r, id, hash, &n)
+// Meta returns what follows from the document with a hash.
+func (c Content) Meta(r Reader, id, hash string) (n DocumentMeta, err error) {
+	return n, c.readMeta(r, id, hash, &n)
 }
 
-// NatureText is a Nature as it is stored.
-type NatureText struct {
+// RawMeta is a Nature as it is stored.
+type RawDocumentMeta struct {
 	Checksum string          `json:"checksum"`
 	Events   json.RawMessage `json:"events"`
 	About    json.RawMessage `json:"about"`
 }
 
-// NatureText is Nature for those who hand it on unread.
-func (c Content) NatureText(r Reader, id, hash string) (n NatureText, err error) {
-	return n, c.readNature(r, id, hash, &n)
+// RawMeta is Nature for those who hand it on unread.
+func (c Content) RawMeta(r Reader, id, hash string) (n RawDocumentMeta, err error) {
+	return n, c.readMeta(r, id, hash, &n)
 }
 
-func (c Content) readNature(r Reader, id, hash string, into any) error {
-	value, ok, err := r.Get(c, scoped('n', id, []byte(hash)))
+func (c Content) readMeta(r Reader, id, hash string, into any) error {
+	value, ok, err := r.Get(c, scopedKey('n', id, []byte(hash)))
 	if err != nil {
 		return err
 	}
@@ -412,7 +412,7 @@ func (c Content) readNature(r Reader, id, hash string, into any) error {
 
 // Audit returns when a change was made and by whom.
 func (c Content) Audit(r Reader, id string, seq uint64) (a Audit, err error) {
-	value, ok, err := r.Get(c, scoped('e', id, binary.BigEndian.AppendUint64(nil, seq)))
+	value, ok, err := r.Get(c, scopedKey('e', id, binary.BigEndian.AppendUint64(nil, seq)))
 	if err != nil || !ok {
 		return a, err
 	}
@@ -426,13 +426,13 @@ func (c Content) Page(r Reader, pageID string) (workspaceID, path string, err er
 	if err != nil || !ok {
 		return "", "", err
 	}
-	workspaceID, path = splitPage(value)
+	workspaceID, path = parsePage(value)
 	return workspaceID, path, nil
 }
 
 // Shares returns with whom a page of a workspace is shared, but for everyone.
 func (c Content) Shares(r Reader, id, pageID string) (shares []access.Share, err error) {
-	value, ok, err := r.Get(c, scoped('q', id, []byte(pageID)))
+	value, ok, err := r.Get(c, scopedKey('q', id, []byte(pageID)))
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -441,7 +441,7 @@ func (c Content) Shares(r Reader, id, pageID string) (shares []access.Share, err
 
 // Users returns the workspaces that have, or had, an instance of an app.
 func (c Content) Users(r Reader, appSlug string) (ids []string, err error) {
-	prefix := scoped('a', appSlug, nil)
+	prefix := scopedKey('a', appSlug, nil)
 	err = r.Iterate(c, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
 		ids = append(ids, string(key[len(prefix):]))
 		return true, nil
@@ -457,7 +457,7 @@ type stagedPart struct {
 
 func (c Content) stage(tx Tx, id string, e workspace.Staged) error {
 	n, stale := 0, [][]byte{}
-	err := tx.Iterate(Span{Prefix: scoped('s', id, nil)}, func(key, value []byte) (bool, error) {
+	err := tx.Iterate(Span{Prefix: scopedKey('s', id, nil)}, func(key, value []byte) (bool, error) {
 		var part stagedPart
 		if err := json.Unmarshal(value, &part); err != nil {
 			return false, err
@@ -479,7 +479,7 @@ func (c Content) stage(tx Tx, id string, e workspace.Staged) error {
 	}
 	part := stagedPart{Name: e.Name, Entries: make([]workspace.Entry, len(e.Entries))}
 	for i, entry := range e.Entries {
-		if err := c.keep(tx, id, entry); err != nil {
+		if err := c.putDocument(tx, id, entry); err != nil {
 			return err
 		}
 		entry.Body, entry.About, entry.Events, entry.Review, entry.Checksum = nil, nil, nil, nil, ""
@@ -489,13 +489,13 @@ func (c Content) stage(tx Tx, id string, e workspace.Staged) error {
 	if err != nil {
 		return err
 	}
-	return tx.Set(scoped('s', id, binary.BigEndian.AppendUint32(nil, uint32(n))), body)
+	return tx.Set(scopedKey('s', id, binary.BigEndian.AppendUint32(nil, uint32(n))), body)
 }
 
 // unstage takes up what was put down under a name.
 func (Content) unstage(tx Tx, id, name string) (entries []workspace.Entry, err error) {
 	var keys [][]byte
-	err = tx.Iterate(Span{Prefix: scoped('s', id, nil)}, func(key, value []byte) (bool, error) {
+	err = tx.Iterate(Span{Prefix: scopedKey('s', id, nil)}, func(key, value []byte) (bool, error) {
 		var part stagedPart
 		if err := json.Unmarshal(value, &part); err != nil {
 			return false, err

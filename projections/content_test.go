@@ -92,7 +92,7 @@ func TestDocumentsAreFoundAndForgotten(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok, "what was stays readable")
 		require.JSONEq(t, string(home.Body), string(old))
-		nature, err := projections.Content{}.Nature(r, "w1", moved.Hash)
+		nature, err := projections.Content{}.Meta(r, "w1", moved.Hash)
 		require.Equal(t, "sha256:two", nature.Checksum)
 		return err
 	}))

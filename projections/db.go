@@ -62,7 +62,7 @@ type DB struct {
 	opts   DBOptions
 	badger *badger.DB
 	lock   *os.File
-	space  *space
+	guard  *diskGuard
 	moved  string
 
 	stop      chan struct{}
@@ -82,7 +82,7 @@ func OpenDB(o DBOptions) (*DB, error) {
 		return nil, err
 	}
 	d := &DB{opts: o, lock: lock, stop: make(chan struct{})}
-	if d.space, err = newSpace(&d.opts); err == nil {
+	if d.guard, err = newDiskGuard(&d.opts); err == nil {
 		err = d.open()
 	}
 	if err != nil {
@@ -94,10 +94,10 @@ func OpenDB(o DBOptions) (*DB, error) {
 
 // open opens the store as it is, or else a fresh one in its place.
 func (d *DB) open() error {
-	if err := d.space.admit(); err != nil {
+	if err := d.guard.checkOpen(); err != nil {
 		return err
 	}
-	damage := d.examine()
+	damage := d.checkStore()
 	if damage == nil {
 		if damage = d.openBadger(); damage == nil {
 			return nil
@@ -124,26 +124,26 @@ func (d *DB) openBadger() (err error) {
 			err = fmt.Errorf("panic: %v", r)
 		}
 	}()
-	if err := d.mark(opening); err != nil {
+	if err := d.writeMark(opening); err != nil {
 		return err
 	}
-	if err := d.space.watch(); err != nil {
+	if err := d.guard.watchFiles(); err != nil {
 		return err
 	}
-	if d.badger, err = badger.Open(d.opts.badger().WithLogger(badgerLog{d.opts.Log, d.space})); err != nil {
-		d.space.end()
+	if d.badger, err = badger.Open(d.opts.badgerOptions().WithLogger(badgerLog{d.opts.Log, d.guard})); err != nil {
+		d.guard.unwatchFiles()
 		return err
 	}
-	d.space.begin()
-	if err := d.mark(opened); err != nil {
-		return errors.Join(err, d.space.close(d.badger))
+	d.guard.findNextMemtable()
+	if err := d.writeMark(opened); err != nil {
+		return errors.Join(err, d.guard.close(d.badger))
 	}
 	return nil
 }
 
-// badger returns the options of a small and quiet Badger. The logs are the
+// badgerOptions returns the options of a small and quiet Badger. The logs are the
 // truth, so nothing is synced; one writer per key makes conflict detection idle.
-func (o DBOptions) badger() badger.Options {
+func (o DBOptions) badgerOptions() badger.Options {
 	b := badger.DefaultOptions(o.Dir).
 		WithSyncWrites(false).
 		WithDetectConflicts(false).
@@ -169,7 +169,7 @@ func (o DBOptions) badger() badger.Options {
 }
 
 // store returns the store for its users: they write through its space.
-func (d *DB) store() store { return store{d.badger, d.space} }
+func (d *DB) store() store { return store{d.badger, d.guard} }
 
 // Moved returns where a damaged store was moved to; "" when there was none.
 func (d *DB) Moved() string { return d.moved }
@@ -184,9 +184,9 @@ func (d *DB) Size() int64 {
 func (d *DB) Close() error {
 	close(d.stop)
 	d.collector.Wait()
-	err := d.space.close(d.badger)
+	err := d.guard.close(d.badger)
 	if err == nil {
-		err = d.unmark()
+		err = d.removeMark()
 	}
 	return errors.Join(err, d.lock.Close())
 }
@@ -201,7 +201,7 @@ func (d *DB) collect() {
 			return
 		case <-tick.C:
 		}
-		for d.space.write(func() error { return d.badger.RunValueLogGC(0.5) }) == nil {
+		for d.guard.write(func() error { return d.badger.RunValueLogGC(0.5) }) == nil {
 			d.opts.Log.Debug("value log of read models collected")
 		}
 	}
@@ -211,7 +211,7 @@ func (d *DB) collect() {
 // routine.
 type badgerLog struct {
 	log   *slog.Logger
-	space *space
+	guard *diskGuard
 }
 
 // Errorf implements badger.Logger.
@@ -234,13 +234,13 @@ func (l badgerLog) Infof(format string, args ...any) {
 // held up here until it can.
 func (l badgerLog) Debugf(format string, _ ...any) {
 	if strings.Contains(format, "LOG Compact. Added") {
-		l.space.await(tableRoom)
+		l.guard.awaitFree(tableRoom)
 	}
 }
 
-// Apart returns the store itself, for a read model that is not made of the two logs,
+// DirectAccess returns the store itself, for a read model that is not made of the two logs,
 // and how its transactions are committed: so that a full disk is found out.
-func (d *DB) Apart() (*badger.DB, func(*badger.Txn) error) { return d.badger, d.store().commit }
+func (d *DB) DirectAccess() (*badger.DB, func(*badger.Txn) error) { return d.badger, d.store().commit }
 
 // markName is the file that says how the store is being used. It is there from
 // the open to a clean close.
@@ -256,16 +256,16 @@ const (
 // be the cause.
 const maxOpenings = 2
 
-type mark struct {
+type openMark struct {
 	Phase    string `json:"phase"`
 	Boot     string `json:"boot"`
 	Openings int    `json:"openings,omitempty"` // that did not come to an end
 }
 
-// examine returns what speaks against the store before Badger opens it. Badger
+// checkStore returns what speaks against the store before Badger opens it. Badger
 // itself leaves out tables and truncates manifests that do not open, and panics
 // in goroutines of its own, so it is not asked.
-func (d *DB) examine() error {
+func (d *DB) checkStore() error {
 	if _, err := os.Stat(d.opts.Dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -311,7 +311,7 @@ func (o DBOptions) readManifest() (badger.Manifest, error) {
 		return badger.Manifest{}, err
 	}
 	defer file.Close()
-	manifest, end, err := badger.ReplayManifestFile(file, 0, o.badger())
+	manifest, end, err := badger.ReplayManifestFile(file, 0, o.badgerOptions())
 	if err != nil {
 		return manifest, err
 	}
@@ -351,14 +351,14 @@ func checkTable(path string, compression options.CompressionType) (err error) {
 	return t.Close(-1)
 }
 
-// mark records the phase. That the store is open must be on disk before anything
+// writeMark records the phase. That the store is open must be on disk before anything
 // is written to it, so that a machine that goes down is found out; that it is
 // being opened need outlive the process only.
-func (d *DB) mark(phase string) error {
+func (d *DB) writeMark(phase string) error {
 	if err := os.MkdirAll(d.opts.Dir, 0o700); err != nil {
 		return err
 	}
-	m := mark{Phase: phase, Boot: d.opts.BootID()}
+	m := openMark{Phase: phase, Boot: d.opts.BootID()}
 	if phase == opening {
 		m.Openings = d.readMark().Openings + 1
 	}
@@ -372,15 +372,15 @@ func (d *DB) mark(phase string) error {
 	return nil
 }
 
-func (d *DB) unmark() error { return os.Remove(d.markPath()) }
+func (d *DB) removeMark() error { return os.Remove(d.markPath()) }
 
 func (d *DB) markPath() string { return filepath.Join(d.opts.Dir, markName) }
 
 // readMark returns the mark; the zero mark when there is none, or none legible.
-func (d *DB) readMark() (m mark) {
+func (d *DB) readMark() (m openMark) {
 	b, err := os.ReadFile(d.markPath())
 	if err != nil || json.Unmarshal(b, &m) != nil {
-		return mark{}
+		return openMark{}
 	}
 	return m
 }
@@ -458,14 +458,14 @@ func kernelBootID() string {
 	return strings.TrimSpace(string(b))
 }
 
-// probes begin the keys of probes, which are of no generation and of no meaning.
-const probes = "m/probe/"
+// probePrefix begin the keys of probes, which are of no generation and of no meaning.
+const probePrefix = "m/probe/"
 
 // Probe writes, reads and deletes one key, to see that the store works. Several
 // may do so at once.
 func (d *DB) Probe() error {
 	want := []byte(rand.Text())
-	probeKey := append([]byte(probes), want...)
+	probeKey := append([]byte(probePrefix), want...)
 	if err := d.store().Update(func(txn *badger.Txn) error { return txn.Set(probeKey, want) }); err != nil {
 		return err
 	}

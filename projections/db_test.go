@@ -26,7 +26,7 @@ func damaged(t *testing.T) (h *house, all []projections.Projection) {
 	all = []projections.Projection{projections.Workspaces{}, big}
 	h = newHouse(t, all...)
 	create(t, h.log.Log, "a", "one")
-	require.NoError(t, h.Reach(bounded(t), fill(t, h.log.Log, 30)))
+	require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 30)))
 	h.stop()
 	h.closeStore()
 	return h, all

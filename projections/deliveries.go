@@ -58,7 +58,7 @@ func (d Deliveries) Apply(tx Tx, ev domain.Recorded) error {
 	switch e := ev.Data.(type) {
 	case subscription.Attempted:
 		for _, rec := range e.Records {
-			if err := d.record(tx, ev, rec); err != nil {
+			if err := d.putRecord(tx, ev, rec); err != nil {
 				return err
 			}
 		}
@@ -70,7 +70,7 @@ func (d Deliveries) Apply(tx Tx, ev domain.Recorded) error {
 	return nil
 }
 
-func (d Deliveries) record(tx Tx, ev domain.Recorded, e subscription.Record) error {
+func (d Deliveries) putRecord(tx Tx, ev domain.Recorded, e subscription.Record) error {
 	var old DeliveryRecord
 	if err := getJSON(tx, deliveryKey(e.Delivery.ID), &old); err != nil {
 		return err
@@ -89,23 +89,23 @@ func (d Deliveries) record(tx Tx, ev domain.Recorded, e subscription.Record) err
 	for i, key := range now.indexes() {
 		value := []byte(now.ID)
 		if i == 0 {
-			value = listedAs(now)
+			value = listValue(now)
 		}
 		if err := tx.Set(key, value); err != nil {
 			return err
 		}
 	}
-	return d.health(tx, ev, e)
+	return d.putHealth(tx, ev, e)
 }
 
 // indexes are the keys by which a delivery is found. The first is that of the list.
 func (d DeliveryRecord) indexes() [][]byte {
 	keys := [][]byte{
 		deliveryListKey(d.SubscriptionID, d.CreatedAt, d.ID),
-		scoped('q', d.WorkspaceID, append(seqKey(d.Last), d.ID...)),
+		scopedKey('q', d.WorkspaceID, append(seqKey(d.Last), d.ID...)),
 	}
 	if d.Open() {
-		keys = append(keys, scoped('p', d.SubscriptionID, []byte(d.Place+"\x00"+d.ID)))
+		keys = append(keys, scopedKey('p', d.SubscriptionID, []byte(d.Place+"\x00"+d.ID)))
 	}
 	if d.Asked {
 		keys = append(keys, append(append([]byte{'n'}, seqKey(d.Last)...), d.Place+"\x00"+d.ID...))
@@ -113,8 +113,8 @@ func (d DeliveryRecord) indexes() [][]byte {
 	return keys
 }
 
-// health keeps how the receiver is after an attempt.
-func (Deliveries) health(tx Tx, ev domain.Recorded, e subscription.Record) error {
+// putHealth keeps how the receiver is after an attempt.
+func (Deliveries) putHealth(tx Tx, ev domain.Recorded, e subscription.Record) error {
 	if e.Health == nil {
 		return nil
 	}
@@ -125,33 +125,33 @@ func (Deliveries) health(tx Tx, ev domain.Recorded, e subscription.Record) error
 		return err
 	}
 	if old.Last > 0 {
-		if err := tx.Delete(scoped('g', ev.Stream.Scope, append(seqKey(old.Last), id...))); err != nil {
+		if err := tx.Delete(scopedKey('g', ev.Stream.Scope, append(seqKey(old.Last), id...))); err != nil {
 			return err
 		}
 	}
 	return errors.Join(
 		setJSON(tx, key, HealthRecord{Health: *e.Health, At: ev.At.UTC(), Last: ev.Seq}),
-		tx.Set(scoped('g', ev.Stream.Scope, append(seqKey(ev.Seq), id...)), []byte(id)))
+		tx.Set(scopedKey('g', ev.Stream.Scope, append(seqKey(ev.Seq), id...)), []byte(id)))
 }
 
-// drop forgets what is known from records that are no longer in the log.
+// dropGeneration forgets what is known from records that are no longer in the log.
 func (Deliveries) drop(tx Tx, gone activity.Dropped) error {
-	err := erased(tx, 'q', gone, func(key, value []byte) error {
+	err := eachErased(tx, 'q', gone, func(key, value []byte) error {
 		var old DeliveryRecord
 		if err := getJSON(tx, deliveryKey(string(value)), &old); err != nil {
 			return err
 		}
-		return deleteAll(tx, append(old.indexes(), key, deliveryKey(string(value)))...)
+		return deleteKeys(tx, append(old.indexes(), key, deliveryKey(string(value)))...)
 	})
 	if err != nil {
 		return err
 	}
-	return erased(tx, 'g', gone, func(key, value []byte) error {
-		return deleteAll(tx, key, append([]byte{'h'}, value...))
+	return eachErased(tx, 'g', gone, func(key, value []byte) error {
+		return deleteKeys(tx, key, append([]byte{'h'}, value...))
 	})
 }
 
-func deleteAll(tx Tx, keys ...[]byte) error {
+func deleteKeys(tx Tx, keys ...[]byte) error {
 	for _, key := range keys {
 		if err := tx.Delete(key); err != nil {
 			return err
@@ -160,12 +160,12 @@ func deleteAll(tx Tx, keys ...[]byte) error {
 	return nil
 }
 
-// erased visits the keys of a space that are of erased sequences.
-func erased(tx Tx, space byte, gone activity.Dropped, visit func(key, value []byte) error) error {
+// eachErased visits the keys of a space that are of erased sequences.
+func eachErased(tx Tx, space byte, gone activity.Dropped, visit func(key, value []byte) error) error {
 	type pair struct{ key, value []byte }
 	var found []pair
-	prefix := scoped(space, gone.WorkspaceID, nil)
-	span := Span{Prefix: prefix, From: scoped(space, gone.WorkspaceID, seqKey(gone.From))}
+	prefix := scopedKey(space, gone.WorkspaceID, nil)
+	span := Span{Prefix: prefix, From: scopedKey(space, gone.WorkspaceID, seqKey(gone.From))}
 	err := tx.Iterate(span, func(key, value []byte) (bool, error) {
 		if binary.BigEndian.Uint64(key[len(prefix):]) > gone.To {
 			return false, nil
@@ -184,7 +184,7 @@ func erased(tx Tx, space byte, gone activity.Dropped, visit func(key, value []by
 func deliveryKey(id string) []byte { return append([]byte{'d'}, id...) }
 
 func deliveryListKey(subscriptionID string, created time.Time, id string) []byte {
-	return scoped('l', subscriptionID, append(seqKey(uint64(created.UnixMilli())), id...))
+	return scopedKey('l', subscriptionID, append(seqKey(uint64(created.UnixMilli())), id...))
 }
 
 // Get returns a delivery.
@@ -213,13 +213,13 @@ type DeliveryListed struct {
 	EventType string
 }
 
-// listedAs is the value of a delivery in the list.
-func listedAs(d DeliveryRecord) []byte { return []byte(string(d.Status) + "\x00" + d.EventType) }
+// listValue is the value of a delivery in the list.
+func listValue(d DeliveryRecord) []byte { return []byte(string(d.Status) + "\x00" + d.EventType) }
 
 // List visits the deliveries of a subscription that were begun before a time, the
 // newest first, until visit returns false. The zero time is the end of all.
 func (d Deliveries) List(r Reader, subscriptionID string, before time.Time, visit func(DeliveryListed) (more bool)) error {
-	prefix := scoped('l', subscriptionID, nil)
+	prefix := scopedKey('l', subscriptionID, nil)
 	span := Span{Prefix: prefix, Reverse: true}
 	if !before.IsZero() {
 		span.From = append(append([]byte(nil), prefix...), seqKey(uint64(before.UnixMilli()))...)
@@ -237,7 +237,7 @@ func (d Deliveries) List(r Reader, subscriptionID string, before time.Time, visi
 // Open visits the deliveries of a subscription that have an attempt to come, in the
 // order of their events, until visit returns false.
 func (d Deliveries) Open(r Reader, subscriptionID string, visit func(DeliveryRecord) (more bool)) error {
-	return r.Iterate(d, Span{Prefix: scoped('p', subscriptionID, nil)}, func(_, value []byte) (bool, error) {
+	return r.Iterate(d, Span{Prefix: scopedKey('p', subscriptionID, nil)}, func(_, value []byte) (bool, error) {
 		rec, ok, err := d.Get(r, string(value))
 		return err == nil && (!ok || visit(rec)), err
 	})
@@ -245,7 +245,7 @@ func (d Deliveries) Open(r Reader, subscriptionID string, visit func(DeliveryRec
 
 // Waiting returns how many deliveries of a subscription have an attempt to come.
 func (d Deliveries) Waiting(r Reader, subscriptionID string) (n int, err error) {
-	err = r.Iterate(d, Span{Prefix: scoped('p', subscriptionID, nil), KeysOnly: true}, func(_, _ []byte) (bool, error) {
+	err = r.Iterate(d, Span{Prefix: scopedKey('p', subscriptionID, nil), KeysOnly: true}, func(_, _ []byte) (bool, error) {
 		n++
 		return true, nil
 	})

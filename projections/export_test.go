@@ -24,7 +24,7 @@ func (m *Models) Area(p Projection) []byte { return m.live.Load().areas[p.Name()
 func (m *Models) Hash(p Projection) (sum string, err error) {
 	txn, gen := m.snapshot()
 	defer txn.Discard()
-	_, sum, err = area{txn, gen.areas[p.Name()]}.hash()
+	_, sum, err = keyArea{txn, gen.areas[p.Name()]}.hash()
 	return sum, err
 }
 
@@ -35,4 +35,4 @@ const (
 )
 
 // Gather adds to a batch what has come since.
-var Gather = gather
+var Gather = joinBatches

@@ -41,8 +41,8 @@ func (f Feed) Name() string {
 // Log implements Projection.
 func (f Feed) Log() domain.Log { return f.log }
 
-// internal are the types that nobody reads.
-var internal = sync.OnceValue(func() map[string]bool {
+// hiddenTypes are the types that nobody reads.
+var hiddenTypes = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	for _, fact := range catalog.Table() {
 		if fact.Hidden {
@@ -57,7 +57,7 @@ func IsShown(ev domain.Event) bool {
 	if _, void := ev.(domain.Void); void {
 		return false
 	}
-	return !internal()[ev.EventType()]
+	return !hiddenTypes()[ev.EventType()]
 }
 
 // Apply implements Projection.
@@ -68,7 +68,7 @@ func (f Feed) Apply(tx Tx, ev domain.Recorded) error {
 	if !IsShown(ev.Data) {
 		return nil
 	}
-	entry := entryOf(ev)
+	entry := newFeedEntry(ev)
 	for key, value := range entry.keys(ev.Stream.Scope) {
 		if err := tx.Set(key, value); err != nil {
 			return err
@@ -77,10 +77,10 @@ func (f Feed) Apply(tx Tx, ev domain.Recorded) error {
 	return nil
 }
 
-// drop forgets events that are no longer in the log.
+// dropGeneration forgets events that are no longer in the log.
 func (f Feed) drop(tx Tx, gone activity.Dropped) error {
-	return erased(tx, 'e', gone, func(at, value []byte) error {
-		entry, err := readEntry(binary.BigEndian.Uint64(at[len(at)-8:]), value)
+	return eachErased(tx, 'e', gone, func(at, value []byte) error {
+		entry, err := decodeEntry(binary.BigEndian.Uint64(at[len(at)-8:]), value)
 		if err != nil {
 			return err
 		}
@@ -95,8 +95,8 @@ func (f Feed) drop(tx Tx, gone activity.Dropped) error {
 
 func seqKey(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
 
-// entryOf returns what the index keeps of an event.
-func entryOf(ev domain.Recorded) FeedEntry {
+// newFeedEntry returns what the index keeps of an event.
+func newFeedEntry(ev domain.Recorded) FeedEntry {
 	entry := FeedEntry{
 		Seq: ev.Seq, At: ev.At, ID: ev.ID, Type: ev.Data.EventType(), Correlation: ev.Meta.CorrelationID,
 		User: ev.Meta.UserID, Automation: ev.Meta.AutomationSlug, Depth: ev.Meta.AppDepth,
@@ -129,11 +129,11 @@ const maxFeedText = 512
 func (e FeedEntry) keys(workspaceID string) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		seq := seqKey(e.Seq)
-		if !yield(scoped('e', workspaceID, seq), e.encode()) || !yield(scoped('i', workspaceID, []byte(e.ID)), seq) {
+		if !yield(scopedKey('e', workspaceID, seq), e.encode()) || !yield(scopedKey('i', workspaceID, []byte(e.ID)), seq) {
 			return
 		}
 		for _, l := range e.lists() {
-			if Indexed(l.Text) && !yield(listed(byte(l.List), workspaceID, l.Text, seq), nil) {
+			if IsIndexable(l.Text) && !yield(listKey(byte(l.List), workspaceID, l.Text, seq), nil) {
 				return
 			}
 		}
@@ -141,8 +141,8 @@ func (e FeedEntry) keys(workspaceID string) iter.Seq2[[]byte, []byte] {
 }
 
 // lists are the lists of the index that the event is in.
-func (e *FeedEntry) lists() [4]Among {
-	return [...]Among{{ByCorrelation, e.Correlation}, {ByType, e.Type}, {ByUser, e.User}, {ByAutomation, e.Automation}}
+func (e *FeedEntry) lists() [4]FeedSelection {
+	return [...]FeedSelection{{ByCorrelation, e.Correlation}, {ByType, e.Type}, {ByUser, e.User}, {ByAutomation, e.Automation}}
 }
 
 // texts are what is kept of an event besides numbers and its signature.
@@ -150,8 +150,8 @@ func (e *FeedEntry) texts() [5]*string {
 	return [...]*string{&e.ID, &e.Type, &e.Correlation, &e.User, &e.Automation}
 }
 
-func listed(space byte, workspaceID, text string, seq []byte) []byte {
-	return scoped(space, workspaceID, append(append([]byte(text), 0), seq...))
+func listKey(space byte, workspaceID, text string, seq []byte) []byte {
+	return scopedKey(space, workspaceID, append(append([]byte(text), 0), seq...))
 }
 
 func (e FeedEntry) encode() []byte {
@@ -166,8 +166,8 @@ func (e FeedEntry) encode() []byte {
 
 var errFeedEntry = errors.New("an entry of the feed is damaged")
 
-// readEntry is the reverse of encode. The signature is valid as long as value is.
-func readEntry(seq uint64, value []byte) (e FeedEntry, err error) {
+// decodeEntry is the reverse of encode. The signature is valid as long as value is.
+func decodeEntry(seq uint64, value []byte) (e FeedEntry, err error) {
 	if len(value) < 9 {
 		return e, errFeedEntry
 	}
@@ -201,45 +201,45 @@ const (
 	ByAutomation  FeedList = 'a'
 )
 
-// Among selects events of a workspace: all of them, or those of one list that have a
+// FeedSelection selects events of a workspace: all of them, or those of one list that have a
 // text.
-type Among struct {
+type FeedSelection struct {
 	List FeedList
 	Text string
 }
 
 // prefix returns where the sequences of the selected events begin.
-func (a Among) prefix(workspaceID string) []byte {
+func (a FeedSelection) prefix(workspaceID string) []byte {
 	if a.List != 0 {
-		return listed(byte(a.List), workspaceID, a.Text, nil)
+		return listKey(byte(a.List), workspaceID, a.Text, nil)
 	}
-	return scoped('e', workspaceID, nil)
+	return scopedKey('e', workspaceID, nil)
 }
 
-// Indexed reports whether the index can find events by the text: it is of a usual
+// IsIndexable reports whether the index can find events by the text: it is of a usual
 // length, and has no NUL, which ends a text within a key.
-func Indexed(text string) bool {
+func IsIndexable(text string) bool {
 	return text != "" && len(text) <= maxFeedText && strings.IndexByte(text, 0) < 0
 }
 
 // List visits the selected events of a workspace from a sequence on, that included,
 // upwards or downwards, until visit returns false. The signature of an entry is
 // valid during the visit.
-func (f Feed) List(r Reader, workspaceID string, among Among, from uint64, down bool, visit func(FeedEntry) (more bool)) error {
+func (f Feed) List(r Reader, workspaceID string, among FeedSelection, from uint64, down bool, visit func(FeedEntry) (more bool)) error {
 	return f.list(r, workspaceID, among, Span{From: seqKey(from), Reverse: down}, visit)
 }
 
-// list is List with a span whose From is a sequence.
-func (f Feed) list(r Reader, workspaceID string, among Among, span Span, visit func(FeedEntry) (more bool)) error {
+// updateLists is List with a span whose From is a sequence.
+func (f Feed) list(r Reader, workspaceID string, among FeedSelection, span Span, visit func(FeedEntry) (more bool)) error {
 	prefix := among.prefix(workspaceID)
-	span.Prefix, span.From, span.KeysOnly = prefix, append(append([]byte(nil), prefix...), span.From...), among != Among{}
+	span.Prefix, span.From, span.KeysOnly = prefix, append(append([]byte(nil), prefix...), span.From...), among != FeedSelection{}
 	return r.Iterate(f, span, func(key, value []byte) (bool, error) {
 		seq := binary.BigEndian.Uint64(key[len(prefix):])
-		if among != (Among{}) {
+		if among != (FeedSelection{}) {
 			e, ok, err := f.Get(r, workspaceID, seq)
 			return err == nil && (!ok || visit(e)), err
 		}
-		e, err := readEntry(seq, value)
+		e, err := decodeEntry(seq, value)
 		if err != nil {
 			return false, err
 		}
@@ -249,26 +249,26 @@ func (f Feed) list(r Reader, workspaceID string, among Among, span Span, visit f
 
 // Get returns the entry at a sequence.
 func (f Feed) Get(r Reader, workspaceID string, seq uint64) (e FeedEntry, ok bool, err error) {
-	value, ok, err := r.Get(f, scoped('e', workspaceID, seqKey(seq)))
+	value, ok, err := r.Get(f, scopedKey('e', workspaceID, seqKey(seq)))
 	if err != nil || !ok {
 		return e, false, err
 	}
-	e, err = readEntry(seq, value)
+	e, err = decodeEntry(seq, value)
 	return e, err == nil, err
 }
 
 // ByID returns the sequence of an event; ok is false when this log does not have it.
 func (f Feed) ByID(r Reader, workspaceID, id string) (seq uint64, ok bool, err error) {
-	value, ok, err := r.Get(f, scoped('i', workspaceID, []byte(id)))
+	value, ok, err := r.Get(f, scopedKey('i', workspaceID, []byte(id)))
 	if err != nil || !ok || len(value) != 8 {
 		return 0, false, err
 	}
 	return binary.BigEndian.Uint64(value), true, nil
 }
 
-// near returns the first entry from a sequence on, upwards or downwards.
-func (f Feed) near(r Reader, workspaceID string, from uint64, down bool) (found FeedEntry, ok bool, err error) {
-	err = f.list(r, workspaceID, Among{}, Span{From: seqKey(from), Reverse: down, Few: true}, func(e FeedEntry) bool {
+// nearest returns the first entry from a sequence on, upwards or downwards.
+func (f Feed) nearest(r Reader, workspaceID string, from uint64, down bool) (found FeedEntry, ok bool, err error) {
+	err = f.list(r, workspaceID, FeedSelection{}, Span{From: seqKey(from), Reverse: down, Few: true}, func(e FeedEntry) bool {
 		e.Signature = nil
 		found, ok = e, true
 		return false
@@ -279,7 +279,7 @@ func (f Feed) near(r Reader, workspaceID string, from uint64, down bool) (found 
 // Near returns the last entry of a workspace at or before a sequence; the zero entry
 // when there is none.
 func (f Feed) Near(r Reader, workspaceID string, seq uint64) (FeedEntry, error) {
-	e, _, err := f.near(r, workspaceID, seq, true)
+	e, _, err := f.nearest(r, workspaceID, seq, true)
 	return e, err
 }
 
@@ -295,21 +295,21 @@ func (f Feed) Last(r Reader, workspaceID string, from uint64) (uint64, error) {
 // not run backwards.
 func (f Feed) Before(r Reader, workspaceID string, at time.Time, inclusive bool) (uint64, error) {
 	is := func(e FeedEntry) bool { return e.At.Before(at) || inclusive && e.At.Equal(at) }
-	last, ok, err := f.near(r, workspaceID, ^uint64(0), true)
+	last, ok, err := f.nearest(r, workspaceID, ^uint64(0), true)
 	if err != nil || !ok {
 		return 0, err
 	}
 	if is(last) {
 		return last.Seq, nil
 	}
-	first, _, err := f.near(r, workspaceID, 0, false)
+	first, _, err := f.nearest(r, workspaceID, 0, false)
 	if err != nil || !is(first) {
 		return 0, err
 	}
 	low, high := first.Seq, last.Seq // is(low), and nothing from high on
 	for low+1 < high {
 		middle := low + (high-low)/2
-		e, _, err := f.near(r, workspaceID, middle, false)
+		e, _, err := f.nearest(r, workspaceID, middle, false)
 		if err != nil {
 			return 0, err
 		}
@@ -326,24 +326,24 @@ func (f Feed) Before(r Reader, workspaceID string, at time.Time, inclusive bool)
 // of all of it, or of deliveries only.
 type Erasable struct{ Deliveries bool }
 
-// trace is a space of keys that begin with a workspace and a sequence.
-type trace struct {
+// keySpace is a space of keys that begin with a workspace and a sequence.
+type keySpace struct {
 	Projection
 	space byte
 }
 
-func (e Erasable) traces() []trace {
-	deliveries := []trace{{Deliveries{}, 'q'}, {Deliveries{}, 'g'}}
+func (e Erasable) keySpaces() []keySpace {
+	deliveries := []keySpace{{Deliveries{}, 'q'}, {Deliveries{}, 'g'}}
 	if e.Deliveries {
 		return deliveries
 	}
-	return append(deliveries, trace{FeedOf(domain.Activity), 'e'}, trace{Runs{}, 's'})
+	return append(deliveries, keySpace{FeedOf(domain.Activity), 'e'}, keySpace{Runs{}, 's'})
 }
 
 // Workspaces lists the workspaces of which something is kept.
 func (e Erasable) Workspaces(r Reader) ([]string, error) {
 	var ids []string
-	for _, t := range e.traces() {
+	for _, t := range e.keySpaces() {
 		found, err := t.workspaces(r)
 		if err != nil {
 			return nil, err
@@ -356,7 +356,7 @@ func (e Erasable) Workspaces(r Reader) ([]string, error) {
 
 // workspaces lists the workspaces that have keys in the space, without reading all of
 // their keys.
-func (t trace) workspaces(r Reader) (ids []string, err error) {
+func (t keySpace) workspaces(r Reader) (ids []string, err error) {
 	span := Span{Prefix: []byte{t.space}, KeysOnly: true}
 	for more := true; more && err == nil; {
 		more = false
@@ -383,7 +383,7 @@ type Piece struct {
 // another of which about limit things are kept, so that it can be forgotten at once.
 func (e Erasable) Piece(r Reader, workspaceID string, from, below uint64, limit int) (p Piece, err error) {
 	var known, shown []uint64
-	for _, t := range e.traces() {
+	for _, t := range e.keySpaces() {
 		seqs, err := t.sequences(r, workspaceID, from, below, limit+1)
 		if err != nil {
 			return p, err
@@ -406,9 +406,9 @@ func (e Erasable) Piece(r Reader, workspaceID string, from, below uint64, limit 
 
 // sequences returns the first sequences of a workspace in the space, from one on and
 // before another.
-func (t trace) sequences(r Reader, workspaceID string, from, below uint64, limit int) (seqs []uint64, err error) {
-	prefix := scoped(t.space, workspaceID, nil)
-	span := Span{Prefix: prefix, From: scoped(t.space, workspaceID, seqKey(from)), KeysOnly: true}
+func (t keySpace) sequences(r Reader, workspaceID string, from, below uint64, limit int) (seqs []uint64, err error) {
+	prefix := scopedKey(t.space, workspaceID, nil)
+	span := Span{Prefix: prefix, From: scopedKey(t.space, workspaceID, seqKey(from)), KeysOnly: true}
 	err = r.Iterate(t.Projection, span, func(key, _ []byte) (bool, error) {
 		seq := binary.BigEndian.Uint64(key[len(prefix):])
 		if seq >= below {

@@ -49,14 +49,14 @@ func (p Files) Apply(tx Tx, ev domain.Recorded) error {
 		}
 		return p.put(tx, ev, ref, made)
 	case file.Updated:
-		have, err := p.take(tx, ref)
+		have, err := p.remove(tx, ref)
 		if err != nil {
 			return err
 		}
 		have.State = file.Decider.Evolve(have.State, ev.Data)
 		return p.put(tx, ev, ref, have)
 	case file.Deleted:
-		have, err := p.take(tx, ref)
+		have, err := p.remove(tx, ref)
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (p Files) Apply(tx Tx, ev domain.Recorded) error {
 	return nil
 }
 
-// put stores a file and what it is found by.
+// putItem stores a file and what it is found by.
 func (Files) put(tx Tx, ev domain.Recorded, ref FileRef, f File) error {
 	f.UpdatedAt, f.UpdatedBy = stamp(ev.At), ev.Meta.UserID
 	body, err := json.Marshal(f)
@@ -83,8 +83,8 @@ func (Files) put(tx Tx, ev domain.Recorded, ref FileRef, f File) error {
 	return tx.Set(fileKey(ref), body)
 }
 
-// take returns a file and removes what it is found by.
-func (Files) take(tx Tx, ref FileRef) (f File, err error) {
+// allocate returns a file and removes what it is found by.
+func (Files) remove(tx Tx, ref FileRef) (f File, err error) {
 	value, ok, err := tx.Get(fileKey(ref))
 	if err != nil {
 		return f, err

@@ -34,20 +34,20 @@ func (m *Models) Run(ctx context.Context) error {
 func (m *Models) follow(ctx context.Context, f *follower) {
 	pause := firstPause
 	for ctx.Err() == nil {
-		attempt, cancel := f.begin(ctx)
+		attempt, cancel := f.beginAttempt(ctx)
 		before := f.applied.Load()
-		err := m.attempt(attempt, f)
+		err := m.followOnce(attempt, f)
 		if f.applied.Load() != before {
 			pause = firstPause
 		}
-		m.settleAttempt(attempt, f, err, pause)
+		m.handleAttemptEnd(attempt, f, err, pause)
 		cancel()
 		pause = min(2*pause, lastPause)
 	}
 }
 
-// begin returns the context of one attempt, which restart ends.
-func (f *follower) begin(ctx context.Context) (context.Context, context.CancelFunc) {
+// findNextMemtable returns the context of one attempt, which restart ends.
+func (f *follower) beginAttempt(ctx context.Context) (context.Context, context.CancelFunc) {
 	attempt, cancel := context.WithCancel(ctx)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,14 +63,14 @@ func (f *follower) restart() {
 	}
 }
 
-// settleAttempt does what an attempt that ended with err asks for, and returns
+// handleAttemptEnd does what an attempt that ended with err asks for, and returns
 // when the next one is due.
-func (m *Models) settleAttempt(ctx context.Context, f *follower, err error, pause time.Duration) {
+func (m *Models) handleAttemptEnd(ctx context.Context, f *follower, err error, pause time.Duration) {
 	if ctx.Err() != nil {
 		return // the end, or another generation
 	}
 	if stale, ok := errors.AsType[*staleError](err); ok {
-		if err = m.startOver(ctx, stale); err == nil || ctx.Err() != nil {
+		if err = m.resetGeneration(ctx, stale); err == nil || ctx.Err() != nil {
 			return
 		}
 	}
@@ -78,7 +78,7 @@ func (m *Models) settleAttempt(ctx context.Context, f *follower, err error, paus
 	if !ok {
 		fault = &Fault{Kind: FaultStore, Log: f.log, From: f.applied.Load(), To: f.applied.Load(), Message: fmt.Sprint(err), Err: err}
 	}
-	f.stop(fault)
+	f.setFault(fault)
 	m.opts.Log.Error("read models stopped", "log", f.log, "kind", fault.Kind, "from", fault.From, "to", fault.To, "err", fault)
 	var again <-chan time.Time
 	if !fault.stops() {
@@ -92,10 +92,10 @@ func (m *Models) settleAttempt(ctx context.Context, f *follower, err error, paus
 	}
 }
 
-// startOver replaces the live generation, which does not belong to the logs, by
+// resetGeneration replaces the live generation, which does not belong to the logs, by
 // an empty one.
-func (m *Models) startOver(ctx context.Context, stale *staleError) error {
-	release, err := m.hold(ctx)
+func (m *Models) resetGeneration(ctx context.Context, stale *staleError) error {
+	release, err := m.pauseWriters(ctx)
 	if err != nil {
 		return err
 	}
@@ -110,8 +110,8 @@ func (m *Models) startOver(ctx context.Context, stale *staleError) error {
 	return m.installEmpty()
 }
 
-// hold stops all writing to the live generation.
-func (m *Models) hold(ctx context.Context) (release func(), err error) {
+// pauseWriters stops all writing to the live generation.
+func (m *Models) pauseWriters(ctx context.Context) (release func(), err error) {
 	var held []semaphore
 	release = func() {
 		for _, gate := range held {
@@ -128,20 +128,20 @@ func (m *Models) hold(ctx context.Context) (release func(), err error) {
 	return release, nil
 }
 
-// attempt follows one log of the live generation as long as it goes well.
-func (m *Models) attempt(ctx context.Context, f *follower) error {
-	w, info, err := m.resume(ctx, f)
+// followOnce follows one log of the live generation as long as it goes well.
+func (m *Models) followOnce(ctx context.Context, f *follower) error {
+	w, info, err := m.openWriter(ctx, f)
 	if err != nil {
 		return err
 	}
 	f.advance(w.at.Seq, info.Last-w.at.Seq)
 	return m.read(ctx, f.log, w.at.Seq+1, func(b eventstore.Batch) (more bool, err error) {
-		return true, m.handle(ctx, f, w, b, info.Last)
+		return true, m.applyBatch(ctx, f, w, b, info.Last)
 	})
 }
 
-// handle applies one batch to the live generation.
-func (m *Models) handle(ctx context.Context, f *follower, w *writer, b eventstore.Batch, last uint64) error {
+// applyBatch applies one batch to the live generation.
+func (m *Models) applyBatch(ctx context.Context, f *follower, w *writer, b eventstore.Batch, last uint64) error {
 	if err := f.gate.acquire(ctx); err != nil {
 		return err
 	}
@@ -150,26 +150,26 @@ func (m *Models) handle(ctx context.Context, f *follower, w *writer, b eventstor
 		return errors.New("the generation was replaced") // and ctx has ended
 	}
 	var err error
-	f.move(func() {
+	f.change(func() {
 		err = w.apply(b.Events)
 		if err == nil && b.Pending == 0 {
-			err = w.settle(last)
+			err = w.finishAt(last)
 		}
 		f.advance(w.at.Seq, b.Pending)
 	})
 	if err != nil {
 		return err
 	}
-	f.well(b.Pending == 0)
-	if tap := m.tap.Load(); tap != nil {
+	f.clearFault(b.Pending == 0)
+	if tap := m.listener.Load(); tap != nil {
 		(*tap)(f.log, b.Events)
 	}
 	return nil
 }
 
-// resume returns the writer that continues the live generation, after comparing
+// openWriter returns the writer that continues the live generation, after comparing
 // it with the log.
-func (m *Models) resume(ctx context.Context, f *follower) (*writer, eventstore.Info, error) {
+func (m *Models) openWriter(ctx context.Context, f *follower) (*writer, eventstore.Info, error) {
 	// The log is looked at after the checkpoint, so that it cannot seem behind.
 	txn, gen := m.snapshot()
 	defer txn.Discard()
@@ -207,19 +207,19 @@ func (m *Models) checkState(ctx context.Context, info eventstore.Info, trusted u
 	if !info.Contiguous() {
 		return m.findGap(ctx, info)
 	}
-	return m.snapshots.admit(info.Identity, trusted)
+	return m.snapshots.openFor(info.Identity, trusted)
 }
 
 // findGap names the first range that is missing.
 func (m *Models) findGap(ctx context.Context, info eventstore.Info) error {
 	if info.First > 1 {
-		return gap(domain.State, 1, info.First-1)
+		return newGapFault(domain.State, 1, info.First-1)
 	}
 	seen, found := uint64(0), error(nil)
 	err := m.read(ctx, domain.State, 1, func(b eventstore.Batch) (more bool, err error) {
 		for _, ev := range b.Events {
 			if ev.Seq > seen+1 {
-				found = gap(domain.State, seen+1, ev.Seq-1)
+				found = newGapFault(domain.State, seen+1, ev.Seq-1)
 				return false, nil
 			}
 			seen = max(seen, ev.Seq)
@@ -230,7 +230,7 @@ func (m *Models) findGap(ctx context.Context, info eventstore.Info) error {
 	case err != nil || found != nil:
 		return errors.Join(found, err)
 	case seen < info.Last:
-		return gap(domain.State, seen+1, info.Last)
+		return newGapFault(domain.State, seen+1, info.Last)
 	}
 	return nil
 }
@@ -253,7 +253,7 @@ func (m *Models) read(ctx context.Context, log domain.Log, from uint64, visit fu
 		ended = m.opts.Store.Subscribe(sub, log, from, func(b eventstore.Batch) error { return send(sub, batches, b) })
 	})
 	for b := range batches {
-		more, err := visit(gather(b, batches))
+		more, err := visit(joinBatches(b, batches))
 		if err != nil || !more {
 			return err
 		}
@@ -276,10 +276,10 @@ func send(ctx context.Context, batches chan<- eventstore.Batch, b eventstore.Bat
 	}
 }
 
-// gather adds to b what has come since, so that a log that is behind is applied
+// joinBatches adds to b what has come since, so that a log that is behind is applied
 // in large transactions however small its batches are.
-func gather(b eventstore.Batch, batches <-chan eventstore.Batch) eventstore.Batch {
-	size := sizeOf(b.Events)
+func joinBatches(b eventstore.Batch, batches <-chan eventstore.Batch) eventstore.Batch {
+	size := totalBytes(b.Events)
 	for len(b.Events) < maxBatchEvents && size < maxBatchBytes {
 		select {
 		case next, ok := <-batches:
@@ -287,7 +287,7 @@ func gather(b eventstore.Batch, batches <-chan eventstore.Batch) eventstore.Batc
 				return b
 			}
 			b.Events, b.Pending = append(b.Events, next.Events...), next.Pending
-			size += sizeOf(next.Events)
+			size += totalBytes(next.Events)
 		default:
 			return b
 		}
@@ -295,7 +295,7 @@ func gather(b eventstore.Batch, batches <-chan eventstore.Batch) eventstore.Batc
 	return b
 }
 
-func sizeOf(events []domain.Recorded) (n int) {
+func totalBytes(events []domain.Recorded) (n int) {
 	for _, ev := range events {
 		n += ev.Size
 	}

@@ -103,7 +103,7 @@ func fullDiskRound(t *testing.T, disk string) {
 	stopReaders()
 	require.Less(t, time.Duration(slowest.Load()), 5*time.Second, "the slowest read")
 	requireEventuallyOK(t, h, disk)
-	t.Logf("slowest read %s, %d workspaces", time.Duration(slowest.Load()), listed(t, h.Models))
+	t.Logf("slowest read %s, %d workspaces", time.Duration(slowest.Load()), listKey(t, h.Models))
 }
 
 // perSpell is how many events may be written before the disk is full, and again

@@ -120,7 +120,7 @@ func openHouse(tb testing.TB, logDir, dbDir string, ps ...projections.Projection
 	return h
 }
 
-// watch is a log handler that rings when a message comes.
+// watchFiles is a log handler that rings when a message comes.
 type watch chan struct{}
 
 func (watch) Enabled(context.Context, slog.Level) bool { return true }
@@ -162,8 +162,8 @@ func add(tb testing.TB, s eventstore.Store, id domain.StreamID, expected uint64,
 	return r
 }
 
-// fill creates n workspaces and returns the position of the last.
-func fill(tb testing.TB, s eventstore.Store, n int) domain.Position {
+// allocateBlocks creates n workspaces and returns the position of the last.
+func allocateBlocks(tb testing.TB, s eventstore.Store, n int) domain.Position {
 	tb.Helper()
 	var r eventstore.Receipt
 	for range n {
@@ -186,7 +186,7 @@ func nameOf(tb testing.TB, m *projections.Models, id string) string {
 	return body.Name
 }
 
-func listed(tb testing.TB, m *projections.Models) int {
+func listKey(tb testing.TB, m *projections.Models) int {
 	tb.Helper()
 	n := 0
 	require.NoError(tb, m.View(func(r projections.Reader) error {

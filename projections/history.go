@@ -60,12 +60,12 @@ type Ref struct {
 // Manifest is the content of a workspace at a moment, by path.
 type Manifest map[string]Ref
 
-// wholeEvery is after how many changes the manifest is written out.
-const wholeEvery = 64
+// fullManifestEvery is after how many changes the manifest is written out.
+const fullManifestEvery = 64
 
-// manyParts is how much a change may touch that is kept with everything else of it: what
+// maxParts is how much a change may touch that is kept with everything else of it: what
 // one event writes must fit into one transaction.
-const manyParts = 500
+const maxParts = 500
 
 // Name implements Projection.
 func (History) Name() string { return "history.4" }
@@ -73,8 +73,8 @@ func (History) Name() string { return "history.4" }
 // Log implements Projection.
 func (History) Log() domain.Log { return domain.State }
 
-// hidden are events that are means to an end.
-func hidden(ev domain.Event) bool {
+// isHidden are events that are means to an end.
+func isHidden(ev domain.Event) bool {
 	switch ev.(type) {
 	case workspace.Staged, workspace.Marked, workspace.Intended, domain.Sealed, domain.Void, domain.Unknown,
 		operation.Started, operation.Progress, operation.CancelRequested, operation.Resumed, operation.Ended:
@@ -89,7 +89,7 @@ func (h History) Apply(tx Tx, ev domain.Recorded) error {
 	if e, ok := ev.Data.(workspace.Staged); ok {
 		return h.stage(tx, scope, e)
 	}
-	if hidden(ev.Data) {
+	if isHidden(ev.Data) {
 		return nil
 	}
 	change := Change{
@@ -99,10 +99,10 @@ func (h History) Apply(tx Tx, ev domain.Recorded) error {
 	if d, ok := workspace.DeltaOf(ev.Data); ok && ev.Stream.Kind == workspace.Decider.Kind {
 		change.Content = true
 		var err error
-		if change.Parts, err = h.content(tx, ev, d); err != nil {
+		if change.Parts, err = h.applyContent(tx, ev, d); err != nil {
 			return err
 		}
-		if change.Many = len(change.Parts) > manyParts; change.Many {
+		if change.Many = len(change.Parts) > maxParts; change.Many {
 			change.Parts = slices.DeleteFunc(change.Parts, func(part string) bool { return !strings.HasPrefix(part, workspace.IndexPart) })
 		}
 	}
@@ -112,7 +112,7 @@ func (h History) Apply(tx Tx, ev domain.Recorded) error {
 	}
 	seq := binary.BigEndian.AppendUint64(nil, ev.Seq)
 	at := binary.BigEndian.AppendUint64(nil, uint64(ev.At.UnixMilli()))
-	return errors.Join(tx.Set(scoped('h', scope, seq), body), tx.Set(append([]byte{'g'}, seq...), []byte(scope)), tx.Set(scoped('a', scope, at), seq))
+	return errors.Join(tx.Set(scopedKey('h', scope, seq), body), tx.Set(append([]byte{'g'}, seq...), []byte(scope)), tx.Set(scopedKey('a', scope, at), seq))
 }
 
 func isRollback(ev domain.Event) bool {
@@ -125,8 +125,8 @@ func isRollback(ev domain.Event) bool {
 	return false
 }
 
-// content records what a change did to the manifest and returns what it touched.
-func (h History) content(tx Tx, ev domain.Recorded, d workspace.Delta) ([]string, error) {
+// applyContent records what a change did to the manifest and returns what it touched.
+func (h History) applyContent(tx Tx, ev domain.Recorded, d workspace.Delta) ([]string, error) {
 	id := ev.Stream.ID
 	if d.Stage != "" {
 		staged, err := h.unstage(tx, id)
@@ -135,7 +135,7 @@ func (h History) content(tx Tx, ev domain.Recorded, d workspace.Delta) ([]string
 		}
 		d.Entries = append(staged, d.Entries...)
 	}
-	entries, err := withRoots(d)
+	entries, err := entriesWithRoots(d)
 	if err != nil {
 		return nil, err
 	}
@@ -155,16 +155,16 @@ func (h History) content(tx Tx, ev domain.Recorded, d workspace.Delta) ([]string
 		}
 	}
 	if d.Settings != nil {
-		touched, err := h.index(tx, id, d.Settings.Index())
+		touched, err := h.updateIndex(tx, id, d.Settings.Index())
 		if err != nil {
 			return nil, err
 		}
-		if len(touched) > manyParts { // of earlier versions, which took any number
+		if len(touched) > maxParts { // of earlier versions, which took any number
 			touched = []string{workspace.IndexPart + "blocks"}
 		}
 		parts = append(parts, touched...)
 	}
-	if err := h.remember(tx, id, ev.Seq, refs); err != nil {
+	if err := h.putManifest(tx, id, ev.Seq, refs); err != nil {
 		return nil, err
 	}
 	for _, part := range parts {
@@ -175,41 +175,41 @@ func (h History) content(tx Tx, ev domain.Recorded, d workspace.Delta) ([]string
 	return parts, nil
 }
 
-// index returns what a new index document touches.
-func (History) index(tx Tx, id string, after *document.Map) ([]string, error) {
+// updateIndexes returns what a new index document touches.
+func (History) updateIndex(tx Tx, id string, after *document.Map) ([]string, error) {
 	before := document.MapOf()
-	if err := getJSON(tx, scoped('i', id, nil), before); err != nil {
+	if err := getJSON(tx, scopedKey('i', id, nil), before); err != nil {
 		return nil, err
 	}
-	return workspace.Parts(before, after), setJSON(tx, scoped('i', id, nil), after)
+	return workspace.Parts(before, after), setJSON(tx, scopedKey('i', id, nil), after)
 }
 
-// remember writes a delta of the manifest, and the whole every so often.
-func (h History) remember(tx Tx, id string, seq uint64, refs Manifest) error {
+// putManifest writes a delta of the manifest, and the whole every so often.
+func (h History) putManifest(tx Tx, id string, seq uint64, refs Manifest) error {
 	at := binary.BigEndian.AppendUint64(nil, seq)
-	if err := setJSON(tx, scoped('d', id, at), refs); err != nil {
+	if err := setJSON(tx, scopedKey('d', id, at), refs); err != nil {
 		return err
 	}
 	var since int
-	if err := getJSON(tx, scoped('n', id, nil), &since); err != nil {
+	if err := getJSON(tx, scopedKey('n', id, nil), &since); err != nil {
 		return err
 	}
-	if since++; since >= wholeEvery && len(refs) <= manyParts {
+	if since++; since >= fullManifestEvery && len(refs) <= maxParts {
 		whole, err := manifestAt(txSource{tx}, id, seq)
 		if err != nil {
 			return err
 		}
-		if err := setJSON(tx, scoped('f', id, at), whole); err != nil {
+		if err := setJSON(tx, scopedKey('f', id, at), whole); err != nil {
 			return err
 		}
 		since = 0
 	}
-	return setJSON(tx, scoped('n', id, nil), since)
+	return setJSON(tx, scopedKey('n', id, nil), since)
 }
 
 func (History) stage(tx Tx, id string, e workspace.Staged) error {
 	var part stagedPart
-	key := scoped('s', id, nil)
+	key := scopedKey('s', id, nil)
 	if err := getJSON(tx, key, &part); err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (History) stage(tx Tx, id string, e workspace.Staged) error {
 
 func (History) unstage(tx Tx, id string) ([]workspace.Entry, error) {
 	var part stagedPart
-	key := scoped('s', id, nil)
+	key := scopedKey('s', id, nil)
 	if err := getJSON(tx, key, &part); err != nil {
 		return nil, err
 	}
@@ -257,11 +257,11 @@ func partKey(id, part string) []byte {
 	if len(part) > maxPart {
 		part = "#" + workspace.HashOf([]byte(part))
 	}
-	return scoped('t', id, []byte(part))
+	return scopedKey('t', id, []byte(part))
 }
 
-// source is where a manifest is read from: a transaction, or a reader.
-type source interface {
+// manifestSource is where a manifest is read from: a transaction, or a reader.
+type manifestSource interface {
 	iterate(s Span, visit func(key, value []byte) (bool, error)) error
 }
 
@@ -279,20 +279,20 @@ func (s readerSource) iterate(span Span, visit func(key, value []byte) (bool, er
 
 // manifestAt puts the manifest together: the last whole one, and what changed
 // since.
-func manifestAt(from source, id string, seq uint64) (Manifest, error) {
+func manifestAt(from manifestSource, id string, seq uint64) (Manifest, error) {
 	m, since := Manifest{}, uint64(0)
 	at := binary.BigEndian.AppendUint64(nil, seq)
-	prefix := scoped('f', id, nil)
-	err := from.iterate(Span{Prefix: prefix, From: scoped('f', id, at), Reverse: true}, func(key, value []byte) (bool, error) {
+	prefix := scopedKey('f', id, nil)
+	err := from.iterate(Span{Prefix: prefix, From: scopedKey('f', id, at), Reverse: true}, func(key, value []byte) (bool, error) {
 		since = binary.BigEndian.Uint64(key[len(prefix):])
 		return false, json.Unmarshal(value, &m)
 	})
 	if err != nil {
 		return nil, err
 	}
-	prefix = scoped('d', id, nil)
+	prefix = scopedKey('d', id, nil)
 	start := binary.BigEndian.AppendUint64(nil, since+1)
-	err = from.iterate(Span{Prefix: prefix, From: scoped('d', id, start)}, func(key, value []byte) (bool, error) {
+	err = from.iterate(Span{Prefix: prefix, From: scopedKey('d', id, start)}, func(key, value []byte) (bool, error) {
 		if binary.BigEndian.Uint64(key[len(prefix):]) > seq {
 			return false, nil
 		}
@@ -315,20 +315,20 @@ func (h History) ManifestAt(r Reader, id string, seq uint64) (Manifest, error) {
 
 // Get returns the change at a sequence.
 func (h History) Get(r Reader, scope string, seq uint64) (c Change, ok bool, err error) {
-	value, ok, err := r.Get(h, scoped('h', scope, binary.BigEndian.AppendUint64(nil, seq)))
+	value, ok, err := r.Get(h, scopedKey('h', scope, binary.BigEndian.AppendUint64(nil, seq)))
 	if err != nil || !ok {
 		return c, false, err
 	}
-	c, err = h.change(r, value)
+	c, err = h.readChange(r, value)
 	return c, err == nil, err
 }
 
-// change reads a change, with all that it touched.
-func (h History) change(r Reader, value []byte) (c Change, err error) {
+// changeCount reads a change, with all that it touched.
+func (h History) readChange(r Reader, value []byte) (c Change, err error) {
 	if err = json.Unmarshal(value, &c); err != nil || !c.Many {
 		return c, err
 	}
-	delta, ok, err := r.Get(h, scoped('d', c.Workspace, binary.BigEndian.AppendUint64(nil, c.Seq)))
+	delta, ok, err := r.Get(h, scopedKey('d', c.Workspace, binary.BigEndian.AppendUint64(nil, c.Seq)))
 	if err != nil || !ok {
 		return c, err
 	}
@@ -342,12 +342,12 @@ func (h History) change(r Reader, value []byte) (c Change, err error) {
 // List visits the changes of a scope before a sequence, the last first, until
 // visit returns false. 0 begins with the last of all.
 func (h History) List(r Reader, scope string, before uint64, visit func(Change) (more bool)) error {
-	span := Span{Prefix: scoped('h', scope, nil), Reverse: true}
+	span := Span{Prefix: scopedKey('h', scope, nil), Reverse: true}
 	if before > 0 {
-		span.From = scoped('h', scope, binary.BigEndian.AppendUint64(nil, before-1))
+		span.From = scopedKey('h', scope, binary.BigEndian.AppendUint64(nil, before-1))
 	}
 	return r.Iterate(h, span, func(_, value []byte) (bool, error) {
-		c, err := h.change(r, value)
+		c, err := h.readChange(r, value)
 		if err != nil {
 			return false, err
 		}
@@ -396,7 +396,7 @@ func (h History) Touched(r Reader, id, part string) (uint64, error) {
 func (h History) RolledBack(r Reader, id, path string) (bool, error) {
 	seq, err := h.Touched(r, id, path)
 	if path == "index" && err == nil {
-		prefix := scoped('t', id, []byte(workspace.IndexPart))
+		prefix := scopedKey('t', id, []byte(workspace.IndexPart))
 		err = r.Iterate(h, Span{Prefix: prefix}, func(_, value []byte) (bool, error) {
 			seq = max(seq, binary.BigEndian.Uint64(value))
 			return true, nil
@@ -413,7 +413,7 @@ func (h History) RolledBack(r Reader, id, path string) (bool, error) {
 // time, 0 when there was none.
 func (h History) SeqAt(r Reader, id string, at time.Time) (seq uint64, err error) {
 	until := binary.BigEndian.AppendUint64(nil, uint64(max(at.UnixMilli(), 0)))
-	span := Span{Prefix: scoped('a', id, nil), From: scoped('a', id, until), Reverse: true}
+	span := Span{Prefix: scopedKey('a', id, nil), From: scopedKey('a', id, until), Reverse: true}
 	err = r.Iterate(h, span, func(_, value []byte) (bool, error) {
 		seq = binary.BigEndian.Uint64(value)
 		return false, nil

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watched are the spaces by the directory of their store.
-var watched sync.Map
+// watchedGuards are the spaces by the directory of their store.
+var watchedGuards sync.Map
 
 var watchOnce sync.Once
 
@@ -33,8 +33,8 @@ type unixMapper struct {
 }
 
 // watchMappings has s asked before a file of its store is mapped for writing.
-func watchMappings(s *space) {
-	watched.Store(s.real, s)
+func watchMappings(s *diskGuard) {
+	watchedGuards.Store(s.real, s)
 	watchOnce.Do(func() {
 		mmap := mapper.mmap
 		mapper.mmap = func(addr, length uintptr, prot, flags, fd int, offset int64) (uintptr, error) {
@@ -46,15 +46,15 @@ func watchMappings(s *space) {
 	})
 }
 
-func unwatchMappings(s *space) { watched.Delete(s.real) }
+func unwatchMappings(s *diskGuard) { watchedGuards.Delete(s.real) }
 
 func beforeMapping(fd int, length int64) {
 	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
 	if err != nil {
 		return
 	}
-	if s, ok := watched.Load(filepath.Dir(path)); ok {
-		s.(*space).take(fd, path, length)
+	if s, ok := watchedGuards.Load(filepath.Dir(path)); ok {
+		s.(*diskGuard).allocate(fd, path, length)
 	}
 }
 
@@ -67,8 +67,8 @@ func diskSpace(dir string) (free, total int64, err error) {
 	return int64(st.Bavail) * st.Bsize, int64(st.Blocks) * st.Bsize, nil
 }
 
-// blocks returns how many bytes of a file have a place on the disk.
-func blocks(fd int) int64 {
+// allocatedBytes returns how many bytes of a file have a place on the disk.
+func allocatedBytes(fd int) int64 {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return 0
@@ -76,9 +76,9 @@ func blocks(fd int) int64 {
 	return st.Blocks * 512
 }
 
-// fill gives the first length bytes of a file blocks of their own. Where the file
+// allocateBlocks gives the first length bytes of a file blocks of their own. Where the file
 // system cannot do so, a new file is written over with zeros.
-func fill(fd int, length int64, isNew bool) error {
+func allocateBlocks(fd int, length int64, isNew bool) error {
 	err := reserve(fd, 0, length)
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return err
@@ -89,8 +89,8 @@ func fill(fd int, length int64, isNew bool) error {
 	return writeZeros(fd, length)
 }
 
-// layIn gives a file blocks up to length without making it longer.
-func layIn(fd int, length int64) error { return reserve(fd, unix.FALLOC_FL_KEEP_SIZE, length) }
+// preallocate gives a file blocks up to length without making it longer.
+func preallocate(fd int, length int64) error { return reserve(fd, unix.FALLOC_FL_KEEP_SIZE, length) }
 
 // onlyZeros reports whether nothing was written to the file: each kind that
 // Badger makes has something else in its first page.
@@ -100,17 +100,17 @@ func onlyZeros(fd int) bool {
 	return err == nil && !slices.ContainsFunc(page[:n], func(b byte) bool { return b != 0 })
 }
 
-// piece bounds what one system call reserves: an interrupted one starts over.
-const piece = 1 << 20
+// reserveChunk bounds what one system call reserves: an interrupted one starts over.
+const reserveChunk = 1 << 20
 
 func reserve(fd int, mode uint32, length int64) error {
 	for at := int64(0); at < length; {
-		switch err := unix.Fallocate(fd, mode, at, min(piece, length-at)); {
+		switch err := unix.Fallocate(fd, mode, at, min(reserveChunk, length-at)); {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return err
 		default:
-			at += piece
+			at += reserveChunk
 		}
 	}
 	return nil
@@ -118,9 +118,9 @@ func reserve(fd int, mode uint32, length int64) error {
 
 // writeZeros writes to a file that is all zeros already.
 func writeZeros(fd int, length int64) error {
-	zeros := make([]byte, piece)
+	zeros := make([]byte, reserveChunk)
 	for at := int64(0); at < length; {
-		n, err := unix.Pwrite(fd, zeros[:min(piece, length-at)], at)
+		n, err := unix.Pwrite(fd, zeros[:min(reserveChunk, length-at)], at)
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return err
 		}

@@ -71,7 +71,7 @@ type Models struct {
 	work  semaphore     // held by a rebuild or a verification
 	sweep chan struct{} // asks Run to drop generations that nobody uses
 
-	tap atomic.Pointer[Tap] // who is told of what was applied
+	listener atomic.Pointer[Listener] // who is told of what was applied
 
 	mu      sync.Mutex
 	next    uint32              // number of the next generation
@@ -152,11 +152,11 @@ func (m *Models) loadPositions() error {
 
 // installEmpty makes an empty generation the live one.
 func (m *Models) installEmpty() error {
-	gen, err := m.claim()
+	gen, err := m.claimGeneration()
 	if err != nil {
 		return err
 	}
-	defer m.disclaim(gen)
+	defer m.releaseGeneration(gen)
 	return m.install(gen, nil)
 }
 
@@ -169,7 +169,7 @@ func (m *Models) install(gen *generation, at map[domain.Log]uint64) error {
 	}
 	m.live.Store(gen)
 	for _, f := range m.logs {
-		f.move(func() { f.reset(at[f.log], at != nil && f.health(0).CaughtUp) })
+		f.change(func() { f.reset(at[f.log], at != nil && f.health(0).CaughtUp) })
 		f.restart()
 	}
 	return nil
@@ -212,12 +212,12 @@ func (m *Models) Moment() Moment {
 	return Moment(moves + 2)
 }
 
-// Tap is told of events once they are in the read models, log by log and in order.
+// Listener is told of events once they are in the read models, log by log and in order.
 // It must not block: the log waits for it.
-type Tap func(log domain.Log, events []domain.Recorded)
+type Listener func(log domain.Log, events []domain.Recorded)
 
-// Tell has tap told from now on; of what it is told first nothing is missing after.
-func (m *Models) Tell(tap Tap) { m.tap.Store(&tap) }
+// SetListener has tap told from now on; of what it is told first nothing is missing after.
+func (m *Models) SetListener(tap Listener) { m.listener.Store(&tap) }
 
 // Snapshots returns the aggregate snapshots kept beside the read models.
 func (m *Models) Snapshots() *Snapshots { return m.snapshots }
@@ -434,16 +434,16 @@ type waiter struct {
 	ch  chan struct{}
 }
 
-// never is a sequence that is not reached: who waits for it waits for a change
+// maxSeq is a sequence that is not reached: who waits for it waits for a change
 // of another kind.
-const never = math.MaxUint64
+const maxSeq = math.MaxUint64
 
 func newTracker(log domain.Log) *tracker {
 	return &tracker{log: log, waiters: map[*waiter]struct{}{}}
 }
 
-// move changes what the read models show of the log.
-func (t *tracker) move(do func()) {
+// change changes what the read models show of the log.
+func (t *tracker) change(do func()) {
 	t.moves.Add(1)
 	defer t.moves.Add(1)
 	do()
@@ -462,24 +462,24 @@ func (t *tracker) advance(seq, pending uint64) {
 	t.wake(seq)
 }
 
-// well records that the log is being followed, so that an earlier fault has
+// clearFault records that the log is being followed, so that an earlier fault has
 // passed; and whether nothing is pending.
-func (t *tracker) well(caughtUp bool) {
+func (t *tracker) clearFault(caughtUp bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.fault == nil && t.caught == (t.caught || caughtUp) {
 		return
 	}
 	t.caught, t.fault = t.caught || caughtUp, nil
-	t.wake(never)
+	t.wake(maxSeq)
 }
 
-// stop records a fault and tells everyone who waits.
-func (t *tracker) stop(f *Fault) {
+// setFault records a fault and tells everyone who waits.
+func (t *tracker) setFault(f *Fault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.fault = f
-	t.wake(never)
+	t.wake(maxSeq)
 }
 
 // reset starts over at seq, without a fault.
@@ -489,7 +489,7 @@ func (t *tracker) reset(seq uint64, caught bool) {
 	t.fault, t.caught = nil, caught
 	t.applied.Store(seq)
 	t.head.Store(seq)
-	t.wake(never)
+	t.wake(maxSeq)
 }
 
 func (t *tracker) wake(seq uint64) {
@@ -511,26 +511,26 @@ func (t *tracker) reach(ctx context.Context, seq uint64) error {
 
 // awaitCaughtUp waits until nothing was pending for the first time.
 func (t *tracker) awaitCaughtUp(ctx context.Context) error {
-	return t.wait(ctx, never, func() bool { return t.caught })
+	return t.wait(ctx, maxSeq, func() bool { return t.caught })
 }
 
 func (t *tracker) wait(ctx context.Context, seq uint64, done func() bool) error {
 	for {
-		w, err := t.enlist(seq, done)
+		w, err := t.addWaiter(seq, done)
 		if err != nil || w == nil {
 			return err
 		}
 		select {
 		case <-w.ch:
 		case <-ctx.Done():
-			t.leave(w)
+			t.removeWaiter(w)
 			return fmt.Errorf("wait for %s at %d: %w", t.log, t.applied.Load(), context.Cause(ctx))
 		}
 	}
 }
 
-// enlist returns a waiter, or nil when there is nothing to wait for.
-func (t *tracker) enlist(seq uint64, done func() bool) (*waiter, error) {
+// addWaiter returns a waiter, or nil when there is nothing to wait for.
+func (t *tracker) addWaiter(seq uint64, done func() bool) (*waiter, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if done() {
@@ -544,13 +544,13 @@ func (t *tracker) enlist(seq uint64, done func() bool) (*waiter, error) {
 	return w, nil
 }
 
-func (t *tracker) leave(w *waiter) {
+func (t *tracker) removeWaiter(w *waiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.waiters, w)
 }
 
-// health returns the state of the log, which is known to reach known.
+// putHealth returns the state of the log, which is known to reach known.
 func (t *tracker) health(known uint64) LogHealth {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -605,7 +605,7 @@ func (f *Fault) Unwrap() error { return f.Err }
 // stops reports whether the fault ends following until a rebuild or a restart.
 func (f *Fault) stops() bool { return f != nil && f.Kind != FaultStore }
 
-func gap(log domain.Log, from, to uint64) *Fault {
+func newGapFault(log domain.Log, from, to uint64) *Fault {
 	return &Fault{Kind: FaultGap, Log: log, From: from, To: to,
 		Message: fmt.Sprintf("%d events are missing from the log", to-from+1)}
 }

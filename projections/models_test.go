@@ -44,7 +44,7 @@ func TestAWriterReadsItsOwnWrites(t *testing.T) {
 	writers.Wait()
 	require.NoError(t, h.Fresh(ctx))
 	require.Equal(t, h.log.Log.Known(), h.Position())
-	require.Equal(t, 8, listed(t, h.Models))
+	require.Equal(t, 8, listKey(t, h.Models))
 }
 
 func TestTheLastUpdatedIsListedFirst(t *testing.T) {
@@ -101,7 +101,7 @@ func TestMetricsTellTheLag(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	log, _ := openLog(t, t.TempDir())
 	db, _ := openDB(t, t.TempDir())
-	at := fill(t, log.Log, 3)
+	at := allocateBlocks(t, log.Log, 3)
 	m, err := projections.New(projections.Options{DB: db, Store: log.Log, Known: log.Log.Known, Metrics: reg})
 	require.NoError(t, err)
 	require.Equal(t, uint64(3), m.Health().Logs[0].Lag)
@@ -132,7 +132,7 @@ func TestAnEventDeliveredTwiceCountsOnce(t *testing.T) {
 		return b
 	}}
 	m, _ := start(t, projections.Options{DB: db, Store: twice, Projections: []projections.Projection{states, activities}})
-	at := fill(t, log.Log, 20).Max(happen(t, log.Log).Position)
+	at := allocateBlocks(t, log.Log, 20).Max(happen(t, log.Log).Position)
 	require.NoError(t, m.Reach(bounded(t), at))
 	require.Equal(t, uint64(20), states.count(t, m))
 	require.Equal(t, uint64(1), activities.count(t, m))
@@ -141,7 +141,7 @@ func TestAnEventDeliveredTwiceCountsOnce(t *testing.T) {
 func TestABatchTooLargeForBadgerIsSplit(t *testing.T) {
 	log, _ := openLog(t, t.TempDir())
 	db, _ := openDB(t, t.TempDir())
-	at := fill(t, log.Log, 150)
+	at := allocateBlocks(t, log.Log, 150)
 	big := counter{name: "big.1", log: domain.State, pad: 30 << 10}
 	m, _ := start(t, projections.Options{DB: db, Store: log.Log, Projections: []projections.Projection{big}})
 	require.NoError(t, m.Reach(bounded(t), at))
@@ -163,7 +163,7 @@ func TestAnEventTooLargeForBadgerIsAppliedByOneProjectionAtATime(t *testing.T) {
 		return nil
 	}}
 	o := projections.Options{DB: db, Store: log.Log, Projections: []projections.Projection{a, b}}
-	at := fill(t, log.Log, 5)
+	at := allocateBlocks(t, log.Log, 5)
 	m, stop := start(t, o)
 	require.Equal(t, uint64(3), faultOf(t, m.Reach(bounded(t), at)).From)
 	require.Equal(t, []uint64{3, 2}, []uint64{a.count(t, m), b.count(t, m)})
@@ -178,7 +178,7 @@ func TestAnEventTooLargeForBadgerIsAppliedByOneProjectionAtATime(t *testing.T) {
 
 func TestAnEventTooLargeForOneProjectionStops(t *testing.T) {
 	h := newHouse(t, counter{name: "huge.1", log: domain.State, pad: 20 << 10, times: 100})
-	fault := faultOf(t, h.Reach(bounded(t), fill(t, h.log.Log, 1)))
+	fault := faultOf(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 1)))
 	require.Equal(t, "huge.1", fault.Projection)
 	require.ErrorIs(t, fault, badger.ErrTxnTooBig)
 }
@@ -196,7 +196,7 @@ func TestAProjectionThatFailsStopsItsLogOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log, _ := openLog(t, t.TempDir())
 			db, _ := openDB(t, t.TempDir())
-			at := fill(t, log.Log, 6)
+			at := allocateBlocks(t, log.Log, 6)
 			bad := counter{name: "bad.1", log: domain.State, refuse: refuse}
 			m, _ := start(t, projections.Options{DB: db, Store: log.Log, Projections: []projections.Projection{bad, activities}})
 			fault := faultOf(t, m.Reach(bounded(t), at))
@@ -237,7 +237,7 @@ func (future) EventType() string { return "workspaces.teleported" }
 
 func TestAnUnknownStateEventStops(t *testing.T) {
 	h := newHouse(t)
-	fill(t, h.log.Log, 2)
+	allocateBlocks(t, h.log.Log, 2)
 	at := add(t, h.log.Log, workspace.Stream("w9"), 0, future{}).Position
 	fault := faultOf(t, h.Reach(bounded(t), at))
 	require.Equal(t, projections.FaultUnknown, fault.Kind)
@@ -255,7 +255,7 @@ func TestAnUnknownActivityEventIsAUsersOwn(t *testing.T) {
 func TestAVoidEventTakesItsPlaceAndDoesNotCount(t *testing.T) {
 	log, _ := openLog(t, t.TempDir())
 	db, _ := openDB(t, t.TempDir())
-	at := fill(t, log.Log, 3)
+	at := allocateBlocks(t, log.Log, 3)
 	void := faulty{Store: log.Log, deliver: func(_ domain.Log, b eventstore.Batch) eventstore.Batch {
 		for i := range b.Events {
 			if b.Events[i].Seq == 2 {
@@ -292,7 +292,7 @@ func TestAGapStopsAndIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log, _ := openLog(t, t.TempDir())
 			db, _ := openDB(t, t.TempDir())
-			at := fill(t, log.Log, 6)
+			at := allocateBlocks(t, log.Log, 6)
 			lossy := faulty{Store: log.Log, deliver: without(func(ev domain.Recorded) bool { return ev.Log == domain.State && tt.lost(ev) })}
 			lossy.info = func(l domain.Log, i eventstore.Info) (eventstore.Info, error) {
 				if l == domain.State && tt.info != nil {
@@ -311,7 +311,7 @@ func TestAGapStopsAndIsNamed(t *testing.T) {
 
 func TestAGapBehindTheCheckpointIsFoundAtTheStart(t *testing.T) {
 	h := newHouse(t)
-	require.NoError(t, h.Reach(bounded(t), fill(t, h.log.Log, 5)))
+	require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 5)))
 	h.stop()
 	lossy := faulty{Store: h.log.Log, deliver: without(func(ev domain.Recorded) bool { return ev.Seq == 2 })}
 	lossy.info = func(l domain.Log, i eventstore.Info) (eventstore.Info, error) {
@@ -323,7 +323,7 @@ func TestAGapBehindTheCheckpointIsFoundAtTheStart(t *testing.T) {
 	m, _ := start(t, projections.Options{DB: h.db, Store: lossy})
 	fault := faultOf(t, m.CaughtUp(bounded(t)))
 	require.Equal(t, []uint64{2, 2}, []uint64{fault.From, fault.To})
-	require.Equal(t, 5, listed(t, m), "what was applied is still served")
+	require.Equal(t, 5, listKey(t, m), "what was applied is still served")
 }
 
 func TestWhatActivityPurgedIsNoGap(t *testing.T) {
@@ -343,7 +343,7 @@ func TestWhatActivityPurgedIsNoGap(t *testing.T) {
 func TestAStoreThatFailsIsTriedAgain(t *testing.T) {
 	log, _ := openLog(t, t.TempDir())
 	db, _ := openDB(t, t.TempDir())
-	at := fill(t, log.Log, 3)
+	at := allocateBlocks(t, log.Log, 3)
 	var asked atomic.Int32
 	flaky := faulty{Store: log.Log, info: func(_ domain.Log, i eventstore.Info) (eventstore.Info, error) {
 		if asked.Add(1) <= 3 {
@@ -360,10 +360,10 @@ func TestAStoreThatFailsIsTriedAgain(t *testing.T) {
 func TestACrashLosesAndRepeatsNothing(t *testing.T) {
 	h := newHouse(t, states, activities)
 	for range 5 {
-		at := fill(t, h.log.Log, 30).Max(happen(t, h.log.Log).Position)
+		at := allocateBlocks(t, h.log.Log, 30).Max(happen(t, h.log.Log).Position)
 		require.NoError(t, h.Reach(bounded(t), at))
 		crashed := copyDir(t, h.dbDir) // as a kill would leave it: open, not flushed
-		fill(t, h.log.Log, 10)
+		allocateBlocks(t, h.log.Log, 10)
 
 		db, closeDB := openDB(t, crashed)
 		require.Empty(t, db.Moved())
@@ -416,23 +416,23 @@ func TestARestoredLogMeansARebuild(t *testing.T) {
 			backup := copyDir(t, h.logDir)
 
 			h = openHouse(t, h.logDir, h.dbDir)
-			require.NoError(t, h.Reach(bounded(t), fill(t, h.log.Log, 3)))
+			require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 3)))
 			h.shut()
 
 			log, closeLog := openLog(t, backup)
-			fill(t, log.Log, added)
+			allocateBlocks(t, log.Log, added)
 			closeLog()
 			restored := openHouse(t, backup, h.dbDir)
 			requireRebuilt(t, restored)
 			require.Equal(t, "kept", nameOf(t, restored.Models, "a"))
-			require.Equal(t, 1+added, listed(t, restored.Models))
+			require.Equal(t, 1+added, listKey(t, restored.Models))
 		})
 	}
 }
 
 func TestAChangedShapeMeansARebuild(t *testing.T) {
 	h := newHouse(t, states)
-	require.NoError(t, h.Reach(bounded(t), fill(t, h.log.Log, 4)))
+	require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 4)))
 	h.shut()
 	next := counter{name: "states.2", log: domain.State}
 	again := openHouse(t, h.logDir, h.dbDir, next)

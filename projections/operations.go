@@ -38,7 +38,7 @@ func (o Operations) Apply(tx Tx, ev domain.Recorded) error {
 	}
 	var op operation.State
 	if !known {
-		key = scoped('o', scope, binary.BigEndian.AppendUint64(nil, ev.Seq))
+		key = scopedKey('o', scope, binary.BigEndian.AppendUint64(nil, ev.Seq))
 		if err := tx.Set(operationKey('i', id), key); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (o Operations) Get(r Reader, id string) (op operation.State, ok bool, err e
 // List visits the operations of a workspace, the newest first, until visit
 // returns false.
 func (o Operations) List(r Reader, workspaceID string, visit func(operation.State) (more bool)) error {
-	return r.Iterate(o, Span{Prefix: scoped('o', workspaceID, nil), Reverse: true}, func(_, value []byte) (bool, error) {
+	return r.Iterate(o, Span{Prefix: scopedKey('o', workspaceID, nil), Reverse: true}, func(_, value []byte) (bool, error) {
 		var op operation.State
 		if err := json.Unmarshal(value, &op); err != nil {
 			return false, err
@@ -82,7 +82,7 @@ func (o Operations) List(r Reader, workspaceID string, visit func(operation.Stat
 	})
 }
 
-// Running lists the operations that have not ended.
+// RunningVersion lists the operations that have not ended.
 func (o Operations) Running(r Reader) (refs []OperationRef, err error) {
 	err = r.Iterate(o, Span{Prefix: []byte{'r'}}, func(key, value []byte) (bool, error) {
 		refs = append(refs, OperationRef{WorkspaceID: string(value), ID: string(key[1:])})

@@ -160,7 +160,7 @@ func (p Problems) Apply(tx Tx, ev domain.Recorded) error {
 	return w.change(changes, touched)
 }
 
-// change replaces what is known of documents, nil for those that are gone, and looks again
+// changeCount replaces what is known of documents, nil for those that are gone, and looks again
 // at those that it concerns, and at those that were touched.
 func (w problemsTx) change(changes map[string]*documentFacts, touched map[string]bool) error {
 	index := listChanges{}
@@ -193,7 +193,7 @@ func (w problemsTx) change(changes map[string]*documentFacts, touched map[string
 		return err
 	}
 	for _, key := range flipped {
-		if event, ok := strings.CutPrefix(key, string(scoped('m', w.id, nil))); ok {
+		if event, ok := strings.CutPrefix(key, string(scopedKey('m', w.id, nil))); ok {
 			appeared = append(appeared, "e:"+event)
 		}
 	}
@@ -201,12 +201,12 @@ func (w problemsTx) change(changes map[string]*documentFacts, touched map[string
 		if strings.HasPrefix(name, "i:") {
 			listening = true // events of an instance begin with its name
 		}
-		if err := w.touch(scoped('n', w.id, []byte(name)), touched); err != nil {
+		if err := w.touch(scopedKey('n', w.id, []byte(name)), touched); err != nil {
 			return err
 		}
 	}
 	if listening {
-		if err := w.touch(scoped('l', w.id, nil), touched); err != nil {
+		if err := w.touch(scopedKey('l', w.id, nil), touched); err != nil {
 			return err
 		}
 	}
@@ -218,16 +218,16 @@ func (w problemsTx) change(changes map[string]*documentFacts, touched map[string
 	return w.review(touched)
 }
 
-// keep stores what is known of a document.
+// putRow stores what is known of a document.
 func (w problemsTx) keep(path string, old, next *documentFacts) error {
 	if old != nil && old.App != "" && (next == nil || next.App != old.App) {
 		if err := w.tx.Delete(instanceKey(old.App, w.id, path)); err != nil {
 			return err
 		}
 	}
-	key := scoped('z', w.id, []byte(path))
+	key := scopedKey('z', w.id, []byte(path))
 	if next == nil {
-		return errors.Join(w.tx.Delete(key), w.tx.Delete(scoped('b', w.id, []byte(path))))
+		return errors.Join(w.tx.Delete(key), w.tx.Delete(scopedKey('b', w.id, []byte(path))))
 	}
 	if next.App != "" {
 		if err := w.tx.Set(instanceKey(next.App, w.id, path), nil); err != nil {
@@ -238,12 +238,12 @@ func (w problemsTx) keep(path string, old, next *documentFacts) error {
 }
 
 func instanceKey(appSlug, workspaceID, path string) []byte {
-	return scoped('a', appSlug, []byte(workspaceID+"\x00"+path))
+	return scopedKey('a', appSlug, []byte(workspaceID+"\x00"+path))
 }
 
 // facts returns what is known of a document, nil when it is not there.
 func (w problemsTx) facts(path string) (*documentFacts, error) {
-	body, ok, err := w.Get(scoped('z', w.id, []byte(path)))
+	body, ok, err := w.Get(scopedKey('z', w.id, []byte(path)))
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -256,7 +256,7 @@ func (w problemsTx) namesOf(f *documentFacts) (keys []string) {
 	if f == nil {
 		return nil
 	}
-	use := func(name string) { keys = append(keys, string(scoped('n', w.id, []byte(name)))) }
+	use := func(name string) { keys = append(keys, string(scopedKey('n', w.id, []byte(name)))) }
 	for _, r := range f.Calls {
 		if instance, _, ok := strings.Cut(r.Name, "."); ok {
 			use("i:" + instance)
@@ -271,13 +271,13 @@ func (w problemsTx) namesOf(f *documentFacts) (keys []string) {
 		use("e:" + r.Name)
 	}
 	if len(f.Listens) > 0 {
-		keys = append(keys, string(scoped('l', w.id, nil)))
+		keys = append(keys, string(scopedKey('l', w.id, nil)))
 	}
 	for _, e := range f.Emits {
-		keys = append(keys, string(scoped('m', w.id, []byte(e))))
+		keys = append(keys, string(scopedKey('m', w.id, []byte(e))))
 		for i, c := range e {
 			if c == '.' {
-				keys = append(keys, string(scoped('m', w.id, []byte(e[:i+1]+"*"))))
+				keys = append(keys, string(scopedKey('m', w.id, []byte(e[:i+1]+"*"))))
 			}
 		}
 	}
@@ -312,12 +312,12 @@ func (w problemsTx) emitters(olds, changes map[string]*documentFacts) (changed b
 	if !changed {
 		return false, nil
 	}
-	return true, setJSON(w.tx, scoped('x', w.id, nil), all)
+	return true, setJSON(w.tx, scopedKey('x', w.id, nil), all)
 }
 
 func (w problemsTx) computed() (map[string][]string, error) {
 	all := map[string][]string{}
-	body, ok, err := w.Get(scoped('x', w.id, nil))
+	body, ok, err := w.Get(scopedKey('x', w.id, nil))
 	if err != nil || !ok {
 		return all, err
 	}
@@ -333,7 +333,7 @@ func (w problemsTx) touch(key []byte, touched map[string]bool) error {
 	return err
 }
 
-// list reads a list of paths.
+// updateLists reads a list of paths.
 func (w problemsTx) list(key []byte) (paths []string, err error) {
 	body, ok, err := w.Get(key)
 	if err != nil || !ok {
@@ -416,7 +416,7 @@ func (w problemsTx) review(touched map[string]bool) error {
 
 // set stores the problems of an object.
 func (w problemsTx) set(object string, found []Problem) error {
-	key := scoped('b', w.id, []byte(object))
+	key := scopedKey('b', w.id, []byte(object))
 	if len(found) == 0 {
 		return w.tx.Delete(key)
 	}
@@ -441,7 +441,7 @@ func (w problemsTx) resolve(path string, f documentFacts) (found []Problem, err 
 	missing(MissingEvent, f.Listens, func(name string) (bool, error) { return w.emitted(name, f) }, review.NobodyEmits)
 	for _, r := range f.Calls {
 		instance, name, isCall := strings.Cut(r.Name, ".")
-		if known, failed := w.has(scoped('z', w.id, []byte("imports/"+instance))); failed != nil {
+		if known, failed := w.has(scopedKey('z', w.id, []byte("imports/"+instance))); failed != nil {
 			return nil, failed
 		} else if isCall && known {
 			found = append(found, Problem{Field: r.Field, Message: review.NotOffered(instance, name), Warning: true, Kind: PerhapsMissing, Name: r.Name})
@@ -465,16 +465,16 @@ func (w problemsTx) has(key []byte) (bool, error) {
 // with that of an app instance.
 func (w problemsTx) callable(path, name string) (bool, error) {
 	if instance, _, ok := strings.Cut(name, "."); ok {
-		return w.has(scoped('z', w.id, []byte("imports/"+instance)))
+		return w.has(scopedKey('z', w.id, []byte("imports/"+instance)))
 	}
 	if path == "automations/"+name {
 		return true, nil
 	}
-	return w.has(scoped('z', w.id, []byte("automations/"+name)))
+	return w.has(scopedKey('z', w.id, []byte("automations/"+name)))
 }
 
 func (w problemsTx) hasSecret(name string) (bool, error) {
-	return w.has(scoped('s', w.id, []byte(name)))
+	return w.has(scopedKey('s', w.id, []byte(name)))
 }
 
 // emitted reports whether something in the workspace emits an event, or one that a pattern
@@ -492,11 +492,11 @@ func (w problemsTx) emitted(name string, f documentFacts) (bool, error) {
 		return true, err
 	}
 	if instance, _, ok := strings.Cut(name, "."); ok {
-		if known, err := w.has(scoped('z', w.id, []byte("imports/"+instance))); err != nil || known {
+		if known, err := w.has(scopedKey('z', w.id, []byte("imports/"+instance))); err != nil || known {
 			return true, err
 		}
 	}
-	if known, err := w.has(scoped('m', w.id, []byte(name))); err != nil || known {
+	if known, err := w.has(scopedKey('m', w.id, []byte(name))); err != nil || known {
 		return true, err
 	}
 	computed, err := w.computed()
@@ -509,7 +509,7 @@ func (w problemsTx) emitted(name string, f documentFacts) (bool, error) {
 }
 
 func (w problemsTx) workspace() (f workspaceFacts, err error) {
-	body, ok, err := w.Get(scoped('w', w.id, nil))
+	body, ok, err := w.Get(scopedKey('w', w.id, nil))
 	if err != nil || !ok {
 		return f, err
 	}
@@ -570,11 +570,11 @@ func (w problemsTx) settings(seq uint64, s workspace.Settings, touched map[strin
 			facts.Secrets = append(facts.Secrets, automation.Reference{Name: name, Field: "secrets.schema." + name})
 		}
 	}
-	if err := setJSON(w.tx, scoped('w', w.id, nil), after); err != nil {
+	if err := setJSON(w.tx, scopedKey('w', w.id, nil), after); err != nil {
 		return err
 	}
 	if !slices.Equal(before.Events, after.Events) && touched != nil {
-		if err := w.touch(scoped('l', w.id, nil), touched); err != nil {
+		if err := w.touch(scopedKey('l', w.id, nil), touched); err != nil {
 			return err
 		}
 	}
@@ -598,7 +598,7 @@ func keysAt(m *document.Map, key string) (keys []string) {
 func (w problemsTx) secrets(e workspace.SecretsUpdated) error {
 	touched := map[string]bool{}
 	note := func(name string, has bool) error {
-		key := scoped('s', w.id, []byte(name))
+		key := scopedKey('s', w.id, []byte(name))
 		var err error
 		if has {
 			err = w.tx.Set(key, nil)
@@ -608,7 +608,7 @@ func (w problemsTx) secrets(e workspace.SecretsUpdated) error {
 		if err != nil {
 			return err
 		}
-		return w.touch(scoped('n', w.id, []byte("s:"+name)), touched)
+		return w.touch(scopedKey('n', w.id, []byte("s:"+name)), touched)
 	}
 	for _, name := range e.Deleted {
 		if err := note(name, false); err != nil {
@@ -650,7 +650,7 @@ func (w problemsTx) repository(e operation.Progress) error {
 		facts.Unreachable = append(facts.Unreachable, e.RepositoryID)
 		slices.Sort(facts.Unreachable)
 	}
-	return errors.Join(setJSON(w.tx, scoped('w', w.id, nil), facts), w.set("repositories/"+e.RepositoryID, found))
+	return errors.Join(setJSON(w.tx, scopedKey('w', w.id, nil), facts), w.set("repositories/"+e.RepositoryID, found))
 }
 
 // stagedFacts is what one event put down.
@@ -667,7 +667,7 @@ type stagedName struct {
 
 func (w problemsTx) stage(e workspace.Staged) error {
 	var at stagedName
-	if err := getJSON(w.tx, scoped('t', w.id, nil), &at); err != nil {
+	if err := getJSON(w.tx, scopedKey('t', w.id, nil), &at); err != nil {
 		return err
 	}
 	if at.Name != e.Name {
@@ -681,28 +681,28 @@ func (w problemsTx) stage(e workspace.Staged) error {
 		part[i] = stagedFacts{entry.Path, factsOf(entry)}
 	}
 	at.Parts++
-	return errors.Join(setJSON(w.tx, scoped('t', w.id, seqKey(uint64(at.Parts))), part), setJSON(w.tx, scoped('t', w.id, nil), at))
+	return errors.Join(setJSON(w.tx, scopedKey('t', w.id, seqKey(uint64(at.Parts))), part), setJSON(w.tx, scopedKey('t', w.id, nil), at))
 }
 
 func (w problemsTx) dropStaged(at stagedName) error {
 	for n := 1; n <= at.Parts; n++ {
-		if err := w.tx.Delete(scoped('t', w.id, seqKey(uint64(n)))); err != nil {
+		if err := w.tx.Delete(scopedKey('t', w.id, seqKey(uint64(n)))); err != nil {
 			return err
 		}
 	}
-	return w.tx.Delete(scoped('t', w.id, nil))
+	return w.tx.Delete(scopedKey('t', w.id, nil))
 }
 
 // unstage adds what was put down under a name. It is forgotten when something else is put
 // down: until then the change may be repeated.
 func (w problemsTx) unstage(name string, changes map[string]*documentFacts) error {
 	var at stagedName
-	if err := getJSON(w.tx, scoped('t', w.id, nil), &at); err != nil || at.Name != name {
+	if err := getJSON(w.tx, scopedKey('t', w.id, nil), &at); err != nil || at.Name != name {
 		return err
 	}
 	for n := 1; n <= at.Parts; n++ {
 		var part []stagedFacts
-		if err := getJSON(w.tx, scoped('t', w.id, seqKey(uint64(n))), &part); err != nil {
+		if err := getJSON(w.tx, scopedKey('t', w.id, seqKey(uint64(n))), &part); err != nil {
 			return err
 		}
 		for _, s := range part { // what is staged is never renamed
@@ -730,7 +730,7 @@ func (w problemsTx) keepSchema(seq uint64, config *document.Map) error {
 		now.Schema, _ = document.JSON(fields)
 	}
 	var all []configSchema
-	key := scoped('g', w.id, nil)
+	key := scopedKey('g', w.id, nil)
 	if err := getJSON(w.tx, key, &all); err != nil {
 		return err
 	}
@@ -748,7 +748,7 @@ func (w problemsTx) publish(a app.App) error {
 		return nil
 	}
 	var all []configSchema
-	if err := getJSON(w.tx, scoped('g', a.WorkspaceID, nil), &all); err != nil {
+	if err := getJSON(w.tx, scopedKey('g', a.WorkspaceID, nil), &all); err != nil {
 		return err
 	}
 	schema := json.RawMessage("null")
@@ -783,7 +783,7 @@ type publication struct {
 
 func publicationKey(appSlug string) []byte { return append([]byte{'u'}, appSlug...) }
 
-func schemaKey(appSlug, version string) []byte { return scoped('v', appSlug, []byte(version)) }
+func schemaKey(appSlug, version string) []byte { return scopedKey('v', appSlug, []byte(version)) }
 
 // unpublish notes that an app is published no more. Its instances run on.
 func (w problemsTx) unpublish(slug string) error {
@@ -811,7 +811,7 @@ func (w problemsTx) setApp(workspaceID, slug string, published bool) error {
 		slices.Sort(facts.Apps)
 	}
 	touched := map[string]bool{}
-	err = errors.Join(setJSON(w.tx, scoped('w', w.id, nil), facts), w.touch(scoped('l', w.id, nil), touched))
+	err = errors.Join(setJSON(w.tx, scopedKey('w', w.id, nil), facts), w.touch(scopedKey('l', w.id, nil), touched))
 	if err != nil {
 		return err
 	}
@@ -821,7 +821,7 @@ func (w problemsTx) setApp(workspaceID, slug string, published bool) error {
 // checkInstances looks again at the instances of an app.
 func (w problemsTx) checkInstances(slug string) error {
 	found := map[string]map[string]bool{}
-	prefix := scoped('a', slug, nil)
+	prefix := scopedKey('a', slug, nil)
 	err := w.tx.Iterate(Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
 		id, path, _ := strings.Cut(string(key[len(prefix):]), "\x00")
 		if found[id] == nil {
@@ -881,7 +881,7 @@ func objectOf(body []byte) (*value.Object, error) {
 
 // List visits the problems of a workspace by object, until visit returns false.
 func (p Problems) List(r Reader, workspaceID string, visit func(Problem) (more bool)) error {
-	prefix := scoped('b', workspaceID, nil)
+	prefix := scopedKey('b', workspaceID, nil)
 	return r.Iterate(p, Span{Prefix: prefix}, func(key, value []byte) (bool, error) {
 		var found []Problem
 		if err := json.Unmarshal(value, &found); err != nil {
@@ -899,7 +899,7 @@ func (p Problems) List(r Reader, workspaceID string, visit func(Problem) (more b
 
 // Of returns the problems of one object.
 func (p Problems) Of(r Reader, workspaceID, object string) (found []Problem, err error) {
-	body, ok, err := r.Get(p, scoped('b', workspaceID, []byte(object)))
+	body, ok, err := r.Get(p, scopedKey('b', workspaceID, []byte(object)))
 	if err != nil || !ok {
 		return nil, err
 	}

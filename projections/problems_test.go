@@ -16,8 +16,8 @@ import (
 	"svc/projections"
 )
 
-// entryOf is a document as an event carries it.
-func entryOf(path, body string) workspace.Entry {
+// newFeedEntry is a document as an event carries it.
+func newFeedEntry(path, body string) workspace.Entry {
 	return workspace.Entry{Path: path, Hash: workspace.HashOf([]byte(body)), Body: json.RawMessage(body)}
 }
 
@@ -60,7 +60,7 @@ func TestProblemsFollowTheChange(t *testing.T) {
 		order    = `{"slug":"order","name":"Order","when":{"events":["paid"]},"do":[{"charg":{}},{"fetch":{"url":"https://a.example","headers":{"k":"{{secret.pay}}"}}}]}`
 	)
 	saved := func(slug, body string) domain.Event {
-		return workspace.AutomationCreated{Entry: entryOf("automations/"+slug, body)}
+		return workspace.AutomationCreated{Entry: newFeedEntry("automations/"+slug, body)}
 	}
 	change := func(t *testing.T, ev domain.Event, want ...string) {
 		t.Helper()
@@ -74,7 +74,7 @@ func TestProblemsFollowTheChange(t *testing.T) {
 	change(t, saved("till", `{"slug":"till","name":"T","do":[{"emit":{"event":"paid"}}]}`))
 	change(t, saved("till", `{"slug":"till","name":"T","do":[{"emit":{"event":"{{which}}"}}]}`))
 	change(t, workspace.AutomationDeleted{Slug: "till"}, noEvent)
-	change(t, workspace.PageCreated{Entry: entryOf("pages/home", `{"slug":"home","name":"H","onInit":"paid","automation":"gone"}`)},
+	change(t, workspace.PageCreated{Entry: newFeedEntry("pages/home", `{"slug":"home","name":"H","onInit":"paid","automation":"gone"}`)},
 		`warning pages/home automation call: there is no instruction and no automation "gone"`)
 	change(t, workspace.PageDeleted{Slug: "home"}, noEvent)
 	declared := workspace.Snapshot{ID: "shop", Settings: settingsOf(t, `{"name":"Shop","events":{"types":{"paid":{}}},"secrets":{"schema":{"other":{"type":"string"}}},"config":{"value":{"k":"{{secret.third}}"}}}`)}
@@ -91,7 +91,7 @@ func TestProblemsFollowTheChange(t *testing.T) {
 		change(t, saved("use", use),
 			`warning automations/use do[0]["Mail.send"] call: there is no instruction and no automation "Mail.send"`,
 			`warning automations/use when.events[0] event: no automation, page or app of this workspace emits "Mail.sent"; if it is sent from outside, declare it in events.types`)
-		instance := entryOf("imports/Mail", `{"slug":"Mail","appSlug":"mail","config":{"key":"{{secret.pay}}","size":"big"}}`)
+		instance := newFeedEntry("imports/Mail", `{"slug":"Mail","appSlug":"mail","config":{"key":"{{secret.pay}}","size":"big"}}`)
 		instance.App = "mail"
 		noKey := `warning imports/Mail config.key secret: the secret "pay" has no value`
 		// Who reads problems knows what apps offer, and leaves this one out if it exists.
@@ -99,7 +99,7 @@ func TestProblemsFollowTheChange(t *testing.T) {
 		change(t, workspace.Installed{Entry: instance}, perhaps, noKey)
 		post := workspace.Stream("post")
 		r.state(post, workspace.Created{Workspace: workspace.Snapshot{ID: "post", Settings: settingsOf(t, `{"name":"Post","config":{"schema":{"size":{"type":"number"},"key":{"type":"string"}}}}`)}})
-		r.state(post, workspace.AutomationCreated{Entry: entryOf("automations/a", `{"slug":"a","name":"A","when":{"events":["x"]},"do":[]}`)})
+		r.state(post, workspace.AutomationCreated{Entry: newFeedEntry("automations/a", `{"slug":"a","name":"A","when":{"events":["x"]},"do":[]}`)})
 		require.Len(t, problemsOf(t, h, "post"), 1)
 		r.state(app.Stream("mail"), app.Published{App: app.App{Slug: "mail", WorkspaceID: "post", Versions: []app.Version{{Name: "1", Revision: 1 << 40}}}})
 		found := problemsOf(t, h, "shop")
@@ -133,7 +133,7 @@ func TestProblemsFollowTheChange(t *testing.T) {
 	})
 	t.Run("faults of an import show", func(t *testing.T) {
 		change(t, workspace.Imported{Switch: workspace.Switch{Entries: []workspace.Entry{
-			entryOf("automations/bad", `{"slug":"bad","name":"B","when":{"schedules":["99 * * * *"]},"do":[{"emit":{}}]}`),
+			newFeedEntry("automations/bad", `{"slug":"bad","name":"B","when":{"schedules":["99 * * * *"]},"do":[{"emit":{}}]}`),
 		}}},
 			`error automations/bad when.schedules[0] : minute "99": expected a value from 0 to 59`,
 			`error automations/bad do[0].emit.event : is required`)
@@ -176,7 +176,7 @@ func TestProblemsAreThoseOfTheContent(t *testing.T) {
 				body := content[path]
 				content[to] = body
 				delete(content, path)
-				e := entryOf(to, body)
+				e := newFeedEntry(to, body)
 				e.From = path
 				r.state(live, workspace.AutomationUpdated{Entry: e})
 			}
@@ -184,7 +184,7 @@ func TestProblemsAreThoseOfTheContent(t *testing.T) {
 			emit := []string{"e." + pick(), pick(), "e.{{x}}", "{{x}}"}[rnd.IntN(4)]
 			body := fmt.Sprintf(`{"name":"N","when":{"events":["e.%s","%s","e.*"]},"do":[{"%s":{"k":"{{secret.%s}}"}},{"emit":{"event":"%s"}}]}`, pick(), pick(), pick(), pick(), emit)
 			content[path] = body
-			r.state(live, workspace.AutomationUpdated{Entry: entryOf(path, body)})
+			r.state(live, workspace.AutomationUpdated{Entry: newFeedEntry(path, body)})
 		}
 		if n%5 > 0 {
 			continue
@@ -192,7 +192,7 @@ func TestProblemsAreThoseOfTheContent(t *testing.T) {
 		id := fmt.Sprintf("fresh%d", n)
 		made := workspace.Created{Workspace: snapshot(id, "Fresh")}
 		for path, body := range content {
-			made.Entries = append(made.Entries, entryOf(path, body))
+			made.Entries = append(made.Entries, newFeedEntry(path, body))
 		}
 		r.state(workspace.Stream(id), made)
 		for name, has := range secrets {
@@ -217,7 +217,7 @@ func TestProblemsOfAnImportOfThousands(t *testing.T) {
 		entries := make([]workspace.Entry, each)
 		for i := range entries {
 			n := p*each + i
-			entries[i] = entryOf(fmt.Sprintf("automations/a%d", n), fmt.Sprintf(
+			entries[i] = newFeedEntry(fmt.Sprintf("automations/a%d", n), fmt.Sprintf(
 				`{"slug":"a%d","name":"A","when":{"events":["never.sent.%d"]},"do":[{"a%d":{}},{"nowhere%d":{"k":"{{secret.s%d}}"}},{"emit":{"event":"some.event.%d"}}]}`, n, n, n+1, n, n, n))
 		}
 		r.state(big, workspace.Staged{Name: "one", Entries: entries})
@@ -225,7 +225,7 @@ func TestProblemsOfAnImportOfThousands(t *testing.T) {
 	require.Empty(t, problemsOf(t, h, "big"))
 	r.state(big, workspace.Imported{Switch: workspace.Switch{Stage: "one"}})
 	require.Len(t, problemsOf(t, h, "big"), 3*parts*each+1)
-	r.state(big, workspace.AutomationCreated{Entry: entryOf("automations/nowhere7", `{"slug":"nowhere7","name":"N","do":[]}`)})
+	r.state(big, workspace.AutomationCreated{Entry: newFeedEntry("automations/nowhere7", `{"slug":"nowhere7","name":"N","do":[]}`)})
 	require.Len(t, problemsOf(t, h, "big"), 3*parts*each)
 	requireTrue(t, h.Models)
 }

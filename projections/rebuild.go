@@ -46,16 +46,16 @@ func (m *Models) Rebuild(ctx context.Context, progress Progress) (Report, error)
 	}
 	started := m.opts.Now()
 	old := m.live.Load()
-	gen, err := m.claim()
+	gen, err := m.claimGeneration()
 	if err != nil {
 		return Report{}, err
 	}
-	defer m.disclaim(gen)
+	defer m.releaseGeneration(gen)
 	writers, err := m.build(ctx, gen, progress)
 	if err != nil {
 		return Report{}, fmt.Errorf("rebuild read models: %w", err)
 	}
-	if err := m.takeOver(ctx, old, gen, writers); err != nil {
+	if err := m.swapIn(ctx, old, gen, writers); err != nil {
 		return Report{}, fmt.Errorf("rebuild read models: %w", err)
 	}
 	r := Report{Generation: gen.num, Position: m.Position(), Duration: Duration(m.opts.Now().Sub(started))}
@@ -74,7 +74,7 @@ func (m *Models) build(ctx context.Context, gen *generation, progress Progress) 
 	}
 	for range 2 {
 		for _, w := range writers {
-			if err := m.replay(ctx, w, never, meter); err != nil {
+			if err := m.replay(ctx, w, maxSeq, meter); err != nil {
 				return nil, err
 			}
 		}
@@ -82,10 +82,10 @@ func (m *Models) build(ctx context.Context, gen *generation, progress Progress) 
 	return writers, nil
 }
 
-// takeOver brings gen to where the live generation is, while that one is held
+// swapIn brings gen to where the live generation is, while that one is held
 // still, and puts it in its place.
-func (m *Models) takeOver(ctx context.Context, old, gen *generation, writers []*writer) error {
-	release, err := m.hold(ctx)
+func (m *Models) swapIn(ctx context.Context, old, gen *generation, writers []*writer) error {
+	release, err := m.pauseWriters(ctx)
 	if err != nil {
 		return err
 	}
@@ -123,13 +123,13 @@ func (m *Models) replay(ctx context.Context, w *writer, until uint64, meter *met
 	}
 	meter.expect(w.log, last)
 	err = m.read(ctx, w.log, w.at.Seq+1, func(b eventstore.Batch) (more bool, err error) {
-		events := upTo(b.Events, until)
+		events := eventsUpTo(b.Events, until)
 		if err := w.apply(events); err != nil {
 			return false, err
 		}
 		more = b.Pending > 0 && len(events) == len(b.Events) && w.at.Seq < until
 		if !more {
-			err = w.settle(last)
+			err = w.finishAt(last)
 		}
 		meter.report(w.log, w.at.Seq)
 		return more, err
@@ -137,7 +137,7 @@ func (m *Models) replay(ctx context.Context, w *writer, until uint64, meter *met
 	return cmp.Or(err, w.flush()) // also what came before a fault
 }
 
-func upTo(events []domain.Recorded, until uint64) []domain.Recorded {
+func eventsUpTo(events []domain.Recorded, until uint64) []domain.Recorded {
 	for i, ev := range events {
 		if ev.Seq > until {
 			return events[:i]
@@ -219,13 +219,13 @@ func (m *Models) Verify(ctx context.Context, progress Progress) (r VerifyReport,
 		return r, fmt.Errorf("verify read models: %w", err)
 	}
 	started := m.opts.Now()
-	scratch, err := m.claim()
+	scratch, err := m.claimGeneration()
 	if err != nil {
 		return r, err
 	}
-	defer m.disclaim(scratch)
-	defer func() { err = errors.Join(err, m.drop(scratch.num, func() bool { return false })) }()
-	release, err := m.hold(ctx) // between two events, also of a large one
+	defer m.releaseGeneration(scratch)
+	defer func() { err = errors.Join(err, m.dropGeneration(scratch.num, func() bool { return false })) }()
+	release, err := m.pauseWriters(ctx) // between two events, also of a large one
 	if err != nil {
 		return r, fmt.Errorf("wait to verify read models: %w", err)
 	}
@@ -243,11 +243,11 @@ func (m *Models) Verify(ctx context.Context, progress Progress) (r VerifyReport,
 		return r, fmt.Errorf("verify read models: %w", err)
 	}
 	r.Duration = Duration(m.opts.Now().Sub(started))
-	r.OK = r.good()
+	r.OK = r.isOK()
 	return r, nil
 }
 
-func (r *VerifyReport) good() bool {
+func (r *VerifyReport) isOK() bool {
 	for _, p := range r.Projections {
 		if !p.Equal {
 			return false
@@ -283,9 +283,9 @@ func (m *Models) replayScratch(ctx context.Context, scratch *generation, at chec
 	return m.replay(ctx, w, at.Seq, meter)
 }
 
-// count takes note of one event. One that is applied again, because its
+// countEvent takes note of one event. One that is applied again, because its
 // transaction was split, counts once.
-func (l *LogReport) count(seq uint64) {
+func (l *LogReport) countEvent(seq uint64) {
 	if seq <= l.Last {
 		return
 	}
@@ -296,8 +296,8 @@ func (l *LogReport) count(seq uint64) {
 	l.Messages++
 }
 
-// missing takes note of a gap, once.
-func (l *LogReport) missing(from, to uint64) {
+// addGap takes note of a gap, once.
+func (l *LogReport) addGap(from, to uint64) {
 	if n := len(l.Gaps); n == 0 || l.Gaps[n-1].To < to {
 		l.Gaps = append(l.Gaps, Gap{from, to})
 	}
@@ -308,7 +308,7 @@ func (m *Models) compare(txn *badger.Txn, gen, scratch *generation, r *VerifyRep
 	rebuilt := m.db.NewTransaction(false)
 	defer rebuilt.Discard()
 	for _, p := range m.opts.Projections {
-		a, b := area{txn, gen.areas[p.Name()]}, area{rebuilt, scratch.areas[p.Name()]}
+		a, b := keyArea{txn, gen.areas[p.Name()]}, keyArea{rebuilt, scratch.areas[p.Name()]}
 		pr := ProjectionReport{Name: p.Name()}
 		var err error
 		if pr.Keys, pr.LiveHash, err = a.hash(); err != nil {
@@ -325,13 +325,13 @@ func (m *Models) compare(txn *badger.Txn, gen, scratch *generation, r *VerifyRep
 	return nil
 }
 
-// area is the keys of one projection as one transaction sees them.
-type area struct {
+// keyArea is the keys of one projection as one transaction sees them.
+type keyArea struct {
 	txn    *badger.Txn
 	prefix []byte
 }
 
-func (a area) hash() (keys uint64, sum string, err error) {
+func (a keyArea) hash() (keys uint64, sum string, err error) {
 	h := sha256.New()
 	err = iterate(a.txn, a.prefix, Span{}, func(key, value []byte) (bool, error) {
 		keys++
@@ -351,7 +351,7 @@ func hashPart(h hash.Hash, b []byte) {
 }
 
 // firstDiff returns the first key on which a and b disagree, quoted.
-func firstDiff(a, b area) string {
+func firstDiff(a, b keyArea) string {
 	ia, ib := a.iterator(), b.iterator()
 	defer ia.Close()
 	defer ib.Close()
@@ -377,7 +377,7 @@ func smaller(c int, a, b []byte) []byte {
 	return b
 }
 
-func (a area) iterator() *badger.Iterator {
+func (a keyArea) iterator() *badger.Iterator {
 	opts := badger.DefaultIteratorOptions
 	opts.Prefix = a.prefix
 	it := a.txn.NewIterator(opts)
@@ -391,9 +391,9 @@ func sameValue(a, b *badger.Item) bool {
 	return errA == nil && errB == nil && bytes.Equal(va, vb)
 }
 
-// askSweep asks Run to drop generations that nobody uses. Without Run they stay
+// requestSweep asks Run to drop generations that nobody uses. Without Run they stay
 // until the next start.
-func (m *Models) askSweep() {
+func (m *Models) requestSweep() {
 	select {
 	case m.sweep <- struct{}{}:
 	default: // asked already
@@ -401,7 +401,7 @@ func (m *Models) askSweep() {
 }
 
 func (m *Models) sweepLoop(ctx context.Context) {
-	m.askSweep() // for what an earlier process left behind
+	m.requestSweep() // for what an earlier process left behind
 	for {
 		select {
 		case <-ctx.Done():
@@ -425,18 +425,18 @@ func (m *Models) sweepOnce(ctx context.Context) error {
 		return err
 	}
 	for _, num := range nums {
-		if m.inUse(num) {
+		if m.isInUse(num) {
 			continue
 		}
-		if err := m.drop(num, func() bool { return ctx.Err() != nil }); err != nil {
+		if err := m.dropGeneration(num, func() bool { return ctx.Err() != nil }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// drop deletes a generation, and its number once all of it is gone.
-func (m *Models) drop(num uint32, stop func() bool) error {
+// dropGeneration deletes a generation, and its number once all of it is gone.
+func (m *Models) dropGeneration(num uint32, stop func() bool) error {
 	if err := dropPrefix(m.db, generationPrefix(num), stop); err != nil || stop() {
 		return err
 	}
@@ -447,16 +447,16 @@ func (m *Models) drop(num uint32, stop func() bool) error {
 	return nil
 }
 
-func (m *Models) inUse(num uint32) bool {
+func (m *Models) isInUse(num uint32) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, claimed := m.claimed[num]
 	return claimed || m.live.Load().num == num
 }
 
-// claim returns a new generation that is not swept until it is disclaimed. Its
+// claimGeneration returns a new generation that is not swept until it is disclaimed. Its
 // number is stored before its first key.
-func (m *Models) claim() (*generation, error) {
+func (m *Models) claimGeneration() (*generation, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	num := m.next
@@ -468,10 +468,10 @@ func (m *Models) claim() (*generation, error) {
 	return newGeneration(num, m.opts.Projections), nil
 }
 
-// disclaim leaves gen to be swept, unless it became the live one.
-func (m *Models) disclaim(gen *generation) {
+// releaseGeneration leaves gen to be swept, unless it became the live one.
+func (m *Models) releaseGeneration(gen *generation) {
 	m.mu.Lock()
 	delete(m.claimed, gen.num)
 	m.mu.Unlock()
-	m.askSweep()
+	m.requestSweep()
 }

@@ -22,7 +22,7 @@ import (
 
 func TestARebuildIsNotSeenByReadersOrWriters(t *testing.T) {
 	h := newHouse(t)
-	require.NoError(t, h.Reach(bounded(t), fill(t, h.log.Log, 50)))
+	require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 50)))
 	ctx, done := context.WithCancel(t.Context())
 	var busy sync.WaitGroup
 	for w := range 3 {
@@ -39,7 +39,7 @@ func TestARebuildIsNotSeenByReadersOrWriters(t *testing.T) {
 	}
 	busy.Go(func() {
 		for before := 50; ctx.Err() == nil; {
-			n := listed(t, h.Models)
+			n := listKey(t, h.Models)
 			if n < before {
 				t.Errorf("%d listed after %d", n, before)
 				return
@@ -93,7 +93,7 @@ func TestARebuildRevivesALogThatStopped(t *testing.T) {
 		}
 		return nil
 	}}
-	at := fill(t, log.Log, 3)
+	at := allocateBlocks(t, log.Log, 3)
 	m, _ := start(t, projections.Options{DB: db, Store: log.Log, Projections: []projections.Projection{moody}})
 	require.NotNil(t, faultOf(t, m.Reach(bounded(t), at)))
 	_, err := m.Rebuild(bounded(t), nil)
@@ -105,14 +105,14 @@ func TestARebuildRevivesALogThatStopped(t *testing.T) {
 	mu.Unlock()
 	_, err = m.Rebuild(bounded(t), nil)
 	require.NoError(t, err)
-	require.NoError(t, m.Reach(bounded(t), fill(t, log.Log, 1)))
+	require.NoError(t, m.Reach(bounded(t), allocateBlocks(t, log.Log, 1)))
 	require.NoError(t, m.CaughtUp(bounded(t)))
 	require.Equal(t, uint64(4), moody.count(t, m))
 }
 
 func TestAnInterruptedRebuildLeavesNothingBehind(t *testing.T) {
 	h := newHouse(t)
-	require.NoError(t, h.Reach(bounded(t), fill(t, h.log.Log, 20)))
+	require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 20)))
 	h.stop()
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := h.Rebuild(ctx, func(uint64, uint64) { cancel() })
@@ -124,18 +124,18 @@ func TestAnInterruptedRebuildLeavesNothingBehind(t *testing.T) {
 	h.Models, h.stop = start(t, projections.Options{DB: h.db, Store: h.log.Log, Log: slog.New(h.told)})
 	require.NoError(t, h.CaughtUp(bounded(t)))
 	requireOneGeneration(t, h)
-	require.Equal(t, 20, listed(t, h.Models))
+	require.Equal(t, 20, listKey(t, h.Models))
 }
 
 func TestARebuildNeedsNoRun(t *testing.T) {
 	h := newHouse(t)
-	require.NoError(t, h.Reach(bounded(t), fill(t, h.log.Log, 5)))
+	require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 5)))
 	h.stop()
-	fill(t, h.log.Log, 5)
+	allocateBlocks(t, h.log.Log, 5)
 	report, err := h.Rebuild(bounded(t), nil)
 	require.NoError(t, err)
 	require.Equal(t, domain.Position{State: 10}, report.Position)
-	require.Equal(t, 10, listed(t, h.Models))
+	require.Equal(t, 10, listKey(t, h.Models))
 }
 
 // Whatever happened, the models built while it happened and those built
@@ -190,7 +190,7 @@ func hashes(rt *rapid.T, m *projections.Models) (sums []string) {
 
 func TestVerifyingWhatIsRight(t *testing.T) {
 	h := newHouse(t, projections.Workspaces{}, states, activities)
-	at := fill(t, h.log.Log, 600).Max(happen(t, h.log.Log).Position)
+	at := allocateBlocks(t, h.log.Log, 600).Max(happen(t, h.log.Log).Position)
 	require.NoError(t, h.Reach(bounded(t), at))
 	var last uint64
 	v, err := h.Verify(bounded(t), func(done, total uint64) { last = done; require.LessOrEqual(t, done, total) })
@@ -243,9 +243,9 @@ func TestVerifyingNamesTheFirstDifference(t *testing.T) {
 func TestVerifyingReportsGapsAndFaults(t *testing.T) {
 	h := newHouse(t)
 	first := create(t, h.log.Log, "a", "one")
-	fill(t, h.log.Log, 3)
+	allocateBlocks(t, h.log.Log, 3)
 	update(t, h.log.Log, "a", "two", first.Seqs[0])
-	fill(t, h.log.Log, 1)
+	allocateBlocks(t, h.log.Log, 1)
 	require.NoError(t, h.Fresh(bounded(t)))
 	h.stop()
 
@@ -271,7 +271,7 @@ func TestVerifyingReportsGapsAndFaults(t *testing.T) {
 func TestSnapshotsBelongToOneLog(t *testing.T) {
 	id := workspace.Stream("a")
 	h := newHouse(t)
-	fill(t, h.log.Log, 5)
+	allocateBlocks(t, h.log.Log, 5)
 	require.NoError(t, h.Fresh(bounded(t)))
 	require.NoError(t, h.Snapshots().Put(id, 1, 3, []byte("state")))
 	requireSnapshot(t, h.Snapshots(), id, 1, 3, "state")
@@ -291,12 +291,12 @@ func TestSnapshotsBelongToOneLog(t *testing.T) {
 func TestSnapshotsAheadOfTheCheckpointAreDiscarded(t *testing.T) {
 	id := workspace.Stream("a")
 	h := newHouse(t)
-	fill(t, h.log.Log, 5)
+	allocateBlocks(t, h.log.Log, 5)
 	require.NoError(t, h.Fresh(bounded(t)))
 	require.NoError(t, h.Snapshots().Put(id, 1, 6, []byte("of an event that was lost")))
 	h.shut()
 	again := openHouse(t, h.logDir, h.dbDir)
-	require.NoError(t, again.Reach(bounded(t), fill(t, again.log.Log, 5)))
+	require.NoError(t, again.Reach(bounded(t), allocateBlocks(t, again.log.Log, 5)))
 	requireNoSnapshot(t, again.Snapshots(), id, 1)
 }
 
@@ -367,7 +367,7 @@ func TestWhatIsBuiltInBulkIsWhatWasFollowed(t *testing.T) {
 	h := newHouse(t, projections.Workspaces{}, drawer{}, large)
 	first := create(t, h.log.Log, "a", "one")
 	at := update(t, h.log.Log, "a", "two", first.Seqs[0])
-	require.NoError(t, h.Reach(bounded(t), fill(t, h.log.Log, 100).Max(at.Position)))
+	require.NoError(t, h.Reach(bounded(t), allocateBlocks(t, h.log.Log, 100).Max(at.Position)))
 	requireTrue(t, h.Models)
 	want := map[string]string{}
 	for _, p := range []projections.Projection{projections.Workspaces{}, drawer{}, large} {

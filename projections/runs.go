@@ -59,28 +59,28 @@ func (p Runs) Apply(tx Tx, ev domain.Recorded) error {
 		return p.drop(tx, gone)
 	}
 	w := runsTx{tx, ev.Stream.Scope}
-	if run := ev.Meta.CorrelationID; !Indexed(run) {
+	if run := ev.Meta.CorrelationID; !IsIndexable(run) {
 		return nil // nothing that belongs together
 	}
 	switch e := ev.Data.(type) {
 	case activity.TreeStarted:
-		return w.tell(startOfTree(ev, e))
+		return w.addFact(startOfTree(ev, e))
 	case activity.Executed:
 		if err := w.endWaits(ev, e.ExecutionID); err != nil {
 			return err
 		}
 		if e.ParentExecutionID != "" {
-			return w.count(ev, e)
+			return w.countExecution(ev, e)
 		}
-		return w.tell(endOfTree(ev, e))
+		return w.addFact(endOfTree(ev, e))
 	case activity.WaitPending:
-		return w.stand(ev, e)
+		return w.startWait(ev, e)
 	case activity.WaitKept:
-		return w.stayOn(ev, activity.WaitPending(e))
+		return w.keepWait(ev, activity.WaitPending(e))
 	case activity.WaitFulfilled:
-		return errors.Join(w.goOn(ev, e.ID), w.noteEnd(ev, e.ID))
+		return errors.Join(w.endWait(ev, e.ID), w.recordWaitEnd(ev, e.ID))
 	case activity.WaitExpired:
-		return errors.Join(w.goOn(ev, e.ID), w.noteEnd(ev, e.ID))
+		return errors.Join(w.endWait(ev, e.ID), w.recordWaitEnd(ev, e.ID))
 	}
 	return nil
 }
@@ -93,22 +93,22 @@ type runsTx struct {
 
 // The kinds of events that count.
 const (
-	ofTree byte = 'T' // it began or ended
-	ofCall byte = 'N' // an execution that another one called
-	ofWait byte = 'P' // it began
-	ofEnd  byte = 'E' // a wait ended
+	eventOfTree    byte = 'T' // it began or ended
+	eventOfCall    byte = 'N' // an execution that another one called
+	eventOfWait    byte = 'P' // it began
+	eventOfWaitEnd byte = 'E' // a wait ended
 )
 
-// note keeps what the event at a sequence is of.
-func (w runsTx) note(seq uint64, kind byte, rest string) error {
-	return w.tx.Set(scoped('s', w.workspaceID, seqKey(seq)), append([]byte{kind}, rest...))
+// recordEvent keeps what the event at a sequence is of.
+func (w runsTx) recordEvent(seq uint64, kind byte, rest string) error {
+	return w.tx.Set(scopedKey('s', w.workspaceID, seqKey(seq)), append([]byte{kind}, rest...))
 }
 
 // tally is what trees and executions add to their run.
 type tally struct {
 	Trees      int
 	Open       int // of those, began and did not end
-	Standing   int // executions that wait for an event or time
+	Waiting    int // executions that wait for an event or time
 	Failed     int
 	Cancelled  int
 	Executions int // that ended
@@ -116,10 +116,10 @@ type tally struct {
 	Truncated  int
 }
 
-// plus adds to a tally, or takes away when by is -1.
-func (t tally) plus(o tally, by int) tally {
+// addFinite adds to a tally, or takes away when by is -1.
+func (t tally) add(o tally, by int) tally {
 	return tally{
-		t.Trees + by*o.Trees, t.Open + by*o.Open, t.Standing + by*o.Standing, t.Failed + by*o.Failed, t.Cancelled + by*o.Cancelled,
+		t.Trees + by*o.Trees, t.Open + by*o.Open, t.Waiting + by*o.Waiting, t.Failed + by*o.Failed, t.Cancelled + by*o.Cancelled,
 		t.Executions + by*o.Executions, t.Recorded + by*o.Recorded, t.Truncated + by*o.Truncated,
 	}
 }
@@ -134,7 +134,7 @@ const (
 // recordedPartly is what an execution says whose record was cut off.
 const recordedPartly = "truncated"
 
-func recordedOf(said any) int {
+func recordedState(said any) int {
 	switch said {
 	case true:
 		return wholeRecorded
@@ -144,8 +144,8 @@ func recordedOf(said any) int {
 	return notRecorded
 }
 
-// executed is what an execution adds that ended.
-func executed(recorded int) tally {
+// executionTally is what an execution adds that ended.
+func executionTally(recorded int) tally {
 	t := tally{Executions: 1}
 	switch recorded {
 	case wholeRecorded:
@@ -156,19 +156,19 @@ func executed(recorded int) tally {
 	return t
 }
 
-// count adds an execution that another one called.
-func (w runsTx) count(ev domain.Recorded, e activity.Executed) error {
-	as := recordedOf(e.Recorded)
+// countEvent adds an execution that another one called.
+func (w runsTx) countExecution(ev domain.Recorded, e activity.Executed) error {
+	as := recordedState(e.Recorded)
 	return errors.Join(
-		w.note(ev.Seq, ofCall, string(rune(as))+ev.Meta.CorrelationID),
-		w.adjust(ev.Meta.CorrelationID, func(r *runRow) { r.tally = r.plus(executed(as), 1) }))
+		w.recordEvent(ev.Seq, eventOfCall, string(rune(as))+ev.Meta.CorrelationID),
+		w.updateRun(ev.Meta.CorrelationID, func(r *runRow) { r.tally = r.add(executionTally(as), 1) }))
 }
 
-// drop takes away what erased events added.
+// dropGeneration takes away what erased events added.
 func (p Runs) drop(tx Tx, gone activity.Dropped) error {
 	w := runsTx{tx, gone.WorkspaceID}
 	again := map[string]bool{}
-	err := erased(tx, 's', gone, func(key, value []byte) error {
+	err := eachErased(tx, 's', gone, func(key, value []byte) error {
 		if len(value) == 0 {
 			return fmt.Errorf("runs: %q says nothing", key)
 		}
@@ -177,27 +177,27 @@ func (p Runs) drop(tx Tx, gone activity.Dropped) error {
 		}
 		seq := binary.BigEndian.Uint64(key[len(key)-8:])
 		switch rest := string(value[1:]); {
-		case value[0] == ofTree:
-			return w.untell(rest, seq, again)
-		case value[0] == ofWait:
-			return w.forgetWait(rest, seq)
-		case value[0] == ofEnd:
-			return w.forgetEnd(rest, seq)
-		case value[0] == ofCall && len(rest) > 1:
-			return w.adjust(rest[1:], func(r *runRow) { r.tally = r.plus(executed(int(rest[0])), -1) })
+		case value[0] == eventOfTree:
+			return w.removeFact(rest, seq, again)
+		case value[0] == eventOfWait:
+			return w.deleteWait(rest, seq)
+		case value[0] == eventOfWaitEnd:
+			return w.deleteWaitEnd(rest, seq)
+		case value[0] == eventOfCall && len(rest) > 1:
+			return w.updateRun(rest[1:], func(r *runRow) { r.tally = r.add(executionTally(int(rest[0])), -1) })
 		}
 		return fmt.Errorf("runs: %q is of nothing", key)
 	})
 	for _, run := range slices.Sorted(maps.Keys(again)) {
 		if err == nil {
-			err = w.describe(run)
+			err = w.refreshRun(run)
 		}
 	}
 	return err
 }
 
-// millis is a moment of the contract as a number, 0 when it is none.
-func millis(stamp string) int64 {
+// parseMillis is a moment of the contract as a number, 0 when it is none.
+func parseMillis(stamp string) int64 {
 	at, err := time.Parse(time.RFC3339, stamp)
 	if err != nil {
 		return 0
@@ -205,7 +205,7 @@ func millis(stamp string) int64 {
 	return max(0, at.UnixMilli())
 }
 
-func triggerOf(body json.RawMessage) (t activity.Trigger) {
+func parseTrigger(body json.RawMessage) (t activity.Trigger) {
 	_ = json.Unmarshal(body, &t) // what is no trigger is of no type
 	return t
 }
@@ -240,22 +240,22 @@ type runEnd struct {
 	At  int64 // ms
 }
 
-// add describes the run by what comes after all that it is described by.
-func (r *runRow) add(f treeFact) {
+// addID describes the run by what comes after all that it is described by.
+func (r *runRow) addFact(f treeFact) {
 	if r.First.Seq == 0 {
 		r.First = f.runBegin
 	}
 	if f.Ended == 1 {
-		r.End = endOf(f)
+		r.End = runEndOf(f)
 	}
 }
 
-func endOf(f treeFact) runEnd { return runEnd{f.Seq, f.StartedAt + f.Duration} }
+func runEndOf(f treeFact) runEnd { return runEnd{f.Seq, f.StartedAt + f.Duration} }
 
 // status follows from what the trees are.
 func (r runRow) status() RunStatus {
 	switch {
-	case r.Open > 0 && r.Standing >= r.Open:
+	case r.Open > 0 && r.Waiting >= r.Open:
 		return RunWaiting
 	case r.Open > 0:
 		return RunRunning
@@ -267,49 +267,49 @@ func (r runRow) status() RunStatus {
 	return RunSucceeded
 }
 
-// known reports whether there is anything to tell of the run.
-func (r runRow) known() bool { return r.First.Seq > 0 && r.Trees > 0 }
+// exists reports whether there is anything to tell of the run.
+func (r runRow) exists() bool { return r.First.Seq > 0 && r.Trees > 0 }
 
 // entries are the keys of the lists that a run is in, without its status.
 func (r runRow) entries(workspaceID, run string) (keys [][]byte) {
-	if !r.known() {
+	if !r.exists() {
 		return nil
 	}
 	place := append(seqKey(uint64(r.First.StartedAt)), run...)
-	keys = append(keys, scoped('l', workspaceID, place))
-	if Indexed(r.First.Automation) {
-		keys = append(keys, listed('a', workspaceID, r.First.Automation, place))
+	keys = append(keys, scopedKey('l', workspaceID, place))
+	if IsIndexable(r.First.Automation) {
+		keys = append(keys, listKey('a', workspaceID, r.First.Automation, place))
 	}
 	return keys
 }
 
 // counters are the keys of the numbers that a run counts for.
 func (r runRow) counters(workspaceID string) (keys [][]byte) {
-	if !r.known() {
+	if !r.exists() {
 		return nil
 	}
 	keys = append(keys, runCounterKey(workspaceID, "", r.status()))
-	if Indexed(r.First.Automation) {
+	if IsIndexable(r.First.Automation) {
 		keys = append(keys, runCounterKey(workspaceID, r.First.Automation, r.status()))
 	}
 	return keys
 }
 
-func runKey(workspaceID, run string) []byte { return scoped('r', workspaceID, []byte(run)) }
+func runKey(workspaceID, run string) []byte { return scopedKey('r', workspaceID, []byte(run)) }
 
 func runCounterKey(workspaceID, automationSlug string, status RunStatus) []byte {
-	return listed('n', workspaceID, automationSlug, []byte(status))
+	return listKey('n', workspaceID, automationSlug, []byte(status))
 }
 
 // run reads a run; one that there is not has no numbers.
 func (w runsTx) run(id string) (row runRow, err error) {
 	value, ok, err := w.tx.Get(runKey(w.workspaceID, id))
-	_, err = decoded(value, ok, err, &row)
+	_, err = decodeRow(value, ok, err, &row)
 	return row, err
 }
 
-// adjust changes a run.
-func (w runsTx) adjust(run string, change func(*runRow)) error {
+// updateRun changes a run.
+func (w runsTx) updateRun(run string, change func(*runRow)) error {
 	old, err := w.run(run)
 	if err != nil {
 		return err
@@ -319,7 +319,7 @@ func (w runsTx) adjust(run string, change func(*runRow)) error {
 	if now.tally == (tally{}) {
 		now = runRow{}
 	}
-	if err := w.list(run, old, now); err != nil {
+	if err := w.updateLists(run, old, now); err != nil {
 		return err
 	}
 	if now.tally == (tally{}) {
@@ -328,15 +328,15 @@ func (w runsTx) adjust(run string, change func(*runRow)) error {
 	return w.tx.Set(runKey(w.workspaceID, run), now.encode())
 }
 
-// list keeps a run in its lists, and in the numbers of those.
-func (w runsTx) list(run string, old, now runRow) error {
+// updateLists keeps a run in its lists, and in the numbers of those.
+func (w runsTx) updateLists(run string, old, now runRow) error {
 	was, is := old.entries(w.workspaceID, run), now.entries(w.workspaceID, run)
 	same := len(was) == len(is) && len(is) > 0 && string(was[len(was)-1]) == string(is[len(is)-1])
 	if len(is) == len(was) && (len(is) == 0 || same && old.status() == now.status()) {
 		return nil
 	}
 	if !same {
-		if err := deleteAll(w.tx, was...); err != nil {
+		if err := deleteKeys(w.tx, was...); err != nil {
 			return err
 		}
 	}
@@ -345,11 +345,11 @@ func (w runsTx) list(run string, old, now runRow) error {
 			return err
 		}
 	}
-	return w.recount(old.counters(w.workspaceID), now.counters(w.workspaceID))
+	return w.updateCounters(old.counters(w.workspaceID), now.counters(w.workspaceID))
 }
 
-// recount takes one away from some numbers, and adds one to others.
-func (w runsTx) recount(less, more [][]byte) error {
+// updateCounters takes one away from some numbers, and adds one to others.
+func (w runsTx) updateCounters(less, more [][]byte) error {
 	for _, of := range []struct {
 		keys [][]byte
 		by   int64
@@ -359,7 +359,7 @@ func (w runsTx) recount(less, more [][]byte) error {
 			if err != nil {
 				return err
 			}
-			if err := w.setCount(key, countIn(value)+of.by); err != nil {
+			if err := w.setCount(key, parseCount(value)+of.by); err != nil {
 				return err
 			}
 		}
@@ -374,32 +374,32 @@ func (w runsTx) setCount(key []byte, n int64) error {
 	return w.tx.Set(key, binary.AppendUvarint(nil, uint64(n)))
 }
 
-func countIn(value []byte) int64 {
+func parseCount(value []byte) int64 {
 	n, _ := binary.Uvarint(value)
 	return int64(n)
 }
 
-// describe finds out anew what a run is described by, after something was taken away.
-func (w runsTx) describe(run string) error {
-	first, err := w.nearest(run, false)
+// refreshRun finds out anew what a run is described by, after something was taken away.
+func (w runsTx) refreshRun(run string) error {
+	first, err := w.findFact(run, false)
 	if err != nil {
 		return err
 	}
-	last, err := w.nearest(run, true)
+	last, err := w.findFact(run, true)
 	if err != nil {
 		return err
 	}
-	return w.adjust(run, func(r *runRow) { r.First, r.End = first.runBegin, endOf(last) })
+	return w.updateRun(run, func(r *runRow) { r.First, r.End = first.runBegin, runEndOf(last) })
 }
 
-// nearest returns the first fact of a run, or the last that says that a tree ended; the
+// findFact returns the first fact of a run, or the last that says that a tree ended; the
 // zero fact when there is none.
-func (w runsTx) nearest(run string, ended bool) (f treeFact, err error) {
-	prefix := listed('o', w.workspaceID, run, nil)
+func (w runsTx) findFact(run string, ended bool) (f treeFact, err error) {
+	prefix := listKey('o', w.workspaceID, run, nil)
 	var seq uint64
 	tree := ""
 	err = w.tx.Iterate(Span{Prefix: prefix, Reverse: ended, Few: true}, func(key, value []byte) (bool, error) {
-		if len(value) == 0 || ended && value[0] != ending {
+		if len(value) == 0 || ended && value[0] != factEnd {
 			return true, nil
 		}
 		seq, tree = binary.BigEndian.Uint64(key[len(prefix):]), string(value[1:])
@@ -443,15 +443,15 @@ type runBegin struct {
 
 func startOfTree(ev domain.Recorded, e activity.TreeStarted) treeFact {
 	return treeFact{
-		runBegin: runBegin{ev.Seq, millis(e.StartedAt), e.ExecutionID, e.Automation, e.Trigger, sourceOf(ev.Meta)},
+		runBegin: runBegin{ev.Seq, parseMillis(e.StartedAt), e.ExecutionID, e.Automation, e.Trigger, sourceOf(ev.Meta)},
 		Run:      ev.Meta.CorrelationID, Attempt: e.Attempt, Replica: e.Replica,
 	}
 }
 
 func endOfTree(ev domain.Recorded, e activity.Executed) treeFact {
 	f := treeFact{
-		runBegin: runBegin{ev.Seq, millis(e.StartedAt), e.ExecutionID, e.Slug, triggerOf(e.Trigger), sourceOf(ev.Meta)},
-		Run:      ev.Meta.CorrelationID, Ended: 1, Duration: e.Duration, Recorded: recordedOf(e.Recorded),
+		runBegin: runBegin{ev.Seq, parseMillis(e.StartedAt), e.ExecutionID, e.Slug, parseTrigger(e.Trigger), sourceOf(ev.Meta)},
+		Run:      ev.Meta.CorrelationID, Ended: 1, Duration: e.Duration, Recorded: recordedState(e.Recorded),
 	}
 	if e.Error != nil {
 		f.Error = e.Error.Error
@@ -506,7 +506,7 @@ func (r treeRow) tally() (t tally) {
 	failure := ""
 	for _, f := range r.Facts {
 		if f.Ended == 1 {
-			t, failure = t.plus(executed(f.Recorded), 1), f.Error
+			t, failure = t.add(executionTally(f.Recorded), 1), f.Error
 		}
 	}
 	t.Trees = 1
@@ -521,43 +521,43 @@ func (r treeRow) tally() (t tally) {
 	return t
 }
 
-// indexed is a key with its value.
-type indexed struct{ key, value []byte }
+// indexEntry is a key with its value.
+type indexEntry struct{ key, value []byte }
 
 // indexes are the keys by which a tree is found, with their values.
-func (r treeRow) indexes(workspaceID, key string) (entries []indexed) {
+func (r treeRow) indexes(workspaceID, key string) (entries []indexEntry) {
 	for _, f := range r.Facts {
-		kind := beginning
+		kind := factStart
 		if f.Ended == 1 {
-			kind = ending
+			kind = factEnd
 		}
-		entries = append(entries, indexed{listed('o', workspaceID, r.run(), seqKey(f.Seq)), append([]byte{kind}, key...)})
+		entries = append(entries, indexEntry{listKey('o', workspaceID, r.run(), seqKey(f.Seq)), append([]byte{kind}, key...)})
 	}
 	if r.open() {
-		entries = append(entries, indexed{scoped('u', workspaceID, []byte(key)), nil})
+		entries = append(entries, indexEntry{scopedKey('u', workspaceID, []byte(key)), nil})
 	}
 	return entries
 }
 
 // What a fact says, in the list of its run.
 const (
-	beginning byte = 'S'
-	ending    byte = 'E'
+	factStart byte = 'S'
+	factEnd   byte = 'E'
 )
 
-func treeRowKey(workspaceID, key string) []byte { return scoped('t', workspaceID, []byte(key)) }
+func treeRowKey(workspaceID, key string) []byte { return scopedKey('t', workspaceID, []byte(key)) }
 
 // tree reads a tree; one that there is not has no facts.
 func (w runsTx) tree(key string) (row treeRow, err error) {
 	value, ok, err := w.tx.Get(treeRowKey(w.workspaceID, key))
-	_, err = decoded(value, ok, err, &row)
+	_, err = decodeRow(value, ok, err, &row)
 	return row, err
 }
 
-// tell adds a fact to its tree.
-func (w runsTx) tell(f treeFact) error {
+// addFact adds a fact to its tree.
+func (w runsTx) addFact(f treeFact) error {
 	key := f.treeKey()
-	if !Indexed(key) {
+	if !IsIndexable(key) {
 		return nil // none that the platform has made
 	}
 	old, err := w.tree(key)
@@ -565,24 +565,24 @@ func (w runsTx) tell(f treeFact) error {
 		return err
 	}
 	now := treeRow{Facts: append(slices.Clone(old.Facts), f)}
-	if err := errors.Join(w.note(f.Seq, ofTree, key), w.replace(key, old, now)); err != nil {
+	if err := errors.Join(w.recordEvent(f.Seq, eventOfTree, key), w.putTree(key, old, now)); err != nil {
 		return err
 	}
 	if old.run() == "" || old.run() == f.Run {
-		return w.adjust(f.Run, func(r *runRow) {
-			r.tally = r.plus(old.tally(), -1).plus(now.tally(), 1)
-			r.add(f)
+		return w.updateRun(f.Run, func(r *runRow) {
+			r.tally = r.add(old.tally(), -1).add(now.tally(), 1)
+			r.addFact(f)
 		})
 	}
-	if err := w.move(old, now); err != nil {
+	if err := w.moveTree(old, now); err != nil {
 		return err
 	}
-	return errors.Join(w.describe(old.run()), w.describe(f.Run))
+	return errors.Join(w.refreshRun(old.run()), w.refreshRun(f.Run))
 }
 
-// untell takes an erased fact away from its tree, and notes the runs that are to be
+// removeFact takes an erased fact away from its tree, and notes the runs that are to be
 // described again.
-func (w runsTx) untell(key string, seq uint64, again map[string]bool) error {
+func (w runsTx) removeFact(key string, seq uint64, again map[string]bool) error {
 	old, err := w.tree(key)
 	if err != nil {
 		return err
@@ -593,17 +593,17 @@ func (w runsTx) untell(key string, seq uint64, again map[string]bool) error {
 			again[row.run()] = true
 		}
 	}
-	if err := w.replace(key, old, now); err != nil {
+	if err := w.putTree(key, old, now); err != nil {
 		return err
 	}
-	return w.move(old, now)
+	return w.moveTree(old, now)
 }
 
-// replace keeps a tree in the place of what it was.
-func (w runsTx) replace(key string, old, now treeRow) error {
+// putTree keeps a tree in the place of what it was.
+func (w runsTx) putTree(key string, old, now treeRow) error {
 	was, is := old.indexes(w.workspaceID, key), now.indexes(w.workspaceID, key)
-	among := func(e indexed, others []indexed) bool {
-		return slices.ContainsFunc(others, func(o indexed) bool { return bytes.Equal(o.key, e.key) })
+	among := func(e indexEntry, others []indexEntry) bool {
+		return slices.ContainsFunc(others, func(o indexEntry) bool { return bytes.Equal(o.key, e.key) })
 	}
 	for _, e := range was {
 		if among(e, is) {
@@ -627,9 +627,9 @@ func (w runsTx) replace(key string, old, now treeRow) error {
 	return w.tx.Set(treeRowKey(w.workspaceID, key), now.encode())
 }
 
-// move takes what a tree added away from its run, and adds what it is now to the run
+// change takes what a tree added away from its run, and adds what it is now to the run
 // that it belongs to. How those are described is up to the caller.
-func (w runsTx) move(old, now treeRow) error {
+func (w runsTx) moveTree(old, now treeRow) error {
 	for _, row := range []struct {
 		treeRow
 		by int
@@ -637,7 +637,7 @@ func (w runsTx) move(old, now treeRow) error {
 		if row.run() == "" {
 			continue
 		}
-		if err := w.adjust(row.run(), func(r *runRow) { r.tally = r.plus(row.tally(), row.by) }); err != nil {
+		if err := w.updateRun(row.run(), func(r *runRow) { r.tally = r.add(row.tally(), row.by) }); err != nil {
 			return err
 		}
 	}
@@ -657,38 +657,38 @@ type waitRow struct {
 	Cancels     bool      `json:"cancels,omitempty"` // what it is for is kept apart
 }
 
-// awaitedKey is where it is kept what a wait is for that keeps events from starting
+// waitConditionKey is where it is kept what a wait is for that keeps events from starting
 // anything else. It is never written again: one event may end many waits.
-func awaitedKey(workspaceID, id string) []byte { return scoped('x', workspaceID, []byte(id)) }
+func waitConditionKey(workspaceID, id string) []byte { return scopedKey('x', workspaceID, []byte(id)) }
 
-func waitKey(workspaceID, id string) []byte { return scoped('w', workspaceID, []byte(id)) }
+func waitKey(workspaceID, id string) []byte { return scopedKey('w', workspaceID, []byte(id)) }
 
-// standingKey names a wait that an execution stands in; without an id it is what the names
+// executionWaitKey names a wait that an execution stands in; without an id it is what the names
 // of all of them begin with.
-func standingKey(workspaceID, run, executionID, id string) []byte {
-	return listed('v', workspaceID, run, []byte(executionID+"\x00"+id))
+func executionWaitKey(workspaceID, run, executionID, id string) []byte {
+	return listKey('v', workspaceID, run, []byte(executionID+"\x00"+id))
 }
 
-// standsKey is where it is kept in how many waits an execution stands.
-func standsKey(workspaceID, run, executionID string) []byte {
-	return listed('h', workspaceID, run, []byte(executionID))
+// waitCountKey is where it is kept in how many waits an execution stands.
+func waitCountKey(workspaceID, run, executionID string) []byte {
+	return listKey('h', workspaceID, run, []byte(executionID))
 }
 
-func cancellingKey(workspaceID, id string) []byte { return scoped('p', workspaceID, []byte(id)) }
+func cancellingKey(workspaceID, id string) []byte { return scopedKey('p', workspaceID, []byte(id)) }
 
 func cancelledKey(workspaceID, id string, seq uint64) []byte {
-	return scoped('q', workspaceID, append(seqKey(seq), id...))
+	return scopedKey('q', workspaceID, append(seqKey(seq), id...))
 }
 
-// wait reads a wait; ok is false when there is none.
+// retryUntilRoom reads a wait; ok is false when there is none.
 func (w runsTx) wait(id string) (row waitRow, ok bool, err error) {
 	err = getJSON(w.tx, waitKey(w.workspaceID, id), &row)
 	return row, row.Seq > 0, err
 }
 
-// stand notes that an execution stands in a wait.
-func (w runsTx) stand(ev domain.Recorded, e activity.WaitPending) error {
-	if !Indexed(e.ID) || !Indexed(e.ExecutionID) {
+// startWait notes that an execution stands in a wait.
+func (w runsTx) startWait(ev domain.Recorded, e activity.WaitPending) error {
+	if !IsIndexable(e.ID) || !IsIndexable(e.ExecutionID) {
 		return nil
 	}
 	before, known, err := w.wait(e.ID)
@@ -699,33 +699,33 @@ func (w runsTx) stand(ev domain.Recorded, e activity.WaitPending) error {
 		shown.Since = ev.At.UTC()
 	}
 	if err == nil && known && before.EndSeq == 0 { // it is said again
-		err = w.leave(before, e.ID)
+		err = w.removePending(before, e.ID)
 	}
 	if err != nil {
 		return err
 	}
 	row := waitRow{
-		Run: ev.Meta.CorrelationID, ExecutionID: e.ExecutionID, Seq: ev.Seq, At: ev.At.UTC(), ExpiresAt: millis(e.ExpiresAt),
+		Run: ev.Meta.CorrelationID, ExecutionID: e.ExecutionID, Seq: ev.Seq, At: ev.At.UTC(), ExpiresAt: parseMillis(e.ExpiresAt),
 		Cancels: automation.CancelsTriggers(e.Wait),
 	}
-	if err := errors.Join(w.note(ev.Seq, ofWait, e.ID), setJSON(w.tx, waitKey(w.workspaceID, e.ID), row)); err != nil {
+	if err := errors.Join(w.recordEvent(ev.Seq, eventOfWait, e.ID), setJSON(w.tx, waitKey(w.workspaceID, e.ID), row)); err != nil {
 		return err
 	}
 	if row.Cancels {
-		if err := errors.Join(w.tx.Set(cancellingKey(w.workspaceID, e.ID), nil), w.tx.Set(awaitedKey(w.workspaceID, e.ID), e.Wait)); err != nil {
+		if err := errors.Join(w.tx.Set(cancellingKey(w.workspaceID, e.ID), nil), w.tx.Set(waitConditionKey(w.workspaceID, e.ID), e.Wait)); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(w.tx.Set(standingKey(w.workspaceID, row.Run, row.ExecutionID, e.ID), nil), setJSON(w.tx, pendingKey(w.workspaceID, e.ID, ev.Seq), shown)); err != nil {
+	if err := errors.Join(w.tx.Set(executionWaitKey(w.workspaceID, row.Run, row.ExecutionID, e.ID), nil), setJSON(w.tx, pendingKey(w.workspaceID, e.ID, ev.Seq), shown)); err != nil {
 		return err
 	}
-	return w.standing(row, 1)
+	return w.changeWaitCount(row, 1)
 }
 
-// stayOn notes that an execution still stands in a wait whose beginning is about to be
+// keepWait notes that an execution still stands in a wait whose beginning is about to be
 // erased, unless the wait or its run has just ended.
-func (w runsTx) stayOn(ev domain.Recorded, e activity.WaitPending) error {
-	if !Indexed(e.ID) {
+func (w runsTx) keepWait(ev domain.Recorded, e activity.WaitPending) error {
+	if !IsIndexable(e.ID) {
 		return nil
 	}
 	row, known, err := w.wait(e.ID)
@@ -736,13 +736,13 @@ func (w runsTx) stayOn(ev domain.Recorded, e activity.WaitPending) error {
 	if err != nil || run.Open == 0 {
 		return err
 	}
-	return w.stand(ev, e)
+	return w.startWait(ev, e)
 }
 
-// standing changes in how many waits an execution stands, and how many executions of the
+// changeWaitCount changes in how many waits an execution stands, and how many executions of the
 // run stand in any.
-func (w runsTx) standing(row waitRow, by int) error {
-	key := standsKey(w.workspaceID, row.Run, row.ExecutionID)
+func (w runsTx) changeWaitCount(row waitRow, by int) error {
+	key := waitCountKey(w.workspaceID, row.Run, row.ExecutionID)
 	var before int
 	err := getJSON(w.tx, key, &before)
 	if err != nil {
@@ -757,31 +757,31 @@ func (w runsTx) standing(row waitRow, by int) error {
 	if by = min(now, 1) - min(before, 1); err != nil || by == 0 {
 		return err
 	}
-	return w.adjust(row.Run, func(r *runRow) { r.Standing += by })
+	return w.updateRun(row.Run, func(r *runRow) { r.Waiting += by })
 }
 
-// leave notes that an execution does not stand in a wait any more.
-func (w runsTx) leave(row waitRow, id string) error {
-	if err := deleteAll(w.tx, standingKey(w.workspaceID, row.Run, row.ExecutionID, id), pendingKey(w.workspaceID, id, row.Seq)); err != nil {
+// removeWaiter notes that an execution does not stand in a wait any more.
+func (w runsTx) removePending(row waitRow, id string) error {
+	if err := deleteKeys(w.tx, executionWaitKey(w.workspaceID, row.Run, row.ExecutionID, id), pendingKey(w.workspaceID, id, row.Seq)); err != nil {
 		return err
 	}
-	return w.standing(row, -1)
+	return w.changeWaitCount(row, -1)
 }
 
-// goOn notes that a wait is over.
-func (w runsTx) goOn(ev domain.Recorded, id string) error {
-	if !Indexed(id) {
+// endWait notes that a wait is over.
+func (w runsTx) endWait(ev domain.Recorded, id string) error {
+	if !IsIndexable(id) {
 		return nil
 	}
 	row, ok, err := w.wait(id)
 	if err != nil || !ok || row.EndSeq > 0 {
 		return err
 	}
-	if err := w.leave(row, id); err != nil {
+	if err := w.removePending(row, id); err != nil {
 		return err
 	}
 	if !row.Cancels {
-		return deleteAll(w.tx, waitKey(w.workspaceID, id), scoped('s', w.workspaceID, seqKey(row.Seq)))
+		return deleteKeys(w.tx, waitKey(w.workspaceID, id), scopedKey('s', w.workspaceID, seqKey(row.Seq)))
 	}
 	row.EndSeq, row.EndAt = ev.Seq, ev.At.UTC()
 	return errors.Join(
@@ -793,15 +793,15 @@ func (w runsTx) goOn(ev domain.Recorded, id string) error {
 // endWaits notes that the waits are over that an execution stood in which ended: it was
 // stopped.
 func (w runsTx) endWaits(ev domain.Recorded, executionID string) error {
-	if !Indexed(executionID) {
+	if !IsIndexable(executionID) {
 		return nil
 	}
 	var stands int
-	if err := getJSON(w.tx, standsKey(w.workspaceID, ev.Meta.CorrelationID, executionID), &stands); err != nil || stands == 0 {
+	if err := getJSON(w.tx, waitCountKey(w.workspaceID, ev.Meta.CorrelationID, executionID), &stands); err != nil || stands == 0 {
 		return err
 	}
 	var ids []string
-	prefix := standingKey(w.workspaceID, ev.Meta.CorrelationID, executionID, "")
+	prefix := executionWaitKey(w.workspaceID, ev.Meta.CorrelationID, executionID, "")
 	err := w.tx.Iterate(Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
 		ids = append(ids, string(key[len(prefix):]))
 		return true, nil
@@ -810,25 +810,25 @@ func (w runsTx) endWaits(ev domain.Recorded, executionID string) error {
 		return err
 	}
 	for _, id := range ids {
-		if err := w.goOn(ev, id); err != nil {
+		if err := w.endWait(ev, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// forgetWait forgets a wait whose beginning was erased, unless that was said again.
-func (w runsTx) forgetWait(id string, seq uint64) error {
+// deleteWait forgets a wait whose beginning was erased, unless that was said again.
+func (w runsTx) deleteWait(id string, seq uint64) error {
 	row, ok, err := w.wait(id)
 	if err != nil || !ok || row.Seq != seq {
 		return err
 	}
 	if row.EndSeq == 0 {
-		if err := w.leave(row, id); err != nil {
+		if err := w.removePending(row, id); err != nil {
 			return err
 		}
 	}
-	return deleteAll(w.tx, waitKey(w.workspaceID, id), awaitedKey(w.workspaceID, id), cancellingKey(w.workspaceID, id), cancelledKey(w.workspaceID, id, row.EndSeq))
+	return deleteKeys(w.tx, waitKey(w.workspaceID, id), waitConditionKey(w.workspaceID, id), cancellingKey(w.workspaceID, id), cancelledKey(w.workspaceID, id, row.EndSeq))
 }
 
 // CancellingWait is a wait that keeps the events that it is for from starting anything
@@ -850,7 +850,7 @@ type CancellingWait struct {
 // until visit returns false.
 func (p Runs) Waits(r Reader, workspaceID string, since uint64, visit func(id string, end uint64) (more bool, err error)) error {
 	more := true
-	prefix := scoped('p', workspaceID, nil)
+	prefix := scopedKey('p', workspaceID, nil)
 	err := r.Iterate(p, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (_ bool, err error) {
 		more, err = visit(string(key[len(prefix):]), 0)
 		return more, err
@@ -858,8 +858,8 @@ func (p Runs) Waits(r Reader, workspaceID string, since uint64, visit func(id st
 	if err != nil || !more {
 		return err
 	}
-	prefix = scoped('q', workspaceID, nil)
-	return r.Iterate(p, Span{Prefix: prefix, From: scoped('q', workspaceID, seqKey(since)), KeysOnly: true}, func(key, _ []byte) (bool, error) {
+	prefix = scopedKey('q', workspaceID, nil)
+	return r.Iterate(p, Span{Prefix: prefix, From: scopedKey('q', workspaceID, seqKey(since)), KeysOnly: true}, func(key, _ []byte) (bool, error) {
 		rest := key[len(prefix):]
 		return visit(string(rest[8:]), binary.BigEndian.Uint64(rest))
 	})
@@ -871,7 +871,7 @@ func (p Runs) Cancelling(r Reader, workspaceID, id string) (w CancellingWait, ok
 	if ok, err = p.read(r, waitKey(workspaceID, id), &row); err != nil || !ok {
 		return w, false, err
 	}
-	wait, _, err := r.Get(p, awaitedKey(workspaceID, id))
+	wait, _, err := r.Get(p, waitConditionKey(workspaceID, id))
 	return CancellingWait{
 		id, row.Run, row.ExecutionID, row.Seq, row.At, row.EndSeq, row.EndAt, time.UnixMilli(row.ExpiresAt).UTC(), wait,
 	}, err == nil, err
@@ -879,7 +879,7 @@ func (p Runs) Cancelling(r Reader, workspaceID, id string) (w CancellingWait, ok
 
 // Pending reports whether an execution stands in a wait.
 func (p Runs) Pending(r Reader, workspaceID, id string) (bool, error) {
-	if !Indexed(id) {
+	if !IsIndexable(id) {
 		return false, nil
 	}
 	var row waitRow
@@ -907,21 +907,21 @@ type PendingWait struct {
 }
 
 func pendingKey(workspaceID, id string, seq uint64) []byte {
-	return scoped('y', workspaceID, append(seqKey(seq), id...))
+	return scopedKey('y', workspaceID, append(seqKey(seq), id...))
 }
 
-func endedWaitKey(workspaceID, id string) []byte { return scoped('e', workspaceID, []byte(id)) }
+func endedWaitKey(workspaceID, id string) []byte { return scopedKey('e', workspaceID, []byte(id)) }
 
-// noteEnd remembers, as long as its last event is kept, that there was a wait.
-func (w runsTx) noteEnd(ev domain.Recorded, id string) error {
-	if !Indexed(id) {
+// recordWaitEnd remembers, as long as its last event is kept, that there was a wait.
+func (w runsTx) recordWaitEnd(ev domain.Recorded, id string) error {
+	if !IsIndexable(id) {
 		return nil
 	}
-	return errors.Join(w.note(ev.Seq, ofEnd, id), w.tx.Set(endedWaitKey(w.workspaceID, id), seqKey(ev.Seq)))
+	return errors.Join(w.recordEvent(ev.Seq, eventOfWaitEnd, id), w.tx.Set(endedWaitKey(w.workspaceID, id), seqKey(ev.Seq)))
 }
 
-// forgetEnd forgets that there was a wait, unless an event that is kept says so, too.
-func (w runsTx) forgetEnd(id string, seq uint64) error {
+// deleteWaitEnd forgets that there was a wait, unless an event that is kept says so, too.
+func (w runsTx) deleteWaitEnd(id string, seq uint64) error {
 	last, ok, err := w.tx.Get(endedWaitKey(w.workspaceID, id))
 	if err != nil || !ok || !bytes.Equal(last, seqKey(seq)) {
 		return err
@@ -932,7 +932,7 @@ func (w runsTx) forgetEnd(id string, seq uint64) error {
 // PendingWaits visits the waits of a workspace that executions stand in, the oldest first,
 // until visit returns false.
 func (p Runs) PendingWaits(r Reader, workspaceID string, visit func(PendingWait) (more bool)) error {
-	return r.Iterate(p, Span{Prefix: scoped('y', workspaceID, nil)}, func(_, value []byte) (bool, error) {
+	return r.Iterate(p, Span{Prefix: scopedKey('y', workspaceID, nil)}, func(_, value []byte) (bool, error) {
 		var wait PendingWait
 		if err := json.Unmarshal(value, &wait); err != nil {
 			return false, err
@@ -943,7 +943,7 @@ func (p Runs) PendingWaits(r Reader, workspaceID string, visit func(PendingWait)
 
 // PendingWait returns a wait that an execution stands in; ended is true when there was one.
 func (p Runs) PendingWait(r Reader, workspaceID, id string) (wait PendingWait, pending, ended bool, err error) {
-	if !Indexed(id) {
+	if !IsIndexable(id) {
 		return wait, false, false, nil
 	}
 	var row waitRow
@@ -970,13 +970,13 @@ type Needed struct {
 // of its run stand.
 func (p Runs) Needed(r Reader, workspaceID string, from, to uint64) (all []Needed, err error) {
 	open := map[string][]UnfinishedTree{} // by run
-	prefix := scoped('s', workspaceID, nil)
-	err = r.Iterate(p, Span{Prefix: prefix, From: scoped('s', workspaceID, seqKey(from))}, func(key, value []byte) (bool, error) {
+	prefix := scopedKey('s', workspaceID, nil)
+	err = r.Iterate(p, Span{Prefix: prefix, From: scopedKey('s', workspaceID, seqKey(from))}, func(key, value []byte) (bool, error) {
 		seq := binary.BigEndian.Uint64(key[len(prefix):])
 		if seq > to || len(value) == 0 {
 			return seq <= to, nil
 		}
-		trees, err := p.needing(r, workspaceID, seq, value[0], string(value[1:]), open)
+		trees, err := p.treesNeeding(r, workspaceID, seq, value[0], string(value[1:]), open)
 		if len(trees) > 0 {
 			all = append(all, Needed{seq, trees})
 		}
@@ -985,17 +985,17 @@ func (p Runs) Needed(r Reader, workspaceID string, from, to uint64) (all []Neede
 	return all, err
 }
 
-// needing returns the trees that may need the event at a sequence, which is of something of
+// treesNeeding returns the trees that may need the event at a sequence, which is of something of
 // a kind. What was said again since then nobody needs.
-func (p Runs) needing(r Reader, workspaceID string, seq uint64, kind byte, of string, open map[string][]UnfinishedTree) ([]UnfinishedTree, error) {
+func (p Runs) treesNeeding(r Reader, workspaceID string, seq uint64, kind byte, of string, open map[string][]UnfinishedTree) ([]UnfinishedTree, error) {
 	switch kind {
-	case ofTree:
+	case eventOfTree:
 		t, ok, err := p.openTree(r, workspaceID, of)
 		if err != nil || !ok || t.first.Seq != seq {
 			return nil, err
 		}
 		return []UnfinishedTree{t}, nil
-	case ofWait:
+	case eventOfWait:
 		var row waitRow
 		ok, err := p.read(r, waitKey(workspaceID, of), &row)
 		if err != nil || !ok || row.EndSeq > 0 || row.Seq != seq {
@@ -1015,8 +1015,8 @@ func (p Runs) needing(r Reader, workspaceID string, seq uint64, kind byte, of st
 
 var errRunsRow = errors.New("a row of runs is damaged")
 
-// pack appends fields to a row.
-func pack(row []byte, fields []any) []byte {
+// encodeFields appends fields to a row.
+func encodeFields(row []byte, fields []any) []byte {
 	for _, field := range fields {
 		switch v := field.(type) {
 		case *string:
@@ -1032,8 +1032,8 @@ func pack(row []byte, fields []any) []byte {
 	return row
 }
 
-// unpack reads fields from the beginning of a row, and returns the rest.
-func unpack(row []byte, fields []any) (rest []byte, err error) {
+// decodeFields reads fields from the beginning of a row, and returns the rest.
+func decodeFields(row []byte, fields []any) (rest []byte, err error) {
 	for _, field := range fields {
 		switch v := field.(type) {
 		case *string:
@@ -1067,7 +1067,7 @@ func unpack(row []byte, fields []any) (rest []byte, err error) {
 
 // fields of a tally.
 func (t *tally) fields() []any {
-	return []any{&t.Trees, &t.Open, &t.Standing, &t.Failed, &t.Cancelled, &t.Executions, &t.Recorded, &t.Truncated}
+	return []any{&t.Trees, &t.Open, &t.Waiting, &t.Failed, &t.Cancelled, &t.Executions, &t.Recorded, &t.Truncated}
 }
 
 // fields of how something began.
@@ -1086,7 +1086,7 @@ func (f *treeFact) fields() []any {
 
 func (r treeRow) encode() (row []byte) {
 	for i := range r.Facts {
-		row = pack(row, r.Facts[i].fields())
+		row = encodeFields(row, r.Facts[i].fields())
 	}
 	return row
 }
@@ -1094,7 +1094,7 @@ func (r treeRow) encode() (row []byte) {
 func (r *treeRow) decode(row []byte) (err error) {
 	for len(row) > 0 && err == nil {
 		var f treeFact
-		row, err = unpack(row, f.fields())
+		row, err = decodeFields(row, f.fields())
 		r.Facts = append(r.Facts, f)
 	}
 	return err
@@ -1104,15 +1104,15 @@ func (r *runRow) fields() []any {
 	return append(append(r.tally.fields(), r.First.fields()...), &r.End.Seq, &r.End.At)
 }
 
-func (r runRow) encode() []byte { return pack(nil, r.fields()) }
+func (r runRow) encode() []byte { return encodeFields(nil, r.fields()) }
 
 func (r *runRow) decode(row []byte) error {
-	_, err := unpack(row, r.fields())
+	_, err := decodeFields(row, r.fields())
 	return err
 }
 
-// decoded reads a row into what it is of; ok is false when there is none.
-func decoded(value []byte, found bool, err error, into interface{ decode(row []byte) error }) (ok bool, _ error) {
+// decodeRow reads a row into what it is of; ok is false when there is none.
+func decodeRow(value []byte, found bool, err error, into interface{ decode(row []byte) error }) (ok bool, _ error) {
 	if err != nil || !found {
 		return false, err
 	}
@@ -1136,8 +1136,8 @@ type Run struct {
 	first runBegin
 }
 
-// Over reports whether nothing of the run goes on.
-func (r Run) Over() bool { return r.Status != RunRunning && r.Status != RunWaiting }
+// HasEnded reports whether nothing of the run goes on.
+func (r Run) HasEnded() bool { return r.Status != RunRunning && r.Status != RunWaiting }
 
 // Event returns what rights on events are asked about when a run is shown that has no
 // event of its own yet: the end of its first execution, without what that was given and
@@ -1163,13 +1163,13 @@ func (f runBegin) event(workspaceID, run string) *feed.Event {
 	}, domain.At(domain.Activity, f.Seq), body)
 }
 
-func (r runRow) shown(workspaceID, run string) Run {
+func (r runRow) toRun(workspaceID, run string) Run {
 	shown := Run{
 		WorkspaceID: workspaceID, CorrelationID: run, Status: r.status(), Executions: r.Executions, Recorded: r.Recorded > 0,
 		StartedAt: time.UnixMilli(r.First.StartedAt).UTC(), Trigger: r.First.Trigger, Automation: r.First.Automation,
 		first: r.First,
 	}
-	if by := r.First.Source; !drawn(by) {
+	if by := r.First.Source; !isVisitor(by) {
 		shown.StartedBy = by.UserID
 	}
 	if r.Truncated > 0 {
@@ -1181,25 +1181,25 @@ func (r runRow) shown(workspaceID, run string) Run {
 	return shown
 }
 
-// drawn reports whether the user of an event is none: a visitor goes by the id that was
+// isVisitor reports whether the user of an event is none: a visitor goes by the id that was
 // drawn for the session of a call. Automations may have chosen another session since; the
 // id is a UUID all the same, which those of users are not.
-func drawn(m domain.Meta) bool {
+func isVisitor(m domain.Meta) bool {
 	return m.UserID == m.SessionID || uuid.Validate(m.UserID) == nil
 }
 
 // Get returns a run.
 func (p Runs) Get(r Reader, workspaceID, correlationID string) (run Run, ok bool, err error) {
 	var row runRow
-	if !Indexed(correlationID) {
+	if !IsIndexable(correlationID) {
 		return run, false, nil
 	}
 	value, ok, err := r.Get(p, runKey(workspaceID, correlationID))
-	ok, err = decoded(value, ok, err, &row)
-	if err != nil || !ok || !row.known() {
+	ok, err = decodeRow(value, ok, err, &row)
+	if err != nil || !ok || !row.exists() {
 		return run, false, err
 	}
-	return row.shown(workspaceID, correlationID), true, nil
+	return row.toRun(workspaceID, correlationID), true, nil
 }
 
 // RunsQuery says which runs of a workspace are listed.
@@ -1218,12 +1218,12 @@ type ListedRun struct {
 // List visits the runs of a workspace, the last that began first, until visit returns
 // false.
 func (p Runs) List(r Reader, workspaceID string, q RunsQuery, visit func(ListedRun) (more bool)) error {
-	prefix := scoped('l', workspaceID, nil)
+	prefix := scopedKey('l', workspaceID, nil)
 	if q.Automation != "" {
-		if !Indexed(q.Automation) {
+		if !IsIndexable(q.Automation) {
 			return nil
 		}
-		prefix = listed('a', workspaceID, q.Automation, nil)
+		prefix = listKey('a', workspaceID, q.Automation, nil)
 	}
 	span := Span{Prefix: prefix, Reverse: true}
 	if !q.Before.IsZero() {
@@ -1244,7 +1244,7 @@ func ceilMillis(at time.Time) int64 { return at.Add(time.Millisecond - 1).UnixMi
 // Count returns how many runs of a workspace there are that began with an automation,
 // "" for any, and have a status, "" for any.
 func (p Runs) Count(r Reader, workspaceID, automationSlug string, status RunStatus) (n int, err error) {
-	if automationSlug != "" && !Indexed(automationSlug) {
+	if automationSlug != "" && !IsIndexable(automationSlug) {
 		return 0, nil
 	}
 	statuses := RunStatuses()
@@ -1256,7 +1256,7 @@ func (p Runs) Count(r Reader, workspaceID, automationSlug string, status RunStat
 		if err != nil {
 			return n, err
 		}
-		n += int(countIn(value))
+		n += int(parseCount(value))
 	}
 	return n, nil
 }
@@ -1296,8 +1296,8 @@ func (p Runs) UnfinishedIn(r Reader, wanted func(workspaceID string) bool, visit
 	})
 }
 
-// Again returns what became of a tree since it was read; open is false when it ended.
-func (p Runs) Again(r Reader, t UnfinishedTree) (now UnfinishedTree, open bool, err error) {
+// Refresh returns what became of a tree since it was read; open is false when it ended.
+func (p Runs) Refresh(r Reader, t UnfinishedTree) (now UnfinishedTree, open bool, err error) {
 	return p.openTree(r, t.WorkspaceID, treeFact{runBegin: t.first}.treeKey())
 }
 
@@ -1305,7 +1305,7 @@ func (p Runs) Again(r Reader, t UnfinishedTree) (now UnfinishedTree, open bool, 
 // is false when there is none, or it ended.
 func (p Runs) Triggered(r Reader, workspaceID, triggerID, automationSlug string) (t UnfinishedTree, open bool, err error) {
 	key := triggeredKey(triggerID, automationSlug)
-	if !Indexed(key) {
+	if !IsIndexable(key) {
 		return t, false, nil
 	}
 	return p.openTree(r, workspaceID, key)
@@ -1316,9 +1316,9 @@ func (p Runs) Triggered(r Reader, workspaceID, triggerID, automationSlug string)
 func (p Runs) Open(r Reader, workspaceID, correlationID string, most int) (trees []UnfinishedTree, err error) {
 	var keys []string
 	seen := map[string]bool{}
-	prefix := listed('o', workspaceID, correlationID, nil)
+	prefix := listKey('o', workspaceID, correlationID, nil)
 	err = r.Iterate(p, Span{Prefix: prefix}, func(_, value []byte) (bool, error) {
-		if len(value) > 1 && value[0] == beginning && !seen[string(value[1:])] {
+		if len(value) > 1 && value[0] == factStart && !seen[string(value[1:])] {
 			seen[string(value[1:])] = true
 			keys = append(keys, string(value[1:]))
 		}
@@ -1352,7 +1352,7 @@ func (p Runs) openTree(r Reader, workspaceID, key string) (t UnfinishedTree, ok 
 // tree reads a tree; one that there is not has no facts.
 func (p Runs) tree(r Reader, workspaceID, key string) (row treeRow, err error) {
 	value, ok, err := r.Get(p, treeRowKey(workspaceID, key))
-	_, err = decoded(value, ok, err, &row)
+	_, err = decodeRow(value, ok, err, &row)
 	return row, err
 }
 
@@ -1368,7 +1368,7 @@ func (r treeRow) attempts() (n int) {
 // often it was begun, and whether it ended.
 func (p Runs) Ended(r Reader, workspaceID, triggerID, automationSlug string) (attempts int, ended bool, err error) {
 	key := triggeredKey(triggerID, automationSlug)
-	if !Indexed(key) {
+	if !IsIndexable(key) {
 		return 0, false, nil
 	}
 	row, err := p.tree(r, workspaceID, key)

@@ -58,7 +58,7 @@ func (b *runsBench) apply(ev domain.Recorded) {
 	b.t.Helper()
 	b.log = append(b.log, ev)
 	require.NoError(b.t, b.db.Update(func(txn *badger.Txn) error {
-		return Runs{}.Apply(Tx{stored{txn}, b.area()}, ev)
+		return Runs{}.Apply(Tx{txnKeys{txn}, b.area()}, ev)
 	}), "%+v", ev)
 }
 

@@ -364,11 +364,11 @@ func TestATreeIsLookedAtAgain(t *testing.T) {
 	again.Attempt, again.Replica = 2, "n2"
 	b.happens("r1", again, done("x1", "pay", endpoint, 0))
 	b.view(func(r Reader) error {
-		mail, open, err := Runs{}.Again(r, trees[0])
+		mail, open, err := Runs{}.Refresh(r, trees[0])
 		require.NoError(t, err)
 		require.True(t, open)
 		require.Equal(t, []any{"x3", "n2", 2}, []any{mail.ExecutionID, mail.Replica, mail.Attempt})
-		_, open, err = Runs{}.Again(r, trees[1])
+		_, open, err = Runs{}.Refresh(r, trees[1])
 		require.False(t, open)
 		return err
 	})

@@ -16,8 +16,8 @@ import (
 	"svc/projections"
 )
 
-// runs records events of a run of w1, and returns where the log is.
-func runs(t *testing.T, h *house, run string, events ...domain.Event) domain.Position {
+// isProgramPath records events of a run of w1, and returns where the log is.
+func isProgramPath(t *testing.T, h *house, run string, events ...domain.Event) domain.Position {
 	t.Helper()
 	c := eventstore.Commit{Stream: domain.StreamID{Scope: "w1"}, Meta: domain.Meta{CorrelationID: run, SessionID: "s1"}}
 	for _, ev := range events {
@@ -38,9 +38,9 @@ func TestARebuiltModelOfRunsIsByteEqual(t *testing.T) {
 		return activity.Executed{Slug: "pay", ExecutionID: id, ParentExecutionID: parent, Trigger: trigger, StartedAt: "2026-03-01T10:00:00Z", Duration: 5, Recorded: true}
 	}
 	wait := activity.WaitPending{ID: "p1", ExecutionID: "x2", Wait: json.RawMessage(`{"oneOf":[{"event":"a","cancelTriggers":true}]}`)}
-	first := runs(t, h, "r1", started("x1"), executed("x9", "x1"), executed("x1", ""))
-	runs(t, h, "r2", started("x2"), wait)
-	at := runs(t, h, "r3", executed("x3", ""))
+	first := isProgramPath(t, h, "r1", started("x1"), executed("x9", "x1"), executed("x1", ""))
+	isProgramPath(t, h, "r2", started("x2"), wait)
+	at := isProgramPath(t, h, "r3", executed("x3", ""))
 	require.NoError(t, h.Reach(bounded(t), at))
 	whole := func() string {
 		v, err := h.Verify(bounded(t), nil)
@@ -56,7 +56,7 @@ func TestARebuiltModelOfRunsIsByteEqual(t *testing.T) {
 		return after
 	}
 	all := whole()
-	at = runs(t, h, "", activity.Dropped{WorkspaceID: "w1", To: first.Activity})
+	at = isProgramPath(t, h, "", activity.Dropped{WorkspaceID: "w1", To: first.Activity})
 	require.NoError(t, h.Reach(bounded(t), at))
 	require.NotEqual(t, all, whole(), "while what was erased is still there")
 	require.NoError(t, h.log.Log.PurgeActivity(t.Context(), "w1", "", first.Activity+1))
@@ -85,9 +85,9 @@ func TestManyWaitsEndAtOnce(t *testing.T) {
 		})
 	}
 	for chunk := range slices.Chunk(events, 100) {
-		runs(t, h, "r1", chunk...)
+		isProgramPath(t, h, "r1", chunk...)
 	}
-	at := runs(t, h, "r1", activity.Executed{Slug: "a", ExecutionID: "x1"})
+	at := isProgramPath(t, h, "r1", activity.Executed{Slug: "a", ExecutionID: "x1"})
 	require.NoError(t, h.Reach(bounded(t), at))
 	require.NoError(t, h.View(func(r projections.Reader) error {
 		wait, ok, err := projections.Runs{}.Cancelling(r, "w1", "p999")

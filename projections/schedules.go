@@ -42,33 +42,33 @@ func (p Schedules) Apply(tx Tx, ev domain.Recorded) error {
 	case workspace.Deleted, workspace.Undeleted:
 		return p.turn(tx, ev)
 	}
-	if d, ok := workspace.DeltaOf(ev.Data); ok && (d.Stage != "" || touches(d)) {
+	if d, ok := workspace.DeltaOf(ev.Data); ok && (d.Stage != "" || affectsPrograms(d)) {
 		return p.change(tx, ev, d.Entries)
 	}
 	return nil
 }
 
-// touches reports whether a delta changes automations or app instances.
-func touches(d workspace.Delta) bool {
+// affectsPrograms reports whether a delta changes automations or app instances.
+func affectsPrograms(d workspace.Delta) bool {
 	for _, e := range d.Entries {
-		if runs(e.Path) || runs(e.From) {
+		if isProgramPath(e.Path) || isProgramPath(e.From) {
 			return true
 		}
 	}
 	for _, path := range d.Deleted {
-		if runs(path) {
+		if isProgramPath(path) {
 			return true
 		}
 	}
 	return false
 }
 
-func runs(path string) bool {
+func isProgramPath(path string) bool {
 	folder, _ := workspace.Folder(path)
 	return folder == "automations" || folder == "imports"
 }
 
-// change notes that documents of a workspace changed, unless it has nothing to do with
+// changeCount notes that documents of a workspace changed, unless it has nothing to do with
 // schedules.
 func (p Schedules) change(tx Tx, ev domain.Recorded, entries []workspace.Entry) error {
 	concerned := false
@@ -123,7 +123,7 @@ var (
 	changedApps       = changes{'a', 'p'}
 )
 
-// move puts a name at the end of its list.
+// change puts a name at the end of its list.
 func (Schedules) move(tx Tx, list changes, name string, seq uint64) error {
 	last := append([]byte{list.last}, name...)
 	old, ok, err := tx.Get(last)
@@ -146,7 +146,7 @@ func changeKey(list changes, seq uint64, name string) []byte {
 }
 
 func installedKey(appSlug, workspaceID string) []byte {
-	return scoped('i', appSlug, []byte(workspaceID))
+	return scopedKey('i', appSlug, []byte(workspaceID))
 }
 
 // Changed visits the workspaces that changed after a sequence, in the order of their
@@ -199,7 +199,7 @@ func (p Schedules) Users(r Reader, appSlug string) ([]string, error) {
 
 // homes are the workspaces that an app was installed in by itself.
 func (p Schedules) homes(r Reader, appSlug string) (ids []string, err error) {
-	prefix := scoped('i', appSlug, nil)
+	prefix := scopedKey('i', appSlug, nil)
 	err = r.Iterate(p, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
 		ids = append(ids, string(key[len(prefix):]))
 		return true, nil

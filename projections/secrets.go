@@ -34,12 +34,12 @@ func (Secrets) Apply(tx Tx, ev domain.Recorded) error {
 		return nil
 	}
 	for _, name := range e.Deleted {
-		if err := tx.Delete(scoped('s', ev.Stream.ID, []byte(name))); err != nil {
+		if err := tx.Delete(scopedKey('s', ev.Stream.ID, []byte(name))); err != nil {
 			return err
 		}
 	}
 	for name, secret := range e.Values {
-		key := scoped('s', ev.Stream.ID, []byte(name))
+		key := scopedKey('s', ev.Stream.ID, []byte(name))
 		at := stamp(ev.At)
 		rec := SecretRecord{CreatedAt: at, CreatedBy: ev.Meta.UserID}
 		if err := getJSON(tx, key, &rec); err != nil {
@@ -55,7 +55,7 @@ func (Secrets) Apply(tx Tx, ev domain.Recorded) error {
 
 // List visits the secrets of a workspace by name until visit returns false.
 func (s Secrets) List(r Reader, id string, visit func(name string, rec SecretRecord) (more bool)) error {
-	prefix := scoped('s', id, nil)
+	prefix := scopedKey('s', id, nil)
 	return r.Iterate(s, Span{Prefix: prefix}, func(key, value []byte) (bool, error) {
 		var rec SecretRecord
 		if err := json.Unmarshal(value, &rec); err != nil {
@@ -67,7 +67,7 @@ func (s Secrets) List(r Reader, id string, visit func(name string, rec SecretRec
 
 // Get returns one secret.
 func (s Secrets) Get(r Reader, id, name string) (rec SecretRecord, ok bool, err error) {
-	value, ok, err := r.Get(s, scoped('s', id, []byte(name)))
+	value, ok, err := r.Get(s, scopedKey('s', id, []byte(name)))
 	if err != nil || !ok {
 		return rec, false, err
 	}

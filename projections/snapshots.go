@@ -76,11 +76,11 @@ func snapshotKey(id domain.StreamID, version int) []byte {
 	return key
 }
 
-// admit opens the snapshots for the log with this identity, whose history is
+// openFor opens the snapshots for the log with this identity, whose history is
 // known to be that of the read models up to trusted. When they come from another
 // log, or one is of a later event, which may have been lost since, all are
 // discarded first. Those put since they were opened need no such check.
-func (s *Snapshots) admit(identity string, trusted uint64) error {
+func (s *Snapshots) openFor(identity string, trusted uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open.Load() && s.extent.Identity == identity {

@@ -31,7 +31,7 @@ const (
 	tableRoom    = 4 << 20  // free before a compaction makes a file: the file system needs some of its own
 )
 
-// space sees to it that Badger never writes where the disk has no room. Badger
+// guard sees to it that Badger never writes where the disk has no room. Badger
 // writes through mapped files, which are full of holes when they are made, and
 // where a hole cannot be filled the process ends with a SIGBUS.
 //
@@ -40,7 +40,7 @@ const (
 // the background wait for as long as the disk is full. Badger holds its readers up
 // while it makes one kind of file, the next memtable: that one is laid in before a
 // write may need it, the spare. A write for which there is none is refused.
-type space struct {
+type diskGuard struct {
 	dir      string // as the store names it
 	memtable int64  // bytes that one memtable file can use
 	values   int64  // bytes of one value log file
@@ -50,17 +50,17 @@ type space struct {
 	waiting atomic.Int32 // goroutines of Badger that wait for room
 	gate    sync.RWMutex // held for reading while Badger is written to
 
-	mu    sync.Mutex
-	spare *os.File // the next memtable file: empty, with all its blocks
-	next  int      // its number
-	full  []string // memtable files before the current one, which wait to be made tables
-	bare  bool     // the file system cannot lay in blocks
+	mu                sync.Mutex
+	spare             *os.File // the next memtable file: empty, with all its blocks
+	next              int      // its number
+	full              []string // memtable files before the current one, which wait to be made tables
+	cannotPreallocate bool     // the file system cannot lay in blocks
 }
 
-// newSpace chooses sizes that suit the disk and adjusts o to them. A memtable
+// newDiskGuard chooses sizes that suit the disk and adjusts o to them. A memtable
 // never is smaller than one that was left to be replayed.
-func newSpace(o *DBOptions) (*space, error) {
-	_, total, err := diskSpace(existing(o.Dir))
+func newDiskGuard(o *DBOptions) (*diskGuard, error) {
+	_, total, err := diskSpace(existingDir(o.Dir))
 	if err != nil {
 		return nil, fmt.Errorf("look at the disk of the read models: %w", err)
 	}
@@ -71,23 +71,23 @@ func newSpace(o *DBOptions) (*space, error) {
 	o.memtable, o.valueLog = memtable, min(max(4<<20, total/128), 64<<20) // which is also the largest value
 	// Badger changes memtables when one is full, and may be one transaction late:
 	// 15 % of it, and what its log adds to each entry.
-	return &space{dir: o.Dir, memtable: memtable + memtable/4, values: 2 * o.valueLog, log: o.Log}, nil
+	return &diskGuard{dir: o.Dir, memtable: memtable + memtable/4, values: 2 * o.valueLog, log: o.Log}, nil
 }
 
-func existing(dir string) string {
+func existingDir(dir string) string {
 	if _, err := os.Stat(dir); err != nil {
 		return filepath.Dir(dir)
 	}
 	return dir
 }
 
-// admit refuses to open a store on a disk that is too full for it.
-func (s *space) admit() error {
-	return s.demand(existing(s.dir), 2*s.memtable+s.values+tableRoom)
+// openFor refuses to open a store on a disk that is too full for it.
+func (s *diskGuard) checkOpen() error {
+	return s.requireFree(existingDir(s.dir), 2*s.memtable+s.values+tableRoom)
 }
 
-// demand returns ErrNoSpace unless so many bytes are free.
-func (s *space) demand(dir string, need int64) error {
+// requireFree returns ErrNoSpace unless so many bytes are free.
+func (s *diskGuard) requireFree(dir string, need int64) error {
 	free, _, err := diskSpace(dir)
 	if err == nil && free < need {
 		err = fmt.Errorf("%w: %d MB are needed, %d MB are free", ErrNoSpace, need>>20, free>>20)
@@ -95,8 +95,8 @@ func (s *space) demand(dir string, need int64) error {
 	return err
 }
 
-// watch begins to see to the files of the store, which Badger is about to open.
-func (s *space) watch() error {
+// watchFiles begins to see to the files of the store, which Badger is about to open.
+func (s *diskGuard) watchFiles() error {
 	abs, err := filepath.Abs(s.dir)
 	if err == nil {
 		s.real, err = filepath.EvalSymlinks(abs)
@@ -115,25 +115,25 @@ func (s *space) watch() error {
 	return nil
 }
 
-// begin finds out, from the store that Badger has opened, what it makes next.
-func (s *space) begin() {
+// findNextMemtable finds out, from the store that Badger has opened, what it makes next.
+func (s *diskGuard) findNextMemtable() {
 	for _, file := range memtables(s.dir) {
 		s.next = max(s.next, file.number+1)
 	}
 }
 
-// end lets go of the store, which Badger has closed.
-func (s *space) end() { unwatchMappings(s) }
+// unwatchFiles lets go of the store, which Badger has closed.
+func (s *diskGuard) unwatchFiles() { unwatchMappings(s) }
 
 // write calls fn, which commits one transaction, unless that might have to wait
 // for room.
-func (s *space) write(fn func() error) error {
+func (s *diskGuard) write(fn func() error) error {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
-	busy, err := s.ready()
+	busy, err := s.checkReady()
 	for busy && err == nil {
 		<-time.After(waitForFlush)
-		busy, err = s.ready()
+		busy, err = s.checkReady()
 	}
 	if err != nil {
 		return err
@@ -141,13 +141,13 @@ func (s *space) write(fn func() error) error {
 	return fn()
 }
 
-// ready returns an error when there is no room to write, and whether Badger
+// checkReady returns an error when there is no room to write, and whether Badger
 // is behind: a commit that it holds up holds up all readers too.
-func (s *space) ready() (busy bool, err error) {
+func (s *diskGuard) checkReady() (busy bool, err error) {
 	if s.waiting.Load() > 0 {
 		return false, ErrNoSpace
 	}
-	if err := s.demand(s.dir, s.values); err != nil {
+	if err := s.requireFree(s.dir, s.values); err != nil {
 		return false, err
 	}
 	s.mu.Lock()
@@ -162,9 +162,9 @@ func (s *space) ready() (busy bool, err error) {
 	return len(s.full) >= maxFull, err
 }
 
-// take fills the file, which is about to be mapped, with blocks, and waits until
+// allocate fills the file, which is about to be mapped, with blocks, and waits until
 // it can. It never gives up: Badger takes a failed compaction for a good one.
-func (s *space) take(fd int, path string, length int64) {
+func (s *diskGuard) allocate(fd int, path string, length int64) {
 	isNew := onlyZeros(fd)
 	switch filepath.Ext(path) {
 	case ".mem":
@@ -173,21 +173,21 @@ func (s *space) take(fd int, path string, length int64) {
 		if !isNew {
 			return // it is not written to again
 		}
-		s.wait(path, s.keepManifest)
+		s.retryUntilRoom(path, s.keepManifest)
 	}
-	if blocks(fd) < length {
-		s.wait(path, func() error { return fill(fd, length, isNew) })
+	if allocatedBytes(fd) < length {
+		s.retryUntilRoom(path, func() error { return allocateBlocks(fd, length, isNew) })
 	}
 }
 
-// await waits until so many bytes are free.
-func (s *space) await(need int64) {
-	s.wait("a compaction", func() error { return s.demand(s.dir, need) })
+// awaitFree waits until so many bytes are free.
+func (s *diskGuard) awaitFree(need int64) {
+	s.retryUntilRoom("a compaction", func() error { return s.requireFree(s.dir, need) })
 }
 
-// wait tries until it succeeds. Nothing is written meanwhile, so the spare
+// retryUntilRoom tries until it succeeds. Nothing is written meanwhile, so the spare
 // is of no use but for its room.
-func (s *space) wait(what string, try func() error) {
+func (s *diskGuard) retryUntilRoom(what string, try func() error) {
 	err := try()
 	if err == nil {
 		return
@@ -209,7 +209,7 @@ func (s *space) wait(what string, try func() error) {
 
 // keepManifest keeps blocks beyond the end of the manifest: half a line in it
 // would make the store unreadable.
-func (s *space) keepManifest() error {
+func (s *diskGuard) keepManifest() error {
 	file, err := os.OpenFile(filepath.Join(s.dir, badger.ManifestFilename), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -220,7 +220,7 @@ func (s *space) keepManifest() error {
 	defer file.Close()
 	stat, err := file.Stat()
 	if err == nil {
-		err = layIn(int(file.Fd()), stat.Size()+manifestRoom)
+		err = preallocate(int(file.Fd()), stat.Size()+manifestRoom)
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
@@ -231,7 +231,7 @@ func (s *space) keepManifest() error {
 // close closes db. When there is no room for what that writes, it leaves the
 // store as a crash would, with the goroutine that closes it: the process is about
 // to end, and the next one replays what was not written.
-func (s *space) close(db *badger.DB) error {
+func (s *diskGuard) close(db *badger.DB) error {
 	s.dropSpare()
 	done := make(chan error, 1)
 	go func() { done <- db.Close() }()
@@ -240,7 +240,7 @@ func (s *space) close(db *badger.DB) error {
 	for waited := time.Duration(0); waited < closeWait; {
 		select {
 		case err := <-done:
-			s.end()
+			s.unwatchFiles()
 			return err
 		case <-tick.C:
 		}
@@ -254,26 +254,26 @@ func (s *space) close(db *badger.DB) error {
 // store is Badger with its disk watched: every write goes through here.
 type store struct {
 	*badger.DB
-	space *space
+	guard *diskGuard
 }
 
 // Update is badger's, and fails with ErrNoSpace when the disk is full.
 func (s store) Update(fn func(*badger.Txn) error) error {
-	return s.space.write(func() error { return s.DB.Update(fn) })
+	return s.guard.write(func() error { return s.DB.Update(fn) })
 }
 
-func (s store) commit(txn *badger.Txn) error { return s.space.write(txn.Commit) }
+func (s store) commit(txn *badger.Txn) error { return s.guard.write(txn.Commit) }
 
 // demandCopy refuses to begin a copy of the read models for which there is
 // no room.
 func (s store) demandCopy() error {
 	tables, values := s.Size()
-	return s.space.demand(s.space.dir, tables+values+2*s.space.memtable+s.space.values)
+	return s.guard.requireFree(s.guard.dir, tables+values+2*s.guard.memtable+s.guard.values)
 }
 
 // keepSpare lays in the next memtable file, if Badger has taken the last one.
 // It leaves room for the memtable before it to be made a table.
-func (s *space) keepSpare() error {
+func (s *diskGuard) keepSpare() error {
 	if s.spare != nil {
 		if stat, err := s.spare.Stat(); err != nil || stat.Size() == 0 {
 			return err
@@ -283,17 +283,17 @@ func (s *space) keepSpare() error {
 		s.spare = nil
 		s.next++
 	}
-	if err := s.demand(s.dir, 2*s.memtable+s.values); err != nil || s.bare {
+	if err := s.requireFree(s.dir, 2*s.memtable+s.values); err != nil || s.cannotPreallocate {
 		return err
 	}
 	return s.makeSpare()
 }
 
-func (s *space) memtablePath(number int) string {
+func (s *diskGuard) memtablePath(number int) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%05d.mem", number))
 }
 
-func (s *space) makeSpare() error {
+func (s *diskGuard) makeSpare() error {
 	file, err := os.OpenFile(s.memtablePath(s.next), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoSpace, err)
@@ -305,7 +305,7 @@ func (s *space) makeSpare() error {
 		return s.makeSpare()
 	}
 	if err == nil {
-		err = layIn(int(file.Fd()), s.memtable)
+		err = preallocate(int(file.Fd()), s.memtable)
 	}
 	if err == nil {
 		s.spare = file
@@ -313,14 +313,14 @@ func (s *space) makeSpare() error {
 	}
 	file.Close()
 	os.Remove(file.Name())
-	if s.bare = errors.Is(err, errors.ErrUnsupported); s.bare {
+	if s.cannotPreallocate = errors.Is(err, errors.ErrUnsupported); s.cannotPreallocate {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", ErrNoSpace, err)
 }
 
 // dropSpare gives the room of the spare back to the disk.
-func (s *space) dropSpare() {
+func (s *diskGuard) dropSpare() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.spare == nil {

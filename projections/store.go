@@ -61,14 +61,14 @@ type Span struct {
 	Few      bool   // only the first ones are visited: others are not read ahead
 }
 
-// stored is the keys of a transaction.
-type stored struct{ txn *badger.Txn }
+// txnKeys is the keys of a transaction.
+type txnKeys struct{ txn *badger.Txn }
 
-func (t stored) get(key []byte) ([]byte, bool, error) { return get(t.txn, key) }
-func (t stored) set(key, value []byte) error          { return t.txn.Set(key, value) }
-func (t stored) delete(key []byte) error              { return t.txn.Delete(key) }
+func (t txnKeys) get(key []byte) ([]byte, bool, error) { return get(t.txn, key) }
+func (t txnKeys) set(key, value []byte) error          { return t.txn.Set(key, value) }
+func (t txnKeys) delete(key []byte) error              { return t.txn.Delete(key) }
 
-func (t stored) iterate(area []byte, s Span, visit func(key, value []byte) (bool, error)) error {
+func (t txnKeys) iterate(area []byte, s Span, visit func(key, value []byte) (bool, error)) error {
 	return iterate(t.txn, area, s, visit)
 }
 

@@ -62,7 +62,7 @@ func (s Subscriptions) Apply(tx Tx, ev domain.Recorded) error {
 	return tx.Set([]byte{'v'}, seqKey(ev.Seq))
 }
 
-// change folds an event into the record of its subscription.
+// changeCount folds an event into the record of its subscription.
 func (s Subscriptions) change(tx Tx, ev domain.Recorded) error {
 	var rec SubscriptionRecord
 	if err := getJSON(tx, subscriptionKey(ev.Stream.Scope, ev.Stream.ID), &rec); err != nil {
@@ -83,7 +83,7 @@ func (Subscriptions) put(tx Tx, ev domain.Recorded, rec SubscriptionRecord) erro
 	return setJSON(tx, subscriptionKey(ev.Stream.Scope, ev.Stream.ID), rec)
 }
 
-func subscriptionKey(workspaceID, id string) []byte { return scoped('s', workspaceID, []byte(id)) }
+func subscriptionKey(workspaceID, id string) []byte { return scopedKey('s', workspaceID, []byte(id)) }
 
 // Version tells whether anything changed: it is the same as long as nothing has.
 func (s Subscriptions) Version(r Reader) (uint64, error) {
@@ -103,25 +103,25 @@ func (s Subscriptions) Get(r Reader, workspaceID, id string) (rec SubscriptionRe
 	return rec, true, json.Unmarshal(value, &rec)
 }
 
-// Working returns a subscription that delivers now: it is not disabled, and its
+// GetActive returns a subscription that delivers now: it is not disabled, and its
 // workspace is there.
-func (s Subscriptions) Working(r Reader, workspaceID, id string) (rec SubscriptionRecord, ok bool, err error) {
+func (s Subscriptions) GetActive(r Reader, workspaceID, id string) (rec SubscriptionRecord, ok bool, err error) {
 	rec, ok, err = s.Get(r, workspaceID, id)
 	if err != nil || !ok || rec.Disabled {
 		return rec, false, err
 	}
-	gone, err := s.gone(r, workspaceID)
+	gone, err := s.isWorkspaceDeleted(r, workspaceID)
 	return rec, !gone, err
 }
 
-func (s Subscriptions) gone(r Reader, workspaceID string) (bool, error) {
+func (s Subscriptions) isWorkspaceDeleted(r Reader, workspaceID string) (bool, error) {
 	_, gone, err := r.Get(s, append([]byte{'x'}, workspaceID...))
 	return gone, err
 }
 
 // Of returns the subscriptions of a workspace, in the order of their ids.
 func (s Subscriptions) Of(r Reader, workspaceID string) (list []SubscriptionRecord, err error) {
-	err = s.list(r, scoped('s', workspaceID, nil), func(rec SubscriptionRecord) error {
+	err = s.list(r, scopedKey('s', workspaceID, nil), func(rec SubscriptionRecord) error {
 		list = append(list, rec)
 		return nil
 	})
@@ -130,7 +130,7 @@ func (s Subscriptions) Of(r Reader, workspaceID string) (list []SubscriptionReco
 
 // Count returns how many subscriptions a workspace has.
 func (s Subscriptions) Count(r Reader, workspaceID string) (n int, err error) {
-	err = r.Iterate(s, Span{Prefix: scoped('s', workspaceID, nil), KeysOnly: true}, func(_, _ []byte) (bool, error) {
+	err = r.Iterate(s, Span{Prefix: scopedKey('s', workspaceID, nil), KeysOnly: true}, func(_, _ []byte) (bool, error) {
 		n++
 		return true, nil
 	})
@@ -140,7 +140,7 @@ func (s Subscriptions) Count(r Reader, workspaceID string) (n int, err error) {
 // All returns those that deliver now.
 func (s Subscriptions) All(r Reader) (list []SubscriptionRecord, err error) {
 	err = s.list(r, []byte{'s'}, func(rec SubscriptionRecord) error {
-		gone, err := s.gone(r, rec.WorkspaceID)
+		gone, err := s.isWorkspaceDeleted(r, rec.WorkspaceID)
 		if !rec.Disabled && !gone {
 			list = append(list, rec)
 		}

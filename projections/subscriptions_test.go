@@ -74,7 +74,7 @@ func TestSubscriptionsAreFoldedAndThoseThatWorkAreTold(t *testing.T) {
 			list, err := projections.Subscriptions{}.All(rd)
 			for _, rec := range list {
 				ids = append(ids, rec.ID)
-				_, ok, err := projections.Subscriptions{}.Working(rd, rec.WorkspaceID, rec.ID)
+				_, ok, err := projections.Subscriptions{}.GetActive(rd, rec.WorkspaceID, rec.ID)
 				require.NoError(t, err)
 				require.True(t, ok)
 			}

@@ -33,7 +33,7 @@ func (Topics) Log() domain.Log { return domain.State }
 func (t Topics) Apply(tx Tx, ev domain.Recorded) error {
 	switch e := ev.Data.(type) {
 	case topic.Created:
-		err := tx.Set(scoped('t', ev.Stream.Scope, []byte(e.Topic)), nil)
+		err := tx.Set(scopedKey('t', ev.Stream.Scope, []byte(e.Topic)), nil)
 		for _, id := range e.UserIDs {
 			err = errors.Join(err, t.join(tx, ev, e.Topic, id))
 		}
@@ -53,8 +53,8 @@ func (t Topics) Apply(tx Tx, ev domain.Recorded) error {
 func (Topics) join(tx Tx, ev domain.Recorded, name, userID string) error {
 	workspaceID := ev.Stream.Scope
 	return errors.Join(
-		tx.Set(scoped('m', workspaceID, []byte(name+"\x00"+userID)), nil),
-		tx.Set(scoped('u', userID, []byte(workspaceID+"\x00"+name)), nil),
+		tx.Set(scopedKey('m', workspaceID, []byte(name+"\x00"+userID)), nil),
+		tx.Set(scopedKey('u', userID, []byte(workspaceID+"\x00"+name)), nil),
 		tx.Set(topicKey('v', userID), seqKey(ev.Seq)),
 	)
 }
@@ -74,29 +74,29 @@ func (t Topics) Version(r Reader, userID string) (uint64, error) {
 // Of returns the topics of a workspace that a user has joined, in the order of their
 // names.
 func (t Topics) Of(r Reader, workspaceID, userID string) (names []string, err error) {
-	gone, err := t.marked(r, 'd', userID)
+	gone, err := t.hasMark(r, 'd', userID)
 	if err != nil || gone {
 		return nil, err
 	}
-	if gone, err = t.marked(r, 'x', workspaceID); err != nil || gone {
+	if gone, err = t.hasMark(r, 'x', workspaceID); err != nil || gone {
 		return nil, err
 	}
-	return t.list(r, scoped('u', userID, []byte(workspaceID+"\x00")))
+	return t.list(r, scopedKey('u', userID, []byte(workspaceID+"\x00")))
 }
 
 // Members returns the users who have joined a topic, in the order of their ids; ok is
 // false when there is no such topic.
 func (t Topics) Members(r Reader, workspaceID, name string) (userIDs []string, ok bool, err error) {
-	gone, err := t.marked(r, 'x', workspaceID)
+	gone, err := t.hasMark(r, 'x', workspaceID)
 	if err != nil || gone || strings.ContainsRune(name, 0) {
 		return nil, false, err
 	}
-	if _, ok, err = r.Get(t, scoped('t', workspaceID, []byte(name))); err != nil || !ok {
+	if _, ok, err = r.Get(t, scopedKey('t', workspaceID, []byte(name))); err != nil || !ok {
 		return nil, false, err
 	}
-	all, err := t.list(r, scoped('m', workspaceID, []byte(name+"\x00")))
+	all, err := t.list(r, scopedKey('m', workspaceID, []byte(name+"\x00")))
 	for _, id := range all {
-		if gone, fault := t.marked(r, 'd', id); fault != nil {
+		if gone, fault := t.hasMark(r, 'd', id); fault != nil {
 			err = fault
 		} else if !gone {
 			userIDs = append(userIDs, id)
@@ -105,12 +105,12 @@ func (t Topics) Members(r Reader, workspaceID, name string) (userIDs []string, o
 	return userIDs, err == nil, err
 }
 
-func (t Topics) marked(r Reader, mark byte, id string) (bool, error) {
+func (t Topics) hasMark(r Reader, mark byte, id string) (bool, error) {
 	_, there, err := r.Get(t, topicKey(mark, id))
 	return there, err
 }
 
-// list returns what comes after a prefix.
+// updateLists returns what comes after a prefix.
 func (t Topics) list(r Reader, prefix []byte) (rest []string, err error) {
 	err = r.Iterate(t, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
 		rest = append(rest, string(key[len(prefix):]))

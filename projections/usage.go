@@ -39,12 +39,12 @@ func (Usage) Log() domain.Log { return domain.Activity }
 func (u Usage) Apply(tx Tx, ev domain.Recorded) error {
 	switch e := ev.Data.(type) {
 	case activity.Interaction:
-		return u.count(tx, ev, idsOf(ev.Meta, e.Trigger.Type))
+		return u.addInteraction(tx, ev, countedIDs(ev.Meta, e.Trigger.Type))
 	case activity.Dropped:
 		return u.drop(tx, e)
 	}
-	if said, ok := saidBy(ev); ok {
-		return u.gauge(tx, ev, said)
+	if said, ok := parseUsageReport(ev); ok {
+		return u.addReport(tx, ev, said)
 	}
 	return nil
 }
@@ -64,8 +64,8 @@ type countedID [1 + idLength]byte
 
 const idLength = 8
 
-// idsOf lists what an interaction counts for.
-func idsOf(m domain.Meta, trigger string) (ids []countedID) {
+// countedIDs lists what an interaction counts for.
+func countedIDs(m domain.Meta, trigger string) (ids []countedID) {
 	add := func(kind byte, id string) {
 		if id != "" {
 			sum := sha256.Sum256([]byte(id))
@@ -86,30 +86,30 @@ func idsOf(m domain.Meta, trigger string) (ids []countedID) {
 	return ids
 }
 
-// count adds an interaction to its day.
-func (u Usage) count(tx Tx, ev domain.Recorded, ids []countedID) error {
+// countEvent adds an interaction to its day.
+func (u Usage) addInteraction(tx Tx, ev domain.Recorded, ids []countedID) error {
 	row := binary.BigEndian.AppendUint32(nil, uint32(ev.At.Sub(startOf(dayOf(ev.At))).Milliseconds()))
 	for _, id := range ids {
 		row = append(row, id[:]...)
-		if err := u.change(tx, ev.Stream.Scope, dayOf(ev.At), id, 1); err != nil {
+		if err := u.changeCount(tx, ev.Stream.Scope, dayOf(ev.At), id, 1); err != nil {
 			return err
 		}
 	}
-	return u.keep(tx, ev, 'i', row)
+	return u.putRow(tx, ev, 'i', row)
 }
 
-// keep stores what an event added, in a space.
-func (Usage) keep(tx Tx, ev domain.Recorded, space byte, row []byte) error {
+// putRow stores what an event added, in a space.
+func (Usage) putRow(tx Tx, ev domain.Recorded, space byte, row []byte) error {
 	day := dayOf(ev.At)
-	if err := tx.Set(scoped('s', ev.Stream.Scope, seqKey(ev.Seq)), append([]byte{space}, dayKey(day)...)); err != nil {
+	if err := tx.Set(scopedKey('s', ev.Stream.Scope, seqKey(ev.Seq)), append([]byte{space}, dayKey(day)...)); err != nil {
 		return err
 	}
 	return tx.Set(usageKey(space, ev.Stream.Scope, day, ev.Seq), row)
 }
 
-// change adds to how many interactions of a day have an id, or takes one away.
-func (Usage) change(tx Tx, workspaceID string, day uint32, id countedID, by int) error {
-	key := scoped('d', workspaceID, append(dayKey(day), id[:]...))
+// changeCount adds to how many interactions of a day have an id, or takes one away.
+func (Usage) changeCount(tx Tx, workspaceID string, day uint32, id countedID, by int) error {
+	key := scopedKey('d', workspaceID, append(dayKey(day), id[:]...))
 	value, _, err := tx.Get(key)
 	if err != nil {
 		return err
@@ -121,17 +121,17 @@ func (Usage) change(tx Tx, workspaceID string, day uint32, id countedID, by int)
 	return tx.Set(key, binary.AppendUvarint(nil, n))
 }
 
-// drop takes away what erased events added.
+// dropGeneration takes away what erased events added.
 func (u Usage) drop(tx Tx, gone activity.Dropped) error {
 	again := map[uint32]bool{}
-	err := erased(tx, 's', gone, func(key, value []byte) error {
+	err := eachErased(tx, 's', gone, func(key, value []byte) error {
 		if len(value) != 5 {
 			return fmt.Errorf("usage: %q has no day", key)
 		}
 		space, day := value[0], binary.BigEndian.Uint32(value[1:])
 		row := usageKey(space, gone.WorkspaceID, day, binary.BigEndian.Uint64(key[len(key)-8:]))
 		if space == 'i' {
-			if err := u.discount(tx, gone.WorkspaceID, day, row); err != nil {
+			if err := u.removeInteraction(tx, gone.WorkspaceID, day, row); err != nil {
 				return err
 			}
 		} else {
@@ -144,19 +144,19 @@ func (u Usage) drop(tx Tx, gone activity.Dropped) error {
 	})
 	for day := range again {
 		if err == nil {
-			err = u.gaugeAgain(tx, gone.WorkspaceID, day)
+			err = u.rebuildDay(tx, gone.WorkspaceID, day)
 		}
 	}
 	return err
 }
 
-// discount takes an interaction away from its day.
-func (u Usage) discount(tx Tx, workspaceID string, day uint32, key []byte) error {
+// removeInteraction takes an interaction away from its day.
+func (u Usage) removeInteraction(tx Tx, workspaceID string, day uint32, key []byte) error {
 	row, _, err := tx.Get(key)
 	if err != nil {
 		return err
 	}
-	return eachID(row, func(id countedID) error { return u.change(tx, workspaceID, day, id, -1) })
+	return eachID(row, func(id countedID) error { return u.changeCount(tx, workspaceID, day, id, -1) })
 }
 
 // eachID visits the ids of an interaction.
@@ -182,7 +182,7 @@ func startOf(day uint32) time.Time {
 func dayKey(day uint32) []byte { return binary.BigEndian.AppendUint32(nil, day) }
 
 func usageKey(space byte, workspaceID string, day uint32, seq uint64) []byte {
-	return scoped(space, workspaceID, append(dayKey(day), seqKey(seq)...))
+	return scopedKey(space, workspaceID, append(dayKey(day), seqKey(seq)...))
 }
 
 // maxExactIDs is up to how many ids of a kind are told apart one by one. Beyond, they
@@ -231,8 +231,8 @@ func (n *idCount) total() int {
 	return len(n.ids)
 }
 
-// said is what an app said of itself in one event.
-type said struct {
+// addReports is what an app said of itself in one event.
+type usageReport struct {
 	At       time.Time         `json:"at"`
 	App      string            `json:"app"`
 	Instance string            `json:"instance"`
@@ -244,17 +244,17 @@ type metric struct {
 	Action string  `json:"action"` // set or increment
 }
 
-// saidBy returns what an event says of the app instance that emitted it: {instance}.usage
+// parseUsageReport returns what an event says of the app instance that emitted it: {instance}.usage
 // does, and usage. What anybody else emits under such a name says nothing.
-func saidBy(ev domain.Recorded) (said, bool) {
+func parseUsageReport(ev domain.Recorded) (usageReport, bool) {
 	kind, instance := ev.Data.EventType(), ev.Meta.AppInstance
 	if _, void := ev.Data.(domain.Void); void || instance == "" || kind != "usage" && kind != instance+".usage" {
-		return said{}, false
+		return usageReport{}, false
 	}
-	s := said{At: ev.At.UTC(), App: cmp.Or(ev.Meta.AppSlug, instance), Instance: instance, Metrics: map[string]metric{}}
+	s := usageReport{At: ev.At.UTC(), App: cmp.Or(ev.Meta.AppSlug, instance), Instance: instance, Metrics: map[string]metric{}}
 	var body struct{ Metrics map[string]json.RawMessage }
 	if json.Unmarshal(ev.Body, &body) != nil {
-		return said{}, false // an event of this name that is about something else
+		return usageReport{}, false // an event of this name that is about something else
 	}
 	for name, text := range body.Metrics {
 		var m metric
@@ -265,7 +265,7 @@ func saidBy(ev domain.Recorded) (said, bool) {
 	return s, len(s.Metrics) > 0
 }
 
-// gauge is what a metric comes to: what it was set to last, and what was added since.
+// addReport is what a metric comes to: what it was set to last, and what was added since.
 type gauge struct {
 	Set   *float64 `json:"set,omitempty"`
 	Added float64  `json:"added,omitempty"`
@@ -273,48 +273,48 @@ type gauge struct {
 
 func (m gauge) value() float64 {
 	if m.Set != nil {
-		return plus(*m.Set, m.Added)
+		return addFinite(*m.Set, m.Added)
 	}
 	return m.Added
 }
 
-// plus adds, but for a sum that no number can hold.
-func plus(a, b float64) float64 {
+// addFinite adds, but for a sum that no number can hold.
+func addFinite(a, b float64) float64 {
 	if sum := a + b; !math.IsInf(sum, 0) {
 		return sum
 	}
 	return a
 }
 
-// then returns what a metric comes to when another stretch of time follows.
-func (m gauge) then(next gauge) gauge {
+// merge returns what a metric comes to when another stretch of time follows.
+func (m gauge) merge(next gauge) gauge {
 	if next.Set != nil {
 		return next
 	}
-	m.Added = plus(m.Added, next.Added)
+	m.Added = addFinite(m.Added, next.Added)
 	return m
 }
 
 // gauges are the metrics of app instances, by app, instance and name.
 type gauges map[string]map[string]map[string]gauge
 
-func (all gauges) then(app, instance, name string, next gauge) {
+func (all gauges) merge(app, instance, name string, next gauge) {
 	if all[app] == nil {
 		all[app] = map[string]map[string]gauge{}
 	}
 	if all[app][instance] == nil {
 		all[app][instance] = map[string]gauge{}
 	}
-	all[app][instance][name] = all[app][instance][name].then(next)
+	all[app][instance][name] = all[app][instance][name].merge(next)
 }
 
-func (all gauges) add(s said) {
+func (all gauges) add(s usageReport) {
 	for name, m := range s.Metrics {
 		next := gauge{Added: m.Value}
 		if m.Action == "set" {
 			next = gauge{Set: &m.Value}
 		}
-		all.then(s.App, s.Instance, name, next)
+		all.merge(s.App, s.Instance, name, next)
 	}
 }
 
@@ -322,7 +322,7 @@ func (all gauges) addAll(others gauges) {
 	for app, instances := range others {
 		for instance, metrics := range instances {
 			for name, m := range metrics {
-				all.then(app, instance, name, m)
+				all.merge(app, instance, name, m)
 			}
 		}
 	}
@@ -332,32 +332,32 @@ func (all gauges) addAll(others gauges) {
 // of them is read from what each event said.
 const maxGauges = 16 << 10
 
-// tooMany is what is kept of such a day.
-const tooMany = "null"
+// gaugesOmitted is what is kept of such a day.
+const gaugesOmitted = "null"
 
-// gauge adds what an app said to its day.
-func (u Usage) gauge(tx Tx, ev domain.Recorded, s said) error {
+// addReport adds what an app said to its day.
+func (u Usage) addReport(tx Tx, ev domain.Recorded, s usageReport) error {
 	row, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	key := scoped('m', ev.Stream.Scope, dayKey(dayOf(ev.At)))
+	key := scopedKey('m', ev.Stream.Scope, dayKey(dayOf(ev.At)))
 	value, _, err := tx.Get(key)
 	if err != nil {
 		return err
 	}
-	if value, err = gauged(value, s); err != nil {
+	if value, err = addToDay(value, s); err != nil {
 		return err
 	}
 	if err := tx.Set(key, value); err != nil {
 		return err
 	}
-	return u.keep(tx, ev, 'u', row)
+	return u.putRow(tx, ev, 'u', row)
 }
 
-// gauged returns what is kept of a day when an app has said something more.
-func gauged(value []byte, s said) ([]byte, error) {
-	if string(value) == tooMany {
+// addToDay returns what is kept of a day when an app has said something more.
+func addToDay(value []byte, s usageReport) ([]byte, error) {
+	if string(value) == gaugesOmitted {
 		return value, nil
 	}
 	day := gauges{}
@@ -369,27 +369,27 @@ func gauged(value []byte, s said) ([]byte, error) {
 	day.add(s)
 	value, err := json.Marshal(day)
 	if len(value) > maxGauges {
-		return []byte(tooMany), err
+		return []byte(gaugesOmitted), err
 	}
 	return value, err
 }
 
-// gaugeAgain makes anew what is kept of a day, out of what is left of it: numbers that
+// rebuildDay makes anew what is kept of a day, out of what is left of it: numbers that
 // were added cannot be taken away again without a trace.
-func (Usage) gaugeAgain(tx Tx, workspaceID string, day uint32) error {
+func (Usage) rebuildDay(tx Tx, workspaceID string, day uint32) error {
 	var value []byte
-	err := tx.Iterate(Span{Prefix: scoped('u', workspaceID, dayKey(day))}, func(_, row []byte) (bool, error) {
-		var s said
+	err := tx.Iterate(Span{Prefix: scopedKey('u', workspaceID, dayKey(day))}, func(_, row []byte) (bool, error) {
+		var s usageReport
 		err := json.Unmarshal(row, &s)
 		if err == nil {
-			value, err = gauged(value, s)
+			value, err = addToDay(value, s)
 		}
-		return err == nil && string(value) != tooMany, err
+		return err == nil && string(value) != gaugesOmitted, err
 	})
 	if err != nil {
 		return err
 	}
-	key := scoped('m', workspaceID, dayKey(day))
+	key := scopedKey('m', workspaceID, dayKey(day))
 	if value == nil {
 		return tx.Delete(key)
 	}
@@ -430,14 +430,14 @@ func (u Usage) Sum(r Reader, workspaceID string, from, to time.Time) (UsageTotal
 	first, last := dayOf(from), dayOf(to)
 	var err error
 	if from.After(startOf(first)) {
-		err = s.part(first, from, to)
+		err = s.addPart(first, from, to)
 		first++
 	}
 	if err == nil && first < last {
-		err = s.whole(first, last)
+		err = s.addWholeDays(first, last)
 	}
 	if err == nil && first <= last && to.After(startOf(last)) {
-		err = s.part(last, from, to)
+		err = s.addPart(last, from, to)
 	}
 	return s.total(), s.apps(), err
 }
@@ -451,7 +451,7 @@ type usageSum struct {
 	gauges      gauges
 }
 
-func (s *usageSum) add(id countedID) error {
+func (s *usageSum) addID(id countedID) error {
 	n := s.ids[id[0]]
 	if n == nil {
 		n = &idCount{}
@@ -461,9 +461,9 @@ func (s *usageSum) add(id countedID) error {
 	return nil
 }
 
-// whole adds the days from first on, without last.
-func (s *usageSum) whole(first, last uint32) error {
-	err := s.days('d', first, last, true, func(_ uint32, rest, _ []byte) error { return s.add(countedID(rest)) })
+// addWholeDays adds the days from first on, without last.
+func (s *usageSum) addWholeDays(first, last uint32) error {
+	err := s.iterateDays('d', first, last, true, func(_ uint32, rest, _ []byte) error { return s.addID(countedID(rest)) })
 	if err != nil {
 		return err
 	}
@@ -472,7 +472,7 @@ func (s *usageSum) whole(first, last uint32) error {
 		value []byte
 	}
 	var all []ofDay
-	err = s.days('m', first, last, false, func(day uint32, _, value []byte) error {
+	err = s.iterateDays('m', first, last, false, func(day uint32, _, value []byte) error {
 		all = append(all, ofDay{day, slices.Clone(value)})
 		return nil
 	})
@@ -480,8 +480,8 @@ func (s *usageSum) whole(first, last uint32) error {
 		if err != nil {
 			break
 		}
-		if string(day.value) == tooMany {
-			err = s.said(day.day, startOf(day.day), startOf(day.day+1))
+		if string(day.value) == gaugesOmitted {
+			err = s.addReports(day.day, startOf(day.day), startOf(day.day+1))
 			continue
 		}
 		var sums gauges
@@ -491,11 +491,11 @@ func (s *usageSum) whole(first, last uint32) error {
 	return err
 }
 
-// days visits the keys of a space that are of days from first on, without last; rest
+// iterateDays visits the keys of a space that are of days from first on, without last; rest
 // is what follows the day.
-func (s *usageSum) days(space byte, first, last uint32, keysOnly bool, visit func(day uint32, rest, value []byte) error) error {
-	prefix := scoped(space, s.workspaceID, nil)
-	span := Span{Prefix: prefix, From: scoped(space, s.workspaceID, dayKey(first)), KeysOnly: keysOnly}
+func (s *usageSum) iterateDays(space byte, first, last uint32, keysOnly bool, visit func(day uint32, rest, value []byte) error) error {
+	prefix := scopedKey(space, s.workspaceID, nil)
+	span := Span{Prefix: prefix, From: scopedKey(space, s.workspaceID, dayKey(first)), KeysOnly: keysOnly}
 	return s.r.Iterate(s.usage, span, func(key, value []byte) (bool, error) {
 		rest := key[len(prefix):]
 		day := binary.BigEndian.Uint32(rest)
@@ -507,25 +507,25 @@ func (s *usageSum) days(space byte, first, last uint32, keysOnly bool, visit fun
 	})
 }
 
-// part adds what happened on a day from a time on, up to another.
-func (s *usageSum) part(day uint32, from, to time.Time) error {
-	err := s.days('i', day, day+1, false, func(_ uint32, _, row []byte) error {
+// addPart adds what happened on a day from a time on, up to another.
+func (s *usageSum) addPart(day uint32, from, to time.Time) error {
+	err := s.iterateDays('i', day, day+1, false, func(_ uint32, _, row []byte) error {
 		at := startOf(day).Add(time.Duration(binary.BigEndian.Uint32(row)) * time.Millisecond)
 		if at.Before(from) || !at.Before(to) {
 			return nil
 		}
-		return eachID(row, s.add)
+		return eachID(row, s.addID)
 	})
 	if err != nil {
 		return err
 	}
-	return s.said(day, from, to)
+	return s.addReports(day, from, to)
 }
 
-// said adds what apps said on a day from a time on, up to another.
-func (s *usageSum) said(day uint32, from, to time.Time) error {
-	return s.days('u', day, day+1, false, func(_ uint32, _, row []byte) error {
-		var one said
+// addReports adds what apps said on a day from a time on, up to another.
+func (s *usageSum) addReports(day uint32, from, to time.Time) error {
+	return s.iterateDays('u', day, day+1, false, func(_ uint32, _, row []byte) error {
+		var one usageReport
 		if err := json.Unmarshal(row, &one); err != nil {
 			return err
 		}
@@ -554,7 +554,7 @@ func (s *usageSum) apps() []AppUsage {
 			instance := InstanceUsage{Slug: name, Total: CustomUsage{map[string]float64{}}}
 			for metric, m := range s.gauges[slug][name] {
 				instance.Total.Custom[metric] = m.value()
-				app.Total.Custom[metric] = plus(app.Total.Custom[metric], m.value())
+				app.Total.Custom[metric] = addFinite(app.Total.Custom[metric], m.value())
 			}
 			app.Instances = append(app.Instances, instance)
 		}

@@ -37,7 +37,7 @@ func (b *bench) apply(events ...domain.Recorded) {
 	b.t.Helper()
 	for _, ev := range events {
 		require.NoError(b.t, b.db.Update(func(txn *badger.Txn) error {
-			return Usage{}.Apply(Tx{stored{txn}, b.gen.areas[Usage{}.Name()]}, ev)
+			return Usage{}.Apply(Tx{txnKeys{txn}, b.gen.areas[Usage{}.Name()]}, ev)
 		}), "%+v", ev)
 	}
 }
@@ -241,7 +241,7 @@ func TestOneDropStaysSmall(t *testing.T) {
 	}
 	size := 0
 	require.NoError(t, b.db.Update(func(txn *badger.Txn) error {
-		keys := &weighed{keys: stored{txn}, size: &size}
+		keys := &weighed{keys: txnKeys{txn}, size: &size}
 		return Usage{}.Apply(Tx{keys, b.gen.areas[Usage{}.Name()]}, domain.Recorded{Data: activity.Dropped{WorkspaceID: "w1", From: 1, To: 1000}})
 	}))
 	require.Less(t, size, 1<<20)

@@ -93,7 +93,7 @@ func (p Users) update(tx Tx, ev domain.Recorded, id string) error {
 	return p.put(tx, ev, old)
 }
 
-// stored returns the user that an event is about.
+// txnKeys returns the user that an event is about.
 func (Users) stored(tx Tx, id string) (u User, err error) {
 	value, ok, err := tx.Get(userKey(id))
 	if err != nil {
@@ -105,7 +105,7 @@ func (Users) stored(tx Tx, id string) (u User, err error) {
 	return u, json.Unmarshal(value, &u)
 }
 
-// put stores u as the event leaves it.
+// putItem stores u as the event leaves it.
 func (p Users) put(tx Tx, ev domain.Recorded, u User) error {
 	now := user.Decider.Evolve(user.State{User: u.User, Credentials: user.Credentials{EmailVouched: u.EmailVouched}}, ev.Data)
 	u.User, u.HasPassword = now.User, now.Credentials.Password != ""
@@ -133,7 +133,7 @@ func (p Users) put(tx Tx, ev domain.Recorded, u User) error {
 	return err
 }
 
-// drop removes every key of u.
+// dropGeneration removes every key of u.
 func (Users) drop(tx Tx, u User) (err error) {
 	keys := append(userNames(u), userKey(u.ID), briefKey(u.ID), userOrderKey(u.First, u.ID))
 	for _, key := range keys {
@@ -180,15 +180,15 @@ func (p Users) Brief(r Reader, id string) (b UserBrief, ok bool, err error) {
 
 // ByEmail returns the user with this address, in whatever case it is written.
 func (p Users) ByEmail(r Reader, email string) (User, bool, error) {
-	return p.named(r, emailKey(user.NormalEmail(email)))
+	return p.byKey(r, emailKey(user.NormalEmail(email)))
 }
 
 // ByIdentity returns the user whom a provider knows as subject.
 func (p Users) ByIdentity(r Reader, provider, subject string) (User, bool, error) {
-	return p.named(r, identityKey(provider, subject))
+	return p.byKey(r, identityKey(provider, subject))
 }
 
-func (p Users) named(r Reader, key []byte) (User, bool, error) {
+func (p Users) byKey(r Reader, key []byte) (User, bool, error) {
 	id, ok, err := r.Get(p, key)
 	if err != nil || !ok {
 		return User{}, false, err
@@ -274,7 +274,7 @@ func (p Users) candidates(r Reader, q UserQuery, visit func(UserBrief)) error {
 		return err
 	}
 	if q.IDs != nil {
-		return p.these(r, q.IDs, visit)
+		return p.visitUsers(r, q.IDs, visit)
 	}
 	newestFirst := Span{Prefix: []byte{'c'}, Reverse: true}
 	return r.Iterate(p, newestFirst, func(_, value []byte) (bool, error) {
@@ -287,8 +287,8 @@ func (p Users) candidates(r Reader, q UserQuery, visit func(UserBrief)) error {
 	})
 }
 
-// these visits the users with these ids, each once.
-func (p Users) these(r Reader, ids []string, visit func(UserBrief)) error {
+// visitUsers visits the users with these ids, each once.
+func (p Users) visitUsers(r Reader, ids []string, visit func(UserBrief)) error {
 	var found []User
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
 		u, ok, err := p.Get(r, id)
@@ -312,7 +312,7 @@ func (q UserQuery) matches(b UserBrief) bool {
 	_, known := b.AuthData[q.AuthProvider]
 	return (q.IDs == nil || slices.Contains(q.IDs, b.ID)) &&
 		(q.Email == "" || q.Email == b.Email) && (!q.EmailValid || b.EmailValid) &&
-		hasWords(first+" "+last+" "+b.Email, q.Text) &&
+		containsWords(first+" "+last+" "+b.Email, q.Text) &&
 		strings.Contains(first, q.FirstName) && strings.Contains(last, q.LastName) &&
 		(q.AuthProvider == "" || known) &&
 		(q.Status == "" || q.Status == b.Status) &&
@@ -320,8 +320,8 @@ func (q UserQuery) matches(b UserBrief) bool {
 		(q.Before.IsZero() || b.CreatedAt.Before(q.Before)) && (q.After.IsZero() || b.CreatedAt.After(q.After))
 }
 
-// hasWords reports whether every word of words is somewhere in text.
-func hasWords(text, words string) bool {
+// containsWords reports whether every word of words is somewhere in text.
+func containsWords(text, words string) bool {
 	for word := range strings.FieldsSeq(words) {
 		if !strings.Contains(text, word) {
 			return false

@@ -37,10 +37,10 @@ func (v Versions) Apply(tx Tx, ev domain.Recorded) error {
 			return err
 		}
 		seq := binary.BigEndian.AppendUint64(nil, ev.Seq)
-		if err := tx.Set(scoped('n', id, []byte(e.Version.Name)), seq); err != nil {
+		if err := tx.Set(scopedKey('n', id, []byte(e.Version.Name)), seq); err != nil {
 			return err
 		}
-		return setJSON(tx, scoped('v', id, seq), VersionRecord{Version: e.Version, Changes: e.Changes, Seq: ev.Seq, Synced: e.Synced})
+		return setJSON(tx, scopedKey('v', id, seq), VersionRecord{Version: e.Version, Changes: e.Changes, Seq: ev.Seq, Synced: e.Synced})
 	case workspace.VersionDeleted:
 		return v.drop(tx, id, e.Version.Name)
 	}
@@ -48,12 +48,12 @@ func (v Versions) Apply(tx Tx, ev domain.Recorded) error {
 }
 
 func (Versions) drop(tx Tx, id, name string) error {
-	key := scoped('n', id, []byte(name))
+	key := scopedKey('n', id, []byte(name))
 	seq, ok, err := tx.Get(key)
 	if err != nil || !ok {
 		return err
 	}
-	if err := tx.Delete(scoped('v', id, seq)); err != nil {
+	if err := tx.Delete(scopedKey('v', id, seq)); err != nil {
 		return err
 	}
 	return tx.Delete(key)
@@ -62,7 +62,7 @@ func (Versions) drop(tx Tx, id, name string) error {
 // Page returns the versions of a workspace after the first offset, the newest first, at
 // most limit of them, and how many there are.
 func (v Versions) Page(r Reader, id string, offset, limit int) (page []VersionRecord, total int, err error) {
-	err = r.Iterate(v, Span{Prefix: scoped('v', id, nil), Reverse: true}, func(_, value []byte) (bool, error) {
+	err = r.Iterate(v, Span{Prefix: scopedKey('v', id, nil), Reverse: true}, func(_, value []byte) (bool, error) {
 		if total++; total <= offset || len(page) == limit {
 			return true, nil
 		}
@@ -76,11 +76,11 @@ func (v Versions) Page(r Reader, id string, offset, limit int) (page []VersionRe
 
 // Get returns the version of a workspace with a name.
 func (v Versions) Get(r Reader, id, name string) (rec VersionRecord, ok bool, err error) {
-	seq, ok, err := r.Get(v, scoped('n', id, []byte(name)))
+	seq, ok, err := r.Get(v, scopedKey('n', id, []byte(name)))
 	if err != nil || !ok {
 		return rec, false, err
 	}
-	value, ok, err := r.Get(v, scoped('v', id, seq))
+	value, ok, err := r.Get(v, scopedKey('v', id, seq))
 	if err != nil || !ok {
 		return rec, false, err
 	}

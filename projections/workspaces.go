@@ -56,8 +56,8 @@ type SyncedContent struct {
 	Revision uint64 `json:"revision"`
 }
 
-// synced notes that the content up to a revision is at a place of a repository.
-func (r *Record) synced(repositoryID string, at workspace.Place, revision uint64) {
+// addSynced notes that the content up to a revision is at a place of a repository.
+func (r *Record) addSynced(repositoryID string, at workspace.Place, revision uint64) {
 	if repositoryID == "" {
 		return
 	}
@@ -152,9 +152,9 @@ func (w Workspaces) Apply(tx Tx, ev domain.Recorded) error {
 	case workspace.Undeleted:
 		return w.change(tx, ev, delta, content, func(r *Record) { r.Deleted = nil })
 	case workspace.Published:
-		return w.change(tx, ev, delta, content, func(r *Record) { published(r, e) })
+		return w.change(tx, ev, delta, content, func(r *Record) { applyPublished(r, e) })
 	case workspace.Imported:
-		return w.change(tx, ev, delta, content, func(r *Record) { pulled(r, ev, e.Sync) })
+		return w.change(tx, ev, delta, content, func(r *Record) { applyPulled(r, ev, e.Sync) })
 	}
 	if _, isShare := ev.Data.(workspace.Shared); isShare || content || delta.Settings != nil || isUnshare(ev.Data) {
 		return w.change(tx, ev, delta, content, func(*Record) {})
@@ -171,11 +171,11 @@ func isUnshare(ev domain.Event) bool {
 	return false
 }
 
-func published(r *Record, e workspace.Published) {
+func applyPublished(r *Record, e workspace.Published) {
 	if e.Synced == 0 {
 		return // a native version says nothing about the outside
 	}
-	r.synced(e.Version.Repository.ID, e.Place, e.Synced)
+	r.addSynced(e.Version.Repository.ID, e.Place, e.Synced)
 	if r.Synced = max(r.Synced, e.Synced); e.Base == nil {
 		return // something else came after it
 	}
@@ -185,15 +185,15 @@ func published(r *Record, e workspace.Published) {
 	}
 }
 
-// pulled notes what a pull says: that what it brought is in a repository, and that
+// applyPulled notes what a pull says: that what it brought is in a repository, and that
 // it brought all of it.
-func pulled(r *Record, ev domain.Recorded, s *workspace.Integration) {
+func applyPulled(r *Record, ev domain.Recorded, s *workspace.Integration) {
 	if s == nil {
 		return
 	}
 	if s.Clean {
 		r.Synced = ev.Seq
-		r.synced(s.RepositoryID, s.Place, ev.Seq)
+		r.addSynced(s.RepositoryID, s.Place, ev.Seq)
 	}
 	r.LastRepository = cmp.Or(s.RepositoryID, r.LastRepository)
 	if s.Pulled != nil {
@@ -221,7 +221,7 @@ func (w Workspaces) change(tx Tx, ev domain.Recorded, delta workspace.Delta, con
 	return w.put(tx, ev, &before, after, delta, content)
 }
 
-// put stores a record with everything that is found by it.
+// putItem stores a record with everything that is found by it.
 func (w Workspaces) put(tx Tx, ev domain.Recorded, before *Record, after Record, delta workspace.Delta, content bool) error {
 	after.Seq = ev.Seq
 	if content {
@@ -239,7 +239,7 @@ func (w Workspaces) put(tx Tx, ev domain.Recorded, before *Record, after Record,
 			return err
 		}
 	}
-	if err := w.index(tx, before, after); err != nil {
+	if err := w.updateIndexes(tx, before, after); err != nil {
 		return err
 	}
 	record, err := json.Marshal(after)
@@ -269,11 +269,11 @@ func (Workspaces) putSettings(tx Tx, id string, s workspace.Settings) error {
 	return tx.Set(documentKey(id), body)
 }
 
-// index keeps the keys by which a workspace is found.
-func (Workspaces) index(tx Tx, before *Record, after Record) error {
-	stale, fresh := map[string][]byte{}, foundBy(after)
+// updateIndexes keeps the keys by which a workspace is found.
+func (Workspaces) updateIndexes(tx Tx, before *Record, after Record) error {
+	stale, fresh := map[string][]byte{}, indexEntries(after)
 	if before != nil {
-		stale = foundBy(*before)
+		stale = indexEntries(*before)
 	}
 	for key := range stale {
 		if _, kept := fresh[key]; !kept {
@@ -292,8 +292,8 @@ func (Workspaces) index(tx Tx, before *Record, after Record) error {
 	return nil
 }
 
-// foundBy lists the keys by which a workspace is found.
-func foundBy(r Record) map[string][]byte {
+// indexEntries lists the keys by which a workspace is found.
+func indexEntries(r Record) map[string][]byte {
 	if r.Deleted != nil {
 		return map[string][]byte{string(updateKey('x', r.Updated, r.ID)): nil}
 	}
@@ -350,7 +350,7 @@ func (w Workspaces) Get(r Reader, id string) (doc Document, ok bool, err error) 
 	if err != nil || !ok {
 		return Document{}, false, err
 	}
-	state, dynamic, ok, err := w.dynamic(r, id)
+	state, dynamic, ok, err := w.readState(r, id)
 	if err != nil || !ok || len(settings) < 2 {
 		return Document{}, false, errors.Join(err, errHeader)
 	}
@@ -360,12 +360,12 @@ func (w Workspaces) Get(r Reader, id string) (doc Document, ok bool, err error) 
 
 // State returns the state that a workspace is in; ok is false when there is none.
 func (w Workspaces) State(r Reader, id string) (s State, ok bool, err error) {
-	s, _, ok, err = w.dynamic(r, id)
+	s, _, ok, err = w.readState(r, id)
 	return s, ok, err
 }
 
-// dynamic returns what changes more often than the settings.
-func (w Workspaces) dynamic(r Reader, id string) (s State, text []byte, ok bool, err error) {
+// readState returns what changes more often than the settings.
+func (w Workspaces) readState(r Reader, id string) (s State, text []byte, ok bool, err error) {
 	value, ok, err := r.Get(w, dynamicKey(id))
 	if err != nil || !ok {
 		return s, nil, false, err

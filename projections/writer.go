@@ -28,7 +28,7 @@ type writer struct {
 	db      store
 	gen     *generation
 	log     domain.Log
-	scopes  []scope
+	scopes  []targetProjection
 	at      checkpoint
 	key     []byte // of the checkpoint
 	metrics *metrics
@@ -40,8 +40,8 @@ type writer struct {
 	audit *LogReport
 }
 
-// scope is a projection with the place of its keys.
-type scope struct {
+// targetProjection is a projection with the place of its keys.
+type targetProjection struct {
 	Projection
 	area []byte
 }
@@ -50,7 +50,7 @@ func (m *Models) newWriter(gen *generation, log domain.Log, at checkpoint) *writ
 	w := &writer{db: m.db, gen: gen, log: log, at: at, key: gen.checkpointKey(log), metrics: m.metrics, now: m.opts.Now}
 	for _, p := range m.opts.Projections {
 		if p.Log() == log {
-			w.scopes = append(w.scopes, scope{p, gen.areas[p.Name()]})
+			w.scopes = append(w.scopes, targetProjection{p, gen.areas[p.Name()]})
 		}
 	}
 	return w
@@ -66,13 +66,13 @@ func (w *writer) apply(events []domain.Recorded) error {
 		events = events[1:]
 	}
 	if len(events) > 0 && w.at.Ahead > 0 {
-		if err := w.applyApart(events[0]); err != nil {
+		if err := w.applyPerProjection(events[0]); err != nil {
 			return err
 		}
 		events = events[1:]
 	}
 	for len(events) > 0 {
-		n := cut(events)
+		n := batchLength(events)
 		if err := w.applySplit(events[:n]); err != nil {
 			return err
 		}
@@ -81,8 +81,8 @@ func (w *writer) apply(events []domain.Recorded) error {
 	return nil
 }
 
-// cut returns how many of events make one transaction.
-func cut(events []domain.Recorded) int {
+// batchLength returns how many of events make one transaction.
+func batchLength(events []domain.Recorded) int {
 	size := 0
 	for i, ev := range events {
 		if size += ev.Size; i > 0 && (i == maxBatchEvents || size > maxBatchBytes) {
@@ -100,7 +100,7 @@ func (w *writer) applySplit(events []domain.Recorded) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, badger.ErrTxnTooBig) && len(events) == 1:
-		return w.applyApart(events[0])
+		return w.applyPerProjection(events[0])
 	case errors.Is(err, badger.ErrTxnTooBig):
 		half := len(events) / 2
 		if err := w.applySplit(events[:half]); err != nil {
@@ -126,7 +126,7 @@ func (w *writer) commit(events []domain.Recorded) (n int, err error) {
 		if ev.Seq <= at.Seq {
 			continue
 		}
-		if err := w.applyOne(stored{txn}, at, ev); err != nil {
+		if err := w.applyOne(txnKeys{txn}, at, ev); err != nil {
 			return i, err
 		}
 		at.Seq, at.EventID = ev.Seq, ev.ID
@@ -153,9 +153,9 @@ func (w *writer) moveTo(txn *badger.Txn, at checkpoint) error {
 	return nil
 }
 
-// applyApart applies one event with a transaction for each projection. The
+// applyPerProjection applies one event with a transaction for each projection. The
 // checkpoint tells how many have done so, so that each applies it once.
-func (w *writer) applyApart(ev domain.Recorded) error {
+func (w *writer) applyPerProjection(ev domain.Recorded) error {
 	counts, err := w.check(w.at, ev)
 	if err != nil || !counts {
 		return err
@@ -166,17 +166,17 @@ func (w *writer) applyApart(ev domain.Recorded) error {
 		if at.Ahead == len(w.scopes) {
 			at = checkpoint{Identity: at.Identity, Seq: ev.Seq, EventID: ev.ID}
 		}
-		if err := w.applyAlone(w.scopes[i], ev, at); err != nil {
+		if err := w.applyProjection(w.scopes[i], ev, at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *writer) applyAlone(s scope, ev domain.Recorded, at checkpoint) error {
+func (w *writer) applyProjection(s targetProjection, ev domain.Recorded, at checkpoint) error {
 	txn := w.db.NewTransaction(true)
 	defer txn.Discard()
-	err := s.safely(stored{txn}, ev)
+	err := s.applyRecovered(txnKeys{txn}, ev)
 	if err == nil {
 		err = w.moveTo(txn, at)
 	}
@@ -188,10 +188,10 @@ func (w *writer) applyAlone(s scope, ev domain.Recorded, at checkpoint) error {
 
 // applyInParts applies an event that changes more than fits into one transaction, and
 // moves the checkpoint when all of it is written.
-func (w *writer) applyInParts(s scope, ev domain.Recorded, at checkpoint) error {
+func (w *writer) applyInParts(s targetProjection, ev domain.Recorded, at checkpoint) error {
 	parts := newBulk(w.db)
 	parts.partial = true // others were written before
-	if err := s.safely(parts, ev); err != nil {
+	if err := s.applyRecovered(parts, ev); err != nil {
 		return err
 	}
 	if err := parts.flush(); err != nil {
@@ -209,7 +209,7 @@ func (w *writer) applyOne(to keys, at checkpoint, ev domain.Recorded) error {
 		return err
 	}
 	for _, s := range w.scopes {
-		if err := s.safely(to, ev); err != nil {
+		if err := s.applyRecovered(to, ev); err != nil {
 			return err
 		}
 	}
@@ -219,12 +219,12 @@ func (w *writer) applyOne(to keys, at checkpoint, ev domain.Recorded) error {
 // check tells whether ev, which follows at, is to be applied, or is a fault.
 func (w *writer) check(at checkpoint, ev domain.Recorded) (counts bool, err error) {
 	if w.log == domain.State && ev.Seq != at.Seq+1 {
-		if err := w.gap(at.Seq+1, ev.Seq-1); err != nil {
+		if err := w.addGap(at.Seq+1, ev.Seq-1); err != nil {
 			return false, err
 		}
 	}
 	if w.audit != nil {
-		w.audit.count(ev.Seq)
+		w.audit.countEvent(ev.Seq)
 	}
 	switch e := ev.Data.(type) {
 	case domain.Void:
@@ -238,41 +238,41 @@ func (w *writer) check(at checkpoint, ev domain.Recorded) (counts bool, err erro
 	return true, nil
 }
 
-// gap deals with sequences that STATE should hold and does not.
-func (w *writer) gap(from, to uint64) error {
+// newGapFault deals with sequences that STATE should hold and does not.
+func (w *writer) addGap(from, to uint64) error {
 	if w.audit == nil {
-		return gap(w.log, from, to)
+		return newGapFault(w.log, from, to)
 	}
-	w.audit.missing(from, to)
+	w.audit.addGap(from, to)
 	return nil
 }
 
-// safely applies ev and makes a fault of an error and of a panic alike.
-func (s scope) safely(to keys, ev domain.Recorded) (err error) {
+// applyRecovered applies ev and makes a fault of an error and of a panic alike.
+func (s targetProjection) applyRecovered(to keys, ev domain.Recorded) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = s.fault(ev, fmt.Errorf("panic: %v", r))
+			err = s.newFault(ev, fmt.Errorf("panic: %v", r))
 		}
 	}()
 	if err := s.Apply(Tx{to, s.area}, ev); err != nil {
-		return s.fault(ev, err)
+		return s.newFault(ev, err)
 	}
 	return nil
 }
 
-func (s scope) fault(ev domain.Recorded, err error) error {
+func (s targetProjection) newFault(ev domain.Recorded, err error) error {
 	return &Fault{Kind: FaultApply, Log: ev.Log, Projection: s.Name(), From: ev.Seq, To: ev.Seq, Message: err.Error(), Err: err}
 }
 
-// settle accounts for the end of the log, which is known to have reached last
+// finishAt accounts for the end of the log, which is known to have reached last
 // before it said that nothing is pending. What STATE did not deliver is missing;
 // what ACTIVITY did not deliver was purged.
-func (w *writer) settle(last uint64) error {
+func (w *writer) finishAt(last uint64) error {
 	if w.at.Seq >= last {
 		return nil
 	}
 	if w.log == domain.State {
-		if err := w.gap(w.at.Seq+1, last); err != nil {
+		if err := w.addGap(w.at.Seq+1, last); err != nil {
 			return err
 		}
 	}
@@ -297,19 +297,19 @@ const (
 // was not finished is dropped, so that nobody sees a part of them.
 type bulk struct {
 	db      store
-	entries map[string]*entry
+	entries map[string]*bulkValue
 	size    int
 	partial bool // something has been written out
 }
 
-// entry is the last word on one key.
-type entry struct {
+// bulkValue is the last word on one key.
+type bulkValue struct {
 	value   []byte
 	deleted bool
 	only    bool // the store does not hold the key
 }
 
-func newBulk(db store) *bulk { return &bulk{db: db, entries: map[string]*entry{}} }
+func newBulk(db store) *bulk { return &bulk{db: db, entries: map[string]*bulkValue{}} }
 
 func (b *bulk) get(key []byte) ([]byte, bool, error) {
 	if e, ok := b.entries[string(key)]; ok {
@@ -320,7 +320,7 @@ func (b *bulk) get(key []byte) ([]byte, bool, error) {
 	}
 	txn := b.db.NewTransaction(false)
 	defer txn.Discard()
-	return stored{txn}.get(key)
+	return txnKeys{txn}.get(key)
 }
 
 func (b *bulk) set(key, value []byte) error {
@@ -343,7 +343,7 @@ func (b *bulk) delete(key []byte) error {
 func (b *bulk) put(key, value []byte, deleted bool) {
 	e, ok := b.entries[string(key)]
 	if !ok {
-		e = &entry{only: !b.partial}
+		e = &bulkValue{only: !b.partial}
 		b.entries[string(key)] = e
 		b.size += len(key) + bulkEntry
 	}
@@ -358,7 +358,7 @@ func (b *bulk) iterate(area []byte, s Span, visit func(key, value []byte) (bool,
 	}
 	txn := b.db.NewTransaction(false)
 	defer txn.Discard()
-	return stored{txn}.iterate(area, s, visit)
+	return txnKeys{txn}.iterate(area, s, visit)
 }
 
 // flush writes everything out, in the order of keys.
@@ -386,7 +386,7 @@ func (b *bulk) flush() error {
 	return nil
 }
 
-func (e *entry) write(txn *badger.Txn, key []byte) error {
+func (e *bulkValue) write(txn *badger.Txn, key []byte) error {
 	if e.deleted {
 		return txn.Delete(key)
 	}

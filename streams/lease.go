@@ -15,36 +15,33 @@ import (
 	"svc/eventstore"
 )
 
-// Bucket keeps leases. It is a *jetstream.Bucket.
+// Bucket stores leases. It is a *jetstream.Bucket.
 type Bucket interface {
 	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
 	Create(ctx context.Context, key string, value []byte) (revision uint64, err error)
 	Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
 }
 
-// Lease lets one of several nodes at a time do what needs doing once. Its holder
-// renews it; who waits takes it when it was given back, or when it was not renewed
-// for its whole time by the clock of the one who waits. So no node compares its
-// clock with another's, and a holder that hears nothing of the bucket stops before
-// anyone can take over.
+// Lease lets one node at a time do some work. The holder renews it. A waiting node acquires it when it was released,
+// or when it was not renewed for a whole TTL, measured by the clock of the waiting node. So no node compares its
+// clock with that of another one, and a holder that cannot reach the bucket stops before another node can take over.
 //
-// Even so a node that was suspended may act once more after another has taken
-// over. What is done under a lease must bear that: through the log it does.
+// A node that was suspended may still act once after another one has taken over. Work under a lease must tolerate
+// that; appends to the log do.
 type Lease struct {
 	Bucket Bucket
 	Name   string
-	Holder string        // unlike that of any other process; default a random one
-	TTL    time.Duration // for how long it holds without being renewed; default three minutes. It is looked at three times in it
+	Holder string        // unique for each process; default a random id
+	TTL    time.Duration // how long it is valid without a renewal; default three minutes. It is renewed three times in that time
 	Log    *slog.Logger  // default slog.Default
 }
 
-// holding is the value of a lease.
-type holding struct {
-	Holder string `json:"holder"` // "" when it was given back
+// leaseValue is the stored value of a lease.
+type leaseValue struct {
+	Holder string `json:"holder"` // "" after a release
 }
 
-// ErrLost is the cause that the context of Hold's work ends with when another
-// node may take the lease.
+// ErrLost is the cause of the cancelled context of Hold's work when another node may acquire the lease.
 var ErrLost = errors.New("streams: the lease is lost")
 
 const (
@@ -52,10 +49,9 @@ const (
 	releaseLimit = 2 * time.Second
 )
 
-// Hold runs work whenever it holds the lease, until ctx ends or work returns by
-// itself, and then gives the lease back. It returns nil when ctx has ended, else
-// what work returned. The context of work ends when the lease is lost; work is
-// begun again when it is regained.
+// Hold runs work while it holds the lease, until ctx ends or work returns, and then releases the lease. It returns
+// nil when ctx has ended, else the result of work. The context of work is cancelled when the lease is lost; work is
+// started again when the lease is acquired again.
 func (l Lease) Hold(ctx context.Context, work func(context.Context) error) error {
 	l = l.withDefaults()
 	for {
@@ -63,7 +59,7 @@ func (l Lease) Hold(ctx context.Context, work func(context.Context) error) error
 		if err != nil {
 			return nil // ctx has ended
 		}
-		err = l.keep(ctx, held, work)
+		err = l.renewWhile(ctx, held, work)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -74,22 +70,22 @@ func (l Lease) Hold(ctx context.Context, work func(context.Context) error) error
 	}
 }
 
-// ErrHeld says that another one has the lease.
+// ErrHeld says that another process holds the lease.
 var ErrHeld = errors.New("streams: the lease is held by another")
 
-// Attempt is Hold for one who does not wait: it runs work once, or fails with ErrHeld.
-// Nobody watches the lease between two attempts, so that one that was not given back
-// is free only when the bucket has dropped it: it must drop what is as old as TTL.
+// Attempt is Hold without waiting: it runs work once, or fails with ErrHeld. Nobody watches the lease between two
+// attempts, so a lease that was not released is free only when the bucket has dropped it: the bucket must expire
+// values after TTL.
 func (l Lease) Attempt(ctx context.Context, work func(context.Context) error) error {
 	l = l.withDefaults()
-	held, ok, err := l.try(ctx, &sighting{})
+	held, ok, err := l.tryAcquire(ctx, &leaseObservation{})
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return ErrHeld
 	}
-	return l.keep(ctx, held, work)
+	return l.renewWhile(ctx, held, work)
 }
 
 func (l Lease) withDefaults() Lease {
@@ -99,37 +95,37 @@ func (l Lease) withDefaults() Lease {
 	return l
 }
 
-// sighting is when a revision of the lease was first seen.
-type sighting struct {
+// leaseObservation says when a revision of the lease was seen first.
+type leaseObservation struct {
 	revision uint64
 	at       time.Time
 }
 
-// tenure is a lease in one's hands.
-type tenure struct {
-	revision uint64
-	at       time.Time // no later than it was written
+// heldLease is a lease that this process holds.
+type heldLease struct {
+	revision  uint64
+	writtenAt time.Time // taken before the write
 }
 
 // acquire waits for the lease. It fails only when ctx ends.
-func (l Lease) acquire(ctx context.Context) (tenure, error) {
-	var seen sighting
+func (l Lease) acquire(ctx context.Context) (heldLease, error) {
+	var seen leaseObservation
 	for {
-		held, ok, err := l.try(ctx, &seen)
+		held, ok, err := l.tryAcquire(ctx, &seen)
 		if ok {
 			return held, nil
 		}
 		if err != nil && ctx.Err() == nil {
-			l.Log.WarnContext(ctx, "a lease could not be looked at", "err", err)
+			l.Log.WarnContext(ctx, "a lease could not be read", "err", err)
 		}
 		if err := commands.Sleep(ctx, l.TTL/3); err != nil {
-			return tenure{}, err
+			return heldLease{}, err
 		}
 	}
 }
 
-// try takes the lease when it is free.
-func (l Lease) try(ctx context.Context, seen *sighting) (held tenure, ok bool, err error) {
+// tryAcquire acquires the lease when it is free.
+func (l Lease) tryAcquire(ctx context.Context, seen *leaseObservation) (held heldLease, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.TTL/6)
 	defer cancel()
 	now := time.Now()
@@ -139,7 +135,7 @@ func (l Lease) try(ctx context.Context, seen *sighting) (held tenure, ok bool, e
 		held.revision, err = l.Bucket.Create(ctx, l.Name, l.value())
 	case err != nil:
 		return held, false, err
-	case !l.free(value, revision, seen):
+	case !l.isFree(value, revision, seen):
 		return held, false, nil
 	default:
 		held.revision, err = l.Bucket.Update(ctx, l.Name, l.value(), revision)
@@ -147,20 +143,20 @@ func (l Lease) try(ctx context.Context, seen *sighting) (held tenure, ok bool, e
 	if errors.Is(err, eventstore.ErrConflict) {
 		return held, false, nil // another one was faster
 	}
-	held.at = now
+	held.writtenAt = now
 	return held, err == nil, err
 }
 
-// free reports whether the lease may be taken, and notes what was seen of it.
-func (l Lease) free(value []byte, revision uint64, seen *sighting) bool {
+// isFree reports whether the lease may be acquired, and records the revision that was seen.
+func (l Lease) isFree(value []byte, revision uint64, seen *leaseObservation) bool {
 	if seen.revision != revision {
-		*seen = sighting{revision: revision, at: time.Now()}
+		*seen = leaseObservation{revision: revision, at: time.Now()}
 	}
 	return holderOf(value) == "" || time.Since(seen.at) >= l.TTL
 }
 
-// keep renews the lease while work runs, and gives it back after that.
-func (l Lease) keep(ctx context.Context, held tenure, work func(context.Context) error) error {
+// renewWhile renews the lease while work runs, and releases it afterwards.
+func (l Lease) renewWhile(ctx context.Context, held heldLease, work func(context.Context) error) error {
 	working, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
 	done := make(chan error, 1)
@@ -182,25 +178,23 @@ func (l Lease) keep(ctx context.Context, held tenure, work func(context.Context)
 	}
 }
 
-// renew holds the lease for another time. An attempt that fails is made again
-// while there is time for it.
-func (l Lease) renew(ctx context.Context, held *tenure) error {
+// renew renews the lease. A failed attempt is repeated as long as the lease is valid.
+func (l Lease) renew(ctx context.Context, held *heldLease) error {
 	now := time.Now()
-	err := l.rewrite(ctx, held)
+	err := l.writeRenewal(ctx, held)
 	switch {
 	case err == nil:
-		held.at = now
-	case errors.Is(err, eventstore.ErrConflict), time.Since(held.at) >= l.TTL*2/3:
+		held.writtenAt = now
+	case errors.Is(err, eventstore.ErrConflict), time.Since(held.writtenAt) >= l.TTL*2/3:
 		return err
 	}
 	return nil
 }
 
-// rewrite writes the lease anew, also while work that was told to stop comes to its end;
-// it then has no more time than a release, so that a node stops in time although the log
-// does not answer. When the lease was changed meanwhile, that may have been an earlier
-// attempt whose answer was lost.
-func (l Lease) rewrite(ctx context.Context, held *tenure) error {
+// writeRenewal updates the lease, also after ctx has ended, while work stops. It then has no more time than a
+// release, so that a node stops in time although the log does not answer. A conflict may come from an earlier attempt
+// whose answer was lost.
+func (l Lease) writeRenewal(ctx context.Context, held *heldLease) error {
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.TTL/6)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(releaseLimit, cancel) })()
@@ -218,26 +212,24 @@ func (l Lease) rewrite(ctx context.Context, held *tenure) error {
 	return err
 }
 
-// release gives the lease back, also when ctx has ended. When that fails it
-// expires by itself.
-func (l Lease) release(ctx context.Context, held tenure) {
+// release releases the lease, also when ctx has ended. When that fails, the lease expires.
+func (l Lease) release(ctx context.Context, held heldLease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(releaseLimit, l.TTL/6))
 	defer cancel()
 	l.Holder = ""
 	if _, err := l.Bucket.Update(ctx, l.Name, l.value(), held.revision); err != nil {
-		l.Log.DebugContext(ctx, "a lease was not given back", "err", err)
+		l.Log.DebugContext(ctx, "a lease was not released", "err", err)
 	}
 }
 
 func (l Lease) value() []byte {
-	text, _ := json.Marshal(holding{Holder: l.Holder}) // a string always encodes
+	text, _ := json.Marshal(leaseValue{Holder: l.Holder}) // a string always encodes
 	return text
 }
 
-// holderOf returns who holds a lease; one that is damaged belongs to nobody we
-// know, and expires.
+// holderOf returns the holder of a lease. A damaged value has an unknown holder, and expires.
 func holderOf(value []byte) string {
-	var h holding
+	var h leaseValue
 	if json.Unmarshal(value, &h) != nil {
 		return "?"
 	}

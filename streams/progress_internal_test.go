@@ -13,40 +13,40 @@ func activityAt(seq uint64) domain.Position { return domain.At(domain.Activity, 
 
 func TestALedgerStaysAtTheFirstPlaceThatIsNotTakenCareOf(t *testing.T) {
 	t.Parallel()
-	var l Ledger
-	marks := make([]*Mark, 5)
+	var l ProgressTracker
+	marks := make([]*ProgressMark, 5)
 	for i := range marks {
-		marks[i] = &Mark{At: activityAt(uint64(i + 1)), Counts: true}
-		l.Put(marks[i])
+		marks[i] = &ProgressMark{At: activityAt(uint64(i + 1)), HasEffects: true}
+		l.Add(marks[i])
 	}
 	for _, step := range []struct {
 		settle int
 		at     uint64
 		left   int
 	}{{1, 0, 5}, {3, 0, 5}, {2, 0, 3}, {0, 4, 1}, {4, 5, 0}} {
-		l.Settle(marks[step.settle])
+		l.MarkDone(marks[step.settle])
 		require.Equal(t, activityAt(step.at), l.At, "after %d", step.settle)
 		require.Len(t, l.marks, step.left, "after %d", step.settle)
 	}
-	at, unsaved := l.Unsaved(time.Now(), false)
+	at, unsaved := l.TakeUnsaved(time.Now(), false)
 	require.True(t, unsaved)
 	require.Equal(t, activityAt(5), at)
 }
 
 func TestWhatIsTakenCareOfBehindAnOpenPlaceTakesNoRoom(t *testing.T) {
 	t.Parallel()
-	var l Ledger
-	slow := &Mark{At: activityAt(1)}
-	l.Put(slow)
+	var l ProgressTracker
+	slow := &ProgressMark{At: activityAt(1)}
+	l.Add(slow)
 	for n := range uint64(10_000) {
-		l.Put(&Mark{At: activityAt(n + 2), Settled: true})
-		quick := &Mark{At: activityAt(n + 2), Counts: true}
-		l.Put(quick)
-		l.Settle(quick)
+		l.Add(&ProgressMark{At: activityAt(n + 2), Done: true})
+		quick := &ProgressMark{At: activityAt(n + 2), HasEffects: true}
+		l.Add(quick)
+		l.MarkDone(quick)
 	}
 	require.Len(t, l.marks, 2)
 	require.Zero(t, l.At)
-	l.Settle(slow)
+	l.MarkDone(slow)
 	require.Empty(t, l.marks)
 	require.Equal(t, activityAt(10_001), l.At)
 }

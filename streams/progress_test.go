@@ -14,7 +14,7 @@ func TestAShareIsAsFarAsItsOwnPlaceOrAllOfTheOtherDivision(t *testing.T) {
 	at := func(state, activity uint64) domain.Position { return domain.Position{State: state, Activity: activity} }
 	all := func(p domain.Position, but map[int]domain.Position) map[int]domain.Position {
 		places := map[int]domain.Position{}
-		for number := range streams.Shares {
+		for number := range streams.Partitions {
 			places[number] = p
 		}
 		for number, p := range but {
@@ -44,7 +44,7 @@ func TestAShareIsAsFarAsItsOwnPlaceOrAllOfTheOtherDivision(t *testing.T) {
 			t.Parallel()
 			b := openBucket(t, store, name)
 			put := func(shares, number int, p domain.Position) {
-				_, err := b.Put(t.Context(), streams.ShareKey(shares, number), []byte(p.Token()))
+				_, err := b.Put(t.Context(), streams.PartitionKey(shares, number), []byte(p.Token()))
 				require.NoError(t, err)
 			}
 			if c.alone != nil {
@@ -57,7 +57,7 @@ func TestAShareIsAsFarAsItsOwnPlaceOrAllOfTheOtherDivision(t *testing.T) {
 			if c.asks == 1 {
 				number = 0
 			}
-			got, ever, kept, err := streams.Left(t.Context(), b, c.asks, number, func(value []byte) (domain.Position, error) {
+			got, ever, kept, err := streams.LoadCursor(t.Context(), b, c.asks, number, func(value []byte) (domain.Position, error) {
 				return domain.ParsePosition(string(value))
 			})
 			require.NoError(t, err)

@@ -11,178 +11,169 @@ import (
 	"svc/eventstore"
 )
 
-// Trees begins trees again that broke off because of the platform, until they have ended.
-// It is for whoever looks after a share: one that ended is not begun again, nor one that a
-// node runs that is there, and one that is given up is left to whoever takes the share
-// over. All fields are required.
-type Trees struct {
+// TreeRestarter starts trees again that were interrupted by a fault of the platform, until they have ended. The
+// holder of a partition uses it. It does not start a tree again that ended, or that a live node runs. When the
+// partition is lost, its next holder continues. All fields are required.
+type TreeRestarter struct {
 	Runtime *runtime.Runtime
-	// Begun tells what became of the tree that an event starts for an automation.
-	Begun func(ctx context.Context, workspaceID, correlationID, eventID, automation string) (Past, error)
-	// Fresh waits until the read models have what any node has written.
+	// LoadStatus returns the status of the tree that an event starts for an automation.
+	LoadStatus func(ctx context.Context, workspaceID, correlationID, eventID, automation string) (TreeStatus, error)
+	// Fresh waits until the read models contain what any node has written.
 	Fresh func(context.Context) error
-	// MaxAttempts is how often a tree is begun that is interrupted.
+	// MaxAttempts is how often an interrupted tree is started.
 	MaxAttempts func() int
 	Log         *slog.Logger
 }
 
-// Tree is one that an event starts for an automation.
+// Tree is a tree that an event starts for an automation.
 type Tree struct {
 	WorkspaceID, CorrelationID, EventID, Automation string
 
-	Unkept bool            // its event is not on the log: nobody else comes to begin it
-	Run    *runtime.Handle // nil: it was begun before, and what became of it is not known yet
-	// Attempt is the one that Run is.
+	Transient bool            // its event is not on the log: nobody else can start it
+	Run       *runtime.Handle // nil: it was started before, and its status is not known yet
+	// Attempt is the number of the attempt that Run is.
 	Attempt int
-	// Make returns the tree as it is to be begun now; ok is false when there is nothing to
-	// begin any more.
-	Make func(context.Context) (start runtime.Start, ok bool, err error)
-	// Linger waits before it is begun again after a fault. It fails when ctx ends.
-	Linger func(ctx context.Context, try int, why error) error
+	// NewStart returns how the tree is started now; ok is false when there is nothing to start any more.
+	NewStart func(context.Context) (start runtime.Start, ok bool, err error)
+	// BackOff waits before the tree is started again after a fault. It fails when ctx ends.
+	BackOff func(ctx context.Context, try int, why error) error
 
-	broke error // why it broke off here
+	lastError error // why it was interrupted here
 }
 
-// See waits until a tree has ended, or stands where it goes on after a restart. One that
-// broke off because of the platform is begun again. It reports whether it is over.
-func (t Trees) See(ctx context.Context, b *Tree) (over bool) {
-	if b.Run == nil && !t.again(ctx, b) {
+// AwaitEnd waits until a tree has ended or is parked. A tree that was interrupted by the platform is started again.
+// It reports whether the tree is done.
+func (t TreeRestarter) AwaitEnd(ctx context.Context, b *Tree) (over bool) {
+	if b.Run == nil && !t.restart(ctx, b) {
 		return false
 	}
 	for try := 0; b.Run != nil; try++ {
-		if !b.Run.WaitEndedOrParked(ctx, Farewell) {
-			t.giveUp(b)
+		if !b.Run.WaitEndedOrParked(ctx, ShutdownGrace) {
+			t.abandon(b)
 			return false
 		}
 		if !b.Run.HasEnded() {
-			return true // any node goes on with it
+			return true // it is parked: any node resumes it
 		}
 		_, err := b.Run.Outcome()
 		if err == nil {
 			return true
 		}
-		b.Run, b.broke = nil, err
-		if errors.Is(err, runtime.ErrClosing) || b.Linger(ctx, try, err) != nil || !t.again(ctx, b) {
+		b.Run, b.lastError = nil, err
+		if errors.Is(err, runtime.ErrClosing) || b.BackOff(ctx, try, err) != nil || !t.restart(ctx, b) {
 			return false
 		}
 	}
 	return true
 }
 
-// again begins a tree once more that was begun before and did not end, as soon as no node
-// that is there runs it. It reports whether that is decided; one that ended meanwhile, or
-// that there is nothing left of, is left without a run.
-func (t Trees) again(ctx context.Context, b *Tree) (decided bool) {
+// restart starts a tree again that did not end, as soon as no live node runs it. It reports whether that is decided.
+// A tree that ended meanwhile, or cannot be started any more, has no Run then.
+func (t TreeRestarter) restart(ctx context.Context, b *Tree) (decided bool) {
 	for ctx.Err() == nil {
-		past, err := t.past(ctx, b)
-		if err == nil && past.Over {
+		past, err := t.checkStatus(ctx, b)
+		if err == nil && past.Done {
 			return true
 		}
 		if err == nil && !past.Running {
 			var start runtime.Start
 			var ok bool
-			if start, ok, err = b.Make(ctx); err == nil {
+			if start, ok, err = b.NewStart(ctx); err == nil {
 				if ok {
-					t.begin(b, start, past.Attempts)
+					t.startAttempt(b, start, past.Attempts)
 				}
 				return true
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			t.Log.WarnContext(ctx, "what became of a tree could not be found out", "workspace", b.WorkspaceID, "event", b.EventID, "automation", b.Automation, "err", err)
+			t.Log.WarnContext(ctx, "the status of a tree could not be read", "workspace", b.WorkspaceID, "event", b.EventID, "automation", b.Automation, "err", err)
 		}
-		_ = commands.Sleep(ctx, pause)
+		_ = commands.Sleep(ctx, minPause)
 	}
 	return false
 }
 
-// begin begins a tree that was begun so often. A log that takes nothing is no fault of the
-// tree.
-func (t Trees) begin(b *Tree, start runtime.Start, attempts int) {
+// startAttempt starts a tree that was started so often before. An unavailable log does not count as an attempt.
+func (t TreeRestarter) startAttempt(b *Tree, start runtime.Start, attempts int) {
 	next := attempts + 1
-	if b.broke != nil && !errors.Is(b.broke, eventstore.ErrUnavailable) {
+	if b.lastError != nil && !errors.Is(b.lastError, eventstore.ErrUnavailable) {
 		next = max(next, b.Attempt+1)
 	}
-	Prepare(&start, attempts, next, t.MaxAttempts())
+	PrepareAttempt(&start, attempts, next, t.MaxAttempts())
 	b.Attempt, b.Run = next, t.Runtime.Launch(start)
 }
 
-// Prepare makes a tree ready for an attempt, of so many that there may be, that is known to
-// have begun so often. That it begins is on disk before it does: one that ends the process
-// at once is begun so often too, and not for ever.
-func Prepare(s *runtime.Start, begun, attempt, most int) {
+// PrepareAttempt prepares the next attempt of a tree, out of at most so many, after so many that are on the log. The
+// start is recorded durably before the tree runs: a tree that crashes the process is not started for ever.
+func PrepareAttempt(s *runtime.Start, begun, attempt, most int) {
 	s.Attempt, s.Interrupted, s.Announce = attempt, attempt > most, true
 	if begun > 0 {
 		s.Facts = nil // they are on the log
 	}
 }
 
-// past finds out what became of a tree. One that broke off here runs nowhere.
-func (t Trees) past(ctx context.Context, b *Tree) (Past, error) {
-	if b.Unkept {
-		return Past{}, nil
+// checkStatus reads the status of a tree. One that was interrupted here runs nowhere.
+func (t TreeRestarter) checkStatus(ctx context.Context, b *Tree) (TreeStatus, error) {
+	if b.Transient {
+		return TreeStatus{}, nil
 	}
-	return Surely(ctx, t.Fresh, func() (Past, error) {
+	return RecheckFresh(ctx, t.Fresh, func() (TreeStatus, error) {
 		past, err := t.become(ctx, b)
-		past.Running = past.Running && b.broke == nil
+		past.Running = past.Running && b.lastError == nil
 		return past, err
 	})
 }
 
-// become asks what became of a tree.
-func (t Trees) become(ctx context.Context, b *Tree) (Past, error) {
-	return t.Begun(ctx, b.WorkspaceID, b.CorrelationID, b.EventID, b.Automation)
+// become reads the status of a tree.
+func (t TreeRestarter) become(ctx context.Context, b *Tree) (TreeStatus, error) {
+	return t.LoadStatus(ctx, b.WorkspaceID, b.CorrelationID, b.EventID, b.Automation)
 }
 
-// Farewell is how long a node that gives its share up lets trees come to their end first,
-// and how long it takes at most to break one off then: the lease of a share leaves time
-// for both.
-const Farewell = 2 * time.Second
+// ShutdownGrace is how long a node that loses a partition lets its trees end, and how long it may then take to
+// interrupt one. The lease of a partition leaves time for both.
+const ShutdownGrace = 2 * time.Second
 
-// giveUp breaks a tree off that the log knows nothing of yet: whoever takes the share over
-// begins it as if it never had been. For another one they wait, and one whose event is not
-// kept nobody begins again.
-func (t Trees) giveUp(b *Tree) {
-	if b.Unkept {
+// abandon interrupts a tree that is not on the log yet: the next holder of the partition starts it. For any other
+// tree the next holder waits, and nobody starts a transient one again.
+func (t TreeRestarter) abandon(b *Tree) {
+	if b.Transient {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), Farewell)
+	ctx, cancel := context.WithTimeout(context.Background(), ShutdownGrace)
 	defer cancel()
 	err := t.Fresh(ctx)
 	if err == nil {
-		var past Past
-		if past, err = t.become(ctx, b); err == nil && (past.Over || past.Attempts >= b.Attempt) {
+		var past TreeStatus
+		if past, err = t.become(ctx, b); err == nil && (past.Done || past.Attempts >= b.Attempt) {
 			return
 		}
 	}
 	if !b.Run.BreakOff(ctx) {
-		t.Log.WarnContext(ctx, "a tree goes on although its share was given up", "workspace", b.WorkspaceID, "event", b.EventID, "automation", b.Automation, "err", err)
+		t.Log.WarnContext(ctx, "a tree continues although its partition was lost", "workspace", b.WorkspaceID, "event", b.EventID, "automation", b.Automation, "err", err)
 	}
 }
 
-// pause is the wait before something is tried again after a fault of ours, and longPause
-// the longest one when that happens over and over.
+// The shortest and the longest wait between two attempts after a fault of ours.
 const (
-	pause     = time.Second
-	longPause = 30 * time.Second
+	minPause = time.Second
+	maxPause = 30 * time.Second
 )
 
-// Pause is how long to wait before something is tried again that was tried so often
-// before.
-func Pause(try int) time.Duration { return min(pause<<min(try, 5), longPause) }
+// RetryPause is how long to wait after so many attempts.
+func RetryPause(try int) time.Duration { return min(minPause<<min(try, 5), maxPause) }
 
-// Past is what became of a tree that may have been begun before.
-type Past struct {
-	Attempts int  // how often it was begun
-	Over     bool // it ended, or stands where any node goes on with it
-	Running  bool // a node that is there may still run it
+// TreeStatus is the status of a tree that may have been started before.
+type TreeStatus struct {
+	Attempts int  // how often it was started
+	Done     bool // it ended, or stands where it is parked: any node resumes it
+	Running  bool // a live node may still run it
 }
 
-// Surely asks what became of a tree, and once more when everything is known that any node
-// wrote: one that is not there any more may have ended it before it went.
-func Surely(ctx context.Context, fresh func(context.Context) error, ask func() (Past, error)) (Past, error) {
+// RecheckFresh reads the status of a tree, and once more with fresh read models if it seems to be interrupted: a node
+// that is gone may have ended it before.
+func RecheckFresh(ctx context.Context, fresh func(context.Context) error, ask func() (TreeStatus, error)) (TreeStatus, error) {
 	past, err := ask()
-	if err != nil || past.Over || past.Running {
+	if err != nil || past.Done || past.Running {
 		return past, err
 	}
 	if err := fresh(ctx); err != nil {

@@ -34,7 +34,7 @@ func (l *library) App(ctx context.Context, slug, version string) (content.App, b
 // when there is none.
 func (l *library) edition(slug, version string) (published projections.App, revision uint64, err error) {
 	err = l.models.View(func(r projections.Reader) (err error) {
-		published, revision, err = projections.Apps{}.Edition(r, slug, version)
+		published, revision, err = projections.Apps{}.FindVersion(r, slug, version)
 		return err
 	})
 	return published, revision, err

@@ -32,13 +32,13 @@ func (n *Node) openCleanup(ctx context.Context) error {
 	}
 	records := &recording.Store{Data: n.store.Data, Vault: n.places.vault, Now: time.Now}
 	n.cleanup = &cleanup.Jobs{
-		Log: n.store.Log, Apart: erasing{leftovers{n.store, n.places.vault, records}, n}, Notes: memory, Models: n.models,
+		Log: n.store.Log, Data: erasing{leftovers{n.store, n.places.vault, records}, n}, Notes: memory, Models: n.models,
 		Blobs: n.store.Blobs, BlobOwners: blobOwners{n.places.workspaces},
 		Lease:  streams.Lease{Bucket: running, Name: "cleanup", TTL: cleanupLease, Log: n.log},
 		Record: n.engine.Record, Terms: n.cleanupTerms, Logger: n.log,
 	}
 	if slices.Contains(n.config().Core.Roles, "cleanup") {
-		n.work("cleanup", cleanup.Schedule{Jobs: n.cleanup, Memory: memory, Plan: n.cleanupPlan}.Run)
+		n.work("cleanup", cleanup.Schedule{Jobs: n.cleanup, RunTimes: memory, Plan: n.cleanupPlan}.Run)
 	}
 	return nil
 }
@@ -73,14 +73,14 @@ func (o blobOwners) WorkspaceBlobs(ctx context.Context, workspaceID string, visi
 	return nil
 }
 
-// leftovers are what a workspace has besides its events. They implement cleanup.Apart.
+// leftovers are what a workspace has besides its events. They implement cleanup.Data.
 type leftovers struct {
 	store   *jetstream.Store
 	vault   *vault.Vault
 	records *recording.Store
 }
 
-// Strip implements cleanup.Apart.
+// Strip implements cleanup.Data.
 func (l leftovers) Strip(ctx context.Context, workspaceID string, before time.Time, dry bool) (count, bytes uint64, err error) {
 	found, err := l.store.Payloads.Before(ctx, workspaceID, before)
 	if err != nil || dry {
@@ -92,13 +92,13 @@ func (l leftovers) Strip(ctx context.Context, workspaceID string, before time.Ti
 	return found.Count, found.Bytes, nil
 }
 
-// Expire implements cleanup.Apart.
+// Expire implements cleanup.Data.
 func (l leftovers) Expire(ctx context.Context, workspaceID string, dry bool) (bytes uint64, err error) {
 	_, bytes, err = l.records.Sweep(ctx, workspaceID, dry)
 	return bytes, err
 }
 
-// Holds implements cleanup.Apart.
+// Holds implements cleanup.Data.
 func (l leftovers) Holds(ctx context.Context, workspaceID string) (bool, error) {
 	holds, err := l.store.HasWorkspaceData(ctx, workspaceID)
 	if err != nil || holds {
@@ -107,13 +107,13 @@ func (l leftovers) Holds(ctx context.Context, workspaceID string) (bool, error) 
 	return l.vault.Has(ctx, workspaceID)
 }
 
-// Stands implements cleanup.Apart.
+// Stands implements cleanup.Data.
 func (l leftovers) Stands(ctx context.Context, workspaceID, treeID string) (bool, error) {
 	_, stands, err := (&parked.Parked{Store: l.store.Data, Vault: l.vault}).Get(ctx, workspaceID, treeID)
 	return stands, err
 }
 
-// Erase implements cleanup.Apart. The key goes first: without it the rest cannot be
+// Erase implements cleanup.Data. The key goes first: without it the rest cannot be
 // read, whatever becomes of it.
 func (l leftovers) Erase(ctx context.Context, workspaceID string) error {
 	if err := errors.Join(l.vault.Destroy(ctx, workspaceID), l.store.EraseWorkspaceData(ctx, workspaceID)); err != nil {

@@ -23,14 +23,14 @@ func (n *Node) openCollections() (*collections.Collections, error) {
 	n.closeWith("rows of collections", func(context.Context) error { return db.Close() })
 	envelope := &collections.Envelope{Parts: n.store.Collections, Vault: n.places.vault}
 	o := rows.Options{Log: n.store.Collections, Opener: envelope, Logger: n.log}
-	o.DB, o.Commit = db.Apart()
+	o.DB, o.Commit = db.DirectAccess()
 	model, err := rows.New(o)
 	if err != nil {
 		return nil, err
 	}
 	n.running.rows, n.running.rowModel = db, model
 	n.work("rows of collections", model.Run)
-	n.remembers("collections", model.Forget)
+	n.remembers("collections", model.DropWorkspace)
 	made, err := collections.New(collections.Options{
 		Log: n.store.Collections, Rows: model, Vault: n.places.vault, Logger: n.log, Record: n.engine.Record,
 		Limits: func() collection.Limits {

@@ -31,14 +31,14 @@ func (n *Node) forget(workspaceID string) {
 }
 
 // erasing erases what is left of workspaces, and tells all nodes. It implements
-// cleanup.Apart.
+// cleanup.Data.
 type erasing struct {
 	leftovers
 
 	node *Node
 }
 
-// Erase implements cleanup.Apart.
+// Erase implements cleanup.Data.
 func (e erasing) Erase(ctx context.Context, workspaceID string) error {
 	if err := e.leftovers.Erase(ctx, workspaceID); err != nil {
 		return err

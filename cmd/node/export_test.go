@@ -19,7 +19,7 @@ func (n *Node) Resolve(ctx context.Context, workspaceID, text string) (string, e
 // SetRecordsClock lets the cleanup take another time for now, as far as records of runs
 // are concerned.
 func (n *Node) SetRecordsClock(now func() time.Time) {
-	if l, ok := n.cleanup.Apart.(erasing); ok {
+	if l, ok := n.cleanup.Data.(erasing); ok {
 		l.records.Now = now
 	}
 }

@@ -38,7 +38,7 @@ func (n *Node) emitter() commands.Events {
 	return commands.Events{
 		Engine: n.engine, Now: time.Now, Limit: n.emitLimit,
 		Live: func(_ string, ev domain.Recorded) {
-			if err := n.feed.Pass(ev); err != nil {
+			if err := n.feed.SendTransient(ev); err != nil {
 				n.log.Warn("an event that is not kept did not reach its readers", "type", ev.Data.EventType(), "err", err)
 			}
 		},

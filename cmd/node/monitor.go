@@ -41,7 +41,7 @@ func (n *Node) openMonitor(context.Context) error {
 	}
 	n.log.Info("listening for subscribers", "address", l.Addr().String(), "tls", serve != nil)
 	n.closeWith("subscribers", l.Close)
-	n.work("monitoring", monitor.Monitor{Feed: n.feed, Outside: l, Log: n.log}.Run)
+	n.work("monitoring", monitor.Monitor{Feed: n.feed, Clients: l, Log: n.log}.Run)
 	return nil
 }
 

@@ -32,15 +32,15 @@ type runHistory struct {
 }
 
 // Begun implements triggers.History.
-func (h runHistory) Begun(ctx context.Context, workspaceID, _, eventID, slug string) (past streams.Past, err error) {
+func (h runHistory) Begun(ctx context.Context, workspaceID, _, eventID, slug string) (past streams.TreeStatus, err error) {
 	var tree projections.UnfinishedTree
 	var open bool
 	err = h.models.View(func(r projections.Reader) error {
-		past.Attempts, past.Over, err = projections.Runs{}.Ended(r, workspaceID, eventID, slug)
-		if err == nil && past.Attempts == 0 && !past.Over { // what was refused began nothing
-			_, past.Over, err = projections.FeedOf(domain.Activity).ByID(r, workspaceID, runtime.RefusalID(eventID, slug))
+		past.Attempts, past.Done, err = projections.Runs{}.Ended(r, workspaceID, eventID, slug)
+		if err == nil && past.Attempts == 0 && !past.Done { // what was refused began nothing
+			_, past.Done, err = projections.FeedOf(domain.Activity).ByID(r, workspaceID, runtime.RefusalID(eventID, slug))
 		}
-		if err == nil && past.Attempts > 0 && !past.Over {
+		if err == nil && past.Attempts > 0 && !past.Done {
 			tree, open, err = projections.Runs{}.Triggered(r, workspaceID, eventID, slug)
 		}
 		return err
@@ -48,7 +48,7 @@ func (h runHistory) Begun(ctx context.Context, workspaceID, _, eventID, slug str
 	if err != nil || !open {
 		return past, err
 	}
-	if _, past.Over, err = h.parked.Get(ctx, workspaceID, tree.ExecutionID); err == nil && !past.Over {
+	if _, past.Done, err = h.parked.Get(ctx, workspaceID, tree.ExecutionID); err == nil && !past.Done {
 		past.Running, err = h.running(ctx, tree)
 	}
 	return past, err
@@ -134,7 +134,7 @@ func (h runHistory) lost(ctx context.Context, found []projections.UnfinishedTree
 // ended since it was found, or goes on elsewhere.
 func (h runHistory) orphan(ctx context.Context, t projections.UnfinishedTree) (o triggers.Orphan, still bool, err error) {
 	err = h.models.View(func(r projections.Reader) error {
-		now, open, err := projections.Runs{}.Again(r, t)
+		now, open, err := projections.Runs{}.Refresh(r, t)
 		still, t = open && now.ExecutionID == t.ExecutionID && now.Replica == t.Replica, now
 		return err
 	})
@@ -145,12 +145,12 @@ func (h runHistory) orphan(ctx context.Context, t projections.UnfinishedTree) (o
 	if err != nil {
 		return o, false, err
 	}
-	o = triggers.Orphan{Attempt: t.Attempt, Stands: stands, BrokenRun: runtime.BrokenRun{
+	o = triggers.Orphan{Attempt: t.Attempt, Parked: stands, BrokenRun: runtime.BrokenRun{
 		WorkspaceID: t.WorkspaceID, CorrelationID: t.CorrelationID, ExecutionID: t.ExecutionID, Automation: t.Automation, Trigger: t.Trigger, StartedAt: t.StartedAt,
 		Depth: t.Event().Source.AutomationDepth, Instance: t.Event().Source.AppInstance,
 	}}
 	if stands {
-		o.Waits, err = h.waits(t.WorkspaceID, state)
+		o.OnlyWaits, err = h.waits(t.WorkspaceID, state)
 	}
 	return o, err == nil, err
 }

@@ -207,7 +207,7 @@ func (c *contents) Workspace(id string) (w programs.Workspace, ok bool, err erro
 			return err
 		}
 		w = programs.Workspace{ID: id, Slug: rec.Meta.Slug, Name: rec.Meta.Name, Revision: rec.Dynamic.ContentRevision, Deleted: rec.Deleted != nil}
-		w.CollectionSlugs, err = projections.Instances{}.Kept(r, id)
+		w.CollectionSlugs, err = projections.Instances{}.KeptSlugs(r, id)
 		return err
 	})
 	return w, ok, err
@@ -228,7 +228,7 @@ func lastWords(d *workspace.Gone) time.Time {
 // Edition implements programs.Contents.
 func (c *contents) Edition(slug, version string) (workspaceID string, revision uint64, err error) {
 	err = c.models.View(func(r projections.Reader) error {
-		app, found, err := projections.Apps{}.Running(r, slug, version)
+		app, found, err := projections.Apps{}.RunningVersion(r, slug, version)
 		workspaceID, revision = app.WorkspaceID, found
 		return err
 	})

@@ -20,7 +20,7 @@ func (n *Node) openSchedules(ctx context.Context) error {
 		return err
 	}
 	o := schedules.Options{
-		Store: n.store.Log, Memory: memory, Models: n.models, Programs: n.running.programs, Runtime: n.running.runtime,
+		Store: n.store.Log, Bucket: memory, Models: n.models, Programs: n.running.programs, Runtime: n.running.runtime,
 		Document: n.places.library.Document, Rules: n.places.content.Rules, Begun: n.runHistory().Begun, Fresh: n.everything, Host: n.host("runtime"), Log: n.log,
 		Zone:        func() *time.Location { return n.config().Runtime.SchedulesTimezone },
 		MaxAttempts: func() int { return n.config().Runtime.ExecutionMaxAttempts },

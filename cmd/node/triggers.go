@@ -43,12 +43,12 @@ func (n *Node) openTriggers(ctx context.Context) error {
 		return err
 	}
 	if slices.Contains(n.config().Core.Roles, "runtime") {
-		if err := t.Begin(ctx); err != nil {
+		if err := t.InitCursors(ctx); err != nil {
 			return err
 		}
 		n.workUnderLeases("triggers", t.Run)
 	}
-	n.work("broken trees", t.Tend)
+	n.work("broken trees", t.HandleOwnOrphans)
 	return nil
 }
 

@@ -192,7 +192,7 @@ func audited(rd projections.Reader, workspaceID string, item projections.Item, d
 
 // listedDocument returns a document as lists show it.
 func listedDocument(rd projections.Reader, workspaceID, workspaceSlug string, item projections.Item) (*document.Map, error) {
-	nature, err := projections.Content{}.Nature(rd, workspaceID, item.Hash)
+	nature, err := projections.Content{}.Meta(rd, workspaceID, item.Hash)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func listedDocument(rd projections.Reader, workspaceID, workspaceSlug string, it
 }
 
 // completed adds to a document what the service says about it.
-func completed(rd projections.Reader, workspaceID, workspaceSlug string, item projections.Item, doc *document.Map, nature projections.Nature) (*document.Map, error) {
+func completed(rd projections.Reader, workspaceID, workspaceSlug string, item projections.Item, doc *document.Map, nature projections.DocumentMeta) (*document.Map, error) {
 	if item.ID != "" {
 		doc.Set("id", item.ID)
 		doc.Set("workspaceId", workspaceID)

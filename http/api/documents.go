@@ -115,7 +115,7 @@ func (f folder) answer(d Deps, r *http.Request, shown *shownDocument) (any, erro
 		if err != nil {
 			return err
 		}
-		nature, err := projections.Content{}.Nature(rd, shown.workspaceID, shown.item.Hash)
+		nature, err := projections.Content{}.Meta(rd, shown.workspaceID, shown.item.Hash)
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func (f folder) pastAnswer(d Deps, r *http.Request, m moment) (any, error) {
 		return nil, f.absent(rights, "read", slug)
 	}
 	item := projections.Item{Path: f.name + "/" + slug, Hash: ref.Hash, ID: ref.ID, Apart: ref.Apart, Public: ref.Public}
-	var nature projections.Nature
+	var nature projections.DocumentMeta
 	err = d.ReadModel.View(func(rd projections.Reader) (err error) {
 		// Who may read it is a matter of today: what was public once need not be now.
 		now, _, err := projections.Content{}.Get(rd, id, item.Path)
@@ -172,7 +172,7 @@ func (f folder) pastAnswer(d Deps, r *http.Request, m moment) (any, error) {
 		if err := rights.Check("read", f.name, objectAt(rd, id, f.name, item)); err != nil {
 			return err
 		}
-		nature, err = projections.Content{}.Nature(rd, id, ref.Hash)
+		nature, err = projections.Content{}.Meta(rd, id, ref.Hash)
 		return err
 	})
 	if err != nil {
@@ -181,7 +181,7 @@ func (f folder) pastAnswer(d Deps, r *http.Request, m moment) (any, error) {
 	return f.past(d, r, id, ref, nature)
 }
 
-func (f folder) past(d Deps, r *http.Request, id string, ref content.Ref, nature projections.Nature) (any, error) {
+func (f folder) past(d Deps, r *http.Request, id string, ref content.Ref, nature projections.DocumentMeta) (any, error) {
 	doc, err := d.Library.Document(r.Context(), id, ref)
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func (f folder) readable(rd projections.Reader, rights *access.Rights, id string
 // matching keeps the documents that a search finds.
 func matching(rd projections.Reader, id string, items []projections.Item, search string, labels []string) (found []projections.Item, err error) {
 	for _, item := range items {
-		nature, err := projections.Content{}.Nature(rd, id, item.Hash)
+		nature, err := projections.Content{}.Meta(rd, id, item.Hash)
 		if err != nil {
 			return nil, err
 		}

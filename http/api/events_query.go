@@ -163,7 +163,7 @@ const (
 // cursorAfter is the cursor that goes on after an event.
 func cursorAfter(last *feed.Event, down bool) string {
 	if down {
-		return cursorDown + feed.Behind(last).Token()
+		return cursorDown + feed.PositionBefore(last).Token()
 	}
 	return cursorUp + last.Seq.Token()
 }

@@ -52,7 +52,7 @@ func (s *socket) ping(ctx context.Context) error {
 func (s *socket) deliver(ctx context.Context, cancel context.CancelCauseFunc) {
 	for w := <-s.refilter; ; {
 		round, stop := context.WithCancel(ctx)
-		w.Replaced = s.filter.Load
+		w.CurrentFilter = s.filter.Load
 		done := make(chan error, 1)
 		go func() { done <- s.d.Feed.Follow(round, w, func(b feed.Delivery) error { return s.write(round, b) }) }()
 		select {

@@ -170,7 +170,7 @@ func (s *eventStream) serve(w http.ResponseWriter, r *http.Request) (any, error)
 		return nil, nil // the reader is gone
 	}
 	s.follow.Tick, s.follow.TickEvery = s.tick(r), min(tickPeriod, s.d.Heartbeat)
-	s.follow.Meanwhile = s.follow.Tick
+	s.follow.ReplayTick = s.follow.Tick
 	err := s.d.Feed.Follow(r.Context(), s.follow, func(b feed.Delivery) error {
 		if err := s.recheck(r); err != nil {
 			return err

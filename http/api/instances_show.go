@@ -38,12 +38,12 @@ func (d Deps) instanceDetail(ctx context.Context, rd projections.Reader, id stri
 // described returns what lists show of an instance, and what its app consists of:
 // nil when it has vanished.
 func (d Deps) described(ctx context.Context, rd projections.Reader, id string, item projections.Item) (*document.Map, *apps.Detail, error) {
-	nature, err := projections.Content{}.Nature(rd, id, item.Hash)
+	nature, err := projections.Content{}.Meta(rd, id, item.Hash)
 	if err != nil {
 		return nil, nil, err
 	}
 	doc := documented(nature.About)
-	published, revision, err := projections.Apps{}.Edition(rd, doc.Text("appSlug"), doc.Text("appVersion"))
+	published, revision, err := projections.Apps{}.FindVersion(rd, doc.Text("appSlug"), doc.Text("appVersion"))
 	if err != nil {
 		return nil, nil, err
 	}

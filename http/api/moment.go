@@ -133,7 +133,7 @@ func objectAt(rd projections.Reader, id, folder string, item projections.Item) a
 		return nil
 	}
 	fields := access.Fields{"id": item.Slug(), "slug": item.Slug(), "workspaceId": id}
-	if nature, err := (projections.Content{}).Nature(rd, id, item.Hash); err == nil && nature.About != nil {
+	if nature, err := (projections.Content{}).Meta(rd, id, item.Hash); err == nil && nature.About != nil {
 		for key, v := range nature.About.All() {
 			fields[key] = document.Plain(v)
 		}

@@ -67,7 +67,7 @@ func withPast(body []byte, rd projections.Reader, rights *access.Rights, id stri
 
 // appendPast adds one document, as lists show it.
 func appendPast(body []byte, rd projections.Reader, id, slug, hash string) ([]byte, error) {
-	nature, err := projections.Content{}.NatureText(rd, id, hash)
+	nature, err := projections.Content{}.RawMeta(rd, id, hash)
 	if err != nil {
 		return body, err
 	}

@@ -95,7 +95,7 @@ func (d Deps) knownRun(programSet *programs.ProgramSet, id string) (run projecti
 // replayable refuses a run that cannot be replayed.
 func (d Deps) replayable(run projections.Run) error {
 	switch {
-	case !run.Over():
+	case !run.HasEnded():
 		return notReplayable("running", "the run has not ended")
 	case run.Recorded == "truncated":
 		return notReplayable("truncated", "the run was too large to be recorded")

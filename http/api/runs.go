@@ -31,7 +31,7 @@ type shownRun struct {
 
 func (d Deps) showRun(run projections.Run) shownRun {
 	end := run.EndedAt
-	if !run.Over() {
+	if !run.HasEnded() {
 		end = d.Now()
 	}
 	return shownRun{

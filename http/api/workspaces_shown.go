@@ -129,7 +129,7 @@ func (c *composed) offersTheSame(rd projections.Reader) (bool, error) {
 
 func editionOf(rd projections.Reader, slug, version string) (e edition, err error) {
 	e.slug, e.version = slug, version
-	e.app, e.revision, err = projections.Apps{}.Edition(rd, slug, version)
+	e.app, e.revision, err = projections.Apps{}.FindVersion(rd, slug, version)
 	return e, err
 }
 

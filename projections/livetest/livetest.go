@@ -22,13 +22,13 @@ import (
 	"svc/projections"
 )
 
-// patience bounds every wait.
-const patience = time.Minute
+// waitTimeout bounds every wait.
+const waitTimeout = time.Minute
 
 // Patient lets a service under test wait for its log on a machine that does much else, too.
 const Patient = "PUBLISH_TIMEOUT_MS=60000"
 
-var quiet = slog.New(slog.DiscardHandler)
+var discardLog = slog.New(slog.DiscardHandler)
 
 // Store opens a store that ends with the test: with the events of the catalogue,
 // silently, and in a directory of its own unless o names one.
@@ -37,12 +37,12 @@ func Store(tb testing.TB, o jetstream.Options) *jetstream.Store {
 	if o.Dir == "" {
 		o.Dir = tb.TempDir()
 	}
-	o.Events, o.Log = catalog.Events(), quiet
-	o.MaxWait = cmp.Or(o.MaxWait, patience) // on a machine that does much else, too
+	o.Events, o.Log = catalog.Events(), discardLog
+	o.MaxWait = cmp.Or(o.MaxWait, waitTimeout) // on a machine that does much else, too
 	store, err := jetstream.Open(tb.Context(), o)
 	require.NoError(tb, err)
 	tb.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
 		require.NoError(tb, store.Close(ctx))
 	})
@@ -59,9 +59,9 @@ func Open(tb testing.TB) (*jetstream.Store, *projections.Models) {
 // Models opens read models that follow a store until the test ends.
 func Models(tb testing.TB, store *jetstream.Store) *projections.Models {
 	tb.Helper()
-	db, err := projections.OpenDB(projections.DBOptions{Dir: tb.TempDir(), MemtableMB: 4, BlockCacheMB: 4, Log: quiet})
+	db, err := projections.OpenDB(projections.DBOptions{Dir: tb.TempDir(), MemtableMB: 4, BlockCacheMB: 4, Log: discardLog})
 	require.NoError(tb, err)
-	models, err := projections.New(projections.Options{DB: db, Store: store.Log, Known: store.Log.Known, Log: quiet})
+	models, err := projections.New(projections.Options{DB: db, Store: store.Log, Known: store.Log.Known, Log: discardLog})
 	require.NoError(tb, err)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -81,7 +81,7 @@ func Models(tb testing.TB, store *jetstream.Store) *projections.Models {
 // Fresh waits until the read models have what is in the log now.
 func Fresh(tb testing.TB, models *projections.Models) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	require.NoError(tb, models.Fresh(ctx))
 }
@@ -109,7 +109,7 @@ func (l *Lines) String() string {
 // Ports below those that the kernel gives out by itself.
 const (
 	firstPort = 10_000
-	manyPorts = 20_000
+	portCount = 20_000
 )
 
 var nextPort atomic.Int64
@@ -117,11 +117,11 @@ var nextPort atomic.Int64
 // Ports returns ports that nothing listens on. The kernel gives none of them to anybody who
 // asks for any, and no other test of this process gets them.
 func Ports(n int) (ports []int) {
-	for range manyPorts {
+	for range portCount {
 		if len(ports) == n {
 			return ports
 		}
-		port := firstPort + (os.Getpid()*211+int(nextPort.Add(1)))%manyPorts
+		port := firstPort + (os.Getpid()*211+int(nextPort.Add(1)))%portCount
 		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 			_ = l.Close()
 			ports = append(ports, port)

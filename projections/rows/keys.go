@@ -22,26 +22,26 @@ import (
 //	u space 0 collection index 0 key        the id of the row that holds a unique
 //	i space 0 collection index 0 key 0 id   a row in an index: its id again
 const (
-	ofCheckpoint = 'c'
-	ofSpace      = 'n'
-	ofInfo       = 'k'
-	ofStats      = 's'
-	ofRow        = 'r'
-	ofUnique     = 'u'
-	ofIndex      = 'i'
+	keyCheckpoint = 'c'
+	keyNamespace  = 'n'
+	keyInfo       = 'k'
+	keyStats      = 's'
+	keyRow        = 'r'
+	keyUnique     = 'u'
+	keyIndex      = 'i'
 )
 
 // Versions: they change with the meaning of keys or values, and a model of another one
 // is filled again.
 const (
-	version  = 1
-	emptying = -1 // of a model that is being emptied
+	version   = 1
+	resetting = -1 // of a model that is being emptied
 )
 
 // spaceOf is the name of a namespace in keys.
 func spaceOf(id domain.StreamID) string { return id.Scope + "." + id.ID }
 
-func spaceKey(space string) []byte { return append([]byte{ofSpace}, space...) }
+func spaceKey(space string) []byte { return append([]byte{keyNamespace}, space...) }
 
 // areaKey is what the keys of one kind of a collection begin with.
 func areaKey(kind byte, space string, number uint32) []byte {
@@ -50,14 +50,14 @@ func areaKey(kind byte, space string, number uint32) []byte {
 }
 
 func rowKey(space string, number uint32, id string) []byte {
-	return append(areaKey(ofRow, space, number), id...)
+	return append(areaKey(keyRow, space, number), id...)
 }
 
 // indexKey is what the keys of an index begin with.
 func indexKey(space string, number uint32, x collection.Index) []byte {
-	kind := byte(ofIndex)
+	kind := byte(keyIndex)
 	if x.Unique {
-		kind = ofUnique
+		kind = keyUnique
 	}
 	return append(append(areaKey(kind, space, number), x.Name...), 0)
 }
@@ -79,7 +79,7 @@ type checkpoint struct {
 }
 
 func readCheckpoint(txn *badger.Txn) (c checkpoint, err error) {
-	b, err := get(txn, []byte{ofCheckpoint})
+	b, err := get(txn, []byte{keyCheckpoint})
 	if err != nil || b == nil {
 		return c, err
 	}
@@ -89,14 +89,14 @@ func readCheckpoint(txn *badger.Txn) (c checkpoint, err error) {
 	return c, nil
 }
 
-// standing is how far a namespace is.
-type standing struct {
+// stateOf is how far a namespace is.
+type namespaceState struct {
 	collection.Mark
 
 	Fault string // why it is not followed any further; "" for no reason
 }
 
-func readStanding(txn *badger.Txn, space string) (s standing, err error) {
+func readNamespaceState(txn *badger.Txn, space string) (s namespaceState, err error) {
 	b, err := get(txn, spaceKey(space))
 	if err != nil || b == nil {
 		return s, err
@@ -123,7 +123,7 @@ func get(txn *badger.Txn, key []byte) ([]byte, error) {
 type stats struct{ rows, bytes int64 }
 
 func readStats(txn *badger.Txn, space string, number uint32) (s stats, err error) {
-	b, err := get(txn, areaKey(ofStats, space, number))
+	b, err := get(txn, areaKey(keyStats, space, number))
 	if err != nil || len(b) != 16 {
 		return s, err
 	}

@@ -22,12 +22,12 @@ import (
 // Both are of one moment. It waits until the log was read to its end, and fails for a
 // namespace with an entry that cannot be read.
 func (m *Model) View(ctx context.Context, id domain.StreamID, fn func(collection.Source, collection.Mark) error) error {
-	v, at, err := m.begin(ctx, spaceOf(id))
+	v, at, err := m.beginRead(ctx, spaceOf(id))
 	for errors.Is(err, errBehind) {
 		if err := m.Reach(ctx, 0); err != nil {
 			return err
 		}
-		v, at, err = m.begin(ctx, spaceOf(id))
+		v, at, err = m.beginRead(ctx, spaceOf(id))
 	}
 	if v != nil {
 		defer v.txn.Discard()
@@ -44,23 +44,23 @@ func (m *Model) View(ctx context.Context, id domain.StreamID, fn func(collection
 // errBehind says that a batch may be there in part.
 var errBehind = errors.New("rows: the model has not caught up")
 
-// begin opens a reader between two batches.
-func (m *Model) begin(ctx context.Context, space string) (*view, standing, error) {
+// beginRead opens a reader between two batches.
+func (m *Model) beginRead(ctx context.Context, space string) (*view, namespaceState, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if _, caught := m.Health(); !caught {
-		return nil, standing{}, errBehind
+		return nil, namespaceState{}, errBehind
 	}
 	v := &view{ctx: ctx, txn: m.opts.DB.NewTransaction(false), space: space}
-	at, err := readStanding(v.txn, space)
+	at, err := readNamespaceState(v.txn, space)
 	if err == nil {
 		v.infos, err = m.infosOf(v.txn, space)
 	}
 	return v, at, err
 }
 
-// maxKnown bounds how many namespaces are remembered.
-const maxKnown = 10_000
+// maxCachedInfos bounds how many namespaces are remembered.
+const maxCachedInfos = 10_000
 
 // infosOf returns the collections of a namespace. Nothing is applied meanwhile.
 func (m *Model) infosOf(txn *badger.Txn, space string) ([]*collection.Info, error) {
@@ -76,7 +76,7 @@ func (m *Model) infosOf(txn *badger.Txn, space string) ([]*collection.Info, erro
 	}
 	m.progress.Lock()
 	defer m.progress.Unlock()
-	if len(m.infos) >= maxKnown {
+	if len(m.infos) >= maxCachedInfos {
 		clear(m.infos)
 	}
 	m.infos[space] = infos
@@ -84,7 +84,7 @@ func (m *Model) infosOf(txn *badger.Txn, space string) ([]*collection.Info, erro
 }
 
 func readInfos(txn *badger.Txn, space string) (infos []*collection.Info, err error) {
-	prefix := append(append([]byte{ofInfo}, space...), 0)
+	prefix := append(append([]byte{keyInfo}, space...), 0)
 	err = scan(txn, prefix, nil, nil, true, func(_, b []byte) (bool, error) {
 		info, err := collection.DecodeInfo(b)
 		infos = append(infos, info)
@@ -130,7 +130,7 @@ func (v *view) Holder(number uint32, x collection.Index, key []byte) (string, er
 
 // Raw implements collection.Source.
 func (v *view) Raw(number uint32, visit func(id string, row []byte) error) error {
-	area := areaKey(ofRow, v.space, number)
+	area := areaKey(keyRow, v.space, number)
 	return scan(v.txn, area, nil, nil, true, func(key, row []byte) (bool, error) {
 		if err := v.ctx.Err(); err != nil {
 			return false, err
@@ -142,7 +142,7 @@ func (v *view) Raw(number uint32, visit func(id string, row []byte) error) error
 // Rows implements collection.View.
 func (v *view) Rows(number uint32, ranges []collection.Range, x *collection.Index, visit func(string, collection.Row) (bool, error)) error {
 	if x == nil {
-		return v.all(number, visit)
+		return v.allRows(number, visit)
 	}
 	prefix, more := indexKey(v.space, number, *x), true
 	for _, r := range ranges {
@@ -176,8 +176,8 @@ func (v *view) item(number uint32, id string) (*badger.Item, error) {
 	return item, err
 }
 
-func (v *view) all(number uint32, visit func(string, collection.Row) (bool, error)) error {
-	return scan(v.txn, areaKey(ofRow, v.space, number), nil, nil, true, func(key, b []byte) (bool, error) {
+func (v *view) allRows(number uint32, visit func(string, collection.Row) (bool, error)) error {
+	return scan(v.txn, areaKey(keyRow, v.space, number), nil, nil, true, func(key, b []byte) (bool, error) {
 		if err := v.ctx.Err(); err != nil {
 			return false, err
 		}
@@ -213,14 +213,14 @@ func scan(txn *badger.Txn, prefix, from, to []byte, many bool, visit func(key, v
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 5 * time.Second
-	// tidyEvery is how often namespaces are looked for that the log has no more.
-	tidyEvery = 10 * time.Minute
+	// dropErasedInterval is how often namespaces are looked for that the log has no more.
+	dropErasedInterval = 10 * time.Minute
 )
 
 // Run follows the log until ctx ends, which is no error.
 func (m *Model) Run(ctx context.Context) error {
 	var running sync.WaitGroup
-	running.Go(func() { m.tidyLoop(ctx) })
+	running.Go(func() { m.dropErasedLoop(ctx) })
 	defer running.Wait()
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, lastPause) {
 		before, _ := m.Health()
@@ -230,7 +230,7 @@ func (m *Model) Run(ctx context.Context) error {
 		}
 		if errors.Is(err, errStale) {
 			m.opts.Logger.Warn("the rows of collections are built again", "err", err)
-			err = m.Empty()
+			err = m.Reset()
 		}
 		if err == nil {
 			pause = firstPause / 2
@@ -267,13 +267,13 @@ func (m *Model) follow(ctx context.Context) error {
 		if err := m.apply(ctx, entries); err != nil {
 			return err
 		}
-		return m.settle(ctx, pending, &last)
+		return m.updateProgress(ctx, pending, &last)
 	})
 }
 
-// settle notes how far the model is. It has caught up when nothing follows, and the
+// updateProgress notes how far the model is. It has caught up when nothing follows, and the
 // log has nothing that a replica did not know of.
-func (m *Model) settle(ctx context.Context, pending uint64, last *uint64) (err error) {
+func (m *Model) updateProgress(ctx context.Context, pending uint64, last *uint64) (err error) {
 	m.mu.Lock()
 	at := m.at.Seq
 	m.mu.Unlock()
@@ -295,9 +295,9 @@ func (m *Model) settle(ctx context.Context, pending uint64, last *uint64) (err e
 	return nil
 }
 
-// Empty forgets everything, so that Run fills the model again from the beginning of
+// Reset forgets everything, so that Run fills the model again from the beginning of
 // the log. One that a crash cut short is known by its checkpoint, which goes last.
-func (m *Model) Empty() error {
+func (m *Model) Reset() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.advance(0, false)
@@ -306,32 +306,32 @@ func (m *Model) Empty() error {
 	m.progress.Unlock()
 	b := m.newBatch()
 	defer func() { b.txn.Discard() }()
-	m.at = checkpoint{Version: emptying}
-	if err := errors.Join(b.setJSON([]byte{ofCheckpoint}, m.at), b.flush()); err != nil {
+	m.at = checkpoint{Version: resetting}
+	if err := errors.Join(b.setJSON([]byte{keyCheckpoint}, m.at), b.flush()); err != nil {
 		return err
 	}
-	for _, kind := range []byte{ofSpace, ofInfo, ofStats, ofRow, ofUnique, ofIndex} {
-		if err := b.drop([]byte{kind}); err != nil {
+	for _, kind := range []byte{keyNamespace, keyInfo, keyStats, keyRow, keyUnique, keyIndex} {
+		if err := b.dropPrefix([]byte{kind}); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(b.delete([]byte{ofCheckpoint}), b.flush()); err != nil {
+	if err := errors.Join(b.delete([]byte{keyCheckpoint}), b.flush()); err != nil {
 		return err
 	}
 	m.at = checkpoint{}
 	return nil
 }
 
-// tidyLoop looks for namespaces that were erased, once the model has caught up and
+// dropErasedLoop looks for namespaces that were erased, once the model has caught up and
 // then from time to time.
-func (m *Model) tidyLoop(ctx context.Context) {
+func (m *Model) dropErasedLoop(ctx context.Context) {
 	if m.Reach(ctx, 0) != nil {
 		return
 	}
-	tick := time.NewTicker(tidyEvery)
+	tick := time.NewTicker(dropErasedInterval)
 	defer tick.Stop()
 	for {
-		if err := m.Tidy(ctx); err != nil && ctx.Err() == nil {
+		if err := m.DropErased(ctx); err != nil && ctx.Err() == nil {
 			m.opts.Logger.Warn("namespaces of collections that were erased were not looked for", "err", err)
 		}
 		select {
@@ -342,9 +342,9 @@ func (m *Model) tidyLoop(ctx context.Context) {
 	}
 }
 
-// Tidy forgets the namespaces of which the log has nothing any more.
-func (m *Model) Tidy(ctx context.Context) error {
-	have, err := m.spaces("")
+// DropErased forgets the namespaces of which the log has nothing any more.
+func (m *Model) DropErased(ctx context.Context) error {
+	have, err := m.namespaces("")
 	if err != nil {
 		return err
 	}
@@ -355,26 +355,26 @@ func (m *Model) Tidy(ctx context.Context) error {
 	for _, id := range ids {
 		delete(have, spaceOf(id))
 	}
-	return m.forget(have)
+	return m.dropNamespaces(have)
 }
 
-// Forget forgets the namespaces of a workspace that is deleted.
-func (m *Model) Forget(workspaceID string) error {
-	have, err := m.spaces(workspaceID + ".")
+// DropWorkspace forgets the namespaces of a workspace that is deleted.
+func (m *Model) DropWorkspace(workspaceID string) error {
+	have, err := m.namespaces(workspaceID + ".")
 	if err != nil {
 		return err
 	}
-	return m.forget(have)
+	return m.dropNamespaces(have)
 }
 
-// spaces returns the namespaces whose names begin so, and how far they are.
-func (m *Model) spaces(prefix string) (map[string]uint64, error) {
+// namespaces returns the namespaces whose names begin so, and how far they are.
+func (m *Model) namespaces(prefix string) (map[string]uint64, error) {
 	txn := m.opts.DB.NewTransaction(false)
 	defer txn.Discard()
 	have := map[string]uint64{}
-	for _, key := range first(txn, spaceKey(prefix), math.MaxInt) {
+	for _, key := range firstKeys(txn, spaceKey(prefix), math.MaxInt) {
 		space := string(key[1:])
-		at, err := readStanding(txn, space)
+		at, err := readNamespaceState(txn, space)
 		if err != nil {
 			return nil, err
 		}
@@ -383,14 +383,14 @@ func (m *Model) spaces(prefix string) (map[string]uint64, error) {
 	return have, nil
 }
 
-// forget drops namespaces that are still where they were.
-func (m *Model) forget(spaces map[string]uint64) error {
+// dropNamespaces drops namespaces that are still where they were.
+func (m *Model) dropNamespaces(spaces map[string]uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	b := m.newBatch()
 	defer func() { b.txn.Discard() }()
 	for _, space := range slices.Sorted(maps.Keys(spaces)) {
-		at, err := readStanding(b.txn, space)
+		at, err := readNamespaceState(b.txn, space)
 		if err != nil {
 			return err
 		}
@@ -398,7 +398,7 @@ func (m *Model) forget(spaces map[string]uint64) error {
 			continue
 		}
 		// What says how far it is goes last: until then this can be done again.
-		if err := b.clear(space); err != nil {
+		if err := b.clearNamespace(space); err != nil {
 			return err
 		}
 		if err := b.delete(spaceKey(space)); err != nil {

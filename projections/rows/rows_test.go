@@ -25,7 +25,7 @@ const patience = time.Minute
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// clear reads entries that are not sealed. One that is just a word says what is wrong
+// clearNamespace reads entries that are not sealed. One that is just a word says what is wrong
 // with it.
 type clear struct{}
 
@@ -189,7 +189,7 @@ func TestAModelThatLacksEntriesIsBuiltAgain(t *testing.T) {
 	d.append(other, false, made("z"))
 	want := dump(t, d.model)
 	// The model forgets a namespace, as if it had missed what the log says of it.
-	require.NoError(t, d.model.Forget("w1"))
+	require.NoError(t, d.model.DropWorkspace("w1"))
 	require.Less(t, len(dump(t, d.model)), len(want))
 	d.append(one, false, put("b"))
 	d.want(one, "a", "b")
@@ -214,10 +214,10 @@ func TestErasedNamespacesAreForgotten(t *testing.T) {
 	d := open(t)
 	d.append(one, false, made("a"))
 	d.append(other, false, made("z"))
-	require.NoError(t, d.model.Tidy(t.Context()))
+	require.NoError(t, d.model.DropErased(t.Context()))
 	d.want(one, "a")
 	require.NoError(t, d.store.EraseWorkspaceData(t.Context(), "w1"))
-	require.NoError(t, d.model.Tidy(t.Context()))
+	require.NoError(t, d.model.DropErased(t.Context()))
 	d.want(one)
 	d.want(other, "z")
 	for key := range maps.Keys(dump(t, d.model)) {

@@ -26,7 +26,7 @@ func (m *Model) apply(ctx context.Context, entries []collection.Logged) error {
 	defer func() { b.txn.Discard() }()
 	at := m.at
 	at.Version = version
-	err := b.all(ctx, entries, &at)
+	err := b.applyEntries(ctx, entries, &at)
 	if err == nil {
 		err = b.finish(at)
 	}
@@ -41,13 +41,13 @@ func (m *Model) apply(ctx context.Context, entries []collection.Logged) error {
 	return nil
 }
 
-// all applies entries that come after a checkpoint, which it moves.
-func (b *batch) all(ctx context.Context, entries []collection.Logged, at *checkpoint) error {
+// allRows applies entries that come after a checkpoint, which it moves.
+func (b *batch) applyEntries(ctx context.Context, entries []collection.Logged, at *checkpoint) error {
 	for _, e := range entries {
 		if e.Seq <= at.Seq {
 			continue
 		}
-		if err := b.entry(ctx, e); err != nil {
+		if err := b.applyEntry(ctx, e); err != nil {
 			return fmt.Errorf("apply entry %d of %s: %w", e.Seq, e.Stream, err)
 		}
 		at.Seq = e.Seq
@@ -63,10 +63,10 @@ func (m *Model) forgetInfos(b *batch) {
 	}
 }
 
-// entry applies one entry.
-func (b *batch) entry(ctx context.Context, e collection.Logged) error {
+// applyEntry applies one entry.
+func (b *batch) applyEntry(ctx context.Context, e collection.Logged) error {
 	space := spaceOf(e.Stream)
-	s, err := b.standing(space)
+	s, err := b.stateOf(space)
 	if err != nil {
 		return err
 	}
@@ -77,10 +77,10 @@ func (b *batch) entry(ctx context.Context, e collection.Logged) error {
 	}
 	switch {
 	case e.Snapshot || e.Previous == 0:
-		if err := b.clear(space); err != nil {
+		if err := b.clearNamespace(space); err != nil {
 			return err
 		}
-		*s = standing{}
+		*s = namespaceState{}
 	case s.Fault != "":
 	case e.Previous != s.Seq && !b.m.fresh:
 		return errStale
@@ -88,27 +88,27 @@ func (b *batch) entry(ctx context.Context, e collection.Logged) error {
 		s.Fault = fmt.Sprintf("the entries between %d and %d are missing from the log", s.Seq, e.Previous)
 	}
 	if err == nil && s.Fault == "" {
-		err = b.open(ctx, space, e)
+		err = b.applyChanges(ctx, space, e)
 	}
 	if errors.Is(err, collection.ErrGone) || errors.Is(err, collection.ErrUnreadable) {
 		s.Fault = err.Error()
 		b.m.opts.Logger.Error("collections cannot be read", "data", e.Stream.String(), "seq", e.Seq, "err", err)
-		err = b.clear(space)
+		err = b.clearNamespace(space)
 	}
 	s.Seq = e.Seq
 	s.Logged += body.Size
 	return err
 }
 
-// open applies the changes of an entry.
-func (b *batch) open(ctx context.Context, space string, e collection.Logged) error {
+// applyChanges applies the changes of an entry.
+func (b *batch) applyChanges(ctx context.Context, space string, e collection.Logged) error {
 	return b.m.opts.Opener.Open(ctx, e, func(encoded []byte) error {
 		changes, err := collection.DecodeChanges(encoded)
 		if err != nil {
 			return fmt.Errorf("%w: %w", collection.ErrUnreadable, err)
 		}
 		for _, c := range changes {
-			if err := b.change(space, c); err != nil {
+			if err := b.applyChange(space, c); err != nil {
 				return err
 			}
 		}
@@ -116,10 +116,10 @@ func (b *batch) open(ctx context.Context, space string, e collection.Logged) err
 	})
 }
 
-func (b *batch) change(space string, c collection.Change) error {
+func (b *batch) applyChange(space string, c collection.Change) error {
 	switch c.Kind {
 	case collection.Put, collection.Removed:
-		return b.put(space, c)
+		return b.putRow(space, c)
 	case collection.Dropped:
 		return b.dropCollection(space, c.Collection)
 	}
@@ -143,9 +143,9 @@ func (b *batch) dropCollection(space string, number uint32) error {
 	if _, err := b.info(space, number); err != nil {
 		return err
 	}
-	delete(b.counts, string(areaKey(ofStats, space, number)))
-	for _, kind := range []byte{ofStats, ofRow, ofUnique, ofIndex} {
-		if err := b.drop(areaKey(kind, space, number)); err != nil {
+	delete(b.counts, string(areaKey(keyStats, space, number)))
+	for _, kind := range []byte{keyStats, keyRow, keyUnique, keyIndex} {
+		if err := b.dropPrefix(areaKey(kind, space, number)); err != nil {
 			return err
 		}
 	}
@@ -161,7 +161,7 @@ func (b *batch) redeclare(space string, was, is *collection.Info) error {
 			kept = append(kept, x)
 			continue
 		}
-		if err := b.drop(indexKey(space, is.Collection, x)); err != nil {
+		if err := b.dropPrefix(indexKey(space, is.Collection, x)); err != nil {
 			return err
 		}
 	}
@@ -169,7 +169,7 @@ func (b *batch) redeclare(space string, was, is *collection.Info) error {
 		if slices.ContainsFunc(kept, func(y collection.Index) bool { return sameIndex(x, y) }) {
 			continue
 		}
-		if err := b.fill(space, is, x); err != nil {
+		if err := b.fillIndex(space, is, x); err != nil {
 			return err
 		}
 	}
@@ -178,25 +178,25 @@ func (b *batch) redeclare(space string, was, is *collection.Info) error {
 
 func sameIndex(x, y collection.Index) bool { return x.Name == y.Name && x.Unique == y.Unique }
 
-// fill puts every row into an index.
-func (b *batch) fill(space string, info *collection.Info, x collection.Index) error {
+// fillIndex puts every row into an index.
+func (b *batch) fillIndex(space string, info *collection.Info, x collection.Index) error {
 	// The rows are read as they are so far: one transaction cannot hold all keys.
 	if err := b.flush(); err != nil {
 		return err
 	}
 	v := &view{ctx: context.Background(), txn: b.m.opts.DB.NewTransaction(false), space: space}
 	defer v.txn.Discard()
-	return v.all(info.Collection, func(id string, stored collection.Row) (bool, error) {
+	return v.allRows(info.Collection, func(id string, stored collection.Row) (bool, error) {
 		row, err := stored.Object()
 		if err != nil {
 			return false, fmt.Errorf("%w: %w", collection.ErrUnreadable, err)
 		}
-		return true, b.move(space, info, x, id, nil, row)
+		return true, b.moveInIndex(space, info, x, id, nil, row)
 	})
 }
 
-// put keeps a row, in the place of one with its id, and its keys in all indexes.
-func (b *batch) put(space string, c collection.Change) error {
+// putRow keeps a row, in the place of one with its id, and its keys in all indexes.
+func (b *batch) putRow(space string, c collection.Change) error {
 	info, err := b.info(space, c.Collection)
 	if err != nil {
 		return err
@@ -239,23 +239,23 @@ func (b *batch) reindex(space string, info *collection.Info, id string, old, row
 	if len(indexes) == 0 {
 		return nil
 	}
-	was, err := decoded(old)
+	was, err := decodeRow(old)
 	if err != nil {
 		return err
 	}
-	is, err := decoded(row)
+	is, err := decodeRow(row)
 	if err != nil {
 		return err
 	}
 	for _, x := range indexes {
-		if err := b.move(space, info, x, id, was, is); err != nil {
+		if err := b.moveInIndex(space, info, x, id, was, is); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func decoded(row []byte) (*value.Object, error) {
+func decodeRow(row []byte) (*value.Object, error) {
 	if row == nil {
 		return nil, nil
 	}
@@ -266,8 +266,8 @@ func decoded(row []byte) (*value.Object, error) {
 	return o, err
 }
 
-// move moves a row within one index.
-func (b *batch) move(space string, info *collection.Info, x collection.Index, id string, was, is *value.Object) error {
+// moveInIndex moves a row within one index.
+func (b *batch) moveInIndex(space string, info *collection.Info, x collection.Index, id string, was, is *value.Object) error {
 	var before, now [][]byte
 	if was != nil {
 		before = info.Declaration.Keys(x, was)
@@ -319,21 +319,21 @@ type batch struct {
 	keys  int
 	begun bool // something of it is committed
 
-	standings map[string]*standing
-	infos     map[string][]*collection.Info // of namespaces that were looked at
-	changed   map[string]bool               // namespaces whose collections are others now
-	counts    map[string]*stats             // by the key they are kept under
+	states  map[string]*namespaceState
+	infos   map[string][]*collection.Info // of namespaces that were looked at
+	changed map[string]bool               // namespaces whose collections are others now
+	counts  map[string]*stats             // by the key they are kept under
 }
 
 func (m *Model) newBatch() *batch {
 	return &batch{
-		m: m, txn: m.opts.DB.NewTransaction(true), standings: map[string]*standing{}, infos: map[string][]*collection.Info{},
+		m: m, txn: m.opts.DB.NewTransaction(true), states: map[string]*namespaceState{}, infos: map[string][]*collection.Info{},
 		changed: map[string]bool{}, counts: map[string]*stats{},
 	}
 }
 
-// room begins another transaction when so many bytes more are too many for this one.
-func (b *batch) room(size int) error {
+// ensureRoom begins another transaction when so many bytes more are too many for this one.
+func (b *batch) ensureRoom(size int) error {
 	if b.keys < maxKeys && (b.bytes+size <= maxBytes || b.bytes == 0) {
 		b.bytes += size
 		b.keys++
@@ -379,15 +379,15 @@ func (b *batch) finish(at checkpoint) error {
 	if err := b.writeCounts(); err != nil {
 		return err
 	}
-	for space, s := range b.standings {
-		if err := b.weigh(space, s); err != nil {
+	for space, s := range b.states {
+		if err := b.updateLiveBytes(space, s); err != nil {
 			return err
 		}
 		if err := b.setJSON(spaceKey(space), s); err != nil {
 			return err
 		}
 	}
-	if err := b.setJSON([]byte{ofCheckpoint}, at); err != nil {
+	if err := b.setJSON([]byte{keyCheckpoint}, at); err != nil {
 		return err
 	}
 	if err := b.m.opts.Commit(b.txn); err != nil {
@@ -396,8 +396,8 @@ func (b *batch) finish(at checkpoint) error {
 	return nil
 }
 
-// weigh counts the bytes of the rows of a namespace.
-func (b *batch) weigh(space string, s *standing) error {
+// updateLiveBytes counts the bytes of the rows of a namespace.
+func (b *batch) updateLiveBytes(space string, s *namespaceState) error {
 	if _, err := b.info(space, 0); err != nil {
 		return err
 	}
@@ -421,23 +421,23 @@ func (b *batch) setJSON(key []byte, v any) error {
 }
 
 func (b *batch) set(key, v []byte) error {
-	if err := b.room(len(key) + len(v)); err != nil {
+	if err := b.ensureRoom(len(key) + len(v)); err != nil {
 		return err
 	}
 	return b.txn.Set(key, v)
 }
 
 func (b *batch) delete(key []byte) error {
-	if err := b.room(len(key)); err != nil {
+	if err := b.ensureRoom(len(key)); err != nil {
 		return err
 	}
 	return b.txn.Delete(key)
 }
 
-// drop deletes every key that begins with a prefix.
-func (b *batch) drop(prefix []byte) error {
+// dropPrefix deletes every key that begins with a prefix.
+func (b *batch) dropPrefix(prefix []byte) error {
 	for {
-		keys := first(b.txn, prefix, maxKeys/2)
+		keys := firstKeys(b.txn, prefix, maxKeys/2)
 		if len(keys) == 0 {
 			return nil
 		}
@@ -449,8 +449,8 @@ func (b *batch) drop(prefix []byte) error {
 	}
 }
 
-// first returns some of the keys that begin with a prefix.
-func first(txn *badger.Txn, prefix []byte, n int) (keys [][]byte) {
+// firstKeys returns some of the keys that begin with a prefix.
+func firstKeys(txn *badger.Txn, prefix []byte, n int) (keys [][]byte) {
 	opts := badger.DefaultIteratorOptions
 	opts.Prefix, opts.PrefetchValues = prefix, false
 	it := txn.NewIterator(opts)
@@ -461,17 +461,17 @@ func first(txn *badger.Txn, prefix []byte, n int) (keys [][]byte) {
 	return keys
 }
 
-func (b *batch) standing(space string) (*standing, error) {
-	if s := b.standings[space]; s != nil {
+func (b *batch) stateOf(space string) (*namespaceState, error) {
+	if s := b.states[space]; s != nil {
 		return s, nil
 	}
-	s, err := readStanding(b.txn, space)
-	b.standings[space] = &s
+	s, err := readNamespaceState(b.txn, space)
+	b.states[space] = &s
 	return &s, err
 }
 
 func (b *batch) count(space string, number uint32) (*stats, error) {
-	key := string(areaKey(ofStats, space, number))
+	key := string(areaKey(keyStats, space, number))
 	if s := b.counts[key]; s != nil {
 		return s, nil
 	}
@@ -500,7 +500,7 @@ func (b *batch) info(space string, number uint32) (*collection.Info, error) {
 // setInfo keeps what is known of a collection; nil forgets it.
 func (b *batch) setInfo(space string, number uint32, info *collection.Info) error {
 	others := slices.DeleteFunc(slices.Clone(b.infos[space]), func(have *collection.Info) bool { return have.Collection == number })
-	key := areaKey(ofInfo, space, number)
+	key := areaKey(keyInfo, space, number)
 	b.changed[space] = true
 	if info == nil {
 		b.infos[space] = others
@@ -510,15 +510,15 @@ func (b *batch) setInfo(space string, number uint32, info *collection.Info) erro
 	return b.set(key, collection.AppendInfo(nil, info))
 }
 
-// clear forgets everything of a namespace.
-func (b *batch) clear(space string) error {
-	for _, kind := range []byte{ofInfo, ofStats, ofRow, ofUnique, ofIndex} {
-		if err := b.drop(append(append([]byte{kind}, space...), 0)); err != nil {
+// clearNamespace forgets everything of a namespace.
+func (b *batch) clearNamespace(space string) error {
+	for _, kind := range []byte{keyInfo, keyStats, keyRow, keyUnique, keyIndex} {
+		if err := b.dropPrefix(append(append([]byte{kind}, space...), 0)); err != nil {
 			return err
 		}
 	}
 	for key := range b.counts {
-		if bytes.HasPrefix([]byte(key), append(append([]byte{ofStats}, space...), 0)) {
+		if bytes.HasPrefix([]byte(key), append(append([]byte{keyStats}, space...), 0)) {
 			delete(b.counts, key)
 		}
 	}

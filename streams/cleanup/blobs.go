@@ -29,20 +29,20 @@ type (
 	}
 )
 
-// blobGrace is how long a blob is kept that nothing refers to. A command puts a blob before it appends the
-// event that names it: the time in between is far shorter.
+// blobGrace is how long a blob without references is kept. A command puts a blob before it appends the event that
+// names it: the time in between is far shorter.
 const blobGrace = 24 * time.Hour
 
 // unreferencedBlob is a blob that no reference was found for yet.
 type unreferencedBlob struct{ revision, size uint64 }
 
-// blobs deletes the contents that nothing refers to: uploads that were never recorded, contents of files
+// eraseBlobs deletes the contents that nothing refers to: uploads that were never recorded, contents of files
 // that were deleted or replaced, and everything of erased workspaces.
 //
 // The order makes it safe. A blob is a candidate when it was last put before the grace period; whoever puts
 // it again changes its revision, and it is not deleted. So the events of everybody who relies on a candidate
 // are on the log when the candidates are known, and the references are read after that.
-func (r *run) blobs(ctx context.Context) error {
+func (r *run) eraseBlobs(ctx context.Context) error {
 	r.out.Blobs = &activity.Blobs{}
 	if len(r.terms.WorkspaceIDs) > 0 {
 		return nil // a content may belong to several workspaces
@@ -81,14 +81,14 @@ func (r *run) blobs(ctx context.Context) error {
 
 // dropReferenced removes the candidates that something refers to.
 func (r *run) dropReferenced(ctx context.Context, candidates map[projections.BlobID]unreferencedBlob) error {
-	end, err := r.Log.Since(ctx, domain.State, farAway)
+	end, err := r.Log.Since(ctx, domain.State, farFuture)
 	if err != nil || len(candidates) == 0 {
 		return err
 	}
-	if err := r.reach(ctx, domain.At(domain.State, end-1)); err != nil {
+	if err := r.awaitModels(ctx, domain.At(domain.State, end-1)); err != nil {
 		return err
 	}
-	gone, err := r.gone()
+	gone, err := r.deletedWorkspaces()
 	if err != nil {
 		return err
 	}

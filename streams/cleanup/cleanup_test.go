@@ -298,7 +298,7 @@ func (h *house) standing() (status projections.RunStatus, open []projections.Unf
 func TestATreeThatStandsInAWaitOutlivesItsBeginning(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.jobs.Apart = payloads{store: h.store, stands: "x1"}
+	h.jobs.Data = payloads{store: h.store, stands: "x1"}
 	terms := keepAll
 	terms.Retention, terms.WorkspaceIDs = day, []string{"w1"}
 	h.now = h.runs(began, stands, emitted("a")).Add(day + 1)
@@ -333,7 +333,7 @@ func TestATreeThatStandsInAWaitOutlivesItsBeginning(t *testing.T) {
 func TestATreeThatEndsMeanwhileIsOver(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.jobs.Apart = payloads{store: h.store, stands: "x1"}
+	h.jobs.Data = payloads{store: h.store, stands: "x1"}
 	terms := keepAll
 	terms.Retention = day
 	h.now = h.runs(began, stands).Add(day + 1)
@@ -351,7 +351,7 @@ func TestATreeThatEndsMeanwhileIsOver(t *testing.T) {
 func TestNothingOfADeletedWorkspaceIsKept(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.jobs.Apart = payloads{store: h.store, stands: "x1"}
+	h.jobs.Data = payloads{store: h.store, stands: "x1"}
 	h.exists("w1", workspace.Deleted{ID: "w1", DeletedAt: h.now, RestorableUntil: h.now.Add(30 * day)})
 	h.runs(began, stands)
 	h.now = h.now.Add(31 * day)
@@ -463,21 +463,21 @@ func TestOneOfManyNodesRunsAJob(t *testing.T) {
 	require.NoError(t, err)
 	node := func() cleanup.Schedule {
 		jobs := *h.jobs
-		return cleanup.Schedule{Jobs: &jobs, Memory: h.memory, Plan: func() cleanup.Plan { return plan }}
+		return cleanup.Schedule{Jobs: &jobs, RunTimes: h.memory, Plan: func() cleanup.Plan { return plan }}
 	}
-	require.NoError(t, node().Look(t.Context()))
+	require.NoError(t, node().RunDue(t.Context()))
 	for week := range 3 {
 		h.now = h.now.AddDate(0, 0, 7)
 		var nodes sync.WaitGroup
 		for range 6 {
 			nodes.Go(func() {
-				if err := node().Look(t.Context()); err != nil {
+				if err := node().RunDue(t.Context()); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		nodes.Wait()
-		require.NoError(t, node().Look(t.Context()), "who found the lease held looks again")
+		require.NoError(t, node().RunDue(t.Context()), "who found the lease held looks again")
 		require.Len(t, h.kept(domain.Platform), 2*(week+1), "both jobs, once a week")
 	}
 }

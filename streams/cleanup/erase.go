@@ -16,40 +16,39 @@ import (
 	"svc/projections"
 )
 
-// target is what is to be erased: the activity before a sequence.
+// target is a range to erase: the activity before a sequence.
 type target struct {
 	WorkspaceID string `json:"workspaceId,omitempty"` // "": of all
 	Below       uint64 `json:"below"`
-	Deliveries  bool   `json:"deliveries,omitempty"` // records of deliveries only
-	Buried      bool   `json:"buried,omitempty"`     // nothing goes on there
+	Deliveries  bool   `json:"deliveries,omitempty"` // only records of deliveries
+	Buried      bool   `json:"buried,omitempty"`     // the workspace is deleted: nothing runs there
 }
 
 const (
-	// pieceSize is how many events the read models forget at once. It is what a small
-	// store can change in one transaction, however long the keys are.
+	// pieceSize is how many events are dropped from the read models at once. It fits into one transaction of a small
+	// store, however long the keys are.
 	pieceSize = 100
-	// togetherSize is how many workspaces are told of together.
-	togetherSize = 100
+	// appendBatch is how many events are appended at once.
+	appendBatch = 100
 )
 
-// note says what is being erased, for who comes after a crash.
-type note struct {
+// eraseNote says what is being erased, so that it is resumed after a crash.
+type eraseNote struct {
 	ID      string   `json:"id"`
 	Targets []target `json:"targets"`
 }
 
-// noteSpace is where notes are kept.
+// noteSpace is the prefix of the keys of notes.
 const noteSpace = "erasing"
 
-func (n note) key() string { return noteSpace + "/" + n.ID }
+func (n eraseNote) key() string { return noteSpace + "/" + n.ID }
 
-// erase erases targets, or counts on a dry run, and returns how many events they had
-// for readers.
+// erase erases targets, or only counts on a dry run, and returns how many visible events they had.
 func (r *run) erase(ctx context.Context, targets ...target) (uint64, error) {
 	if len(targets) == 0 || r.terms.DryRun {
-		return r.forget(ctx, targets)
+		return r.dropFromModels(ctx, targets)
 	}
-	n := note{ID: ulid.Make().String(), Targets: targets}
+	n := eraseNote{ID: ulid.Make().String(), Targets: targets}
 	body, err := json.Marshal(n)
 	if err != nil {
 		return 0, err
@@ -57,25 +56,25 @@ func (r *run) erase(ctx context.Context, targets ...target) (uint64, error) {
 	if _, err := r.Notes.Put(ctx, n.key(), body); err != nil {
 		return 0, err
 	}
-	return r.carryOut(ctx, n)
+	return r.eraseNoted(ctx, n)
 }
 
-// carryOut erases what a note says, and then the note.
-func (r *run) carryOut(ctx context.Context, n note) (uint64, error) {
-	forgotten, err := r.forget(ctx, n.Targets)
+// eraseNoted erases the targets of a note, and then the note.
+func (r *run) eraseNoted(ctx context.Context, n eraseNote) (uint64, error) {
+	forgotten, err := r.dropFromModels(ctx, n.Targets)
 	if err != nil {
 		return forgotten, err
 	}
 	for _, t := range n.Targets {
-		if err := r.Log.PurgeActivity(ctx, t.WorkspaceID, t.only(), t.Below); err != nil {
+		if err := r.Log.PurgeActivity(ctx, t.WorkspaceID, t.eventType(), t.Below); err != nil {
 			return forgotten, err
 		}
 	}
 	return forgotten, r.Notes.Delete(ctx, n.key())
 }
 
-// resume carries out what runs that were broken off have left.
-func (r *run) resume(ctx context.Context) error {
+// resumeErase erases what interrupted runs have left.
+func (r *run) resumeErase(ctx context.Context) error {
 	if r.terms.DryRun {
 		return nil
 	}
@@ -84,58 +83,58 @@ func (r *run) resume(ctx context.Context) error {
 		return err
 	}
 	for _, body := range left {
-		var n note
+		var n eraseNote
 		if err := json.Unmarshal(body, &n); err != nil {
 			return fmt.Errorf("read what was being erased: %w", err)
 		}
-		if _, err := r.carryOut(ctx, n); err != nil {
+		if _, err := r.eraseNoted(ctx, n); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// only is the type of the events that are erased, "" for any.
-func (t target) only() string {
+// eventType is the type of the erased events, "" for any.
+func (t target) eventType() string {
 	if t.Deliveries {
 		return subscription.Attempted{}.EventType()
 	}
 	return ""
 }
 
-// forget makes the read models forget targets, and returns how many events those had
-// for readers. On a dry run it only counts.
-func (r *run) forget(ctx context.Context, targets []target) (n uint64, err error) {
+// dropFromModels drops targets from the read models, and returns how many visible events they had. On a dry run it
+// only counts.
+func (r *run) dropFromModels(ctx context.Context, targets []target) (n uint64, err error) {
 	for _, t := range targets {
 		ids := []string{t.WorkspaceID}
 		if t.WorkspaceID == "" {
-			if ids, err = r.known(t); err != nil {
+			if ids, err = r.knownWorkspaces(t); err != nil {
 				return n, err
 			}
 		}
 		for _, id := range ids {
-			shown, err := r.forgetOne(ctx, t, id)
+			shown, err := r.dropWorkspace(ctx, t, id)
 			if n += shown; err != nil {
 				return n, err
 			}
 		}
 	}
-	return n, r.tell(ctx)
+	return n, r.appendDropped(ctx)
 }
 
-// forgetOne makes the read models forget a target of one workspace, piece by piece.
-func (r *run) forgetOne(ctx context.Context, t target, workspaceID string) (n uint64, err error) {
+// dropWorkspace drops a target of one workspace from the read models, piece by piece.
+func (r *run) dropWorkspace(ctx context.Context, t target, workspaceID string) (n uint64, err error) {
 	for from := r.floor; from < t.Below; {
-		p, err := r.piece(t, workspaceID, from)
+		p, err := r.nextPiece(t, workspaceID, from)
 		if err != nil || p.Known == 0 {
 			return n, err
 		}
 		n += uint64(p.Shown)
 		gone := activity.Dropped{WorkspaceID: workspaceID, From: from, To: p.To}
-		if err := r.keep(ctx, t, gone); err != nil {
+		if err := r.repeatNeeded(ctx, t, gone); err != nil {
 			return n, err
 		}
-		if err := r.drop(ctx, t, gone); err != nil {
+		if err := r.addDropped(ctx, t, gone); err != nil {
 			return n, err
 		}
 		from = p.To + 1
@@ -147,8 +146,8 @@ func (t target) erasable() projections.Erasable {
 	return projections.Erasable{Deliveries: t.Deliveries}
 }
 
-// known lists the workspaces that the read models know something of.
-func (r *run) known(t target) (ids []string, err error) {
+// knownWorkspaces lists the workspaces that have data in the read models.
+func (r *run) knownWorkspaces(t target) (ids []string, err error) {
 	err = r.Models.View(func(rd projections.Reader) error {
 		ids, err = t.erasable().Workspaces(rd)
 		return err
@@ -156,7 +155,7 @@ func (r *run) known(t target) (ids []string, err error) {
 	return ids, err
 }
 
-func (r *run) piece(t target, workspaceID string, from uint64) (p projections.Piece, err error) {
+func (r *run) nextPiece(t target, workspaceID string, from uint64) (p projections.Piece, err error) {
 	err = r.Models.View(func(rd projections.Reader) error {
 		p, err = t.erasable().Piece(rd, workspaceID, from, t.Below, pieceSize)
 		return err
@@ -164,8 +163,8 @@ func (r *run) piece(t target, workspaceID string, from uint64) (p projections.Pi
 	return p, err
 }
 
-// drop tells the read models of one piece, with others.
-func (r *run) drop(ctx context.Context, t target, gone activity.Dropped) error {
+// addDropped adds the event that drops one piece from the read models.
+func (r *run) addDropped(ctx context.Context, t target, gone activity.Dropped) error {
 	if r.terms.DryRun {
 		return nil
 	}
@@ -173,67 +172,66 @@ func (r *run) drop(ctx context.Context, t target, gone activity.Dropped) error {
 	if t.Deliveries {
 		ev = activity.DeliveriesDropped(gone)
 	}
-	r.waiting = append(r.waiting, eventstore.Commit{
+	r.dropped = append(r.dropped, eventstore.Commit{
 		Stream: domain.StreamID{Scope: gone.WorkspaceID}, Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: ev}},
 	})
-	if len(r.waiting) < togetherSize {
+	if len(r.dropped) < appendBatch {
 		return nil
 	}
-	return r.tell(ctx)
+	return r.appendDropped(ctx)
 }
 
-// tell appends what is to be forgotten, and waits until it is forgotten here.
-func (r *run) tell(ctx context.Context) error {
-	if len(r.waiting) == 0 {
+// appendDropped appends the added events, and waits until they are applied here.
+func (r *run) appendDropped(ctx context.Context) error {
+	if len(r.dropped) == 0 {
 		return nil
 	}
-	receipt, err := r.Log.Append(ctx, r.waiting...)
+	receipt, err := r.Log.Append(ctx, r.dropped...)
 	if err != nil {
 		return err
 	}
-	r.waiting = nil
-	return r.reach(ctx, receipt.Position)
+	r.dropped = nil
+	return r.awaitModels(ctx, receipt.Position)
 }
 
 const (
-	// runsFor is longer than a tree runs that never stood in a wait: an older one that did
-	// not end was broken off.
-	runsFor = 31 * 24 * time.Hour
-	// keptAtOnce is how many events are said again together: what a wait is for may be long.
-	keptAtOnce = 20
+	// maxRunTime is longer than any tree runs that is not parked: an older one that did not end was interrupted.
+	maxRunTime = 31 * 24 * time.Hour
+	// repeatBatch is how many events are repeated in one append: the condition of a wait may be long.
+	repeatBatch = 20
 )
 
-// keep says again what trees need that are not over, of what is about to be forgotten: a
-// wait may last longer than events are kept. A workspace that is buried needs nothing.
-func (r *run) keep(ctx context.Context, t target, gone activity.Dropped) error {
+// repeatNeeded repeats the events that unfinished trees need, before they are dropped: a wait may last longer than
+// the retention of events. A deleted workspace needs none.
+func (r *run) repeatNeeded(ctx context.Context, t target, gone activity.Dropped) error {
 	if r.terms.DryRun || t.Deliveries || t.Buried {
 		return nil
 	}
-	seqs, err := r.needed(ctx, gone)
+	seqs, err := r.neededSeqs(ctx, gone)
 	if err != nil || len(seqs) == 0 {
 		return err
 	}
 	events, err := r.Log.Reread(ctx, domain.Activity, seqs)
-	for some := range slices.Chunk(events, keptAtOnce) {
+	for some := range slices.Chunk(events, repeatBatch) {
 		if err == nil {
-			_, err = r.Log.Append(ctx, again(some)...)
+			_, err = r.Log.Append(ctx, repeatCommits(some)...)
 		}
 	}
 	return err
 }
 
-// needed lists where it is said what trees need that go on.
-func (r *run) needed(ctx context.Context, gone activity.Dropped) (seqs []uint64, err error) {
+// neededSeqs lists the sequences of the events that unfinished trees need.
+func (r *run) neededSeqs(ctx context.Context, gone activity.Dropped) (seqs []uint64, err error) {
 	var all []projections.Needed
 	err = r.Models.View(func(rd projections.Reader) (err error) {
 		all, err = projections.Runs{}.Needed(rd, gone.WorkspaceID, gone.From, gone.To)
 		return err
 	})
-	asked := map[string]bool{} // whether a tree goes on, by its first execution
+	asked := map[string]bool{} // whether a tree may continue, by its first execution
 	for _, n := range all {
 		on := false
 		for i := 0; i < len(n.Trees) && !on && err == nil; i++ {
-			on, err = r.goesOn(ctx, n.Trees[i], asked)
+			on, err = r.mayContinue(ctx, n.Trees[i], asked)
 		}
 		if on {
 			seqs = append(seqs, n.Seq)
@@ -242,20 +240,20 @@ func (r *run) needed(ctx context.Context, gone activity.Dropped) (seqs []uint64,
 	return seqs, err
 }
 
-// goesOn reports whether a tree may go on: it may run yet, or stands in a wait.
-func (r *run) goesOn(ctx context.Context, t projections.UnfinishedTree, asked map[string]bool) (on bool, err error) {
+// mayContinue reports whether a tree may continue: it may still run, or is parked.
+func (r *run) mayContinue(ctx context.Context, t projections.UnfinishedTree, asked map[string]bool) (on bool, err error) {
 	if on, known := asked[t.ExecutionID]; known {
 		return on, nil
 	}
-	if on = r.now.Sub(t.StartedAt) < runsFor; !on {
-		on, err = r.Apart.Stands(ctx, t.WorkspaceID, t.ExecutionID)
+	if on = r.now.Sub(t.StartedAt) < maxRunTime; !on {
+		on, err = r.Data.Stands(ctx, t.WorkspaceID, t.ExecutionID)
 	}
 	asked[t.ExecutionID] = on
 	return on, err
 }
 
-// again is what events say, as it is said before they are erased: nobody is shown that.
-func again(events []domain.Recorded) (commits []eventstore.Commit) {
+// repeatCommits returns commits that repeat events before they are erased. They are not visible.
+func repeatCommits(events []domain.Recorded) (commits []eventstore.Commit) {
 	for _, ev := range events {
 		said := ev.Data
 		if wait, ok := said.(activity.WaitPending); ok {

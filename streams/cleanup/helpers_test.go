@@ -109,7 +109,7 @@ func open(t *testing.T) *house {
 	require.NoError(t, err)
 	h := &house{t: t, dir: dir, store: store, models: models, log: &broken{Log: store.Log}, memory: memory, now: time.Now(), owners: owners{}}
 	h.jobs = &cleanup.Jobs{
-		Log: h.log, Apart: payloads{store: store}, Blobs: store.Blobs, BlobOwners: h.owners, Notes: memory, Models: models, Logger: quiet,
+		Log: h.log, Data: payloads{store: store}, Blobs: store.Blobs, BlobOwners: h.owners, Notes: memory, Models: models, Logger: quiet,
 		Lease:  streams.Lease{Bucket: leases, Name: "cleanup", TTL: time.Minute, Log: quiet},
 		Record: engine.Record, Now: func() time.Time { return h.now }, Terms: func() cleanup.Terms { return keepAll },
 	}
@@ -173,12 +173,12 @@ func (h *house) cleans(t cleanup.Terms) activity.Cleaned {
 	return done
 }
 
-// known counts the activity events of a workspace that the index has.
+// knownWorkspaces counts the activity events of a workspace that the index has.
 func (h *house) known(workspaceID string) (n int) {
 	h.t.Helper()
 	livetest.Fresh(h.t, h.models)
 	require.NoError(h.t, h.models.View(func(r projections.Reader) error {
-		return projections.FeedOf(domain.Activity).List(r, workspaceID, projections.Among{}, 0, false, func(projections.FeedEntry) bool {
+		return projections.FeedOf(domain.Activity).List(r, workspaceID, projections.FeedSelection{}, 0, false, func(projections.FeedEntry) bool {
 			n++
 			return true
 		})

@@ -15,14 +15,14 @@ func TestTheJobsRunInTime(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	plan := cleanup.Plan{Indices: "0 0 * * 0", Executions: "30 3 * * *", Zone: time.UTC}
-	s := cleanup.Schedule{Jobs: h.jobs, Memory: h.memory, Plan: func() cleanup.Plan { return plan }}
+	s := cleanup.Schedule{Jobs: h.jobs, RunTimes: h.memory, Plan: func() cleanup.Plan { return plan }}
 	// ran tells how many runs there have been after a look at a time.
 	ran := func(at string) int {
 		t.Helper()
 		var err error
 		h.now, err = time.Parse(time.RFC3339, at)
 		require.NoError(t, err)
-		require.NoError(t, s.Look(t.Context()))
+		require.NoError(t, s.RunDue(t.Context()))
 		return len(h.kept(domain.Platform))
 	}
 	require.Zero(t, ran("2026-11-12T12:00:00Z"), "they are switched off")
@@ -41,11 +41,11 @@ func TestTheJobsRunInTime(t *testing.T) {
 	require.Equal(t, 4, ran("2026-12-15T12:00:00Z"), "what was missed is made up for once")
 	require.Equal(t, 4, ran("2026-12-15T12:01:00Z"))
 
-	other := cleanup.Schedule{Jobs: open(t).jobs, Memory: h.memory, Plan: s.Plan}
+	other := cleanup.Schedule{Jobs: open(t).jobs, RunTimes: h.memory, Plan: s.Plan}
 	other.Jobs.Lease, other.Jobs.Now = h.jobs.Lease, h.jobs.Now
-	require.NoError(t, other.Look(t.Context()))
+	require.NoError(t, other.RunDue(t.Context()))
 	livetest.Fresh(t, h.models)
 	require.Len(t, h.kept(domain.Platform), 4, "another node knows what was done")
 	plan.Indices = "nonsense"
-	require.Error(t, s.Look(t.Context()))
+	require.Error(t, s.RunDue(t.Context()))
 }

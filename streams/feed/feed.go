@@ -60,14 +60,14 @@ type Options struct {
 
 // Feed reads events. All methods are safe for concurrent use.
 type Feed struct {
-	models    *projections.Models
-	store     Store
-	payloads  Payloads
-	maxLen    func() int
-	broadcast Broadcast
-	deaf      func() // ends listening to the broadcast
-	log       *slog.Logger
-	hub       *hub
+	models        *projections.Models
+	store         Store
+	payloads      Payloads
+	maxLen        func() int
+	broadcast     Broadcast
+	stopListening func() // ends listening to the broadcast
+	log           *slog.Logger
+	hub           *hub
 }
 
 // New returns a feed. Live events reach it while Run does.
@@ -77,20 +77,20 @@ func New(o Options) (*Feed, error) {
 		f.maxLen = func() int { return 0 }
 	}
 	f.hub = newHub(f)
-	f.models.Tell(f.hub.tell)
-	f.hub.begin(f.models.Position())
+	f.models.SetListener(f.hub.receive)
+	f.hub.setPosition(f.models.Position())
 	if f.broadcast == nil {
 		return f, nil
 	}
 	var err error
-	f.deaf, err = f.broadcast.Listen(f.hear)
+	f.stopListening, err = f.broadcast.Listen(f.receiveBroadcast)
 	return f, err
 }
 
 // Run passes live events on until ctx ends.
 func (f *Feed) Run(ctx context.Context) error {
-	if f.deaf != nil {
-		defer f.deaf()
+	if f.stopListening != nil {
+		defer f.stopListening()
 	}
 	return f.hub.run(ctx)
 }
@@ -104,19 +104,19 @@ func (f *Feed) Now() domain.Position { return f.Position().Max(f.store.Known()) 
 
 // Get returns one event of a workspace.
 func (f *Feed) Get(ctx context.Context, workspaceID, eventID string) (*Event, bool, error) {
-	p, found, err := f.find(workspaceID, eventID)
+	p, found, err := f.locate(workspaceID, eventID)
 	if err != nil || !found {
 		return nil, false, err
 	}
-	events, err := f.read(ctx, []place{p}, Whole)
+	events, err := f.readEvents(ctx, []location{p}, Whole)
 	if err != nil || len(events) == 0 {
 		return nil, false, err
 	}
 	return events[0], true, nil
 }
 
-// find returns where an event is.
-func (f *Feed) find(workspaceID, eventID string) (p place, found bool, err error) {
+// locate returns where an event is.
+func (f *Feed) locate(workspaceID, eventID string) (p location, found bool, err error) {
 	err = f.models.View(func(r projections.Reader) error {
 		for _, log := range domain.Logs() {
 			index := projections.FeedOf(log)
@@ -127,7 +127,7 @@ func (f *Feed) find(workspaceID, eventID string) (p place, found bool, err error
 			if !ok {
 				continue
 			}
-			p = place{workspaceID: workspaceID, log: log}
+			p = location{workspaceID: workspaceID, log: log}
 			if p.FeedEntry, found, err = index.Get(r, workspaceID, seq); err != nil || !found {
 				return err
 			}
@@ -172,8 +172,8 @@ func (f *Feed) Resolve(ctx context.Context, workspaceID string, at domain.Positi
 	return at, err
 }
 
-// Behind returns the position right before an event: what is up to it is older.
-func Behind(e *Event) domain.Position {
+// PositionBefore returns the position right before an event: what is up to it is older.
+func PositionBefore(e *Event) domain.Position {
 	before := e.Seq
 	if e.Log == domain.State {
 		before.State--
@@ -189,7 +189,7 @@ func (f *Feed) BeforeEvent(ctx context.Context, workspaceID, eventID string) (do
 	if err != nil || !ok {
 		return domain.Position{}, false, err
 	}
-	return Behind(e), true, nil
+	return PositionBefore(e), true, nil
 }
 
 // Newest returns how far the logs reach. Nobody was given a position beyond it.
@@ -212,9 +212,9 @@ func (f *Feed) Oldest(ctx context.Context) (uint64, error) {
 
 func like(pattern, text string) bool { return feed.Like(pattern, text) }
 
-// read returns the events at places, in their order. What was erased meanwhile is
+// readEvents returns the events at places, in their order. What was erased meanwhile is
 // left out.
-func (f *Feed) read(ctx context.Context, places []place, need Need) ([]*Event, error) {
+func (f *Feed) readEvents(ctx context.Context, places []location, need Need) ([]*Event, error) {
 	found := map[domain.Log]map[uint64]domain.Recorded{}
 	for _, log := range domain.Logs() {
 		var seqs []uint64
@@ -244,7 +244,7 @@ func (f *Feed) read(ctx context.Context, places []place, need Need) ([]*Event, e
 		if !ok {
 			continue
 		}
-		e, err := f.show(ctx, ev, need, p.at)
+		e, err := f.toEvent(ctx, ev, need, p.at)
 		if err != nil {
 			return nil, err
 		}
@@ -253,25 +253,25 @@ func (f *Feed) read(ctx context.Context, places []place, need Need) ([]*Event, e
 	return shown, nil
 }
 
-// show returns an event as readers see it, without what is kept apart unless they need
+// toEvent returns an event as readers see it, without what is kept apart unless they need
 // all of it.
-func (f *Feed) show(ctx context.Context, ev domain.Recorded, need Need, at domain.Position) (*Event, error) {
+func (f *Feed) toEvent(ctx context.Context, ev domain.Recorded, need Need, at domain.Position) (*Event, error) {
 	if executed, ok := ev.Data.(activity.Executed); ok && executed.Apart && need == Whole {
-		return f.showExecuted(ctx, ev, at)
+		return f.toExecutedEvent(ctx, ev, at)
 	}
-	payload, err := f.payload(ev)
+	payload, err := f.payloadOf(ev)
 	if err != nil {
 		return nil, err
 	}
 	return feed.Of(ev, at, payload), nil
 }
 
-// payload returns what the catalogue shows of an event: what is stored, unless it
+// payloadOf returns what the catalogue shows of an event: what is stored, unless it
 // tells what was not known before it was, and cut when it is too large.
-func (f *Feed) payload(ev domain.Recorded) (json.RawMessage, error) {
+func (f *Feed) payloadOf(ev domain.Recorded) (json.RawMessage, error) {
 	body := ev.Body
 	if _, ok := ev.Data.(domain.Revised); ok {
-		shown, err := domain.PayloadOf(ev, f.revision)
+		shown, err := domain.PayloadOf(ev, f.revisionAt)
 		if err != nil {
 			return nil, err
 		}
@@ -312,8 +312,8 @@ func payloadType(ev domain.Recorded) reflect.Type {
 	return reflect.TypeOf(shown)
 }
 
-// revision tells the content revision of a workspace at a sequence.
-func (f *Feed) revision(workspaceID string, seq uint64) (at uint64, err error) {
+// revisionAt tells the content revision of a workspace at a sequence.
+func (f *Feed) revisionAt(workspaceID string, seq uint64) (at uint64, err error) {
 	err = f.models.View(func(r projections.Reader) error {
 		at, err = projections.History{}.Revision(r, workspaceID, seq)
 		return err
@@ -337,8 +337,8 @@ func (f *Feed) Logs(ctx context.Context, workspaceID, eventID string) ([]string,
 	return body.Logs, nil
 }
 
-// showExecuted puts an execution together with what it was given and gave.
-func (f *Feed) showExecuted(ctx context.Context, ev domain.Recorded, at domain.Position) (*Event, error) {
+// toExecutedEvent puts an execution together with what it was given and gave.
+func (f *Feed) toExecutedEvent(ctx context.Context, ev domain.Recorded, at domain.Position) (*Event, error) {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(ev.Body, &fields); err != nil {
 		return nil, fmt.Errorf("%s %d: the payload does not open: %w", ev.Log, ev.Seq, err)

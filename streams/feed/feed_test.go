@@ -103,7 +103,7 @@ func TestTheFeedIsBothLogsInOrder(t *testing.T) {
 		require.Equal(t, events[i].Seq, events2[i].Seq, "an event has one position, whichever way it is found")
 		rest, _ := h.walk(feed.Range{WorkspaceID: "w1", After: events[i].Seq})
 		require.Equal(t, want[i+1:], append([]string{}, rest...))
-		until := feed.Behind(events[i])
+		until := feed.PositionBefore(events[i])
 		older, _ := h.walk(feed.Range{WorkspaceID: "w1", Until: &until})
 		require.Len(t, older, i)
 	}
@@ -252,7 +252,7 @@ func TestWhatIsNotKeptReachesLiveReadersOnly(t *testing.T) {
 	}()
 	<-ready
 	no := false
-	require.NoError(t, h.feed.Pass(domain.Recorded{
+	require.NoError(t, h.feed.SendTransient(domain.Recorded{
 		ID: "x", Stream: domain.StreamID{Scope: "w1"}, At: time.Now(), Data: domain.Unknown{Name: "tick"}, Body: []byte(`{"a":1}`),
 		Options: domain.EventOptions{Persist: &no},
 	}))

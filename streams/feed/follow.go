@@ -29,12 +29,12 @@ type Following struct {
 	TickEvery time.Duration
 	// Meanwhile, when set, is what Tick is later while stored events are gone through,
 	// which may take long where few of them match.
-	Meanwhile func() error
+	ReplayTick func() error
 	// Ready, when set, is called once, with the position from which on events are
 	// live, after the stored ones were delivered.
 	Ready func(domain.Position)
 	// Replaced, when set, is asked for another filter before each delivery.
-	Replaced func() *Filter
+	CurrentFilter func() *Filter
 }
 
 // Delivery is a run of events, and the position that a reader has come to with them.
@@ -45,8 +45,8 @@ type Delivery struct {
 	Live   bool              // they were recorded after the reader had come
 }
 
-// replayPiece is how many stored events are delivered together.
-const replayPiece = 100
+// replayBatch is how many stored events are delivered together.
+const replayBatch = 100
 
 // Follow delivers the stored events after a position and then the live ones as they
 // come, in order, without a gap or a repetition, until ctx ends or deliver fails.
@@ -57,7 +57,7 @@ func (f *Feed) Follow(ctx context.Context, w Following, deliver func(Delivery) e
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case !errors.Is(err, errLost):
+		case !errors.Is(err, errTopicAhead):
 			return err
 		case w.MaxBehind > 0:
 			return ErrSlow
@@ -65,8 +65,8 @@ func (f *Feed) Follow(ctx context.Context, w Following, deliver func(Delivery) e
 	}
 }
 
-// errLost says that a topic no longer holds what its reader needs next.
-var errLost = errors.New("feed: the topic has gone on")
+// errTopicAhead says that a topic no longer holds what its reader needs next.
+var errTopicAhead = errors.New("feed: the topic has gone on")
 
 type reader struct {
 	Following
@@ -80,9 +80,9 @@ type reader struct {
 // what is next.
 func (r *reader) follow(ctx context.Context) error {
 	name := topicOf(r.WorkspaceID, r.Need)
-	t, next, past := r.feed.hub.join(name)
-	defer r.feed.hub.leave(name, t)
-	if err := r.replay(ctx, past); err != nil {
+	t, next, past := r.feed.hub.joinTopic(name)
+	defer r.feed.hub.leaveTopic(name, t)
+	if err := r.deliverStored(ctx, past); err != nil {
 		return err
 	}
 	r.at = r.at.Max(past)
@@ -90,11 +90,11 @@ func (r *reader) follow(ctx context.Context) error {
 		r.ready = true
 		r.Ready(r.at)
 	}
-	return r.attend(ctx, t, next)
+	return r.readLive(ctx, t, next)
 }
 
-// attend reads the topic from a number on.
-func (r *reader) attend(ctx context.Context, t *topic, next uint64) error {
+// readLive reads the topic from a number on.
+func (r *reader) readLive(ctx context.Context, t *topic, next uint64) error {
 	rest := time.NewTimer(0)
 	defer rest.Stop()
 	<-rest.C
@@ -107,10 +107,10 @@ func (r *reader) attend(ctx context.Context, t *topic, next uint64) error {
 	for {
 		items, more, lost := r.feed.hub.since(t, next)
 		if lost {
-			return errLost
+			return errTopicAhead
 		}
 		next += uint64(len(items))
-		if err := r.pass(items); err != nil {
+		if err := r.deliverLive(items); err != nil {
 			return err
 		}
 		var rested <-chan time.Time
@@ -134,9 +134,9 @@ func (r *reader) attend(ctx context.Context, t *topic, next uint64) error {
 	}
 }
 
-// replay delivers what is stored after the reader's position, up to a position. Who
+// deliverStored delivers what is stored after the reader's position, up to a position. Who
 // wants to hear meanwhile does not wait for others that match either.
-func (r *reader) replay(ctx context.Context, until domain.Position) error {
+func (r *reader) deliverStored(ctx context.Context, until domain.Position) error {
 	if r.at.State >= until.State && r.at.Activity >= until.Activity {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (r *reader) replay(ctx context.Context, until domain.Position) error {
 		return err
 	}
 	stored := Range{WorkspaceID: r.WorkspaceID, After: r.at, Until: &until, Filter: r.filter(), Need: min(r.Need, Logged)}
-	if r.Meanwhile != nil {
+	if r.ReplayTick != nil {
 		ticker := time.NewTicker(r.TickEvery)
 		defer ticker.Stop()
 		stored.Between = func() error {
@@ -164,7 +164,7 @@ func (r *reader) replay(ctx context.Context, until domain.Position) error {
 			if err := flush(); err != nil {
 				return err
 			}
-			return r.Meanwhile()
+			return r.ReplayTick()
 		}
 	}
 	err := r.feed.Walk(ctx, stored, func(e *Event) (bool, error) {
@@ -173,7 +173,7 @@ func (r *reader) replay(ctx context.Context, until domain.Position) error {
 		if r.WorkspaceID == "" {
 			piece.Places = append(piece.Places, r.at.Max(piece.At))
 		}
-		if len(piece.Events) < replayPiece {
+		if len(piece.Events) < replayBatch {
 			return true, nil
 		}
 		return true, flush()
@@ -194,14 +194,14 @@ func (r *reader) position(e *Event) domain.Position {
 }
 
 func (r *reader) filter() *Filter {
-	if r.Replaced != nil {
-		return r.Replaced()
+	if r.CurrentFilter != nil {
+		return r.CurrentFilter()
 	}
 	return r.Filter
 }
 
-// pass delivers live events.
-func (r *reader) pass(items []item) error {
+// deliverLive delivers live events.
+func (r *reader) deliverLive(items []item) error {
 	var piece Delivery
 	bytes := 0
 	filter := r.filter()

@@ -56,7 +56,7 @@ func TestAReplayGivesSignsOfLife(t *testing.T) {
 		log.reads = 0
 		following := feed.Following{
 			Filter: &feed.Filter{Types: []string{tt.types}}, TickEvery: time.Millisecond,
-			Meanwhile: func() error { signs++; return nil }, Tick: func() error { return errSeenEnough },
+			ReplayTick: func() error { signs++; return nil }, Tick: func() error { return errSeenEnough },
 		}
 		require.ErrorIs(t, slow.Follow(ctx, following, func(d feed.Delivery) error {
 			require.Equal(t, wanted, d.Events[0].ID)
@@ -69,7 +69,7 @@ func TestAReplayGivesSignsOfLife(t *testing.T) {
 			require.Less(t, reads, log.reads, "it did not wait for the others")
 		}
 
-		following.Meanwhile = func() error { return errSeenEnough }
+		following.ReplayTick = func() error { return errSeenEnough }
 		following.Ready = func(domain.Position) { t.Error("the replay went on after an error") }
 		require.ErrorIs(t, slow.Follow(ctx, following, func(feed.Delivery) error { return nil }), errSeenEnough, tt.types)
 	}

@@ -18,13 +18,13 @@ type hub struct {
 	feed *Feed
 	wake chan struct{} // something was told
 
-	mu     sync.Mutex
-	queued [2][]domain.Recorded // told, and not passed on; by log
-	told   [2]uint64
-	passed [2]uint64
-	moved  chan struct{} // closed and replaced when told moves
-	topics map[string]*topic
-	missed bool // events that did not pass: latest is not right any more
+	mu          sync.Mutex
+	queued      [2][]domain.Recorded // told, and not passed on; by log
+	received    [2]uint64
+	published   [2]uint64
+	moved       chan struct{} // closed and replaced when told moves
+	topics      map[string]*topic
+	latestStale bool // events that did not pass: latest is not right any more
 
 	// latest are the last sequences of workspaces in each log. Only run uses them.
 	latest map[string][2]uint64
@@ -39,8 +39,8 @@ const (
 // hubQueue is how many events may wait to be passed on.
 const hubQueue = 50_000
 
-// hubPlaces is of how many workspaces the hub knows where they are.
-const hubPlaces = 10_000
+// maxLatest is of how many workspaces the hub knows where they are.
+const maxLatest = 10_000
 
 func newHub(f *Feed) *hub {
 	return &hub{feed: f, wake: make(chan struct{}, 1), moved: make(chan struct{}), topics: map[string]*topic{}, latest: map[string][2]uint64{}}
@@ -53,12 +53,12 @@ func indexOf(log domain.Log) int {
 	return 1
 }
 
-// begin notes that what is up to a position is of the past.
-func (h *hub) begin(at domain.Position) {
+// setPosition notes that what is up to a position is of the past.
+func (h *hub) setPosition(at domain.Position) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, log := range domain.Logs() {
-		h.told[i], h.passed[i] = max(h.told[i], at.Of(log)), max(h.passed[i], at.Of(log))
+		h.received[i], h.published[i] = max(h.received[i], at.Of(log)), max(h.published[i], at.Of(log))
 	}
 }
 
@@ -68,24 +68,26 @@ func (h *hub) position() domain.Position {
 	return h.at()
 }
 
-func (h *hub) at() domain.Position { return domain.Position{State: h.passed[0], Activity: h.passed[1]} }
+func (h *hub) at() domain.Position {
+	return domain.Position{State: h.published[0], Activity: h.published[1]}
+}
 
-// tell is the Tap of the read models.
-func (h *hub) tell(log domain.Log, events []domain.Recorded) {
+// receive is the Tap of the read models.
+func (h *hub) receive(log domain.Log, events []domain.Recorded) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	i := indexOf(log)
-	for len(events) > 0 && events[0].Seq <= h.told[i] {
+	for len(events) > 0 && events[0].Seq <= h.received[i] {
 		events = events[1:] // a log that is read again
 	}
 	if len(events) == 0 {
 		return
 	}
-	h.told[i] = events[len(events)-1].Seq
+	h.received[i] = events[len(events)-1].Seq
 	close(h.moved)
 	h.moved = make(chan struct{})
 	if len(h.topics) == 0 && len(h.queued[0])+len(h.queued[1]) == 0 {
-		h.passed[i], h.missed = h.told[i], true // nobody listens
+		h.published[i], h.latestStale = h.received[i], true // nobody listens
 		return
 	}
 	h.queued[i] = append(h.queued[i], events...)
@@ -101,9 +103,9 @@ func (h *hub) tell(log domain.Log, events []domain.Recorded) {
 // overflow gives up what is queued: whoever follows begins again, from the index.
 func (h *hub) overflow() {
 	h.queued = [2][]domain.Recorded{}
-	h.passed, h.missed = h.told, true
+	h.published, h.latestStale = h.received, true
 	for _, t := range h.topics {
-		t.breakOff()
+		t.restartReaders()
 	}
 }
 
@@ -115,7 +117,7 @@ func (h *hub) run(ctx context.Context) error {
 			return nil
 		case <-h.wake:
 		}
-		for h.round(ctx) && ctx.Err() == nil {
+		for h.publishRound(ctx) && ctx.Err() == nil {
 		}
 		select {
 		case <-ctx.Done():
@@ -124,10 +126,10 @@ func (h *hub) run(ctx context.Context) error {
 	}
 }
 
-// round passes on what is safe to pass on; false when nothing is left. An event is
+// publishRound passes on what is safe to pass on; false when nothing is left. An event is
 // safe once the other log was seen up to what it held when the event was there
 // already: nothing earlier can come then.
-func (h *hub) round(ctx context.Context) (more bool) {
+func (h *hub) publishRound(ctx context.Context) (more bool) {
 	h.mu.Lock()
 	ready := [2]int{len(h.queued[0]), len(h.queued[1])}
 	h.mu.Unlock()
@@ -136,23 +138,23 @@ func (h *hub) round(ctx context.Context) (more bool) {
 	}
 	for i, log := range domain.Logs() {
 		if ready[1-i] > 0 {
-			h.await(ctx, i, log)
+			h.awaitLog(ctx, i, log)
 		}
 	}
 	h.mu.Lock()
-	events := h.take(ready)
-	if h.missed || len(h.latest) > hubPlaces {
+	events := h.nextQueued(ready)
+	if h.latestStale || len(h.latest) > maxLatest {
 		clear(h.latest)
-		h.missed = false
+		h.latestStale = false
 	}
 	h.mu.Unlock()
-	h.pass(ctx, events)
+	h.publish(ctx, events)
 	return true
 }
 
-// await waits until a log was told up to where it is now. It does not wait for ever:
+// awaitLog waits until a log was told up to where it is now. It does not wait for ever:
 // order is worth less than going on, and no reader misses anything either way.
-func (h *hub) await(ctx context.Context, i int, log domain.Log) {
+func (h *hub) awaitLog(ctx context.Context, i int, log domain.Log) {
 	ctx, cancel := context.WithTimeout(ctx, hubWait)
 	defer cancel()
 	info, err := h.feed.store.Info(ctx, log)
@@ -161,7 +163,7 @@ func (h *hub) await(ctx context.Context, i int, log domain.Log) {
 	}
 	for {
 		h.mu.Lock()
-		there, moved := h.told[i] >= info.Last, h.moved
+		there, moved := h.received[i] >= info.Last, h.moved
 		h.mu.Unlock()
 		if there {
 			return
@@ -174,9 +176,9 @@ func (h *hub) await(ctx context.Context, i int, log domain.Log) {
 	}
 }
 
-// take removes the first events of each log from the queues and returns them in the
+// nextQueued removes the first events of each log from the queues and returns them in the
 // order of the feed, with those of the other log that belong between them.
-func (h *hub) take(ready [2]int) []domain.Recorded {
+func (h *hub) nextQueued(ready [2]int) []domain.Recorded {
 	var events []domain.Recorded
 	for ready[0] > 0 && len(h.queued[0]) > 0 || ready[1] > 0 && len(h.queued[1]) > 0 {
 		i := 0
@@ -191,27 +193,27 @@ func (h *hub) take(ready [2]int) []domain.Recorded {
 	return events
 }
 
-// pass hands events to the topics that want them.
-func (h *hub) pass(ctx context.Context, events []domain.Recorded) {
+// deliverLive hands events to the topics that want them.
+func (h *hub) publish(ctx context.Context, events []domain.Recorded) {
 	for i := range events {
-		h.passOne(ctx, &events[i])
+		h.publishEvent(ctx, &events[i])
 	}
-	h.flush()
+	h.wakeReaders()
 }
 
-// passOne hands over one event. Who joins while it is being made ready gets it too:
+// publishEvent hands over one event. Who joins while it is being made ready gets it too:
 // an event has passed only once it is in every topic that there is.
-func (h *hub) passOne(ctx context.Context, ev *domain.Recorded) {
+func (h *hub) publishEvent(ctx context.Context, ev *domain.Recorded) {
 	shown, as := projections.IsShown(ev.Data), Logged
 	var e *Event
 	for {
 		h.mu.Lock()
 		to := h.topicsOf(ev.Stream.Scope)
-		if !shown || to.none() || e != nil && as <= to.need() {
+		if !shown || to.isEmpty() || e != nil && as <= to.need() {
 			i := indexOf(ev.Log)
-			h.passed[i] = max(h.passed[i], ev.Seq)
+			h.published[i] = max(h.published[i], ev.Seq)
 			if e != nil {
-				h.put(to, item{e, h.at()})
+				h.addItem(to, item{e, h.at()})
 			} else if shown {
 				delete(h.latest, ev.Stream.Scope)
 			}
@@ -221,27 +223,27 @@ func (h *hub) passOne(ctx context.Context, ev *domain.Recorded) {
 		h.mu.Unlock()
 		var err error
 		as = to.need()
-		if e, err = h.show(ctx, ev, as); err != nil {
+		if e, err = h.toEvent(ctx, ev, as); err != nil {
 			h.feed.log.WarnContext(ctx, "a live event could not be shown; its readers begin again", "log", ev.Log, "seq", ev.Seq, "err", err)
-			h.breakOff(ev.Stream.Scope)
+			h.restartReaders(ev.Stream.Scope)
 			delete(h.latest, ev.Stream.Scope)
 			shown = false
 		}
 	}
 }
 
-// breakOff has the readers of a workspace, and those of all, begin again from the
+// restartReaders has the readers of a workspace, and those of all, begin again from the
 // index.
-func (h *hub) breakOff(workspaceID string) {
+func (h *hub) restartReaders(workspaceID string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, t := range h.topicsOf(workspaceID).each() {
-		t.breakOff()
+	for _, t := range h.topicsOf(workspaceID).list() {
+		t.restartReaders()
 	}
 }
 
-// show returns so much of an event as readers need, at its position in its workspace.
-func (h *hub) show(ctx context.Context, ev *domain.Recorded, need Need) (*Event, error) {
+// toEvent returns so much of an event as readers need, at its position in its workspace.
+func (h *hub) toEvent(ctx context.Context, ev *domain.Recorded, need Need) (*Event, error) {
 	other := otherOf(ev.Log)
 	i, o := indexOf(ev.Log), indexOf(other)
 	latest, known := h.latest[ev.Stream.Scope]
@@ -256,7 +258,7 @@ func (h *hub) show(ctx context.Context, ev *domain.Recorded, need Need) (*Event,
 	}
 	latest[i] = ev.Seq
 	h.latest[ev.Stream.Scope] = latest
-	return h.feed.show(ctx, *ev, need, domain.At(ev.Log, ev.Seq).Max(domain.At(other, latest[o])))
+	return h.feed.toEvent(ctx, *ev, need, domain.At(ev.Log, ev.Seq).Max(domain.At(other, latest[o])))
 }
 
 // item is an event on its way to live readers.
@@ -284,14 +286,14 @@ type topic struct {
 
 func (t *topic) next() uint64 { return t.first + uint64(len(t.items)) }
 
-// toLogged names the topic of all workspaces for those who need no more of events than
+// loggedTopic names the topic of all workspaces for those who need no more of events than
 // the log has.
-const toLogged = "\x00logged"
+const loggedTopic = "\x00logged"
 
 // topicOf names the topic of a workspace, or of all.
 func topicOf(workspaceID string, need Need) string {
 	if workspaceID == "" && need != Whole {
-		return toLogged
+		return loggedTopic
 	}
 	return workspaceID
 }
@@ -301,10 +303,10 @@ type topics struct{ own, all, logged *topic }
 
 // topicsOf returns the topics of an event. The caller holds the mutex.
 func (h *hub) topicsOf(workspaceID string) topics {
-	return topics{h.topics[workspaceID], h.topics[""], h.topics[toLogged]}
+	return topics{h.topics[workspaceID], h.topics[""], h.topics[loggedTopic]}
 }
 
-func (t topics) none() bool { return t == topics{} }
+func (t topics) isEmpty() bool { return t == topics{} }
 
 // need is how much of an event the readers of all of them need.
 func (t topics) need() Need {
@@ -314,7 +316,7 @@ func (t topics) need() Need {
 	return Whole
 }
 
-func (t topics) each() (some []*topic) {
+func (t topics) list() (some []*topic) {
 	for _, one := range []*topic{t.own, t.all, t.logged} {
 		if one != nil {
 			some = append(some, one)
@@ -323,14 +325,14 @@ func (t topics) each() (some []*topic) {
 	return some
 }
 
-// put adds an item to topics. The caller holds the mutex.
-func (h *hub) put(to topics, it item) {
-	for _, t := range to.each() {
-		t.put(it)
+// add adds an item to topics. The caller holds the mutex.
+func (h *hub) addItem(to topics, it item) {
+	for _, t := range to.list() {
+		t.add(it)
 	}
 }
 
-func (t *topic) put(it item) {
+func (t *topic) add(it item) {
 	t.items = append(t.items, it)
 	t.bytes += it.weight()
 	t.touched = true
@@ -356,15 +358,15 @@ func (it item) weight() int {
 	return bytes
 }
 
-// breakOff makes every reader of the topic begin again from the index.
-func (t *topic) breakOff() {
+// restartReaders makes every reader of the topic begin again from the index.
+func (t *topic) restartReaders() {
 	t.first = t.next() + 1
 	t.items, t.bytes = nil, 0
 	t.touched = true
 }
 
-// flush wakes the readers of the topics that have something new.
-func (h *hub) flush() {
+// wakeReaders wakes the readers of the topics that have something new.
+func (h *hub) wakeReaders() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range h.topics {
@@ -376,9 +378,9 @@ func (h *hub) flush() {
 	}
 }
 
-// join returns the topic of a workspace, where the next event will be, and the
+// joinTopic returns the topic of a workspace, where the next event will be, and the
 // position up to which events are of the past.
-func (h *hub) join(name string) (t *topic, next uint64, at domain.Position) {
+func (h *hub) joinTopic(name string) (t *topic, next uint64, at domain.Position) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t = h.topics[name]
@@ -390,7 +392,7 @@ func (h *hub) join(name string) (t *topic, next uint64, at domain.Position) {
 	return t, t.next(), h.at()
 }
 
-func (h *hub) leave(name string, t *topic) {
+func (h *hub) leaveTopic(name string, t *topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t.readers--; t.readers == 0 && h.topics[name] == t {
@@ -417,8 +419,8 @@ type Broadcast interface {
 	Listen(receive func(body []byte)) (stop func(), err error)
 }
 
-// passing is an event that is not kept, as it is broadcast.
-type passing struct {
+// transientEvent is an event that is not kept, as it is broadcast.
+type transientEvent struct {
 	ID          string              `json:"id"`
 	Type        string              `json:"type"`
 	WorkspaceID string              `json:"workspaceId"`
@@ -429,9 +431,9 @@ type passing struct {
 	Payload     json.RawMessage     `json:"payload"`
 }
 
-// Pass sends an event that is not kept to the live readers of all nodes.
-func (f *Feed) Pass(ev domain.Recorded) error {
-	body, err := json.Marshal(passing{
+// SendTransient sends an event that is not kept to the live readers of all nodes.
+func (f *Feed) SendTransient(ev domain.Recorded) error {
+	body, err := json.Marshal(transientEvent{
 		ID: ev.ID, Type: ev.Data.EventType(), WorkspaceID: ev.Stream.Scope, At: ev.At, Meta: ev.Meta,
 		Target: ev.Target, Options: ev.Options, Payload: ev.Body,
 	})
@@ -444,7 +446,7 @@ func (f *Feed) Pass(ev domain.Recorded) error {
 // Recorded returns events of one workspace that were just recorded as their readers
 // will see them, and those that are not kept where the feed is now.
 func (f *Feed) Recorded(ctx context.Context, events ...domain.Recorded) ([]*Event, error) {
-	places, err := f.places(events)
+	places, err := f.locateRecorded(events)
 	if err != nil { // they are kept all the same, and whoever waits is told so
 		f.log.WarnContext(ctx, "what was recorded has no place in the index yet", "err", err)
 		for i, ev := range events {
@@ -453,15 +455,15 @@ func (f *Feed) Recorded(ctx context.Context, events ...domain.Recorded) ([]*Even
 	}
 	shown := make([]*Event, len(events))
 	for i, ev := range events {
-		if shown[i], err = f.show(ctx, ev, Whole, places[i]); err != nil {
+		if shown[i], err = f.toEvent(ctx, ev, Whole, places[i]); err != nil {
 			return nil, err
 		}
 	}
 	return shown, nil
 }
 
-// places returns where events of one workspace and log that were just recorded are.
-func (f *Feed) places(events []domain.Recorded) ([]domain.Position, error) {
+// locateRecorded returns where events of one workspace and log that were just recorded are.
+func (f *Feed) locateRecorded(events []domain.Recorded) ([]domain.Position, error) {
 	places := make([]domain.Position, len(events))
 	var kept []int
 	for i := range events {
@@ -473,7 +475,7 @@ func (f *Feed) places(events []domain.Recorded) ([]domain.Position, error) {
 		return places, nil
 	}
 	return places, f.models.View(func(r projections.Reader) error {
-		return besides(kept, func(i int) (uint64, error) {
+		return fillBesides(kept, func(i int) (uint64, error) {
 			ev := events[i]
 			at, err := positionOf(r, ev.Stream.Scope, ev.Log, projections.FeedEntry{Seq: ev.Seq, At: ev.At})
 			return at.Of(otherOf(ev.Log)), err
@@ -483,9 +485,9 @@ func (f *Feed) places(events []domain.Recorded) ([]domain.Position, error) {
 	})
 }
 
-// besides finds what is beside each of some events: between two that have the same
+// fillBesides finds what is beside each of some events: between two that have the same
 // beside them all have.
-func besides(some []int, find func(int) (uint64, error), found func(int, uint64)) error {
+func fillBesides(some []int, find func(int) (uint64, error), found func(int, uint64)) error {
 	first, last := some[0], some[len(some)-1]
 	from, err := find(first)
 	if err != nil {
@@ -506,12 +508,12 @@ func besides(some []int, find func(int) (uint64, error), found func(int, uint64)
 	if len(some) <= 2 {
 		return nil
 	}
-	return besides(some[1:len(some)-1], find, found)
+	return fillBesides(some[1:len(some)-1], find, found)
 }
 
-// hear takes an event that is not kept from the air.
-func (f *Feed) hear(body []byte) {
-	var p passing
+// receiveBroadcast takes an event that is not kept from the air.
+func (f *Feed) receiveBroadcast(body []byte) {
+	var p transientEvent
 	if err := json.Unmarshal(body, &p); err != nil {
 		f.log.Warn("an event from another node does not open", "err", err)
 		return
@@ -524,7 +526,7 @@ func (f *Feed) hear(body []byte) {
 	h.mu.Lock()
 	at := h.at()
 	e := feed.Of(ev, at, p.Payload)
-	h.put(h.topicsOf(p.WorkspaceID), item{e, at})
+	h.addItem(h.topicsOf(p.WorkspaceID), item{e, at})
 	h.mu.Unlock()
-	h.flush()
+	h.wakeReaders()
 }

@@ -39,27 +39,27 @@ const (
 // Bounds of one look at the index, and of one read of the log. The first read is
 // small: most who ask want a page; and so are those of large events.
 const (
-	firstRead = 64
-	fullRead  = 400
-	leastRead = 16
-	readBytes = 4 << 20
-	lookAhead = 256
-	looks     = 8192 // entries that one look at the index goes through
+	firstReadSize   = 64
+	maxReadSize     = 400
+	minReadSize     = 16
+	readBytes       = 4 << 20
+	lookAhead       = 256
+	maxIndexEntries = 8192 // entries that one look at the index goes through
 )
 
 // readSize returns how many events to read at once where so many had so many bytes.
 func readSize(events, bytes int) int {
 	if bytes == 0 {
-		return fullRead
+		return maxReadSize
 	}
-	return max(leastRead, min(fullRead, events*readBytes/bytes))
+	return max(minReadSize, min(maxReadSize, events*readBytes/bytes))
 }
 
 // Walk visits the stored events of a range, in order, until visit returns false or
 // fails.
 func (f *Feed) Walk(ctx context.Context, r Range, visit func(*Event) (more bool, err error)) error {
 	w := f.walker(r)
-	for size := firstRead; ; {
+	for size := firstReadSize; ; {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
@@ -72,7 +72,7 @@ func (f *Feed) Walk(ctx context.Context, r Range, visit func(*Event) (more bool,
 		if err != nil {
 			return err
 		}
-		events, err := f.events(ctx, r, places)
+		events, err := f.loadEvents(ctx, r, places)
 		if err != nil {
 			return err
 		}
@@ -94,10 +94,10 @@ func (f *Feed) Walk(ctx context.Context, r Range, visit func(*Event) (more bool,
 	}
 }
 
-// events returns the events at places as a walk visits them.
-func (f *Feed) events(ctx context.Context, r Range, places []place) ([]*Event, error) {
+// loadEvents returns the events at places as a walk visits them.
+func (f *Feed) loadEvents(ctx context.Context, r Range, places []location) ([]*Event, error) {
 	if r.Need != Indexed || r.WorkspaceID == "" {
-		return f.read(ctx, places, r.Need)
+		return f.readEvents(ctx, places, r.Need)
 	}
 	events := make([]*Event, len(places))
 	for i, p := range places {
@@ -107,8 +107,8 @@ func (f *Feed) events(ctx context.Context, r Range, places []place) ([]*Event, e
 	return events, nil
 }
 
-// place is where an event is.
-type place struct {
+// location is where an event is.
+type location struct {
 	projections.FeedEntry
 	workspaceID string
 	log         domain.Log
@@ -120,8 +120,8 @@ type place struct {
 type walker struct {
 	feed  *Feed
 	r     Range
-	lanes []*lane // one for each log
-	reels []*reel // the same for all workspaces
+	lanes []*lane      // one for each log
+	logs  []*logReader // the same for all workspaces
 	ready bool
 }
 
@@ -129,24 +129,24 @@ func (f *Feed) walker(r Range) *walker { return &walker{feed: f, r: r} }
 
 // next returns up to size places of events that may match; more is false when there
 // are no others.
-func (w *walker) next(ctx context.Context, size int) (places []place, more bool, err error) {
+func (w *walker) next(ctx context.Context, size int) (places []location, more bool, err error) {
 	if w.r.WorkspaceID == "" {
 		return w.nextOfAll(ctx, size)
 	}
 	err = w.feed.models.View(func(rd projections.Reader) error {
 		if !w.ready {
-			if err := w.begin(rd); err != nil {
+			if err := w.openLanes(rd); err != nil {
 				return err
 			}
 		}
-		for seen := 0; len(places) < size && seen < looks; seen++ {
-			p, ok, err := w.merge(rd)
+		for seen := 0; len(places) < size && seen < maxIndexEntries; seen++ {
+			p, ok, err := w.nextLocation(rd)
 			if err != nil || !ok {
 				more = false
 				return err
 			}
 			more = true
-			if w.may(p.FeedEntry) {
+			if w.mayMatch(p.FeedEntry) {
 				places = append(places, p)
 			}
 		}
@@ -155,8 +155,8 @@ func (w *walker) next(ctx context.Context, size int) (places []place, more bool,
 	return places, more, err
 }
 
-// begin prepares the lanes.
-func (w *walker) begin(rd projections.Reader) error {
+// setPosition prepares the lanes.
+func (w *walker) openLanes(rd projections.Reader) error {
 	w.ready = true
 	for _, log := range domain.Logs() {
 		l, err := w.lane(rd, log)
@@ -168,28 +168,28 @@ func (w *walker) begin(rd projections.Reader) error {
 	return nil
 }
 
-// merge returns the next place of both logs.
-func (w *walker) merge(rd projections.Reader) (p place, ok bool, err error) {
+// nextLocation returns the next place of both logs.
+func (w *walker) nextLocation(rd projections.Reader) (p location, ok bool, err error) {
 	for _, l := range w.lanes {
 		if err := l.fill(rd); err != nil {
 			return p, false, err
 		}
 	}
 	l, other := w.lanes[0], w.lanes[1]
-	if l.empty() || !other.empty() && w.later(l.head(), other.head()) {
+	if l.empty() || !other.empty() && w.comesAfter(l.head(), other.head()) {
 		l, other = other, l
 	}
 	if l.empty() {
 		return p, false, nil
 	}
-	p = place{FeedEntry: l.take(), workspaceID: w.r.WorkspaceID, log: l.log}
+	p = location{FeedEntry: l.pop(), workspaceID: w.r.WorkspaceID, log: l.log}
 	p.at, err = w.position(rd, p, other)
 	return p, err == nil, err
 }
 
-// later reports whether a fact comes after an activity event in the order of the
+// comesAfter reports whether a fact comes after an activity event in the order of the
 // walk. Of the same instant the fact is the earlier one.
-func (w *walker) later(fact, act projections.FeedEntry) bool {
+func (w *walker) comesAfter(fact, act projections.FeedEntry) bool {
 	if w.r.Descending {
 		return !fact.At.After(act.At)
 	}
@@ -198,8 +198,8 @@ func (w *walker) later(fact, act projections.FeedEntry) bool {
 
 // position returns how far a reader has come with an event: what the other log has
 // before it is known from the lane beside when that shows all.
-func (w *walker) position(rd projections.Reader, p place, other *lane) (domain.Position, error) {
-	beside, known := other.beside(w.r.Descending)
+func (w *walker) position(rd projections.Reader, p location, other *lane) (domain.Position, error) {
+	beside, known := other.lastBefore(w.r.Descending)
 	if !known {
 		var err error
 		beside, err = projections.FeedOf(other.log).Before(rd, p.workspaceID, p.At, p.log == domain.Activity)
@@ -224,8 +224,8 @@ func otherOf(log domain.Log) domain.Log {
 	return domain.State
 }
 
-// may reports whether an event may match, as far as the index knows.
-func (w *walker) may(e projections.FeedEntry) bool {
+// mayMatch reports whether an event may match, as far as the index knows.
+func (w *walker) mayMatch(e projections.FeedEntry) bool {
 	f := w.r.Filter
 	if f == nil {
 		return true
@@ -236,28 +236,28 @@ func (w *walker) may(e projections.FeedEntry) bool {
 	return (f.Depth == 0 || e.Depth < f.Depth) && f.May(e.Signature)
 }
 
-// among returns lists of the index that hold all that matches; none: everything must
+// indexLists returns lists of the index that hold all that matches; none: everything must
 // be looked at.
-func (w *walker) among() []projections.Among {
+func (w *walker) indexLists() []projections.FeedSelection {
 	f := w.r.Filter
 	if f == nil {
 		return nil
 	}
-	for _, known := range lists {
+	for _, known := range indexedPaths {
 		for _, p := range f.Paths {
-			if p.Path == known.path && exact(p.Any) {
-				return each(known.list, p.Any)
+			if p.Path == known.path && areExact(p.Any) {
+				return selections(known.list, p.Any)
 			}
 		}
 	}
-	if len(f.Types) > 0 && exact(f.Types) {
-		return each(projections.ByType, f.Types)
+	if len(f.Types) > 0 && areExact(f.Types) {
+		return selections(projections.ByType, f.Types)
 	}
 	return nil
 }
 
-// lists are the paths that the index has lists for, those with the fewest events first.
-var lists = []struct {
+// indexedPaths are the paths that the index has lists for, those with the fewest events first.
+var indexedPaths = []struct {
 	path string
 	list projections.FeedList
 }{
@@ -269,16 +269,16 @@ var lists = []struct {
 // maxLists is how many lists of the index are merged rather than everything read.
 const maxLists = 8
 
-// exact reports whether all texts stand for themselves, and the index has lists for
+// areExact reports whether all texts stand for themselves, and the index has lists for
 // them.
-func exact(texts []string) bool {
-	return len(texts) <= maxLists && !slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, "*") || !projections.Indexed(s) })
+func areExact(texts []string) bool {
+	return len(texts) <= maxLists && !slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, "*") || !projections.IsIndexable(s) })
 }
 
-func each(list projections.FeedList, texts []string) []projections.Among {
-	var all []projections.Among
+func selections(list projections.FeedList, texts []string) []projections.FeedSelection {
+	var all []projections.FeedSelection
 	for _, text := range slices.Compact(slices.Sorted(slices.Values(texts))) {
-		all = append(all, projections.Among{List: list, Text: text})
+		all = append(all, projections.FeedSelection{List: list, Text: text})
 	}
 	return all
 }
@@ -289,16 +289,16 @@ type lane struct {
 	workspaceID string
 	down        bool
 	low, high   uint64 // the sequences of the range, both included
-	lists       []*list
+	lists       []*indexList
 	whole       bool // nothing is left out: the one list is of everything
 	last        uint64
 	passed      bool   // last is of an entry that was taken
 	before      uint64 // upwards: the entry before the first
 }
 
-// list is one list of the index, read in pieces.
-type list struct {
-	among projections.Among
+// indexList is one list of the index, read in pieces.
+type indexList struct {
+	among projections.FeedSelection
 	next  uint64 // where the next piece begins
 	ended bool
 	queue []projections.FeedEntry
@@ -306,23 +306,23 @@ type list struct {
 
 // lane returns the entries of a log that the walk goes through.
 func (w *walker) lane(rd projections.Reader, log domain.Log) (*lane, error) {
-	l := &lane{log: log, workspaceID: w.r.WorkspaceID, down: w.r.Descending, low: following(w.r.After.Of(log)), high: ^uint64(0)}
+	l := &lane{log: log, workspaceID: w.r.WorkspaceID, down: w.r.Descending, low: nextSeq(w.r.After.Of(log)), high: ^uint64(0)}
 	if w.r.Until != nil {
 		l.high = w.r.Until.Of(log)
 	}
-	if err := l.within(rd, w.r.Filter); err != nil {
+	if err := l.limitToTimes(rd, w.r.Filter); err != nil {
 		return nil, err
 	}
-	among := w.among()
+	among := w.indexLists()
 	if l.whole = among == nil; l.whole {
-		among = []projections.Among{{}}
+		among = []projections.FeedSelection{{}}
 	}
 	for _, a := range among {
 		begin := l.low
 		if l.down {
 			begin = l.high
 		}
-		l.lists = append(l.lists, &list{among: a, next: begin, ended: l.low > l.high})
+		l.lists = append(l.lists, &indexList{among: a, next: begin, ended: l.low > l.high})
 	}
 	if l.whole && !l.down {
 		var err error
@@ -332,12 +332,12 @@ func (w *walker) lane(rd projections.Reader, log domain.Log) (*lane, error) {
 	return l, nil
 }
 
-// following is the sequence after one. Nothing follows the last that there can be,
+// nextSeq is the sequence after one. Nothing follows the last that there can be,
 // which only somebody names who made a position up.
-func following(seq uint64) uint64 { return max(seq, seq+1) }
+func nextSeq(seq uint64) uint64 { return max(seq, seq+1) }
 
-// within narrows the range to the times that are asked for.
-func (l *lane) within(rd projections.Reader, f *Filter) error {
+// limitToTimes narrows the range to the times that are asked for.
+func (l *lane) limitToTimes(rd projections.Reader, f *Filter) error {
 	if f == nil {
 		return nil
 	}
@@ -385,9 +385,9 @@ func (l *lane) fill(rd projections.Reader) error {
 	return nil
 }
 
-// first returns the list with the next entry; nil when there is none.
-func (l *lane) first() *list {
-	var first *list
+// nextList returns the list with the next entry; nil when there is none.
+func (l *lane) nextList() *indexList {
+	var first *indexList
 	for _, list := range l.lists {
 		if len(list.queue) == 0 {
 			continue
@@ -399,22 +399,22 @@ func (l *lane) first() *list {
 	return first
 }
 
-func (l *lane) empty() bool { return l.first() == nil }
+func (l *lane) empty() bool { return l.nextList() == nil }
 
-func (l *lane) head() projections.FeedEntry { return l.first().queue[0] }
+func (l *lane) head() projections.FeedEntry { return l.nextList().queue[0] }
 
-// take returns the next entry and goes behind it.
-func (l *lane) take() projections.FeedEntry {
-	list := l.first()
+// nextQueued returns the next entry and goes behind it.
+func (l *lane) pop() projections.FeedEntry {
+	list := l.nextList()
 	e := list.queue[0]
 	list.queue = list.queue[1:]
 	l.last, l.passed = e.Seq, true
 	return e
 }
 
-// beside returns the entry that precedes, in time, what is taken from the other lane;
+// lastBefore returns the entry that precedes, in time, what is taken from the other lane;
 // known is false when that cannot be told from here.
-func (l *lane) beside(down bool) (seq uint64, known bool) {
+func (l *lane) lastBefore(down bool) (seq uint64, known bool) {
 	switch {
 	case !l.whole:
 		return 0, false
@@ -428,41 +428,41 @@ func (l *lane) beside(down bool) (seq uint64, known bool) {
 	return 0, l.low == 1 // downwards, and nothing is left: there is nothing before
 }
 
-// reel goes through one log as it is, for a walk over all workspaces.
-type reel struct {
+// logReader goes through one log as it is, for a walk over all workspaces.
+type logReader struct {
 	log       domain.Log
 	low, next uint64 // what is left: upwards from next to high, downwards from next to low
 	high      uint64
 	ended     bool
-	queue     []place
+	queue     []location
 	size      int // how many sequences are read at once
 }
 
-// dry reports whether a reel must be read further before it tells what is next.
-func (r *reel) dry() bool { return len(r.queue) == 0 && !r.ended }
+// needsRead reports whether a reel must be read further before it tells what is next.
+func (r *logReader) needsRead() bool { return len(r.queue) == 0 && !r.ended }
 
 // nextOfAll is next for a walk over all workspaces: it reads the logs themselves, one
 // piece of each at a time, so that whoever waits hears in between.
-func (w *walker) nextOfAll(ctx context.Context, size int) (places []place, more bool, err error) {
-	if w.reels == nil {
-		if err := w.beginAll(ctx); err != nil {
+func (w *walker) nextOfAll(ctx context.Context, size int) (places []location, more bool, err error) {
+	if w.logs == nil {
+		if err := w.openLogs(ctx); err != nil {
 			return nil, false, err
 		}
 	}
 	for len(places) < size {
-		for _, r := range w.reels {
-			if r.dry() && len(places) > 0 {
+		for _, r := range w.logs {
+			if r.needsRead() && len(places) > 0 {
 				return places, true, nil
 			}
-			if err := w.wind(ctx, r); err != nil {
+			if err := w.readMore(ctx, r); err != nil {
 				return nil, false, err
 			}
-			if r.dry() {
+			if r.needsRead() {
 				return nil, true, nil
 			}
 		}
-		r, other := w.reels[0], w.reels[1]
-		if len(r.queue) == 0 || len(other.queue) > 0 && w.later(r.queue[0].FeedEntry, other.queue[0].FeedEntry) {
+		r, other := w.logs[0], w.logs[1]
+		if len(r.queue) == 0 || len(other.queue) > 0 && w.comesAfter(r.queue[0].FeedEntry, other.queue[0].FeedEntry) {
 			r = other
 		}
 		if len(r.queue) == 0 {
@@ -474,30 +474,30 @@ func (w *walker) nextOfAll(ctx context.Context, size int) (places []place, more 
 	return places, true, nil
 }
 
-func (w *walker) beginAll(ctx context.Context) error {
+func (w *walker) openLogs(ctx context.Context) error {
 	for _, log := range domain.Logs() {
 		info, err := w.feed.store.Info(ctx, log)
 		if err != nil {
 			return err
 		}
-		r := &reel{log: log, size: firstRead, low: max(following(w.r.After.Of(log)), info.First), high: info.Last}
+		r := &logReader{log: log, size: firstReadSize, low: max(nextSeq(w.r.After.Of(log)), info.First), high: info.Last}
 		if w.r.Until != nil {
 			r.high = min(r.high, w.r.Until.Of(log))
 		}
-		if err := r.within(ctx, w.feed.store, w.r.Filter); err != nil {
+		if err := r.limitToTimes(ctx, w.feed.store, w.r.Filter); err != nil {
 			return err
 		}
 		r.next, r.ended = r.low, r.low > r.high
 		if w.r.Descending {
 			r.next = r.high
 		}
-		w.reels = append(w.reels, r)
+		w.logs = append(w.logs, r)
 	}
 	return nil
 }
 
-// within narrows the range to the times that are asked for.
-func (r *reel) within(ctx context.Context, store Store, f *Filter) error {
+// limitToTimes narrows the range to the times that are asked for.
+func (r *logReader) limitToTimes(ctx context.Context, store Store, f *Filter) error {
 	if f == nil || r.low > r.high {
 		return nil
 	}
@@ -518,12 +518,12 @@ func (r *reel) within(ctx context.Context, store Store, f *Filter) error {
 	return nil
 }
 
-// wind reads a piece further when a reel has run out.
-func (w *walker) wind(ctx context.Context, r *reel) error {
-	if !r.dry() {
+// readMore reads a piece further when a reel has run out.
+func (w *walker) readMore(ctx context.Context, r *logReader) error {
+	if !r.needsRead() {
 		return nil
 	}
-	events, err := w.feed.store.Reread(ctx, r.log, w.piece(r))
+	events, err := w.feed.store.Reread(ctx, r.log, w.nextSeqs(r))
 	if err != nil {
 		return err
 	}
@@ -534,7 +534,7 @@ func (w *walker) wind(ctx context.Context, r *reel) error {
 	r.size = readSize(len(events), bytes)
 	return w.feed.models.View(func(rd projections.Reader) error {
 		for i := range events {
-			p, ok, err := w.placeOf(rd, r.log, &events[i])
+			p, ok, err := w.locate(rd, r.log, &events[i])
 			if err != nil {
 				return err
 			}
@@ -546,8 +546,8 @@ func (w *walker) wind(ctx context.Context, r *reel) error {
 	})
 }
 
-// piece returns the next sequences of a reel, in the order of the walk.
-func (w *walker) piece(r *reel) []uint64 {
+// nextSeqs returns the next sequences of a reel, in the order of the walk.
+func (w *walker) nextSeqs(r *logReader) []uint64 {
 	seqs := make([]uint64, 0, r.size)
 	for len(seqs) < r.size && !r.ended {
 		seqs = append(seqs, r.next)
@@ -562,11 +562,11 @@ func (w *walker) piece(r *reel) []uint64 {
 	return seqs
 }
 
-// placeOf returns where an event that was read is in the feed of its workspace; ok is
+// locate returns where an event that was read is in the feed of its workspace; ok is
 // false when it is not there, or cannot match.
-func (w *walker) placeOf(rd projections.Reader, log domain.Log, ev *domain.Recorded) (p place, ok bool, err error) {
-	p = place{workspaceID: ev.Stream.Scope, log: log, event: ev}
-	if p.FeedEntry, ok, err = projections.FeedOf(log).Get(rd, p.workspaceID, ev.Seq); err != nil || !ok || !w.may(p.FeedEntry) {
+func (w *walker) locate(rd projections.Reader, log domain.Log, ev *domain.Recorded) (p location, ok bool, err error) {
+	p = location{workspaceID: ev.Stream.Scope, log: log, event: ev}
+	if p.FeedEntry, ok, err = projections.FeedOf(log).Get(rd, p.workspaceID, ev.Seq); err != nil || !ok || !w.mayMatch(p.FeedEntry) {
 		return p, false, err
 	}
 	p.at, err = positionOf(rd, p.workspaceID, log, p.FeedEntry)

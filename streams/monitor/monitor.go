@@ -1,4 +1,4 @@
-// Package monitor tells programs of others what happens, as it happens, by subject.
+// Package monitor publishes events to external NATS clients as they happen, by subject.
 package monitor
 
 import (
@@ -15,14 +15,14 @@ import (
 	"svc/streams/feed"
 )
 
-// Feed is where events come from. It is a *feed.Feed.
+// Feed is the source of events. It is a *feed.Feed.
 type Feed interface {
 	Position() domain.Position
 	Follow(ctx context.Context, w feed.Following, deliver func(feed.Delivery) error) error
 }
 
-// Outside is where external clients subscribe. It is a *jetstream.Listener.
-type Outside interface {
+// Clients is the server of external clients. It is a *jetstream.Listener.
+type Clients interface {
 	// HasClients reports whether anybody is connected.
 	HasClients() bool
 	// Publish sends events to all clients that may see them.
@@ -31,17 +31,16 @@ type Outside interface {
 	DisconnectRevoked() error
 }
 
-// Monitor tells those who listen at this node what happens anywhere. Each node does so
-// for its own: nobody hears anything twice, and no node depends on another.
+// Monitor publishes the events of all nodes to the clients of this node. Each node serves its own clients: nobody
+// receives an event twice, and no node depends on another.
 type Monitor struct {
 	Feed    Feed
-	Outside Outside
-	Pause   time.Duration // before it goes on after a fault; default one second
+	Clients Clients
+	Pause   time.Duration // before a retry after a fault; default one second
 	Log     *slog.Logger  // default slog.Default
 }
 
-// Run tells what happens from now on until ctx ends. It has nothing to fail with: what
-// could not be told is told again.
+// Run publishes events from now on until ctx ends. It never fails: what could not be published is published again.
 func (m Monitor) Run(ctx context.Context) error {
 	m.Pause = cmp.Or(m.Pause, time.Second)
 	m.Log = cmp.Or(m.Log, slog.Default())
@@ -50,21 +49,21 @@ func (m Monitor) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		m.Log.WarnContext(ctx, "subscribers are told later what happens now", "err", err)
+		m.Log.WarnContext(ctx, "events could not be published to external clients; they are published later", "err", err)
 		if err := commands.Sleep(ctx, m.Pause); err != nil {
 			return nil
 		}
 	}
 }
 
-// follow tells what comes after a position, and keeps how far it has come. Who was shut
-// out while nobody followed is cut off first.
+// follow publishes the events after a position, and moves the position. Clients whose grant was revoked while nobody
+// followed are disconnected first.
 func (m Monitor) follow(ctx context.Context, at *domain.Position) error {
-	if err := m.Outside.DisconnectRevoked(); err != nil {
+	if err := m.Clients.DisconnectRevoked(); err != nil {
 		return err
 	}
 	return m.Feed.Follow(ctx, feed.Following{After: *at}, func(d feed.Delivery) error {
-		if err := m.pass(ctx, d.Events); err != nil {
+		if err := m.publish(ctx, d.Events); err != nil {
 			return err
 		}
 		*at = d.At
@@ -72,24 +71,23 @@ func (m Monitor) follow(ctx context.Context, at *domain.Position) error {
 	})
 }
 
-func (m Monitor) pass(ctx context.Context, events []*feed.Event) error {
-	if slices.ContainsFunc(events, shutsOut) {
-		if err := m.Outside.DisconnectRevoked(); err != nil {
+func (m Monitor) publish(ctx context.Context, events []*feed.Event) error {
+	if slices.ContainsFunc(events, revokesAccess) {
+		if err := m.Clients.DisconnectRevoked(); err != nil {
 			return err
 		}
 	}
-	if !m.Outside.HasClients() {
+	if !m.Clients.HasClients() {
 		return nil
 	}
-	told := slices.DeleteFunc(slices.Clone(events), inside)
+	told := slices.DeleteFunc(slices.Clone(events), isInternal)
 	if len(told) == 0 {
 		return nil
 	}
-	return m.Outside.Publish(ctx, told)
+	return m.Clients.Publish(ctx, told)
 }
 
-// progress lists the events that are kept as state, because operations are folded from
-// them, and are still no more than news of how far something is.
+// progress lists the events on STATE that are published too: they only report the progress of operations.
 var progress = map[string]bool{
 	operation.Progress{}.EventType():            true,
 	operation.BulkImportStarted{}.EventType():   true,
@@ -100,16 +98,15 @@ var progress = map[string]bool{
 	operation.BulkPushCompleted{}.EventType():   true,
 }
 
-// inside reports whether an event is not for others. State is not: it holds documents,
-// security and accounts, which are read with the rights of somebody. Nor is what is for
-// one socket only.
-func inside(ev *feed.Event) bool {
+// isInternal reports whether an event is not published. Events on STATE are not: they hold documents, security and
+// accounts, which need permissions. Nor are events for a single socket.
+func isInternal(ev *feed.Event) bool {
 	state := ev.Log == domain.State && !progress[ev.Type]
 	return state || ev.Target != nil && ev.Target.CurrentSocket
 }
 
-// shutsOut reports whether an event tells that somebody may not listen any more. Only
-// the platform can say so: an event of a workspace may bear any name.
-func shutsOut(ev *feed.Event) bool {
+// revokesAccess reports whether an event revokes the grant of a client. Only the platform can do so: an event of a
+// workspace may have any type.
+func revokesAccess(ev *feed.Event) bool {
 	return ev.Type == natsuser.Deleted{}.EventType() && ev.Source.WorkspaceID == domain.Platform
 }

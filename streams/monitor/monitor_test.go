@@ -36,14 +36,14 @@ type ear struct {
 
 var errDeaf = errors.New("deaf")
 
-// HasClients implements monitor.Outside.
+// HasClients implements monitor.Clients.
 func (e *ear) HasClients() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return !e.empty
 }
 
-// Publish implements monitor.Outside.
+// Publish implements monitor.Clients.
 func (e *ear) Publish(_ context.Context, events []*feed.Event) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -57,7 +57,7 @@ func (e *ear) Publish(_ context.Context, events []*feed.Event) error {
 	return nil
 }
 
-// DisconnectRevoked implements monitor.Outside.
+// DisconnectRevoked implements monitor.Clients.
 func (e *ear) DisconnectRevoked() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -104,7 +104,7 @@ func open(t *testing.T) *house {
 	livetest.Fresh(t, models)
 	require.Eventually(t, func() bool { return events.Position().Activity > 0 }, patience, time.Millisecond)
 	running.Go(func() {
-		if err := (monitor.Monitor{Feed: events, Outside: h.ear, Pause: time.Millisecond, Log: quiet}).Run(ctx); err != nil {
+		if err := (monitor.Monitor{Feed: events, Clients: h.ear, Pause: time.Millisecond, Log: quiet}).Run(ctx); err != nil {
 			t.Error(err)
 		}
 	})

@@ -12,29 +12,28 @@ type entry struct {
 	workspaceID string
 	automation  string // its name in the workspace
 	times       *cron.Schedule
-	since       time.Time // when it was saved: it does not fire for times before
+	since       time.Time // when it was saved: earlier times do not fire
 	next        time.Time
 	index       int // in the agenda
 }
 
-// never is when something fires that does not.
-var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+// farFuture is the next time of a schedule that never fires.
+var farFuture = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// after returns when the schedule fires first after a time.
-func (e *entry) after(t time.Time, zone *time.Location) time.Time {
+// nextAfter returns the first time of the schedule after t.
+func (e *entry) nextAfter(t time.Time, zone *time.Location) time.Time {
 	if t.Before(e.since) {
 		t = e.since
 	}
 	if next, ok := e.times.Next(t, zone); ok {
 		return next
 	}
-	return never
+	return farFuture
 }
 
-// last returns the last time of the schedule up to now, which is no earlier than next.
-// Those before it are passed over: what was missed is made up for once. It looks back
-// further and further, so that a long absence takes no longer than a short one.
-func (e *entry) last(now time.Time, zone *time.Location) time.Time {
+// lastDue returns the last time of the schedule up to now, not before next. Earlier missed times are skipped. It
+// doubles how far it looks back, so that a long downtime takes no longer than a short one.
+func (e *entry) lastDue(now time.Time, zone *time.Location) time.Time {
 	for back := time.Minute; ; back *= 2 {
 		from := now.Add(-back)
 		if from.Before(e.next) {
@@ -42,13 +41,13 @@ func (e *entry) last(now time.Time, zone *time.Location) time.Time {
 		}
 		at := e.next
 		if from.After(at) {
-			at = e.after(from, zone)
+			at = e.nextAfter(from, zone)
 		}
 		if at.After(now) {
-			continue // nothing is that near
+			continue // no time in this span
 		}
 		for {
-			later := e.after(at, zone)
+			later := e.nextAfter(at, zone)
 			if later.After(now) {
 				return at
 			}
@@ -91,10 +90,10 @@ func (a *agenda) Pop() any {
 func (a *agenda) add(e *entry)    { heap.Push(a, e) }
 func (a *agenda) remove(e *entry) { heap.Remove(a, e.index) }
 
-// rearrange reckons anew when everything fires after a time.
-func (a *agenda) rearrange(t time.Time, zone *time.Location) {
+// reschedule computes the next times of all entries after t.
+func (a *agenda) reschedule(t time.Time, zone *time.Location) {
 	for _, e := range *a {
-		e.next = e.after(t, zone)
+		e.next = e.nextAfter(t, zone)
 	}
 	heap.Init(a)
 }

@@ -32,7 +32,7 @@ func TestTheLastTimeIsFoundHoweverLongNobodyLooked(t *testing.T) {
 			require.NoError(t, err)
 			e := &entry{times: times}
 			require.NoError(t, e.next.UnmarshalText([]byte(of.since)))
-			require.Equal(t, of.want, e.last(now, time.UTC).Format(time.RFC3339))
+			require.Equal(t, of.want, e.lastDue(now, time.UTC).Format(time.RFC3339))
 		})
 	}
 }
@@ -46,14 +46,14 @@ func TestTheAgendaKeepsItsOrder(t *testing.T) {
 		times, err := cron.Parse(text)
 		require.NoError(t, err)
 		e := &entry{times: times}
-		e.next = e.after(now, time.UTC)
+		e.next = e.nextAfter(now, time.UTC)
 		entries[text] = e
 		a.add(e)
 	}
 	require.Equal(t, entries["*/5 * * * *"], a[0])
 	a.remove(entries["*/5 * * * *"])
 	require.Equal(t, entries["0 11 * * *"], a[0])
-	a.rearrange(now.Add(2*time.Hour), time.UTC)
+	a.reschedule(now.Add(2*time.Hour), time.UTC)
 	require.Equal(t, entries["30 12 * * *"], a[0])
 	for i, e := range a {
 		require.Equal(t, i, e.index)
@@ -63,31 +63,31 @@ func TestTheAgendaKeepsItsOrder(t *testing.T) {
 func TestAnIDIsTheSameForWhoeverDerivesIt(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2027, 6, 15, 10, 0, 0, 0, time.UTC)
-	id := idOf(at, "w1", "tick", "*/5 * * * *")
-	require.Equal(t, id, idOf(at.In(time.FixedZone("east", 3600)), "w1", "tick", "*/5 * * * *"))
+	id := deriveID(at, "w1", "tick", "*/5 * * * *")
+	require.Equal(t, id, deriveID(at.In(time.FixedZone("east", 3600)), "w1", "tick", "*/5 * * * *"))
 	parsed, err := ulid.ParseStrict(id)
 	require.NoError(t, err)
 	require.Equal(t, at, ulid.Time(parsed.Time()).UTC())
 	known := map[string]bool{id: true}
 	for _, of := range [][]string{{"w2", "tick", "*/5 * * * *"}, {"w1", "tock", "*/5 * * * *"}, {"w1", "tick", "*/6 * * * *"}, {"w1", "tick", "*/5 * * * *", "run"}} {
-		other := idOf(at, of...)
+		other := deriveID(at, of...)
 		require.False(t, known[other])
 		known[other] = true
 	}
-	require.NotEqual(t, id, idOf(at.Add(time.Minute), "w1", "tick", "*/5 * * * *"))
+	require.NotEqual(t, id, deriveID(at.Add(time.Minute), "w1", "tick", "*/5 * * * *"))
 }
 
 func FuzzWhatIsRegisteredReadsAsItWasWritten(f *testing.F) {
 	f.Add("tick", "*/5 * * * *", int64(1), []byte("no record"))
 	f.Fuzz(func(t *testing.T, name, text string, since int64, noise []byte) {
-		_, _ = readRecord(noise) // whatever it is, it does no harm
+		_, _ = decodeRegistration(noise) // whatever it is, it does no harm
 		if !utf8.ValidString(name + text) {
 			return
 		}
-		r := record{WorkspaceID: "w1", At: 7, Automations: []scheduled{{name, 3, []registered{{text, since}}}}}
+		r := registration{WorkspaceID: "w1", At: 7, Automations: []registeredAutomation{{name, 3, []registeredSchedule{{text, since}}}}}
 		value, err := r.encode()
 		require.NoError(t, err)
-		back, err := readRecord(value)
+		back, err := decodeRegistration(value)
 		require.NoError(t, err)
 		require.Equal(t, r, back)
 	})

@@ -1,13 +1,10 @@
-// Package schedules fires automations when their time comes.
+// Package schedules starts automations at their scheduled times.
 //
-// Workspaces are divided into shares, each looked after by one node. What a workspace
-// has scheduled is registered when its documents change, and kept in a bucket, so that
-// a node that takes a share over need not look at any document. The next times stand
-// in a heap: while nothing is due, nothing is done.
+// Workspaces are divided into partitions, each processed by one node. The schedules of a workspace are registered in
+// a bucket when its documents change, so that a node that takes a partition over need not read any document. The next
+// times are in a heap: while nothing is due, nothing is done.
 //
-// A firing is an event whose id is made of workspace, automation, schedule and time,
-// and the tree is begun once that is on the log: a time fires once, however many nodes
-// and restarts there are. How far a share was looked after is saved as it goes; times
-// that nobody looked at are made up for by one late firing of each schedule, and what
-// had fired and did not end is begun again.
+// A firing is an event whose id is derived from workspace, automation, schedule and time. Its tree starts once the
+// event is on the log: a time fires once, whatever nodes and restarts there are. The cursor of a partition is saved
+// regularly. Missed times cause one late firing per schedule, and firings that did not end are started again.
 package schedules

@@ -163,7 +163,7 @@ type node struct {
 	runtime *runtime.Runtime
 	paces   *paces
 	log     schedules.Log
-	keeps   schedules.Memory
+	keeps   schedules.Bucket
 	journal runtime.Store // what its trees write to
 	most    int           // how often it begins a tree
 	hold    func(ctx context.Context, name string, work func(context.Context) error) error
@@ -238,7 +238,7 @@ func (n *node) restart() {
 func (n *node) fire() {
 	n.t.Helper()
 	s, err := schedules.New(schedules.Options{
-		Store: n.log, Memory: n.keeps, Models: n.models, Programs: n.library, Runtime: n.runtime,
+		Store: n.log, Bucket: n.keeps, Models: n.models, Programs: n.library, Runtime: n.runtime,
 		Document: contents{n.models}.Document, Rules: func() automation.Rules { return automation.Rules{} },
 		Zone: n.zone.Load, MaxAttempts: func() int { return n.most }, Begun: n.past, Fresh: n.models.Fresh,
 		Hold: n.hold, Now: n.clock.now, Log: quiet,
@@ -251,11 +251,11 @@ func (n *node) fire() {
 }
 
 // past tells what became of a tree, of which no node that is gone runs any.
-func (n *node) past(ctx context.Context, workspaceID, correlationID, firingID, automation string) (past streams.Past, err error) {
+func (n *node) past(ctx context.Context, workspaceID, correlationID, firingID, automation string) (past streams.TreeStatus, err error) {
 	n.asked.Add(1)
 	var open []projections.UnfinishedTree
 	err = n.models.View(func(r projections.Reader) error {
-		past.Attempts, past.Over, err = projections.Runs{}.Ended(r, workspaceID, firingID, automation)
+		past.Attempts, past.Done, err = projections.Runs{}.Ended(r, workspaceID, firingID, automation)
 		if err == nil {
 			open, err = projections.Runs{}.Open(r, workspaceID, correlationID, 10)
 		}
@@ -263,7 +263,7 @@ func (n *node) past(ctx context.Context, workspaceID, correlationID, firingID, a
 	})
 	for _, t := range open {
 		if _, ok, failed := (&parked.Parked{Store: n.store.Data, Vault: n.vault}).Get(ctx, workspaceID, t.ExecutionID); ok || failed != nil {
-			past.Over, err = ok, failed
+			past.Done, err = ok, failed
 		}
 	}
 	return past, err

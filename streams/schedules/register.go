@@ -25,45 +25,43 @@ import (
 	"svc/projections"
 )
 
-// watch registers what changes, until ctx ends. At first it compares all workspaces with
-// what is registered of them, whoever wrote that.
-func (s *share) watch(ctx context.Context) {
+// registerChanges registers changes until ctx ends. At first it compares all workspaces with their registrations.
+func (s *partition) registerChanges(ctx context.Context) {
 	from := uint64(0)
 	for ctx.Err() == nil {
 		s.mu.Lock()
-		seen := s.seen
+		seen := s.registeredSeq
 		s.mu.Unlock()
 		if at := s.Models.Position().State; at > from {
-			if err := s.update(ctx, from, seen); err == nil {
+			if err := s.registerSince(ctx, from, seen); err == nil {
 				s.mu.Lock()
-				s.seen, from = max(at, seen), at
+				s.registeredSeq, from = max(at, seen), at
 				s.mu.Unlock()
 			} else if ctx.Err() == nil {
-				s.Log.WarnContext(ctx, "what changed could not be scheduled", "share", s.number, "err", err)
-				rest(ctx)
+				s.Log.WarnContext(ctx, "changed schedules could not be registered", "partition", s.number, "err", err)
+				pauseAfterFault(ctx)
 			}
 		}
-		_ = commands.Sleep(ctx, watchEvery)
+		_ = commands.Sleep(ctx, registerInterval)
 	}
 }
 
-// change says that something of a workspace changed, at a sequence of the state log.
+// change is a change of a workspace at a sequence of STATE.
 type change struct {
 	workspaceID string
 	seq         uint64
 }
 
-// update registers the workspaces of the share that changed after a sequence, and those
-// with instances of apps that did after another. One that cannot be registered keeps
-// none of the others from it.
-func (s *share) update(ctx context.Context, after, published uint64) error {
-	list, err := s.changes(after, published)
+// registerSince registers the workspaces of the partition that changed after a sequence, and those with instances of
+// apps that were published after another. An error in one workspace does not stop the others.
+func (s *partition) registerSince(ctx context.Context, after, published uint64) error {
+	list, err := s.listChanges(after, published)
 	if err != nil {
 		return err
 	}
 	var failed error
 	for _, c := range list {
-		if err := s.register(ctx, c); err != nil {
+		if err := s.registerWorkspace(ctx, c); err != nil {
 			failed = cmp.Or(failed, err)
 		}
 		if ctx.Err() != nil {
@@ -73,12 +71,12 @@ func (s *share) update(ctx context.Context, after, published uint64) error {
 	return failed
 }
 
-// changes lists what changed: workspaces themselves, and those with instances of apps.
-func (s *share) changes(after, published uint64) (list []change, err error) {
+// listChanges lists the changed workspaces, and those with instances of changed apps.
+func (s *partition) listChanges(after, published uint64) (list []change, err error) {
 	read := projections.Schedules{}
 	err = s.Models.View(func(r projections.Reader) error {
 		add := func(id string, seq uint64) bool {
-			if s.owns(id) {
+			if s.ownsWorkspace(id) {
 				list = append(list, change{id, seq})
 			}
 			return true
@@ -103,12 +101,11 @@ func (s *share) changes(after, published uint64) (list []change, err error) {
 	return list, err
 }
 
-// register registers what a workspace has scheduled, unless that was done since the
-// change, and records it.
-func (s *share) register(ctx context.Context, c change) error {
+// registerWorkspace registers and records the schedules of a workspace, unless that was done after the change.
+func (s *partition) registerWorkspace(ctx context.Context, c change) error {
 	s.mu.Lock()
-	old := record{WorkspaceID: c.workspaceID}
-	if p := s.plans[c.workspaceID]; p != nil {
+	old := registration{WorkspaceID: c.workspaceID}
+	if p := s.workspaces[c.workspaceID]; p != nil {
 		old = p.record
 	}
 	s.mu.Unlock()
@@ -120,52 +117,51 @@ func (s *share) register(ctx context.Context, c change) error {
 	if err != nil {
 		return err
 	}
-	v := &revision{
-		share: s, change: c, old: old, was: old.byName(), now: record{WorkspaceID: c.workspaceID, At: max(at, c.seq)},
+	v := &registrationUpdate{
+		partition: s, change: c, old: old, was: old.byName(), now: registration{WorkspaceID: c.workspaceID, At: max(at, c.seq)},
 		causes: map[uint64]domain.Recorded{},
 	}
 	if programSet != nil {
-		if err := v.enact(ctx, programSet); err != nil {
+		if err := v.apply(ctx, programSet); err != nil {
 			return err
 		}
 	}
 	body, err := v.now.encode()
 	if err == nil {
-		_, err = s.Memory.Put(ctx, recordKey(c.workspaceID), body)
+		_, err = s.Bucket.Put(ctx, registrationKey(c.workspaceID), body)
 	}
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.arrange(v.now)
+	s.updateAgenda(v.now)
 	return nil
 }
 
-// revision is how what is registered of a workspace changes.
-type revision struct {
-	*share
+// registrationUpdate is a change of the registration of a workspace.
+type registrationUpdate struct {
+	*partition
 	change
 
-	old, now record
-	was      map[string]*scheduled
+	old, now registration
+	was      map[string]*registeredAutomation
 	causes   map[uint64]domain.Recorded
-	commits  []eventstore.Commit // what is told of it
+	commits  []eventstore.Commit // its events
 }
 
-// enact finds out what is to be registered, and records what is so otherwise than before
-// and what cannot be.
-func (v *revision) enact(ctx context.Context, programSet *programs.ProgramSet) error {
-	if err := v.read(ctx, programSet); err != nil {
+// apply computes the new registration, and records its changes and faults.
+func (v *registrationUpdate) apply(ctx context.Context, programSet *programs.ProgramSet) error {
+	if err := v.readSchedules(ctx, programSet); err != nil {
 		return err
 	}
-	if err := v.tell(ctx); err != nil {
+	if err := v.addChanges(ctx); err != nil {
 		return err
 	}
-	if err := v.faults(ctx, programSet); err != nil {
+	if err := v.addFaults(ctx, programSet); err != nil {
 		return err
 	}
-	const most = 500 // events at once
+	const most = 500 // events in one append
 	for part := range slices.Chunk(v.commits, most) {
 		if _, err := v.Store.Append(ctx, part...); err != nil {
 			return err
@@ -174,21 +170,21 @@ func (v *revision) enact(ctx context.Context, programSet *programs.ProgramSet) e
 	return nil
 }
 
-// read finds out what the workspace has scheduled now.
-func (v *revision) read(ctx context.Context, programSet *programs.ProgramSet) error {
+// readSchedules reads the schedules of the workspace.
+func (v *registrationUpdate) readSchedules(ctx context.Context, programSet *programs.ProgramSet) error {
 	for _, p := range programSet.Scheduled() {
 		saved, err := v.savedAt(p)
 		if err != nil {
 			return err
 		}
-		is, was := scheduled{Name: p.Name, Saved: saved}, v.was[p.Name]
+		is, was := registeredAutomation{Name: p.Name, Saved: saved}, v.was[p.Name]
 		for _, c := range p.When.Schedules {
 			if _, twice := is.has(c.String()); twice {
 				continue
 			}
 			r, ok := was.has(c.String())
 			if !ok {
-				r, err = v.since(ctx, c, saved)
+				r, err = v.newSchedule(ctx, c, saved)
 			}
 			if err != nil {
 				return err
@@ -200,8 +196,8 @@ func (v *revision) read(ctx context.Context, programSet *programs.ProgramSet) er
 	return nil
 }
 
-// savedAt returns the sequence of the change that brought an automation here.
-func (v *revision) savedAt(p *programs.Program) (seq uint64, err error) {
+// savedAt returns the sequence of the change that created or updated an automation in the workspace.
+func (v *registrationUpdate) savedAt(p *programs.Program) (seq uint64, err error) {
 	path, place := "automations/"+p.Slug, p.Scope
 	for ; place.Parent != nil; place = place.Parent {
 		path = "imports/" + place.Slug
@@ -214,24 +210,23 @@ func (v *revision) savedAt(p *programs.Program) (seq uint64, err error) {
 	return seq, err
 }
 
-// since returns a schedule that is new, with the time from which on it counts.
-func (v *revision) since(ctx context.Context, c *cron.Schedule, saved uint64) (registered, error) {
-	cause, err := v.cause(ctx, v.origin(saved))
-	return registered{Cron: c.String(), Since: cause.At.UnixMilli()}, err
+// newSchedule returns a new schedule, with the time from which on it fires.
+func (v *registrationUpdate) newSchedule(ctx context.Context, c *cron.Schedule, saved uint64) (registeredSchedule, error) {
+	cause, err := v.causeEvent(ctx, v.originSeq(saved))
+	return registeredSchedule{Cron: c.String(), Since: cause.At.UnixMilli()}, err
 }
 
-// origin returns the sequence of what changed an automation: its document, or, if that
-// is older than what is registered, the workspace or the app that came back or went.
-func (v *revision) origin(saved uint64) uint64 {
+// originSeq returns the sequence of what changed an automation: its document, or, if that is older than the
+// registration, the change of the workspace or app.
+func (v *registrationUpdate) originSeq(saved uint64) uint64 {
 	if saved > v.old.At {
 		return saved
 	}
 	return v.seq
 }
 
-// cause returns the event at a sequence of the state log; what is not there counts from
-// now.
-func (v *revision) cause(ctx context.Context, seq uint64) (domain.Recorded, error) {
+// causeEvent returns the event at a sequence of STATE; a missing event has the current time.
+func (v *registrationUpdate) causeEvent(ctx context.Context, seq uint64) (domain.Recorded, error) {
 	if have, ok := v.causes[seq]; ok {
 		return have, nil
 	}
@@ -246,8 +241,8 @@ func (v *revision) cause(ctx context.Context, seq uint64) (domain.Recorded, erro
 	return ev, nil
 }
 
-// tell gathers what is registered otherwise than before.
-func (v *revision) tell(ctx context.Context) error {
+// addChanges adds an event for each automation whose schedules changed.
+func (v *registrationUpdate) addChanges(ctx context.Context) error {
 	is := v.now.byName()
 	for i := range v.now.Automations {
 		a := &v.now.Automations[i]
@@ -255,7 +250,7 @@ func (v *revision) tell(ctx context.Context) error {
 		if was != nil && was.Saved == a.Saved && slices.Equal(was.crons(), a.crons()) {
 			continue
 		}
-		if err := v.announce(ctx, a.Name, v.origin(a.Saved), a); err != nil {
+		if err := v.addScheduled(ctx, a.Name, v.originSeq(a.Saved), a); err != nil {
 			return err
 		}
 	}
@@ -263,39 +258,38 @@ func (v *revision) tell(ctx context.Context) error {
 		if is[was.Name] != nil {
 			continue
 		}
-		if err := v.announce(ctx, was.Name, v.seq, &scheduled{}); err != nil {
+		if err := v.addScheduled(ctx, was.Name, v.seq, &registeredAutomation{}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// announce tells what an automation has scheduled since a change: nothing any more,
-// perhaps.
-func (v *revision) announce(ctx context.Context, name string, seq uint64, is *scheduled) error {
-	told := activity.Scheduled{Slug: name, Schedules: is.crons(), Details: []activity.NextFiring{}}
+// addScheduled adds the event with the schedules of an automation since a change; there may be none any more.
+func (v *registrationUpdate) addScheduled(ctx context.Context, name string, seq uint64, is *registeredAutomation) error {
+	ev := activity.Scheduled{Slug: name, Schedules: is.crons(), Details: []activity.NextFiring{}}
 	zone, now := v.Zone(), v.Now()
-	for _, text := range told.Schedules {
+	for _, text := range ev.Schedules {
 		next := activity.NextFiring{Cron: text}
 		if times, err := cron.Parse(text); err == nil {
 			if at, ok := times.Next(now, zone); ok {
 				next.Next = stamp(at)
 			}
 		}
-		told.Details = append(told.Details, next)
+		ev.Details = append(ev.Details, next)
 	}
-	return v.once(ctx, name, seq, told, "registered", strconv.FormatUint(v.old.At, 10), strings.Join(told.Schedules, "\n"))
+	return v.addEvent(ctx, name, seq, ev, "registered", strconv.FormatUint(v.old.At, 10), strings.Join(ev.Schedules, "\n"))
 }
 
-// once gathers an event of an automation because of a change, unless it is on the log
-// already: whoever registers the same change derives the same id.
-func (v *revision) once(ctx context.Context, name string, seq uint64, ev domain.Event, of ...string) error {
-	cause, err := v.cause(ctx, seq)
+// addEvent adds an event of an automation, caused by a change, unless it is on the log already: every node derives
+// the same id for the same change.
+func (v *registrationUpdate) addEvent(ctx context.Context, name string, seq uint64, ev domain.Event, of ...string) error {
+	cause, err := v.causeEvent(ctx, seq)
 	if err != nil {
 		return err
 	}
-	id := idOf(cause.At, append([]string{v.workspaceID, name}, of...)...)
-	if _, known, err := v.known(v.workspaceID, id); err != nil || known {
+	id := deriveID(cause.At, append([]string{v.workspaceID, name}, of...)...)
+	if _, known, err := v.findEvent(v.workspaceID, id); err != nil || known {
 		return err
 	}
 	m := cause.Meta
@@ -309,34 +303,34 @@ func (v *revision) once(ctx context.Context, name string, seq uint64, ev domain.
 	return nil
 }
 
-// record is what is registered of a workspace. It is kept compressed: a workspace may
+// registration is what is registered of a workspace. It is kept compressed: a workspace may
 // have thousands of schedules.
-type record struct {
-	WorkspaceID string      `json:"workspaceId"`
-	At          uint64      `json:"at"` // changes up to this sequence of the state log are in it
-	Automations []scheduled `json:"automations,omitempty"`
+type registration struct {
+	WorkspaceID string                 `json:"workspaceId"`
+	At          uint64                 `json:"at"` // changes up to this sequence of the state log are in it
+	Automations []registeredAutomation `json:"automations,omitempty"`
 }
 
-// scheduled is an automation that has schedules.
-type scheduled struct {
-	Name  string       `json:"name"`  // in the workspace
-	Saved uint64       `json:"saved"` // the change of the document that brought it here: its own, or that of its app instance
-	Crons []registered `json:"crons"`
+// registeredAutomation is an automation that has schedules.
+type registeredAutomation struct {
+	Name  string               `json:"name"`  // in the workspace
+	Saved uint64               `json:"saved"` // the change of the document that brought it here: its own, or that of its app instance
+	Crons []registeredSchedule `json:"crons"`
 }
 
-// registered is a schedule.
-type registered struct {
+// registeredSchedule is a schedule.
+type registeredSchedule struct {
 	Cron  string `json:"cron"`
 	Since int64  `json:"since"` // when it was saved, in milliseconds
 }
 
-func (r registered) since() time.Time { return time.UnixMilli(r.Since) }
+func (r registeredSchedule) since() time.Time { return time.UnixMilli(r.Since) }
 
-func recordKey(workspaceID string) string {
+func registrationKey(workspaceID string) string {
 	return "workspace/" + strconv.Itoa(slotOf(workspaceID)) + "/" + workspaceID
 }
 
-func (r record) encode() ([]byte, error) {
+func (r registration) encode() ([]byte, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	if err := json.NewEncoder(z).Encode(r); err != nil {
@@ -346,28 +340,28 @@ func (r record) encode() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-func readRecord(value []byte) (r record, err error) {
+func decodeRegistration(value []byte) (r registration, err error) {
 	z, err := gzip.NewReader(bytes.NewReader(value))
 	if err == nil {
 		err = json.NewDecoder(z).Decode(&r)
 	}
 	if err != nil {
-		return r, fmt.Errorf("what is registered of a workspace does not read: %w", err)
+		return r, fmt.Errorf("read the registration of a workspace: %w", err)
 	}
 	return r, nil
 }
 
-// byName returns what is registered of each automation.
-func (r record) byName() map[string]*scheduled {
-	found := make(map[string]*scheduled, len(r.Automations))
+// byName returns the registered automations by name.
+func (r registration) byName() map[string]*registeredAutomation {
+	found := make(map[string]*registeredAutomation, len(r.Automations))
 	for i := range r.Automations {
 		found[r.Automations[i].Name] = &r.Automations[i]
 	}
 	return found
 }
 
-// has returns a schedule that is registered; ok is false when it is not.
-func (a *scheduled) has(text string) (r registered, ok bool) {
+// hasSchedule returns a registered schedule; ok is false when there is none.
+func (a *registeredAutomation) has(text string) (r registeredSchedule, ok bool) {
 	if a == nil {
 		return r, false
 	}
@@ -379,8 +373,8 @@ func (a *scheduled) has(text string) (r registered, ok bool) {
 	return r, false
 }
 
-// crons are the schedules as they are written.
-func (a *scheduled) crons() []string {
+// crons returns the texts of the schedules.
+func (a *registeredAutomation) crons() []string {
 	list := []string{}
 	if a != nil {
 		for _, c := range a.Crons {
@@ -390,11 +384,10 @@ func (a *scheduled) crons() []string {
 	return list
 }
 
-// faults tells of the schedules that cannot be registered, of the documents that have
-// changed: imports bring them, nobody saves them otherwise. Those of apps are told where
-// the apps are made.
-func (v *revision) faults(ctx context.Context, programSet *programs.ProgramSet) error {
-	items, err := v.changed()
+// addFaults adds an event for each schedule that cannot be registered, of the documents that have changed. They come
+// from imports: other writes are validated. Faults of apps are recorded where the apps are made.
+func (v *registrationUpdate) addFaults(ctx context.Context, programSet *programs.ProgramSet) error {
+	items, err := v.changedAutomations()
 	if err != nil {
 		return err
 	}
@@ -403,15 +396,15 @@ func (v *revision) faults(ctx context.Context, programSet *programs.ProgramSet) 
 		if err != nil {
 			return err
 		}
-		if err := v.fault(ctx, item, doc, programSet.Program(item.Slug())); err != nil {
+		if err := v.addFaultsOf(ctx, item, doc, programSet.Program(item.Slug())); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// changed lists the automations whose documents changed since what is registered.
-func (v *revision) changed() (items []projections.Item, err error) {
+// changedAutomations lists the automations whose documents changed since the registration.
+func (v *registrationUpdate) changedAutomations() (items []projections.Item, err error) {
 	err = v.Models.View(func(r projections.Reader) error {
 		return projections.Content{}.List(r, v.workspaceID, "automations/", func(item projections.Item) (bool, error) {
 			if item.Updated > v.old.At {
@@ -423,9 +416,8 @@ func (v *revision) changed() (items []projections.Item, err error) {
 	return items, err
 }
 
-// fault tells what is wrong with the schedules of a document: of one that keeps all of
-// them, nothing is.
-func (v *revision) fault(ctx context.Context, item projections.Item, doc *document.Map, p *programs.Program) error {
+// addFaultsOf adds the faults of the schedules of a document. A document with all its schedules registered has none.
+func (v *registrationUpdate) addFaultsOf(ctx context.Context, item projections.Item, doc *document.Map, p *programs.Program) error {
 	whole, _ := value.From(doc).(*value.Object)
 	list, _ := value.Walk(whole, "when", "schedules").([]any)
 	if len(list) == 0 || whole.At("disabled") == true || p != nil && len(p.When.Schedules) == len(list) {
@@ -436,13 +428,13 @@ func (v *revision) fault(ctx context.Context, item projections.Item, doc *docume
 		if f.Name != automation.InvalidSchedule || f.Warning {
 			continue
 		}
-		told := activity.Failure{Error: f.Name, Message: f.Message, Details: map[string]any{"automation": item.Slug(), "field": f.Field}}
+		ev := activity.Failure{Error: f.Name, Message: f.Message, Details: map[string]any{"automation": item.Slug(), "field": f.Field}}
 		for i, text := range list {
 			if f.Field == fmt.Sprintf("when.schedules[%d]", i) {
-				told.Details["schedule"] = text
+				ev.Details["schedule"] = text
 			}
 		}
-		if err := v.once(ctx, item.Slug(), item.Updated, told, "fault", strconv.FormatUint(item.Updated, 10), f.Field); err != nil {
+		if err := v.addEvent(ctx, item.Slug(), item.Updated, ev, "fault", strconv.FormatUint(item.Updated, 10), f.Field); err != nil {
 			return err
 		}
 	}

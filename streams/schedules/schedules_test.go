@@ -169,7 +169,7 @@ func (h *house) events(workspaceID, eventType string) (all []domain.Recorded) {
 // sequences returns where the activity of a workspace of a type is.
 func (h *house) sequences(workspaceID, eventType string) (seqs []uint64) {
 	h.t.Helper()
-	among := projections.Among{List: projections.ByType, Text: eventType}
+	among := projections.FeedSelection{List: projections.ByType, Text: eventType}
 	require.NoError(h.t, h.first.models.View(func(r projections.Reader) error {
 		return projections.FeedOf(domain.Activity).List(r, workspaceID, among, 0, false, func(e projections.FeedEntry) bool {
 			seqs = append(seqs, e.Seq)
@@ -443,7 +443,7 @@ func (c contents) Workspace(id string) (w programs.Workspace, ok bool, err error
 
 func (c contents) Edition(slug, version string) (workspaceID string, revision uint64, err error) {
 	err = c.models.View(func(r projections.Reader) error {
-		a, found, err := projections.Apps{}.Running(r, slug, version)
+		a, found, err := projections.Apps{}.RunningVersion(r, slug, version)
 		workspaceID, revision = a.WorkspaceID, found
 		return err
 	})

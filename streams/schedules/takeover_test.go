@@ -242,7 +242,7 @@ func TestAnotherNodeTakesOverWhereOneStopped(t *testing.T) {
 }
 
 // ofW1 is the share that w1 belongs to where there are several nodes.
-func ofW1() string { return strconv.Itoa(streams.Share("w1", 16)) }
+func ofW1() string { return strconv.Itoa(streams.PartitionOf("w1", 16)) }
 
 // always lets a node look after everything, as one of several.
 func always(ctx context.Context, _ string, work func(context.Context) error) error { return work(ctx) }

@@ -18,55 +18,54 @@ import (
 	"svc/streams"
 )
 
-// begun is a tree that an event started.
-type begun struct {
+// startedTree is a tree that an event starts.
+type startedTree struct {
 	event *feed.Event
 	start runtime.Start
 	run   *runtime.Handle // nil: it was begun before, and what became of it is not known yet
 }
 
-// dispatch starts what listens to an event. What cannot be found out is tried again until
-// it can: no event is passed over. It fails only when ctx ends.
-func (s *share) dispatch(ctx context.Context, e *feed.Event) ([]*begun, error) {
+// dispatch starts the listeners of an event. It retries after errors: no event is skipped. It fails only when ctx
+// ends.
+func (s *partition) dispatch(ctx context.Context, e *feed.Event) ([]*startedTree, error) {
 	for try := 0; ; try++ {
-		list, err := s.begin(ctx, e)
-		if bad, ok := errors.AsType[*unreadable](err); ok {
+		list, err := s.startListeners(ctx, e)
+		if bad, ok := errors.AsType[*unreadableEventError](err); ok {
 			err = s.Runtime.RecordNotStarted(ctx, e, automation.Raise(automation.InvalidEvent, "the event started nothing: "+bad.why.Error()))
 		}
 		if err == nil {
 			return list, nil
 		}
-		if err := s.linger(ctx, try, e, err); err != nil {
+		if err := s.backOff(ctx, try, e, err); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// manyTries is after how many of them the workspace is told that it has to wait.
-const manyTries = 5
+// triesBeforeNotice is after how many attempts an event in the workspace reports the delay.
+const triesBeforeNotice = 5
 
-// linger waits before what an event starts is tried again, the longer the more often that
-// was. It fails when ctx ends.
-func (s *share) linger(ctx context.Context, try int, e *feed.Event, why error) error {
+// backOff waits before the next attempt to start the listeners of an event, longer each time. It fails when ctx ends.
+func (s *partition) backOff(ctx context.Context, try int, e *feed.Event, why error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	s.Log.WarnContext(ctx, "what an event starts could not be started, and is tried again", "workspace", e.Source.WorkspaceID, "event", e.ID, "type", e.Type, "try", try+1, "err", why)
-	if try == manyTries {
-		told := automation.Raise(automation.InternalFault, "what listens to the event could not be started yet; it is tried again")
-		if err := s.Runtime.RecordNotStarted(ctx, e, told); err != nil {
-			s.Log.WarnContext(ctx, "a workspace could not be told that its automations do not start", "workspace", e.Source.WorkspaceID, "err", err)
+	s.Log.WarnContext(ctx, "the listeners of an event could not be started; retrying", "workspace", e.Source.WorkspaceID, "event", e.ID, "type", e.Type, "try", try+1, "err", why)
+	if try == triesBeforeNotice {
+		notice := automation.Raise(automation.InternalFault, "what listens to the event could not be started yet; it is tried again")
+		if err := s.Runtime.RecordNotStarted(ctx, e, notice); err != nil {
+			s.Log.WarnContext(ctx, "the delay of automations could not be recorded in their workspace", "workspace", e.Source.WorkspaceID, "err", err)
 		}
 	}
-	return commands.Sleep(ctx, streams.Pause(try))
+	return commands.Sleep(ctx, streams.RetryPause(try))
 }
 
-// begin starts what listens to an event.
-func (s *share) begin(ctx context.Context, e *feed.Event) ([]*begun, error) {
-	if programs.IsAboutApp(e.Type) { // many workspaces hear of one event
+// startListeners starts the listeners of an event.
+func (s *partition) startListeners(ctx context.Context, e *feed.Event) ([]*startedTree, error) {
+	if programs.IsAboutApp(e.Type) { // many workspaces listen to one event
 		select {
-		case s.hearings <- struct{}{}:
-			defer func() { <-s.hearings }()
+		case s.appLookups <- struct{}{}:
+			defer func() { <-s.appLookups }()
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -75,8 +74,8 @@ func (s *share) begin(ctx context.Context, e *feed.Event) ([]*begun, error) {
 	if err != nil || programSet == nil {
 		return nil, err
 	}
-	told, err := s.hearing(programSet, e)
-	if err != nil || len(told) == 0 {
+	listeners, err := s.listenersTo(programSet, e)
+	if err != nil || len(listeners) == 0 {
 		return nil, err
 	}
 	suppressed, err := s.History.Suppressed(e)
@@ -87,11 +86,11 @@ func (s *share) begin(ctx context.Context, e *feed.Event) ([]*begun, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []*begun
-	for _, h := range told {
-		due, err := s.wanted(ctx, programSet, h, caller)
+	var list []*startedTree
+	for _, h := range listeners {
+		due, err := s.treesToStart(ctx, programSet, h, caller)
 		if err != nil {
-			return nil, err // before anything is started: all of it is tried again
+			return nil, err // nothing is started yet: all of it is retried
 		}
 		list = append(list, due...)
 	}
@@ -103,16 +102,16 @@ func (s *share) begin(ctx context.Context, e *feed.Event) ([]*begun, error) {
 	return list, nil
 }
 
-// wanted returns the trees that are to be started for those who hear of an event.
-func (s *share) wanted(ctx context.Context, programSet *programs.ProgramSet, h heard, caller runtime.Caller) (list []*begun, err error) {
-	in, err := inputOf(h.event)
+// treesToStart returns the trees to start for the listeners of an event.
+func (s *partition) treesToStart(ctx context.Context, programSet *programs.ProgramSet, h listening, caller runtime.Caller) (list []*startedTree, err error) {
+	in, err := eventInput(h.event)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range h.by {
-		b := &begun{event: h.event, start: s.startOf(programSet, p, h.event, caller)}
+		b := &startedTree{event: h.event, start: s.newStart(programSet, p, h.event, caller)}
 		b.start.Input, _ = automation.LocalEvent(p.Scope.Instance, in).(*value.Object)
-		due, err := s.due(ctx, b)
+		due, err := s.isDue(ctx, b)
 		if err != nil {
 			return nil, err
 		}
@@ -123,13 +122,12 @@ func (s *share) wanted(ctx context.Context, programSet *programs.ProgramSet, h h
 	return list, nil
 }
 
-// aboutInstances is what the types of native events begin with that are about an app
-// instance.
-const aboutInstances = "workspaces.apps."
+// instanceEventPrefix is the prefix of the types of native events about an app instance.
+const instanceEventPrefix = "workspaces.apps."
 
-// instanceOf is the app instance that a native event is about.
+// instanceOf returns the app instance that a native event is about.
 func instanceOf(e *feed.Event) string {
-	if !strings.HasPrefix(e.Type, aboutInstances) {
+	if !strings.HasPrefix(e.Type, instanceEventPrefix) {
 		return ""
 	}
 	for _, v := range e.Values("payload.slug") {
@@ -145,9 +143,9 @@ func emittedByRun(e *feed.Event) bool {
 	return e.Source.ServiceTopic == feed.Emitted && e.Source.AutomationSlug != ""
 }
 
-// startOf is the tree that an event starts for a listener. What nobody asked for begins a
-// run of its own.
-func (s *share) startOf(programSet *programs.ProgramSet, p *programs.Program, e *feed.Event, caller runtime.Caller) runtime.Start {
+// newStart returns the tree that an event starts for a listener. An event without a correlation id starts a run of
+// its own.
+func (s *partition) newStart(programSet *programs.ProgramSet, p *programs.Program, e *feed.Event, caller runtime.Caller) runtime.Start {
 	start := runtime.Start{
 		ProgramSet: programSet, Program: p, Caller: caller, CorrelationID: cmp.Or(e.Source.CorrelationID, e.ID), Depth: e.Source.AutomationDepth + 1, Attempt: 1, TriggeredAt: e.At,
 		Trigger: activity.Trigger{Type: activity.ByEvent, Value: e.Type, ID: e.ID, AppInstanceSlug: p.Scope.Instance},
@@ -162,40 +160,39 @@ func (s *share) startOf(programSet *programs.ProgramSet, p *programs.Program, e 
 	return start
 }
 
-// due reports whether a tree is to be started: not when it is over, when its automation
-// came after the event, or when an error that tells of too many calls would make another
-// one.
-func (s *share) due(ctx context.Context, b *begun) (bool, error) {
+// isDue reports whether a tree is to be started: not when it is done, when its automation was saved after the event,
+// or when an error about too many nested calls would cause another one.
+func (s *partition) isDue(ctx context.Context, b *startedTree) (bool, error) {
 	if b.start.Depth > s.MaxDepth()+2 && (b.event.Type == "error" || strings.HasSuffix(b.event.Type, ".error")) {
 		return false, nil
 	}
-	if !b.event.Options.Persisted() || !behind(b.event, s.start) {
+	if !b.event.Options.Persisted() || !isAtOrBefore(b.event, s.start) {
 		return true, nil
 	}
-	past, err := s.become(ctx, b)
-	if err != nil || past.Over {
+	past, err := s.treeStatus(ctx, b)
+	if err != nil || past.Done {
 		return false, err
 	}
 	if past.Attempts == 0 {
-		if listened, err := s.listened(ctx, b); err != nil || !listened {
+		if listened, err := s.wasListening(ctx, b); err != nil || !listened {
 			return false, err
 		}
 	}
-	streams.Prepare(&b.start, past.Attempts, past.Attempts+1, s.MaxAttempts())
+	streams.PrepareAttempt(&b.start, past.Attempts, past.Attempts+1, s.MaxAttempts())
 	return true, nil
 }
 
-// unreadable says that an event cannot be given to any automation.
-type unreadable struct{ why error }
+// unreadableEventError says that an event cannot be the input of an automation.
+type unreadableEventError struct{ why error }
 
 // Error implements error.
-func (u *unreadable) Error() string { return "the event cannot be read: " + u.why.Error() }
+func (u *unreadableEventError) Error() string { return "the event cannot be read: " + u.why.Error() }
 
-// inputOf is what an automation is given that an event started.
-func inputOf(e *feed.Event) (*value.Object, error) {
+// eventInput returns the input of an automation that an event starts.
+func eventInput(e *feed.Event) (*value.Object, error) {
 	whole, err := value.ParseJSON(string(e.JSON()))
 	if err != nil {
-		return nil, &unreadable{err}
+		return nil, &unreadableEventError{err}
 	}
 	in := &value.Object{}
 	for _, key := range []string{"id", "type", "source", "payload", "createdAt"} {
@@ -204,30 +201,29 @@ func inputOf(e *feed.Event) (*value.Object, error) {
 	return in, nil
 }
 
-// see waits until a tree has ended, or stands where it goes on after a restart. One that
+// awaitTree waits until a tree has ended, or stands where it goes on after a restart. One that
 // broke off because of the platform is begun again. It reports whether it is over.
-func (s *share) see(ctx context.Context, b *begun) bool {
-	return s.trees.See(ctx, &streams.Tree{
+func (s *partition) awaitTree(ctx context.Context, b *startedTree) bool {
+	return s.trees.AwaitEnd(ctx, &streams.Tree{
 		WorkspaceID: b.event.Source.WorkspaceID, CorrelationID: b.start.CorrelationID, EventID: b.event.ID, Automation: b.start.Program.Name,
-		Unkept: !b.event.Options.Persisted(), Run: b.run, Attempt: b.start.Attempt,
-		Make:   func(context.Context) (runtime.Start, bool, error) { return b.start, true, nil },
-		Linger: func(ctx context.Context, try int, why error) error { return s.linger(ctx, try, b.event, why) },
+		Transient: !b.event.Options.Persisted(), Run: b.run, Attempt: b.start.Attempt,
+		NewStart: func(context.Context) (runtime.Start, bool, error) { return b.start, true, nil },
+		BackOff:  func(ctx context.Context, try int, why error) error { return s.backOff(ctx, try, b.event, why) },
 	})
 }
 
-// become asks what became of a tree.
-func (s *share) become(ctx context.Context, b *begun) (streams.Past, error) {
+// treeStatus reads the status of a tree.
+func (s *partition) treeStatus(ctx context.Context, b *startedTree) (streams.TreeStatus, error) {
 	return s.History.Begun(ctx, b.event.Source.WorkspaceID, b.start.CorrelationID, b.event.ID, b.start.Program.Name)
 }
 
-// mostHearings is in how many workspaces it is looked at once who hears of an app: its
-// instances may be everywhere.
-const mostHearings = 8
+// maxAppLookups is in how many workspaces listeners to an app event are looked up at once: instances of an app may be
+// everywhere.
+const maxAppLookups = 8
 
-// announce lets the workspaces of the share hear of an event about an app, which is
-// recorded on the platform: who publishes the app, and who has instances of it. The caller
-// holds the lock.
-func (s *share) announce(ctx context.Context, e *feed.Event, at domain.Position) error {
+// enqueueAppEvent queues an event about an app, which is recorded on the platform, for the workspaces of the
+// partition that publish the app or have instances of it. The caller holds the lock.
+func (s *partition) enqueueAppEvent(ctx context.Context, e *feed.Event, at domain.Position) error {
 	publisher, users, err := s.Audience(appOf(e))
 	if err != nil {
 		return err
@@ -235,36 +231,36 @@ func (s *share) announce(ctx context.Context, e *feed.Event, at domain.Position)
 	all := append(slices.Clone(users), publisher, e.Source.WorkspaceID)
 	slices.Sort(all)
 	for _, id := range slices.Compact(all) {
-		if id == "" || !s.mine(s.number, id) {
+		if id == "" || !s.isOwn(s.number, id) {
 			continue
 		}
-		m := &streams.Mark{At: at}
-		s.ledger.Put(m)
-		s.join(ctx, s.place(id), &arrival{event: toldIn(e, id, id == publisher), mark: m})
+		m := &streams.ProgressMark{At: at}
+		s.progress.Add(m)
+		s.addToQueue(ctx, s.queueOf(id), &queuedEvent{event: eventInWorkspace(e, id, id == publisher), mark: m})
 	}
 	return nil
 }
 
-// toldIn is an event about an app as a workspace is told of it. Who published the app is
-// nobody's business but theirs: elsewhere nothing acts for them.
-func toldIn(e *feed.Event, workspaceID string, own bool) *feed.Event {
+// eventInWorkspace returns an event about an app as another workspace sees it. Only the publisher sees who published
+// the app: elsewhere nothing acts for that user.
+func eventInWorkspace(e *feed.Event, workspaceID string, own bool) *feed.Event {
 	if workspaceID == e.Source.WorkspaceID {
 		return e
 	}
-	told := &feed.Event{
+	seen := &feed.Event{
 		ID: e.ID, Type: e.Type, At: e.At, Seq: e.Seq, Log: e.Log, Payload: e.Payload, Source: e.Source, Options: e.Options, Actor: e.Actor, Hides: e.Hides,
 	}
-	told.Source.WorkspaceID = workspaceID
+	seen.Source.WorkspaceID = workspaceID
 	if !own {
 		m := e.Source.Meta
-		told.Actor, told.Source.Meta = nil, domain.Meta{
+		seen.Actor, seen.Source.Meta = nil, domain.Meta{
 			CorrelationID: m.CorrelationID, TraceID: m.TraceID, AutomationDepth: m.AutomationDepth, ServiceTopic: m.ServiceTopic, Host: m.Host,
 		}
 	}
-	return told
+	return seen
 }
 
-// appOf is the slug of the app that an event is about.
+// appOf returns the slug of the app that an event is about.
 func appOf(e *feed.Event) string {
 	for _, path := range []string{"payload.app.slug", "payload.appSlug"} {
 		for _, v := range e.Values(path) {

@@ -11,54 +11,54 @@ import (
 	"svc/domain/feed"
 )
 
-// endings are the native events that what they tell the end of hears of.
-var endings = []string{"workspaces.deleted", "workspaces.apps.uninstalled"}
+// endEvents are the native events that the deleted workspace or instance itself receives.
+var endEvents = []string{"workspaces.deleted", "workspaces.apps.uninstalled"}
 
-// program set returns what can run because of an event: what is now, or what was before the
-// event when that tells of an end.
-func (s *share) programSet(ctx context.Context, e *feed.Event) (*programs.ProgramSet, error) {
-	if e.Log == domain.State && slices.Contains(endings, e.Type) {
+// program set returns the program set for an event: the current one, or the one before the event when that deletes
+// it.
+func (s *partition) programSet(ctx context.Context, e *feed.Event) (*programs.ProgramSet, error) {
+	if e.Log == domain.State && slices.Contains(endEvents, e.Type) {
 		return s.Programs.ProgramSetBefore(ctx, e.Source.WorkspaceID, e.Number())
 	}
 	return s.Programs.ProgramSet(ctx, e.Source.WorkspaceID)
 }
 
-// listened reports whether an automation listened to an event already when that was recorded.
-// Who looks at events again does so long after.
-func (s *share) listened(ctx context.Context, b *begun) (bool, error) {
+// wasListening reports whether an automation listened to an event when it was recorded. Events may be read again long
+// after.
+func (s *partition) wasListening(ctx context.Context, b *startedTree) (bool, error) {
 	now := b.start.ProgramSet.Workspace
 	if now.Revision <= b.event.Seq.State {
-		return true, nil // as it is now
+		return true, nil // nothing has changed since
 	}
 	then, err := s.Programs.ProgramSetBefore(ctx, now.ID, b.event.Seq.State+1)
 	if err != nil || then == nil {
 		return false, err
 	}
-	told, err := s.hearing(then, b.event)
-	return slices.ContainsFunc(told, func(h heard) bool {
+	listeners, err := s.listenersTo(then, b.event)
+	return slices.ContainsFunc(listeners, func(h listening) bool {
 		return slices.ContainsFunc(h.by, func(p *programs.Program) bool { return p.Name == b.start.Program.Name })
 	}), err
 }
 
-// houseOf is program set for a tree that was begun before. Of a workspace that was deleted only
+// programSetOfTree is program set for a tree that was begun before. Of a workspace that was deleted only
 // what its end started goes on.
-func (s *share) houseOf(ctx context.Context, workspaceID string, by activity.Trigger) (*programs.ProgramSet, error) {
+func (s *partition) programSetOfTree(ctx context.Context, workspaceID string, by activity.Trigger) (*programs.ProgramSet, error) {
 	programSet, err := s.Programs.ProgramSet(ctx, workspaceID)
-	if err == nil && programSet == nil && by.Type == activity.ByEvent && slices.Contains(endings, by.Value) {
+	if err == nil && programSet == nil && by.Type == activity.ByEvent && slices.Contains(endEvents, by.Value) {
 		return s.Programs.ProgramSetBefore(ctx, workspaceID, 0)
 	}
 	return programSet, err
 }
 
-// heard is an event, as those who listen to it are told.
-type heard struct {
+// listening is an event with its listeners.
+type listening struct {
 	event *feed.Event
 	by    []*programs.Program
 }
 
-// hearing returns who hears of an event, and what: app instances hear that they come or go
-// with their workspace.
-func (s *share) hearing(programSet *programs.ProgramSet, e *feed.Event) (all []heard, err error) {
+// listenersTo returns the listeners of an event, and the event as they see it: app instances are notified when their
+// workspace is created or deleted.
+func (s *partition) listenersTo(programSet *programs.ProgramSet, e *feed.Event) (all []listening, err error) {
 	about := programs.Event{Type: e.Type, Instance: instanceOf(e)}
 	if programs.IsAboutApp(e.Type) {
 		var publisher string
@@ -67,19 +67,19 @@ func (s *share) hearing(programSet *programs.ProgramSet, e *feed.Event) (all []h
 		about.OtherPublisher = programSet.Workspace.ID != publisher && programSet.Workspace.ID != domain.Platform
 	}
 	if by := programSet.Listeners(about); len(by) > 0 {
-		all = append(all, heard{e, by})
+		all = append(all, listening{e, by})
 	}
 	for _, about := range programSet.InstanceEvents(e.Type) {
 		if by := programSet.Listeners(about); len(by) > 0 {
-			all = append(all, heard{inInstance(e, about), by})
+			all = append(all, listening{eventInInstance(e, about), by})
 		}
 	}
 	return all, err
 }
 
-// inInstance is what an app instance is told of an event about the whole workspace: the
-// one that is recorded when it comes or goes by itself.
-func inInstance(e *feed.Event, about programs.Event) *feed.Event {
+// eventInInstance returns an event about the whole workspace as an app instance sees it: like the event of its own
+// installation or removal.
+func eventInInstance(e *feed.Event, about programs.Event) *feed.Event {
 	payload := map[string]any{"slug": about.Instance}
 	if about.Type == "workspaces.apps.installed" {
 		payload["appInstance"] = map[string]any{"slug": about.Instance, "appSlug": about.App}

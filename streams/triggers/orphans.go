@@ -18,143 +18,142 @@ import (
 	"svc/streams"
 )
 
-// adopter takes care of trees that nobody runs any more.
-type adopter struct {
-	*share
+// orphanHandler handles trees that nobody runs any more.
+type orphanHandler struct {
+	*partition
 
 	find func(ctx context.Context, wanted Wanted, visit func(Orphan)) error
 
-	guard sync.Mutex
-	wards map[string]*ward // by first execution
+	treesMu sync.Mutex
+	adopted map[string]*adoptedTree // by first execution
 }
 
-// ward is a tree that is, or was, taken care of.
-type ward struct {
-	under    bool // it goes on here
+// adoptedTree is a tree that is, or was, handled.
+type adoptedTree struct {
+	running  bool // it runs here
 	over     bool // it has ended
-	failures int  // how often it could not go on
-	again    time.Time
-	seen     bool // nobody has read of its end yet
+	failures int  // how often it could not be resumed
+	retryAt  time.Time
+	seen     bool // it was found again since the last sweep
 }
 
-func newAdopter(s *share, find func(ctx context.Context, wanted Wanted, visit func(Orphan)) error) *adopter {
-	return &adopter{share: s, find: find, wards: map[string]*ward{}}
+func newOrphanHandler(s *partition, find func(ctx context.Context, wanted Wanted, visit func(Orphan)) error) *orphanHandler {
+	return &orphanHandler{partition: s, find: find, adopted: map[string]*adoptedTree{}}
 }
 
-// adopt takes care of trees until ctx ends.
-func (a *adopter) adopt(ctx context.Context) {
+// handleLoop handles orphaned trees until ctx ends.
+func (a *orphanHandler) handleLoop(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := a.find(ctx, a.wants, func(o Orphan) {
-			if ctx.Err() == nil && a.wants(o.ExecutionID) { // once, however often it is found
-				a.care(ctx, o)
+		err := a.find(ctx, a.isWanted, func(o Orphan) {
+			if ctx.Err() == nil && a.isWanted(o.ExecutionID) { // only once, although it may be found twice
+				a.handleOrphan(ctx, o)
 			}
 		})
 		if err != nil && ctx.Err() == nil {
-			a.Log.WarnContext(ctx, "trees that nobody runs any more could not be looked for", "err", err)
+			a.Log.WarnContext(ctx, "orphaned trees could not be searched", "err", err)
 		}
-		a.sweep()
+		a.forgetEnded()
 		_ = commands.Sleep(ctx, a.LookEvery)
 	}
 }
 
-// wants reports whether a tree is to be taken care of.
-func (a *adopter) wants(executionID string) bool {
-	a.guard.Lock()
-	defer a.guard.Unlock()
-	c := a.wards[executionID]
+// isWanted reports whether a tree is to be handled.
+func (a *orphanHandler) isWanted(executionID string) bool {
+	a.treesMu.Lock()
+	defer a.treesMu.Unlock()
+	c := a.adopted[executionID]
 	if c == nil {
 		return true
 	}
 	c.seen = true
-	return !c.under && !c.over && !a.Now().Before(c.again)
+	return !c.running && !c.over && !a.Now().Before(c.retryAt)
 }
 
-// note changes what is known of a tree.
-func (a *adopter) note(o Orphan, change func(*ward)) {
-	a.guard.Lock()
-	defer a.guard.Unlock()
-	c := a.wards[o.ExecutionID]
+// updateTree changes the entry of a tree.
+func (a *orphanHandler) updateTree(o Orphan, change func(*adoptedTree)) {
+	a.treesMu.Lock()
+	defer a.treesMu.Unlock()
+	c := a.adopted[o.ExecutionID]
 	if c == nil {
-		c = &ward{seen: true}
-		a.wards[o.ExecutionID] = c
+		c = &adoptedTree{seen: true}
+		a.adopted[o.ExecutionID] = c
 	}
 	change(c)
 }
 
-// sweep forgets the trees whose end was read.
-func (a *adopter) sweep() {
-	a.guard.Lock()
-	defer a.guard.Unlock()
-	for id, c := range a.wards {
-		if !c.seen && !c.under {
-			delete(a.wards, id)
+// forgetEnded removes the entries of trees that were not found any more.
+func (a *orphanHandler) forgetEnded() {
+	a.treesMu.Lock()
+	defer a.treesMu.Unlock()
+	for id, c := range a.adopted {
+		if !c.seen && !c.running {
+			delete(a.adopted, id)
 		}
 		c.seen = false
 	}
 }
 
-// Orphan is a tree that began and did not end, and that nobody runs any more.
+// Orphan is a tree that did not end and that nobody runs any more.
 type Orphan struct {
 	runtime.BrokenRun
 
-	Attempt int  // how often it was begun
-	Stands  bool // where it stood in a wait is kept: any node can go on with it
-	Waits   bool // it did nothing else, and none of its waits is over
+	Attempt   int  // how often it was begun
+	Parked    bool // its state in a wait is stored: any node can resume it
+	OnlyWaits bool // it only waits, and none of its waits has ended
 }
 
-// lookEvery is how often trees are looked for that nobody runs any more.
-const lookEvery = 15 * time.Second
+// orphanInterval is how often orphaned trees are searched.
+const orphanInterval = 15 * time.Second
 
-// mostResuming is how many trees are made ready to go on at once.
-const mostResuming = 32
+// maxResuming is how many trees are resumed at once.
+const maxResuming = 32
 
-// orphans visits the trees of the share whose node is gone.
-func (s *share) orphans(ctx context.Context, wanted Wanted, visit func(Orphan)) error {
-	return s.History.Orphans(ctx, func(workspaceID string) bool { return s.mine(s.number, workspaceID) }, wanted, visit)
+// findOrphans visits the trees of the partition whose node is gone.
+func (s *partition) findOrphans(ctx context.Context, wanted Wanted, visit func(Orphan)) error {
+	return s.History.Orphans(ctx, func(workspaceID string) bool { return s.isOwn(s.number, workspaceID) }, wanted, visit)
 }
 
-// care takes care of a tree that nobody runs any more: what stood in a wait goes on here;
-// what an event or a schedule started is begun again by who reads those, if it still can
-// be; of everything else who started it has gone with the node, and it is recorded as
-// interrupted. To go on with one that does nothing but wait is no attempt, however often
-// nodes come and go meanwhile.
-func (a *adopter) care(ctx context.Context, o Orphan) {
+// handleOrphan takes care of a tree that nobody runs any more: what stood in a wait runs here; what an event or a
+// schedule started is begun again by who reads those, if it still can be; of everything else who started it has gone
+// with the node, and it is recorded as interrupted. To go on with one that does nothing but wait is no attempt,
+// however often nodes come and go meanwhile.
+func (a *orphanHandler) handleOrphan(ctx context.Context, o Orphan) {
 	var err error
 	switch {
-	case o.Stands && (o.Waits || o.Attempt < a.MaxAttempts()):
-		err = a.resume(ctx, o)
-	case !o.Stands && (o.Trigger.Type == activity.ByEvent || o.Trigger.Type == activity.BySchedule):
+	case o.Parked && (o.OnlyWaits || o.Attempt < a.MaxAttempts()):
+		err = a.resumeTree(ctx, o)
+	case !o.Parked && (o.Trigger.Type == activity.ByEvent || o.Trigger.Type == activity.BySchedule):
 		var remains bool
-		if remains, err = a.remains(ctx, o); err == nil && !remains {
-			err = a.interrupt(ctx, o)
+		if remains, err = a.isStillTriggered(ctx, o); err == nil && !remains {
+			err = a.recordInterrupted(ctx, o)
 		}
 	default:
-		err = a.interrupt(ctx, o)
+		err = a.recordInterrupted(ctx, o)
 	}
 	if err != nil && ctx.Err() == nil {
-		a.warn(ctx, o, err)
+		a.logFailure(ctx, o, err)
 	}
 }
 
-// interrupt records that a tree was interrupted.
-func (a *adopter) interrupt(ctx context.Context, o Orphan) error {
+// recordInterrupted records that a tree was interrupted.
+func (a *orphanHandler) recordInterrupted(ctx context.Context, o Orphan) error {
 	err := a.Runtime.RecordInterrupted(ctx, o.BrokenRun)
 	if err == nil {
-		a.note(o, func(c *ward) { c.over = true })
+		a.updateTree(o, func(c *adoptedTree) { c.over = true })
 	}
 	return err
 }
 
-// remains reports whether the automation of a tree is still started by what started it.
-func (a *adopter) remains(ctx context.Context, o Orphan) (bool, error) {
+// isStillTriggered reports whether the trigger of a tree still starts its automation.
+func (a *orphanHandler) isStillTriggered(ctx context.Context, o Orphan) (bool, error) {
 	if err := a.Saved(ctx); err != nil {
 		return true, err
 	}
-	programSet, err := a.houseOf(ctx, o.WorkspaceID, o.Trigger)
+	programSet, err := a.programSetOfTree(ctx, o.WorkspaceID, o.Trigger)
 	if err != nil || programSet == nil {
 		return false, err
 	}
-	if o.Trigger.Type == activity.ByEvent { // one that is not kept comes to nobody again
+	if o.Trigger.Type == activity.ByEvent { // an event that is not stored is not read again
 		recordedOn := o.WorkspaceID
 		if programs.IsAboutApp(o.Trigger.Value) {
 			recordedOn = domain.Platform
@@ -163,30 +162,30 @@ func (a *adopter) remains(ctx context.Context, o Orphan) (bool, error) {
 			return false, err
 		}
 	}
-	return started(programSet, o.Automation, o.Trigger), nil
+	return isTriggeredBy(programSet, o.Automation, o.Trigger), nil
 }
 
-// started reports whether a trigger starts an automation of a program set.
-func started(programSet *programs.ProgramSet, name string, by activity.Trigger) bool {
+// isTriggeredBy reports whether a trigger starts an automation of a program set.
+func isTriggeredBy(programSet *programs.ProgramSet, name string, by activity.Trigger) bool {
 	if by.Type == activity.BySchedule {
 		return slices.ContainsFunc(programSet.Scheduled(), func(p *programs.Program) bool {
 			return p.Name == name && slices.ContainsFunc(p.When.Schedules, func(c *cron.Schedule) bool { return c.String() == by.Value })
 		})
 	}
-	if strings.HasPrefix(by.Value, aboutInstances) || programs.IsAboutApp(by.Value) {
-		return true // of which instance or app it tells is not known here
+	if strings.HasPrefix(by.Value, instanceEventPrefix) || programs.IsAboutApp(by.Value) {
+		return true // the instance or app is not known here
 	}
 	return slices.ContainsFunc(programSet.Listeners(programs.Event{Type: by.Value}), func(p *programs.Program) bool { return p.Name == name })
 }
 
-// resume goes on with a tree, for as long as it takes.
-func (a *adopter) resume(ctx context.Context, o Orphan) error {
-	programSet, err := a.houseOf(ctx, o.WorkspaceID, o.Trigger)
+// resumeTree resumes a tree and watches it.
+func (a *orphanHandler) resumeTree(ctx context.Context, o Orphan) error {
+	programSet, err := a.programSetOfTree(ctx, o.WorkspaceID, o.Trigger)
 	if err != nil {
 		return err
 	}
 	if programSet == nil {
-		return a.interrupt(ctx, o)
+		return a.recordInterrupted(ctx, o)
 	}
 	select {
 	case a.resuming <- struct{}{}:
@@ -194,27 +193,27 @@ func (a *adopter) resume(ctx context.Context, o Orphan) error {
 		return context.Cause(ctx)
 	}
 	attempt := o.Attempt
-	if !o.Waits {
+	if !o.OnlyWaits {
 		attempt++
 	}
 	run := a.Runtime.Resume(o.WorkspaceID, o.ExecutionID, attempt, programSet, func(ctx context.Context, actor domain.Actor) (runtime.Caller, error) {
 		return a.Identify(ctx, o.WorkspaceID, actor)
 	})
-	a.note(o, func(c *ward) { c.under = true })
-	a.under.Go(func() {
-		a.ready(ctx, run)
-		a.watch(ctx, o, run)
+	a.updateTree(o, func(c *adoptedTree) { c.running = true })
+	a.workers.Go(func() {
+		a.awaitReady(ctx, run)
+		a.watchTree(ctx, o, run)
 	})
 	return nil
 }
 
-// readyWithin is for how long a tree that is made ready to go on counts as that at most.
-const readyWithin = 5 * time.Second
+// readyTimeout limits how long a resumed tree counts as being resumed.
+const readyTimeout = 5 * time.Second
 
-// ready waits until a tree goes on.
-func (a *adopter) ready(ctx context.Context, run *runtime.Handle) {
+// awaitReady waits until a tree runs or is parked.
+func (a *orphanHandler) awaitReady(ctx context.Context, run *runtime.Handle) {
 	defer func() { <-a.resuming }()
-	patience := time.NewTimer(readyWithin)
+	patience := time.NewTimer(readyTimeout)
 	defer patience.Stop()
 	select {
 	case <-run.Parked():
@@ -224,53 +223,51 @@ func (a *adopter) ready(ctx context.Context, run *runtime.Handle) {
 	}
 }
 
-// letGo breaks a tree off that the log does not tell to go on here: whoever takes the share
-// over goes on with it.
-func (a *adopter) letGo(o Orphan, run *runtime.Handle) {
+// releaseTree interrupts a tree that has not recorded anything here: the next holder of the partition resumes it.
+func (a *orphanHandler) releaseTree(o Orphan, run *runtime.Handle) {
 	if run.HasStarted() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), streams.Farewell)
+	ctx, cancel := context.WithTimeout(context.Background(), streams.ShutdownGrace)
 	defer cancel()
 	if !run.BreakOff(ctx) {
 		a.Log.WarnContext(ctx, "a tree goes on although its share was given up", "workspace", o.WorkspaceID, "executionId", o.ExecutionID)
 	}
 }
 
-// watch sees to it that a tree which cannot go on is tried again, or recorded as
-// interrupted.
-func (a *adopter) watch(ctx context.Context, o Orphan, run *runtime.Handle) {
+// watchTree retries a tree that cannot be resumed, or records it as interrupted.
+func (a *orphanHandler) watchTree(ctx context.Context, o Orphan, run *runtime.Handle) {
 	select {
 	case <-run.Done():
 	case <-ctx.Done():
-		a.letGo(o, run)
-		return // it goes on, here or elsewhere
+		a.releaseTree(o, run)
+		return // it continues, here or elsewhere
 	}
 	_, err := run.Outcome()
 	failures := 0
-	a.note(o, func(c *ward) {
-		c.under, c.over = false, err == nil
-		if err != nil && !passing(err) {
+	a.updateTree(o, func(c *adoptedTree) {
+		c.running, c.over = false, err == nil
+		if err != nil && !isTransient(err) {
 			c.failures++
 		}
-		failures, c.again = c.failures, a.Now().Add(a.LookEvery)
+		failures, c.retryAt = c.failures, a.Now().Add(a.LookEvery)
 	})
 	if err == nil {
 		return
 	}
 	if failures >= a.MaxAttempts() || errors.Is(err, runtime.ErrNotParked) {
-		err = errors.Join(err, a.interrupt(ctx, o))
+		err = errors.Join(err, a.recordInterrupted(ctx, o))
 	}
-	a.warn(ctx, o, err)
+	a.logFailure(ctx, o, err)
 }
 
-// passing reports whether something failed because of the state of this node or of the
-// log: that is no fault of the tree, and it is tried again however often it takes.
-func passing(err error) bool {
+// isTransient reports whether an error comes from the state of this node or of the log. Such an error does not count
+// for the tree: it is retried without limit.
+func isTransient(err error) bool {
 	return errors.Is(err, runtime.ErrClosing) || errors.Is(err, eventstore.ErrUnavailable) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-func (a *adopter) warn(ctx context.Context, o Orphan, err error) {
-	a.Log.WarnContext(ctx, "a tree that nobody runs could not go on", "workspace", o.WorkspaceID, "executionId", o.ExecutionID, "err", err)
+func (a *orphanHandler) logFailure(ctx context.Context, o Orphan, err error) {
+	a.Log.WarnContext(ctx, "an orphaned tree could not be resumed", "workspace", o.WorkspaceID, "executionId", o.ExecutionID, "err", err)
 }

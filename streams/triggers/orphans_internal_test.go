@@ -89,7 +89,7 @@ func (waits) Redactor(context.Context, string) (*redact.Set, error) { return red
 func (waits) Known(context.Context, string) ([]programs.Workspace, error) { return nil, nil }
 
 // adopting is an adopter of a real runtime, on a log of its own.
-func adopting(t *testing.T) (*adopter, *slowLog) {
+func adopting(t *testing.T) (*orphanHandler, *slowLog) {
 	t.Helper()
 	quiet, log := slog.New(slog.DiscardHandler), &slowLog{Store: livetest.Store(t, jetstream.Options{})}
 	bucket, err := log.Buckets.Open(t.Context(), jetstream.BucketConfig{Name: "VAULT"})
@@ -120,22 +120,22 @@ func adopting(t *testing.T) (*adopter, *slowLog) {
 		cancel()
 		require.NoError(t, running.Close(gone))
 	})
-	s := newShare(&Triggers{
+	s := newPartition(&Triggers{
 		Options: Options{
 			Programs: library, Runtime: running, LookEvery: tick, Now: time.Now, Log: quiet, MaxAttempts: func() int { return 3 },
 			Identify: func(context.Context, string, domain.Actor) (runtime.Caller, error) { return runtime.Caller{}, nil },
 		},
-		shares: 1, resuming: make(chan struct{}, mostResuming),
+		shares: 1, resuming: make(chan struct{}, maxResuming),
 	}, 0)
-	return newAdopter(s, nil), log
+	return newOrphanHandler(s, nil), log
 }
 
 // stood is a tree that stands in a wait and that nobody runs.
-func (a *adopter) stood(t *testing.T, log *slowLog) (o Orphan) {
+func (a *orphanHandler) stood(t *testing.T, log *slowLog) (o Orphan) {
 	t.Helper()
 	house, err := a.Programs.ProgramSet(t.Context(), "w1")
 	require.NoError(t, err)
-	o = Orphan{Attempt: 1, Stands: true, Waits: true}
+	o = Orphan{Attempt: 1, Parked: true, OnlyWaits: true}
 	o.WorkspaceID, o.CorrelationID, o.Automation = "w1", "r1", "a"
 	o.Trigger = activity.Trigger{Type: activity.ByEvent, Value: "go", ID: "e1"}
 	run := a.Runtime.Launch(runtime.Start{
@@ -159,11 +159,11 @@ func TestATreeThatIsNotToldToGoOnHereIsLetGoWithTheShare(t *testing.T) {
 			o := a.stood(t, log)
 			log.slow.Store(slow)
 			mine, lose := context.WithCancel(t.Context())
-			a.care(mine, o)
+			a.handleOrphan(mine, o)
 			holds := func() bool { return a.Runtime.IsRunning("w1", "r1", o.ExecutionID) }
 			require.Eventually(t, func() bool { return holds() && (log.asked.Load() || len(a.resuming) == 0) }, patience, tick)
 			lose()
-			a.under.Wait()
+			a.workers.Wait()
 			require.Equal(t, !slow, holds())
 		})
 	}
@@ -183,8 +183,8 @@ func TestATreeThatIsFoundTwiceGoesOnOnce(t *testing.T) {
 		lose()
 		return nil
 	}
-	a.adopt(mine)
-	a.under.Wait()
+	a.handleLoop(mine)
+	a.workers.Wait()
 	require.EqualValues(t, 2, log.began.Load(), "it began, and goes on")
 }
 
@@ -194,18 +194,18 @@ func TestTreesThatAreOverAreForgottenAlthoughOthersCouldNotBeLookedFor(t *testin
 	s.LookEvery, s.Now = tick, time.Now
 	ctx, cancel := context.WithCancel(t.Context())
 	looks := 0
-	a := newAdopter(s, func(_ context.Context, wanted Wanted, _ func(Orphan)) error {
+	a := newOrphanHandler(s, func(_ context.Context, wanted Wanted, _ func(Orphan)) error {
 		if looks++; looks == 3 {
 			cancel()
 		}
 		wanted("open")
 		return errors.New("one cannot be read")
 	})
-	for id, c := range map[string]*ward{"open": {failures: 2}, "over": {over: true}, "under": {under: true}} {
-		a.wards[id] = c
+	for id, c := range map[string]*adoptedTree{"open": {failures: 2}, "over": {over: true}, "under": {running: true}} {
+		a.adopted[id] = c
 	}
-	a.adopt(ctx)
-	require.NotContains(t, a.wards, "over")
-	require.Contains(t, a.wards, "under")
-	require.Equal(t, 2, a.wards["open"].failures)
+	a.handleLoop(ctx)
+	require.NotContains(t, a.adopted, "over")
+	require.Contains(t, a.adopted, "under")
+	require.Equal(t, 2, a.adopted["open"].failures)
 }

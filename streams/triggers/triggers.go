@@ -18,30 +18,28 @@ import (
 	live "svc/streams/feed"
 )
 
-// Cursors keeps places in the feed. It is a *jetstream.Bucket.
+// Cursors stores positions in the feed. It is a *jetstream.Bucket.
 type Cursors interface {
 	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
 	Create(ctx context.Context, key string, value []byte) (revision uint64, err error)
 	Put(ctx context.Context, key string, value []byte) (revision uint64, err error)
 }
 
-// History knows what was started before. It is filled by the read models.
+// History knows goroutines to wait for before, from the read models.
 type History interface {
-	// Begun tells what became of the tree that an event starts for an automation.
-	Begun(ctx context.Context, workspaceID, correlationID, eventID, automation string) (streams.Past, error)
-	// Suppressed reports whether a wait was for an event and keeps it from starting
-	// anything else.
+	// Begun returns the status of the tree that an event starts for an automation.
+	Begun(ctx context.Context, workspaceID, correlationID, eventID, automation string) (streams.TreeStatus, error)
+	// Suppressed reports whether an event was awaited by a run that keeps it from starting anything else.
 	Suppressed(e *feed.Event) (bool, error)
-	// Orphans visits the trees of some workspaces that began and did not end on nodes that
-	// are gone, of those that are wanted. One that cannot be read keeps it from no other.
+	// Orphans visits the wanted trees of some workspaces that did not end and whose node is gone. A tree that cannot
+	// be read does not stop it.
 	Orphans(ctx context.Context, of func(workspaceID string) bool, wanted Wanted, visit func(Orphan)) error
-	// Strays visits those of all workspaces that began on this node since it was started,
-	// and that it does not run: they broke off because of the platform.
+	// Strays visits the trees of all workspaces that this process started and does not run any more: the platform
+	// interrupted them.
 	Strays(ctx context.Context, wanted Wanted, visit func(Orphan)) error
 }
 
-// Wanted reports whether somebody takes care of a tree, by its first execution, if nobody
-// runs it.
+// Wanted reports whether an orphaned tree, by its first execution, is to be handled.
 type Wanted func(executionID string) bool
 
 // Options configure Triggers. All are required but those with a default.
@@ -51,25 +49,25 @@ type Options struct {
 	Runtime  *runtime.Runtime
 	History  History
 	Cursors  Cursors
-	// Caller returns for whom an event starts something.
+	// Caller returns the caller of what an event starts.
 	Caller func(ctx context.Context, e *feed.Event) (runtime.Caller, error)
-	// Identify returns somebody who acts in a workspace.
+	// Identify returns the caller for an actor in a workspace.
 	Identify func(ctx context.Context, workspaceID string, actor domain.Actor) (runtime.Caller, error)
-	// Audience returns who publishes an app, or did, and the workspaces that may have
-	// instances of it, in whatever apps those are.
+	// Audience returns the workspace that publishes or published an app, and the workspaces that may have instances
+	// of it, also nested ones.
 	Audience func(appSlug string) (publisher string, users []string, err error)
 	// Fresh waits until the read models have what any node has written.
 	Fresh func(context.Context) error
-	// Saved waits until the read models have what any node has saved in workspaces.
+	// Saved waits until the read models contain what any node has saved in workspaces.
 	Saved func(context.Context) error
 	// Position is how far the read models are.
 	Position func() domain.Position
-	// Hold does work while this node is the one to do it; nil: there is no other.
+	// Hold runs work under a lease; nil: there is only one node.
 	Hold func(ctx context.Context, name string, work func(context.Context) error) error
-	// MaxDepth and MaxAttempts are those of the settings.
+	// MaxDepth and MaxAttempts come from the settings.
 	MaxDepth, MaxAttempts func() int
 
-	LookEvery time.Duration    // how often trees are looked for whose node is gone; default 15 seconds
+	LookEvery time.Duration    // how often orphaned trees are searched; default 15 seconds
 	Now       func() time.Time // default time.Now
 	Log       *slog.Logger     // default slog.Default
 }
@@ -78,20 +76,20 @@ type Options struct {
 type Triggers struct {
 	Options
 
-	trees    streams.Trees
-	shares   int
-	first    domain.Position // where the feed was when the process began
-	resuming chan struct{}   // bounds how many trees are made ready to go on at once
-	hearings chan struct{}   // bounds in how many workspaces it is looked at once who hears of an app
+	trees         streams.TreeRestarter
+	shares        int
+	startPosition domain.Position // the position of the feed when the process started
+	resuming      chan struct{}   // limits how many trees are resumed at once
+	appLookups    chan struct{}   // limits in how many workspaces listeners to an app event are looked up at once
 }
 
-// New returns Triggers. They start nothing before Run.
+// New returns Triggers. Nothing is started before Run.
 func New(o Options) (*Triggers, error) {
 	if o.Feed == nil || o.Programs == nil || o.Runtime == nil || o.History == nil || o.Cursors == nil || o.Caller == nil || o.Identify == nil || o.Audience == nil || o.Fresh == nil || o.Saved == nil || o.Position == nil {
 		return nil, errors.New("triggers: an option is missing")
 	}
 	if o.LookEvery == 0 {
-		o.LookEvery = lookEvery
+		o.LookEvery = orphanInterval
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -100,8 +98,8 @@ func New(o Options) (*Triggers, error) {
 		o.Log = slog.Default()
 	}
 	t := &Triggers{
-		Options: o, shares: streams.Shares, resuming: make(chan struct{}, mostResuming), hearings: make(chan struct{}, mostHearings),
-		trees: streams.Trees{Runtime: o.Runtime, Begun: o.History.Begun, Fresh: o.Fresh, MaxAttempts: o.MaxAttempts, Log: o.Log},
+		Options: o, shares: streams.Partitions, resuming: make(chan struct{}, maxResuming), appLookups: make(chan struct{}, maxAppLookups),
+		trees: streams.TreeRestarter{Runtime: o.Runtime, LoadStatus: o.History.Begun, Fresh: o.Fresh, MaxAttempts: o.MaxAttempts, Log: o.Log},
 	}
 	if o.Hold == nil {
 		t.shares = 1
@@ -110,15 +108,14 @@ func New(o Options) (*Triggers, error) {
 	return t, nil
 }
 
-// Begin notes for shares that were never looked after that they begin now. It comes before
-// anything can happen that is to start something. Where nothing can be written now, nothing
-// happens either: it is noted as soon as that is possible.
-func (t *Triggers) Begin(ctx context.Context) error {
-	t.first = t.Position()
+// InitCursors stores a cursor at the current position for partitions that have none. It is called before any event
+// can be recorded. While the log is unavailable, no event is recorded either: the cursor is stored later.
+func (t *Triggers) InitCursors(ctx context.Context) error {
+	t.startPosition = t.Position()
 	for number := range t.shares {
-		_, err := t.cursor(ctx, number)
+		_, err := t.initCursor(ctx, number)
 		if errors.Is(err, eventstore.ErrUnavailable) {
-			t.Log.WarnContext(ctx, "where triggers begin could not be noted yet", "err", err)
+			t.Log.WarnContext(ctx, "the cursors of triggers could not be stored yet", "err", err)
 			return nil
 		}
 		if err != nil {
@@ -128,58 +125,56 @@ func (t *Triggers) Begin(ctx context.Context) error {
 	return nil
 }
 
-// cursor returns where a share was left, which is kept from then on: where it begins when
-// it never was.
-func (t *Triggers) cursor(ctx context.Context, number int) (at domain.Position, err error) {
-	at, kept, err := t.left(ctx, number)
+// initCursor returns the cursor of a partition, and stores it if there is none.
+func (t *Triggers) initCursor(ctx context.Context, number int) (at domain.Position, err error) {
+	at, kept, err := t.loadCursor(ctx, number)
 	if err == nil && !kept {
-		_, err = t.Cursors.Create(ctx, streams.ShareKey(t.shares, number), []byte(at.Token()))
+		_, err = t.Cursors.Create(ctx, streams.PartitionKey(t.shares, number), []byte(at.Token()))
 		if errors.Is(err, eventstore.ErrConflict) { // another node was faster
-			at, _, err = t.left(ctx, number)
+			at, _, err = t.loadCursor(ctx, number)
 		}
 	}
 	if err != nil {
-		return at, fmt.Errorf("read where triggers were left: %w", err)
+		return at, fmt.Errorf("read the cursor of triggers: %w", err)
 	}
 	return at, nil
 }
 
-// left returns where a share was left, or begins, and whether that is kept.
-func (t *Triggers) left(ctx context.Context, number int) (at domain.Position, kept bool, err error) {
-	at, ever, kept, err := streams.Left(ctx, t.Cursors, t.shares, number, func(value []byte) (domain.Position, error) {
+// loadCursor returns the cursor of a partition, or where it begins, and whether it is stored.
+func (t *Triggers) loadCursor(ctx context.Context, number int) (at domain.Position, kept bool, err error) {
+	at, ever, kept, err := streams.LoadCursor(ctx, t.Cursors, t.shares, number, func(value []byte) (domain.Position, error) {
 		return domain.ParsePosition(string(value))
 	})
 	if err == nil && !ever {
-		at = t.first
+		at = t.startPosition
 	}
 	return at, kept, err
 }
 
-// Run starts what is to be started until ctx ends.
+// Run starts automations until ctx ends.
 func (t *Triggers) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	for number := range t.shares {
-		s := newShare(t, number)
+		s := newPartition(t, number)
 		all.Go(func() { s.serve(ctx) })
 	}
 	all.Wait()
 	return nil
 }
 
-// Tend takes care of trees that began on this node and broke off because of the platform,
-// until ctx ends. It is for every node that runs trees: no other one does that while this
-// one is there.
-func (t *Triggers) Tend(ctx context.Context) error {
-	own := newShare(t, t.shares) // of none: it reads nothing
-	newAdopter(own, t.History.Strays).adopt(ctx)
-	own.under.Wait()
+// HandleOwnOrphans handles the trees of this process that the platform interrupted, until ctx ends. Every node that
+// runs trees needs it: no other node does that while this one is alive.
+func (t *Triggers) HandleOwnOrphans(ctx context.Context) error {
+	own := newPartition(t, t.shares) // it holds no partition and reads no feed
+	newOrphanHandler(own, t.History.Strays).handleLoop(ctx)
+	own.workers.Wait()
 	return nil
 }
 
-// mine reports whether a workspace belongs to a share.
-func (t *Triggers) mine(number int, workspaceID string) bool {
-	return streams.Share(workspaceID, t.shares) == number
+// isOwn reports whether a workspace belongs to a partition.
+func (t *Triggers) isOwn(number int, workspaceID string) bool {
+	return streams.PartitionOf(workspaceID, t.shares) == number
 }
 
-// rest waits before something is begun again after a fault of ours, or until ctx ends.
-func rest(ctx context.Context) { _ = commands.Sleep(ctx, streams.Pause(0)) }
+// pauseAfterFault waits before a retry after a fault of ours, or until ctx ends.
+func pauseAfterFault(ctx context.Context) { _ = commands.Sleep(ctx, streams.RetryPause(0)) }

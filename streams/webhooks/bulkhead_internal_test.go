@@ -10,7 +10,7 @@ import (
 // hang takes as many places as a workspace gets for subscriptions, one after another.
 func hang(b *bulkhead, workspaceID string, subscriptions int, well bool) (taken int) {
 	for range subscriptions {
-		for have := 0; have < mostOfOne && b.take(workspaceID, have, well, make(chan struct{}, 1)); have++ {
+		for have := 0; have < maxPerSubscription && b.acquire(workspaceID, have, well, make(chan struct{}, 1)); have++ {
 			taken++
 		}
 	}
@@ -21,12 +21,12 @@ func TestAWorkspaceWhoseReceiversAllHangLeavesPlacesToOthers(t *testing.T) {
 	t.Parallel()
 	b := newBulkhead()
 	taken := hang(b, "w1", 100, true)
-	require.LessOrEqual(t, taken, mostOfNode/2, "although each of its receivers did well before")
-	require.Equal(t, mostOfOne, hang(b, "w2", 1, true))
+	require.LessOrEqual(t, taken, maxPerNode/2, "although each of its receivers did well before")
+	require.Equal(t, maxPerSubscription, hang(b, "w2", 1, true))
 	for range taken {
-		b.give("w1", true)
+		b.release("w1", true)
 	}
-	require.Equal(t, map[string]int{"w2": mostOfOne}, b.held, "what is given back is forgotten")
+	require.Equal(t, map[string]int{"w2": maxPerSubscription}, b.held, "what is given back is forgotten")
 }
 
 func TestReceiversThatNobodyKnowsLeaveHalfToThoseThatDoWell(t *testing.T) {
@@ -35,6 +35,6 @@ func TestReceiversThatNobodyKnowsLeaveHalfToThoseThatDoWell(t *testing.T) {
 	for i := range 10 {
 		hang(b, "new"+strconv.Itoa(i), 100, false)
 	}
-	require.Equal(t, mostOfNode-spare, b.free)
+	require.Equal(t, maxPerNode-healthyReserve, b.free)
 	require.Positive(t, hang(b, "w", 1, true))
 }

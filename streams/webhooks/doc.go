@@ -1,11 +1,8 @@
-// Package webhooks delivers the events of workspaces to those who have subscribed to
-// them: at least once, in order where that was asked for, and so that a receiver that
-// is dead holds nobody up but itself.
+// Package webhooks delivers the events of workspaces to subscribers: at least once, in order if the subscription asks
+// for it, and without a failing receiver delaying others.
 //
-// The log is the queue. Each subscription has a place in the feed up to which
-// everything is taken care of: delivered, or recorded as a delivery that waits. After
-// a crash what is behind that place is looked at again, and what the records know to
-// be delivered is passed over.
+// The log is the queue. Each subscription has a cursor in the feed: everything up to it is delivered, or recorded as
+// a pending delivery. After a crash the events after the cursor are read again, and those with a record are skipped.
 //
 //	feed ──> worker of a subscription: filter, lanes by order key, breaker
 //	             │ what is due

@@ -207,7 +207,7 @@ func TestAReceiverThatFailsForDaysIsDisabledAndGoesOnWhereItWas(t *testing.T) {
 	h.awaitStatus(sub.ID, first[0], subscription.Succeeded)
 }
 
-// told lists the subscriptions that an error event of the workspace is about.
+// errorText lists the subscriptions that an error event of the workspace is about.
 func (h *house) told() (ids []string) {
 	h.t.Helper()
 	ctx, done := context.WithTimeout(h.t.Context(), patience)
@@ -443,7 +443,7 @@ func TestAttemptsUnderWayAreFinishedWhenANodeStops(t *testing.T) {
 	rc := receive(t, func(got) int { <-answer; return http.StatusOK })
 	sub, _ := h.subscribe(rc.URL)
 	first := h.emit("k", 1)[0]
-	h.await("the attempt must be under way", func() bool { return len(rc.seen()) == 1 })
+	h.await("the attempt must be running", func() bool { return len(rc.seen()) == 1 })
 	h.end()
 	close(answer)
 	h.running.Wait()
@@ -455,7 +455,7 @@ func TestAttemptsUnderWayAreFinishedWhenANodeStops(t *testing.T) {
 	t.Cleanup(func() { close(hanging) })
 	rc.become(func(got) int { <-hanging; return http.StatusOK })
 	second := h.emit("k", 2)[0]
-	h.await("the attempt must be under way", func() bool { return len(rc.seen()) == 2 })
+	h.await("the attempt must be running", func() bool { return len(rc.seen()) == 2 })
 	began := time.Now()
 	h.stop()
 	require.Less(t, time.Since(began), 50*time.Second, "a receiver that hangs holds no node up for long")
@@ -509,7 +509,7 @@ func TestAnAttemptThatFallsOverIsOneThatFailed(t *testing.T) {
 // Whatever part of the work on a subscription falls over, it is begun again.
 func TestAWorkerThatFallsOverGoesOn(t *testing.T) {
 	t.Parallel()
-	for name, in := range map[string]string{"loading": ".(*worker).load(", "reading": ".(*worker).accept(", "dispatching": ".(*worker).take("} {
+	for name, in := range map[string]string{"loading": ".(*worker).load(", "reading": ".(*worker).enqueue(", "dispatching": ".(*worker).nextJobs("} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			told, falls := &livetest.Lines{}, atomic.Int32{}
@@ -531,7 +531,7 @@ func TestAWorkerThatFallsOverGoesOn(t *testing.T) {
 			require.Len(t, h.awaitStatus(sub.ID, ids[2], subscription.Succeeded).Attempts, 1)
 			require.Equal(t, []int{1, 2, 3}, rc.numbers("k"))
 			require.LessOrEqual(t, falls.Load(), int32(0))
-			require.Equal(t, 2, strings.Count(told.String(), "is begun again"), told.String())
+			require.Equal(t, 2, strings.Count(told.String(), "is restarted"), told.String())
 			require.Contains(t, told.String(), "faults_test.go", "the stack is in the log")
 		})
 	}

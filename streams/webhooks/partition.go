@@ -20,7 +20,7 @@ import (
 	"svc/streams"
 )
 
-// partition is a share of all subscriptions, which one node looks after.
+// partition is a part of all subscriptions, which one node serves.
 type partition struct {
 	*Webhooks
 	number int
@@ -38,24 +38,23 @@ func newPartition(h *Webhooks, number int) *partition {
 	return &partition{Webhooks: h, number: number, log: log, jobs: make(chan *job), workers: map[string]*worker{}}
 }
 
-// serve runs the partition whenever it is this node's, until ctx ends.
+// serve runs the partition while this node holds it, until ctx ends.
 func (p *partition) serve(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := p.hold(ctx, "webhooks/"+strconv.Itoa(p.number), p.run)
 		if ctx.Err() != nil {
 			return
 		}
-		p.log.WarnContext(ctx, "deliveries stopped and are begun again", "err", err)
-		_ = commands.Sleep(ctx, workerPause) // it fails when ctx ends, and then that is all
+		p.log.WarnContext(ctx, "deliveries stopped and are restarted", "err", err)
+		_ = commands.Sleep(ctx, workerPause) // fails only when ctx ends
 	}
 }
 
-// keepWait bounds how long a node that stops goes on recording what it has done.
-const keepWait = 5 * time.Second
+// recordTimeout limits how long a node that stops records what it has done.
+const recordTimeout = 5 * time.Second
 
-// run looks after the subscriptions of the partition until ctx ends. What was done by
-// then is recorded, unless the partition is another node's already: that one knows
-// better how its deliveries stand.
+// run serves the subscriptions of the partition until ctx ends. What was done by then is recorded, unless another
+// node may hold the partition already: that node's records count.
 func (p *partition) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -69,28 +68,27 @@ func (p *partition) run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	parts.Go(func() { cancel(router.Run(ctx)) })
 	parts.Go(func() { defer close(recorded); cancel(recorder.run(recording)) })
-	parts.Go(func() { p.savePlaces(ctx) })
-	p.open(ctx, recorder)
+	parts.Go(func() { p.saveCursors(ctx) })
+	p.startWorkers(ctx, recorder)
 	<-ctx.Done()
 	if errors.Is(context.Cause(ctx), streams.ErrLost) {
 		stop()
 	}
-	ended := p.close()
-	recorder.end()
+	ended := p.stopWorkers()
+	recorder.finish()
 	select {
 	case <-recorded:
-	case <-time.After(keepWait):
+	case <-time.After(recordTimeout):
 	}
 	stop()
 	parts.Wait()
 	for _, w := range ended {
-		p.savePlace(w, true)
+		p.saveCursor(w, true)
 	}
 	return context.Cause(ctx)
 }
 
-// router passes what is due to the sender: each in a goroutine of its own, and so
-// that a panic ends nothing but its attempt.
+// router passes due attempts to the sender, each in a goroutine of its own: a panic ends only its attempt.
 func (p *partition) router() (*message.Router, error) {
 	log := watermill.NewSlogLoggerWithLevelMapping(p.log, map[slog.Level]slog.Level{
 		slog.LevelInfo: slog.LevelDebug, slog.LevelDebug: watermill.LevelTrace,
@@ -100,7 +98,7 @@ func (p *partition) router() (*message.Router, error) {
 		return nil, err
 	}
 	router.AddMiddleware(middleware.CorrelationID, middleware.Recoverer)
-	router.AddConsumerHandler("webhooks", "due", due{p.jobs}, func(m *message.Message) error {
+	router.AddConsumerHandler("webhooks", "due", dueJobs{p.jobs}, func(m *message.Message) error {
 		if j, ok := m.Context().Value(jobKey{}).(*job); ok {
 			j.run(m.Context())
 		}
@@ -109,14 +107,14 @@ func (p *partition) router() (*message.Router, error) {
 	return router, nil
 }
 
-// due is the deliveries that are due as a subscriber of a router.
-type due struct{ jobs <-chan *job }
+// dueJobs adapts the due attempts to a subscriber of a router.
+type dueJobs struct{ jobs <-chan *job }
 
-// jobKey is where the context of a message has its job.
+// jobKey is the key of the job in the context of a message.
 type jobKey struct{}
 
 // Subscribe implements message.Subscriber.
-func (d due) Subscribe(ctx context.Context, _ string) (<-chan *message.Message, error) {
+func (d dueJobs) Subscribe(ctx context.Context, _ string) (<-chan *message.Message, error) {
 	out := make(chan *message.Message)
 	go func() { // ends with ctx, and the router waits for out to be closed
 		defer close(out)
@@ -125,7 +123,7 @@ func (d due) Subscribe(ctx context.Context, _ string) (<-chan *message.Message, 
 			case <-ctx.Done():
 				return
 			case j := <-d.jobs:
-				out <- j.message() // the router takes it in any case
+				out <- j.message() // the router always receives it
 			}
 		}
 	}()
@@ -133,7 +131,7 @@ func (d due) Subscribe(ctx context.Context, _ string) (<-chan *message.Message, 
 }
 
 // Close implements message.Subscriber.
-func (due) Close() error { return nil }
+func (dueJobs) Close() error { return nil }
 
 func (j *job) message() *message.Message {
 	m := message.NewMessage(j.entry.ID, nil)
@@ -142,16 +140,16 @@ func (j *job) message() *message.Message {
 	return m
 }
 
-// open lets workers begin.
-func (p *partition) open(ctx context.Context, r *recorder) {
+// startWorkers allows workers to start.
+func (p *partition) startWorkers(ctx context.Context, r *recorder) {
 	p.mu.Lock()
 	p.ctx, p.recorder = ctx, r
 	p.mu.Unlock()
 	notify(p.changed)
 }
 
-// close ends the workers, waits for them and returns them.
-func (p *partition) close() map[string]*worker {
+// stopWorkers stops the workers, waits for them and returns them.
+func (p *partition) stopWorkers() map[string]*worker {
 	p.mu.Lock()
 	p.ctx = nil
 	ending := p.workers
@@ -166,9 +164,9 @@ func (p *partition) close() map[string]*worker {
 	return ending
 }
 
-// tend begins workers for subscriptions that have none, and ends those of others. It
-// does nothing while the partition is somebody else's.
-func (p *partition) tend(list []projections.SubscriptionRecord) {
+// syncWorkers starts workers for subscriptions that have none, and stops those of others. It does nothing while
+// another node holds the partition.
+func (p *partition) syncWorkers(list []projections.SubscriptionRecord) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ctx == nil || p.ctx.Err() != nil {
@@ -191,32 +189,32 @@ func (p *partition) tend(list []projections.SubscriptionRecord) {
 		if !here[id] {
 			w.stop()
 			delete(p.workers, id)
-			p.ending.Go(func() { <-w.done; p.leave(w) })
+			p.endingWorkers.Go(func() { <-w.done; p.saveOrDeleteCursor(w) })
 		}
 	}
 }
 
-// ask passes a delivery that somebody asked for to its worker, if that is here.
-func (p *partition) ask(d projections.DeliveryRecord) {
+// redeliver passes a requested delivery to its worker, if that is here.
+func (p *partition) redeliver(d projections.DeliveryRecord) {
 	p.mu.Lock()
 	w := p.workers[d.SubscriptionID]
 	p.mu.Unlock()
 	if w != nil {
-		w.ask(d)
+		w.redeliver(d)
 	}
 }
 
-// Cursors keeps the places of subscriptions in the feed. It is a *jetstream.Bucket.
+// Cursors stores the positions of subscriptions in the feed. It is a *jetstream.Bucket.
 type Cursors interface {
 	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
 	Put(ctx context.Context, key string, value []byte) (revision uint64, err error)
 	Delete(ctx context.Context, key string) error
 }
 
-// cursors are places by the id of their subscription.
+// cursors are positions by the id of their subscription.
 type cursors struct{ bucket Cursors }
 
-// load returns the place of a subscription; zero when it has none.
+// load returns the cursor of a subscription; zero when it has none.
 func (c cursors) load(ctx context.Context, id string) (at domain.Position, err error) {
 	value, _, err := c.bucket.Get(ctx, id)
 	if errors.Is(err, eventstore.ErrNoKey) {
@@ -226,7 +224,7 @@ func (c cursors) load(ctx context.Context, id string) (at domain.Position, err e
 		err = at.UnmarshalText(value)
 	}
 	if err != nil {
-		return at, fmt.Errorf("read the place of subscription %s: %w", id, err)
+		return at, fmt.Errorf("read the cursor of subscription %s: %w", id, err)
 	}
 	return at, nil
 }
@@ -236,12 +234,12 @@ func (c cursors) save(ctx context.Context, id string, at domain.Position) error 
 	return err
 }
 
-// saveEvery is how often the places of subscriptions are saved while they move.
-const saveEvery = 250 * time.Millisecond
+// saveInterval is how often the cursors of subscriptions are saved while they move.
+const saveInterval = 250 * time.Millisecond
 
-// savePlaces saves places that moved until ctx ends.
-func (p *partition) savePlaces(ctx context.Context) {
-	tick := time.NewTicker(saveEvery)
+// saveCursors saves cursors that moved, until ctx ends.
+func (p *partition) saveCursors(ctx context.Context) {
+	tick := time.NewTicker(saveInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -256,89 +254,88 @@ func (p *partition) savePlaces(ctx context.Context) {
 		}
 		p.mu.Unlock()
 		for _, w := range list {
-			p.savePlace(w, false)
+			p.saveCursor(w, false)
 		}
 	}
 }
 
-// saveWait bounds how long one place may take to be saved.
-const saveWait = 5 * time.Second
+// saveTimeout limits how long saving one cursor may take.
+const saveTimeout = 5 * time.Second
 
-// savePlace saves the place of a subscription if it moved. One that is not saved
-// costs another look at what was delivered, and no more.
-func (p *partition) savePlace(w *worker, ending bool) {
+// saveCursor saves the cursor of a subscription if it moved. An unsaved cursor only means that delivered events are
+// read again.
+func (p *partition) saveCursor(w *worker, ending bool) {
 	w.mu.Lock()
-	at, moved := w.ledger.Unsaved(p.now(), ending)
+	at, moved := w.progress.TakeUnsaved(p.now(), ending)
 	w.mu.Unlock()
 	if !moved {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), saveWait)
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
 	if err := p.cursors.save(ctx, w.key.id, at); err != nil {
-		w.log.WarnContext(ctx, "the place of a subscription could not be saved", "err", err)
+		w.log.WarnContext(ctx, "the cursor of a subscription could not be saved", "err", err)
 		w.mu.Lock()
-		w.ledger.Again()
+		w.progress.MarkUnsaved()
 		w.mu.Unlock()
 	}
 }
 
-// leave saves the place of a subscription that is no longer served, or forgets it with
-// the subscription.
-func (p *partition) leave(w *worker) {
+// saveOrDeleteCursor saves the cursor of a subscription that is no longer served, or deletes it with the
+// subscription.
+func (p *partition) saveOrDeleteCursor(w *worker) {
 	there := true
 	err := p.models.View(func(r projections.Reader) (err error) {
 		_, there, err = projections.Subscriptions{}.Get(r, w.key.workspaceID, w.key.id)
 		return err
 	})
 	if err != nil || there {
-		p.savePlace(w, true)
+		p.saveCursor(w, true)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), saveWait)
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
 	if err := p.cursors.bucket.Delete(ctx, w.key.id); err != nil {
-		w.log.WarnContext(ctx, "the place of a subscription that is deleted could not be forgotten", "err", err)
+		w.log.WarnContext(ctx, "the cursor of a deleted subscription could not be deleted", "err", err)
 	}
 }
 
-// Bounds of what is under way at once.
+// Limits of concurrent attempts.
 const (
-	mostOfOne  = 16  // for one subscription
-	mostOfNode = 256 // on this node
-	// share is the part of what is free that one subscription may have: those that hang
-	// leave something to those that come.
-	share = 8
+	maxPerSubscription = 16  // for one subscription
+	maxPerNode         = 256 // on this node
+	// subscriptionShare is the part of the free slots that one subscription may have, so that hanging receivers leave
+	// some for others.
+	subscriptionShare = 8
 	// spare is what those that are not known to do well leave to those that are.
-	spare = mostOfNode / 2
-	// ofWorkspace is the part of what is free that one workspace may have for those that
-	// do well: all of them may cease to at once.
-	ofWorkspace = 2
+	healthyReserve = maxPerNode / 2
+	// workspaceShare is the part of the free slots that the healthy receivers of one workspace may have: all of them
+	// may fail at once.
+	workspaceShare = 2
 )
 
-// bulkhead keeps receivers from slowing each other down.
+// bulkhead limits concurrent attempts, so that receivers do not slow each other down.
 type bulkhead struct {
 	mu      sync.Mutex
 	free    int
-	held    map[string]int         // by workspace, for those that do well
-	waiting map[chan struct{}]bool // to be notified when something is free
+	held    map[string]int         // by workspace, for healthy receivers
+	waiting map[chan struct{}]bool // to be notified when a slot is free
 }
 
 func newBulkhead() *bulkhead {
-	return &bulkhead{free: mostOfNode, held: map[string]int{}, waiting: map[chan struct{}]bool{}}
+	return &bulkhead{free: maxPerNode, held: map[string]int{}, waiting: map[chan struct{}]bool{}}
 }
 
-// take takes a place for a subscription that has some already, of a receiver that is
-// known to do well or not. When it may not, the channel is notified as soon as it may be
-// worth asking again.
-func (b *bulkhead) take(workspaceID string, have int, well bool, again chan struct{}) bool {
+// nextBatch acquires a slot for a subscription that holds some already. When there is none, the channel is notified
+// as soon as another attempt may succeed.
+func (b *bulkhead) acquire(workspaceID string, have int, well bool, again chan struct{}) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	free := b.free
 	if !well {
-		free -= spare
+		free -= healthyReserve
 	}
-	if free <= 0 || have > free/share || well && b.held[workspaceID] > free/ofWorkspace {
+	if free <= 0 || have > free/subscriptionShare || well && b.held[workspaceID] > free/workspaceShare {
 		b.waiting[again] = true
 		return false
 	}
@@ -349,8 +346,8 @@ func (b *bulkhead) take(workspaceID string, have int, well bool, again chan stru
 	return true
 }
 
-// give gives a place back that was taken for a receiver that was known to do well or not.
-func (b *bulkhead) give(workspaceID string, well bool) {
+// release releases a slot that was acquired for a healthy receiver or not.
+func (b *bulkhead) release(workspaceID string, well bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.free++
@@ -366,8 +363,8 @@ func (b *bulkhead) give(workspaceID string, well bool) {
 	clear(b.waiting)
 }
 
-// leave forgets somebody who waits.
-func (b *bulkhead) leave(again chan struct{}) {
+// saveOrDeleteCursor removes a waiting channel.
+func (b *bulkhead) cancelWait(again chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.waiting, again)

@@ -15,16 +15,16 @@ import (
 	"svc/eventstore"
 )
 
-// Store keeps what came of deliveries. It is a *jetstream.Log.
+// Store stores the results of deliveries. It is a *jetstream.Log.
 type Store interface {
 	Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error)
 }
 
-// record is where a delivery stands, to be kept.
+// record is the state of a delivery, to be stored.
 type record struct {
 	subscription.Record
 	workspaceID string
-	kept        func() // called once it is on disk; may be nil
+	onStored    func() // called once it is on disk; may be nil
 }
 
 // recorder keeps records in the order in which they are added, many with one wait
@@ -53,7 +53,7 @@ func newRecorder(store Store, host domain.Host, log *slog.Logger) *recorder {
 	return &recorder{store: store, host: host, log: log, ready: make(chan struct{}, 1)}
 }
 
-// add puts records in line.
+// add queues records.
 func (r *recorder) add(records ...record) {
 	r.mu.Lock()
 	r.queue = append(r.queue, records...)
@@ -61,24 +61,23 @@ func (r *recorder) add(records ...record) {
 	notify(r.ready)
 }
 
-// full reports whether so much is in line that no more should be done for now.
+// full reports whether the queue is so long that no attempt should start.
 func (r *recorder) full() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.queue) >= maxBacklog
 }
 
-// end lets run return when everything in line is kept.
-func (r *recorder) end() {
+// finish lets run return when all queued records are stored.
+func (r *recorder) finish() {
 	r.mu.Lock()
 	r.ended = true
 	r.mu.Unlock()
 	notify(r.ready)
 }
 
-// take returns the next records, at most as many as go into one append. last tells that
-// there will be no more.
-func (r *recorder) take() (batch []record, last bool) {
+// nextBatch returns the next records, at most as many as one append holds. last says that no more will come.
+func (r *recorder) nextBatch() (batch []record, last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := min(len(r.queue), maxRecords)
@@ -89,11 +88,11 @@ func (r *recorder) take() (batch []record, last bool) {
 	return taken, r.ended
 }
 
-// run keeps what is added until end or ctx ends. What is not kept then is found out
-// again: its events are behind the place of their subscription.
+// run stores records until finish is called or ctx ends. Events of records that are not stored then are read again:
+// they are after the cursor of their subscription.
 func (r *recorder) run(ctx context.Context) error {
 	for {
-		batch, last := r.take()
+		batch, last := r.nextBatch()
 		if len(batch) == 0 {
 			if last {
 				return nil
@@ -105,14 +104,14 @@ func (r *recorder) run(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := r.keep(ctx, batch); err != nil {
+		if err := r.appendBatch(ctx, batch); err != nil {
 			return err
 		}
 	}
 }
 
-// keep appends a batch, however often that has to be tried.
-func (r *recorder) keep(ctx context.Context, batch []record) error {
+// appendBatch appends a batch, and retries while the log is unavailable.
+func (r *recorder) appendBatch(ctx context.Context, batch []record) error {
 	commits := r.commits(batch)
 	for {
 		_, err := r.store.Append(ctx, commits...)
@@ -125,29 +124,29 @@ func (r *recorder) keep(ctx context.Context, batch []record) error {
 		if !errors.Is(err, eventstore.ErrUnavailable) {
 			return err
 		}
-		r.log.WarnContext(ctx, "what came of deliveries could not be recorded yet", "records", len(batch), "err", err)
+		r.log.WarnContext(ctx, "the results of deliveries could not be recorded yet", "records", len(batch), "err", err)
 		if err := commands.Sleep(ctx, recordPause); err != nil {
 			return err
 		}
 	}
 	for _, rec := range batch {
-		if rec.kept != nil {
-			rec.kept()
+		if rec.onStored != nil {
+			rec.onStored()
 		}
 	}
 	return nil
 }
 
-// commits returns a batch as it is appended: what is of one workspace in one event, as
-// long as that is not too large.
+// commits returns the commits of a batch: the records of one workspace are one event, as long as that is not too
+// large.
 func (r *recorder) commits(batch []record) []eventstore.Commit {
 	var commits []eventstore.Commit
-	last := map[string]*parcel{} // by workspace
-	var order []*parcel
+	last := map[string]*eventBatch{} // by workspace
+	var order []*eventBatch
 	for _, rec := range batch {
 		p := last[rec.workspaceID]
 		if p == nil || len(p.records) == subscription.MaxRecords || p.weight+rec.Weight() > maxWeight {
-			p = &parcel{workspaceID: rec.workspaceID}
+			p = &eventBatch{workspaceID: rec.workspaceID}
 			last[rec.workspaceID] = p
 			order = append(order, p)
 		}
@@ -155,25 +154,25 @@ func (r *recorder) commits(batch []record) []eventstore.Commit {
 	}
 	for _, p := range order {
 		commits = append(commits, eventstore.Commit{
-			Stream: domain.StreamID{Scope: p.workspaceID}, Meta: domain.Meta{Host: r.host}, Facts: []eventstore.Fact{fact(p.records...)},
+			Stream: domain.StreamID{Scope: p.workspaceID}, Meta: domain.Meta{Host: r.host}, Facts: []eventstore.Fact{attemptedFact(p.records...)},
 		})
 	}
 	return commits
 }
 
-// parcel is what goes into one event.
-type parcel struct {
+// eventBatch holds the records of one event.
+type eventBatch struct {
 	workspaceID string
 	records     []subscription.Record
 	weight      int
 }
 
-// fact is an event that tells where deliveries stand.
-func fact(records ...subscription.Record) eventstore.Fact {
+// attemptedFact returns the event with the state of deliveries.
+func attemptedFact(records ...subscription.Record) eventstore.Fact {
 	return eventstore.Fact{ID: ulid.Make().String(), Event: subscription.Attempted{Records: records}}
 }
 
-// notify leaves a token where one is waited for, unless there is one already.
+// notify notifies the reader of a channel with a buffer of one.
 func notify(ready chan struct{}) {
 	select {
 	case ready <- struct{}{}:

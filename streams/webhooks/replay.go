@@ -16,29 +16,27 @@ import (
 	live "svc/streams/feed"
 )
 
-// replayRequest is what a replay was asked for, as its record shows it.
+// replayRequest is the request of a replay, as its operation shows it.
 type replayRequest struct {
 	SubscriptionID string `json:"subscriptionId"`
 	subscription.Span
 }
 
-// replayed is the result of a replay: so many deliveries were put in line.
-type replayed struct {
+// replayResult is the result of a replay: the number of queued deliveries.
+type replayResult struct {
 	Deliveries int `json:"deliveries"`
 }
 
-// Bounds of a replay: how many deliveries may wait in line, and how often that is looked
-// at.
+// How many deliveries of a replay may be queued, and how often that is checked.
 const (
 	replayAhead = 5_000
 	replayLook  = 100 * time.Millisecond
 )
 
-// Replay has the events of a span delivered to a subscription once more: those that
-// it asks for now, with deliveries of their own. It is an operation, which ends when
-// all of them are in line; until then it can be cancelled.
+// Replay delivers the events of a span that match a subscription now again, with deliveries of their own. It is an
+// operation, which ends when all of them are queued; until then it can be cancelled.
 func (h *Webhooks) Replay(ctx context.Context, sub subscription.State, span subscription.Span) (*operations.Handle, error) {
-	if span.To.IsZero() { // what happens from now on is delivered anyway
+	if span.To.IsZero() { // later events are delivered anyway
 		span.To = h.feed.Position()
 	}
 	var err error
@@ -54,8 +52,8 @@ func (h *Webhooks) Replay(ctx context.Context, sub subscription.State, span subs
 	})
 }
 
-// Settle goes on with a replay whose node is gone. What was put in line before is
-// there: the id of a delivery follows from its event and the operation.
+// Settle continues a replay whose node is gone. Queued deliveries are not repeated: the id of a delivery is derived
+// from its event and the operation.
 func (h *Webhooks) Settle(ctx context.Context, run *operations.Run, op operation.State) (any, error) {
 	var request replayRequest
 	if err := json.Unmarshal(op.Request, &request); err != nil {
@@ -64,9 +62,9 @@ func (h *Webhooks) Settle(ctx context.Context, run *operations.Run, op operation
 	return h.replay(ctx, run, request)
 }
 
-// replay counts what there is, and puts it in line.
+// replay counts the events, and queues their deliveries.
 func (h *Webhooks) replay(ctx context.Context, run *operations.Run, request replayRequest) (any, error) {
-	p := &player{Webhooks: h, run: run, request: request}
+	p := &replayer{Webhooks: h, run: run, request: request}
 	sub, err := p.subscription()
 	if err != nil {
 		return nil, err
@@ -82,36 +80,36 @@ func (h *Webhooks) replay(ctx context.Context, run *operations.Run, request repl
 		filter.Before = request.Before
 	}
 	p.sub, p.span = sub, live.Range{WorkspaceID: sub.WorkspaceID, After: request.From, Until: &request.To, Filter: filter}
-	for _, do := range []func(context.Context) error{p.count, p.play} {
+	for _, do := range []func(context.Context) error{p.count, p.enqueueEvents} {
 		if err := do(ctx); err != nil {
-			return nil, unsettled(ctx, err)
+			return nil, asUnsettled(ctx, err)
 		}
 	}
-	return replayed{p.done}, nil
+	return replayResult{p.done}, nil
 }
 
-// unsettled leaves a replay that the end of its node broke off to the next one.
-func unsettled(ctx context.Context, err error) error {
+// asUnsettled leaves a replay that the end of its node interrupted to another node.
+func asUnsettled(ctx context.Context, err error) error {
 	if _, told := errors.AsType[*domain.Error](context.Cause(ctx)); ctx.Err() != nil && !told {
 		return operations.ErrUnsettled
 	}
 	return err
 }
 
-// player is a replay under way.
-type player struct {
+// replayer is a running replay.
+type replayer struct {
 	*Webhooks
-	run     *operations.Run
-	request replayRequest
-	sub     subscription.State
-	span    live.Range
-	total   int
-	done    int
-	told    time.Time
+	run        *operations.Run
+	request    replayRequest
+	sub        subscription.State
+	span       live.Range
+	total      int
+	done       int
+	recordedAt time.Time
 }
 
 // subscription returns the subscription as it is now.
-func (p *player) subscription() (subscription.State, error) {
+func (p *replayer) subscription() (subscription.State, error) {
 	var rec projections.SubscriptionRecord
 	found := false
 	err := p.models.View(func(r projections.Reader) (err error) {
@@ -125,17 +123,17 @@ func (p *player) subscription() (subscription.State, error) {
 }
 
 // walk visits the events to be replayed, in order.
-func (p *player) walk(ctx context.Context, visit func(*feed.Event) error) error {
+func (p *replayer) walk(ctx context.Context, visit func(*feed.Event) error) error {
 	return p.feed.Walk(ctx, p.span, func(e *feed.Event) (bool, error) {
-		if !wanted(p.span.Filter, p.sub.ID, e) {
+		if !matches(p.span.Filter, p.sub.ID, e) {
 			return true, nil
 		}
 		return true, visit(e)
 	})
 }
 
-// count finds out how much there is.
-func (p *player) count(ctx context.Context) error {
+// count counts the events.
+func (p *replayer) count(ctx context.Context) error {
 	err := p.walk(ctx, func(*feed.Event) error {
 		p.total++
 		return nil
@@ -143,36 +141,36 @@ func (p *player) count(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.tell(ctx)
+	return p.recordProgress(ctx)
 }
 
-// play puts the events in line, a batch at a time and never too many.
-func (p *player) play(ctx context.Context) error {
+// enqueueEvents queues the deliveries in batches, and never too many at once.
+func (p *replayer) enqueueEvents(ctx context.Context) error {
 	var batch []subscription.Record
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil
 		}
-		if err := p.await(ctx); err != nil {
+		if err := p.awaitRoom(ctx); err != nil {
 			return err
 		}
-		at, err := p.append(ctx, p.sub.WorkspaceID, fact(batch...))
+		at, err := p.append(ctx, p.sub.WorkspaceID, attemptedFact(batch...))
 		if err == nil {
-			err = p.models.Reach(ctx, at) // so that they count for the next
+			err = p.models.Reach(ctx, at) // so that awaitRoom counts them
 		}
 		if err != nil {
 			return err
 		}
 		batch = nil
-		if p.now().Sub(p.told) < time.Second {
+		if p.now().Sub(p.recordedAt) < time.Second {
 			return nil
 		}
-		return p.tell(ctx)
+		return p.recordProgress(ctx)
 	}
 	err := p.walk(ctx, func(e *feed.Event) error {
 		p.done++
-		d := deliveryOf(p.sub, e, p.run.ID(), p.now().UTC().Truncate(time.Millisecond))
-		if known, err := p.known(d.ID); known || err != nil {
+		d := newDelivery(p.sub, e, p.run.ID(), p.now().UTC().Truncate(time.Millisecond))
+		if known, err := p.isEnqueued(d.ID); known || err != nil {
 			return err
 		}
 		batch = append(batch, subscription.Record{Delivery: d, Asked: true})
@@ -187,11 +185,11 @@ func (p *player) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.tell(ctx)
+	return p.recordProgress(ctx)
 }
 
-// known reports whether a delivery was put in line before.
-func (p *player) known(id string) (known bool, err error) {
+// isEnqueued reports whether a delivery was queued before.
+func (p *replayer) isEnqueued(id string) (known bool, err error) {
 	err = p.models.View(func(r projections.Reader) error {
 		_, known, err = projections.Deliveries{}.Get(r, id)
 		return err
@@ -199,8 +197,8 @@ func (p *player) known(id string) (known bool, err error) {
 	return known, err
 }
 
-// await waits until there is room in line, for as long as the subscription is there.
-func (p *player) await(ctx context.Context) error {
+// awaitRoom waits until the queue has room, while the subscription exists.
+func (p *replayer) awaitRoom(ctx context.Context) error {
 	for {
 		waiting := 0
 		err := p.models.View(func(r projections.Reader) (err error) {
@@ -219,8 +217,8 @@ func (p *player) await(ctx context.Context) error {
 	}
 }
 
-// tell records how far the replay is.
-func (p *player) tell(ctx context.Context) error {
-	p.told = p.now()
+// recordProgress records the progress of the replay.
+func (p *replayer) recordProgress(ctx context.Context) error {
+	p.recordedAt = p.now()
 	return p.run.Tell(ctx, operation.Advance{Epoch: p.run.Epoch(), Count: operation.Count{Current: p.done, Total: p.total}})
 }

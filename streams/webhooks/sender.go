@@ -22,46 +22,45 @@ import (
 	"svc/domain/subscription"
 )
 
-// Secrets opens what deliveries are signed with. It is a
-// *subscriptions.Subscriptions.
+// Secrets returns the secrets that sign deliveries. It is a *subscriptions.Subscriptions.
 type Secrets interface {
 	Secrets(ctx context.Context, state subscription.State, now time.Time) ([]string, error)
 }
 
-// What is kept of an answer, how much of one is read so that its connection can be
-// used again, and how long the text of an error is.
+// How many bytes of a response are stored, how many are read so that its connection can be reused, and the longest
+// error text.
 const (
-	keptAnswer = 1 << 10
-	readAnswer = 16 << 10
-	maxError   = 500
+	keptResponse    = 1 << 10
+	maxResponseRead = 16 << 10
+	maxError        = 500
 )
 
-// sender makes single attempts.
+// sender makes attempts.
 type sender struct {
 	client  *http.Client
 	secrets Secrets
 	now     func() time.Time
 }
 
-// newSender sends through client, but follows no redirect.
+// newSender returns a sender that uses client, but follows no redirect.
 func newSender(client *http.Client, secrets Secrets, now func() time.Time) *sender {
 	own := *client
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &sender{client: &own, secrets: secrets, now: now}
 }
 
-// send posts an event once and tells what came of it.
+// send posts an event once and returns the result.
 func (s *sender) send(ctx context.Context, sub subscription.State, e *feed.Event) subscription.Attempt {
 	began := s.now()
 	a := subscription.Attempt{At: began.UTC().Truncate(time.Millisecond)}
 	answer, err := s.post(ctx, sub, e, began)
 	if err != nil {
-		a.Error = s.told(err)
+		a.Error = s.errorText(err)
 	} else {
 		defer answer.Body.Close()
-		a.Status, a.ResponseBody = answer.StatusCode, beginning(answer.Body)
+		a.Status, a.ResponseBody = answer.StatusCode, readExcerpt(answer.Body)
 		if !a.OK() {
-			a.Error = refusal(answer.StatusCode)
+			a.Error = statusError(answer.StatusCode)
 		}
 	}
 	a.Duration = s.now().Sub(began).Milliseconds()
@@ -92,7 +91,7 @@ func (s *sender) post(ctx context.Context, sub subscription.State, e *feed.Event
 	return s.client.Do(r)
 }
 
-// sign returns one signature for each secret that counts now.
+// sign returns one signature for each valid secret.
 func (s *sender) sign(ctx context.Context, sub subscription.State, id string, now time.Time, body []byte) (string, error) {
 	secrets, err := s.secrets.Secrets(ctx, sub, now)
 	if err != nil {
@@ -113,7 +112,7 @@ func (s *sender) sign(ctx context.Context, sub subscription.State, id string, no
 	return strings.Join(signatures, " "), nil
 }
 
-// errUnsigned is all that is told of a secret that does not open.
+// errUnsigned is the only error about a secret that cannot be decrypted.
 var errUnsigned = errors.New("the secret of the subscription does not open: give it a new one with rotateSecret")
 
 // traceparent is the W3C trace context of a step in the trace that caused an event.
@@ -126,24 +125,24 @@ func traceparent(traceID string) string {
 	return "00-" + traceID + "-" + hex.EncodeToString(span[:]) + "-01"
 }
 
-// beginning returns the beginning of an answer as text and closes it.
-func beginning(body io.Reader) string {
-	kept, _ := io.ReadAll(io.LimitReader(body, keptAnswer)) // what came is what is told
-	_, _ = io.Copy(io.Discard, io.LimitReader(body, readAnswer))
+// readExcerpt returns the beginning of a response as text, and reads more of it so that the connection can be reused.
+func readExcerpt(body io.Reader) string {
+	kept, _ := io.ReadAll(io.LimitReader(body, keptResponse)) // a broken response is shown as far as it was read
+	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxResponseRead))
 	return strings.ToValidUTF8(strings.ReplaceAll(string(kept), "\x00", ""), "\uFFFD")
 }
 
-// refusal says why an answer is none that counts.
-func refusal(status int) string {
+// statusError says why a response is a failure.
+func statusError(status int) string {
 	if status >= 300 && status < 400 {
 		return fmt.Sprintf("answered %d: redirects are not followed", status)
 	}
 	return fmt.Sprintf("answered %d", status)
 }
 
-// told is an error as the owner of a subscription is told it: without the address,
-// which may have secrets in it, and without where a name leads or who was asked for it.
-func (s *sender) told(err error) string {
+// errorText returns an error as the owner of a subscription sees it: without the URL, which may contain secrets, and
+// without resolved addresses and name servers.
+func (s *sender) errorText(err error) string {
 	if refused, ok := errors.AsType[*egress.Refused](err); ok {
 		return refused.Error()
 	}

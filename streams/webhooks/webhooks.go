@@ -21,14 +21,12 @@ import (
 	live "svc/streams/feed"
 )
 
-// Disabler stops subscriptions whose receiver has failed for too long. It is a
-// *subscriptions.Subscriptions.
+// Disabler disables subscriptions whose receiver has failed for too long. It is a *subscriptions.Subscriptions.
 type Disabler interface {
 	Disable(ctx context.Context, workspaceID, id, reason string) error
 }
 
-// Holder lets one node at a time do something: it runs work while this node holds a
-// lease, until ctx ends.
+// Holder runs work while this node holds a lease, until ctx ends.
 type Holder func(ctx context.Context, name string, work func(context.Context) error) error
 
 // Options configure Webhooks. Those without a default are required.
@@ -38,28 +36,26 @@ type Options struct {
 	Store   Store
 	Secrets Secrets
 	Disable Disabler
-	Client  *http.Client // its timeout is that of one attempt
+	Client  *http.Client // its timeout limits one attempt
 	Cursors Cursors
 	Replays *operations.Runner
-	// Hold is for nodes that share subscriptions with others; nil: there are none.
+	// Hold is for several nodes; nil: there is only one.
 	Hold Holder
-	// Fresh waits until the read models have what others wrote; default what is known
-	// here.
+	// Fresh waits until the read models contain what other nodes wrote; default what this node knows.
 	Fresh func(context.Context) error
 
 	Schedule     []time.Duration  // waits after failures; then a delivery is dead
 	DisableAfter time.Duration    // of failure; default 5 days
-	Probe        time.Duration    // between attempts at a broken receiver; default one minute
-	Look         time.Duration    // between looks at what was changed or asked for; default 100 ms
+	Probe        time.Duration    // between attempts while the breaker is open; default one minute
+	Look         time.Duration    // between checks for changes and requests; default 100 ms
 	Now          func() time.Time // default time.Now
 	Host         domain.Host
 	Log          *slog.Logger // default slog.Default
 
-	wanted func(filter *feed.Filter, subscriptionID string, e *feed.Event) bool // default wanted; tests let it fall over
+	matches func(filter *feed.Filter, subscriptionID string, e *feed.Event) bool // default wanted; tests let it panic
 }
 
-// Webhooks delivers events, and takes what people ask for besides: tests,
-// redeliveries and replays. All methods are safe for concurrent use.
+// Webhooks delivers events, and handles tests, redeliveries and replays. All methods are safe for concurrent use.
 type Webhooks struct {
 	models   *projections.Models
 	feed     *live.Feed
@@ -74,18 +70,18 @@ type Webhooks struct {
 	schedule     []time.Duration
 	disableAfter time.Duration
 	probe        time.Duration
-	every        time.Duration
+	lookInterval time.Duration
 	now          func() time.Time
 	host         domain.Host
 	log          *slog.Logger
-	wanted       func(filter *feed.Filter, subscriptionID string, e *feed.Event) bool
+	matches      func(filter *feed.Filter, subscriptionID string, e *feed.Event) bool
 
-	bulkhead *bulkhead
-	changed  chan struct{}  // a partition came to this node
-	ending   sync.WaitGroup // workers of subscriptions that are gone
+	bulkhead      *bulkhead
+	changed       chan struct{}  // this node acquired a partition
+	endingWorkers sync.WaitGroup // workers of subscriptions that are gone
 }
 
-// partitions is how many shares there are for the nodes to divide among them.
+// partitions is the number of partitions of all subscriptions.
 const partitions = 8
 
 // New returns Webhooks. Nothing is delivered before Run.
@@ -93,14 +89,14 @@ func New(o Options) *Webhooks {
 	h := &Webhooks{
 		models: o.Models, feed: o.Feed, store: o.Store, disabler: o.Disable, cursors: cursors{o.Cursors}, replays: o.Replays, hold: o.Hold, fresh: o.Fresh,
 		schedule: o.Schedule, disableAfter: cmp.Or(o.DisableAfter, 5*24*time.Hour), probe: cmp.Or(o.Probe, time.Minute),
-		every: cmp.Or(o.Look, 100*time.Millisecond), now: o.Now, host: o.Host, log: cmp.Or(o.Log, slog.Default()), wanted: o.wanted,
+		lookInterval: cmp.Or(o.Look, 100*time.Millisecond), now: o.Now, host: o.Host, log: cmp.Or(o.Log, slog.Default()), matches: o.matches,
 		bulkhead: newBulkhead(), changed: make(chan struct{}, 1),
 	}
 	if h.now == nil {
 		h.now = time.Now
 	}
-	if h.wanted == nil {
-		h.wanted = wanted
+	if h.matches == nil {
+		h.matches = matches
 	}
 	if h.hold == nil {
 		h.hold = func(ctx context.Context, _ string, work func(context.Context) error) error { return work(ctx) }
@@ -124,18 +120,18 @@ func (h *Webhooks) Run(ctx context.Context) error {
 		all = append(all, p)
 		parts.Go(func() { p.serve(ctx) })
 	}
-	h.watch(ctx, all)
+	h.watchChanges(ctx, all)
 	parts.Wait()
-	h.ending.Wait()
+	h.endingWorkers.Wait()
 	return nil
 }
 
-// watch tells the partitions what was changed and asked for.
-func (h *Webhooks) watch(ctx context.Context, all []*partition) {
-	tick := time.NewTicker(h.every)
+// watchChanges passes changes and requests to the partitions.
+func (h *Webhooks) watchChanges(ctx context.Context, all []*partition) {
+	tick := time.NewTicker(h.lookInterval)
 	defer tick.Stop()
 	var seen uint64  // version of the subscriptions
-	var asked uint64 // sequence of what was asked for last
+	var asked uint64 // sequence of the last request
 	for {
 		anew := false
 		select {
@@ -145,14 +141,14 @@ func (h *Webhooks) watch(ctx context.Context, all []*partition) {
 		case <-h.changed:
 			anew = true
 		}
-		if err := h.look(all, anew, &seen, &asked); err != nil {
-			h.log.WarnContext(ctx, "subscriptions could not be looked at", "err", err)
+		if err := h.applyChanges(all, anew, &seen, &asked); err != nil {
+			h.log.WarnContext(ctx, "subscriptions could not be read", "err", err)
 		}
 	}
 }
 
-// look passes on what is new since the last look.
-func (h *Webhooks) look(all []*partition, anew bool, seen, asked *uint64) error {
+// applyChanges passes on what is new since the last check.
+func (h *Webhooks) applyChanges(all []*partition, anew bool, seen, asked *uint64) error {
 	return h.models.View(func(r projections.Reader) error {
 		version, err := projections.Subscriptions{}.Version(r)
 		if err != nil {
@@ -169,21 +165,21 @@ func (h *Webhooks) look(all []*partition, anew bool, seen, asked *uint64) error 
 				shares[n] = append(shares[n], rec)
 			}
 			for n, share := range shares {
-				all[n].tend(share)
+				all[n].syncWorkers(share)
 			}
 			*seen = version
 		}
 		*asked, err = projections.Deliveries{}.Asked(r, *asked, func(d projections.DeliveryRecord) {
-			all[partitionOf(d.SubscriptionID)].ask(d)
+			all[partitionOf(d.SubscriptionID)].redeliver(d)
 		})
 		return err
 	})
 }
 
-func partitionOf(subscriptionID string) int { return streams.Share(subscriptionID, partitions) }
+func partitionOf(subscriptionID string) int { return streams.PartitionOf(subscriptionID, partitions) }
 
-// Test delivers an event that says so to a subscription: once, at once, whether or not
-// it is disabled. What came of it is recorded, and does not count for its health.
+// Test delivers a test event to a subscription: once, at once, also when it is disabled. The result is recorded, but
+// does not count for its health.
 func (h *Webhooks) Test(ctx context.Context, sub subscription.State) (subscription.Delivery, error) {
 	id := ulid.Make().String()
 	at, err := h.append(ctx, sub.WorkspaceID, eventstore.Fact{ID: id, Event: subscription.Tested{SubscriptionID: sub.ID}})
@@ -200,23 +196,23 @@ func (h *Webhooks) Test(ctx context.Context, sub subscription.State) (subscripti
 	if err != nil {
 		return subscription.Delivery{}, err
 	}
-	d := deliveryOf(sub, e, "", h.now().UTC().Truncate(time.Millisecond))
+	d := newDelivery(sub, e, "", h.now().UTC().Truncate(time.Millisecond))
 	d = d.Tried(h.sender.send(ctx, sub, e), nil)
 	if d.Lane = ""; d.Status == subscription.Dead {
-		d.Status = subscription.Failed // nobody waits for it
+		d.Status = subscription.Failed // it is not retried
 	}
-	_, err = h.append(ctx, sub.WorkspaceID, fact(subscription.Record{Delivery: d}))
+	_, err = h.append(ctx, sub.WorkspaceID, attemptedFact(subscription.Record{Delivery: d}))
 	return d, err
 }
 
-// Redeliver has an event delivered once more, as soon as its subscription is served.
+// Redeliver queues another delivery of an event.
 func (h *Webhooks) Redeliver(ctx context.Context, rec projections.DeliveryRecord) (subscription.Delivery, error) {
 	d := rec.Again(h.now().UTC().Truncate(time.Millisecond))
-	_, err := h.append(ctx, rec.WorkspaceID, fact(subscription.Record{Delivery: d, Asked: true}))
+	_, err := h.append(ctx, rec.WorkspaceID, attemptedFact(subscription.Record{Delivery: d, Asked: true}))
 	return d, err
 }
 
-// append records activity events that the request of ctx causes, and returns where.
+// append appends activity events that the request of ctx causes, and returns their position.
 func (h *Webhooks) append(ctx context.Context, workspaceID string, facts ...eventstore.Fact) (domain.Position, error) {
 	asked := commands.RequestFrom(ctx)
 	meta := asked.Meta

@@ -61,7 +61,7 @@ func rowsOf(t *testing.T, dir, workspaceID string) (n int) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
 	o := rows.Options{Log: struct{ rows.Log }{}, Opener: struct{ rows.Opener }{}} // nothing is followed
-	o.DB, o.Commit = db.Apart()
+	o.DB, o.Commit = db.DirectAccess()
 	model, err := rows.New(o)
 	require.NoError(t, err)
 	require.NoError(t, model.Dump(func(key, _ []byte) error {

@@ -29,19 +29,19 @@ func TestSharesGoOnWhereTheyWereLeftWhenANodeIsNoLongerAlone(t *testing.T) {
 		triggers := &Triggers{shares: shares, Options: Options{
 			Cursors: cursors, Position: func() domain.Position { return at(now) }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		}}
-		require.NoError(t, triggers.Begin(t.Context()))
+		require.NoError(t, triggers.InitCursors(t.Context()))
 		return triggers
 	}
 	// moves moves shares on, and saves that.
 	moves := func(node *Triggers, to uint64, numbers ...int) {
 		for _, number := range numbers {
-			s := newShare(node, number)
-			s.ledger.Put(&streams.Mark{At: at(to), Settled: true, Counts: true})
-			s.saveNow(true)
+			s := newPartition(node, number)
+			s.progress.Add(&streams.ProgressMark{At: at(to), Done: true, HasEffects: true})
+			s.saveCursor(true)
 		}
 	}
 	left := func(node *Triggers, number int) domain.Position {
-		place, err := node.cursor(t.Context(), number)
+		place, err := node.initCursor(t.Context(), number)
 		require.NoError(t, err)
 		return place
 	}
@@ -49,7 +49,7 @@ func TestSharesGoOnWhereTheyWereLeftWhenANodeIsNoLongerAlone(t *testing.T) {
 	require.Equal(t, at(10), left(alone, 0), "it was never looked after")
 	moves(alone, 20, 0)
 
-	many := begin(streams.Shares, 100)
+	many := begin(streams.Partitions, 100)
 	require.Equal(t, at(20), left(many, 3))
 	moves(many, 110, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14)
 	require.Equal(t, at(110), left(many, 3))
@@ -58,7 +58,7 @@ func TestSharesGoOnWhereTheyWereLeftWhenANodeIsNoLongerAlone(t *testing.T) {
 	require.Equal(t, at(20), left(alone, 0), "one of them stayed there")
 	moves(alone, 250, 0)
 
-	many = begin(streams.Shares, 300)
+	many = begin(streams.Partitions, 300)
 	require.Equal(t, at(250), left(many, 3), "not what they had behind them before")
 	moves(many, 310, 3)
 	require.Equal(t, at(310), left(many, 3))
@@ -66,9 +66,9 @@ func TestSharesGoOnWhereTheyWereLeftWhenANodeIsNoLongerAlone(t *testing.T) {
 }
 
 // quietShare is a share of all workspaces in which nothing has happened since a place.
-func quietShare(at uint64) *share {
-	s := newShare(&Triggers{Options: Options{Saved: func(context.Context) error { return nil }, Log: slog.New(slog.DiscardHandler)}, shares: 1}, 0)
-	s.places, s.ledger.At = map[string]*place{}, domain.At(domain.Activity, at)
+func quietShare(at uint64) *partition {
+	s := newPartition(&Triggers{Options: Options{Saved: func(context.Context) error { return nil }, Log: slog.New(slog.DiscardHandler)}, shares: 1}, 0)
+	s.workspaces, s.progress.At = map[string]*workspaceQueue{}, domain.At(domain.Activity, at)
 	return s
 }
 
@@ -86,57 +86,57 @@ func TestAShareThatIsGivenUpPassesNothingOver(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, s.receive(ctx, delivered(eventAt(11))), context.Canceled)
-	at, _ := s.ledger.Unsaved(time.Now(), true)
+	at, _ := s.progress.TakeUnsaved(time.Now(), true)
 	require.Equal(t, domain.At(domain.Activity, 10), at)
 }
 
 func TestAWorkspaceThatHasCaughtUpIsReadWithTheOthersAgain(t *testing.T) {
 	t.Parallel()
 	s := quietShare(10)
-	l := &lag{mark: &streams.Mark{At: domain.At(domain.Activity, 11)}}
-	s.ledger.Put(l.mark)
-	p := s.place("w1")
-	p.lag, p.busy = l, true // nobody looks at what waits here
+	l := &backlog{mark: &streams.ProgressMark{At: domain.At(domain.Activity, 11)}}
+	s.progress.Add(l.mark)
+	p := s.queueOf("w1")
+	p.backlog, p.busy = l, true // nobody looks at what waits here
 	require.NoError(t, s.receive(t.Context(), delivered(eventAt(12))))
 	require.NoError(t, s.rejoin(p, l, domain.At(domain.Activity, 11)), "the share has passed over more")
 
-	one := &arrival{event: eventAt(12), lag: l}
-	s.join(t.Context(), p, one)
+	one := &queuedEvent{event: eventAt(12), backlog: l}
+	s.addToQueue(t.Context(), p, one)
 	require.ErrorIs(t, s.rejoin(p, l, domain.At(domain.Activity, 13)), errCaughtUp)
 	require.NoError(t, s.receive(t.Context(), delivered(eventAt(13))))
 	require.Len(t, p.waiting, 1, "it was read already")
 	require.NoError(t, s.receive(t.Context(), delivered(eventAt(14))))
 	require.Len(t, p.waiting, 2)
-	require.Equal(t, domain.At(domain.Activity, 10), s.ledger.At, "what it read by itself is not over")
+	require.Equal(t, domain.At(domain.Activity, 10), s.progress.At, "what it read by itself is not over")
 
-	s.follow(t.Context(), p, one, nil)
-	require.Equal(t, domain.At(domain.Activity, 13), s.ledger.At)
-	s.follow(t.Context(), p, p.waiting[1], nil)
-	require.Equal(t, domain.At(domain.Activity, 14), s.ledger.At)
+	s.awaitTrees(t.Context(), p, one, nil)
+	require.Equal(t, domain.At(domain.Activity, 13), s.progress.At)
+	s.awaitTrees(t.Context(), p, p.waiting[1], nil)
+	require.Equal(t, domain.At(domain.Activity, 14), s.progress.At)
 	p.busy = false
-	s.forget(p)
-	require.Empty(t, s.places)
+	s.dropIfIdle(p)
+	require.Empty(t, s.workspaces)
 	require.Zero(t, s.open)
 }
 
 func TestAWorkspaceMayHaveLessUnderWayWhenAllHaveMuch(t *testing.T) {
 	t.Parallel()
 	s := quietShare(0)
-	require.Equal(t, mostOfOne, s.most())
-	s.count(s.place("w1"), mostOfShare)
-	require.Equal(t, fewOfOne, s.most())
+	require.Equal(t, maxOpenPerWorkspace, s.maxOpen())
+	s.countOpen(s.queueOf("w1"), maxOpenPerPartition)
+	require.Equal(t, maxOpenWhenBusy, s.maxOpen())
 }
 
 func TestAnEventThatIsNestedTooDeeplyIsUnreadable(t *testing.T) {
 	t.Parallel()
 	e := eventAt(1)
 	e.Payload = json.RawMessage(strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1000))
-	_, err := inputOf(e)
-	var bad *unreadable
+	_, err := eventInput(e)
+	var bad *unreadableEventError
 	require.ErrorAs(t, err, &bad)
 	e = eventAt(1)
 	e.Payload = json.RawMessage(`{"a":1}`)
-	in, err := inputOf(e)
+	in, err := eventInput(e)
 	require.NoError(t, err)
 	require.Equal(t, []string{"id", "type", "source", "payload", "createdAt"}, in.Keys())
 }
