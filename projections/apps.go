@@ -187,8 +187,7 @@ func orBuiltIn(a App, revision uint64, slug string, err error) (App, uint64, err
 	return a, 0, nil
 }
 
-// RunningVersion is Edition for instances: of an app that is published no more it is the
-// version that they have.
+// RunningVersion is FindVersion for instances: of an app that is published no more it is the version that they have.
 func (p Apps) RunningVersion(r Reader, slug, version string) (a App, revision uint64, err error) {
 	a, revision, err = p.findVersion(r, appKey(slug), version)
 	if err == nil && a.ID == "" {
@@ -295,7 +294,7 @@ func appOrderKey(seq uint64, slug string) []byte {
 // Instances is the read model of where what app instances keep is found once they were
 // renamed: it stays where it is, under the slug of the instance before.
 //
-//	w{workspace}  the Kept of the workspace, as JSON; absent when nothing was renamed
+//	w{workspace}  the KeptSlugs of the workspace, as JSON; absent when nothing was renamed
 type Instances struct{}
 
 // Name implements Projection.

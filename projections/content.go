@@ -19,7 +19,7 @@ import (
 // the hash of their JSON and never go: what a workspace was stays readable.
 //
 //	b{workspace}\0{hash}   the document as JSON; absent when it is kept apart
-//	n{workspace}\0{hash}   Nature: what follows from the document
+//	n{workspace}\0{hash}   DocumentMeta: what follows from the document
 //	c{workspace}\0{path}   the current document there: hash, flags, revision, sequences, id
 //	e{workspace}\0{seq}    when a change was made, and by whom
 //	k{workspace}           how many changes documents have seen
@@ -394,7 +394,7 @@ type RawDocumentMeta struct {
 	About    json.RawMessage `json:"about"`
 }
 
-// RawMeta is Nature for those who hand it on unread.
+// RawMeta is Meta without decoding it.
 func (c Content) RawMeta(r Reader, id, hash string) (n RawDocumentMeta, err error) {
 	return n, c.readMeta(r, id, hash, &n)
 }

@@ -27,13 +27,13 @@ type Following struct {
 	// together with a delivery. An error ends the following.
 	Tick      func() error
 	TickEvery time.Duration
-	// Meanwhile, when set, is what Tick is later while stored events are gone through,
-	// which may take long where few of them match.
+	// ReplayTick, when set, is called like Tick while stored events are read, which may take long where few of them
+	// match.
 	ReplayTick func() error
 	// Ready, when set, is called once, with the position from which on events are
 	// live, after the stored ones were delivered.
 	Ready func(domain.Position)
-	// Replaced, when set, is asked for another filter before each delivery.
+	// CurrentFilter, when set, returns the filter for the next delivery.
 	CurrentFilter func() *Filter
 }
 
