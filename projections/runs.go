@@ -1146,21 +1146,21 @@ func (r Run) Event() *feed.Event {
 	return r.first.event(r.WorkspaceID, r.CorrelationID)
 }
 
-func (f runBegin) event(workspaceID, run string) *feed.Event {
+func (b runBegin) event(workspaceID, run string) *feed.Event {
 	body, err := json.Marshal(struct {
 		Slug        string           `json:"slug"`
 		ExecutionID string           `json:"executionId"`
 		Trigger     activity.Trigger `json:"trigger"`
-	}{f.Automation, f.ExecutionID, f.Trigger})
+	}{b.Automation, b.ExecutionID, b.Trigger})
 	if err != nil {
 		body = nil // texts only
 	}
-	source := f.Source
-	source.CorrelationID, source.ExecutionID = run, f.ExecutionID
+	source := b.Source
+	source.CorrelationID, source.ExecutionID = run, b.ExecutionID
 	return feed.Of(domain.Recorded{
-		Log: domain.Activity, Stream: domain.StreamID{Scope: workspaceID}, Seq: f.Seq, At: time.UnixMilli(f.StartedAt).UTC(),
+		Log: domain.Activity, Stream: domain.StreamID{Scope: workspaceID}, Seq: b.Seq, At: time.UnixMilli(b.StartedAt).UTC(),
 		Meta: source, Data: activity.Executed{}, Body: body,
-	}, domain.At(domain.Activity, f.Seq), body)
+	}, domain.At(domain.Activity, b.Seq), body)
 }
 
 func (r runRow) toRun(workspaceID, run string) Run {

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/dom"
@@ -294,7 +293,7 @@ func TestAutomationsInEveryState(t *testing.T) {
 	b.await(`!document.body.innerText.includes('Reconnecting.')`)
 	b.press("Control+s")
 	b.seeText("Saved at")
-	require.True(t, strings.Contains(string(ada.ask(t, "GET", w+"/automations/charge", nil).body), "Charge later"))
+	require.Contains(t, string(ada.ask(t, "GET", w+"/automations/charge", nil).body), "Charge later")
 }
 
 // Until the workspace is read nobody knows what the caller may do: nothing is offered, nothing

@@ -85,8 +85,10 @@ type comparer struct {
 	loose bool
 }
 
+// Spend implements match.Comparer.
 func (c comparer) Spend(steps int) bool { return c.spend(steps) }
 
+// Compare implements match.Comparer.
 func (c comparer) Compare(t *match.Test, v any) match.Result {
 	result := match.Is(c.passes(t, v))
 	if c.err != nil {
