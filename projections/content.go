@@ -29,7 +29,7 @@ import (
 //	q{workspace}\0{pageId} shares of a page, but for the public one
 type Content struct{}
 
-// Meta is what follows from a document alone.
+// DocumentMeta is what follows from a document alone.
 type DocumentMeta struct {
 	Checksum string        `json:"checksum"`
 	Events   *document.Map `json:"events,omitempty"`
@@ -387,7 +387,7 @@ func (c Content) Meta(r Reader, id, hash string) (n DocumentMeta, err error) {
 	return n, c.readMeta(r, id, hash, &n)
 }
 
-// RawMeta is a Nature as it is stored.
+// RawDocumentMeta is a Nature as it is stored.
 type RawDocumentMeta struct {
 	Checksum string          `json:"checksum"`
 	Events   json.RawMessage `json:"events"`

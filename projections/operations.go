@@ -82,7 +82,7 @@ func (o Operations) List(r Reader, workspaceID string, visit func(operation.Stat
 	})
 }
 
-// RunningVersion lists the operations that have not ended.
+// Running lists the operations that have not ended.
 func (o Operations) Running(r Reader) (refs []OperationRef, err error) {
 	err = r.Iterate(o, Span{Prefix: []byte{'r'}}, func(key, value []byte) (bool, error) {
 		refs = append(refs, OperationRef{WorkspaceID: string(value), ID: string(key[1:])})

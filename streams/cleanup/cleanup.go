@@ -29,7 +29,7 @@ type (
 		// cannot be restored.
 		PurgeActivity(ctx context.Context, workspaceID, eventType string, below uint64) error
 	}
-	// Data is the data of workspaces besides events.
+	// WorkspaceData is the data of workspaces besides events.
 	WorkspaceData interface {
 		// Strip erases the payloads of a workspace, or of all, that are older than a time. On a dry run it only
 		// counts.
