@@ -203,14 +203,14 @@ func (c Content) putItem(tx Tx, ev domain.Recorded, id string, e workspace.Entry
 
 // putRow stores a document and what follows from it under its hash.
 func (Content) putDocument(tx Tx, id string, e workspace.Entry) error {
-	nature := DocumentMeta{Checksum: e.Checksum, Events: e.Events}
+	meta := DocumentMeta{Checksum: e.Checksum, Events: e.Events}
 	if folder, slug := workspace.Folder(e.Path); slug != "" && folder != "" {
 		if len(e.Body) == 0 && e.About == nil {
 			return nil // it was kept when it was staged
 		}
-		nature.About = e.Describe()
+		meta.About = e.Describe()
 	}
-	about, err := json.Marshal(nature)
+	about, err := json.Marshal(meta)
 	if err != nil {
 		return err
 	}
@@ -387,7 +387,7 @@ func (c Content) Meta(r Reader, id, hash string) (n DocumentMeta, err error) {
 	return n, c.readMeta(r, id, hash, &n)
 }
 
-// RawDocumentMeta is a Nature as it is stored.
+// RawDocumentMeta is a DocumentMeta as it is stored, not decoded.
 type RawDocumentMeta struct {
 	Checksum string          `json:"checksum"`
 	Events   json.RawMessage `json:"events"`

@@ -92,8 +92,8 @@ func TestDocumentsAreFoundAndForgotten(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok, "what was stays readable")
 		require.JSONEq(t, string(home.Body), string(old))
-		nature, err := projections.Content{}.Meta(r, "w1", moved.Hash)
-		require.Equal(t, "sha256:two", nature.Checksum)
+		meta, err := projections.Content{}.Meta(r, "w1", moved.Hash)
+		require.Equal(t, "sha256:two", meta.Checksum)
 		return err
 	}))
 	h.tell(t, workspace.PageDeleted{Slug: "start"})

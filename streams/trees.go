@@ -162,6 +162,9 @@ const (
 // RetryPause is how long to wait after so many attempts.
 func RetryPause(try int) time.Duration { return min(minPause<<min(try, 5), maxPause) }
 
+// PauseAfterFault waits before a retry after a fault of ours, or until ctx ends.
+func PauseAfterFault(ctx context.Context) { _ = commands.Sleep(ctx, RetryPause(0)) }
+
 // TreeStatus is the status of a tree that may have been started before.
 type TreeStatus struct {
 	Attempts int  // how often it was started

@@ -192,25 +192,25 @@ func audited(rd projections.Reader, workspaceID string, item projections.Item, d
 
 // listedDocument returns a document as lists show it.
 func listedDocument(rd projections.Reader, workspaceID, workspaceSlug string, item projections.Item) (*document.Map, error) {
-	nature, err := projections.Content{}.Meta(rd, workspaceID, item.Hash)
+	meta, err := projections.Content{}.Meta(rd, workspaceID, item.Hash)
 	if err != nil {
 		return nil, err
 	}
-	return completed(rd, workspaceID, workspaceSlug, item, nature.About.Copy(), nature)
+	return completed(rd, workspaceID, workspaceSlug, item, meta.About.Copy(), meta)
 }
 
 // completed adds to a document what the service says about it.
-func completed(rd projections.Reader, workspaceID, workspaceSlug string, item projections.Item, doc *document.Map, nature projections.DocumentMeta) (*document.Map, error) {
+func completed(rd projections.Reader, workspaceID, workspaceSlug string, item projections.Item, doc *document.Map, meta projections.DocumentMeta) (*document.Map, error) {
 	if item.ID != "" {
 		doc.Set("id", item.ID)
 		doc.Set("workspaceId", workspaceID)
 		doc.Set("workspaceSlug", workspaceSlug)
 		doc.Set("public", item.Public)
 	}
-	if nature.Events != nil {
-		doc.Set("events", nature.Events)
+	if meta.Events != nil {
+		doc.Set("events", meta.Events)
 	}
-	doc.Set("checksum", nature.Checksum)
+	doc.Set("checksum", meta.Checksum)
 	return doc, audited(rd, workspaceID, item, doc)
 }
 

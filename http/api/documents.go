@@ -115,11 +115,11 @@ func (f folder) answer(d Deps, r *http.Request, shown *shownDocument) (any, erro
 		if err != nil {
 			return err
 		}
-		nature, err := projections.Content{}.Meta(rd, shown.workspaceID, shown.item.Hash)
+		meta, err := projections.Content{}.Meta(rd, shown.workspaceID, shown.item.Hash)
 		if err != nil {
 			return err
 		}
-		shown.doc, err = completed(rd, shown.workspaceID, rec.Meta.Slug, shown.item, doc, nature)
+		shown.doc, err = completed(rd, shown.workspaceID, rec.Meta.Slug, shown.item, doc, meta)
 		return err
 	})
 	tag := tagOf(shown.item.Revision)
@@ -161,7 +161,7 @@ func (f folder) pastAnswer(d Deps, r *http.Request, m moment) (any, error) {
 		return nil, f.absent(rights, "read", slug)
 	}
 	item := projections.Item{Path: f.name + "/" + slug, Hash: ref.Hash, ID: ref.ID, Apart: ref.Apart, Public: ref.Public}
-	var nature projections.DocumentMeta
+	var meta projections.DocumentMeta
 	err = d.ReadModel.View(func(rd projections.Reader) (err error) {
 		// Who may read it is a matter of today: what was public once need not be now.
 		now, _, err := projections.Content{}.Get(rd, id, item.Path)
@@ -172,16 +172,16 @@ func (f folder) pastAnswer(d Deps, r *http.Request, m moment) (any, error) {
 		if err := rights.Check("read", f.name, objectAt(rd, id, f.name, item)); err != nil {
 			return err
 		}
-		nature, err = projections.Content{}.Meta(rd, id, ref.Hash)
+		meta, err = projections.Content{}.Meta(rd, id, ref.Hash)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return f.past(d, r, id, ref, nature)
+	return f.past(d, r, id, ref, meta)
 }
 
-func (f folder) past(d Deps, r *http.Request, id string, ref content.Ref, nature projections.DocumentMeta) (any, error) {
+func (f folder) past(d Deps, r *http.Request, id string, ref content.Ref, meta projections.DocumentMeta) (any, error) {
 	doc, err := d.Library.Document(r.Context(), id, ref)
 	if err != nil {
 		return nil, err
@@ -195,10 +195,10 @@ func (f folder) past(d Deps, r *http.Request, id string, ref content.Ref, nature
 		doc.Set("workspaceId", id)
 		doc.Set("public", ref.Public)
 	}
-	if nature.Events != nil {
-		doc.Set("events", nature.Events)
+	if meta.Events != nil {
+		doc.Set("events", meta.Events)
 	}
-	doc.Set("checksum", nature.Checksum)
+	doc.Set("checksum", meta.Checksum)
 	whole, err := jsonOf(doc, "at-"+workspace.HashOf(text)[:16])
 	return inEither(r, whole, text), err
 }

@@ -69,17 +69,17 @@ func (f folder) readable(rd projections.Reader, rights *access.Rights, id string
 // matching keeps the documents that a search finds.
 func matching(rd projections.Reader, id string, items []projections.Item, search string, labels []string) (found []projections.Item, err error) {
 	for _, item := range items {
-		nature, err := projections.Content{}.Meta(rd, id, item.Hash)
+		meta, err := projections.Content{}.Meta(rd, id, item.Hash)
 		if err != nil {
 			return nil, err
 		}
 		texts := []string{item.Slug()}
 		for _, key := range []string{"name", "description"} {
-			v, _ := nature.About.Get(key)
+			v, _ := meta.About.Get(key)
 			text, _ := document.AsLocalized(v)
 			texts = append(texts, text.Texts()...)
 		}
-		if strings.Contains(strings.ToLower(strings.Join(texts, "\n")), search) && labelled(nature.About, labels) {
+		if strings.Contains(strings.ToLower(strings.Join(texts, "\n")), search) && labelled(meta.About, labels) {
 			found = append(found, item)
 		}
 	}

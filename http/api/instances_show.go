@@ -38,11 +38,11 @@ func (d Deps) instanceDetail(ctx context.Context, rd projections.Reader, id stri
 // described returns what lists show of an instance, and what its app consists of:
 // nil when it has vanished.
 func (d Deps) described(ctx context.Context, rd projections.Reader, id string, item projections.Item) (*document.Map, *apps.Detail, error) {
-	nature, err := projections.Content{}.Meta(rd, id, item.Hash)
+	meta, err := projections.Content{}.Meta(rd, id, item.Hash)
 	if err != nil {
 		return nil, nil, err
 	}
-	doc := documented(nature.About)
+	doc := documented(meta.About)
 	published, revision, err := projections.Apps{}.FindVersion(rd, doc.Text("appSlug"), doc.Text("appVersion"))
 	if err != nil {
 		return nil, nil, err
@@ -60,7 +60,7 @@ func (d Deps) described(ctx context.Context, rd projections.Reader, id string, i
 		doc.Set("photo", published.Photo)
 	}
 	offers(doc, app, item.Slug()+".")
-	doc.Set("checksum", nature.Checksum)
+	doc.Set("checksum", meta.Checksum)
 	if item.Created == 0 {
 		return doc, app, nil
 	}

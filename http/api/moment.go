@@ -133,8 +133,8 @@ func objectAt(rd projections.Reader, id, folder string, item projections.Item) a
 		return nil
 	}
 	fields := access.Fields{"id": item.Slug(), "slug": item.Slug(), "workspaceId": id}
-	if nature, err := (projections.Content{}).Meta(rd, id, item.Hash); err == nil && nature.About != nil {
-		for key, v := range nature.About.All() {
+	if meta, err := (projections.Content{}).Meta(rd, id, item.Hash); err == nil && meta.About != nil {
+		for key, v := range meta.About.All() {
 			fields[key] = document.Plain(v)
 		}
 	}

@@ -110,14 +110,14 @@ func kit(slug string, blocks any) *document.Map {
 // app is published in the version they ask for.
 func instancesOf(rd projections.Reader, id string) (found []installed, err error) {
 	err = projections.Content{}.List(rd, id, "imports/", func(item projections.Item) (bool, error) {
-		nature, err := projections.Content{}.Meta(rd, id, item.Hash)
+		meta, err := projections.Content{}.Meta(rd, id, item.Hash)
 		if err != nil {
 			return false, err
 		}
-		if off, _ := nature.About.Get("disabled"); off == true {
+		if off, _ := meta.About.Get("disabled"); off == true {
 			return true, nil
 		}
-		app, revision, err := projections.Apps{}.FindVersion(rd, nature.About.Text("appSlug"), nature.About.Text("appVersion"))
+		app, revision, err := projections.Apps{}.FindVersion(rd, meta.About.Text("appSlug"), meta.About.Text("appVersion"))
 		if err != nil {
 			return false, err
 		}

@@ -67,7 +67,7 @@ func withPast(body []byte, rd projections.Reader, rights *access.Rights, id stri
 
 // appendPast adds one document, as lists show it.
 func appendPast(body []byte, rd projections.Reader, id, slug, hash string) ([]byte, error) {
-	nature, err := projections.Content{}.RawMeta(rd, id, hash)
+	meta, err := projections.Content{}.RawMeta(rd, id, hash)
 	if err != nil {
 		return body, err
 	}
@@ -76,12 +76,12 @@ func appendPast(body []byte, rd projections.Reader, id, slug, hash string) ([]by
 		return body, err
 	}
 	body = append(append(body, key...), ':')
-	body = append(body, nature.About[:len(nature.About)-1]...)
-	if len(nature.About) > len("{}") {
+	body = append(body, meta.About[:len(meta.About)-1]...)
+	if len(meta.About) > len("{}") {
 		body = append(body, ',')
 	}
-	if nature.Events != nil {
-		body = append(append(append(body, `"events":`...), nature.Events...), ',')
+	if meta.Events != nil {
+		body = append(append(append(body, `"events":`...), meta.Events...), ',')
 	}
-	return append(append(body, `"checksum":"`+nature.Checksum...), `"}`...), nil
+	return append(append(body, `"checksum":"`+meta.Checksum...), `"}`...), nil
 }

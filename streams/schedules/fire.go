@@ -77,7 +77,7 @@ func (s *partition) fire(ctx context.Context, f *firing) (over bool) {
 	start, due, err := s.recordFiring(ctx, f)
 	for err != nil && ctx.Err() == nil {
 		s.Log.WarnContext(ctx, "a schedule could not be fired", "workspace", f.workspaceID, "automation", f.automation, "err", err)
-		pauseAfterFault(ctx)
+		streams.PauseAfterFault(ctx)
 		_ = s.Fresh(ctx) // it may be on the log nevertheless, which recordFiring checks
 		start, due, err = s.recordFiring(ctx, f)
 	}

@@ -80,7 +80,7 @@ func (s *partition) serve(ctx context.Context) {
 			return
 		}
 		s.Log.WarnContext(ctx, "firing schedules stopped and is restarted", "partition", s.number, "err", err)
-		pauseAfterFault(ctx)
+		streams.PauseAfterFault(ctx)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"svc/domain/document"
 	"svc/eventstore"
 	"svc/projections"
+	"svc/streams"
 )
 
 // registerChanges registers changes until ctx ends. At first it compares all workspaces with their registrations.
@@ -39,7 +40,7 @@ func (s *partition) registerChanges(ctx context.Context) {
 				s.mu.Unlock()
 			} else if ctx.Err() == nil {
 				s.Log.WarnContext(ctx, "changed schedules could not be registered", "partition", s.number, "err", err)
-				pauseAfterFault(ctx)
+				streams.PauseAfterFault(ctx)
 			}
 		}
 		_ = commands.Sleep(ctx, registerInterval)

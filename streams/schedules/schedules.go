@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"svc/commands"
 	"svc/commands/content"
 	"svc/commands/programs"
 	"svc/commands/runtime"
@@ -107,6 +106,3 @@ func (s *Schedules) Run(ctx context.Context) error {
 	all.Wait()
 	return nil
 }
-
-// pauseAfterFault waits before a retry after a fault of ours, or until ctx ends.
-func pauseAfterFault(ctx context.Context) { _ = commands.Sleep(ctx, streams.RetryPause(0)) }

@@ -49,7 +49,7 @@ func (s *partition) serve(ctx context.Context) {
 			return
 		}
 		s.Log.WarnContext(ctx, "starting automations stopped and is restarted", "partition", s.number, "err", err)
-		pauseAfterFault(ctx)
+		streams.PauseAfterFault(ctx)
 	}
 }
 
@@ -127,7 +127,7 @@ func (s *partition) awaitSaved(ctx context.Context, events []*feed.Event) error 
 			return context.Cause(ctx)
 		}
 		s.Log.WarnContext(ctx, "the read models of workspaces are not up to date yet", "partition", s.number, "err", err)
-		pauseAfterFault(ctx)
+		streams.PauseAfterFault(ctx)
 	}
 	return nil
 }
@@ -384,7 +384,7 @@ func (s *partition) catchUp(ctx context.Context, p *workspaceQueue, l *backlog, 
 		if errors.Is(err, errCaughtUp) {
 			return
 		}
-		pauseAfterFault(ctx)
+		streams.PauseAfterFault(ctx)
 	}
 }
 

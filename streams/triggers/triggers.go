@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"svc/commands"
 	"svc/commands/programs"
 	"svc/commands/runtime"
 	"svc/domain"
@@ -175,6 +174,3 @@ func (t *Triggers) HandleOwnOrphans(ctx context.Context) error {
 func (t *Triggers) isOwn(number int, workspaceID string) bool {
 	return streams.PartitionOf(workspaceID, t.shares) == number
 }
-
-// pauseAfterFault waits before a retry after a fault of ours, or until ctx ends.
-func pauseAfterFault(ctx context.Context) { _ = commands.Sleep(ctx, streams.RetryPause(0)) }
