@@ -33,7 +33,7 @@ type SubscriptionRecord struct {
 }
 
 // Name implements Projection.
-func (Subscriptions) Name() string { return "subscriptions.1" }
+func (Subscriptions) Name() string { return "subscriptions.2" }
 
 // Log implements Projection.
 func (Subscriptions) Log() domain.Log { return domain.State }
@@ -62,7 +62,7 @@ func (s Subscriptions) Apply(tx Tx, ev domain.Recorded) error {
 	return tx.Set([]byte{'v'}, seqKey(ev.Seq))
 }
 
-// changeCount folds an event into the record of its subscription.
+// change folds an event into the record of its subscription.
 func (s Subscriptions) change(tx Tx, ev domain.Recorded) error {
 	var rec SubscriptionRecord
 	if err := getJSON(tx, subscriptionKey(ev.Stream.Scope, ev.Stream.ID), &rec); err != nil {

@@ -94,16 +94,16 @@ func (s *Subscriptions) Delete(ctx context.Context, workspaceID, id string) erro
 	return err
 }
 
-// Disable stops a subscription whose receiver has failed for too long, and tells of
-// it in the workspace.
-func (s *Subscriptions) Disable(ctx context.Context, workspaceID, id, reason string) error {
-	done, err := s.execute(ctx, workspaceID, id, subscription.Disable{Reason: reason})
+// Disable stops a subscription whose receiver has failed for too long, and tells of it in the workspace. It does
+// nothing when somebody has enabled the subscription since failed, which is the state that its receiver failed in.
+func (s *Subscriptions) Disable(ctx context.Context, failed subscription.State, reason string) error {
+	done, err := s.execute(ctx, failed.WorkspaceID, failed.ID, subscription.Disable{Reason: reason, Closed: failed.Closed})
 	if err != nil || !done.Changed {
 		return err
 	}
-	return s.Engine.Record(ctx, workspaceID, activity.Failure{
+	return s.Engine.Record(ctx, failed.WorkspaceID, activity.Failure{
 		Error: string(domain.CodeUnavailable), Message: "a subscription was disabled: " + reason,
-		Details: map[string]any{"reason": "subscription_disabled", "subscriptionId": id, "url": subscription.PublicURL(done.State.URL)},
+		Details: map[string]any{"reason": "subscription_disabled", "subscriptionId": failed.ID, "url": subscription.PublicURL(done.State.URL)},
 	})
 }
 

@@ -137,7 +137,7 @@ func TestADisabledSubscriptionIsToldInTheWorkspaceOnce(t *testing.T) {
 	made, _, err := h.Create(t.Context(), "w1", terms, "")
 	require.NoError(t, err)
 	for range 2 {
-		require.NoError(t, h.Disable(t.Context(), "w1", made.State.ID, "it failed"))
+		require.NoError(t, h.Disable(t.Context(), made.State, "it failed"))
 	}
 	ctx, done := context.WithCancel(t.Context())
 	var told []activity.Failure
@@ -153,5 +153,5 @@ func TestADisabledSubscriptionIsToldInTheWorkspaceOnce(t *testing.T) {
 	require.Len(t, told, 1)
 	require.Equal(t, made.State.ID, told[0].Details["subscriptionId"])
 	require.NoError(t, h.Delete(t.Context(), "w1", made.State.ID))
-	require.Equal(t, domain.CodeNotFound, domain.CodeOf(h.Disable(t.Context(), "w1", made.State.ID, "it failed")))
+	require.Equal(t, domain.CodeNotFound, domain.CodeOf(h.Disable(t.Context(), made.State, "it failed")))
 }

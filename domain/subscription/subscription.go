@@ -32,6 +32,7 @@ type State struct {
 	Reason  string `json:"reason,omitempty"` // why the platform disabled it
 	Keys    Keys   `json:"keys"`
 	Deleted bool   `json:"deleted,omitempty"`
+	Closed  int    `json:"closed,omitempty"` // how often its breaker was closed by hand
 }
 
 // Command is what can be asked of a subscription.
@@ -55,8 +56,12 @@ type (
 		Last4  string
 		Until  time.Time
 	}
-	// Disable stops a subscription whose receiver has failed for too long.
-	Disable struct{ Reason string }
+	// Disable stops a subscription whose receiver has failed for too long. Failures from before somebody enabled it
+	// again do not count: Closed is that of the state in which it failed.
+	Disable struct {
+		Reason string
+		Closed int
+	}
 	// Delete ends a subscription.
 	Delete struct{}
 )
@@ -81,7 +86,7 @@ func decide(s State, cmd Command) ([]domain.Event, error) {
 		s.Keys = Keys{Sealed: c.Sealed, Last4: c.Last4, Previous: s.Keys.Sealed, PreviousUntil: c.Until}
 		return []domain.Event{Updated{Subscription: s.shown(), Keys: s.Keys}}, nil
 	case Disable:
-		if s.Disabled {
+		if s.Disabled || s.Closed != c.Closed {
 			return nil, nil
 		}
 		s.Disabled, s.Reason = true, c.Reason
@@ -127,6 +132,9 @@ func evolve(s State, ev domain.Event) State {
 		return e.Subscription.on(State{WorkspaceID: e.WorkspaceID, Keys: e.Keys})
 	case Updated:
 		s.Keys = e.Keys
+		if e.Closes {
+			s.Closed++
+		}
 		return e.Subscription.on(s)
 	case Disabled:
 		return e.Subscription.on(s)

@@ -41,6 +41,7 @@ func TestSubscriptions(t *testing.T) {
 	t.Parallel()
 	made := subscription.Created{Subscription: shown(), WorkspaceID: "w1", Keys: keys}
 	stopped := subscription.Disabled{Subscription: shown(disabled("5 days of failure")), Reason: "5 days of failure"}
+	again := subscription.Updated{Subscription: shown(), Keys: keys, Closes: true}
 	gone := subscription.Deleted{Subscription: shown()}
 	for name, sc := range map[string]scenario{
 		"a subscription is made, with the usual order": {
@@ -84,6 +85,15 @@ func TestSubscriptions(t *testing.T) {
 		"what is disabled is not disabled again": {
 			Given: []domain.Event{made, stopped},
 			When:  subscription.Disable{Reason: "5 days of failure"},
+		},
+		"failures from before it was enabled again do not disable it": {
+			Given: []domain.Event{made, stopped, again},
+			When:  subscription.Disable{Reason: "5 days of failure"},
+		},
+		"later failures disable it again": {
+			Given: []domain.Event{made, stopped, again},
+			When:  subscription.Disable{Reason: "5 days of failure", Closed: 1},
+			Then:  []domain.Event{stopped},
 		},
 		"it goes on without the reason": {
 			Given: []domain.Event{made, stopped},

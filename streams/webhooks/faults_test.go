@@ -183,7 +183,10 @@ func TestTheBreakerOpensProbesAndCloses(t *testing.T) {
 func TestAReceiverThatFailsForDaysIsDisabledAndGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	var c clock
-	h := open(t, func(o *webhooks.Options) { o.Now, o.DisableAfter, o.Probe = c.now, 5*24*time.Hour, time.Millisecond })
+	h := open(t, func(o *webhooks.Options) {
+		o.Now, o.DisableAfter, o.Probe = c.now, 5*24*time.Hour, time.Millisecond
+		o.Schedule = []time.Duration{time.Hour, time.Hour, time.Hour} // nothing is dead before the clock is moved
+	})
 	rc, down := downReceiver(t)
 	sub, _ := h.subscribe(rc.URL)
 	first := h.emit("k", 0)
@@ -200,6 +203,7 @@ func TestAReceiverThatFailsForDaysIsDisabledAndGoesOnWhereItWas(t *testing.T) {
 	require.Empty(t, rc.numbers("while disabled"))
 
 	down.Store(false)
+	c.move(2 * time.Hour)
 	no := false
 	_, err := h.subs.Change(t.Context(), "w1", sub.ID, subscription.Patch{Disabled: &no})
 	require.NoError(t, err)
@@ -207,7 +211,51 @@ func TestAReceiverThatFailsForDaysIsDisabledAndGoesOnWhereItWas(t *testing.T) {
 	h.awaitStatus(sub.ID, first[0], subscription.Succeeded)
 }
 
-// errorText lists the subscriptions that an error event of the workspace is about.
+// disabler calls around instead of disabling, which may then disable.
+type disabler struct {
+	webhooks.Disabler
+	around func(disable func() error) error
+}
+
+// Disable implements webhooks.Disabler.
+func (d disabler) Disable(ctx context.Context, failed subscription.State, reason string) error {
+	return d.around(func() error { return d.Disabler.Disable(ctx, failed, reason) })
+}
+
+func TestFailuresFromBeforeItWasEnabledDoNotDisableIt(t *testing.T) {
+	t.Parallel()
+	var c clock
+	rc, down := downReceiver(t)
+	var h *house
+	var sub subscription.State
+	late := make(chan error, 1)
+	no := false
+	h = open(t, func(o *webhooks.Options) {
+		o.Now, o.DisableAfter, o.Probe = c.now, 5*24*time.Hour, time.Millisecond
+		o.Schedule = []time.Duration{time.Hour, time.Hour, time.Hour}
+		o.Disable = disabler{o.Disable, func(disable func() error) error {
+			if !down.CompareAndSwap(true, false) {
+				return nil
+			}
+			c.move(2 * time.Hour) // somebody enables it while the platform is about to disable it
+			_, err := h.subs.Change(context.Background(), "w1", sub.ID, subscription.Patch{Disabled: &no})
+			late <- errors.Join(err, disable())
+			return nil
+		}}
+	})
+	sub, _ = h.subscribe(rc.URL)
+	first := h.emit("k", 0)
+	h.awaitStatus(sub.ID, first[0], subscription.Failed)
+	c.move(6 * 24 * time.Hour)
+	h.emit("other", 0)
+	require.NoError(t, <-late)
+	now, err := h.subs.Change(t.Context(), "w1", sub.ID, subscription.Patch{URL: &sub.URL})
+	require.NoError(t, err)
+	require.False(t, now.State.Disabled)
+	h.awaitStatus(sub.ID, first[0], subscription.Succeeded)
+}
+
+// told lists the subscriptions that an error event of the workspace is about.
 func (h *house) told() (ids []string) {
 	h.t.Helper()
 	ctx, done := context.WithTimeout(h.t.Context(), patience)

@@ -56,7 +56,7 @@ type house struct {
 	running sync.WaitGroup
 }
 
-// isEnqueued counts the subscriptions of a workspace.
+// known counts the subscriptions of a workspace.
 type known struct{ models *projections.Models }
 
 // Count implements subscriptions.Known.
@@ -76,7 +76,7 @@ func (alone) Hold(ctx context.Context, _ string, work func(context.Context) erro
 	return work(ctx)
 }
 
-// startWorkers builds a house with a workspace w1, and delivers.
+// open builds a house with a workspace w1, and delivers.
 func open(t *testing.T, changes ...func(*webhooks.Options)) *house {
 	t.Helper()
 	h := &house{t: t}
@@ -185,7 +185,7 @@ func (h *house) delivery(sub, event string) (d projections.DeliveryRecord) {
 	return d
 }
 
-// awaitRoom waits for something.
+// await waits for something.
 func (h *house) await(what string, is func() bool) {
 	h.t.Helper()
 	require.Eventually(h.t, is, patience, 10*time.Millisecond, what)

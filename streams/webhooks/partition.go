@@ -307,7 +307,7 @@ const (
 	// subscriptionShare is the part of the free slots that one subscription may have, so that hanging receivers leave
 	// some for others.
 	subscriptionShare = 8
-	// spare is what those that are not known to do well leave to those that are.
+	// healthyReserve is what those that are not known to do well leave to those that are.
 	healthyReserve = maxPerNode / 2
 	// workspaceShare is the part of the free slots that the healthy receivers of one workspace may have: all of them
 	// may fail at once.
@@ -326,7 +326,7 @@ func newBulkhead() *bulkhead {
 	return &bulkhead{free: maxPerNode, held: map[string]int{}, waiting: map[chan struct{}]bool{}}
 }
 
-// nextBatch acquires a slot for a subscription that holds some already. When there is none, the channel is notified
+// acquire acquires a slot for a subscription that holds some already. When there is none, the channel is notified
 // as soon as another attempt may succeed.
 func (b *bulkhead) acquire(workspaceID string, have int, well bool, again chan struct{}) bool {
 	b.mu.Lock()
@@ -363,7 +363,7 @@ func (b *bulkhead) release(workspaceID string, well bool) {
 	clear(b.waiting)
 }
 
-// saveOrDeleteCursor removes a waiting channel.
+// cancelWait removes a waiting channel.
 func (b *bulkhead) cancelWait(again chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -23,7 +23,7 @@ import (
 
 // Disabler disables subscriptions whose receiver has failed for too long. It is a *subscriptions.Subscriptions.
 type Disabler interface {
-	Disable(ctx context.Context, workspaceID, id, reason string) error
+	Disable(ctx context.Context, failed subscription.State, reason string) error
 }
 
 // Holder runs work while this node holds a lease, until ctx ends.

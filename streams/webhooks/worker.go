@@ -170,7 +170,7 @@ func (w *worker) load(ctx context.Context) error {
 // errIdle says that a subscription is disabled or deleted: its worker is about to be stopped.
 var errIdle = errors.New("webhooks: the subscription does not deliver")
 
-// readExcerpt returns where a new subscription begins: after the event that created it.
+// startPosition returns where a new subscription begins: after the event that created it.
 func (w *worker) startPosition(ctx context.Context) (domain.Position, error) {
 	made, ok, err := w.p.feed.Get(ctx, w.key.workspaceID, w.rec.Since)
 	if err == nil && !ok {
@@ -182,7 +182,7 @@ func (w *worker) startPosition(ctx context.Context) (domain.Position, error) {
 	return made.Seq, nil
 }
 
-// applyChanges updates the record of the subscription. The caller holds the lock.
+// refreshRecord updates the record of the subscription. The caller holds the lock.
 func (w *worker) refreshRecord(r projections.Reader) error {
 	version, err := projections.Subscriptions{}.Version(r)
 	if err != nil || version == w.version && version != 0 {
@@ -240,7 +240,7 @@ func (w *worker) dispatch(ctx, sending context.Context) error {
 // idleWait is the wait when nothing is expected.
 const idleWait = time.Hour
 
-// nextBatch returns the attempts that may start now, and when to check again.
+// nextJobs returns the attempts that may start now, and when to check again.
 func (w *worker) nextJobs(ctx, sending context.Context) (jobs []*job, wait time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -534,7 +534,7 @@ func (j *job) run(ctx context.Context) {
 	}
 }
 
-// saveOrDeleteCursor releases the slot of the attempt.
+// releaseSlot releases the slot of the attempt.
 func (j *job) releaseSlot() {
 	j.worker.p.bulkhead.release(j.worker.key.workspaceID, j.healthy)
 	j.worker.attempts.Done()
@@ -600,19 +600,19 @@ func (w *worker) recordAttempt(ctx context.Context, e *entry, a subscription.Att
 	} else {
 		w.queue.remove(e)
 	}
-	disable := !health.FailingSince.IsZero() && now.Sub(health.FailingSince) >= w.p.disableAfter
+	failed, disable := w.rec.State, !health.FailingSince.IsZero() && now.Sub(health.FailingSince) >= w.p.disableAfter
 	w.mu.Unlock()
 	notify(w.room)
 	notify(w.wake)
 	if disable {
-		w.disable(ctx, health)
+		w.disable(ctx, failed, health)
 	}
 }
 
 // disable disables the subscription: its receiver has failed for too long.
-func (w *worker) disable(ctx context.Context, h subscription.Health) {
+func (w *worker) disable(ctx context.Context, failed subscription.State, h subscription.Health) {
 	reason := fmt.Sprintf("its receiver has failed since %s", h.FailingSince.UTC().Format(time.RFC3339))
-	if err := w.p.disabler.Disable(ctx, w.key.workspaceID, w.key.id, reason); err != nil && ctx.Err() == nil {
+	if err := w.p.disabler.Disable(ctx, failed, reason); err != nil && ctx.Err() == nil {
 		w.log.WarnContext(ctx, "a subscription that fails could not be disabled yet", "err", err)
 	}
 }
