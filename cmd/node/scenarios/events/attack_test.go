@@ -109,7 +109,14 @@ func TestWhoWatchesAllHearsOfSharesAndDeletions(t *testing.T) {
 	p := nodetest.OwnedPlace(t, s)
 	eve, mallory := p.As(s.Person(t, "eve")), p.As(s.Person(t, "mallory"))
 	hers, theirs := eve.Follow(t, "/v2/events/stream"), mallory.Follow(t, "/v2/events/stream")
-	p.Emits(t, `{"type":"tick"}`) // she may not read it, and that is known of her then
+	p.Emits(t, `{"type":"tick"}`) // she may not read it, and that is known of her once the next event is there
+	eve.Does(t, http.StatusCreated, "POST", "/v2/workspaces", `{"name":"own"}`)
+	for text := ""; !strings.Contains(text, `"type":"workspaces.created"`) || !strings.HasSuffix(text, "\n\n"); {
+		chunk := make([]byte, 4096)
+		n, err := hers.Read(chunk)
+		require.NoError(t, err)
+		text += string(chunk[:n])
+	}
 	p.Does(t, http.StatusOK, "POST", p.Path+"/permissions", `{"target":{"id":"`+eve.UserID(t)+`"},"permissions":{"role":"editor"}}`)
 	frames, _ := nodetest.Listen(hers, 1)
 	require.Contains(t, frames[0].Data, `"type":"workspaces.permissions.shared"`)
