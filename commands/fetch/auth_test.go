@@ -16,6 +16,7 @@ import (
 	"svc/commands/egress"
 	"svc/commands/fetch"
 	"svc/domain/automation"
+	"svc/domain/automation/value"
 )
 
 // listener keeps the headers of the last request.
@@ -273,7 +274,7 @@ func TestReferencesToSecretsAreReplacedInWhatIsSentOnly(t *testing.T) {
 	c := newClient(t, fetch.Options{})
 	call := fetch.Call{Resolve: resolve, Params: params(t, `{"url":"URL/$secret:k","method":"post","query":{"q":["$secret:k"]},
 		"headers":{"x-key":"Bearer $secret:k","content-type":"application/x-www-form-urlencoded"},"body":{"p":"$secret:k"},"auth":{"basic":{"user":"u","password":"$secret:k"}}}`, at)}
-	hash := fetch.Hash(call.Params)
+	written := value.JSON(call.Params, "")
 	result, err := c.Do(t.Context(), call)
 	require.NoError(t, err)
 	require.Equal(t, "/hunter2?q=hunter2", got.URL.RequestURI())
@@ -285,7 +286,7 @@ func TestReferencesToSecretsAreReplacedInWhatIsSentOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(told), "hunter2")
 	require.Contains(t, string(told), "Bearer $secret:k")
-	require.Equal(t, hash, result.RequestHash)
+	require.Equal(t, written, value.JSON(call.Params, ""))
 	_, err = c.Do(t.Context(), fetch.Call{Resolve: resolve, Params: params(t, `{"url":"http://127.0.0.1:1/$secret:k"}`, "")})
 	requireReason(t, err, "connect")
 	require.NotContains(t, automation.ErrorOf(err).Details.At("url"), "hunter2")

@@ -111,16 +111,15 @@ type Call struct {
 
 // Result is what came of a fetch, also of one that raised an error.
 type Result struct {
-	Value       any     // what the instruction results in; it may hold a *Stream
-	Failed      *Failed // what runtime.fetch.failed tells; nil when there is nothing to tell
-	RequestHash string  // Hash of the parameters
+	Value  any     // what the instruction results in; it may hold a *Stream
+	Failed *Failed // what runtime.fetch.failed tells; nil when there is nothing to tell
 }
 
 // Do performs a fetch. What it raises is an *automation.Error; any other error
 // is that of ctx or of a function of the call. A stream in the result outlives
 // ctx: it is open until it ends, is closed, or nobody reads it for a while.
 func (c *Client) Do(ctx context.Context, call Call) (Result, error) {
-	result := Result{Value: value.Undefined, RequestHash: Hash(call.Params)}
+	result := Result{Value: value.Undefined}
 	x, err := c.newExchange(ctx, call)
 	if err != nil {
 		return result, err

@@ -15,29 +15,6 @@ import (
 	"svc/domain/automation/value"
 )
 
-func TestTheSameRequestHasTheSameHash(t *testing.T) {
-	t.Parallel()
-	base := value.NewObject("url", "http://h/", "body", value.NewObject("a", 1.0))
-	same := []*value.Object{
-		value.NewObject("body", value.NewObject("a", 1.0), "url", "http://h/", "method", "GET"),
-		value.NewObject("url", "http://h/", "body", value.NewObject("a", 1.0), "timeout", 5.0, "output", "r", "emitErrors", false, "outputMode", "base64"),
-	}
-	for _, o := range same {
-		require.Equal(t, Hash(base), Hash(o))
-	}
-	seen := map[string]bool{Hash(base): true}
-	for _, o := range []*value.Object{
-		nil, value.NewObject("url", "http://h/"), value.NewObject("url", "http://h/", "method", "post", "body", value.NewObject("a", 1.0)),
-		value.NewObject("url", "http://h/", "body", value.NewObject("a", 2.0)), value.NewObject("url", "http://h/", "body", `{"a":1}`),
-		value.NewObject("url", "http://h/", "headers", value.NewObject("a", "b")), value.NewObject("url", "http://h/", "query", value.NewObject("a", "b")),
-		value.NewObject("url", "http://h/", "auth", value.NewObject("basic", value.NewObject("user", "me"))),
-		value.NewObject("url", "http://h/", "svcApiKey", value.NewObject("name", "a")),
-	} {
-		require.False(t, seen[Hash(o)], value.JSON(o, ""))
-		seen[Hash(o)] = true
-	}
-}
-
 func TestAnEgressIsRequired(t *testing.T) {
 	t.Parallel()
 	_, err := New(Options{})
@@ -80,7 +57,7 @@ func FuzzParametersNeverMakeABadRequest(f *testing.F) {
 		if err != nil || !ok {
 			return
 		}
-		Hash(params)
+		automation.EffectOf("fetch").Compared(params)
 		c := &Client{Options: Options{Timeout: maxTimeout}}
 		terms, err := c.readTerms(params)
 		if err != nil {

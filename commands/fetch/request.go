@@ -3,9 +3,7 @@ package fetch
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"mime"
 	"mime/multipart"
@@ -434,10 +432,6 @@ func member[T any](r reader, key string, otherwise T, expected string, err *erro
 	return got
 }
 
-// sentParams are the parameters that make up a request. References to secrets
-// count in them, but not in the name of a method or a role.
-var sentParams = []string{"url", "headers", "query", "body", "multipart", "auth"}
-
 // resolved returns the parameters with the references to secrets in what is sent
 // replaced. Keys are left as they are.
 func (c Call) resolved(ctx context.Context) (*value.Object, error) {
@@ -445,7 +439,7 @@ func (c Call) resolved(ctx context.Context) (*value.Object, error) {
 		return c.Params, nil
 	}
 	params := c.Params.Copy()
-	for _, key := range sentParams {
+	for _, key := range automation.SentParams {
 		v, err := c.replace(ctx, params.At(key))
 		if err != nil {
 			return nil, err
@@ -481,20 +475,4 @@ func (c Call) replace(ctx context.Context, v any) (any, error) {
 		return o, nil
 	}
 	return v, nil
-}
-
-// Hash returns what tells one request from another, as they were written: a
-// replay asks whether the same request would be sent. How its answer is treated
-// does not count.
-func Hash(params *value.Object) string {
-	method, _ := params.At("method").(string)
-	if method == "" {
-		method = "get"
-	}
-	o := value.NewObject("method", strings.ToUpper(method))
-	for _, key := range append([]string{"svcApiKey"}, sentParams...) {
-		o.Set(key, params.At(key))
-	}
-	sum := sha256.Sum256([]byte(value.JSON(o, "")))
-	return hex.EncodeToString(sum[:])
 }

@@ -3,7 +3,6 @@ package recording
 import (
 	"bytes"
 
-	"svc/commands/fetch"
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
 	"svc/domain/automation/machine"
@@ -54,10 +53,18 @@ func (p *player) note(d difference) {
 
 // told is a request as a difference tells it.
 func told(kind, slug string, request any) *value.Object {
-	if params, ok := request.(*value.Object); ok && kind == string(machine.Fetch) {
-		request = fetch.Shown(params)
+	if params, ok := request.(*value.Object); ok {
+		request = shownParams(machine.EffectOf(machine.Kind(kind)), params)
 	}
 	return value.NewObject("kind", kind, "slug", textOf(slug), "request", request)
+}
+
+// shownParams are the parameters of a request without credentials.
+func shownParams(effect *automation.Effect, params *value.Object) *value.Object {
+	if effect.Shown == nil {
+		return params
+	}
+	return effect.Shown(params)
 }
 
 // writeNames are the kinds of writes, as set and delete name them.
@@ -75,22 +82,16 @@ func shownWrite(w machine.Write) *value.Object {
 // compare reports a request that is not what was recorded at its place.
 func (p *player) compare(r machine.Request, q *request) {
 	slug, _ := q.asked.more.(string)
-	same := r.Slug == slug
-	switch r.Kind {
-	case machine.Next, machine.Sleep, machine.Throttle:
-		return
-	case machine.Call: // what it was given shows in what it does
-	case machine.Fetch:
-		recorded, _ := q.asked.value.(*value.Object)
-		same = same && fetch.Hash(object(r.Params)) == fetch.Hash(object(recorded))
-	default:
-		same = same && equal(asked(r), q.asked.value)
+	effect := q.effect()
+	is, was := asked(r), q.asked.value
+	if effect.Compared != nil {
+		is, was = effect.Compared(is), effect.Compared(was)
 	}
-	if same {
+	if r.Slug == slug && equal(is, was) {
 		return
 	}
 	kind := effectChanged
-	if r.Kind == machine.Emit {
+	if effect.Emits {
 		kind = otherEmit
 	}
 	p.differ(r.Execution, r.Place, kind, told(q.asked.name, slug, q.asked.value), told(string(r.Kind), r.Slug, asked(r)))

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"svc/commands/fetch"
 	"svc/commands/programs"
 	"svc/commands/sandbox"
 	"svc/domain/automation"
@@ -53,7 +52,7 @@ func (r *Record) Effects(known *redact.Set) map[string][]Effect {
 			Kind: q.asked.name, Instruction: q.asked.path, Iteration: q.asked.iteration, Summary: q.summary(secrets),
 			At: began.UTC().Format(stepTime), Duration: q.lasted(), ExecutionID: q.answered.callee, Logs: q.said(secrets),
 		}
-		if effect.Kind == string(machine.Emit) {
+		if q.effect().Emits {
 			effect.EventID, _ = value.At(q.answered.value, "id").(string)
 		}
 		all = append(all, done{r.order[q.answered], q.asked.execution, effect})
@@ -99,7 +98,11 @@ const maxSummary = 300
 
 // summary says in a line what a request was about.
 func (q *request) summary(secrets *redact.Set) string {
-	text := q.about()
+	text := ""
+	if summary := q.effect().Summary; summary != nil {
+		slug, _ := q.asked.more.(string)
+		text = summary(automation.Asked{Params: q.asked.value, Slug: slug, Duration: time.Duration(q.asked.number)})
+	}
 	if q.answered != nil && q.answered.failure != nil {
 		text += ": " + q.answered.failure.Name
 	}
@@ -120,47 +123,6 @@ func (q *request) said(secrets *redact.Set) (lines []string) {
 		lines = append(lines, value.Text(line))
 	}
 	return sandbox.Lines(lines, secrets)
-}
-
-func (q *request) about() string {
-	at := func(key string) string { return value.Text(value.At(q.asked.value, key)) }
-	switch machine.Kind(q.asked.name) {
-	case machine.Call, machine.Spawn:
-		return value.Text(q.asked.more)
-	case machine.Emit:
-		return at("event")
-	case machine.Fetch:
-		method := strings.ToUpper(at("method"))
-		if method == "" {
-			method = "GET"
-		}
-		params, _ := q.asked.value.(*value.Object)
-		return method + " " + value.Text(fetch.Shown(params).At("url"))
-	case machine.Wait:
-		return q.awaited()
-	case machine.Module:
-		return at("module") + "." + at("function")
-	case machine.RateLimit:
-		return at("name")
-	case machine.Topic:
-		return at("topic")
-	case machine.Sleep:
-		return time.Duration(q.asked.number).String()
-	}
-	return ""
-}
-
-// awaited names what a wait is for.
-func (q *request) awaited() string {
-	list := automation.OneOf(q.asked.value)
-	names := make([]string, len(list))
-	for i, item := range list {
-		names[i] = value.Text(value.At(item, "event"))
-	}
-	if len(names) == 0 {
-		return time.Duration(q.asked.number).String()
-	}
-	return strings.Join(names, ", ")
 }
 
 // Code runs the code of authors. It is a *sandbox.Sandbox.

@@ -40,6 +40,9 @@ type request struct {
 	answered *entry // nil: no answer came
 }
 
+// effect says how the request is listed and compared.
+func (q *request) effect() *automation.Effect { return machine.EffectOf(machine.Kind(q.asked.name)) }
+
 // Parse reads what Recorder.Save wrote of a tree that ended.
 func Parse(body []byte) (*Record, error) {
 	all, err := readEntries(body)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"svc/commands/fetch"
 	"svc/domain/automation"
 	"svc/domain/automation/machine"
 	"svc/domain/automation/redact"
@@ -81,26 +80,11 @@ func (r *Record) credentials() (all []string) {
 			}
 		}
 	}
-	ofHeaders := func(headers any) {
-		o, _ := headers.(*value.Object)
-		for _, name := range o.Keys() {
-			switch strings.ToLower(name) {
-			case "authorization", "proxy-authorization", "cookie", "x-svc-api-key":
-				text := value.Text(o.At(name))
-				_, credential, _ := strings.Cut(text, " ")
-				add(text, credential)
-			}
-		}
-	}
-	ofHeaders(value.At(r.Input, "headers"))
+	add(automation.HeaderCredentials(value.At(r.Input, "headers"))...)
 	for _, q := range r.requests {
-		if q.asked.name != string(machine.Fetch) {
-			continue
-		}
-		ofHeaders(value.At(q.asked.value, "headers"))
-		for _, at := range [][]string{{"basic", "password"}, {"awsv4", "secretAccessKey"}, {"oauth2", "clientSecret"}} {
-			text, _ := value.Walk(value.At(q.asked.value, "auth"), at...).(string)
-			add(text)
+		if credentials := q.effect().Credentials; credentials != nil {
+			params, _ := q.asked.value.(*value.Object)
+			add(credentials(params)...)
 		}
 	}
 	return all
@@ -123,8 +107,8 @@ func (t *tracer) Begin(x *machine.Execution, at machine.Place, name string, inpu
 	if t.left--; t.left < 0 {
 		return
 	}
-	if params, ok := input.(*value.Object); ok && name == "fetch" {
-		input = fetch.Shown(params)
+	if params, ok := input.(*value.Object); ok {
+		input = shownParams(automation.EffectOf(name), params)
 	}
 	t.count++
 	s := &Step{

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"sync"
-	"time"
 
 	"svc/commands"
 	"svc/commands/collections"
@@ -25,81 +24,71 @@ import (
 	"svc/domain/automation/value"
 )
 
-// perform begins what a branch of the tree waits for. An error is the platform's: the
-// tree cannot go on.
+// effect is a row of the table of effects: how requests of one kind are performed.
+type effect struct {
+	perform func(*run, machine.Request)
+	// internal effects reach nobody: nothing is recorded or stored because of them.
+	internal bool
+	// visible effects are seen by others: what was written to contexts is stored before.
+	visible bool
+	// unjournaled effects are recorded by others than the journal: the secrets of the run
+	// are stored before.
+	unjournaled bool
+}
+
+// newEffects returns the table of effects, by kind of request.
+func newEffects() map[machine.Kind]effect {
+	return map[machine.Kind]effect{
+		machine.Call:      {perform: (*run).callProgram, internal: true},
+		machine.Throttle:  {perform: (*run).throttleLoop, internal: true},
+		machine.Sleep:     {perform: (*run).sleep, internal: true},
+		machine.Next:      {perform: (*run).readStream},
+		machine.Spawn:     {perform: (*run).spawnRun, visible: true, unjournaled: true},
+		machine.Config:    {perform: (*run).configure, visible: true, unjournaled: true},
+		machine.Chunk:     {perform: (*run).sendChunk, visible: true},
+		machine.Emit:      {perform: (*run).emit, visible: true},
+		machine.Wait:      {perform: (*run).startWait, visible: true},
+		machine.Fetch:     {perform: (*run).sendFetch, visible: true},
+		machine.Topic:     {perform: (*run).changeTopic, visible: true, unjournaled: true},
+		machine.RateLimit: {perform: (*run).countRateLimit},
+		machine.Auth:      {perform: (*run).issueToken},
+		machine.Module:    {perform: (*run).callModule},
+	}
+}
+
+// perform begins what a branch of the run waits for. An error is the platform's: the run
+// cannot continue.
 func (t *run) perform(r machine.Request) error {
 	t.recorder.Ask(r, t.rt.Now())
 	t.openRequests++
 	if r.Kind != machine.Wait && len(t.startedWaits) == 0 {
 		t.releaseHeldEmits()
 	}
-	switch r.Kind {
-	case machine.Call:
-		t.callProgram(r)
+	e, ok := t.rt.effects[r.Kind]
+	if !ok {
+		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: automation.Invalid("there is no instruction %s", r.Name)})
 		return nil
-	case machine.Throttle:
-		e := t.executions[r.Execution.ID]
-		t.answerLater(r, func(ctx context.Context) (any, error) {
-			return value.Undefined, t.throttle(ctx, e, throttle.Repeats, r.N)
-		})
-		return nil
-	case machine.Sleep:
-		t.answerLater(r, func(ctx context.Context) (any, error) { return value.Undefined, sleep(ctx, r.Duration) })
-		return nil
-	case machine.Emit, machine.Wait, machine.Chunk, machine.Spawn, machine.Fetch, machine.Topic, machine.Config: // what others see comes after what was written
-		if err := t.extendRunContext(r); err != nil {
+	}
+	if r.Kind == machine.Wait {
+		if err := t.world.extendRun(r.Duration); err != nil {
 			return err
 		}
+	}
+	if e.visible {
 		if err := t.flushContexts(); err != nil {
 			return err
 		}
 	}
-	if r.Kind == machine.Config || r.Kind == machine.Topic || r.Kind == machine.Spawn { // what tells of them does not pass the journal
+	if e.unjournaled {
 		if err := t.storeRunSecrets(t.ctx); err != nil {
 			return err
 		}
 	}
-	t.recordStart()
-	t.startEffect(r)
+	if !e.internal {
+		t.recordStart()
+	}
+	e.perform(t, r)
 	return nil
-}
-
-// extendRun lets the context of the run outlive a wait.
-func (t *run) extendRunContext(r machine.Request) error {
-	if r.Kind != machine.Wait {
-		return nil
-	}
-	return t.world.extendRun(r.Duration)
-}
-
-// startEffect begins something that reaches outside.
-func (t *run) startEffect(r machine.Request) {
-	switch r.Kind {
-	case machine.Spawn:
-		t.spawnRun(r)
-	case machine.Emit:
-		t.emit(r)
-	case machine.Wait:
-		t.startWait(r)
-	case machine.Fetch:
-		t.sendFetch(r)
-	case machine.Next:
-		t.readStream(r)
-	case machine.Module:
-		t.callModule(r)
-	case machine.Chunk:
-		t.sendChunk(r)
-	case machine.Topic:
-		t.changeTopic(r)
-	case machine.RateLimit:
-		t.countRateLimit(r)
-	case machine.Auth:
-		t.issueToken(r)
-	case machine.Config:
-		t.configure(r)
-	default:
-		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: automation.Invalid("there is no instruction %s", r.Name)})
-	}
 }
 
 // answerNow answers a request at once.
@@ -214,16 +203,17 @@ func (t *run) sendChunk(r machine.Request) {
 	})
 }
 
+// throttleLoop waits until the rate limits of the workspace allow more iterations.
+func (t *run) throttleLoop(r machine.Request) {
+	e := t.executions[r.Execution.ID]
+	t.answerLater(r, func(ctx context.Context) (any, error) {
+		return value.Undefined, t.throttle(ctx, e, throttle.Repeats, r.N)
+	})
+}
+
 // sleep lets time pass.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+func (t *run) sleep(r machine.Request) {
+	t.answerLater(r, func(ctx context.Context) (any, error) { return value.Undefined, commands.Sleep(ctx, r.Duration) })
 }
 
 // Topics are what users receive events through. It is a commands.Topics.

@@ -29,7 +29,7 @@ func (t *run) sendFetch(r machine.Request) {
 	chunk := t.chunkEmitter(r, &published)
 	t.answerLaterThen(r, func(ctx context.Context) (any, error) {
 		if err := t.throttle(ctx, e, throttle.Fetches, 1); err != nil {
-			return fetchResult{}, err
+			return value.Undefined, err
 		}
 		f := fetchResult{}
 		result, err := t.rt.Effects.Fetch.Do(ctx, fetch.Call{
@@ -41,7 +41,7 @@ func (t *run) sendFetch(r machine.Request) {
 		f.result = result
 		return f, err
 	}, func(a machine.Answer) machine.Answer {
-		f, _ := a.Value.(fetchResult)
+		f, sent := a.Value.(fetchResult)
 		t.breakOffIfInDoubt(machine.Answer{Err: published})
 		for _, n := range f.notices {
 			t.recordNotice(x, n)
@@ -49,8 +49,8 @@ func (t *run) sendFetch(r machine.Request) {
 		if f.result.Failed != nil {
 			t.recordFetchFailed(x, f.result.Failed)
 		}
-		if a.Value = f.result.Value; a.Value == nil && f.result.RequestHash == "" {
-			a.Value = value.Undefined
+		if sent {
+			a.Value = f.result.Value
 		}
 		return a
 	})

@@ -12,6 +12,7 @@ import (
 	"svc/commands/programs"
 	"svc/commands/throttle"
 	"svc/domain"
+	"svc/domain/automation/machine"
 	"svc/domain/automation/redact"
 	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
@@ -144,6 +145,7 @@ type Runtime struct {
 	lifecycle    *lifecycle
 	turnSlots    *fair.Places // in which trees take their turns
 	parsedEvents eventCache
+	effects      map[machine.Kind]effect
 }
 
 // New returns a Runtime.
@@ -154,5 +156,5 @@ func New(o Options) (*Runtime, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Runtime{Options: o, lifecycle: newLifecycle(o.Process), turnSlots: newTurnSlots(goruntime.GOMAXPROCS(0))}, nil
+	return &Runtime{Options: o, lifecycle: newLifecycle(o.Process), effects: newEffects(), turnSlots: newTurnSlots(goruntime.GOMAXPROCS(0))}, nil
 }

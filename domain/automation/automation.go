@@ -69,6 +69,48 @@ func Parse(doc any, rules Rules) (*Automation, []Fault) {
 	return a, c.faults
 }
 
+// documentFields is the table of a document, in the order of the contract.
+var documentFields = []field{
+	{name: "slug", is: text, doc: "Its name in addresses and calls."},
+	{name: "name", is: text | object, must: true, each: &field{is: text}, rule: titleRule, doc: "Its title, by locale; folder/sub/Label groups it in folders."},
+	{name: "description", is: text | object, each: &field{is: text}, doc: "What it is for, by locale."},
+	{name: "do", is: list | null, must: true, role: body, doc: "Instructions."},
+	{name: "output", is: anything, role: later, doc: "What it returns."},
+	{name: "when", is: object, doc: "What starts it besides calls.", of: []field{
+		{name: "events", is: list, each: &field{is: text, rule: eventPatternRule}, doc: "Types of events; the last part may be *."},
+		{name: "endpoint", is: boolean | text, rule: endpointRule, doc: "true: its slug; or a path with :parameters."},
+		{name: "schedules", is: list, each: &field{is: text, rule: scheduleRule, raises: InvalidSchedule}, doc: "Cron, five fields."},
+	}},
+	{name: "arguments", is: object, doc: "Typed fields of its input, by name."},
+	{name: "schemas", is: list, doc: "Schemas of its input and output, the first whose conditions match counts.", each: &field{is: object, of: []field{
+		{name: "conditions", is: object, doc: "Paths of the input and their values."},
+		{name: "payload", is: object, doc: "Schema of the input."},
+		{name: "output", is: object, doc: "Schema of the output; never enforced."},
+	}}},
+	{name: "validateArguments", is: boolean, otherwise: true, doc: "Check the input before anything runs."},
+	{name: "private", is: boolean, otherwise: false, doc: "Callable from its workspace or app only."},
+	{name: "disabled", is: boolean, otherwise: false, doc: "Nothing starts it."},
+	{name: "authorizations", is: object, doc: "Who may execute it.", of: []field{
+		{name: "action", is: text, doc: "The action that rules name."},
+	}},
+	{name: "labels", is: list, each: &field{is: text, match: `^[0-9A-Za-z._:-]{2,60}$`, says: "label (2 to 60 letters, digits and ._:-)"}, doc: "Labels."},
+	{name: "events", is: anything, computed: true, doc: "Events it emits and listens to."},
+	{name: "createdAt", is: anything, computed: true},
+	{name: "updatedAt", is: anything, computed: true},
+	{name: "createdBy", is: anything, computed: true},
+	{name: "updatedBy", is: anything, computed: true},
+	{name: "checksum", is: anything, computed: true},
+}
+
+// titleRule is the rule of name: some title is there.
+func titleRule(v any) string {
+	o, ok := v.(*value.Object)
+	if v == "" || ok && o.Len() == 0 {
+		return "expected a name"
+	}
+	return ""
+}
+
 // document checks the fields of a document, all but those that are read by
 // others.
 func (c *checker) document(o *value.Object) {

@@ -445,3 +445,47 @@ func TestWhatAWaitIsFor(t *testing.T) {
 	require.Len(t, faults, 1)
 	require.Contains(t, faults[0], "$nope")
 }
+
+// What proves who sends a request is not told, and nothing of the request is changed.
+func TestRequestsAreToldWithoutCredentials(t *testing.T) {
+	t.Parallel()
+	shown := automation.EffectOf("fetch").Shown
+	for given, told := range map[string]string{
+		`{}`: `{}`,
+		`{"url":"http://h/%7Ea?b=1","method":"post","body":{"authorization":"a"},"headers":{"X-A":"b"}}`:                `{"url":"http://h/%7Ea?b=1","method":"post","body":{"authorization":"a"},"headers":{"X-A":"b"}}`,
+		`{"url":"http://u:pw@h/a","headers":{"Authorization":"Bearer x","COOKIE":["a"],"x-svc-api-key":"k","x-a":"b"}}`: `{"url":"http://u:xxxxx@h/a","headers":{"Authorization":"REDACTED","COOKIE":"REDACTED","x-svc-api-key":"REDACTED","x-a":"b"}}`,
+		`{"url":":","headers":"x","auth":"x"}`: `{"url":":","headers":"x","auth":"x"}`,
+		`{"auth":{"basic":{"user":"u","password":"p"},"awsv4":{"accessKeyId":"i","secretAccessKey":"s","region":"r"},"oauth2":{"tokenUrl":"http://a:b@t","clientId":"i","clientSecret":"s","scope":"c"},"svc":{"forwardWorkspaceAuth":true}}}`: `{"auth":{"basic":{"user":"u","password":"REDACTED"},"awsv4":{"accessKeyId":"i","secretAccessKey":"REDACTED","region":"r"},"oauth2":{"tokenUrl":"http://a:xxxxx@t","clientId":"i","clientSecret":"REDACTED","scope":"c"},"svc":{"forwardWorkspaceAuth":true}}}`,
+		`{"auth":{"basic":5,"oauth2":{}}}`: `{"auth":{"basic":5,"oauth2":{}}}`,
+	} {
+		params, err := value.ParseJSON(given)
+		require.NoError(t, err)
+		require.Equal(t, told, value.JSON(shown(params.(*value.Object)), ""))
+		require.Equal(t, given, value.JSON(params, ""))
+	}
+	require.Nil(t, shown(nil))
+}
+
+func TestAReplayComparesWhatAFetchSends(t *testing.T) {
+	t.Parallel()
+	sent := automation.EffectOf("fetch").Compared
+	base := value.NewObject("url", "http://h/", "body", value.NewObject("a", 1.0))
+	same := []*value.Object{
+		value.NewObject("body", value.NewObject("a", 1.0), "url", "http://h/", "method", "GET"),
+		value.NewObject("url", "http://h/", "body", value.NewObject("a", 1.0), "timeout", 5.0, "output", "r", "emitErrors", false, "outputMode", "base64"),
+	}
+	for _, o := range same {
+		require.Equal(t, sent(base), sent(o))
+	}
+	seen := map[any]bool{sent(base): true}
+	for _, o := range []*value.Object{
+		nil, value.NewObject("url", "http://h/"), value.NewObject("url", "http://h/", "method", "post", "body", value.NewObject("a", 1.0)),
+		value.NewObject("url", "http://h/", "body", value.NewObject("a", 2.0)), value.NewObject("url", "http://h/", "body", `{"a":1}`),
+		value.NewObject("url", "http://h/", "headers", value.NewObject("a", "b")), value.NewObject("url", "http://h/", "query", value.NewObject("a", "b")),
+		value.NewObject("url", "http://h/", "auth", value.NewObject("basic", value.NewObject("user", "me"))),
+		value.NewObject("url", "http://h/", "svcApiKey", value.NewObject("name", "a")),
+	} {
+		require.False(t, seen[sent(o)], value.JSON(o, ""))
+		seen[sent(o)] = true
+	}
+}

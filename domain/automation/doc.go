@@ -3,9 +3,9 @@
 //
 // Parse turns a document into an Automation and a list of faults. A document
 // with faults is parsed all the same: imports keep it, and an instruction with
-// a fault raises it when it is reached. Nothing runs here. What documents may
-// hold is said by tables (tables.go, instructions.go); the checks and the
-// JSON Schema of editors are both made from them.
+// a fault raises it when it is reached. Nothing runs here. Two tables say what
+// documents may contain: instructions (instructions.go) and documentFields
+// (automation.go). Parser, JSON Schema and review read them.
 package automation
 
 import (

@@ -96,6 +96,19 @@ func isDynamic(v any) bool {
 	return !static
 }
 
+// hasTemplate reports whether v contains a template.
+func hasTemplate(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return isDynamic(v)
+	case []any:
+		return slices.ContainsFunc(v, hasTemplate)
+	case *value.Object:
+		return slices.ContainsFunc(v.Keys(), func(key string) bool { return hasTemplate(v.At(key)) })
+	}
+	return false
+}
+
 // check reports what is wrong with v, a field's value at path. With templates,
 // strings that are templates pass: they are checked when they run. It returns
 // the first fault.
@@ -459,6 +472,13 @@ func wrongKeyword(k keyword, v any) string {
 		return "expected a list"
 	case k == aType:
 		return wrongType(v)
+	}
+	return ""
+}
+
+func integerRule(v any) string {
+	if n, ok := v.(float64); ok && n != float64(int64(n)) {
+		return "expected an integer"
 	}
 	return ""
 }

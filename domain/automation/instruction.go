@@ -2,8 +2,6 @@ package automation
 
 import (
 	"fmt"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 
@@ -36,6 +34,19 @@ type Instruction struct {
 
 	// Fault is raised instead of running it.
 	Fault *Fault
+
+	row *instruction // nil for a call
+}
+
+// list is where the instructions of a parameter go.
+func (in *Instruction) list(param string) *[]*Instruction {
+	switch param {
+	case "catch":
+		return &in.Catch
+	case "finally":
+		return &in.Finally
+	}
+	return &in.Do
 }
 
 // Branch is a condition and what it leads to.
@@ -90,7 +101,7 @@ func (c *checker) instruction(v any, path string, at place) *Instruction {
 	in := &Instruction{Path: expr.Member(path, name), Name: name}
 	params := o.At(name)
 	row, ok := builtin[name]
-	in.Builtin = ok
+	in.row, in.Builtin = row, ok
 	switch {
 	case params == nil:
 		in.Fault = c.fault(InvalidInstruction, in.Path, "expected parameters; write {} if there are none")
@@ -120,13 +131,13 @@ func (c *checker) call(in *Instruction, params any) {
 }
 
 func (c *checker) builtin(in *Instruction, row *instruction, params any, at place) {
-	if in.Name == "comment" {
+	if row.form == text {
 		if _, ok := params.(string); !ok {
 			in.Fault = c.fault(InvalidInstruction, in.Path, "a comment is a string")
 		}
 		return
 	}
-	if isDynamic(params) && !row.nested {
+	if isDynamic(params) && row.holds == nowhere {
 		c.params(in, params, nil)
 		return
 	}
@@ -135,17 +146,24 @@ func (c *checker) builtin(in *Instruction, row *instruction, params any, at plac
 		return
 	}
 	o, _ := params.(*value.Object)
-	switch in.Name {
-	case "all":
+	switch row.holds {
+	case inList:
 		in.Do = c.body(params, in.Path, at)
 		return
-	case "conditions":
-		c.conditions(in, o, at)
+	case inBranches:
+		c.branches(in, o, at)
 		return
 	}
 	in.Fault = c.checkMembers(row.params, o, in.Path, true)
-	c.checkSpecial(in, o, at)
-	c.nested(in, o, at)
+	if row.parse != nil {
+		row.parse(c, in, o, at)
+	}
+	at.loop = at.loop || row.loops
+	for _, f := range row.params {
+		if f.role == body {
+			*in.list(f.name) = c.body(o.At(f.name), expr.Member(in.Path, f.name), at)
+		}
+	}
 	if row.results {
 		c.output(in, o)
 	}
@@ -193,8 +211,8 @@ func (c *checker) output(in *Instruction, o *value.Object) {
 	in.Output = out
 }
 
-// conditions reads the branches. Their keys are expressions.
-func (c *checker) conditions(in *Instruction, o *value.Object, at place) {
+// branches reads those of conditions. Their keys are expressions.
+func (c *checker) branches(in *Instruction, o *value.Object, at place) {
 	for _, key := range o.Keys() {
 		path := expr.Member(in.Path, key)
 		do := c.body(o.At(key), path, at)
@@ -212,170 +230,29 @@ func (c *checker) conditions(in *Instruction, o *value.Object, at place) {
 	}
 }
 
-// nested reads the instructions of repeat and try.
-func (c *checker) nested(in *Instruction, o *value.Object, at place) {
-	if in.Name != "repeat" && in.Name != "try" {
-		return
+// CheckParams checks the evaluated parameters of the instruction, unless they were checked
+// when the document was saved.
+func (in *Instruction) CheckParams(params *value.Object) *Error {
+	if in.row == nil || in.Params.Static() && in.row.check == nil {
+		return nil
 	}
-	at.loop = at.loop || in.Name == "repeat"
-	in.Do = c.body(o.At("do"), expr.Member(in.Path, "do"), at)
-	if in.Name == "try" {
-		in.Catch = c.body(o.At("catch"), expr.Member(in.Path, "catch"), at)
-		in.Finally = c.body(o.At("finally"), expr.Member(in.Path, "finally"), at)
-	}
-}
-
-// checkSpecial checks what the table cannot say, and reads the parameters that are
-// not evaluated with the others.
-func (c *checker) checkSpecial(in *Instruction, o *value.Object, at place) {
-	switch in.Name {
-	case "set", "delete":
-		c.checkTarget(in, o)
-	case "repeat":
-		c.checkRepeat(in, o)
-	case "break":
-		if o.At("scope") == "repeat" && !at.loop {
-			in.Fault = firstFault(in.Fault, c.fault(InvalidInstruction, expr.Member(in.Path, "scope"), "there is no repeat around this break"))
-		}
-	case "emit":
-		in.Autocomplete, _ = o.Get("autocomplete")
-		if v, ok := o.Get("payload"); ok && !isOneOf(object|null, v) && !isDynamic(v) {
-			c.warn(InvalidEvent, expr.Member(in.Path, "payload"), "a payload is an object: an error event takes the place of this one")
-		}
-	case "wait":
-		if n, ok := o.At("timeout").(float64); ok && n > c.MaxWait.Seconds() {
-			in.Fault = firstFault(in.Fault, c.fault(InvalidInstruction, expr.Member(in.Path, "timeout"), "at most %d seconds", int(c.MaxWait.Seconds())))
-		}
-	case "run":
-		c.checkModule(in, o)
-	}
-}
-
-// readOnly are the variables that automations cannot write; what ends in * is
-// a whole context.
-var readOnly = map[string][]string{
-	"secret": {"*"}, "$workspace": {"*"},
-	"run": {
-		"depth", "correlationId", "executionId", "attempt", "socketId", "automationSlug", "date", "trigger", "ip", "sourceWorkspaceId",
-		"authenticatedWorkspaceId", "permissions", "scopes", "appSlug", "appInstanceSlug", "appInstanceFullSlug", "parentAppSlug",
-	},
-	"user":   {"email", "authData", "role"},
-	"global": {"workspaceId", "workspaceName", "apiUrl", "studioUrl", "pagesUrl", "pagesHost", "endpoints", "workspacesRegistry"},
-}
-
-// ReadOnly reports whether a variable is one that automations cannot write.
-func ReadOnly(keys []expr.Step) bool {
-	if len(keys) == 0 {
-		return false
-	}
-	keysOf := readOnly[keys[0].Key]
-	return slices.Contains(keysOf, "*") || len(keys) > 1 && slices.Contains(keysOf, keys[1].Key)
-}
-
-func (c *checker) checkTarget(in *Instruction, o *value.Object) {
-	v, ok := o.Get("name")
-	if !ok || v == nil {
-		return // reported as required
-	}
-	path := expr.Member(in.Path, "name")
-	s, ok := v.(string)
-	if !ok {
-		in.Fault = firstFault(in.Fault, c.fault(InvalidInstruction, path, "expected the path of a variable, got %s", value.TypeName(v)))
-		return
-	}
-	t, err := expr.ParseTarget(s, in.Name == "set")
-	if err != nil {
-		in.Fault = firstFault(in.Fault, c.template(path, err))
-		return
-	}
-	in.Target = t
-	if keys, static := t.Static(); static && ReadOnly(keys) {
-		c.warn(InvalidInstruction, path, "%s cannot be written", s)
-	}
-}
-
-func (c *checker) checkRepeat(in *Instruction, o *value.Object) {
-	on, hasOn := o.Get("on")
-	until, hasUntil := o.Get("until")
-	if !hasOn && (!hasUntil || until == nil) {
-		in.Fault = firstFault(in.Fault, c.fault(InvalidInstruction, in.Path, "on or until is required"))
-	}
-	if s, ok := on.(string); ok && s != "" && !isDynamic(s) {
-		in.Fault = firstFault(in.Fault, c.fault(InvalidInstruction, expr.Member(in.Path, "on"), "only a list, an object or a template can be gone through"))
-	}
-	if hasUntil && until != nil {
-		in.Until = expr.ParseTree(until, expr.Member(in.Path, "until"), func(path string, err error) {
-			in.Fault = firstFault(in.Fault, c.template(path, err))
-		})
-	}
-}
-
-func (c *checker) checkModule(in *Instruction, o *value.Object) {
-	name, function := o.At("module"), o.At("function")
-	if isDynamic(name) || isDynamic(function) {
-		return
-	}
-	if textOf(name) == "" || textOf(function) == "" && modules[textOf(name)] != nil {
-		return // reported as required
-	}
-	if err := checkFunction(in.Path, textOf(name), textOf(function)); err != nil {
-		c.fault(err.Name, textOf(err.Details.At("field")), "%s", err.Message) // raised by CheckParams, which tells more
-	}
+	return CheckParams(in.Path, in.Name, params)
 }
 
 // CheckParams checks the evaluated parameters of a built-in instruction with the table
 // that checks saved documents. Path is that of the instruction. Parameters that are not
 // evaluated before it runs (paths of variables, instructions) are not checked.
 func CheckParams(path, name string, params *value.Object) *Error {
-	fields, ok := evaluated[name]
+	row, ok := builtin[name]
 	if !ok {
 		return nil
 	}
 	c := &checker{Rules: Rules{}.withDefaults(), running: true}
-	if f := c.checkMembers(fields, params, path, false); f != nil {
+	if f := c.checkMembers(row.evaluated, params, path, false); f != nil {
 		return f.Raised()
 	}
-	if name == "run" {
-		return checkFunction(path, textOf(params.At("module")), textOf(params.At("function")))
+	if row.check == nil {
+		return nil
 	}
-	return nil
+	return row.check(path, params)
 }
-
-// evaluated are the parameters of each instruction as they are asked for when it
-// runs. What may be anything may also come out as nothing: a set that unsets.
-var evaluated = func() map[string][]field {
-	all := map[string][]field{}
-	for name, row := range builtin {
-		fields := slices.Clone(row.params)
-		for i := range fields {
-			fields[i].must = fields[i].must && fields[i].role == plain && fields[i].is != anything
-		}
-		all[name] = fields
-	}
-	return all
-}()
-
-// checkFunction refuses a function that no module has.
-func checkFunction(path, module, function string) *Error {
-	known, ok := modules[module]
-	switch {
-	case !ok:
-		raised := notFoundError("Module %s not found", "module", module, moduleNames())
-		raised.Details.Set("field", expr.Member(path, "module"))
-		return raised
-	case !slices.Contains(known, function):
-		raised := notFoundError("Module "+module+" has no function %s", "function", function, slices.Values(known))
-		raised.Details.Set("module", module)
-		raised.Details.Set("field", expr.Member(path, "function"))
-		return raised
-	}
-	return nil
-}
-
-// moduleNames are the names of modules, in order.
-func moduleNames() iter.Seq[string] { return slices.Values(slices.Sorted(maps.Keys(modules))) }
-
-// InstructionNames returns the names of the built-in instructions, in order.
-func InstructionNames() []string { return instructionNames }
-
-var instructionNames = slices.Sorted(maps.Keys(builtin))

@@ -2,33 +2,92 @@ package automation
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"svc/domain/automation/expr"
+	"svc/domain/automation/redact"
 	"svc/domain/automation/value"
 	"svc/domain/jsontype"
 )
 
-// instruction is a row of the table of built-in instructions.
+// instruction is a row of the table of built-in instructions. Parser, JSON Schema, review,
+// interpreter, runtime and replay all read it. What a row cannot hold because of the layers
+// is in two tables that are keyed by its name: machine.performers, for instructions that the
+// interpreter performs itself, and the effects of commands/runtime, for all others.
 type instruction struct {
-	name    string
-	doc     string
-	form    jsontype.Set // what stands behind the name; object unless said
+	name string
+	doc  string
+	form jsontype.Set // what stands behind the name; object unless said
+
 	params  []field
-	results bool // it takes output
-	nested  bool // it holds instructions: its parameters are no template
+	results bool // it has a result: output takes it
+	removes bool // it removes the variable that it names
+	holds   nesting
+	loops   bool // it repeats the instructions that it holds: break can end that
+
+	// parse reads the parameters that are not evaluated with the others, and reports what
+	// the table of parameters cannot say; nil: there is nothing more.
+	parse func(c *checker, in *Instruction, params *value.Object, at place)
+	// check refuses evaluated parameters whenever the instruction runs; nil: the table of
+	// parameters says all.
+	check func(path string, params *value.Object) *Error
+	// review notes the names that the instruction uses. Params is nil when one template
+	// yields all parameters; nil: it uses none.
+	review func(v *reviewer, in *Instruction, params *value.Object)
+	// effect is what it requests; nil: the interpreter performs it.
+	effect *Effect
+
+	evaluated []field // params as CheckParams asks for them
+}
+
+// nesting says where an instruction holds others. Its parameters are no template then.
+type nesting uint8
+
+const (
+	nowhere    nesting = iota
+	inFields           // in parameters of the role body
+	inList             // it is a list of them
+	inBranches         // it is an object of lists by condition
+)
+
+// Effect is what an instruction requests from outside: how the request is listed with its
+// run, and how a replay compares it with the recorded one.
+type Effect struct {
+	// Kind is the name of the request, which is recorded; that of the instruction unless
+	// said.
+	Kind string
+	// Summary says in a line what a request is about; nil: nothing.
+	Summary func(Asked) string
+	// Emits says that the result is an event that was recorded.
+	Emits bool
+	// Compared returns what a replay compares of what was asked for; nil: all of it.
+	Compared func(asked any) any
+	// Shown returns the parameters without credentials; nil: they have none.
+	Shown func(params *value.Object) *value.Object
+	// Credentials returns those that the parameters contain; nil: they have none.
+	Credentials func(params *value.Object) []string
+}
+
+// Asked is a request as it was recorded.
+type Asked struct {
+	Params   any    // Undefined when there are none
+	Slug     string // of the automation that is to be called
+	Duration time.Duration
 }
 
 // EventName is what emitted events may be called: a regular expression.
 const EventName = `^[a-zA-Z0-9 ._-]{1,200}$`
 
-// Built-in instructions, in the order of the contract. What a parameter's rule
-// cannot say is in special.go.
+// instructions is the table of built-in instructions, in the order of the contract.
 var instructions = []instruction{
-	{name: "set", doc: "Stores a value in a variable.", params: []field{
+	{name: "set", doc: "Stores a value in a variable.", parse: parseTarget, params: []field{
 		{name: "name", is: text, must: true, role: target, doc: "Path of the variable; ending in [] it appends."},
 		{name: "value", is: anything, must: true, doc: "The value."},
 		{name: "type", is: text, enum: []string{"replace", "merge", "push"}, otherwise: "replace", doc: "How the value joins the one before."},
@@ -36,11 +95,11 @@ var instructions = []instruction{
 		{name: "lifespan", is: number, least: pointerTo(0), above: true, doc: "The same as ttl."},
 		{name: "scope", is: anything, role: raw, doc: "Ignored."},
 	}},
-	{name: "delete", doc: "Removes a variable, a key or an item.", params: []field{
+	{name: "delete", doc: "Removes a variable, a key or an item.", removes: true, parse: parseTarget, params: []field{
 		{name: "name", is: text, must: true, role: target, doc: "Path of the variable."},
 	}},
-	{name: "conditions", doc: "Runs the instructions of the first condition that holds, else those of default.", nested: true},
-	{name: "repeat", doc: "Runs instructions for each item, or until a number or condition is reached.", nested: true, params: []field{
+	{name: "conditions", doc: "Runs the instructions of the first condition that holds, else those of default.", holds: inBranches},
+	{name: "repeat", doc: "Runs instructions for each item, or until a number or condition is reached.", holds: inFields, loops: true, parse: parseRepeat, params: []field{
 		{name: "on", is: list | object | text | number | null, rule: iterationsRule, doc: "What to go through: an array, an object, a stream, or a number of iterations."},
 		{name: "until", is: number | text, role: later, doc: "A number of iterations, or an expression that ends the loop."},
 		{name: "do", is: list | null, must: true, role: body, doc: "Instructions; item and $index are the iteration's."},
@@ -49,17 +108,17 @@ var instructions = []instruction{
 			{name: "interval", is: number, least: pointerTo(0), otherwise: 0.0, doc: "Milliseconds between batches."},
 		}},
 	}},
-	{name: "break", doc: "Ends the loop, the automation or the whole tree.", params: []field{
+	{name: "break", doc: "Ends the loop, the automation or the whole tree.", parse: parseBreak, params: []field{
 		{name: "scope", is: text, enum: []string{"automation", "repeat", "all"}, otherwise: "automation", doc: "What ends."},
 		{name: "payload", is: anything, doc: "The output of what ends."},
 	}},
-	{name: "all", doc: "Runs instructions side by side.", form: list, nested: true},
-	{name: "try", doc: "Runs instructions and catches their error.", nested: true, params: []field{
+	{name: "all", doc: "Runs instructions side by side.", form: list, holds: inList},
+	{name: "try", doc: "Runs instructions and catches their error.", holds: inFields, params: []field{
 		{name: "do", is: list | null, must: true, role: body, doc: "Instructions."},
 		{name: "catch", is: list | null, role: body, doc: "Instructions after an error, which is in $error."},
 		{name: "finally", is: list | null, role: body, doc: "Instructions in any case."},
 	}},
-	{name: "emit", doc: "Records an event.", results: true, params: []field{
+	{name: "emit", doc: "Records an event.", results: true, parse: parseEmit, review: reviewEmit, effect: &Effect{Summary: summarize("event"), Emits: true}, params: []field{
 		{name: "event", is: text, must: true, match: EventName, says: "event name (1 to 200 letters, digits, blanks and ._-)", rule: emittedEventRule, raises: InvalidEvent, doc: "Its type."},
 		{name: "payload", is: anything, otherwise: &value.Object{}, doc: "An object."},
 		{name: "target", is: object, of: emitTarget, doc: "Who receives it live."},
@@ -67,7 +126,7 @@ var instructions = []instruction{
 		{name: "private", is: boolean, doc: "Not in the list of events of the app."},
 		{name: "autocomplete", is: anything, role: raw, doc: "For editors."},
 	}},
-	{name: "wait", doc: "Waits for an event, or for time to pass.", results: true, params: []field{
+	{name: "wait", doc: "Waits for an event, or for time to pass.", results: true, parse: parseWait, review: reviewWait, effect: &Effect{Summary: summarizeWait}, params: []field{
 		{name: "oneOf", is: list, doc: "Events; the first ends the wait.", each: &field{is: object, of: []field{
 			{name: "event", is: text, must: true, rule: eventPatternRule, doc: "A type, or one ending in .*"},
 			{name: "filters", is: object, rule: filtersRule, doc: "What the event must look like."},
@@ -75,18 +134,20 @@ var instructions = []instruction{
 		}}},
 		{name: "timeout", is: number, least: pointerTo(0), above: true, otherwise: 20.0, doc: "Seconds."},
 	}},
-	{name: "fetch", doc: "Sends an HTTP request.", results: true, params: fetchParams},
+	{name: "fetch", doc: "Sends an HTTP request.", results: true, review: reviewFetch, params: fetchParams, effect: &Effect{
+		Summary: summarizeFetch, Compared: sentByFetch, Shown: showFetch, Credentials: fetchCredentials,
+	}},
 	{name: "comment", doc: "A note.", form: text},
-	{name: "createUserTopic", doc: "Makes a topic that users receive events through.", results: true, params: []field{
+	{name: "createUserTopic", doc: "Makes a topic that users receive events through.", results: true, effect: topicEffect, params: []field{
 		{name: "topic", is: text, must: true, doc: "Its name."},
 		{name: "userIds", is: list, each: &field{is: text}, doc: "Who receives it."},
 	}},
-	{name: "joinUserTopic", doc: "Adds users to a topic.", results: true, params: []field{
+	{name: "joinUserTopic", doc: "Adds users to a topic.", results: true, effect: topicEffect, params: []field{
 		{name: "topic", is: text, must: true, doc: "Its name."},
 		{name: "userIds", is: list, each: &field{is: text}, doc: "Who joins; the current user when absent."},
 		{name: "create", is: boolean, otherwise: true, doc: "Make the topic when there is none."},
 	}},
-	{name: "rateLimit", doc: "Counts, and tells when a limit is reached.", results: true, params: []field{
+	{name: "rateLimit", doc: "Counts, and tells when a limit is reached.", results: true, effect: &Effect{Summary: summarize("name")}, params: []field{
 		{name: "name", is: text, must: true, doc: "The counter."},
 		{name: "limit", is: number, must: true, least: pointerTo(0), doc: "How many in a window."},
 		{name: "window", is: number, must: true, least: pointerTo(0), above: true, doc: "Seconds."},
@@ -94,20 +155,158 @@ var instructions = []instruction{
 		{name: "consume", is: number, least: pointerTo(0), otherwise: 1.0, doc: "How much this counts; 0 looks only."},
 		{name: "break", is: boolean, otherwise: false, doc: "Raise an error when the limit is reached."},
 	}},
-	{name: "auth", doc: "Makes a token for calls to this platform.", results: true, params: []field{
+	{name: "auth", doc: "Makes a token for calls to this platform.", results: true, effect: &Effect{}, params: []field{
 		{name: "workspace", is: boolean, otherwise: false, doc: "Of the workspace instead of the session."},
 	}},
-	{name: "run", doc: "Calls a function of a module.", results: true, params: []field{
+	{name: "run", doc: "Calls a function of a module.", results: true, parse: parseRun, check: checkRun, effect: &Effect{Kind: "module", Summary: summarizeRun}, params: []field{
 		{name: "module", is: text, must: true, doc: "collections, secrets, text, crypto or code."},
 		{name: "function", is: text, must: true, doc: "Its name."},
 		{name: "parameters", is: object, doc: "Its parameters."},
 		{name: "onError", is: text, enum: []string{"break", "throw", "emit", "continue"}, otherwise: "break", doc: "What an error does; throw is the same as break."},
 	}},
-	{name: "runWorkflow", doc: "Calls the automation of a slug.", results: true, params: []field{
+	{name: "runWorkflow", doc: "Calls the automation of a slug.", results: true, review: reviewRunWorkflow, params: []field{
 		{name: "workflow", is: text, must: true, doc: "The slug."},
 		{name: "parameters", is: object, doc: "Its arguments."},
 		{name: "wait", is: boolean, otherwise: true, doc: "Go on when it ended."},
 	}},
+}
+
+// outputField is a parameter of every instruction that has a result.
+var outputField = field{name: "output", is: text, role: target, doc: "Path of the variable that takes the result."}
+
+// builtin is the table by name, with what follows from its rows.
+var builtin = func() map[string]*instruction {
+	all := map[string]*instruction{}
+	for i := range instructions {
+		row := &instructions[i]
+		if row.form == 0 {
+			row.form = object
+		}
+		if row.results {
+			row.params = append(slices.Clip(row.params), outputField)
+		}
+		if row.effect != nil && row.effect.Kind == "" {
+			row.effect.Kind = row.name
+		}
+		row.evaluated = slices.Clone(row.params)
+		for i, f := range row.evaluated { // what may be anything may also come out as nothing: a set that unsets
+			row.evaluated[i].must = f.must && f.role == plain && f.is != anything
+		}
+		all[row.name] = row
+	}
+	return all
+}()
+
+// Instructions returns the names of the built-in instructions, in the order of the table.
+func Instructions() []string {
+	var all []string
+	for _, row := range instructions {
+		all = append(all, row.name)
+	}
+	return all
+}
+
+// InstructionNames returns the names of the built-in instructions, in alphabetical order.
+func InstructionNames() []string { return instructionNames }
+
+var instructionNames = slices.Sorted(maps.Keys(builtin))
+
+// Effects returns the effects of the built-in instructions by the name of the instruction.
+func Effects() iter.Seq2[string, *Effect] {
+	return func(yield func(string, *Effect) bool) {
+		for name, row := range builtin {
+			if row.effect != nil && !yield(name, row.effect) {
+				return
+			}
+		}
+	}
+}
+
+// EffectOf returns the effect of an instruction, an empty one if it requests nothing.
+func EffectOf(name string) *Effect {
+	if row := builtin[name]; row != nil && row.effect != nil {
+		return row.effect
+	}
+	return &Effect{}
+}
+
+// readOnly are the variables that automations cannot write; what ends in * is
+// a whole context.
+var readOnly = map[string][]string{
+	"secret": {"*"}, "$workspace": {"*"},
+	"run": {
+		"depth", "correlationId", "executionId", "attempt", "socketId", "automationSlug", "date", "trigger", "ip", "sourceWorkspaceId",
+		"authenticatedWorkspaceId", "permissions", "scopes", "appSlug", "appInstanceSlug", "appInstanceFullSlug", "parentAppSlug",
+	},
+	"user":   {"email", "authData", "role"},
+	"global": {"workspaceId", "workspaceName", "apiUrl", "studioUrl", "pagesUrl", "pagesHost", "endpoints", "workspacesRegistry"},
+}
+
+// ReadOnly reports whether a variable is one that automations cannot write.
+func ReadOnly(keys []expr.Step) bool {
+	if len(keys) == 0 {
+		return false
+	}
+	keysOf := readOnly[keys[0].Key]
+	return slices.Contains(keysOf, "*") || len(keys) > 1 && slices.Contains(keysOf, keys[1].Key)
+}
+
+// parseTarget reads the path of the variable that set and delete change.
+func parseTarget(c *checker, in *Instruction, o *value.Object, _ place) {
+	v, ok := o.Get("name")
+	if !ok || v == nil {
+		return // reported as required
+	}
+	path := expr.Member(in.Path, "name")
+	s, ok := v.(string)
+	if !ok {
+		in.Fault = firstFault(in.Fault, c.fault(InvalidInstruction, path, "expected the path of a variable, got %s", value.TypeName(v)))
+		return
+	}
+	t, err := expr.ParseTarget(s, !in.row.removes)
+	if err != nil {
+		in.Fault = firstFault(in.Fault, c.template(path, err))
+		return
+	}
+	in.Target = t
+	if keys, static := t.Static(); static && ReadOnly(keys) {
+		c.warn(InvalidInstruction, path, "%s cannot be written", s)
+	}
+}
+
+// MaxIterations is how many iterations a repeat may be given as a number.
+const MaxIterations = 1_000_000_000
+
+// iterationsRule is the rule of a number that a repeat goes through.
+func iterationsRule(v any) string {
+	if n, ok := v.(float64); ok && (n < 0 || n > MaxIterations || n != math.Trunc(n)) {
+		return fmt.Sprintf("a number of iterations is an integer from 0 to %d", MaxIterations)
+	}
+	return ""
+}
+
+// parseRepeat reads until, and reports a repeat that has nothing to go through.
+func parseRepeat(c *checker, in *Instruction, o *value.Object, _ place) {
+	on, hasOn := o.Get("on")
+	until, hasUntil := o.Get("until")
+	if !hasOn && (!hasUntil || until == nil) {
+		in.Fault = firstFault(in.Fault, c.fault(InvalidInstruction, in.Path, "on or until is required"))
+	}
+	if s, ok := on.(string); ok && s != "" && !isDynamic(s) {
+		in.Fault = firstFault(in.Fault, c.fault(InvalidInstruction, expr.Member(in.Path, "on"), "only a list, an object or a template can be gone through"))
+	}
+	if hasUntil && until != nil {
+		in.Until = expr.ParseTree(until, expr.Member(in.Path, "until"), func(path string, err error) {
+			in.Fault = firstFault(in.Fault, c.template(path, err))
+		})
+	}
+}
+
+// parseBreak reports a break of a loop that is in none.
+func parseBreak(c *checker, in *Instruction, o *value.Object, at place) {
+	if o.At("scope") == "repeat" && !at.loop {
+		in.Fault = firstFault(in.Fault, c.fault(InvalidInstruction, expr.Member(in.Path, "scope"), "there is no repeat around this break"))
+	}
 }
 
 var emitTarget = []field{
@@ -123,50 +322,49 @@ var emitOptions = []field{
 	{name: "async", is: boolean, otherwise: false, doc: "Do not wait until it is recorded."},
 }
 
-// The parameters of every instruction that has a result, and the name of one
-// that is called.
-var outputField = field{name: "output", is: text, role: target, doc: "Path of the variable that takes the result."}
-
-var builtin = func() map[string]*instruction {
-	all := map[string]*instruction{}
-	for i := range instructions {
-		row := &instructions[i]
-		if row.form == 0 {
-			row.form = object
-		}
-		if row.results {
-			row.params = append(slices.Clip(row.params), outputField)
-		}
-		all[row.name] = row
+// parseEmit reads the help for editors, and warns of a payload that no event can have.
+func parseEmit(c *checker, in *Instruction, o *value.Object, _ place) {
+	in.Autocomplete, _ = o.Get("autocomplete")
+	if v, ok := o.Get("payload"); ok && !isOneOf(object|null, v) && !isDynamic(v) {
+		c.warn(InvalidEvent, expr.Member(in.Path, "payload"), "a payload is an object: an error event takes the place of this one")
 	}
-	return all
-}()
-
-// Instructions returns the names of the built-in instructions.
-func Instructions() []string {
-	var all []string
-	for _, row := range instructions {
-		all = append(all, row.name)
-	}
-	return all
 }
 
-func integerRule(v any) string {
-	if n, ok := v.(float64); ok && n != float64(int64(n)) {
-		return "expected an integer"
-	}
-	return ""
+func reviewEmit(v *reviewer, _ *Instruction, params *value.Object) {
+	v.emits(params, params.At("event"))
 }
 
-// MaxIterations is how many iterations a repeat may be given as a number.
-const MaxIterations = 1_000_000_000
+// summarize returns a summary that consists of one parameter.
+func summarize(param string) func(Asked) string {
+	return func(q Asked) string { return value.Text(value.At(q.Params, param)) }
+}
 
-// iterationsRule is the rule of a number that a repeat goes through.
-func iterationsRule(v any) string {
-	if n, ok := v.(float64); ok && (n < 0 || n > MaxIterations || n != math.Trunc(n)) {
-		return fmt.Sprintf("a number of iterations is an integer from 0 to %d", MaxIterations)
+// parseWait reports a timeout that is too long.
+func parseWait(c *checker, in *Instruction, o *value.Object, _ place) {
+	if n, ok := o.At("timeout").(float64); ok && n > c.MaxWait.Seconds() {
+		in.Fault = firstFault(in.Fault, c.fault(InvalidInstruction, expr.Member(in.Path, "timeout"), "at most %d seconds", int(c.MaxWait.Seconds())))
 	}
-	return ""
+}
+
+func reviewWait(v *reviewer, in *Instruction, params *value.Object) {
+	for i, item := range OneOf(params) {
+		if name, ok := value.At(item, "event").(string); ok && !isDynamic(name) {
+			v.listens(name, in.Path+".oneOf["+strconv.Itoa(i)+"].event")
+		}
+	}
+}
+
+// summarizeWait names the events that a wait is for, or how long it lasts.
+func summarizeWait(q Asked) string {
+	list := OneOf(q.Params)
+	names := make([]string, len(list))
+	for i, item := range list {
+		names[i] = value.Text(value.At(item, "event"))
+	}
+	if len(names) == 0 {
+		return q.Duration.String()
+	}
+	return strings.Join(names, ", ")
 }
 
 func filtersRule(v any) string {
@@ -176,79 +374,6 @@ func filtersRule(v any) string {
 	}
 	if _, err := expr.CompileMatcher(o, true); err != nil && !hasTemplate(o) {
 		return err.Error()
-	}
-	return ""
-}
-
-// hasTemplate reports whether v contains a template.
-func hasTemplate(v any) bool {
-	switch v := v.(type) {
-	case string:
-		return isDynamic(v)
-	case []any:
-		return slices.ContainsFunc(v, hasTemplate)
-	case *value.Object:
-		return slices.ContainsFunc(v.Keys(), func(key string) bool { return hasTemplate(v.At(key)) })
-	}
-	return false
-}
-
-// secretMark is what a reference to a secret begins with. A fetch has the secret in its
-// place when it sends.
-const secretMark = "$secret:"
-
-// webAddressRule is the rule of fetch.url. What an address is that a secret belongs to is
-// known when it is sent.
-func webAddressRule(v any) string {
-	s, _ := v.(string)
-	if strings.Contains(s, secretMark) {
-		return ""
-	}
-	u, err := url.Parse(s)
-	if err != nil || u.Hostname() == "" || !strings.EqualFold(u.Scheme, "http") && !strings.EqualFold(u.Scheme, "https") {
-		return "expected an absolute http or https address"
-	}
-	return ""
-}
-
-// documentFields is the table of a document, in the order of the contract.
-var documentFields = []field{
-	{name: "slug", is: text, doc: "Its name in addresses and calls."},
-	{name: "name", is: text | object, must: true, each: &field{is: text}, rule: titleRule, doc: "Its title, by locale; folder/sub/Label groups it in folders."},
-	{name: "description", is: text | object, each: &field{is: text}, doc: "What it is for, by locale."},
-	{name: "do", is: list | null, must: true, role: body, doc: "Instructions."},
-	{name: "output", is: anything, role: later, doc: "What it returns."},
-	{name: "when", is: object, doc: "What starts it besides calls.", of: []field{
-		{name: "events", is: list, each: &field{is: text, rule: eventPatternRule}, doc: "Types of events; the last part may be *."},
-		{name: "endpoint", is: boolean | text, rule: endpointRule, doc: "true: its slug; or a path with :parameters."},
-		{name: "schedules", is: list, each: &field{is: text, rule: scheduleRule, raises: InvalidSchedule}, doc: "Cron, five fields."},
-	}},
-	{name: "arguments", is: object, doc: "Typed fields of its input, by name."},
-	{name: "schemas", is: list, doc: "Schemas of its input and output, the first whose conditions match counts.", each: &field{is: object, of: []field{
-		{name: "conditions", is: object, doc: "Paths of the input and their values."},
-		{name: "payload", is: object, doc: "Schema of the input."},
-		{name: "output", is: object, doc: "Schema of the output; never enforced."},
-	}}},
-	{name: "validateArguments", is: boolean, otherwise: true, doc: "Check the input before anything runs."},
-	{name: "private", is: boolean, otherwise: false, doc: "Callable from its workspace or app only."},
-	{name: "disabled", is: boolean, otherwise: false, doc: "Nothing starts it."},
-	{name: "authorizations", is: object, doc: "Who may execute it.", of: []field{
-		{name: "action", is: text, doc: "The action that rules name."},
-	}},
-	{name: "labels", is: list, each: &field{is: text, match: `^[0-9A-Za-z._:-]{2,60}$`, says: "label (2 to 60 letters, digits and ._:-)"}, doc: "Labels."},
-	{name: "events", is: anything, computed: true, doc: "Events it emits and listens to."},
-	{name: "createdAt", is: anything, computed: true},
-	{name: "updatedAt", is: anything, computed: true},
-	{name: "createdBy", is: anything, computed: true},
-	{name: "updatedBy", is: anything, computed: true},
-	{name: "checksum", is: anything, computed: true},
-}
-
-// titleRule is the rule of name: some title is there.
-func titleRule(v any) string {
-	o, ok := v.(*value.Object)
-	if v == "" || ok && o.Len() == 0 {
-		return "expected a name"
 	}
 	return ""
 }
@@ -299,6 +424,137 @@ func hasNoEvent(v any) bool {
 	return ok && IsBlank(stream.At("event"))
 }
 
+// secretMark is what a reference to a secret begins with. A fetch has the secret in its
+// place when it sends.
+const secretMark = "$secret:"
+
+// webAddressRule is the rule of fetch.url. What an address is that a secret belongs to is
+// known when it is sent.
+func webAddressRule(v any) string {
+	s, _ := v.(string)
+	if strings.Contains(s, secretMark) {
+		return ""
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Hostname() == "" || !strings.EqualFold(u.Scheme, "http") && !strings.EqualFold(u.Scheme, "https") {
+		return "expected an absolute http or https address"
+	}
+	return ""
+}
+
+func reviewFetch(v *reviewer, _ *Instruction, params *value.Object) {
+	v.emits(params, value.At(params.At("stream"), "event"))
+}
+
+// summarizeFetch is the first line of a request.
+func summarizeFetch(q Asked) string {
+	params, _ := q.Params.(*value.Object)
+	return fetchMethod(params) + " " + value.Text(showFetch(params).At("url"))
+}
+
+func fetchMethod(params *value.Object) string {
+	if method := value.Text(params.At("method")); method != "" {
+		return strings.ToUpper(method)
+	}
+	return "GET"
+}
+
+// SentParams are the parameters that make up a request of fetch. References to secrets are
+// resolved in them.
+var SentParams = []string{"url", "headers", "query", "body", "multipart", "auth"}
+
+// sentByFetch is what tells one request from another, as they were written. How the answer
+// is treated does not count.
+func sentByFetch(asked any) any {
+	params, _ := asked.(*value.Object)
+	sent := value.NewObject("method", fetchMethod(params), "svcApiKey", params.At("svcApiKey"))
+	for _, key := range SentParams {
+		sent.Set(key, params.At(key))
+	}
+	return value.JSON(sent, "")
+}
+
+// CredentialHeaders are the headers whose values are not shown, in lower case.
+var CredentialHeaders = []string{"authorization", "cookie", "set-cookie", "proxy-authorization", "x-svc-api-key", "x-amz-security-token"}
+
+// fetchCredential is the key of each auth of a fetch that is secret.
+var fetchCredential = map[string]string{"basic": "password", "awsv4": "secretAccessKey", "oauth2": "clientSecret"}
+
+// showFetch returns the parameters of a fetch without what proves who sends it.
+func showFetch(params *value.Object) *value.Object {
+	if params == nil {
+		return nil
+	}
+	o := params.Copy()
+	replaceMember(o, "url", withoutPassword)
+	if headers, ok := o.At("headers").(*value.Object); ok {
+		headers = headers.Copy()
+		for _, name := range headers.Keys() {
+			if slices.Contains(CredentialHeaders, strings.ToLower(name)) {
+				headers.Set(name, redact.Redacted)
+			}
+		}
+		o.Set("headers", headers)
+	}
+	if auth, ok := o.At("auth").(*value.Object); ok {
+		auth = auth.Copy()
+		for kind, key := range fetchCredential {
+			if terms, ok := auth.At(kind).(*value.Object); ok {
+				terms = terms.Copy()
+				replaceMember(terms, key, func(any) any { return redact.Redacted })
+				replaceMember(terms, "tokenUrl", withoutPassword)
+				auth.Set(kind, terms)
+			}
+		}
+		o.Set("auth", auth)
+	}
+	return o
+}
+
+// replaceMember replaces a member, if there is one.
+func replaceMember(o *value.Object, key string, by func(any) any) {
+	if v, ok := o.Get(key); ok {
+		o.Set(key, by(v))
+	}
+}
+
+// withoutPassword is an address without the password in it.
+func withoutPassword(address any) any {
+	text, _ := address.(string)
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return address
+}
+
+// fetchCredentials are those that a request is sent with.
+func fetchCredentials(params *value.Object) []string {
+	all := HeaderCredentials(params.At("headers"))
+	for _, kind := range []string{"basic", "awsv4", "oauth2"} {
+		if text, _ := value.Walk(params.At("auth"), kind, fetchCredential[kind]).(string); text != "" {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// HeaderCredentials are the values of headers that prove who sends a request, whole and
+// without their scheme.
+func HeaderCredentials(headers any) (all []string) {
+	o, _ := headers.(*value.Object)
+	for _, name := range o.Keys() {
+		switch strings.ToLower(name) {
+		case "authorization", "proxy-authorization", "cookie", "x-svc-api-key":
+			text := value.Text(o.At(name))
+			_, credential, _ := strings.Cut(text, " ")
+			all = append(all, text, credential)
+		}
+	}
+	return all
+}
+
+var topicEffect = &Effect{Kind: "topic", Summary: summarize("topic")}
+
 // modules are the functions that run may call.
 var modules = map[string][]string{
 	"collections": {
@@ -312,71 +568,51 @@ var modules = map[string][]string{
 	"code":    {"run", "call"},
 }
 
-// natives are the event types that only the platform emits, except error and usage: a
-// prefix and its suffixes.
-var natives = map[string]string{
-	"webhooks.":                 "test deliveries.attempted",
-	"gateway.login.":            "succeeded failed",
-	"gateway.mfa.":              "succeeded failed",
-	"gateway.passwordReset.":    "requested succeeded",
-	"gateway.signup.":           "succeeded",
-	"gateway.users.":            "created updated deleted",
-	"gateway.sessions.":         "ended",
-	"gateway.accessTokens.":     "created deleted",
-	"gateway.jwks.":             "updated",
-	"apikeys.":                  "created updated deleted",
-	"workspaces.":               "created updated deleted undeleted configured restored duplicated locked unlocked imported staged",
-	"workspaces.security.":      "updated",
-	"workspaces.secrets.":       "updated",
-	"workspaces.events.":        "updated",
-	"workspaces.blocks.":        "updated",
-	"workspaces.permissions.":   "shared deleted",
-	"workspaces.automations.":   "created updated deleted",
-	"workspaces.pages.":         "created updated deleted permissions.shared permissions.deleted",
-	"workspaces.apps.":          "installed configured uninstalled",
-	"workspaces.files.":         "uploaded updated deleted counted",
-	"workspaces.subscriptions.": "created updated deleted disabled",
-	"workspaces.collections.":   "updated",
-	"workspaces.versions.":      "published deleted progress marked intended",
-	"workspaces.bulkImport.":    "started progress completed",
-	"workspaces.bulkPush.":      "started progress completed",
-	"apps.":                     "published deleted",
-	"runtime.jwks.":             "updated",
-	"runtime.interactions.":     "triggered",
-	"runtime.webhooks.":         "triggered",
-	"runtime.schedules.":        "triggered created",
-	"runtime.automations.":      "executed",
-	"runtime.fetch.":            "failed",
-	"runtime.waits.":            "pending kept fulfilled expired",
-	"runtime.runs.":             "replayed",
-	"runtime.contexts.":         "updated",
-	"events.userTopics.":        "created joined",
-	"events.":                   "cleaned dropped deliveries.dropped",
-	"workspaces.operations.":    "started cancelRequested resumed advanced ended",
-	"runtime.trees.":            "started",
-	"log.":                      "sealed",
-	"names.":                    "taken released",
-	"nats.users.":               "created deleted",
+// parseRun reports a function that no module has.
+func parseRun(c *checker, in *Instruction, o *value.Object, _ place) {
+	name, function := o.At("module"), o.At("function")
+	if isDynamic(name) || isDynamic(function) {
+		return
+	}
+	if textOf(name) == "" || textOf(function) == "" && modules[textOf(name)] != nil {
+		return // reported as required
+	}
+	if err := checkFunction(in.Path, textOf(name), textOf(function)); err != nil {
+		c.fault(err.Name, textOf(err.Details.At("field")), "%s", err.Message) // raised by checkRun, with details
+	}
 }
 
-// nativeTypes are their whole names: every event is asked for.
-var nativeTypes = func() map[string]bool {
-	all := map[string]bool{}
-	for prefix, names := range natives {
-		for _, name := range strings.Fields(names) {
-			all[prefix+name] = true
-		}
-	}
-	return all
-}()
+// checkRun refuses a function that no module has.
+func checkRun(path string, params *value.Object) *Error {
+	return checkFunction(path, textOf(params.At("module")), textOf(params.At("function")))
+}
 
-// Native reports whether only the platform may emit an event type; not so error and usage.
-func Native(eventType string) bool { return nativeTypes[eventType] }
-
-// emittedEventRule is the rule of names that are emitted.
-func emittedEventRule(v any) string {
-	if s, ok := v.(string); ok && Native(s) {
-		return fmt.Sprintf("%q is an event of the platform itself", s)
+// checkFunction refuses a function that no module has.
+func checkFunction(path, module, function string) *Error {
+	known, ok := modules[module]
+	switch {
+	case !ok:
+		raised := notFoundError("Module %s not found", "module", module, moduleNames())
+		raised.Details.Set("field", expr.Member(path, "module"))
+		return raised
+	case !slices.Contains(known, function):
+		raised := notFoundError("Module "+module+" has no function %s", "function", function, slices.Values(known))
+		raised.Details.Set("module", module)
+		raised.Details.Set("field", expr.Member(path, "function"))
+		return raised
 	}
-	return ""
+	return nil
+}
+
+// moduleNames are the names of modules, in order.
+func moduleNames() iter.Seq[string] { return slices.Values(slices.Sorted(maps.Keys(modules))) }
+
+func summarizeRun(q Asked) string {
+	return value.Text(value.At(q.Params, "module")) + "." + value.Text(value.At(q.Params, "function"))
+}
+
+func reviewRunWorkflow(v *reviewer, in *Instruction, params *value.Object) {
+	if slug, ok := params.At("workflow").(string); ok && !isDynamic(slug) {
+		v.Calls = addReference(v.Calls, slug, expr.Member(in.Path, "workflow"))
+	}
 }

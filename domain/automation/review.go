@@ -108,7 +108,7 @@ func (v *reviewer) instruction(in *Instruction) {
 			continue
 		}
 		t.Reads(func(r expr.Read) { v.reads(in.Path, r) })
-		if in.Name == "delete" && t == in.Target {
+		if t == in.Target && in.row.removes {
 			continue
 		}
 		root := t.Root()
@@ -124,34 +124,19 @@ func (v *reviewer) instruction(in *Instruction) {
 		return
 	}
 	params, isObject := in.Params.Source().(*value.Object)
-	if !isObject { // one template that yields all of them, with an output or an event perhaps
-		v.any = true
-		if in.Name == "emit" || in.Name == "fetch" {
-			v.EmitsLike = addName(v.EmitsLike, "")
-		}
-		return
-	}
-	switch in.Name {
-	case "emit":
-		v.emits(params.At("event"))
-	case "fetch":
-		v.emits(value.At(params.At("stream"), "event"))
-	case "runWorkflow":
-		if slug, ok := params.At("workflow").(string); ok && !isDynamic(slug) {
-			v.Calls = addReference(v.Calls, slug, expr.Member(in.Path, "workflow"))
-		}
-	case "wait":
-		for i, item := range OneOf(params) {
-			if name, ok := value.At(item, "event").(string); ok && !isDynamic(name) {
-				v.listens(name, in.Path+".oneOf["+strconv.Itoa(i)+"].event")
-			}
-		}
+	v.any = v.any || !isObject // one template yields all of them, with an output perhaps
+	if in.row != nil && in.row.review != nil {
+		in.row.review(v, in, params)
 	}
 }
 
-func (v *reviewer) emits(name any) {
+// emits notes the type of an event that an instruction emits. Without parameters it may be
+// any: one template yields them.
+func (v *reviewer) emits(params *value.Object, name any) {
 	s, ok := name.(string)
 	switch {
+	case params == nil:
+		v.EmitsLike = addName(v.EmitsLike, "")
 	case !ok || s == "":
 	case isDynamic(s):
 		at := len(s)

@@ -145,7 +145,7 @@ func instructionSchema() *value.Object {
 	properties := &value.Object{}
 	for _, row := range instructions {
 		o := formSchema(*builtin[row.name])
-		if !row.nested && row.name != "comment" {
+		if row.holds == nowhere && row.form != text {
 			o = value.NewObject("anyOf", []any{o, schemaReference("template")})
 		}
 		o.Set("description", row.doc)
@@ -158,12 +158,12 @@ func instructionSchema() *value.Object {
 }
 
 func formSchema(row instruction) *value.Object {
-	switch row.name {
-	case "conditions":
+	switch {
+	case row.holds == inBranches:
 		return value.NewObject("type", "object", "additionalProperties", schemaReference("instructions"))
-	case "all":
+	case row.holds == inList:
 		return schemaReference("instructions")
-	case "comment":
+	case row.form == text:
 		return value.NewObject("type", "string")
 	}
 	params := slices.Clone(row.params)

@@ -49,6 +49,75 @@ func MatchEvent(pattern, eventType string) bool {
 	return pattern == eventType
 }
 
+// natives are the event types that only the platform emits, except error and usage: a
+// prefix and its suffixes.
+var natives = map[string]string{
+	"webhooks.":                 "test deliveries.attempted",
+	"gateway.login.":            "succeeded failed",
+	"gateway.mfa.":              "succeeded failed",
+	"gateway.passwordReset.":    "requested succeeded",
+	"gateway.signup.":           "succeeded",
+	"gateway.users.":            "created updated deleted",
+	"gateway.sessions.":         "ended",
+	"gateway.accessTokens.":     "created deleted",
+	"gateway.jwks.":             "updated",
+	"apikeys.":                  "created updated deleted",
+	"workspaces.":               "created updated deleted undeleted configured restored duplicated locked unlocked imported staged",
+	"workspaces.security.":      "updated",
+	"workspaces.secrets.":       "updated",
+	"workspaces.events.":        "updated",
+	"workspaces.blocks.":        "updated",
+	"workspaces.permissions.":   "shared deleted",
+	"workspaces.automations.":   "created updated deleted",
+	"workspaces.pages.":         "created updated deleted permissions.shared permissions.deleted",
+	"workspaces.apps.":          "installed configured uninstalled",
+	"workspaces.files.":         "uploaded updated deleted counted",
+	"workspaces.subscriptions.": "created updated deleted disabled",
+	"workspaces.collections.":   "updated",
+	"workspaces.versions.":      "published deleted progress marked intended",
+	"workspaces.bulkImport.":    "started progress completed",
+	"workspaces.bulkPush.":      "started progress completed",
+	"apps.":                     "published deleted",
+	"runtime.jwks.":             "updated",
+	"runtime.interactions.":     "triggered",
+	"runtime.webhooks.":         "triggered",
+	"runtime.schedules.":        "triggered created",
+	"runtime.automations.":      "executed",
+	"runtime.fetch.":            "failed",
+	"runtime.waits.":            "pending kept fulfilled expired",
+	"runtime.runs.":             "replayed",
+	"runtime.contexts.":         "updated",
+	"events.userTopics.":        "created joined",
+	"events.":                   "cleaned dropped deliveries.dropped",
+	"workspaces.operations.":    "started cancelRequested resumed advanced ended",
+	"runtime.trees.":            "started",
+	"log.":                      "sealed",
+	"names.":                    "taken released",
+	"nats.users.":               "created deleted",
+}
+
+// nativeTypes are their whole names: every event is asked for.
+var nativeTypes = func() map[string]bool {
+	all := map[string]bool{}
+	for prefix, names := range natives {
+		for _, name := range strings.Fields(names) {
+			all[prefix+name] = true
+		}
+	}
+	return all
+}()
+
+// Native reports whether only the platform may emit an event type; not so error and usage.
+func Native(eventType string) bool { return nativeTypes[eventType] }
+
+// emittedEventRule is the rule of names that are emitted.
+func emittedEventRule(v any) string {
+	if s, ok := v.(string); ok && Native(s) {
+		return fmt.Sprintf("%q is an event of the platform itself", s)
+	}
+	return ""
+}
+
 // triggering are the events of the platform that start automations.
 var triggering = []string{
 	"workspaces.configured", "workspaces.imported", "workspaces.duplicated", "workspaces.deleted",

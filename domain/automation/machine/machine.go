@@ -298,30 +298,29 @@ func (m *Machine) perform(b *branch, in *automation.Instruction) *outcome {
 	if !in.Builtin {
 		return m.call(b, in)
 	}
-	switch in.Name {
-	case "set":
-		return m.set(b, in)
-	case "delete":
-		return m.delete(b, in)
-	case "conditions":
-		return m.conditions(b, in)
-	case "repeat":
-		return m.repeat(b, in)
-	case "break":
-		return m.performBreak(b, in)
-	case "all":
-		return m.runAll(b, in)
-	case "try":
-		m.traceBegin(b, value.Undefined)
-		m.beginTry(b, in)
-		return nil
-	case "comment":
-		return nil
-	case "runWorkflow":
-		return m.runWorkflow(b, in)
+	if perform := performers[in.Name]; perform != nil {
+		return perform(m, b, in)
 	}
-	return m.effect(b, in)
+	return m.request(b, in)
 }
+
+// performers are the instructions that the machine performs itself, and those whose request
+// it prepares. All others are requests as they are written.
+var performers = map[string]func(*Machine, *branch, *automation.Instruction) *outcome{
+	"set":         (*Machine).set,
+	"delete":      (*Machine).delete,
+	"conditions":  (*Machine).conditions,
+	"repeat":      (*Machine).repeat,
+	"break":       (*Machine).performBreak,
+	"all":         (*Machine).runAll,
+	"try":         (*Machine).beginTry,
+	"comment":     (*Machine).comment,
+	"emit":        (*Machine).emit,
+	"wait":        (*Machine).wait,
+	"runWorkflow": (*Machine).runWorkflow,
+}
+
+func (m *Machine) comment(*branch, *automation.Instruction) *outcome { return nil }
 
 // conditions takes the first branch whose condition holds.
 func (m *Machine) conditions(b *branch, in *automation.Instruction) *outcome {

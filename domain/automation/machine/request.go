@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -174,38 +175,82 @@ func (o Options) env(w expr.World) expr.Env {
 	return expr.Env{World: w, Locale: o.Locale, Zone: o.Zone, Zones: o.Zones}
 }
 
-// kinds are the requests of the instructions that are nothing else.
-var kinds = map[string]Kind{
-	"emit": Emit, "wait": Wait, "fetch": Fetch, "createUserTopic": Topic, "joinUserTopic": Topic,
-	"rateLimit": RateLimit, "auth": Auth, "run": Module,
+// effects says how requests are listed and replayed, by kind: those of instructions, and
+// those that the machine makes for itself.
+var effects = func() map[Kind]*automation.Effect {
+	slug := func(q automation.Asked) string { return q.Slug }
+	nothing := func(any) any { return nil }
+	all := map[Kind]*automation.Effect{
+		Call:     {Summary: slug, Compared: nothing}, // what it was given shows in what it does
+		Spawn:    {Summary: slug},
+		Sleep:    {Summary: func(q automation.Asked) string { return q.Duration.String() }, Compared: nothing},
+		Throttle: {Compared: nothing},
+		Next:     {Compared: nothing},
+		Config:   {},
+		Chunk:    {},
+	}
+	for _, effect := range automation.Effects() {
+		all[Kind(effect.Kind)] = effect
+	}
+	return all
+}()
+
+// EffectOf returns how requests of a kind are listed and replayed.
+func EffectOf(kind Kind) *automation.Effect {
+	if known := effects[kind]; known != nil {
+		return known
+	}
+	return &automation.Effect{}
 }
 
-// effect begins an instruction that something outside carries out.
-func (m *Machine) effect(b *branch, in *automation.Instruction) *outcome {
-	params, to, err := m.parameters(in)
-	m.traceBegin(b, objectOrUndefined(params))
+// Kinds returns the kinds of requests, in order.
+func Kinds() []Kind { return slices.Sorted(maps.Keys(effects)) }
+
+// request begins an instruction that is performed outside.
+func (m *Machine) request(b *branch, in *automation.Instruction) *outcome {
+	r, to, err := m.newRequest(b, in)
 	if err != nil {
 		return m.raise(b, err)
 	}
-	r := Request{Kind: kinds[in.Name], Params: params}
-	switch r.Kind {
-	case "":
-		return m.raise(b, automation.Invalid("there is no instruction %s", in.Name))
-	case Emit:
-		payload, ok := payloadOf(params)
-		if !ok {
-			m.recordNotice(b, automation.Raise(automation.InvalidEvent, "the payload of an event is an object", "event", params.At("event")))
-			return nil
+	m.requestAndWait(b, r, to)
+	return nil
+}
+
+// newRequest evaluates the parameters of an instruction that is performed outside.
+func (m *Machine) newRequest(b *branch, in *automation.Instruction) (Request, result, error) {
+	params, to, err := m.parameters(in)
+	m.traceBegin(b, objectOrUndefined(params))
+	return Request{Kind: Kind(automation.EffectOf(in.Name).Kind), Params: params}, to, err
+}
+
+// emit requests an event. A payload that no event can have is noted instead.
+func (m *Machine) emit(b *branch, in *automation.Instruction) *outcome {
+	r, to, err := m.newRequest(b, in)
+	if err != nil {
+		return m.raise(b, err)
+	}
+	payload, ok := payloadOf(r.Params)
+	if !ok {
+		m.recordNotice(b, automation.Raise(automation.InvalidEvent, "the payload of an event is an object", "event", r.Params.At("event")))
+		return nil
+	}
+	r.Params, r.BeforeWait = payload, b.topFrame().isWaitNext()
+	m.requestAndWait(b, r, to)
+	return nil
+}
+
+// wait requests an event to wait for, or time to pass.
+func (m *Machine) wait(b *branch, in *automation.Instruction) *outcome {
+	r, to, err := m.newRequest(b, in)
+	if err != nil {
+		return m.raise(b, err)
+	}
+	r.Duration = m.Wait
+	if timeout, ok := r.Params.At("timeout").(float64); ok {
+		if timeout > m.MaxWait.Seconds() {
+			return m.raise(b, automation.Invalid("wait.timeout must be at most %d seconds", int(m.MaxWait.Seconds())))
 		}
-		r.Params, r.BeforeWait = payload, b.topFrame().isWaitNext()
-	case Wait:
-		r.Duration = m.Wait
-		if timeout, ok := params.At("timeout").(float64); ok {
-			if timeout > m.MaxWait.Seconds() {
-				return m.raise(b, automation.Invalid("wait.timeout must be at most %d seconds", int(m.MaxWait.Seconds())))
-			}
-			r.Duration = seconds(timeout)
-		}
+		r.Duration = seconds(timeout)
 	}
 	m.requestAndWait(b, r, to)
 	return nil
@@ -270,10 +315,8 @@ func (m *Machine) parameters(in *automation.Instruction) (*value.Object, result,
 		return nil, result{}, err
 	}
 	_, written := in.Params.Source().(*value.Object)
-	if in.Builtin && (!in.Params.Static() || in.Name == "run") {
-		if err := automation.CheckParams(in.Path, in.Name, params); err != nil {
-			return nil, result{}, err
-		}
+	if err := in.CheckParams(params); err != nil {
+		return nil, result{}, err
 	}
 	if !written {
 		return splitOutput(params)

@@ -82,8 +82,10 @@ type try struct {
 	pending *outcome // what follows the finally block
 }
 
-func (m *Machine) beginTry(b *branch, in *automation.Instruction) {
+func (m *Machine) beginTry(b *branch, in *automation.Instruction) *outcome {
+	m.traceBegin(b, value.Undefined)
 	b.push(frame{kind: tryFrame, in: in, block: doBlock, list: in.Do, try: &try{block: doBlock}})
+	return nil
 }
 
 // beginBlock begins another list of a try.
