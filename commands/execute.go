@@ -116,22 +116,29 @@ func ExecuteBeside[S, C any](ctx context.Context, e *Engine, d domain.Decider[S,
 		if attempt == maxAttempts {
 			return Execution[S]{}, busy(id)
 		}
-		agg, err = afterConflict(ctx, e, d, id, agg)
+		agg, err = afterConflict(ctx, e, d, id, agg, attempt)
 		current = true
 	}
 	return Execution[S]{}, err
 }
 
-// afterConflict brings agg up to date. When there is nothing newer, what was
-// remembered is ahead of the log, which lost its end: it is folded from the
-// beginning.
-func afterConflict[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S]) (*folded[S], error) {
+// afterConflict brings agg up to date. When there is nothing newer, what was remembered is ahead of the log, which lost
+// its end: it is folded from the beginning. When that is no other state either, the replica that was read lags behind
+// the one that refused: it gets some time.
+func afterConflict[S, C any](ctx context.Context, e *Engine, d domain.Decider[S, C], id domain.StreamID, agg *folded[S], attempt int) (*folded[S], error) {
 	next, err := refresh(ctx, e, d, id, agg)
 	if err != nil || next.seq != agg.seq {
 		return next, err
 	}
 	e.cache.Drop(id)
-	return refresh(ctx, e, d, id, &folded[S]{})
+	next, err = refresh(ctx, e, d, id, &folded[S]{})
+	if err != nil || next.seq != agg.seq {
+		return next, err
+	}
+	if err := Backoff(ctx, attempt); err != nil {
+		return next, err
+	}
+	return refresh(ctx, e, d, id, next)
 }
 
 // busy is the answer when others won every race.

@@ -3,8 +3,10 @@ package commands_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -115,6 +117,36 @@ func TestConcurrentCommandsOnOneAggregateAllCount(t *testing.T) {
 	events, err := store.Log.Load(t.Context(), workspace.Stream(made.State.ID), 0)
 	require.NoError(t, err)
 	require.Len(t, events, 51)
+}
+
+// lagging is a store whose reads come from a replica that is behind until a time.
+type lagging struct {
+	eventstore.Store
+	until time.Time
+	after uint64 // what it has
+}
+
+// Load implements eventstore.Store.
+func (l *lagging) Load(ctx context.Context, id domain.StreamID, after uint64) ([]domain.Recorded, error) {
+	events, err := l.Store.Load(ctx, id, after)
+	if time.Now().Before(l.until) {
+		events = slices.DeleteFunc(events, func(ev domain.Recorded) bool { return ev.Seq > l.after })
+	}
+	return events, err
+}
+
+func TestAReplicaThatLagsBehindAConflictIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	store := openStore(t)
+	there := newWorkspaces(t, store.Log, nil)
+	made, err := there.Create(t.Context(), workspace.Settings{Name: "a"})
+	require.NoError(t, err)
+	_, err = there.Update(t.Context(), made.State.ID, rename("b"), "")
+	require.NoError(t, err)
+	behind := &lagging{Store: store.Log, after: made.Seq, until: time.Now().Add(time.Second)}
+	_, err = newWorkspaces(t, behind, nil).Update(t.Context(), made.State.ID, rename("c"), "")
+	require.NoError(t, err)
+	require.False(t, time.Now().Before(behind.until), "it was waited for")
 }
 
 func TestARepeatedRequestMeetsItsOwnEvents(t *testing.T) {
