@@ -138,8 +138,8 @@ func (l *Library) compileDocument(ctx context.Context, home string, ref content.
 // missing, so that it does not affect other automations.
 func (l *Library) parseDocument(ctx context.Context, key documentKey, doc *document.Map, ref content.Ref) (c *compiledDocument) {
 	c = &compiledDocument{ref: ref}
-	defer commands.Recover(func(fell *commands.PanicError) {
-		l.log.ErrorContext(ctx, "an automation could not be read", "workspace", key.workspaceID, "document", key.hash, "err", fell)
+	defer commands.Recover(func(panicked *commands.PanicError) {
+		l.log.ErrorContext(ctx, "parser of an automation panicked", "workspace", key.workspaceID, "document", key.hash, "err", panicked)
 		c = &compiledDocument{ref: ref}
 	})
 	if c.Automation, _ = automation.Parse(doc, l.rules()); c.Automation != nil {

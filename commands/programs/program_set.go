@@ -98,7 +98,7 @@ func (l *Library) buildProgramSet(ctx context.Context, w Workspace) (*ProgramSet
 	}
 	set, err := l.newProgramSet(ctx, w, e)
 	if err == nil && set.Truncated {
-		l.log.WarnContext(ctx, "a workspace has more app instances or automations than can run: the rest was left out",
+		l.log.WarnContext(ctx, "workspace has more app instances or automations than can run; the rest was left out",
 			"workspace", w.ID, "maxInstances", l.maxInstances, "maxAutomations", l.maxPrograms)
 	}
 	return set, err

@@ -50,7 +50,7 @@ func keeping(t *testing.T, s shelf, bytes uint64) (*programs.Library, counted) {
 	return l, c
 }
 
-// referencePattern adds an automation with a long text to a workspace.
+// written adds an automation with a long text to a workspace.
 func (s shelf) written(id, slug string, length int) {
 	s.has(id)
 	s[id]["automations/"+slug] = fmt.Sprintf(`{"slug":%q,"when":{"endpoint":true},"do":[],"output":%q}`, slug, strings.Repeat("x", length))

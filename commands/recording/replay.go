@@ -215,7 +215,7 @@ func (r *Replayer) Replay(ctx context.Context, programSet *programs.ProgramSet, 
 		}
 		of := Replay(ctx, rec, o)
 		if of.Status == Failed && r.Logger != nil {
-			r.Logger.WarnContext(ctx, "a replay could not go on", "workspace", workspaceID, "executionId", rec.ExecutionID, "err", of.Reason)
+			r.Logger.WarnContext(ctx, "replay could not continue", "workspace", workspaceID, "executionId", rec.ExecutionID, "err", of.Reason)
 		}
 		report.Join(of)
 		return context.Cause(ctx)

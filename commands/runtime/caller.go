@@ -10,8 +10,8 @@ import (
 	"svc/domain/automation/value"
 )
 
-// Caller is whom a run acts for. What it may do is decided once: that somebody else's
-// session is written to the contexts changes nothing of it.
+// Caller is whom a run acts for. The rights are decided once: switching to the contexts of
+// another user does not change them.
 type Caller struct {
 	domain.Actor
 
@@ -20,17 +20,17 @@ type Caller struct {
 	AuthData *value.Object // nil: none
 	// Visitor says that nobody signed in: the session was made for this call.
 	Visitor bool
-	// Address is where they called from; "": they did not, or nobody may know.
+	// Address is where they called from; "": it is not known, or not shown.
 	Address string
-	// Credential says that the caller showed one, of whatever kind.
+	// Credential says that the caller had one, of any kind.
 	Credential bool
 	// Rights are what the caller may do in the workspace; nil: the workspace itself
 	// acts, and may execute everything.
 	Rights *access.Rights
 }
 
-// causedActor returns whom others act for that the run causes, in its workspace. A workspace
-// that acts by itself is not whoever caused that, whose contexts it has.
+// causedActor returns whom the runs act for that this run causes in its workspace. A workspace
+// that acts for itself has the contexts of the user who caused that, but is not this user.
 func (c *Caller) causedActor(workspaceID string) domain.Actor {
 	actor := c.Actor
 	if c.Rights == nil {
@@ -39,8 +39,8 @@ func (c *Caller) causedActor(workspaceID string) domain.Actor {
 	return actor
 }
 
-// responsible names who caused what the run causes: a user, key:{id} for an API key, which
-// is nobody, or the session of a visitor.
+// responsible returns who caused what the run causes: a user, key:{id} for an API key, or the
+// session of a visitor.
 func (c *Caller) responsible() string {
 	if c.KeyID != "" && c.UserID == c.SessionID {
 		return "key:" + c.KeyID
@@ -48,8 +48,8 @@ func (c *Caller) responsible() string {
 	return c.UserID
 }
 
-// AuthDataOf is what providers know of a caller, as automations read it; nil when none
-// knows anything.
+// AuthDataOf returns the data of identity providers about a caller in the form that automations
+// read; nil if there is none.
 func AuthDataOf(data map[string]map[string]any) *value.Object {
 	if len(data) == 0 {
 		return nil
@@ -62,7 +62,7 @@ func AuthDataOf(data map[string]map[string]any) *value.Object {
 	return read
 }
 
-// Subject is an automation as rules see it.
+// Subject returns an automation as rules see it.
 func Subject(p *programs.Program) access.Fields {
 	id := p.Scope.ProgramSet.Workspace.ID
 	authorizations := map[string]any{}
@@ -91,11 +91,11 @@ func (c *Caller) checkExecute(p *programs.Program) error {
 }
 
 // checkCall checks that a program may be executed with an input.
-func (t *run) checkCall(p *programs.Program, in *value.Object) error {
+func (t *performer) checkCall(p *programs.Program, in *value.Object) error {
 	if err := t.start.Caller.checkExecute(p); err != nil {
 		return err
 	}
-	if err := t.addInputSecrets(p, in); err != nil {
+	if err := t.secrets.addInput(p, in); err != nil {
 		return err
 	}
 	if p.ValidateArguments {

@@ -22,11 +22,12 @@ import (
 	"svc/domain/automation/machine"
 	"svc/domain/automation/text"
 	"svc/domain/automation/value"
+	"svc/eventstore"
 )
 
 // effect is a row of the table of effects: how requests of one kind are performed.
 type effect struct {
-	perform func(*run, machine.Request)
+	perform func(*performer, machine.Request)
 	// internal effects reach nobody: nothing is recorded or stored because of them.
 	internal bool
 	// visible effects are seen by others: what was written to contexts is stored before.
@@ -39,78 +40,83 @@ type effect struct {
 // newEffects returns the table of effects, by kind of request.
 func newEffects() map[machine.Kind]effect {
 	return map[machine.Kind]effect{
-		machine.Call:      {perform: (*run).callProgram, internal: true},
-		machine.Throttle:  {perform: (*run).throttleLoop, internal: true},
-		machine.Sleep:     {perform: (*run).sleep, internal: true},
-		machine.Next:      {perform: (*run).readStream},
-		machine.Spawn:     {perform: (*run).spawnRun, visible: true, unjournaled: true},
-		machine.Config:    {perform: (*run).configure, visible: true, unjournaled: true},
-		machine.Chunk:     {perform: (*run).sendChunk, visible: true},
-		machine.Emit:      {perform: (*run).emit, visible: true},
-		machine.Wait:      {perform: (*run).startWait, visible: true},
-		machine.Fetch:     {perform: (*run).sendFetch, visible: true},
-		machine.Topic:     {perform: (*run).changeTopic, visible: true, unjournaled: true},
-		machine.RateLimit: {perform: (*run).countRateLimit},
-		machine.Auth:      {perform: (*run).issueToken},
-		machine.Module:    {perform: (*run).callModule},
+		machine.Call:      {perform: (*performer).callProgram, internal: true},
+		machine.Throttle:  {perform: (*performer).throttleLoop, internal: true},
+		machine.Sleep:     {perform: (*performer).sleep, internal: true},
+		machine.Next:      {perform: (*performer).readStream},
+		machine.Spawn:     {perform: (*performer).spawnRun, visible: true, unjournaled: true},
+		machine.Config:    {perform: (*performer).configure, visible: true, unjournaled: true},
+		machine.Chunk:     {perform: (*performer).sendChunk, visible: true},
+		machine.Emit:      {perform: (*performer).emit, visible: true},
+		machine.Wait:      {perform: (*performer).startWait, visible: true},
+		machine.Fetch:     {perform: (*performer).sendFetch, visible: true},
+		machine.Topic:     {perform: (*performer).changeTopic, visible: true, unjournaled: true},
+		machine.RateLimit: {perform: (*performer).countRateLimit},
+		machine.Auth:      {perform: (*performer).issueToken},
+		machine.Module:    {perform: (*performer).callModule},
 	}
 }
 
-// perform begins what a branch of the run waits for. An error is the platform's: the run
-// cannot continue.
-func (t *run) perform(r machine.Request) error {
-	t.recorder.Ask(r, t.rt.Now())
-	t.openRequests++
-	if r.Kind != machine.Wait && len(t.startedWaits) == 0 {
-		t.releaseHeldEmits()
-	}
-	e, ok := t.rt.effects[r.Kind]
-	if !ok {
-		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: automation.Invalid("there is no instruction %s", r.Name)})
-		return nil
-	}
-	if r.Kind == machine.Wait {
-		if err := t.world.extendRun(r.Duration); err != nil {
-			return err
-		}
-	}
-	if e.visible {
-		if err := t.flushContexts(); err != nil {
-			return err
-		}
-	}
-	if e.unjournaled {
-		if err := t.storeRunSecrets(t.ctx); err != nil {
-			return err
-		}
-	}
-	if !e.internal {
-		t.recordStart()
-	}
-	e.perform(t, r)
-	return nil
+// performer performs the requests of a machine. Work that takes time has its own goroutine,
+// which sends its answer to the goroutine of the run.
+type performer struct {
+	*runCore
+	executions *executions
+	secrets    *runSecrets
+	world      *world
+	events     *runEvents
+	journal    *journal
+	recording  *runRecording
+	lifetime   *lifetime
+
+	effectsCtx   context.Context // ends with the run
+	stopEffects  context.CancelFunc
+	effectsWG    sync.WaitGroup
+	answers      chan answer
+	openRequests int           // whose answer has not come
+	openWaits    int           // of those, waits
+	ready        bool          // the machine was given an answer since its last turn
+	children     chan struct{} // one for each run that it started and that neither ended nor is parked
+
+	waits        map[uint64]*pendingWait
+	startedWaits []eventstore.Commit // that are recorded once the run is parked in them
+	heldEmits    []eventstore.Commit // events that are recorded together with the wait behind them
+	lastEmitted  domain.Position     // of the last event that was emitted, or ended a wait
+	parkDue      bool                // the run must be parked before it waits
 }
+
+// answer is the result of a request of the machine.
+type answer struct {
+	machine.Answer
+
+	id   uint64
+	wait bool
+	then func(machine.Answer) machine.Answer // is called in the goroutine of the run; nil: nothing is left to do
+}
+
+// onlyWaits reports whether the run does nothing but wait for events or time.
+func (t *performer) onlyWaits() bool { return t.openRequests > 0 && t.openWaits == t.openRequests }
 
 // answerNow answers a request at once.
-func (t *run) answerNow(r machine.Request, a machine.Answer) {
+func (t *performer) answerNow(r machine.Request, a machine.Answer) {
 	t.openRequests--
 	t.ready = true
-	t.answerMachine(r.ID, a)
+	t.recording.answerMachine(r.ID, a)
 }
 
 // answerLater answers a request when the work for it is done.
-func (t *run) answerLater(r machine.Request, work func(context.Context) (any, error)) {
+func (t *performer) answerLater(r machine.Request, work func(context.Context) (any, error)) {
 	t.answerLaterThen(r, work, nil)
 }
 
-// answerLaterThen is later, with something to be done in the goroutine of the tree before
-// the answer is handed over.
-func (t *run) answerLaterThen(r machine.Request, work func(context.Context) (any, error), then func(machine.Answer) machine.Answer) {
+// answerLaterThen is answerLater; then is called with the answer in the goroutine of the run
+// before the machine gets it.
+func (t *performer) answerLaterThen(r machine.Request, work func(context.Context) (any, error), then func(machine.Answer) machine.Answer) {
 	t.effectsWG.Go(func() {
 		v, err := recoverPanic(func() (any, error) { return work(t.effectsCtx) })
-		if fell, ok := errors.AsType[*commands.PanicError](err); ok {
+		if panicked, ok := errors.AsType[*commands.PanicError](err); ok {
 			v = value.Undefined
-			t.rt.Log.ErrorContext(t.effectsCtx, "an instruction fell over", "workspace", t.workspaceID(), "instruction", r.Name, "err", fell)
+			t.rt.Log.ErrorContext(t.effectsCtx, "instruction panicked", "workspace", t.workspaceID(), "instruction", r.Name, "err", panicked)
 		}
 		select {
 		case t.answers <- answer{id: r.ID, Answer: machine.Answer{Value: v, Err: err}, wait: r.Kind == machine.Wait, then: then}:
@@ -120,8 +126,8 @@ func (t *run) answerLaterThen(r machine.Request, work func(context.Context) (any
 }
 
 // callProgram starts another automation in the tree.
-func (t *run) callProgram(r machine.Request) {
-	p, err := t.program(r.Execution).Scope.ResolveCall(r.Slug)
+func (t *performer) callProgram(r machine.Request) {
+	p, err := t.executions.program(r.Execution).Scope.ResolveCall(r.Slug)
 	if err == nil {
 		err = t.checkCall(p, r.Params)
 	}
@@ -133,7 +139,7 @@ func (t *run) callProgram(r machine.Request) {
 	enter := func(a machine.Answer) machine.Answer {
 		if a.Err == nil {
 			a.ExecutionID = t.rt.NewID()
-			a.Program = t.addExecution(a.ExecutionID, p, e)
+			a.Program = t.executions.add(a.ExecutionID, p, e)
 		}
 		return a
 	}
@@ -142,11 +148,10 @@ func (t *run) callProgram(r machine.Request) {
 	}, enter)
 }
 
-// spawnRun starts another automation in a tree of its own, and goes on once that it began is
-// on disk. This one waits for the turn of the other, and while too many that it started
-// run.
-func (t *run) spawnRun(r machine.Request) {
-	p, err := t.program(r.Execution).Scope.ResolveCall(r.Slug)
+// spawnRun starts another automation in a tree of its own, and continues once its start is on
+// disk. It waits for the throttle of the new tree, and while too many of its trees run.
+func (t *performer) spawnRun(r machine.Request) {
+	p, err := t.executions.program(r.Execution).Scope.ResolveCall(r.Slug)
 	if err != nil {
 		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: err})
 		return
@@ -154,7 +159,7 @@ func (t *run) spawnRun(r machine.Request) {
 	s := t.start
 	s.Program, s.Input, s.Depth, s.HTTP, s.Facts, s.Attempt = p, r.Params, r.Execution.Depth+1, nil, nil, 1
 	s.Trigger = activity.Trigger{Type: activity.ByAutomation, Value: r.Execution.Program.Slug}
-	s.Announce, s.throttlePaid, s.RunSecrets = true, true, t.runSecrets.list()
+	s.Announce, s.throttlePaid, s.RunSecrets = true, true, t.secrets.list()
 	t.answerLaterThen(r, func(ctx context.Context) (any, error) {
 		var err error
 		if s.throttled, err = t.rt.Throttles.Wait(ctx, t.workspaceID(), throttle.Executions, 1); err != nil {
@@ -167,11 +172,11 @@ func (t *run) spawnRun(r machine.Request) {
 		case <-ctx.Done():
 			return value.Undefined, context.Cause(ctx)
 		}
-	}, t.breakOffIfInDoubt)
+	}, t.lifetime.breakOffIfInDoubt)
 }
 
-// started launches a tree and waits until that it began is on disk, or it is over already.
-func (t *run) launchChild(ctx context.Context, s Start) error {
+// launchChild launches a tree and waits until its start is on disk, or it has ended.
+func (t *performer) launchChild(ctx context.Context, s Start) error {
 	run := t.rt.Launch(s)
 	select {
 	case <-run.Started():
@@ -185,9 +190,9 @@ func (t *run) launchChild(ctx context.Context, s Start) error {
 	}
 }
 
-// sendChunk sends something to who called the endpoint. Everything that the tree did so
-// far is on disk before.
-func (t *run) sendChunk(r machine.Request) {
+// sendChunk sends a chunk to the caller of the endpoint, after everything that the run has
+// recorded so far is on disk.
+func (t *performer) sendChunk(r machine.Request) {
 	if t.start.HTTP == nil {
 		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: errForeignHTTP})
 		return
@@ -204,35 +209,35 @@ func (t *run) sendChunk(r machine.Request) {
 }
 
 // throttleLoop waits until the rate limits of the workspace allow more iterations.
-func (t *run) throttleLoop(r machine.Request) {
-	e := t.executions[r.Execution.ID]
+func (t *performer) throttleLoop(r machine.Request) {
+	e := t.executions.open[r.Execution.ID]
 	t.answerLater(r, func(ctx context.Context) (any, error) {
 		return value.Undefined, t.throttle(ctx, e, throttle.Repeats, r.N)
 	})
 }
 
 // sleep lets time pass.
-func (t *run) sleep(r machine.Request) {
+func (t *performer) sleep(r machine.Request) {
 	t.answerLater(r, func(ctx context.Context) (any, error) { return value.Undefined, commands.Sleep(ctx, r.Duration) })
 }
 
-// Topics are what users receive events through. It is a commands.Topics.
+// Topics are groups of users that events can be addressed to. It is a commands.Topics.
 type Topics interface {
 	Create(ctx context.Context, workspaceID, topic string, userIDs []string) error
 	Join(ctx context.Context, workspaceID, topic string, userIDs []string, create bool) error
 }
 
-// RateLimits count for automations. It is a *ratelimit.Limiter.
+// RateLimits count what automations do. It is a *ratelimit.Limiter.
 type RateLimits interface {
 	Take(ctx context.Context, scope ratelimit.Scope, use ratelimit.Use) (*value.Object, error)
 }
 
-// Tokens are what automations call the platform with.
+// Tokens issues tokens for calls of automations to the platform.
 type Tokens interface {
-	// Token makes one of the session that a run acts for, or of the workspace. Asked
-	// says that the automation gets it to see: it lasts longer.
+	// Token issues one for the session that a run acts for, or for the workspace. Asked
+	// says that the automation itself gets it: it lasts longer.
 	Token(ctx context.Context, kind fetch.TokenKind, of Acting, asked bool) (string, error)
-	// RoleKey makes one for a role of the workspace that automations may take.
+	// RoleKey issues one for a role of the workspace that automations may use.
 	RoleKey(ctx context.Context, role string, of Acting) (string, error)
 }
 
@@ -242,16 +247,16 @@ type Acting struct {
 	WorkspaceID   string
 	CorrelationID string
 	Depth         int
-	App           bool // it is one of an app: what the workspace gives is not for it
+	App           bool // the automation belongs to an app, which gets no rights of the workspace
 }
 
-// IsNarrowed reports whether what the session, or the workspace, may do in the workspace is
-// not lent with a token: an app asks, or the session itself was lent with less.
+// IsNarrowed reports whether a token does not give the rights that the session, or the
+// workspace, has in the workspace: an app asks for it, or the session itself has fewer.
 func (a Acting) IsNarrowed(kind fetch.TokenKind) bool {
 	return a.App || kind == fetch.SessionToken && a.Caller.Lent && a.Caller.LentTo != a.WorkspaceID
 }
 
-// References are secrets that automations pass on without seeing them. It is a
+// References resolves references to secrets, which automations pass on without seeing them. It is a
 // *references.References.
 type References interface {
 	Resolve(ctx context.Context, of references.Holder, text string) (resolved string, used []string, err error)
@@ -259,12 +264,12 @@ type References interface {
 }
 
 // changeTopic makes a topic, or adds users to one.
-func (t *run) changeTopic(r machine.Request) {
-	name := t.redact.Text(value.Text(r.Params.At("topic"))) // it is in events, and so are its members
+func (t *performer) changeTopic(r machine.Request) {
+	name := t.secrets.set.Text(value.Text(r.Params.At("topic"))) // events contain it, and its members
 	users := []string{}
 	given, listed := r.Params.At("userIds").([]any)
 	for _, id := range given {
-		users = append(users, t.redact.Text(value.Text(id)))
+		users = append(users, t.secrets.set.Text(value.Text(id)))
 	}
 	join := r.Name == "joinUserTopic"
 	if join && !listed && t.world.userID != "" {
@@ -287,12 +292,12 @@ func (t *run) changeTopic(r machine.Request) {
 	})
 }
 
-// commandRequest is who asks the platform to record something for an execution.
-func (t *run) commandRequest(x *machine.Execution) *commands.Request {
-	return &commands.Request{Meta: t.meta(x)}
+// commandRequest returns the request of a command that an execution causes.
+func (t *performer) commandRequest(x *machine.Execution) *commands.Request {
+	return &commands.Request{Meta: t.events.meta(x)}
 }
 
-// toAutomationError turns a refusal of the platform into what an instruction raises.
+// toAutomationError turns a refusal of the platform into an error of an automation.
 func toAutomationError(err error) error {
 	if refused, ok := errors.AsType[*domain.Error](err); ok {
 		if refused.Code == domain.CodeLocked {
@@ -303,8 +308,8 @@ func toAutomationError(err error) error {
 	return err
 }
 
-// countRateLimit counts, over all nodes. What break asks for is for the machine to do.
-func (t *run) countRateLimit(r machine.Request) {
+// countRateLimit counts on all nodes. The machine handles break.
+func (t *performer) countRateLimit(r machine.Request) {
 	use, err := ratelimit.Read(r.Params)
 	if err != nil {
 		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: err})
@@ -321,8 +326,8 @@ func (t *run) countRateLimit(r machine.Request) {
 	})
 }
 
-// issueToken makes a token for calls to the platform.
-func (t *run) issueToken(r machine.Request) {
+// issueToken issues a token for calls to the platform.
+func (t *performer) issueToken(r machine.Request) {
 	kind := fetch.SessionToken
 	if r.Params.At("workspace") == true {
 		kind = fetch.WorkspaceToken
@@ -331,7 +336,7 @@ func (t *run) issueToken(r machine.Request) {
 	t.answerLaterThen(r, func(ctx context.Context) (any, error) { return t.rt.Effects.Tokens.Token(ctx, kind, of, true) }, func(a machine.Answer) machine.Answer {
 		jwt, _ := a.Value.(string)
 		if a.Err == nil {
-			a.Err = t.addSecrets(jwt)
+			a.Err = t.secrets.add(jwt)
 		}
 		if a.Value = value.Undefined; a.Err == nil {
 			a.Value = value.NewObject("jwt", jwt)
@@ -340,22 +345,23 @@ func (t *run) issueToken(r machine.Request) {
 	})
 }
 
-func (t *run) actingFor(x *machine.Execution) Acting {
+func (t *performer) actingFor(x *machine.Execution) Acting {
 	return Acting{
 		Caller: &t.start.Caller, WorkspaceID: t.workspaceID(), CorrelationID: t.start.CorrelationID, Depth: x.Depth, App: x.Program.Instance != "",
 	}
 }
 
-// tokenIssuer makes tokens for an execution.
-func (t *run) tokenIssuer(x *machine.Execution) func(context.Context, fetch.TokenKind) (string, error) {
+// tokenIssuer returns the function that issues tokens for an execution.
+func (t *performer) tokenIssuer(x *machine.Execution) func(context.Context, fetch.TokenKind) (string, error) {
 	of := t.actingFor(x)
 	return func(ctx context.Context, kind fetch.TokenKind) (string, error) {
 		return t.rt.Effects.Tokens.Token(ctx, kind, of, false)
 	}
 }
 
-// roleKeyIssuer makes keys of roles for an execution. Roles are the workspace's: apps know none.
-func (t *run) roleKeyIssuer(x *machine.Execution) func(context.Context, string) (string, error) {
+// roleKeyIssuer returns the function that issues keys of roles for an execution; nil for an
+// app, which has no roles of the workspace.
+func (t *performer) roleKeyIssuer(x *machine.Execution) func(context.Context, string) (string, error) {
 	of := t.actingFor(x)
 	if x.Program.Instance != "" {
 		return nil
@@ -366,36 +372,36 @@ func (t *run) roleKeyIssuer(x *machine.Execution) func(context.Context, string) 
 	}
 }
 
-func (t *run) referenceHolder(x *machine.Execution) references.Holder {
+func (t *performer) referenceHolder(x *machine.Execution) references.Holder {
 	return references.Holder{WorkspaceID: t.workspaceID(), Instance: x.Program.Instance, UserID: t.start.Caller.UserID}
 }
 
-// referenceResolver replaces references to secrets in what is sent.
-func (t *run) referenceResolver(x *machine.Execution) func(context.Context, string) (string, error) {
+// referenceResolver returns the function that resolves references to secrets in a request.
+func (t *performer) referenceResolver(x *machine.Execution) func(context.Context, string) (string, error) {
 	of := t.referenceHolder(x)
 	return func(ctx context.Context, text string) (string, error) {
 		resolved, used, err := t.rt.Effects.References.Resolve(ctx, of, text)
-		if full := t.addSecrets(used...); err == nil {
+		if full := t.secrets.add(used...); err == nil {
 			err = full
 		}
 		return resolved, err
 	}
 }
 
-// errConfigReference says that a value would not stay as it is in the config.
+// errConfigReference says that a value would be read as a template in the config.
 var errConfigReference = automation.Invalid("config cannot be set to a text that refers to config or secrets")
 
-// configure writes to the stored configuration. What stands there is read as a template
-// when it is loaded, and values never are: one that would be is refused.
-func (t *run) configure(r machine.Request) {
-	scope := t.program(r.Execution).Scope
+// configure writes to the stored config. Texts of the config are templates, but values of
+// automations never are: a value that would be read as one is refused.
+func (t *performer) configure(r machine.Request) {
+	scope := t.executions.program(r.Execution).Scope
 	if programs.ContainsReference(r.Write.Op.Value) {
 		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: errConfigReference})
 		return
 	}
 	as := t.commandRequest(r.Execution)
 	t.answerLaterThen(r, func(ctx context.Context) (any, error) {
-		return value.Undefined, toAutomationError(t.rt.Effects.Configure(commands.WithRequest(ctx, as), scope, r.Write.Op, t.redact))
+		return value.Undefined, toAutomationError(t.rt.Effects.Configure(commands.WithRequest(ctx, as), scope, r.Write.Op, t.secrets.set))
 	}, func(a machine.Answer) machine.Answer {
 		if a.Err == nil {
 			a.Err = t.world.applyConfig(scope, r.Write.Op)
@@ -404,9 +410,8 @@ func (t *run) configure(r machine.Request) {
 	})
 }
 
-// callModule calls a function of a module. What an error of it does is for the machine to
-// say.
-func (t *run) callModule(r machine.Request) {
+// callModule calls a function of a module. The machine handles onError.
+func (t *performer) callModule(r machine.Request) {
 	name, function := value.Text(r.Params.At("module")), value.Text(r.Params.At("function"))
 	params, _ := r.Params.At("parameters").(*value.Object)
 	if params == nil {
@@ -431,24 +436,24 @@ func (t *run) callModule(r machine.Request) {
 	}
 }
 
-// Collections keep rows. It is a *collections.Collections.
+// Collections stores rows. It is a *collections.Collections.
 type Collections interface {
 	Call(ctx context.Context, of collections.Caller, function string, params *value.Object) (any, error)
 }
 
-// callCollections reads or writes rows. That one was declared is recorded.
-func (t *run) callCollections(r machine.Request, function string, params *value.Object) {
-	scope := t.program(r.Execution).Scope
+// callCollections reads or writes rows, and records declarations.
+func (t *performer) callCollections(r machine.Request, function string, params *value.Object) {
+	scope := t.executions.program(r.Execution).Scope
 	of := collections.Caller{WorkspaceID: t.workspaceID(), App: scope.Namespace.App, Instance: scope.Namespace.Instance, UserID: t.world.userID}
 	t.answerLaterThen(r, func(ctx context.Context) (any, error) {
 		return t.rt.Effects.Rows.Call(ctx, of, function, params)
 	}, func(a machine.Answer) machine.Answer {
 		made, ok := a.Value.(*value.Object)
 		if a.Err == nil && ok && function == "updateSchema" {
-			t.journal.record(t.meta(r.Execution), t.limitEvent(activity.CollectionUpdated{
-				Collection: t.redact.Text(value.Text(made.At("collection"))), OldCollection: t.redact.Text(value.Text(params.At("oldCollection"))),
-				Schema: cmp.Or(t.redact.Text(value.Text(params.At("schema"))), "default"), AppSlug: scope.App,
-				Properties: t.redactJSON(made.At("properties")), Indexes: t.redactJSON(made.At("indexes")), Uniques: t.redactJSON(made.At("uniques")),
+			t.journal.record(t.events.meta(r.Execution), t.events.limit(activity.CollectionUpdated{
+				Collection: t.secrets.set.Text(value.Text(made.At("collection"))), OldCollection: t.secrets.set.Text(value.Text(params.At("oldCollection"))),
+				Schema: cmp.Or(t.secrets.set.Text(value.Text(params.At("schema"))), "default"), AppSlug: scope.App,
+				Properties: t.secrets.redactJSON(made.At("properties")), Indexes: t.secrets.redactJSON(made.At("indexes")), Uniques: t.secrets.redactJSON(made.At("uniques")),
 			}))
 		}
 		return a
@@ -461,27 +466,27 @@ type Code interface {
 }
 
 // runCode runs JavaScript: that of the instruction, or a function of the config.
-func (t *run) runCode(r machine.Request, function string, params *value.Object) {
+func (t *performer) runCode(r machine.Request, function string, params *value.Object) {
 	job, err := t.codeJob(r, function, params)
 	if err != nil {
 		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: err})
 		return
 	}
-	var said []string
+	var logs []string
 	t.answerLaterThen(r, func(ctx context.Context) (any, error) {
 		result, err := t.rt.Effects.Code.Run(ctx, job)
-		said = result.Logs
+		logs = result.Logs
 		return result.Value, err
 	}, func(a machine.Answer) machine.Answer {
-		t.recorder.Console(r.ID, said)
-		t.addLog(r.Execution, said...)
+		t.recording.Console(r.ID, logs)
+		t.executions.addLog(r.Execution, logs...)
 		return a
 	})
 }
 
-// codeJob reads what is to be run. Its clock is that of now, its chance is drawn here: with
-// both the same comes out again.
-func (t *run) codeJob(r machine.Request, function string, params *value.Object) (job sandbox.Job, err error) {
+// codeJob reads the code to be run, and gives it a clock and a seed. With the same clock and
+// seed a replay gets the same result.
+func (t *performer) codeJob(r machine.Request, function string, params *value.Object) (job sandbox.Job, err error) {
 	switch function {
 	case "run":
 		job, err = sandbox.ReadJob(params, t.settings.CodeTimeout)
@@ -493,14 +498,14 @@ func (t *run) codeJob(r machine.Request, function string, params *value.Object) 
 	job.WorkspaceID = t.workspaceID()
 	job.Undefined = append(job.Undefined, r.Omitted("parameters", "arguments")...)
 	job.Clock, job.Seed = t.world.Now(), int64(binary.LittleEndian.Uint64(t.world.Random(8))) //nolint:gosec // any number will do
-	t.recorder.Code(r.ID, job.Clock, job.Seed)
+	t.recording.Code(r.ID, job.Clock, job.Seed)
 	return job, err
 }
 
 // configFunction reads a call of a function that the config has.
-func (t *run) configFunction(r machine.Request, params *value.Object) (sandbox.Job, error) {
+func (t *performer) configFunction(r machine.Request, params *value.Object) (sandbox.Job, error) {
 	name := value.Text(params.At("name"))
-	function, err := t.world.readConfig(t.program(r.Execution).Scope, []string{"functions", name})
+	function, err := t.world.readConfig(t.executions.program(r.Execution).Scope, []string{"functions", name})
 	if err != nil {
 		return sandbox.Job{}, err
 	}

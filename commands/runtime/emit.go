@@ -20,7 +20,7 @@ import (
 
 var eventName = regexp.MustCompile(automation.EventName)
 
-// newEmission is an event that an automation emits, before it is recorded.
+// emission is an event that an automation emits, before it is recorded.
 type emission struct {
 	name    string // with the instance in front
 	payload *value.Object
@@ -32,17 +32,17 @@ type emission struct {
 }
 
 // emit records an event.
-func (t *run) emit(r machine.Request) {
+func (t *performer) emit(r machine.Request) {
 	e, err := t.newEmission(r.Execution, r.Params)
 	if err != nil {
 		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: err})
 		return
 	}
-	if e == nil { // an error event takes its place
+	if e == nil { // an error event was recorded instead
 		t.answerNow(r, machine.Answer{Value: value.Undefined})
 		return
 	}
-	x := t.executions[r.Execution.ID]
+	x := t.executions.open[r.Execution.ID]
 	if r.BeforeWait && e.options.Persisted() && !e.async {
 		t.answerLaterThen(r, func(ctx context.Context) (any, error) {
 			return value.Undefined, t.throttle(ctx, x, throttle.Emits, 1)
@@ -65,30 +65,30 @@ func (t *run) emit(r machine.Request) {
 			t.lastEmitted = t.lastEmitted.Max(published.at)
 			a.Value = automation.LocalEvent(r.Execution.Program.Instance, published.event)
 		}
-		return t.breakOffIfInDoubt(a)
+		return t.lifetime.breakOffIfInDoubt(a)
 	})
 }
 
-// newEmission reads the parameters of emit. It is nil when they have no payload that an
-// event can have: that is told instead.
-func (t *run) newEmission(x *machine.Execution, params *value.Object) (*emission, error) {
-	e, err := t.parseEmission(x.Program.Instance, t.meta(x), params)
+// newEmission reads the parameters of emit. It returns nil when the payload is not an object:
+// an error event is recorded instead.
+func (t *performer) newEmission(x *machine.Execution, params *value.Object) (*emission, error) {
+	e, err := t.parseEmission(x.Program.Instance, t.events.meta(x), params)
 	if misfit, ok := errors.AsType[*payloadKindError](err); ok {
-		t.recordNotice(x, automation.Raise(automation.InvalidEvent, "the payload of an event is an object, not "+misfit.kind, "event", misfit.event))
-		return nil, nil //nolint:nilnil // that is told, and nothing is emitted
+		t.events.recordNotice(x, automation.Raise(automation.InvalidEvent, "the payload of an event is an object, not "+misfit.kind, "event", misfit.event))
+		return nil, nil //nolint:nilnil // an error event was recorded, and nothing is emitted
 	}
 	return e, err
 }
 
-// payloadKindError says that a payload is no object.
+// payloadKindError says that a payload is not an object.
 type payloadKindError struct{ event, kind string }
 
 // Error implements error.
 func (m *payloadKindError) Error() string { return "the payload of " + m.event + " is " + m.kind }
 
-// parseEmission reads the parameters of emit, of an automation in an instance.
-func (t *run) parseEmission(instance string, meta domain.Meta, params *value.Object) (*emission, error) {
-	name := t.redact.Text(value.Text(params.At("event")))
+// parseEmission reads the parameters of emit. Instance is that of the automation.
+func (t *performer) parseEmission(instance string, meta domain.Meta, params *value.Object) (*emission, error) {
+	name := t.secrets.set.Text(value.Text(params.At("event")))
 	e := &emission{name: prefixName(instance, name), payload: &value.Object{}, meta: meta}
 	if !eventName.MatchString(name) || automation.Native(e.name) {
 		return nil, automation.Raise(automation.InvalidEvent, "an event of this name cannot be emitted: names have 1 to 200 letters, digits, blanks, and . _ -, and names of the platform are reserved", "event", e.name)
@@ -101,7 +101,7 @@ func (t *run) parseEmission(instance string, meta domain.Meta, params *value.Obj
 		if !value.FitsWithin(payload, maxRedactFactor*t.settings.MaxEvent) {
 			return nil, t.newTooLargeError(e.name, []byte(value.JSON(payload, "")))
 		}
-		e.payload, _ = t.redact.Value(payload).(*value.Object)
+		e.payload, _ = t.secrets.set.Value(payload).(*value.Object)
 	}
 	e.body = json.RawMessage(value.JSON(e.payload, ""))
 	if utf8.RuneCount(e.body) > t.settings.MaxEvent {
@@ -117,18 +117,18 @@ func (t *run) parseEmission(instance string, meta domain.Meta, params *value.Obj
 	return e, nil
 }
 
-// maxRedactFactor is how many times larger than it may be something is not looked through for
-// secrets: without them it would be too large as well.
+// maxRedactFactor limits redaction: a value that is so many times larger than its limit is
+// refused unseen, because it would be too large without its secrets, too.
 const maxRedactFactor = 100
 
-func (t *run) newTooLargeError(name string, body []byte) error {
+func (t *performer) newTooLargeError(name string, body []byte) error {
 	size := utf8.RuneCount(body)
 	return automation.Raise(automation.EventTooLarge, fmt.Sprintf("the payload of the event has %d characters; it may have %d", size, t.settings.MaxEvent),
 		"reason", "EventTooLarge", "eventType", name, "eventSize", float64(size), "maxSize", float64(t.settings.MaxEvent))
 }
 
-// maxPayloadDepth is how deep the payload of an event may be nested: whoever reads the event
-// has it a few levels deeper, and must be able to.
+// maxPayloadDepth is how deep the payload of an event may be nested. In the event it is a few
+// levels deeper, and readers must be able to decode that.
 const maxPayloadDepth = 500
 
 // isNestedWithin reports whether JSON is nested no deeper than so many levels.
@@ -159,8 +159,8 @@ func prefixName(instance, name string) string {
 	return instance + "." + name
 }
 
-// setTarget fills in who the event is for, how it is kept and whom it is from.
-func (t *run) setTarget(e *emission, params *value.Object) {
+// setTarget sets the target, the options and the source of an event.
+func (t *performer) setTarget(e *emission, params *value.Object) {
 	at := func(root, key string) any { return value.Walk(params.At(root), key) }
 	e.options.AggPayload, _ = at("options", "aggPayload").(bool)
 	e.async, _ = at("options", "async").(bool)
@@ -169,9 +169,9 @@ func (t *run) setTarget(e *emission, params *value.Object) {
 		e.options.Persist = &persist
 	}
 	socket, _ := at("target", "currentSocket").(bool)
-	whom := func(key string) string { return t.redact.Text(value.Text(at("target", key))) }
+	redacted := func(key string) string { return t.secrets.set.Text(value.Text(at("target", key))) }
 	target := domain.Target{
-		UserID: whom("userId"), SessionID: whom("sessionId"), UserTopic: whom("userTopic"), CurrentSocket: socket && t.start.Meta.SocketID != "",
+		UserID: redacted("userId"), SessionID: redacted("sessionId"), UserTopic: redacted("userTopic"), CurrentSocket: socket && t.start.Meta.SocketID != "",
 	}
 	if target != (domain.Target{}) {
 		e.target = &target
@@ -180,15 +180,15 @@ func (t *run) setTarget(e *emission, params *value.Object) {
 	e.meta.UserID, e.meta.Actor, e.meta.ServiceTopic = "", &actor, feed.Emitted
 }
 
-// emittedEvent is an event that was emitted, and where it is.
+// emittedEvent is an event that was emitted, and its position.
 type emittedEvent struct {
 	event any
 	at    domain.Position
 }
 
-// holdEmit has an event recorded together with the wait that follows it. Recorded before, it could
-// be answered before the wait is there to keep the answer from starting anything else.
-func (t *run) holdEmit(r machine.Request, e *emission) (any, error) {
+// holdEmit holds an event, so that it is recorded together with the wait that follows it. If
+// it were recorded before, the answer could come before the wait, and start other automations.
+func (t *performer) holdEmit(r machine.Request, e *emission) (any, error) {
 	ev := t.toRecorded(e)
 	v, err := withoutPosition(ev, t.rt.Effects.Position())
 	held, ok := v.(emittedEvent)
@@ -200,8 +200,8 @@ func (t *run) holdEmit(r machine.Request, e *emission) (any, error) {
 	return automation.LocalEvent(r.Execution.Program.Instance, held.event), nil
 }
 
-// releaseHeldEmits has events recorded that were held for a wait that does not come.
-func (t *run) releaseHeldEmits() {
+// releaseHeldEmits records the held events when no wait follows.
+func (t *performer) releaseHeldEmits() {
 	if len(t.heldEmits) == 0 {
 		return
 	}
@@ -212,8 +212,8 @@ func (t *run) releaseHeldEmits() {
 	t.journal.appendInBackground(t.ctx)
 }
 
-// toRecorded is an event as it is going to be recorded.
-func (t *run) toRecorded(e *emission) domain.Recorded {
+// toRecorded returns an event in the form in which it will be recorded.
+func (t *performer) toRecorded(e *emission) domain.Recorded {
 	return domain.Recorded{
 		ID: t.rt.NewID(), Log: domain.Activity, Stream: domain.StreamID{Scope: t.workspaceID()}, At: t.rt.Now(), Meta: e.meta,
 		Data: domain.Unknown{Name: e.name, Body: e.body}, Target: e.target, Options: e.options, Body: e.body,
@@ -224,12 +224,12 @@ func toCommit(ev domain.Recorded) eventstore.Commit {
 	return eventstore.Commit{Stream: ev.Stream, Meta: ev.Meta, Facts: []eventstore.Fact{{ID: ev.ID, Event: ev.Data, Target: ev.Target, Options: ev.Options}}}
 }
 
-// publish keeps an event, or passes it to those who are there.
-func (t *run) publish(ctx context.Context, e *emission) (any, error) {
+// publish records an event, or passes it to the current readers only.
+func (t *performer) publish(ctx context.Context, e *emission) (any, error) {
 	ev := t.toRecorded(e)
-	before := t.rt.Effects.Position() // of an answer to it nothing is earlier
+	before := t.rt.Effects.Position() // an answer to the event comes after this
 	if !e.options.Persisted() {
-		if err := t.storeRunSecrets(ctx); err != nil {
+		if err := t.secrets.store(ctx); err != nil {
 			return value.Undefined, err
 		}
 		t.rt.Effects.Live(t.workspaceID(), ev)
@@ -251,7 +251,8 @@ func (t *run) publish(ctx context.Context, e *emission) (any, error) {
 	return toEmittedEvent(ev, receipt.Position)
 }
 
-// withoutPosition is an event that has no place in the log, or none yet; after is one before it.
+// withoutPosition returns an event that has no position in the log, or none yet; after is a
+// position before it.
 func withoutPosition(ev domain.Recorded, after domain.Position) (any, error) {
 	v, err := toEmittedEvent(ev, domain.Position{})
 	if r, ok := v.(emittedEvent); ok {
@@ -260,7 +261,7 @@ func withoutPosition(ev domain.Recorded, after domain.Position) (any, error) {
 	return v, err
 }
 
-// toEmittedEvent is an event as its readers see it.
+// toEmittedEvent returns an event as readers see it.
 func toEmittedEvent(ev domain.Recorded, at domain.Position) (any, error) {
 	v, err := value.ParseJSON(string(feed.Of(ev, at, ev.Body).JSON()))
 	return emittedEvent{v, at}, err

@@ -13,47 +13,78 @@ import (
 	"svc/eventstore"
 )
 
-// meta is the source of what an execution causes.
-func (t *run) meta(x *machine.Execution) domain.Meta {
-	m, scope := t.start.Meta, t.program(x).Scope
-	m.UserID, m.SessionID, m.CorrelationID = t.start.Caller.responsible(), t.world.sessionID, t.start.CorrelationID
+// runEvents records what happens in a run: its start, the ends of its executions, errors. It
+// adds events to the journal, which appends them.
+type runEvents struct {
+	*runCore
+	executions *executions
+	secrets    *runSecrets
+	world      *world
+	recording  *runRecording
+	journal    *journal
+
+	startRecorded bool // the start of the run was added to the journal
+}
+
+// meta returns the source of the events that an execution causes.
+func (r *runEvents) meta(x *machine.Execution) domain.Meta {
+	m, scope := r.start.Meta, r.executions.program(x).Scope
+	m.UserID, m.SessionID, m.CorrelationID = r.start.Caller.responsible(), r.world.sessionID, r.start.CorrelationID
 	m.AutomationSlug, m.AutomationDepth, m.ExecutionID = x.Program.Slug, x.Depth, x.ID
 	m.AppSlug, m.AppInstance, m.AppDepth = scope.App, scope.Instance, scope.Depth()
-	m.Host, m.Hides = t.rt.Host, t.hasRunSecrets()
-	if m.SessionID != t.start.Caller.SessionID { // any text, that an automation chose
-		m.SessionID = t.redact.Text(m.SessionID)
+	m.Host, m.Hides = r.rt.Host, r.secrets.exist()
+	if m.SessionID != r.start.Caller.SessionID { // any text, that an automation chose
+		m.SessionID = r.secrets.set.Text(m.SessionID)
 	}
 	if m.HTTP != nil {
 		shown := *m.HTTP
-		shown.Path = t.redactPath(shown.Path)
+		shown.Path = r.secrets.redactPath(shown.Path)
 		m.HTTP = &shown
 	}
 	return m
 }
 
-// redactJSON is a value as events tell it: JSON without the secrets of the run.
-func (t *run) redactJSON(v any) json.RawMessage {
-	return json.RawMessage(value.JSON(t.redact.Value(v), ""))
+// recordStart records that the run has started, before it has any visible effect. It does not
+// wait for the append.
+func (r *runEvents) recordStart() {
+	if !r.startRecorded && r.executions.open[r.id] != nil {
+		r.addStart()
+		r.journal.appendInBackground(r.ctx)
+	}
 }
 
-// redactFact is an event of what triggered the tree, as it is told.
-func (t *run) redactFact(ev domain.Event) domain.Event {
-	switch ev := ev.(type) {
-	case activity.Interaction:
-		ev.Trigger = t.redactTrigger(ev.Trigger)
-		return ev
-	case activity.EndpointCalled:
-		ev.Endpoint = t.redactPath(ev.Endpoint)
-		return ev
+// recordStartNow is recordStart, but waits until the event is on disk.
+func (r *runEvents) recordStartNow() error {
+	r.addStart()
+	_, err := r.journal.append(r.ctx)
+	return err
+}
+
+// addStart adds the start event of the run to the journal.
+func (r *runEvents) addStart() {
+	r.startRecorded = true
+	root := r.machine.Root()
+	r.journal.record(r.meta(root), activity.TreeStarted{
+		ExecutionID: root.ID, Automation: root.Program.Slug, Trigger: r.secrets.redactTrigger(r.start.Trigger), Attempt: r.start.Attempt,
+		Replica: r.process, StartedAt: formatTime(r.executions.open[root.ID].startedAt),
+	})
+}
+
+// recordUncaught records the error that nothing caught, with the execution that raised it as
+// its source.
+func (r *runEvents) recordUncaught(root *machine.Execution) {
+	x := r.executions.raised[root.Origin]
+	if x == nil {
+		x = root
 	}
-	return ev
+	r.recordError(x, root.Err)
 }
 
 // recordEnded records that an execution ended.
-func (t *run) recordEnded(x *machine.Execution) {
-	e := t.executions[x.ID]
-	now := t.rt.Now()
-	trigger, _ := json.Marshal(t.redactTrigger(e.trigger)) // strings only
+func (r *runEvents) recordEnded(x *machine.Execution) {
+	e := r.executions.open[x.ID]
+	now := r.rt.Now()
+	trigger, _ := json.Marshal(r.secrets.redactTrigger(e.trigger)) // strings only
 	done := activity.Executed{
 		Slug: x.Program.Slug, ExecutionID: x.ID, Trigger: trigger, StartedAt: formatTime(e.startedAt),
 		Duration: now.Sub(e.startedAt).Milliseconds(), Throttled: time.Duration(e.throttled.Load()).Milliseconds(), Break: x.Broke,
@@ -62,37 +93,37 @@ func (t *run) recordEnded(x *machine.Execution) {
 		done.ParentExecutionID = x.Parent.ID
 	}
 	if x.Err != nil {
-		done.Error = t.toFailure(x.Err)
+		done.Error = r.toFailure(x.Err)
 	}
-	done.Recorded = t.recordResult(x)
-	id := t.rt.NewID()
-	kept, fits := t.executionPayload(x)
+	done.Recorded = r.recording.recordResult(x)
+	id := r.rt.NewID()
+	kept, fits := r.executionPayload(x)
 	if !fits {
 		kept, done.Truncated = executionPayload{}, true
 	}
-	kept.Logs = e.log.Shown(t.redact)
+	kept.Logs = e.log.Shown(r.secrets.set)
 	done.Logged = len(kept.Logs) > 0
 	if done.Apart = fits || done.Logged; done.Apart {
 		content, _ := json.Marshal(kept) // JSON already, and texts
-		t.journal.addPayload(payload{id, content})
+		r.journal.addPayload(payload{id, content})
 	}
-	t.journal.add(t.meta(x), eventstore.Fact{ID: id, Event: t.limitEvent(done)})
-	delete(t.executions, x.ID)
+	r.journal.add(r.meta(x), eventstore.Fact{ID: id, Event: r.limit(done)})
+	delete(r.executions.open, x.ID)
 }
 
-// executionPayload is what an execution was given and gave, as it is told; ok is false when that is
-// longer than it may be.
-func (t *run) executionPayload(x *machine.Execution) (kept executionPayload, ok bool) {
-	shape, most := t.program(x).Shape, t.settings.MaxExecuted
+// executionPayload returns the redacted input and output of an execution; ok is false when
+// they are too long to be stored.
+func (r *runEvents) executionPayload(x *machine.Execution) (kept executionPayload, ok bool) {
+	shape, most := r.executions.program(x).Shape, r.settings.MaxExecuted
 	in, out := shape.Recorded(x.Input), orObject(shape.RedactedOutput(x.Output))
 	if !value.FitsWithin(in, maxRedactFactor*most) || !value.FitsWithin(out, maxRedactFactor*most) {
 		return kept, false
 	}
-	kept = executionPayload{Payload: t.redactJSON(in), Output: t.redactJSON(out)}
+	kept = executionPayload{Payload: r.secrets.redactJSON(in), Output: r.secrets.redactJSON(out)}
 	return kept, utf8.RuneCount(kept.Payload)+utf8.RuneCount(kept.Output) <= most
 }
 
-// orObject is an output as it is told: nothing is an empty object.
+// orObject returns an output as it is recorded: an empty object for none.
 func orObject(v any) any {
 	if value.IsUndefined(v) {
 		return &value.Object{}
@@ -100,31 +131,31 @@ func orObject(v any) any {
 	return v
 }
 
-// toFailure is an error as events tell it.
-func (t *run) toFailure(err *automation.Error) *activity.Failure {
-	details, told := map[string]any{}, t.redactRaised(err)
-	if told.Details != nil {
-		_ = json.Unmarshal([]byte(value.JSON(told.Details, "")), &details) // JSON of our own
+// toFailure returns an error in the form of events, redacted.
+func (r *runEvents) toFailure(err *automation.Error) *activity.Failure {
+	details, shown := map[string]any{}, r.secrets.redactRaised(err)
+	if shown.Details != nil {
+		_ = json.Unmarshal([]byte(value.JSON(shown.Details, "")), &details) // JSON of our own
 	}
 	if err.Document != "" {
 		details["automation"], details["instruction"] = err.Document, err.Instruction
 	}
-	return &activity.Failure{Error: err.Name, Message: told.Message, Details: details}
+	return &activity.Failure{Error: err.Name, Message: shown.Message, Details: details}
 }
 
 // recordError records an error event of an execution.
-func (t *run) recordError(x *machine.Execution, err *automation.Error) {
-	t.recordErrorAs(t.rt.NewID(), x, err)
+func (r *runEvents) recordError(x *machine.Execution, err *automation.Error) {
+	r.recordErrorAs(r.rt.NewID(), x, err)
 }
 
-// recordNotice records an error event of an error that ended nothing, which its execution logs,
-// too.
-func (t *run) recordNotice(x *machine.Execution, err *automation.Error) {
-	t.addLog(x, logLine(err))
-	t.recordError(x, err)
+// recordNotice records an error that does not end its execution: as an event, and in the log
+// of the execution.
+func (r *runEvents) recordNotice(x *machine.Execution, err *automation.Error) {
+	r.executions.addLog(x, logLine(err))
+	r.recordError(x, err)
 }
 
-// logLine is an error as a line of a log.
+// logLine returns an error as a line of the log of its execution.
 func logLine(err *automation.Error) string {
 	if err.Instruction == "" {
 		return err.Name + ": " + err.Message
@@ -132,20 +163,13 @@ func logLine(err *automation.Error) string {
 	return err.Name + ": " + err.Message + " (" + err.Instruction + ")"
 }
 
-// addLog keeps lines for the execution, until it has ended.
-func (t *run) addLog(x *machine.Execution, lines ...string) {
-	if e := t.executions[x.ID]; e != nil {
-		e.log.Add(lines...)
-	}
+// recordErrorAs records an error event under an id.
+func (r *runEvents) recordErrorAs(id string, x *machine.Execution, err *automation.Error) {
+	ev := r.limit(*r.toFailure(err))
+	r.journal.add(r.meta(x), eventstore.Fact{ID: id, Event: prefixEvent(x.Program.Instance, ev)})
 }
 
-// recordErrorAs is tell of an event with an id.
-func (t *run) recordErrorAs(id string, x *machine.Execution, err *automation.Error) {
-	ev := t.limitEvent(*t.toFailure(err))
-	t.journal.add(t.meta(x), eventstore.Fact{ID: id, Event: prefixEvent(x.Program.Instance, ev)})
-}
-
-// prefixEvent is an event of an app instance under its name in the workspace.
+// prefixEvent returns an event of an app instance under its name in the workspace.
 func prefixEvent(instance string, ev domain.Event) domain.Event {
 	if instance == "" {
 		return ev
@@ -154,10 +178,10 @@ func prefixEvent(instance string, ev domain.Event) domain.Event {
 	return domain.Unknown{Name: prefixName(instance, ev.EventType()), Body: body}
 }
 
-// limitEvent cuts an event that is larger than events may be.
-func (t *run) limitEvent(ev domain.Event) domain.Event {
+// limit cuts an event that is larger than events may be.
+func (r *runEvents) limit(ev domain.Event) domain.Event {
 	if b, ok := ev.(activity.Bounded); ok {
-		return b.Within(t.settings.MaxEvent)
+		return b.Within(r.settings.MaxEvent)
 	}
 	return ev
 }

@@ -16,15 +16,15 @@ type Fetcher interface {
 	Do(ctx context.Context, call fetch.Call) (fetch.Result, error)
 }
 
-// fetchResult is what came of a fetch, with what is to be told of it.
+// fetchResult is the result of a fetch, with the errors that did not end it.
 type fetchResult struct {
 	result  fetch.Result
 	notices []*automation.Error
 }
 
 // sendFetch sends a request.
-func (t *run) sendFetch(r machine.Request) {
-	x, e := r.Execution, t.executions[r.Execution.ID]
+func (t *performer) sendFetch(r machine.Request) {
+	x, e := r.Execution, t.executions.open[r.Execution.ID]
 	var published error // of the last chunk
 	chunk := t.chunkEmitter(r, &published)
 	t.answerLaterThen(r, func(ctx context.Context) (any, error) {
@@ -34,17 +34,17 @@ func (t *run) sendFetch(r machine.Request) {
 		f := fetchResult{}
 		result, err := t.rt.Effects.Fetch.Do(ctx, fetch.Call{
 			Params: r.Params, WorkspaceID: t.workspaceID(), CorrelationID: t.start.CorrelationID,
-			Resolve: t.referenceResolver(x), Token: t.tokenIssuer(x), APIKey: t.roleKeyIssuer(x), Chunk: chunk, Redact: t.redactText,
-			Granted: func(token string) error { return t.addSecrets(token) },
+			Resolve: t.referenceResolver(x), Token: t.tokenIssuer(x), APIKey: t.roleKeyIssuer(x), Chunk: chunk, Redact: t.secrets.redactText,
+			Granted: func(token string) error { return t.secrets.add(token) },
 			Notice:  func(err *automation.Error) { f.notices = append(f.notices, err) },
 		})
 		f.result = result
 		return f, err
 	}, func(a machine.Answer) machine.Answer {
 		f, sent := a.Value.(fetchResult)
-		t.breakOffIfInDoubt(machine.Answer{Err: published})
+		t.lifetime.breakOffIfInDoubt(machine.Answer{Err: published})
 		for _, n := range f.notices {
-			t.recordNotice(x, n)
+			t.events.recordNotice(x, n)
 		}
 		if f.result.Failed != nil {
 			t.recordFetchFailed(x, f.result.Failed)
@@ -56,15 +56,15 @@ func (t *run) sendFetch(r machine.Request) {
 	})
 }
 
-// recordFetchFailed records that a request was answered with an error, or not at all.
-func (t *run) recordFetchFailed(x *machine.Execution, f *fetch.Failed) {
-	told, _ := t.redact.Value(f.Value()).(*value.Object)
-	t.journal.record(t.meta(x), t.limitEvent(activity.FetchFailed{
-		Request: memberJSON(told, "request"), Response: memberJSON(told, "response"), Error: memberJSON(told, "error"),
+// recordFetchFailed records that a request got an error, or no answer.
+func (t *performer) recordFetchFailed(x *machine.Execution, f *fetch.Failed) {
+	shown, _ := t.secrets.set.Value(f.Value()).(*value.Object)
+	t.journal.record(t.events.meta(x), t.events.limit(activity.FetchFailed{
+		Request: memberJSON(shown, "request"), Response: memberJSON(shown, "response"), Error: memberJSON(shown, "error"),
 	}))
 }
 
-// memberJSON is a member of an object as JSON, nil when there is none.
+// memberJSON returns a member of an object as JSON, nil if it does not exist.
 func memberJSON(o *value.Object, key string) []byte {
 	v, ok := o.Get(key)
 	if !ok {
@@ -73,14 +73,14 @@ func memberJSON(o *value.Object, key string) []byte {
 	return []byte(value.JSON(v, ""))
 }
 
-// chunkEmitter emits what a streamed answer consists of, as the instruction asks for it, and
-// notes in published what came of the last one; nil when it does not.
-func (t *run) chunkEmitter(r machine.Request, published *error) func(context.Context, *value.Object) error {
+// chunkEmitter returns the function that emits the chunks of a streamed answer, nil if the
+// instruction does not ask for that. Published is the error of the last one.
+func (t *performer) chunkEmitter(r machine.Request, published *error) func(context.Context, *value.Object) error {
 	stream, ok := r.Params.At("stream").(*value.Object)
 	if !ok || !fetch.Streams(stream) {
 		return nil
 	}
-	meta, x := t.meta(r.Execution), t.executions[r.Execution.ID]
+	meta, x := t.events.meta(r.Execution), t.executions.open[r.Execution.ID]
 	return func(ctx context.Context, payload *value.Object) error {
 		params := value.NewObject("event", stream.At("event"), "payload", payload, "target", stream.At("target"), "options", stream.At("options"))
 		e, err := t.parseEmission(r.Execution.Program.Instance, meta, params)
@@ -95,16 +95,16 @@ func (t *run) chunkEmitter(r machine.Request, published *error) func(context.Con
 	}
 }
 
-// closeStream ends a stream that nobody reads any more.
+// closeStream closes a stream that no loop reads any more.
 func closeStream(s value.Stream) {
 	if live, ok := s.(*fetch.Stream); ok {
 		live.Close()
 	}
 }
 
-// readStream reads one item of a stream. One that a restart cut off cannot be read; that one
-// broke off by itself is told as of any request.
-func (t *run) readStream(r machine.Request) {
+// readStream reads one item of a stream. A stream that was lost in a restart cannot be read;
+// one that broke off is recorded like a failed request.
+func (t *performer) readStream(r machine.Request) {
 	live, ok := r.Stream.(*fetch.Stream)
 	if !ok {
 		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: automation.Raise(automation.FetchFailed, "the stream was cut off", "reason", "reset")})

@@ -171,7 +171,7 @@ func (h *house) evented() runtime.Start {
 	return s
 }
 
-// stopDeadline waits for the end of a tree.
+// ends waits for the end of a run.
 func (h *house) ends(run *runtime.Handle) (runtime.Outcome, error) {
 	h.t.Helper()
 	select {
@@ -182,7 +182,7 @@ func (h *house) ends(run *runtime.Handle) (runtime.Outcome, error) {
 	return run.Outcome()
 }
 
-// byCorrelation runs a tree, which is to succeed.
+// runs runs a tree, which must succeed.
 func (h *house) runs(s runtime.Start) any {
 	h.t.Helper()
 	out, err := h.ends(h.Launch(s))
@@ -198,7 +198,7 @@ func (h *house) events() []eventstore.Fact {
 	return slices.Clone(h.store.told)
 }
 
-// emittedEvent reports whether one of several events is on the log.
+// recorded reports whether one of several events is on the log.
 func (h *house) recorded(_ context.Context, _ string, ids ...string) (bool, error) {
 	return slices.ContainsFunc(h.events(), func(f eventstore.Fact) bool { return slices.Contains(ids, f.ID) }), nil
 }
@@ -241,7 +241,7 @@ func tells(commits []eventstore.Commit, name string) bool {
 	return false
 }
 
-// beforeAppend is true once.
+// first returns a function that is true once.
 func first() func() bool {
 	var once sync.Once
 	return func() (is bool) {
@@ -299,8 +299,8 @@ func (s *store) Put(ctx context.Context, workspaceID, eventID string, body []byt
 	return s.Store.Payloads.Put(ctx, workspaceID, eventID, body)
 }
 
-// recordRefusal lets the store refuse what is asked for.
+// refuse has the store refuse appends for which what is true.
 func (s *store) refuse(what func(commits []eventstore.Commit) bool) { s.refuses.Store(&what) }
 
-// deny lets the store refuse for good what is asked for.
+// deny has the store refuse these appends for good.
 func (s *store) deny(what func(commits []eventstore.Commit) bool) { s.denies.Store(&what) }

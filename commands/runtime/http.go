@@ -98,8 +98,7 @@ func (h *HTTP) KeepAlive() (every time.Duration, changed <-chan struct{}) {
 	return h.keepAlive, h.changed
 }
 
-// setKeepAlive wakes who sends, to whom a time that begins only with the next chunk would
-// be of no use.
+// setKeepAlive sets the interval and notifies the sender, so that it counts from now on.
 func (h *HTTP) setKeepAlive(every time.Duration) {
 	if every == h.keepAlive {
 		return
@@ -111,7 +110,7 @@ func (h *HTTP) setKeepAlive(every time.Duration) {
 	}
 }
 
-// markStarted notes that a chunk is about to be sent.
+// markStarted says that a chunk is about to be sent.
 func (h *HTTP) markStarted() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -14,51 +14,51 @@ import (
 	"svc/eventstore"
 )
 
-// journal keeps the events of a tree, in order. Those that nobody waits for are
-// gathered, and are appended together with the next one that somebody does. What could
-// not be appended stays, in front of everything that comes later.
+// journal has the events of a run that are not appended yet, in order. Events that nobody
+// waits for are buffered and appended with the next one that somebody waits for. Events that
+// could not be appended stay in front of all later ones.
 type journal struct {
-	rt           *Runtime
-	workspaceID  string
-	beforeAppend func(context.Context) error // what comes before each append
+	rt          *Runtime
+	workspaceID string
+	secrets     *runSecrets // that are stored before each append
 
-	appendMu   sync.Mutex     // held while appending: what is gathered later is appended later
+	appendMu   sync.Mutex     // held while appending, so that the order stays
 	background sync.WaitGroup // appends that nobody waits for yet
 
 	mu           sync.Mutex
-	inDoubt      []batch   // that are being appended, could not be, or perhaps were
-	inDoubtSince time.Time // when the first of them was appended first
+	inDoubt      []batch   // that are being appended, or whose append failed or has an unknown outcome
+	inDoubtSince time.Time // when the first of them was sent first
 	commits      []eventstore.Commit
 	payloads     []payload
 	unstored     map[string][]byte // of payloads, by event: those that are not on disk
 	unanswered   map[string]bool   // events of instructions that have no answer yet
 }
 
-// batch is what is appended at once. It is repeated as it is: whether it is on the log
-// already is told by its ids, all of them together.
+// batch is what is appended at once. It is repeated unchanged: the log recognises it by all
+// of its ids together.
 type batch []eventstore.Commit
 
-// payload is what an execution was given and gave, kept apart from its event.
+// payload is the input and output of an execution, stored apart from its event.
 type payload struct {
 	eventID string
 	body    []byte
 }
 
-// executionPayload is the form in which payloads are kept.
+// executionPayload is the form in which payloads are stored.
 type executionPayload struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Output  json.RawMessage `json:"output,omitempty"`
 	Logs    []string        `json:"logs,omitempty"`
 }
 
-// add gathers events of one source.
+// add buffers events of one source.
 func (j *journal) add(meta domain.Meta, facts ...eventstore.Fact) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.commits = append(j.commits, eventstore.Commit{Stream: domain.StreamID{Scope: j.workspaceID}, Meta: meta, Facts: facts})
 }
 
-// addPayload gathers what is kept apart from its event.
+// addPayload buffers a payload.
 func (j *journal) addPayload(p payload) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -69,7 +69,7 @@ func (j *journal) addPayload(p payload) {
 	j.unstored[p.eventID] = p.body
 }
 
-// record gathers one event under a new id.
+// record buffers one event under a new id.
 func (j *journal) record(meta domain.Meta, ev domain.Event) {
 	j.add(meta, eventstore.Fact{ID: j.rt.NewID(), Event: ev})
 }
@@ -81,18 +81,18 @@ func (j *journal) buffered() int {
 	return len(j.commits)
 }
 
-// appendInBackground appends what is gathered without anybody waiting for it. What fails is
-// tried again with the next append, which tells.
+// appendInBackground appends the buffered events without waiting for it. An append that fails
+// is repeated with the next one, which returns the error.
 func (j *journal) appendInBackground(ctx context.Context) {
 	j.background.Go(func() { _, _ = j.append(ctx) })
 }
 
-// append keeps what is gathered, with more behind it. When it returns nil all of it is
-// on disk, and everything that was gathered before.
+// append appends the buffered events, and more behind them. When it returns nil, all of them
+// and everything that was buffered before are on disk.
 func (j *journal) append(ctx context.Context, more ...eventstore.Commit) (receipt eventstore.Receipt, err error) {
 	j.appendMu.Lock()
 	defer j.appendMu.Unlock()
-	if err := j.beforeAppend(ctx); err != nil {
+	if err := j.secrets.store(ctx); err != nil {
 		return receipt, err
 	}
 	j.mu.Lock()
@@ -117,23 +117,23 @@ func (j *journal) append(ctx context.Context, more ...eventstore.Commit) (receip
 		switch {
 		case err != nil && (errors.Is(err, eventstore.ErrUnavailable) || ctx.Err() != nil):
 			return receipt, err
-		case err != nil && len(b) > 1: // one of them is refused for good, and not the others
+		case err != nil && len(b) > 1: // one of them is refused for good, the others are not
 			batches = append(singleBatches(b), batches[1:]...)
 			continue
 		}
 		batches = batches[1:]
 		j.setInDoubt(batches)
 		if err != nil && len(batches) == 0 && len(more) > 0 {
-			return receipt, err // who wanted more is told
+			return receipt, err // the caller waits for it
 		}
 		if err != nil {
-			j.rt.Log.ErrorContext(ctx, "what happened in a run cannot be recorded", "workspace", j.workspaceID, "type", b[0].Facts[0].Event.EventType(), "err", err)
+			j.rt.Log.ErrorContext(ctx, "event of a run was refused", "workspace", j.workspaceID, "type", b[0].Facts[0].Event.EventType(), "err", err)
 		}
 	}
 	return receipt, nil
 }
 
-// singleBatches divides a batch into those of single commits.
+// singleBatches divides a batch into batches of one commit.
 func singleBatches(b batch) (each []batch) {
 	for i := range b {
 		each = append(each, b[i:i+1:i+1])
@@ -141,14 +141,14 @@ func singleBatches(b batch) (each []batch) {
 	return each
 }
 
-// setInDoubt notes what is still to be appended.
+// setInDoubt sets the batches that are still to be appended.
 func (j *journal) setInDoubt(batches []batch) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.inDoubt, j.inDoubtSince = batches, j.rt.Now()
 }
 
-// setUnanswered notes that the instruction that emits an event has no answer yet, or that it has one.
+// setUnanswered says whether the instruction that emits an event has no answer yet.
 func (j *journal) setUnanswered(id string, open bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -162,21 +162,21 @@ func (j *journal) setUnanswered(id string, open bool) {
 	}
 }
 
-// maxInDoubt is for how long it may be unknown whether something was appended. The log
-// knows ids again for two minutes; appended after that it could be there twice. The tree
-// breaks off instead: who finds out what became of it reads the log.
+// maxInDoubt is how long the outcome of an append may be unknown. The log recognises ids for
+// two minutes; an append that is repeated later could be stored twice. The run breaks off
+// instead, and another node reads the log to find out.
 const maxInDoubt = 90 * time.Second
 
 var errInDoubt = fmt.Errorf("%w: for too long it is unknown whether what happened was recorded", eventstore.ErrUnavailable)
 
-// maxBatchEvents is how many events the log takes at once, and maxBatchBytes about how large they are
-// together: nobody else appends meanwhile.
+// maxBatchEvents is how many events are appended at once, and maxBatchBytes about how large
+// they are: other appends wait meanwhile.
 const (
 	maxBatchEvents = 1000
 	maxBatchBytes  = 4 << 20
 )
 
-// splitBatches divides commits into what is appended at once.
+// splitBatches divides commits into batches.
 func splitBatches(commits []eventstore.Commit) (batches []batch) {
 	first, facts, bytes := 0, 0, 0
 	for i, c := range commits {
@@ -193,7 +193,7 @@ func splitBatches(commits []eventstore.Commit) (batches []batch) {
 	return batches
 }
 
-// commitSize is how large a commit can be: of what has a text of any length it is about that.
+// commitSize estimates the size of a commit, mainly from the texts that can have any length.
 func commitSize(c eventstore.Commit) (bytes int) {
 	for _, f := range c.Facts {
 		switch ev := f.Event.(type) {
@@ -211,17 +211,17 @@ func commitSize(c eventstore.Commit) (bytes int) {
 	return bytes
 }
 
-// defaultEventBytes is what an event weighs whose payload is not looked at.
+// defaultEventBytes is the assumed size of an event without these texts.
 const defaultEventBytes = 2 << 10
 
-// How often what is kept apart is tried to be kept, and the pause in between.
+// How often storing a payload is tried, and the pause in between.
 const (
 	payloadAttempts   = 5
 	payloadRetryPause = 200 * time.Millisecond
 )
 
-// storePayloads keeps payloads. A tree is not the worse for one that could not be kept: its
-// event tells all that happens because of it, and it goes in time anyway.
+// storePayloads stores payloads. A failure is logged only: nothing depends on payloads, and
+// they expire anyway.
 func (j *journal) storePayloads(ctx context.Context, payloads []payload) {
 	for _, p := range payloads {
 		err := j.rt.Payloads.Put(ctx, j.workspaceID, p.eventID, p.body)
@@ -229,7 +229,7 @@ func (j *journal) storePayloads(ctx context.Context, payloads []payload) {
 			err = j.rt.Payloads.Put(ctx, j.workspaceID, p.eventID, p.body)
 		}
 		if err != nil {
-			j.rt.Log.ErrorContext(ctx, "what an execution was given and gave was not kept", "workspace", j.workspaceID, "eventId", p.eventID, "err", err)
+			j.rt.Log.ErrorContext(ctx, "input and output of an execution were not stored", "workspace", j.workspaceID, "eventId", p.eventID, "err", err)
 		}
 		j.mu.Lock()
 		delete(j.unstored, p.eventID)
@@ -237,15 +237,16 @@ func (j *journal) storePayloads(ctx context.Context, payloads []payload) {
 	}
 }
 
-// storeAndUnpark keeps all that is left, and tells whether everything is kept.
+// close appends what is left. When it returns nil, everything is on disk.
 func (j *journal) close(ctx context.Context) error {
 	j.background.Wait()
 	_, err := j.append(ctx)
 	return err
 }
 
-// unrecorded is what was on its way to the log when a tree was written down, as it is kept with
-// the tree. A crash may have come first: whoever goes on with the tree tells it then.
+// unrecordedCommit is a commit that was being appended when the state of the run was stored.
+// It is stored with that state: after a crash, the node that resumes the run appends it if it
+// is not on the log.
 type unrecordedCommit struct {
 	Source domain.Meta       `json:"source"`
 	Events []unrecordedEvent `json:"events"`
@@ -257,12 +258,12 @@ type unrecordedEvent struct {
 	Body    json.RawMessage     `json:"body"`
 	Target  *domain.Target      `json:"target,omitempty"`
 	Options domain.EventOptions `json:"options"`
-	Given   json.RawMessage     `json:"given,omitempty"` // what is kept apart from it
+	Given   json.RawMessage     `json:"given,omitempty"` // its payload
 }
 
-// unrecorded is what is not known to be on the log, in order. That the tree has begun is known
-// to whoever goes on with it, and what an instruction emits that has no answer yet is
-// emitted again.
+// unrecorded returns the commits that are not known to be on the log, in order. It leaves out
+// the start of the run, which the node that resumes it knows, and events of instructions that
+// have no answer, which are emitted again.
 func (j *journal) unrecorded(more ...eventstore.Commit) (all []unrecordedCommit, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -287,19 +288,19 @@ func (j *journal) unrecorded(more ...eventstore.Commit) (all []unrecordedCommit,
 	return all, nil
 }
 
-// maxUnrecordedAge is after which time nothing is told any more that a crash may have kept from
-// the log: what was told may be erased by then. What an operator has erased sooner is told
-// again.
+// maxUnrecordedAge is the age from which on unrecorded events are not appended any more: they
+// may have been on the log and have been erased since. Events that an operator erased sooner
+// are appended again.
 const maxUnrecordedAge = 24 * time.Hour
 
-// recordUnrecorded tells what was on its way to the log when the tree was written down, and did not
-// get there.
+// recordUnrecorded appends the commits that were being appended when the state was stored, and
+// that are not on the log.
 func (t *run) recordUnrecorded(s parkedRun) error {
 	if t.rt.Recorded == nil || t.rt.Now().Sub(s.ParkedAt) > maxUnrecordedAge {
 		return nil
 	}
 	if len(s.Unrecorded) > 0 {
-		if err := t.storeRunSecrets(t.ctx); err != nil {
+		if err := t.secrets.store(t.ctx); err != nil {
 			return err
 		}
 	}
@@ -330,7 +331,7 @@ func (t *run) recordUnrecorded(s parkedRun) error {
 // maxVoidIDs is how many ids in a row may be void.
 const maxVoidIDs = 5
 
-// substituteIDs are an id and those that take its place when it is void.
+// substituteIDs returns an id and those that replace it when it is void.
 func substituteIDs(id string) []string {
 	all := []string{id}
 	for len(all) < maxVoidIDs {
@@ -339,9 +340,9 @@ func substituteIDs(id string) []string {
 	return all
 }
 
-// appendAgain appends what may have been appended before a crash, by itself: together with
-// anything else the log would not know it again. The crash may have left its ids void: there
-// are others then, always the same.
+// appendAgain appends a commit that may have been appended before a crash. It is appended
+// alone, since the log would not recognise it together with others. If the crash left its ids
+// void, others are derived from them, always the same.
 func (r *Runtime) appendAgain(ctx context.Context, c eventstore.Commit) error {
 	for attempt := 1; ; attempt++ {
 		_, err := r.Store.Append(ctx, c)

@@ -9,10 +9,65 @@ import (
 	"time"
 
 	"svc/commands"
+	"svc/commands/programs"
+	"svc/domain"
+	"svc/domain/activity"
 	"svc/domain/automation"
-	"svc/domain/automation/machine"
+	"svc/domain/automation/value"
 	"svc/eventstore"
 )
+
+// Start describes an execution tree to run.
+type Start struct {
+	ProgramSet *programs.ProgramSet
+	Program    *programs.Program
+	Trigger    activity.Trigger
+	Input      *value.Object
+	Caller     Caller
+
+	CorrelationID string
+	Depth         int // of its first execution; a trigger starts at 1
+	Attempt       int // 1, or more when it was interrupted before
+	// TriggeredAt is when what triggered it happened: a run that was cancelled
+	// since then is not begun again. It counts from the second attempt on.
+	TriggeredAt time.Time
+	// Interrupted says that it was so too often: that is recorded, and nothing is run.
+	Interrupted bool
+	// Meta is of the request that caused it: trace, ip, socket and HTTP.
+	Meta domain.Meta
+	// SourceWorkspaceID is where it was called from, when that is another workspace.
+	SourceWorkspaceID string
+
+	HTTP *HTTP // where $http leads; nil unless an endpoint started it
+	// Facts are recorded before anything else of the tree: what triggered it.
+	Facts []domain.Event
+	// Announce records what triggered the tree before anything is run: who launched it
+	// answers when that is on disk.
+	Announce bool
+	// RunSecrets are the secrets of the run so far, when one of its trees starts this one.
+	RunSecrets []string
+	// Record stores everything that is needed to replay the tree, whatever the setting.
+	Record bool
+
+	throttlePaid bool          // the run that started it has waited for the throttle, for this time:
+	throttled    time.Duration // it counts as that of the execution
+	onRelease    func()        // is called when it has ended or is parked; nil: nothing is called
+}
+
+// release notifies the run that started this one that it has ended or is parked.
+func (s *Start) release() {
+	if s.onRelease != nil {
+		s.onRelease()
+	}
+}
+
+// Outcome is the result of a run.
+type Outcome struct {
+	Output      any               // Undefined when there is none
+	Err         *automation.Error // nil unless it failed
+	ExecutionID string            // of the first execution
+	Duration    time.Duration
+}
 
 // Handle is a run that was launched.
 type Handle struct {
@@ -64,8 +119,8 @@ func (r *Handle) BreakOff(ctx context.Context) bool {
 }
 
 // WaitEndedOrParked waits until the run has ended or is parked. It returns false when that
-// takes longer than farewell after ctx ended.
-func (r *Handle) WaitEndedOrParked(ctx context.Context, farewell time.Duration) bool {
+// takes longer than grace after ctx ended.
+func (r *Handle) WaitEndedOrParked(ctx context.Context, grace time.Duration) bool {
 	ended := ctx.Done()
 	var over <-chan time.Time
 	for {
@@ -77,9 +132,9 @@ func (r *Handle) WaitEndedOrParked(ctx context.Context, farewell time.Duration) 
 		case <-over:
 			return false
 		case <-ended:
-			patience := time.NewTimer(farewell)
-			defer patience.Stop()
-			ended, over = nil, patience.C
+			timer := time.NewTimer(grace)
+			defer timer.Stop()
+			ended, over = nil, timer.C
 		}
 	}
 }
@@ -97,7 +152,7 @@ type lifecycle struct {
 	cancel  context.CancelCauseFunc
 	closing bool
 	closed  chan struct{} // closed when the node is about to stop
-	process string        // that trees begin in; "" while the node is away
+	process string        // that runs start under; "" while the node is away
 	running sync.WaitGroup
 }
 
@@ -127,17 +182,17 @@ func (r *Runtime) launch(work func(context.Context, *Handle) (Outcome, error), n
 		close(run.done)
 		return run
 	}
-	ctx, give := context.WithCancelCause(r.lifecycle.ctx)
-	run.cancel = give
+	ctx, cancel := context.WithCancelCause(r.lifecycle.ctx)
+	run.cancel = cancel
 	r.lifecycle.running.Go(func() {
 		defer close(run.done)
-		defer give(nil)
+		defer cancel(nil)
 		run.outcome, run.err = recoverPanic(func() (Outcome, error) { return work(ctx, run) })
 		switch {
 		case run.err != nil && ctx.Err() != nil:
 			run.err = errors.Join(context.Cause(ctx), run.err)
 		case run.err != nil:
-			r.Log.ErrorContext(ctx, "a run broke off", append(named, "err", run.err)...)
+			r.Log.ErrorContext(ctx, "run broke off", append(named, "err", run.err)...)
 		}
 	})
 	return run
@@ -146,7 +201,7 @@ func (r *Runtime) launch(work func(context.Context, *Handle) (Outcome, error), n
 // recoverPanic does work and turns a panic into an error, so that one run never ends the
 // others.
 func recoverPanic[T any](work func() (T, error)) (v T, err error) {
-	defer commands.Recover(func(fell *commands.PanicError) { err = fell })
+	defer commands.Recover(func(panicked *commands.PanicError) { err = panicked })
 	return work()
 }
 
@@ -163,7 +218,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 		close(r.lifecycle.closed)
 	}
 	r.lifecycle.closing = true
-	sink := r.lifecycle.cancel
+	cancelRuns := r.lifecycle.cancel
 	r.lifecycle.mu.Unlock()
 	ended := make(chan struct{})
 	go func() { // ends with the last tree
@@ -174,7 +229,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	case <-ended:
 	case <-ctx.Done():
 	}
-	sink(ErrClosing)
+	cancelRuns(ErrClosing)
 	<-ended
 	return nil
 }
@@ -215,16 +270,6 @@ func (r *Runtime) IsRunning(workspaceID, correlationID, executionID string) bool
 	return r.runs.executions[executionKey(workspaceID, correlationID, executionID)] > 0
 }
 
-// breakOffIfInDoubt breaks the run off when it is unknown whether an effect happened, or the
-// node stops: no automation can handle that, and repeating the effect would do it twice. It
-// returns the answer unchanged.
-func (t *run) breakOffIfInDoubt(a machine.Answer) machine.Answer {
-	if errors.Is(a.Err, eventstore.ErrUnavailable) || errors.Is(a.Err, ErrClosing) {
-		t.breakOff(a.Err)
-	}
-	return a
-}
-
 // byWorkspace lists the correlation ids of the runs on this node by workspace.
 func (g *runRegistry) byWorkspace() map[string][]string {
 	g.mu.Lock()
@@ -239,14 +284,14 @@ func (g *runRegistry) byWorkspace() map[string][]string {
 
 // CancelDeleted cancels the runs on this node whose workspace is deleted, and returns how
 // many. Runs that the deletion triggered continue.
-func (r *Runtime) CancelDeleted(gone func(workspaceID string) (bool, error)) (cancelled int, err error) {
+func (r *Runtime) CancelDeleted(isDeleted func(workspaceID string) (bool, error)) (cancelled int, err error) {
 	for workspaceID, runs := range r.runs.byWorkspace() {
-		over, err := gone(workspaceID)
+		deleted, err := isDeleted(workspaceID)
 		if err != nil {
 			return cancelled, err
 		}
 		for _, correlationID := range runs {
-			if over {
+			if deleted {
 				cancelled += r.runs.cancel(workspaceID, correlationID, func(t *run) bool { return !t.start.ProgramSet.Workspace.Deleted })
 			}
 		}
@@ -302,47 +347,18 @@ func (g *runRegistry) add(t *run) (remove func()) {
 	}
 }
 
-func cancelledError() *automation.Error {
-	return automation.Raise(automation.ExecutionCancelled, "the run was cancelled")
-}
-
-// checkCancelled cancels a run that was started before when it has been cancelled since: no
-// node could receive that while none ran it.
-func (t *run) checkCancelled(began time.Time) error {
-	if t.rt.Cancelled == nil {
-		return nil
-	}
-	cancelled, err := t.rt.Cancelled(t.ctx, t.workspaceID(), t.start.CorrelationID, began)
-	if err != nil || !cancelled {
-		return err
-	}
-	select {
-	case t.cancelRequests <- cancelledError():
-	default: // it was cancelled meanwhile
-	}
-	t.cancelStart(cancelledError())
-	return nil
-}
-
 // Cancel cancels the runs of a correlation id on this node, and returns how many there were.
 func (r *Runtime) Cancel(workspaceID, correlationID string) (cancelled int) {
 	return r.runs.cancel(workspaceID, correlationID, func(*run) bool { return true })
 }
 
-// cancel ends those trees of a run that are meant.
-func (g *runRegistry) cancel(workspaceID, correlationID string, meant func(*run) bool) (cancelled int) {
+// cancel cancels the wanted trees of a run, and returns how many were not cancelled before.
+func (g *runRegistry) cancel(workspaceID, correlationID string, wanted func(*run) bool) (cancelled int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for t := range g.byCorrelation[correlationKey(workspaceID, correlationID)] {
-		if !meant(t) {
-			continue
-		}
-		err := cancelledError()
-		select {
-		case t.cancelRequests <- err:
+		if wanted(t) && t.lifetime.cancel() {
 			cancelled++
-			t.cancelStart(err)
-		default: // it was cancelled already
 		}
 	}
 	return cancelled

@@ -20,18 +20,18 @@ import (
 	"svc/eventstore"
 )
 
-// Store keeps the events of runs. It is a *jetstream.Log.
+// Store appends the events of runs. It is a *jetstream.Log.
 type Store interface {
 	Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error)
 }
 
-// Payloads keeps payload and output of executions apart from their events. It is a
+// Payloads stores input and output of executions apart from their events. It is a
 // *jetstream.Payloads.
 type Payloads interface {
 	Put(ctx context.Context, workspaceID, eventID string, body []byte) error
 }
 
-// Contexts keeps what automations remember. It is a *contexts.Contexts.
+// Contexts stores contexts of automations. It is a *contexts.Contexts.
 type Contexts interface {
 	Load(ctx context.Context, key contexts.Key) (*value.Object, error)
 	Append(ctx context.Context, id string, changes []contexts.Change) error
@@ -40,12 +40,11 @@ type Contexts interface {
 // Secrets are those of workspaces.
 type Secrets interface {
 	programs.Secrets
-	// Redactor returns what takes the secrets of a workspace out of what is told. It is
-	// not changed.
+	// Redactor returns the set that redacts the secrets of a workspace. It is not changed.
 	Redactor(ctx context.Context, workspaceID string) (*redact.Set, error)
 }
 
-// Throttles delay what a workspace does too often. It is a *throttle.Throttle.
+// Throttles delays what a workspace does too often. It is a *throttle.Throttle.
 type Throttles interface {
 	Wait(ctx context.Context, workspaceID string, what throttle.What, n int) (waited time.Duration, err error)
 }
@@ -85,40 +84,40 @@ type Options struct {
 	Payloads Payloads
 	Contexts Contexts
 	Parked   Parked
-	// Recordings keeps the records of runs; nil: nothing is recorded.
+	// Recordings stores recordings of runs; nil: nothing is recorded.
 	Recordings Recordings
 	Secrets    Secrets
 	Throttles  Throttles
 	Settings   func() Settings
 	Registry   Registry
-	// Cancelled reports whether a run was cancelled after a time; nil: none is but those
-	// that Cancel is told of.
+	// Cancelled reports whether a run was cancelled after a time; nil: only Cancel cancels
+	// runs.
 	Cancelled func(ctx context.Context, workspaceID, correlationID string, after time.Time) (bool, error)
-	// Recorded reports whether one of several events of a workspace is on the log, as any
-	// node wrote it; nil: nothing is missing there.
+	// Recorded reports whether one of several events of a workspace is on the log; nil:
+	// nothing is missing there.
 	Recorded func(ctx context.Context, workspaceID string, eventIDs ...string) (bool, error)
 	Effects  Effects
 	Host     domain.Host
-	Process  string // unlike that of any other node, and of this one before it was started
+	Process  string // unique to this start of this node
 	Now      func() time.Time
 	NewID    func() string
 	Log      *slog.Logger
 }
 
-// Effects are what runs reach outside with.
+// Effects is what effects of runs are performed with.
 type Effects struct {
-	// Live passes an event that is not kept to those who are there.
+	// Live passes an event that is not stored to the current readers.
 	Live func(workspaceID string, ev domain.Recorded)
-	// Position is where "now" is in the feed.
+	// Position is the current position of the feed.
 	Position func() domain.Position
-	// Await returns the first event of a workspace that is awaited and fits, nil when the
-	// time is over. It fails only when ctx ends.
+	// Await returns the first event of a workspace that is awaited and for which fits is
+	// true, nil when the time is over. It fails only when ctx ends.
 	Await func(ctx context.Context, workspaceID string, w Awaited, fits func(*feed.Event) bool) (*feed.Event, error)
-	// Cancelling is how many waits of a workspace keep events from starting anything else;
-	// nil: nobody counts them.
+	// Cancelling returns how many waits of a workspace cancel triggers; nil: nobody counts
+	// them.
 	Cancelling func(workspaceID string) (int, error)
-	// Configure changes the stored config of a workspace or an app instance. What is
-	// recorded of that tells none of the secrets.
+	// Configure changes the stored config of a workspace or an app instance. It redacts the
+	// secrets in what it records.
 	Configure func(ctx context.Context, scope *programs.Scope, op variable.Op, secrets *redact.Set) error
 
 	Fetch      Fetcher
@@ -130,20 +129,20 @@ type Effects struct {
 	Rows       Collections
 }
 
-// Registry tells which workspaces somebody's automations may know of.
+// Registry knows which workspaces the automations of a workspace may know of.
 type Registry interface {
 	// Known returns the workspaces that the owner of a workspace may read and that
 	// are registered, in the order of their slugs.
 	Known(ctx context.Context, workspaceID string) ([]programs.Workspace, error)
 }
 
-// Runtime runs trees. It is safe for concurrent use.
+// Runtime runs automations. It is safe for concurrent use.
 type Runtime struct {
 	Options
 
 	runs         runRegistry
 	lifecycle    *lifecycle
-	turnSlots    *fair.Places // in which trees take their turns
+	turnSlots    *fair.Places // in which runs compute
 	parsedEvents eventCache
 	effects      map[machine.Kind]effect
 }

@@ -13,26 +13,26 @@ import (
 	"svc/domain/automation/machine"
 )
 
-// Parked keeps where trees stand that wait. It is a *parked.Parked.
+// Parked stores the states of runs that wait. It is a *parked.Parked.
 type Parked interface {
 	Put(ctx context.Context, workspaceID, treeID string, state []byte) error
 	Get(ctx context.Context, workspaceID, treeID string) (state []byte, ok bool, err error)
 	Drop(ctx context.Context, workspaceID, treeID string) error
 }
 
-// parkedRun is a tree that waits, as it is kept.
+// parkedRun is the stored state of a run that waits.
 type parkedRun struct {
 	Machine []byte           `json:"machine"`
 	Ref     string           `json:"ref"` // of its first program
 	Trigger activity.Trigger `json:"trigger"`
 
 	Actor      domain.Actor       `json:"actor"`
-	ActsItself bool               `json:"itself,omitempty"` // the workspace acts, whoever caused that
+	ActsItself bool               `json:"itself,omitempty"` // the workspace acts, whoever caused it
 	Visitor    bool               `json:"visitor,omitempty"`
 	UserID     string             `json:"userId,omitempty"` // as they are switched
 	Session    string             `json:"sessionId,omitempty"`
-	Secrets    []string           `json:"secrets,omitempty"` // all that were known
-	RunSecrets []string           `json:"learned,omitempty"` // of those, the run's own
+	Secrets    []string           `json:"secrets,omitempty"` // all known ones
+	RunSecrets []string           `json:"learned,omitempty"` // of those, the run's
 	Active     time.Duration      `json:"active"`
 	Emitted    string             `json:"emitted"`
 	Attempt    int                `json:"attempt"`
@@ -43,14 +43,14 @@ type parkedRun struct {
 	Meta       domain.Meta        `json:"meta"`
 	Executions []parkedExecution  `json:"executions"`
 	Waits      []parkedWait       `json:"waits"`
-	Busy       bool               `json:"busy,omitempty"` // it does more than wait
+	Busy       bool               `json:"busy,omitempty"` // it did more than wait
 	Recorded   bool               `json:"record,omitempty"`
 	Record     []byte             `json:"recording,omitempty"` // so far
 	Unrecorded []unrecordedCommit `json:"untold,omitempty"`
 	ParkedAt   time.Time          `json:"keptAt"`
 }
 
-// parkedExecution is an execution, as it is kept.
+// parkedExecution is the stored state of an execution.
 type parkedExecution struct {
 	ID        string           `json:"id"`
 	Trigger   activity.Trigger `json:"trigger"`
@@ -59,56 +59,64 @@ type parkedExecution struct {
 	Logs      []string         `json:"logs,omitempty"`
 }
 
-// parkedWait is a wait, as it is kept.
+// parkedWait is a stored wait.
 type parkedWait struct {
 	Request uint64 `json:"request"`
 	pendingWait
 }
 
-// parkIfDue writes down where the tree stands, so that any node can go on with it: with each
-// wait that begins, and again when what it did beside its waits is done.
+// markParked notifies the launcher that any node can resume the run.
+func (t *run) markParked() {
+	if t.handle != nil {
+		t.handle.once.Do(func() { close(t.handle.parked) })
+	}
+	t.start.release()
+}
+
+// parkIfDue stores the state of the run, so that any node can resume it: with each wait that
+// begins, and again when what it did beside its waits is done.
 func (t *run) parkIfDue() error {
-	done := t.parked && t.movedSincePark && t.stopReason == nil && t.onlyWaits()
-	if !t.parkDue && !done {
+	done := t.parked && t.movedSincePark && t.lifetime.stopReason == nil && t.effects.onlyWaits()
+	if !t.effects.parkDue && !done {
 		return nil
 	}
-	if err := t.flushContexts(); err != nil { // what was done is not done again
+	if err := t.flushContexts(); err != nil { // so that a resumed run does not write it again
 		return err
 	}
-	t.parkDue, t.movedSincePark = false, !t.onlyWaits()
+	t.effects.parkDue, t.movedSincePark = false, !t.effects.onlyWaits()
 	state, err := t.machine.Save()
 	if raised, ok := errors.AsType[*automation.Error](err); ok {
-		t.releaseHeldEmits()
-		t.refuseWaits(raised)
+		t.effects.releaseHeldEmits()
+		t.effects.refuseWaits(raised)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	begun := append(t.heldEmits, t.startedWaits...) // at once, so that nothing comes between an event and the wait for its answer
-	holding := len(t.heldEmits) > 0
-	t.heldEmits, t.startedWaits = nil, nil
+	begun := append(t.effects.heldEmits, t.effects.startedWaits...) // in one append, so that nothing comes between an event and the wait for its answer
+	holding := len(t.effects.heldEmits) > 0
+	t.effects.heldEmits, t.effects.startedWaits = nil, nil
 	rest, err := t.journal.unrecorded(begun...)
 	if err != nil {
 		return err
 	}
 	s := parkedRun{
 		Machine: state, Ref: t.machine.Root().Program.Ref, Trigger: t.start.Trigger, Actor: t.start.Caller.Actor, ActsItself: t.start.Caller.Rights == nil, Visitor: t.start.Caller.Visitor,
-		UserID: t.world.userID, Session: t.world.sessionID, Secrets: t.redact.Secrets(), RunSecrets: t.runSecrets.list(), Active: t.activeTime,
-		Emitted: t.lastEmitted.Token(), Attempt: t.start.Attempt, Depth: t.start.Depth, Source: t.start.SourceWorkspaceID, Address: t.start.Caller.Address, Run: t.start.CorrelationID,
-		Meta: t.start.Meta, Recorded: t.start.Record, Record: t.recorder.Save(), Busy: t.movedSincePark, Unrecorded: rest, ParkedAt: t.rt.Now(),
+		UserID: t.world.userID, Session: t.world.sessionID, Secrets: t.secrets.set.Secrets(), RunSecrets: t.secrets.list(), Active: t.lifetime.activeTime,
+		Emitted: t.effects.lastEmitted.Token(), Attempt: t.start.Attempt, Depth: t.start.Depth, Source: t.start.SourceWorkspaceID, Address: t.start.Caller.Address, Run: t.start.CorrelationID,
+		Meta: t.start.Meta, Recorded: t.start.Record, Record: t.recording.Save(), Busy: t.movedSincePark, Unrecorded: rest, ParkedAt: t.rt.Now(),
 	}
-	for id, e := range t.executions {
+	for id, e := range t.executions.open {
 		s.Executions = append(s.Executions, parkedExecution{id, e.trigger, e.startedAt, time.Duration(e.throttled.Load()), e.log.Lines()})
 	}
-	for request, p := range t.waits {
+	for request, p := range t.effects.waits {
 		s.Waits = append(s.Waits, parkedWait{request, *p})
 	}
 	body, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	if err := t.rt.Parked.Put(t.ctx, t.workspaceID(), t.id, body); err != nil { // a wait that is told of stands
+	if err := t.rt.Parked.Put(t.ctx, t.workspaceID(), t.id, body); err != nil { // before the wait is recorded
 		return err
 	}
 	for _, c := range begun {
@@ -119,9 +127,9 @@ func (t *run) parkIfDue() error {
 		return err
 	}
 	if holding {
-		t.lastEmitted = t.lastEmitted.Max(receipt.Position)
+		t.effects.lastEmitted = t.effects.lastEmitted.Max(receipt.Position)
 	}
-	for _, p := range t.waits {
+	for _, p := range t.effects.waits {
 		p.unrecorded = false
 		p.setAfter(receipt.Position)
 	}
@@ -130,8 +138,8 @@ func (t *run) parkIfDue() error {
 	return nil
 }
 
-// ParkedWaits tells of a state that is kept in which waits its tree stood, and whether it did
-// nothing else. Of one that nobody can read it is not known.
+// ParkedWaits returns the waits of a stored state, and whether the run only waited. It returns
+// nothing for a state that cannot be read.
 func ParkedWaits(state []byte) (waits []string, only bool) {
 	var s struct {
 		Busy  bool `json:"busy"`
@@ -148,12 +156,12 @@ func ParkedWaits(state []byte) (waits []string, only bool) {
 	return waits, !s.Busy && len(waits) > 0
 }
 
-// ErrNotParked says that a tree does not stand anywhere any more.
-var ErrNotParked = errors.New("runtime: the tree does not stand in a wait")
+// ErrNotParked says that a run has no stored state any more.
+var ErrNotParked = errors.New("runtime: the run is not parked")
 
-// Resume goes on with a tree that stands in a wait, or once stood there and was interrupted:
-// that makes attempt one more. It has begun once it is on the log that it goes on here, and
-// does nothing before. Identify returns whom it acts for.
+// Resume continues a parked run, or one that was parked once and was interrupted: then attempt
+// is one more. It has started once the log says that it continues here, and does nothing
+// before. Identify returns whom it acts for.
 func (r *Runtime) Resume(workspaceID, treeID string, attempt int, programSet *programs.ProgramSet, identify func(context.Context, domain.Actor) (Caller, error)) *Handle {
 	return r.launch(func(ctx context.Context, run *Handle) (Outcome, error) {
 		body, ok, err := r.Parked.Get(ctx, workspaceID, treeID)
@@ -178,7 +186,7 @@ func (r *Runtime) Resume(workspaceID, treeID string, attempt int, programSet *pr
 	}, "workspace", workspaceID, "executionId", treeID)
 }
 
-// resumed puts a tree together as it stood, and runs it.
+// resumeRun restores a run and runs it.
 func (r *Runtime) resumeRun(ctx context.Context, run *Handle, programSet *programs.ProgramSet, s parkedRun, caller Caller) (Outcome, error) {
 	root, err := programSet.FindByRef(ctx, s.Ref)
 	if err != nil {
@@ -192,24 +200,24 @@ func (r *Runtime) resumeRun(ctx context.Context, run *Handle, programSet *progra
 	if err != nil {
 		return Outcome{}, err
 	}
-	defer t.stopEffects()
+	defer t.end()
 	t.handle = run
 	requests, err := t.restore(ctx, s)
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := t.restoreRecorder(s.Record); err != nil {
+	if err := t.recording.restore(s.Record); err != nil {
 		return Outcome{}, err
 	}
 	defer r.runs.add(t)()
-	if err := t.checkCancelled(t.executions[t.id].startedAt); err != nil {
+	if err := t.lifetime.checkCancelled(t.executions.open[t.id].startedAt); err != nil {
 		return Outcome{}, err
 	}
 	if err := t.recordUnrecorded(s); err != nil {
 		return Outcome{}, err
 	}
 	t.parked, t.movedSincePark = true, s.Busy
-	if err := t.recordStartNow(); err != nil { // it goes on here
+	if err := t.recordStartNow(); err != nil { // it continues here
 		return Outcome{}, err
 	}
 	for _, q := range requests {
@@ -217,26 +225,26 @@ func (r *Runtime) resumeRun(ctx context.Context, run *Handle, programSet *progra
 			return Outcome{}, err
 		}
 	}
-	t.markParked() // as it did
+	t.markParked()
 	return t.runToEnd()
 }
 
-// restore brings a tree to where it stood.
+// restore sets the state of a run.
 func (t *run) restore(ctx context.Context, s parkedRun) ([]machine.Request, error) {
-	t.redact.Add(s.Secrets...)
-	t.addKnownSecrets(s.RunSecrets...)
-	t.world.userID, t.world.sessionID, t.activeTime = s.UserID, s.Session, s.Active
-	if err := t.lastEmitted.UnmarshalText([]byte(s.Emitted)); err != nil {
+	t.secrets.set.Add(s.Secrets...)
+	t.secrets.addKnown(s.RunSecrets...)
+	t.world.userID, t.world.sessionID, t.lifetime.activeTime = s.UserID, s.Session, s.Active
+	if err := t.effects.lastEmitted.UnmarshalText([]byte(s.Emitted)); err != nil {
 		return nil, err
 	}
 	for _, e := range s.Executions {
-		t.executions[e.ID] = &execution{trigger: e.Trigger, startedAt: e.StartedAt}
-		t.executions[e.ID].throttled.Store(int64(e.Throttled))
-		t.executions[e.ID].log.Add(e.Logs...)
+		t.executions.open[e.ID] = &execution{trigger: e.Trigger, startedAt: e.StartedAt}
+		t.executions.open[e.ID].throttled.Store(int64(e.Throttled))
+		t.executions.open[e.ID].log.Add(e.Logs...)
 	}
 	for _, w := range s.Waits {
 		w.resumed = true
-		t.waits[w.Request] = &w.pendingWait
+		t.effects.waits[w.Request] = &w.pendingWait
 	}
 	var requests []machine.Request
 	var err error
@@ -245,31 +253,31 @@ func (t *run) restore(ctx context.Context, s parkedRun) ([]machine.Request, erro
 		if err != nil {
 			return nil, err
 		}
-		t.programs[p.Machine()] = p
+		t.executions.programs[p.Machine()] = p
 		return p.Machine(), nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	t.id = t.machine.Root().ID
-	if t.executions[t.id] == nil {
-		return nil, errors.New("runtime: a state of a tree without its first execution")
+	if t.executions.open[t.id] == nil {
+		return nil, errors.New("runtime: the state of a run lacks its first execution")
 	}
 	return requests, nil
 }
 
-// resumeRequest asks for what a tree waited for when it was written down: a wait goes on,
-// anything else begins again.
+// resumeRequest continues a request of a restored run: a wait continues, anything else begins
+// again.
 func (t *run) resumeRequest(r machine.Request) error {
-	p := t.waits[r.ID]
+	p := t.effects.waits[r.ID]
 	if r.Kind != machine.Wait || p == nil {
 		return t.perform(r)
 	}
-	options, err := t.awaitedEvents(r)
+	options, err := t.effects.awaitedEvents(r)
 	if err != nil {
 		return err
 	}
-	t.openRequests++
-	t.awaitEvent(r, p, options)
+	t.effects.openRequests++
+	t.effects.awaitEvent(r, p, options)
 	return nil
 }

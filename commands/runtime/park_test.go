@@ -167,7 +167,7 @@ func beside(wait string) documents {
 	}
 }
 
-// stored tells of the tree that began last in which waits it is kept, and whether it is
+// kept tells of the tree that began last in which waits it is kept, and whether it is
 // kept as one that does nothing else.
 func (h *house) kept() (treeID string, waits []string, only bool) {
 	for _, ev := range h.events() {
@@ -181,7 +181,7 @@ func (h *house) kept() (treeID string, waits []string, only bool) {
 	return treeID, waits, only
 }
 
-// resumed goes on with a tree.
+// again resumes a run.
 func (h *house) again(treeID string, attempt int) *runtime.Handle {
 	return h.Resume("w1", treeID, attempt, h.house, func(context.Context, domain.Actor) (runtime.Caller, error) { return runtime.Caller{}, nil })
 }
@@ -280,7 +280,7 @@ func TestWhetherANodeHoldsATree(t *testing.T) {
 	require.False(t, h.IsRunning("w1", "run1", treeID))
 }
 
-// openWaits are so many branches that wait at the same time.
+// waiting returns so many branches that wait at the same time.
 func waiting(n int) documents {
 	return documents{"a": fmt.Sprintf(`[{"repeat":{"until":%d,"batch":{"size":%d},"do":[{"wait":{"timeout":0.2}}]}}]`, n, n)}
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/url"
 	"slices"
@@ -12,202 +13,224 @@ import (
 	"svc/commands/contexts"
 	"svc/commands/programs"
 	"svc/commands/sandbox"
+	"svc/domain"
 	"svc/domain/activity"
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
+	"svc/domain/automation/redact"
 	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
 )
 
-// runSecrets are the secrets that the run itself brought: inputs that are declared as secret,
-// references that were followed, tokens. Whatever it triggers knows them too, on any node
-// and after a restart: they are kept beside its contexts, and its events say that there
-// are some. The secrets of the workspace and of its settings are none of them: every tree
-// knows those.
+// runSecrets knows all secrets that a run must not show, and redacts them. Besides those of
+// the workspace and its config, which every run knows, a run has secrets of its own: inputs
+// that are declared as secret, references that it resolved, tokens. Whatever it triggers
+// must know them, too, on any node and after a restart: they are stored beside the contexts
+// of the run, and its events say that there are some.
 type runSecrets struct {
+	*runCore
+	set *redact.Set // all that are known
+
 	mu       sync.Mutex
-	all      []string
-	stored   int // of them, the first ones
-	ownCount int // of them, what this tree learned itself,
-	ownBytes int // and how long that is
+	own      []string // of the run
+	stored   int      // of own, the first ones
+	ownCount int      // of own, those that this tree added,
+	ownBytes int      // and their length
 }
 
-// A tree that has learned so many secrets, or so long ones, learns no more: each is looked
-// for in all that the run tells, and kept with it.
+// The limits of the secrets that a tree may add: each is searched for in everything that the
+// run records, and is stored with it.
 const (
 	maxRunSecrets     = 1000
 	maxRunSecretBytes = 1 << 20
 )
 
-// errTooManySecrets says that somebody has more secrets than can be hidden.
+// errTooManySecrets says that a run has more secrets than can be redacted.
 var errTooManySecrets = automation.Raise(automation.InvalidInstruction, "the automation has too many secrets already", "limit", float64(maxRunSecrets), "bytes", float64(maxRunSecretBytes))
 
-// secretsKind is the kind of the contexts that hold what runs learned, by correlation id.
+// secretsKind is the kind of the contexts that store secrets of runs, by correlation id.
 const secretsKind = "hidden"
 
-// secretsLifetime is how long what a run learned is kept after it last learned something, or went
-// on after a wait, besides the longest wait: longer than an event of it may have to wait
-// before it triggers anything.
+// secretsLifetime is how long secrets are stored after a run last added one or continued
+// after a wait, in addition to the longest wait. It is longer than the time that an event of
+// the run may need to trigger something.
 const secretsLifetime = 7 * 24 * time.Hour
 
-func (t *run) secretsKey() contexts.Key {
-	return contexts.Key{WorkspaceID: t.workspaceID(), Kind: secretsKind, ID: t.start.CorrelationID}
+func (s *runSecrets) key() contexts.Key {
+	return contexts.Key{WorkspaceID: s.workspaceID(), Kind: secretsKind, ID: s.start.CorrelationID}
 }
 
-// addSecrets adds secrets to those that nothing tells from now on that the run causes. What it
-// refuses is not to be used: it would be told.
-func (t *run) addSecrets(secrets ...string) error {
-	l := &t.runSecrets
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	fresh := l.unknown(secrets)
+// add adds secrets of the run, which are redacted from now on. A secret that is refused must
+// not be used: it would be shown.
+func (s *runSecrets) add(secrets ...string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fresh := s.unknown(secrets)
 	if len(fresh) == 0 {
 		return nil
 	}
-	if l.ownCount >= maxRunSecrets || l.ownBytes >= maxRunSecretBytes {
-		raised := *errTooManySecrets // who receives it says in it where it was raised
+	if s.ownCount >= maxRunSecrets || s.ownBytes >= maxRunSecretBytes {
+		raised := *errTooManySecrets // the machine sets where it was raised
 		return &raised
 	}
 	for _, secret := range fresh {
-		l.ownCount, l.ownBytes = l.ownCount+1, l.ownBytes+len(secret)
+		s.ownCount, s.ownBytes = s.ownCount+1, s.ownBytes+len(secret)
 	}
-	t.redact.Add(fresh...)
-	l.all = append(l.all, fresh...)
+	s.set.Add(fresh...)
+	s.own = append(s.own, fresh...)
 	return nil
 }
 
-// addKnownSecrets is learn for what another tree of the run learned, or this one in another place.
-func (t *run) addKnownSecrets(secrets ...string) {
-	t.runSecrets.mu.Lock()
-	defer t.runSecrets.mu.Unlock()
-	t.redact.Add(secrets...)
-	t.runSecrets.all = append(t.runSecrets.all, t.runSecrets.unknown(secrets)...)
+// addKnown adds secrets that another tree of the run has added, or this one on another node.
+func (s *runSecrets) addKnown(secrets ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.set.Add(secrets...)
+	s.own = append(s.own, s.unknown(secrets)...)
 }
 
-// unknown returns what is not known yet, each once.
-func (l *runSecrets) unknown(secrets []string) (fresh []string) {
+// unknown returns those that the run does not have yet, each once.
+func (s *runSecrets) unknown(secrets []string) (fresh []string) {
 	for _, secret := range secrets {
-		if strings.TrimSpace(secret) != "" && !slices.Contains(l.all, secret) && !slices.Contains(fresh, secret) {
+		if strings.TrimSpace(secret) != "" && !slices.Contains(s.own, secret) && !slices.Contains(fresh, secret) {
 			fresh = append(fresh, secret)
 		}
 	}
 	return fresh
 }
 
-// addInputSecrets learns the secrets of an input.
-func (t *run) addInputSecrets(p *programs.Program, in *value.Object) error {
+// addInput adds the secrets of an input.
+func (s *runSecrets) addInput(p *programs.Program, in *value.Object) error {
 	secrets, tooLong := p.Shape.Secrets(in)
-	if err := t.addSecrets(secrets...); err != nil {
+	if err := s.add(secrets...); err != nil {
 		return err
 	}
 	return tooLong
 }
 
-// markUnstored lets everything be kept anew: what is kept goes in time.
-func (l *runSecrets) markUnstored() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stored = 0
+// markUnstored has all of them stored again, because stored secrets expire.
+func (s *runSecrets) markUnstored() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stored = 0
 }
 
-// list returns what was learned.
-func (l *runSecrets) list() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.all)
+// list returns the secrets of the run.
+func (s *runSecrets) list() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.own)
 }
 
-// hasRunSecrets reports whether the run has secrets of its own.
-func (t *run) hasRunSecrets() bool {
-	t.runSecrets.mu.Lock()
-	defer t.runSecrets.mu.Unlock()
-	return t.start.Meta.Hides || len(t.runSecrets.all) > 0
+// exist reports whether the run has secrets of its own.
+func (s *runSecrets) exist() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.start.Meta.Hides || len(s.own) > 0
 }
 
-// loadRunSecrets reads what other trees of the run learned. Most have none, and nothing is read.
-func (t *run) loadRunSecrets(ctx context.Context) error {
-	t.redact.Add(t.start.ProgramSet.ConfigSecrets(ctx)...)
-	t.addKnownSecrets(t.start.RunSecrets...)
-	t.runSecrets.stored = len(t.runSecrets.all) // by who started it
-	if !t.start.Meta.Hides || len(t.start.RunSecrets) > 0 {
+// load reads the secrets that other trees of the run have added. Most runs have none, and
+// nothing is read.
+func (s *runSecrets) load(ctx context.Context) error {
+	s.set.Add(s.start.ProgramSet.ConfigSecrets(ctx)...)
+	s.addKnown(s.start.RunSecrets...)
+	s.stored = len(s.own) // by who started it
+	if !s.start.Meta.Hides || len(s.start.RunSecrets) > 0 {
 		return nil
 	}
-	held, err := t.rt.Contexts.Load(ctx, t.secretsKey())
+	held, err := s.rt.Contexts.Load(ctx, s.key())
 	if err != nil {
 		return err
 	}
-	t.addKnownSecrets(held.Keys()...)
-	t.runSecrets.stored = len(t.runSecrets.all)
+	s.addKnown(held.Keys()...)
+	s.stored = len(s.own)
 	return nil
 }
 
-// storeRunSecrets keeps what was learned. It comes before everything that tells of the run:
-// who hears of that finds it.
-func (t *run) storeRunSecrets(ctx context.Context) error {
-	t.runSecrets.mu.Lock()
-	defer t.runSecrets.mu.Unlock()
-	if t.runSecrets.stored == len(t.runSecrets.all) {
+// store stores the secrets of the run. It is called before anything of the run becomes
+// visible, so that whoever reads that finds them.
+func (s *runSecrets) store(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stored == len(s.own) {
 		return nil
 	}
-	change := contexts.Change{Key: t.secretsKey(), Expires: t.rt.Now().Add(t.settings.MaxWait + secretsLifetime)}
-	for _, secret := range t.runSecrets.all[t.runSecrets.stored:] {
+	change := contexts.Change{Key: s.key(), Expires: s.rt.Now().Add(s.settings.MaxWait + secretsLifetime)}
+	for _, secret := range s.own[s.stored:] {
 		op := variable.Op{Kind: variable.Replace, Path: []expr.Step{{Key: secret}}, Value: true}
 		change.Writes = append(change.Writes, contexts.Write{Op: op})
 	}
-	if err := t.rt.Contexts.Append(ctx, t.rt.NewID(), []contexts.Change{change}); err != nil {
+	if err := s.rt.Contexts.Append(ctx, s.rt.NewID(), []contexts.Change{change}); err != nil {
 		return err
 	}
-	t.runSecrets.stored = len(t.runSecrets.all)
+	s.stored = len(s.own)
 	return nil
 }
 
-// markStored lets nothing be kept of what a tree learned that is over, or did not begin: it
-// reached nobody and wrote nothing that somebody else would find a secret in.
-func (l *runSecrets) markStored() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stored = len(l.all)
+// markStored has nothing stored, for a tree that has ended or did not begin: it reached
+// nobody, and wrote nothing that could contain a secret.
+func (s *runSecrets) markStored() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stored = len(s.own)
 }
 
-// redactPath is an address as events tell it. What is encoded where it need not be is no way
-// around that.
-func (t *run) redactPath(text string) string {
-	shown := t.redact.Text(text)
+// redactPath redacts an address, also one with needless percent-encoding.
+func (s *runSecrets) redactPath(text string) string {
+	shown := s.set.Text(text)
 	if plain, err := url.PathUnescape(shown); err == nil && plain != shown {
-		if redacted := t.redact.Text(plain); redacted != plain {
+		if redacted := s.set.Text(plain); redacted != plain {
 			return redacted
 		}
 	}
 	return shown
 }
 
-// redactTrigger is a trigger as events tell it.
-func (t *run) redactTrigger(from activity.Trigger) activity.Trigger {
-	from.Value = t.redactPath(from.Value)
+// redactTrigger redacts the address of a trigger.
+func (s *runSecrets) redactTrigger(from activity.Trigger) activity.Trigger {
+	from.Value = s.redactPath(from.Value)
 	return from
 }
 
-// redactRaised is an error without the secrets of the run. Of what custom code said the end may
-// have been cut off, in the middle of one.
-func (t *run) redactRaised(err *automation.Error) *automation.Error {
+// redactRaised redacts an error of an automation. The output of custom code in it may end in
+// the middle of a secret.
+func (s *runSecrets) redactRaised(err *automation.Error) *automation.Error {
 	if err == nil {
 		return nil
 	}
-	told := *sandbox.Redacted(err, t.redact)
-	told.Message = t.redact.Text(told.Message)
-	told.Details, _ = t.redact.Value(told.Details).(*value.Object)
+	told := *sandbox.Redacted(err, s.set)
+	told.Message = s.set.Text(told.Message)
+	told.Details, _ = s.set.Value(told.Details).(*value.Object)
 	return &told
 }
 
-// toEmittedEvent is a text of a request as events tell it; cut, when its end was cut off.
-func (t *run) redactText(text string, cut bool) string {
-	if cut {
-		return t.redact.RedactCut(text)
-	}
-	return t.redact.Text(text)
+// redactJSON returns a value as redacted JSON.
+func (s *runSecrets) redactJSON(v any) json.RawMessage {
+	return json.RawMessage(value.JSON(s.set.Value(v), ""))
 }
 
-// redactedError is an error of the platform as its log tells it: without the secrets of the run.
+// redactFact redacts an event about what triggered the run.
+func (s *runSecrets) redactFact(ev domain.Event) domain.Event {
+	switch ev := ev.(type) {
+	case activity.Interaction:
+		ev.Trigger = s.redactTrigger(ev.Trigger)
+		return ev
+	case activity.EndpointCalled:
+		ev.Endpoint = s.redactPath(ev.Endpoint)
+		return ev
+	}
+	return ev
+}
+
+// redactText redacts a text; cut says that its end is missing.
+func (s *runSecrets) redactText(text string, cut bool) string {
+	if cut {
+		return s.set.RedactCut(text)
+	}
+	return s.set.Text(text)
+}
+
+// redactedError is an error of the platform with a redacted text, for the log of the node.
 type redactedError struct {
 	error
 	text string
@@ -219,12 +242,12 @@ func (h redactedError) Error() string { return h.text }
 // Unwrap returns the error itself.
 func (h redactedError) Unwrap() error { return h.error }
 
-func (t *run) redactError(err error) error {
+func (s *runSecrets) redactError(err error) error {
 	if err == nil {
 		return nil
 	}
 	if _, ok := errors.AsType[redactedError](err); ok {
 		return err
 	}
-	return redactedError{err, t.redact.Text(err.Error())}
+	return redactedError{err, s.set.Text(err.Error())}
 }

@@ -31,7 +31,7 @@ func (h *house) hiding() *atomic.Int64 {
 	return &times
 }
 
-// executionPayload is a tree of the automation a that is called with p.
+// given is a tree of the automation a that is called with p.
 func (h *house) given(p string) runtime.Start {
 	s := h.start()
 	s.Input.Set("p", p)
@@ -107,7 +107,7 @@ func TestTheSecretsOfATreeAreOfABoundedLengthTogether(t *testing.T) {
 	require.Equal(t, 18, executed(h, "c"))
 }
 
-// tokenIssuer are made up: so many of them.
+// tokens are made up: so many of them.
 type tokens struct{ left *atomic.Int64 }
 
 // Token implements runtime.Tokens.

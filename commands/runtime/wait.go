@@ -22,7 +22,7 @@ import (
 	"svc/eventstore"
 )
 
-// pendingWait is a wait that a branch of the tree stands in.
+// pendingWait is a wait of one branch of the run.
 type pendingWait struct {
 	ID      string          `json:"id"`
 	Expires time.Time       `json:"expires"`
@@ -30,14 +30,14 @@ type pendingWait struct {
 	Params  json.RawMessage `json:"params"`
 	Cancels bool            `json:"cancels,omitempty"` // triggers
 
-	resumed       bool // who went on with the tree before may have recorded that it is over
-	unrecorded    bool // that it began is not recorded yet
+	resumed       bool // another node may have recorded its end
+	unrecorded    bool // its beginning is not recorded yet
 	refused       error
-	stopListening context.CancelFunc // of listening
-	afterKnown    chan struct{}      // closed once After is known; nil: it is
+	stopListening context.CancelFunc
+	afterKnown    chan struct{} // closed once After is known; nil: it is
 }
 
-// setAfter says where the event is that was recorded with the wait: what came before it does
+// setAfter sets the position of the event that was recorded with the wait: earlier events do
 // not count.
 func (p *pendingWait) setAfter(at domain.Position) {
 	if p.afterKnown != nil {
@@ -48,7 +48,7 @@ func (p *pendingWait) setAfter(at domain.Position) {
 }
 
 // startWait waits for an event, or for time to pass.
-func (t *run) startWait(r machine.Request) {
+func (t *performer) startWait(r machine.Request) {
 	options, err := t.awaitedEvents(r)
 	cancels := slices.ContainsFunc(options, func(o awaitedEvent) bool { return o.CancelsTriggers })
 	if err == nil && len(t.waits) >= maxWaits {
@@ -61,7 +61,7 @@ func (t *run) startWait(r machine.Request) {
 		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: err})
 		return
 	}
-	params := t.redactJSON(t.workspaceWait(r))
+	params := t.secrets.redactJSON(t.workspaceWait(r))
 	if size := utf8.RuneCount(params); size > t.settings.MaxEvent {
 		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: automation.Raise(automation.InvalidInstruction, "what a wait is for is longer than an event may be", "size", float64(size), "limit", float64(t.settings.MaxEvent))})
 		return
@@ -70,7 +70,7 @@ func (t *run) startWait(r machine.Request) {
 		t.answerNow(r, machine.Answer{Value: value.Undefined, Err: automation.Raise(automation.InvalidInstruction, "what all branches of the automation wait for is too long together", "size", float64(size), "limit", float64(maxWaitBytes))})
 		return
 	}
-	expires := t.rt.Now().Add(r.Duration).Truncate(time.Millisecond) // as it is told
+	expires := t.rt.Now().Add(r.Duration).Truncate(time.Millisecond) // as the event has it
 	p := &pendingWait{ID: t.rt.NewID(), Expires: expires, After: t.lastEmitted, Params: params, Cancels: cancels, unrecorded: true}
 	if p.After == (domain.Position{}) {
 		p.After = t.rt.Effects.Position()
@@ -80,7 +80,7 @@ func (t *run) startWait(r machine.Request) {
 	}
 	t.waits[r.ID] = p
 	t.startedWaits = append(t.startedWaits, eventstore.Commit{
-		Stream: domain.StreamID{Scope: t.workspaceID()}, Meta: t.meta(r.Execution), Facts: []eventstore.Fact{{ID: t.rt.NewID(), Event: activity.WaitPending{
+		Stream: domain.StreamID{Scope: t.workspaceID()}, Meta: t.events.meta(r.Execution), Facts: []eventstore.Fact{{ID: t.rt.NewID(), Event: activity.WaitPending{
 			ID: p.ID, ExecutionID: r.Execution.ID, ExpiresAt: formatTime(p.Expires), Wait: p.Params,
 		}}},
 	})
@@ -89,8 +89,8 @@ func (t *run) startWait(r machine.Request) {
 }
 
 // awaitEvent waits until an event fits or the time is over.
-func (t *run) awaitEvent(r machine.Request, p *pendingWait, options []awaitedEvent) {
-	t.countActiveTime()
+func (t *performer) awaitEvent(r machine.Request, p *pendingWait, options []awaitedEvent) {
+	t.lifetime.countActive(t.onlyWaits())
 	t.openWaits++
 	listening, cease := context.WithCancel(t.effectsCtx)
 	p.stopListening = cease
@@ -110,7 +110,7 @@ func (t *run) awaitEvent(r machine.Request, p *pendingWait, options []awaitedEve
 		if p.refused != nil {
 			a.Err = p.refused
 			if !p.unrecorded {
-				t.breakOff(t.recordWaitEnded(r, p, activity.WaitExpired{ID: p.ID}))
+				t.lifetime.breakOff(t.recordWaitEnded(r, p, activity.WaitExpired{ID: p.ID}))
 			}
 		}
 		if a.Err != nil {
@@ -118,19 +118,19 @@ func (t *run) awaitEvent(r machine.Request, p *pendingWait, options []awaitedEve
 		}
 		came, ok := a.Value.(*feed.Event)
 		if !ok {
-			t.breakOff(t.recordWaitEnded(r, p, activity.WaitExpired{ID: p.ID}))
+			t.lifetime.breakOff(t.recordWaitEnded(r, p, activity.WaitExpired{ID: p.ID}))
 			return machine.Answer{Value: value.Undefined}
 		}
 		t.lastEmitted = t.lastEmitted.Max(came.Seq)
-		t.breakOff(t.recordWaitEnded(r, p, activity.WaitFulfilled{ID: p.ID, Event: activity.AwaitedName{ID: came.ID, Type: t.redact.Text(came.Type)}}))
+		t.lifetime.breakOff(t.recordWaitEnded(r, p, activity.WaitFulfilled{ID: p.ID, Event: activity.AwaitedName{ID: came.ID, Type: t.secrets.set.Text(came.Type)}}))
 		v, err := value.ParseJSON(string(came.JSON()))
 		return machine.Answer{Value: automation.LocalEvent(r.Execution.Program.Instance, v), Err: err}
 	})
 }
 
-// refuseWaits ends waits of a tree that cannot be kept: those that just began, or all when
-// it became too large beside them.
-func (t *run) refuseWaits(why error) {
+// refuseWaits ends waits of a run whose state cannot be stored: those that just began, or all
+// if the run became too large without new ones.
+func (t *performer) refuseWaits(why error) {
 	all := len(t.startedWaits) == 0
 	t.startedWaits = nil
 	for _, p := range t.waits {
@@ -141,21 +141,21 @@ func (t *run) refuseWaits(why error) {
 	}
 }
 
-// recordWaitEnded records that a wait ended. Whoever finds that out again, after a crash, records the
-// same.
-func (t *run) recordWaitEnded(r machine.Request, p *pendingWait, ev domain.Event) error {
-	t.runSecrets.markUnstored()
+// recordWaitEnded records that a wait ended, under an id that is derived from the wait: after a
+// crash another node records the same.
+func (t *performer) recordWaitEnded(r machine.Request, p *pendingWait, ev domain.Event) error {
+	t.secrets.markUnstored()
 	fact := eventstore.Fact{ID: deriveID(p.ID, "over"), Event: ev}
 	if !p.resumed {
-		t.journal.add(t.meta(r.Execution), fact)
+		t.journal.add(t.events.meta(r.Execution), fact)
 		return nil
 	}
 	return t.rt.appendAgain(t.ctx, eventstore.Commit{
-		Stream: domain.StreamID{Scope: t.workspaceID()}, Meta: t.meta(r.Execution), Facts: []eventstore.Fact{fact},
+		Stream: domain.StreamID{Scope: t.workspaceID()}, Meta: t.events.meta(r.Execution), Facts: []eventstore.Fact{fact},
 	})
 }
 
-// deriveID is an id that is always the same for one purpose of another id.
+// deriveID derives an id from another one. It is always the same for one purpose.
 func deriveID(id, purpose string) string {
 	var made ulid.ULID
 	if from, err := ulid.ParseStrict(id); err == nil {
@@ -166,9 +166,9 @@ func deriveID(id, purpose string) string {
 	return made.String()
 }
 
-// workspaceWait is what a wait is for, as events are called in the workspace. Its filters are about
-// events as they are called in the instance.
-func (t *run) workspaceWait(r machine.Request) *value.Object {
+// workspaceWait returns the parameters of a wait with the names that events have in the
+// workspace. Its filters still use the names of the instance.
+func (t *performer) workspaceWait(r machine.Request) *value.Object {
 	instance, list := r.Execution.Program.Instance, automation.OneOf(r.Params)
 	if instance == "" || list == nil {
 		return r.Params
@@ -189,29 +189,28 @@ func (t *run) workspaceWait(r machine.Request) *value.Object {
 	return named
 }
 
-// maxWaits is in how many waits a tree may stand at the same time: all of them are kept
-// with everything that it knows, each time one more begins.
+// maxWaits is how many waits a run may have at the same time: all of them are stored with its
+// state, each time one more begins.
 const maxWaits = 1000
 
-// maxWaitBytes is how many bytes those of a tree may be for, together: each is kept more
-// than once.
+// maxWaitBytes limits the parameters of all waits of a run: each is stored more than once.
 const maxWaitBytes = 5_000_000
 
-// waitBytes is how long it is what the tree waits for.
-func (t *run) waitBytes() (size int) {
+// waitBytes returns the size of the parameters of all waits.
+func (t *performer) waitBytes() (size int) {
 	for _, p := range t.waits {
 		size += len(p.Params)
 	}
 	return size
 }
 
-// maxCancellingWaits is how many waits of a workspace may keep events from starting anything
-// else at the same time: all of them are asked about every event.
+// maxCancellingWaits is how many waits of a workspace may cancel triggers at the same time:
+// each event is compared with all of them.
 const maxCancellingWaits = 1000
 
-// checkCancelling refuses a wait that cancels triggers when too many do: in the workspace, as far
-// as that is known, or in the tree alone.
-func (t *run) checkCancelling() error {
+// checkCancelling refuses a wait that cancels triggers when too many do: in the workspace, if
+// somebody counts them, or in the run.
+func (t *performer) checkCancelling() error {
 	own := 0
 	for _, p := range t.waits {
 		if p.Cancels {
@@ -231,16 +230,16 @@ func (t *run) checkCancelling() error {
 	return nil
 }
 
-// Awaited is which events somebody waits for.
+// Awaited describes the events that a wait is for.
 type Awaited struct {
 	After  domain.Position // events up to it do not count
-	Before time.Time       // nor do those that were recorded later
+	Before time.Time       // later events do not count
 	Types  []string        // with * for any text
 }
 
-// awaitMatch returns the first event that fits, or Undefined when the time is over. An event
+// awaitMatch returns the first event that matches, or Undefined when the time is over. An event
 // that was recorded in time counts, whenever it is read.
-func (t *run) awaitMatch(ctx context.Context, p *pendingWait, options []awaitedEvent) (any, error) {
+func (t *performer) awaitMatch(ctx context.Context, p *pendingWait, options []awaitedEvent) (any, error) {
 	if len(options) == 0 {
 		within, cancel := context.WithTimeout(ctx, p.Expires.Sub(t.rt.Now()))
 		defer cancel()
@@ -260,16 +259,16 @@ func (t *run) awaitMatch(ctx context.Context, p *pendingWait, options []awaitedE
 	return came, nil
 }
 
-// awaitedEvent is one of the events that a wait is for, as it is called in the workspace.
+// awaitedEvent is one of the events that a wait is for, with its name in the workspace.
 type awaitedEvent struct {
 	automation.Awaited
 	instance string // in whose names the filter is written; "": those of the workspace
 	run      string // of this correlation id only; "": of any
 }
 
-// awaitedEvents reads what a wait is for. Within an app instance events have its name in
-// front, and of executions it hears those of its own run.
-func (t *run) awaitedEvents(r machine.Request) ([]awaitedEvent, error) {
+// awaitedEvents reads which events a wait is for. An app instance has its name in front of its
+// events, and gets only the executions of its own run.
+func (t *performer) awaitedEvents(r machine.Request) ([]awaitedEvent, error) {
 	list := automation.OneOf(r.Params)
 	options := make([]awaitedEvent, len(list))
 	for i, item := range list {
@@ -278,7 +277,7 @@ func (t *run) awaitedEvents(r machine.Request) ([]awaitedEvent, error) {
 			return nil, automation.Invalid("wait.oneOf[%d].filters: %s", i, err.Error())
 		}
 		o := awaitedEvent{Awaited: one}
-		o.Event = t.redact.Text(o.Event) // as emit tells the name
+		o.Event = t.secrets.set.Text(o.Event) // as emit redacts the name
 		if instance := r.Execution.Program.Instance; instance != "" {
 			o.instance = instance
 			if o.Event == (activity.Executed{}).EventType() {
@@ -292,22 +291,22 @@ func (t *run) awaitedEvents(r machine.Request) ([]awaitedEvent, error) {
 	return options, nil
 }
 
-// matchesName reports whether an event is of a name that is waited for.
+// matchesName reports whether the type of an event matches.
 func (o awaitedEvent) matchesName(e *feed.Event) bool {
 	return automation.MatchEvent(o.Event, e.Type) && (o.run == "" || e.Source.CorrelationID == o.run)
 }
 
 // isSubjectOf reports whether an event is about the wait itself.
 func (p *pendingWait) isSubjectOf(e *feed.Event) bool {
-	var told struct {
+	var wait struct {
 		ID string `json:"id"`
 	}
-	return strings.HasPrefix(e.Type, "runtime.waits.") && json.Unmarshal(e.Payload, &told) == nil && told.ID == p.ID
+	return strings.HasPrefix(e.Type, "runtime.waits.") && json.Unmarshal(e.Payload, &wait) == nil && wait.ID == p.ID
 }
 
-// matchesFilter reports whether an event fits a filter. That is work, which takes its turn with that
-// of other workspaces; what takes too much of it does not fit.
-func (t *run) matchesFilter(ctx context.Context, o awaitedEvent, e *feed.Event) bool {
+// matchesFilter reports whether an event matches a filter. It computes in a turn slot, with a
+// budget of steps: an event that needs more does not match.
+func (t *performer) matchesFilter(ctx context.Context, o awaitedEvent, e *feed.Event) bool {
 	if t.rt.turnSlots.Enter(ctx, t.workspaceID()) != nil {
 		return false // the tree ends
 	}
@@ -320,8 +319,8 @@ func (t *run) matchesFilter(ctx context.Context, o awaitedEvent, e *feed.Event) 
 	return err == nil && fits
 }
 
-// eventCache holds the last events that waits looked into: an event that many wait for is
-// read once.
+// eventCache has the last events that filters were applied to, so that an event that many wait
+// for is parsed once.
 type eventCache [16]struct {
 	sync.Mutex
 	event *feed.Event
@@ -329,7 +328,7 @@ type eventCache [16]struct {
 	err   error
 }
 
-// parse returns an event as automations see it. Nobody may change it.
+// parse returns an event as automations see it. The caller must not change it.
 func (p *eventCache) parse(e *feed.Event) (any, error) {
 	last := 0
 	if n := len(e.ID); n > 0 {

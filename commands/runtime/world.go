@@ -21,34 +21,42 @@ import (
 	"svc/domain/automation/variable"
 )
 
-// world is what the machine of a tree asks and is answered at once. Only the goroutine
-// of the tree uses it.
+// world answers the machine at once: contexts, config, secrets, clock and random bytes. Only
+// the goroutine of the run uses it.
 type world struct {
-	t                 *run
+	*runCore
+	executions *executions
+	runSecrets *runSecrets
+	recording  *runRecording
+	lifetime   *lifetime
+	turnSlot   *turnSlot
+	flush      func() error // stores what was written
+
 	userID, sessionID string // whose contexts are read: those of the caller, until they are switched
 
 	views        map[contexts.Key]*view
-	written      []*view // with something that was not taken yet, in the order of the first
-	writtenBytes int     // bytes of that, roughly
+	written      []*view // with writes that are not stored yet, in the order of the first
+	writtenBytes int     // of these writes, roughly
 	config       map[*programs.Scope]programs.Settings
-	secrets      map[string]string // of the workspace; nil: not read yet
+	secretValues map[string]string // of the workspace
+	flushDue     time.Time         // when what was written must be stored; zero: nothing was written
 
 	endpoints      *value.Object // of the workspace, with their addresses; nil: not asked for yet
 	registryObject *value.Object // workspaces that this one may know of; nil: not read in this turn
 }
 
-// view is a context as the tree sees it: as it was read, with its own writes.
+// view is a context as the run sees it: as it was read, with the writes of the run.
 type view struct {
 	key    contexts.Key
 	limit  int
 	value  *value.Object
 	size   int
-	writes []contexts.Write // that were not taken yet
-	until  time.Time        // it is there until then at least; zero: as its kind says
+	writes []contexts.Write // that are not stored yet
+	until  time.Time        // it must not expire before; zero: as its kind says
 }
 
 // Now implements machine.World.
-func (w *world) Now() time.Time { return w.t.rt.Now() }
+func (w *world) Now() time.Time { return w.rt.Now() }
 
 // Random implements machine.World.
 func (w *world) Random(n int) []byte {
@@ -61,13 +69,13 @@ func (w *world) Random(n int) []byte {
 func (w *world) Read(x *machine.Execution, keys []string) (any, error) {
 	switch keys[0] {
 	case "config":
-		return w.readConfig(w.t.program(x).Scope, keys[1:])
+		return w.readConfig(w.executions.program(x).Scope, keys[1:])
 	case "secret":
-		return w.readSecret(w.t.program(x).Scope, keys[1:])
+		return w.readSecret(w.executions.program(x).Scope, keys[1:])
 	case "$workspace":
 		var content any
-		err := w.t.withoutTurnSlot(func() (err error) {
-			content, err = w.t.program(x).Scope.Content(w.t.ctx)
+		err := w.turnSlot.without(func() (err error) {
+			content, err = w.executions.program(x).Scope.Content(w.ctx)
 			return err
 		})
 		return value.Walk(content, keys[1:]...), err
@@ -87,7 +95,7 @@ func (w *world) Read(x *machine.Execution, keys []string) (any, error) {
 	return w.fullContext(x, keys[0], v.value)
 }
 
-// fullContext returns a context with its computed keys, which are over what is stored.
+// fullContext returns a context with its computed keys, which hide stored ones.
 func (w *world) fullContext(x *machine.Execution, root string, stored *value.Object) (any, error) {
 	all := stored.Copy()
 	for _, key := range computedKeys[root] {
@@ -100,15 +108,15 @@ func (w *world) fullContext(x *machine.Execution, root string, stored *value.Obj
 		}
 	}
 	if root == "global" {
-		for _, name := range slices.Sorted(maps.Keys(w.t.settings.GlobalVars)) {
-			all.Set(name, w.t.settings.GlobalVars[name])
+		for _, name := range slices.Sorted(maps.Keys(w.settings.GlobalVars)) {
+			all.Set(name, w.settings.GlobalVars[name])
 		}
 	}
 	return all, nil
 }
 
-// readConfig reads the config of a place. A secret that has no value, and a value that does not
-// fit the schema of its app, are raised where they are read.
+// readConfig reads the config of a scope. A secret that has no value, and a value that does not
+// match the schema of its app, raise an error where they are read.
 func (w *world) readConfig(scope *programs.Scope, keys []string) (any, error) {
 	settings, err := w.loadConfig(scope)
 	if err != nil {
@@ -117,30 +125,30 @@ func (w *world) readConfig(scope *programs.Scope, keys []string) (any, error) {
 	return settings.Read(scope.Instance, keys...)
 }
 
-// loadConfig returns the config of a place. It is read once: a tree sees one config.
+// loadConfig returns the config of a scope. It is read once: a run sees one config.
 func (w *world) loadConfig(scope *programs.Scope) (programs.Settings, error) {
 	if have, ok := w.config[scope]; ok {
 		return have, nil
 	}
 	var settings programs.Settings
-	err := w.t.withoutTurnSlot(func() (err error) {
-		settings, err = scope.Config(w.t.ctx)
+	err := w.turnSlot.without(func() (err error) {
+		settings, err = scope.Config(w.ctx)
 		return err
 	})
 	if err != nil {
 		return programs.Settings{}, err
 	}
-	w.t.redact.Add(settings.Secrets...)
+	w.runSecrets.set.Add(settings.Secrets...)
 	if w.config == nil {
 		w.config = map[*programs.Scope]programs.Settings{}
 	}
 	w.config[scope] = settings
-	w.t.recorder.Config(scope.Instance, settings.Value)
+	w.recording.Config(scope.Instance, settings.Value)
 	return settings, nil
 }
 
-// applyConfig lets the tree see what it wrote to the stored config: its place stays the
-// one that it began in, where that is not to be found.
+// applyConfig applies a write to the config as the run sees it: it keeps the scope that it
+// began in, which does not contain the write.
 func (w *world) applyConfig(scope *programs.Scope, op variable.Op) error {
 	settings, err := w.loadConfig(scope)
 	if err != nil {
@@ -155,31 +163,31 @@ func (w *world) applyConfig(scope *programs.Scope, op variable.Op) error {
 		changed = &value.Object{}
 	}
 	settings = settings.WithValue(changed)
-	settings.Faults = slices.DeleteFunc(slices.Clone(settings.Faults), func(f input.ConfigFault) bool { // what was written was checked
+	settings.Faults = slices.DeleteFunc(slices.Clone(settings.Faults), func(f input.ConfigFault) bool { // the write was checked
 		return len(op.Path) == 0 || f.Key == op.Path[0].Key
 	})
 	w.config[scope] = settings
-	w.t.recorder.Configured(scope.Instance, settings.Value)
+	w.recording.Configured(scope.Instance, settings.Value)
 	return nil
 }
 
-// readSecret reads a secret of the workspace: app instances see none. One that has no value
-// raises.
+// readSecret reads a secret of the workspace; app instances have none. One without a value
+// raises an error.
 func (w *world) readSecret(scope *programs.Scope, keys []string) (any, error) {
 	if scope.Parent != nil || len(keys) == 0 {
 		return value.Undefined, nil
 	}
-	if found, ok := w.secrets[keys[0]]; ok {
+	if found, ok := w.secretValues[keys[0]]; ok {
 		return value.Walk(found, keys[1:]...), nil
 	}
 	name := strings.Join(keys, ".") // names of secrets may have dots in them
-	if found, ok := w.secrets[name]; ok {
+	if found, ok := w.secretValues[name]; ok {
 		return found, nil
 	}
 	return value.Undefined, automation.MissingSecret(name)
 }
 
-// view returns a context, read when it is first asked for.
+// view returns a context. It is read at its first use.
 func (w *world) view(root string) (*view, error) {
 	key := w.key(root)
 	if have := w.views[key]; have != nil {
@@ -189,40 +197,40 @@ func (w *world) view(root string) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{key: key, limit: w.t.settings.Sizes[root], value: loaded, size: variable.Size(loaded)}
+	v := &view{key: key, limit: w.settings.Sizes[root], value: loaded, size: variable.Size(loaded)}
 	w.views[key] = v
-	w.t.recorder.View(key.Kind, key.ID, loaded)
+	w.recording.View(key.Kind, key.ID, loaded)
 	return v, nil
 }
 
 // load reads a context.
 func (w *world) load(key contexts.Key) (loaded *value.Object, err error) {
-	err = w.t.withoutTurnSlot(func() (err error) {
-		loaded, err = w.t.rt.Contexts.Load(w.t.ctx, key)
+	err = w.turnSlot.without(func() (err error) {
+		loaded, err = w.rt.Contexts.Load(w.ctx, key)
 		return err
 	})
 	return loaded, err
 }
 
-// key names the context that a root stands for now.
+// key returns the key of the context that a root means now.
 func (w *world) key(root string) contexts.Key {
-	key := contexts.Key{WorkspaceID: w.t.workspaceID(), Kind: root}
-	session := cmp.Or(w.sessionID, w.userID, w.t.start.CorrelationID)
+	key := contexts.Key{WorkspaceID: w.workspaceID(), Kind: root}
+	session := cmp.Or(w.sessionID, w.userID, w.start.CorrelationID)
 	switch root {
 	case "run":
-		key.ID = w.t.start.CorrelationID
+		key.ID = w.start.CorrelationID
 	case "session":
 		key.ID = session
 	case "user":
 		key.ID = cmp.Or(w.userID, session)
 	case "socket":
-		key.ID = cmp.Or(w.t.start.Meta.SocketID, session)
+		key.ID = cmp.Or(w.start.Meta.SocketID, session)
 	}
 	return key
 }
 
-// switchTo reads the contexts of somebody else from now on. What the run may do stays as
-// it is.
+// switchTo uses the contexts of another user or session from now on. The rights of the run do
+// not change.
 func (w *world) switchTo(root string, id any) error {
 	text, ok := id.(string)
 	if !ok || text == "" || !domain.IsLine(text, activity.MaxTarget) {
@@ -230,20 +238,20 @@ func (w *world) switchTo(root string, id any) error {
 	}
 	if root == "user" {
 		w.userID, w.sessionID = text, text
-		if text == w.t.start.Caller.UserID {
-			w.sessionID = w.t.start.Caller.SessionID
+		if text == w.start.Caller.UserID {
+			w.sessionID = w.start.Caller.SessionID
 		}
 		return nil
 	}
 	w.sessionID, w.userID = text, text
-	if text == w.t.start.Caller.SessionID {
-		w.userID = w.t.start.Caller.UserID
+	if text == w.start.Caller.SessionID {
+		w.userID = w.start.Caller.UserID
 	}
 	return nil
 }
 
-// computedKeys are the keys of contexts that the platform says, in the order in which
-// they are shown.
+// computedKeys are the keys of contexts that the platform computes, in the order in which they
+// are shown.
 var computedKeys = map[string][]string{
 	"run": {
 		"depth", "correlationId", "executionId", "attempt", "socketId", "automationSlug", "date", "trigger", "ip", "sourceWorkspaceId",
@@ -254,8 +262,7 @@ var computedKeys = map[string][]string{
 	"global":  {"workspaceId", "workspaceName", "apiUrl", "studioUrl", "pagesUrl", "pagesHost", "endpoints", "workspacesRegistry"},
 }
 
-// computed returns a key of a context that the platform says; ok is false for all
-// others.
+// computed returns the value of a computed key; ok is false for all other keys.
 func (w *world) computed(x *machine.Execution, root, key string) (v any, ok bool, err error) {
 	switch root {
 	case "run":
@@ -270,7 +277,7 @@ func (w *world) computed(x *machine.Execution, root, key string) (v any, ok bool
 	return v, ok, nil
 }
 
-// optional is a text that is absent when it is empty.
+// optional returns a text, Undefined if it is empty.
 func optional(s string) any {
 	if s == "" {
 		return value.Undefined
@@ -285,11 +292,11 @@ func texts(list []string) any {
 	return value.From(list)
 }
 
-// formatTime is a time as automations read it.
+// formatTime returns a time in the form that automations read.
 func formatTime(t time.Time) string { return t.UTC().Format(domain.Timestamp) }
 
 func (w *world) runValue(x *machine.Execution, key string) (any, bool) {
-	s, scope := &w.t.start, w.t.program(x).Scope
+	s, scope := &w.start, w.executions.program(x).Scope
 	switch key {
 	case "depth":
 		return float64(x.Depth), true
@@ -302,11 +309,11 @@ func (w *world) runValue(x *machine.Execution, key string) (any, bool) {
 	case "socketId":
 		return optional(s.Meta.SocketID), true
 	case "automationSlug":
-		return w.t.program(x).Slug, true
+		return w.executions.program(x).Slug, true
 	case "date":
 		return formatTime(w.Now()), true
 	case "trigger":
-		t := w.t.executions[x.ID].trigger
+		t := w.executions.open[x.ID].trigger
 		return value.NewObject("type", t.Type, "value", automation.LocalName(scope.Instance, t.Value), "id", optional(t.ID)), true
 	case "ip":
 		return optional(cmp.Or(s.Caller.Address, s.Meta.IP)), true
@@ -333,10 +340,10 @@ func (w *world) runValue(x *machine.Execution, key string) (any, bool) {
 	return value.Undefined, false
 }
 
-// userValue tells about the user whose context is read. Of somebody whom an automation
-// switched to nothing is known but the id.
+// userValue returns a computed key of user. Only the id is known of a user whom an automation
+// switched to.
 func (w *world) userValue(key string) (any, bool) {
-	c, own := &w.t.start.Caller, w.userID == w.t.start.Caller.UserID
+	c, own := &w.start.Caller, w.userID == w.start.Caller.UserID
 	switch key {
 	case "id":
 		return optional(w.userID), true
@@ -361,7 +368,7 @@ func known(own bool, v any) any {
 }
 
 func (w *world) globalValue(key string) (any, bool, error) {
-	programSet, s := w.t.start.ProgramSet, w.t.settings
+	programSet, s := w.start.ProgramSet, w.settings
 	switch key {
 	case "workspaceId":
 		return programSet.Workspace.ID, true, nil
@@ -393,15 +400,15 @@ func (w *world) globalValue(key string) (any, bool, error) {
 	return value.Undefined, false, nil
 }
 
-// workspaceRegistry returns the workspaces that this one may know of, as they are in this turn: all
-// there are have to be looked at for it.
+// workspaceRegistry returns the workspaces that this one may know of. It is read once per turn,
+// because all workspaces are checked for it.
 func (w *world) workspaceRegistry() (any, error) {
 	if w.registryObject != nil {
 		return w.registryObject, nil
 	}
 	var found []programs.Workspace
-	err := w.t.withoutTurnSlot(func() (err error) {
-		found, err = w.t.rt.Registry.Known(w.t.ctx, w.t.workspaceID())
+	err := w.turnSlot.without(func() (err error) {
+		found, err = w.rt.Registry.Known(w.ctx, w.workspaceID())
 		return err
 	})
 	if err != nil {
@@ -414,9 +421,8 @@ func (w *world) workspaceRegistry() (any, error) {
 	return w.registryObject, nil
 }
 
-// Bounds of what a tree holds in memory: bytes that it wrote before they are kept,
-// contexts that it looks at before those are read again, and writes that are looked at for
-// one that another takes the place of.
+// Limits of what a run holds in memory: bytes written before they are stored, contexts before
+// they are read again, and writes that are searched for one that can be replaced.
 const (
 	maxWriteBytes = 1 << 20
 	maxViews      = 64
@@ -427,7 +433,7 @@ const (
 func (w *world) Write(_ *machine.Execution, wr machine.Write) error {
 	switch {
 	case wr.Context == "$http":
-		return w.t.start.HTTP.write(wr.Op, w.t.settings.KeepAlive)
+		return w.start.HTTP.write(wr.Op, w.settings.KeepAlive)
 	case wr.Switch:
 		return w.switchTo(wr.Context, wr.Op.Value)
 	case w.isOperatorVariable(wr):
@@ -458,24 +464,23 @@ func (w *world) Write(_ *machine.Execution, wr machine.Write) error {
 	}
 	w.addWrite(v, write)
 	if w.writtenBytes > maxWriteBytes {
-		w.t.breakOff(w.t.flushContexts()) // what was written before is in it: nobody may go on without
+		w.lifetime.breakOff(w.flush()) // the run cannot continue without what it has written
 		return nil
 	}
-	w.t.scheduleFlush()
+	w.scheduleFlush()
 	return nil
 }
 
-// isOperatorVariable reports whether a write is to a variable that the operator gives, or below
-// one.
+// isOperatorVariable reports whether a write is to a variable of the operator, or into one.
 func (w *world) isOperatorVariable(wr machine.Write) bool {
 	if wr.Context != "global" || len(wr.Op.Path) == 0 {
 		return false
 	}
-	_, given := w.t.settings.GlobalVars[wr.Op.Path[0].Key]
+	_, given := w.settings.GlobalVars[wr.Op.Path[0].Key]
 	return given
 }
 
-// addWrite notes a write that is to be kept.
+// addWrite adds a write that is to be stored.
 func (w *world) addWrite(v *view, write contexts.Write) {
 	if len(v.writes) == 0 && v.until.IsZero() {
 		w.written = append(w.written, v)
@@ -489,7 +494,7 @@ func (w *world) addWrite(v *view, write contexts.Write) {
 	v.writes = append(v.writes, write)
 }
 
-// opBytes is how many bytes an operation takes, roughly.
+// opBytes returns the size of an operation, roughly.
 func opBytes(op variable.Op) int {
 	if text, ok := op.Value.(string); ok {
 		return len(text)
@@ -497,14 +502,21 @@ func opBytes(op variable.Op) int {
 	return variable.Size(op.Value)
 }
 
-// findReplaceable returns the write whose place another one takes: it sets the same variable, and
-// nothing in between has to do with that. Nil: there is none.
+// scheduleFlush makes written contexts due for storing within flushDelay.
+func (w *world) scheduleFlush() {
+	if w.flushDue.IsZero() {
+		w.flushDue = w.rt.Now().Add(flushDelay)
+	}
+}
+
+// findReplaceable returns a write that the next one can replace: it sets the same variable, and
+// no write in between depends on that. Nil: there is none.
 func findReplaceable(writes []contexts.Write, op variable.Op) *contexts.Write {
 	for i := len(writes) - 1; i >= 0 && i >= len(writes)-maxLookBack && setsValue(op); i-- {
 		before := &writes[i]
 		switch {
 		case !setsValue(before.Op):
-			return nil // what goes may move what is beside it
+			return nil // a deletion may move other items
 		case slices.Equal(before.Op.Path, op.Path) && before.Op.Kind == variable.Replace:
 			return before
 		case isWithinPath(before.Op.Path, op.Path), isWithinPath(op.Path, before.Op.Path):
@@ -514,18 +526,18 @@ func findReplaceable(writes []contexts.Write, op variable.Op) *contexts.Write {
 	return nil
 }
 
-// setsValue reports whether an operation puts a value somewhere, and takes none away.
+// setsValue reports whether an operation sets a value, and deletes none.
 func setsValue(op variable.Op) bool {
 	return op.Kind == variable.Replace && !value.IsUndefined(op.Value)
 }
 
-// isWithinPath reports whether a path leads to what root leads to, or into it.
+// isWithinPath reports whether a path is root, or leads into it.
 func isWithinPath(path, root []expr.Step) bool {
 	return len(path) >= len(root) && slices.EqualFunc(path[:len(root)], root, func(a, b expr.Step) bool { return a.Key == b.Key })
 }
 
-// extendRun sees to it that the context of the run is there after a wait, with what others
-// write to it meanwhile. That lasts as long as a short wait by itself.
+// extendRun extends the context of the run beyond a wait, with what others write to it
+// meanwhile. An empty context lasts long enough for a short wait.
 func (w *world) extendRun(d time.Duration) error {
 	v := w.views[w.key("run")]
 	if v == nil {
@@ -533,24 +545,24 @@ func (w *world) extendRun(d time.Duration) error {
 		if err != nil {
 			return err
 		}
-		v = &view{key: w.key("run"), limit: w.t.settings.Sizes["run"], value: loaded}
+		v = &view{key: w.key("run"), limit: w.settings.Sizes["run"], value: loaded}
 	}
-	if v.value.Len() == 0 && d <= w.t.settings.RunExpires {
+	if v.value.Len() == 0 && d <= w.settings.RunExpires {
 		return nil
 	}
 	if len(v.writes) == 0 && v.until.IsZero() {
 		w.written = append(w.written, v)
 	}
-	v.until = w.Now().Add(d + w.t.settings.RunExpires)
+	v.until = w.Now().Add(d + w.settings.RunExpires)
 	return nil
 }
 
-// takeChanges returns what was written since it was last taken, to be kept.
+// takeChanges returns what was written since the last call, to be stored.
 func (w *world) takeChanges() (changes []contexts.Change) {
 	now := w.Now()
 	for _, v := range w.written {
 		c := contexts.Change{Key: v.key, Writes: v.writes, Limit: v.limit}
-		if c.Expires, c.Lifetime = w.lifetime(v.key, now); v.until.After(c.Expires) {
+		if c.Expires, c.Lifetime = w.expiry(v.key, now); v.until.After(c.Expires) {
 			c.Expires = v.until
 		}
 		changes = append(changes, c)
@@ -560,10 +572,10 @@ func (w *world) takeChanges() (changes []contexts.Change) {
 	return changes
 }
 
-// lifetime is when a context that is written now goes unless it is written again. Whoever
-// writes to the session of somebody else decides nothing about how long it lasts.
-func (w *world) lifetime(key contexts.Key, now time.Time) (time.Time, contexts.Lifetime) {
-	s := w.t.settings
+// expiry returns when a context that is written now expires unless it is written again. A run
+// that writes to the session of another user does not change when that expires.
+func (w *world) expiry(key contexts.Key, now time.Time) (time.Time, contexts.Lifetime) {
+	s := w.settings
 	switch key.Kind {
 	case "run":
 		return now.Add(s.RunExpires), contexts.Extends
@@ -571,22 +583,22 @@ func (w *world) lifetime(key contexts.Key, now time.Time) (time.Time, contexts.L
 		return now.Add(s.SocketExpires), contexts.Moves
 	case "session":
 		if w.isCallerSession(key.ID) {
-			return now.Add(s.SessionExpires), contexts.Extends // it is over by then
+			return now.Add(s.SessionExpires), contexts.Extends // the session has ended by then
 		}
 		return now.Add(s.VisitorExpires), contexts.Extends
 	}
 	return time.Time{}, contexts.Moves
 }
 
-// isCallerSession reports whether a session is that of the caller, who signed in. What a visitor
-// starts knows a visitor by the user that is called as the session.
+// isCallerSession reports whether a session is that of a caller who signed in. A visitor has
+// the same id as user and as session.
 func (w *world) isCallerSession(sessionID string) bool {
-	c := &w.t.start.Caller
+	c := &w.start.Caller
 	return !c.Visitor && c.UserID != "" && c.UserID != c.SessionID && sessionID == cmp.Or(c.SessionID, c.UserID)
 }
 
-// markUnstored lets contexts be read again, so that what others wrote is seen. Those with
-// writes of the tree itself that are not kept yet stay as they are.
+// refresh has contexts read again, so that the run sees what others wrote. Contexts with writes
+// that are not stored yet stay.
 func (w *world) refresh() {
 	for key, v := range w.views {
 		if len(v.writes) == 0 {
@@ -595,8 +607,8 @@ func (w *world) refresh() {
 	}
 }
 
-// limitViews lets contexts be read again when there are many: a tree may switch to any number
-// of users.
+// limitViews has contexts read again when there are many: a run may switch to any number of
+// users.
 func (w *world) limitViews() {
 	if len(w.views) > maxViews {
 		w.refresh()

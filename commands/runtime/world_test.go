@@ -19,7 +19,7 @@ import (
 	"svc/domain/automation/variable"
 )
 
-// stored are the changes that a house wrote.
+// kept are the changes that a runtime wrote.
 type kept struct {
 	mu  sync.Mutex
 	all []contexts.Change
@@ -34,7 +34,7 @@ func (k *kept) notes(h *house, _ *runtime.Options) {
 	}
 }
 
-// parse returns the changes of one kind of contexts.
+// of returns the changes of one kind of contexts.
 func (k *kept) of(kind string) (of []contexts.Change) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -46,7 +46,7 @@ func (k *kept) of(kind string) (of []contexts.Change) {
 	return of
 }
 
-// ownBytes is how much was written, roughly.
+// bytes returns how much was written, roughly.
 func (k *kept) bytes() (n int) {
 	for _, c := range k.of("global") {
 		for _, w := range c.Writes {

@@ -276,7 +276,7 @@ func firstFault(a, b *Fault) *Fault {
 	return b
 }
 
-// Types of typed fields: those of JSON Schema, and a scalar or a map of them by
+// types are those of typed fields: those of JSON Schema, and a scalar or a map of them by
 // locale.
 var types = []string{
 	"string", "number", "integer", "boolean", "object", "array", "null",

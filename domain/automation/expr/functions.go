@@ -56,7 +56,7 @@ func functions() map[string]function {
 	}
 }
 
-// staticKeys is the table, made once.
+// known is the table, made once.
 var known = functions()
 
 // call is a function with its arguments.

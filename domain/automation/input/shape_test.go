@@ -42,7 +42,7 @@ func compile(t tester, fields string) *input.Shape {
 	return input.Compile(a)
 }
 
-// isKnownFault returns what is wrong as lines: the error of a schema that is none, or
+// told returns what is wrong as lines: the error of a schema that is none, or
 // field: message of every fault.
 func told(t tester, err error) []string {
 	t.Helper()

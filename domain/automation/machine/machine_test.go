@@ -153,7 +153,7 @@ type ran struct {
 	Branches []string
 }
 
-// how a case is run.
+// manner is how a case is run.
 type manner struct {
 	budget int
 	saves  bool // at every wait, and goes on from what was saved
@@ -161,7 +161,7 @@ type manner struct {
 	limit  int  // of local variables
 }
 
-// runBranches carries a tree through to its end.
+// run runs a tree to its end.
 func run(t testing.TB, programs map[string]*machine.Program, input, scripted *value.Object, how manner) ran {
 	t.Helper()
 	s := newScript(programs, scripted)
