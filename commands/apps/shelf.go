@@ -8,7 +8,6 @@ import (
 	"svc/commands/cache"
 	"svc/commands/content"
 	"svc/domain/automation/input"
-	"svc/domain/automation/value"
 	"svc/domain/document"
 	"svc/domain/workspace"
 )
@@ -106,8 +105,7 @@ func (d *Detail) describe(index *document.Map) error {
 	d.Index, d.Secrets = index, content.SecretSettings(index)
 	if config := pick(mapAt(index, "config"), "schema", "block"); config.Len() > 0 {
 		d.Config = config
-		schema, _ := value.From(mapAt(config, "schema")).(*value.Object)
-		d.Settings = input.CompileConfig(schema)
+		d.Settings = input.CompileConfig(mapAt(config, "schema"))
 	}
 	for slug, v := range blocks.All() {
 		block, _ := v.(*document.Map)

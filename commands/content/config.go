@@ -5,7 +5,6 @@ import (
 
 	"svc/domain"
 	"svc/domain/automation/input"
-	"svc/domain/automation/value"
 	"svc/domain/document"
 	"svc/domain/workspace"
 )
@@ -33,8 +32,7 @@ func configFaults(app App, before, doc *document.Map) []input.ConfigFault {
 	given, _ = before.Get("config")
 	was, _ := given.(*document.Map)
 	sameApp := before != nil && before.Text("appSlug") == doc.Text("appSlug") && before.Text("appVersion") == doc.Text("appVersion")
-	written, _ := value.From(config).(*value.Object)
-	return app.Config.CheckWritten(written, func(key string) bool {
+	return app.Config.CheckWritten(config, func(key string) bool {
 		now, _ := config.Get(key)
 		old, had := was.Get(key)
 		return now == workspace.Mask || sameApp && had && document.Equal(now, old)

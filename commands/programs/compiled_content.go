@@ -106,13 +106,13 @@ func (l *Library) addDocument(ctx context.Context, e *compiledContent, path stri
 		}
 		e.size += valueFactor * documentLength(doc)
 		if folder == "index" {
-			e.index, _ = value.From(doc).(*value.Object)
+			e.index = doc
 			e.secretKeys = content.SecretSettings(doc)
 			schema, _ := value.Walk(e.index, "config", "schema").(*value.Object)
 			e.configSchema = input.CompileConfig(schema)
 		} else if doc.Text("appSlug") != "" && !isTrue(doc, "disabled") {
 			config, _ := doc.Get("config")
-			e.installs = append(e.installs, install{slug, doc.Text("appSlug"), doc.Text("appVersion"), value.From(config), ref.Sealed})
+			e.installs = append(e.installs, install{slug, doc.Text("appSlug"), doc.Text("appVersion"), config, ref.Sealed})
 		}
 	}
 	return nil
@@ -174,7 +174,7 @@ func (p *Scope) Content(ctx context.Context) (*value.Object, error) {
 		if folders[folder] == nil {
 			folders[folder] = &value.Object{}
 		}
-		folders[folder].Set(slug, value.From(doc))
+		folders[folder].Set(slug, doc)
 		all.size += bytesPerEntry + valueFactor*documentLength(doc)
 	}
 	for _, folder := range slices.Sorted(maps.Keys(folders)) {

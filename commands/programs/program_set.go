@@ -318,11 +318,8 @@ func (l *Library) newFunctionAutomation(name string, function *value.Object) *co
 		}
 	}
 	call := value.NewObject("module", "code", "function", "call", "output", "result", "parameters", value.NewObject("name", name, "input", true))
-	made, doc := value.NewObject("slug", name, "name", name, "arguments", fields, "do", []any{value.NewObject("run", call)}, "output", "{{result}}"), document.MapOf()
+	doc := value.NewObject("slug", name, "name", name, "arguments", fields, "do", []any{value.NewObject("run", call)}, "output", "{{result}}")
 	c := &compiledDocument{}
-	if doc.UnmarshalJSON([]byte(value.JSON(made, ""))) != nil {
-		return c
-	}
 	if c.Automation, _ = automation.Parse(doc, l.rules()); c.Automation != nil {
 		c.shape = input.Compile(c.Automation)
 	}

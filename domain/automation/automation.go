@@ -35,11 +35,15 @@ type Schema struct {
 	Payload, Output *value.Object // nil when absent
 }
 
-// Parse reads a document: a *value.Object, or any map that value.From takes.
-// Only a document that is no object has no Automation.
+// Parse reads a document: a *value.Object, or any map that value.From takes. The Automation
+// shares the values of the document, which must not be changed after that. Only a document
+// that is no object has no Automation.
 func Parse(doc any, rules Rules) (*Automation, []Fault) {
 	c := &checker{Rules: rules.withDefaults()}
-	o, ok := value.From(doc).(*value.Object)
+	o, ok := doc.(*value.Object)
+	if !ok {
+		o, ok = value.From(doc).(*value.Object)
+	}
 	if !ok {
 		c.misfit(false, domain.CodeInvalidRequest, "", "", "an automation is an object")
 		return nil, c.faults

@@ -150,13 +150,13 @@ func (c *checker) typed(f *field, m *document.Map, at *place) {
 	}
 	one, _ := m.Get("type")
 	if f.typed == either && kindOf(one)&(text|list) != 0 {
-		c.addFaults(automation.TypedField(value.From(m), at.String(), maxFaults))
+		c.addFaults(automation.TypedField(m, at.String(), maxFaults))
 		return
 	}
 	fields := &value.Object{}
 	for key, v := range m.All() {
 		if kindOf(v) == object {
-			fields.Set(key, value.From(v))
+			fields.Set(key, v)
 		} else if f.typed != settings || key != "additionalProperties" || kindOf(v) != boolean {
 			c.fault(domain.CodeInvalidRequest, at.at(key), "a typed field is an object, not %s", kindOf(v))
 		}

@@ -419,9 +419,8 @@ func (v *registrationUpdate) changedAutomations() (items []projections.Item, err
 
 // addFaultsOf adds the faults of the schedules of a document. A document with all its schedules registered has none.
 func (v *registrationUpdate) addFaultsOf(ctx context.Context, item projections.Item, doc *document.Map, p *programs.Program) error {
-	whole, _ := value.From(doc).(*value.Object)
-	list, _ := value.Walk(whole, "when", "schedules").([]any)
-	if len(list) == 0 || whole.At("disabled") == true || p != nil && len(p.When.Schedules) == len(list) {
+	list, _ := value.Walk(doc, "when", "schedules").([]any)
+	if len(list) == 0 || doc.At("disabled") == true || p != nil && len(p.When.Schedules) == len(list) {
 		return nil
 	}
 	_, faults := automation.Parse(doc, v.Rules())
