@@ -132,7 +132,7 @@ func (p *play) answer(s *stage, r machine.Request, given map[machine.Kind]int, n
 	list, _ := p.answers.At(string(r.Kind)).([]any)
 	scripted := value.Undefined
 	if given[r.Kind] < len(list) {
-		scripted = live(list[given[r.Kind]])
+		scripted = domaintest.WithStreams(list[given[r.Kind]])
 	}
 	given[r.Kind]++
 	switch r.Kind {
@@ -147,8 +147,8 @@ func (p *play) answer(s *stage, r machine.Request, given map[machine.Kind]int, n
 			scripted = value.NewObject("id", float64(n), "type", r.Params.At("event"), "payload", r.Params.At("payload"))
 		}
 	case machine.Next:
-		if stream, ok := r.Stream.(*chunks); ok {
-			return machine.Answer{Value: stream.next()}
+		if stream, ok := r.Stream.(*domaintest.Stream); ok {
+			return machine.Answer{Value: stream.Next()}
 		}
 		return machine.Answer{Value: value.Undefined, Err: automation.Raise(automation.FetchFailed, "cut off")}
 	case machine.Config:
@@ -164,37 +164,6 @@ func (p *play) answer(s *stage, r machine.Request, given map[machine.Kind]int, n
 		return machine.Answer{Value: value.Undefined, Err: &automation.Error{Name: name, Message: "as scripted", Details: details}}
 	}
 	return machine.Answer{Value: scripted}
-}
-
-// chunks is a stream of items.
-type chunks struct{ items []any }
-
-// LiveStream implements value.Stream.
-func (*chunks) LiveStream() {}
-
-func (c *chunks) next() any {
-	if len(c.items) == 0 {
-		return value.Undefined
-	}
-	item := c.items[0]
-	c.items = c.items[1:]
-	return item
-}
-
-// live makes streams of {$stream: items}.
-func live(v any) any {
-	o, ok := v.(*value.Object)
-	if !ok {
-		return v
-	}
-	if items, ok := o.At("$stream").([]any); ok {
-		return &chunks{items}
-	}
-	made := &value.Object{}
-	for _, key := range o.Keys() {
-		made.Set(key, live(o.At(key)))
-	}
-	return made
 }
 
 // replay plays a record with these programs.

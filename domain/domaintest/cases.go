@@ -196,3 +196,35 @@ func (c Case) Input() *value.Object {
 	}
 	return made
 }
+
+// Stream is a stream of items, as fetch returns one.
+type Stream struct{ Items []any }
+
+// LiveStream implements value.Stream.
+func (*Stream) LiveStream() {}
+
+// Next returns the next item, Undefined at the end.
+func (s *Stream) Next() any {
+	if len(s.Items) == 0 {
+		return value.Undefined
+	}
+	item := s.Items[0]
+	s.Items = s.Items[1:]
+	return item
+}
+
+// WithStreams returns a value with a Stream in the place of each {$stream: items}.
+func WithStreams(v any) any {
+	o, ok := v.(*value.Object)
+	if !ok {
+		return v
+	}
+	if items, ok := o.At("$stream").([]any); ok {
+		return &Stream{items}
+	}
+	made := &value.Object{}
+	for _, key := range o.Keys() {
+		made.Set(key, WithStreams(o.At(key)))
+	}
+	return made
+}

@@ -353,20 +353,6 @@ func (s *script) Random(n int) []byte {
 	return binary.BigEndian.AppendUint64(make([]byte, n), s.drawn)[8:]
 }
 
-// chunks is a stream of items.
-type chunks struct{ items []any }
-
-func (*chunks) LiveStream() {}
-
-func (c *chunks) next() any {
-	if len(c.items) == 0 {
-		return value.Undefined
-	}
-	item := c.items[0]
-	c.items = c.items[1:]
-	return item
-}
-
 // answer is what the outside says to a request.
 func (s *script) answer(r machine.Request) machine.Answer {
 	scripted := s.scripted(r)
@@ -384,8 +370,8 @@ func (s *script) answer(r machine.Request) machine.Answer {
 			scripted = value.NewObject("id", "e"+value.Text(float64(len(s.emitted))), "type", r.Params.At("event"), "payload", r.Params.At("payload"))
 		}
 	case machine.Next:
-		if stream, ok := r.Stream.(*chunks); ok {
-			return machine.Answer{Value: stream.next()}
+		if stream, ok := r.Stream.(*domaintest.Stream); ok {
+			return machine.Answer{Value: stream.Next()}
 		}
 	case machine.Config:
 		return machine.Answer{Value: value.Undefined, Err: s.Write(r.Execution, *r.Write)}
@@ -407,23 +393,7 @@ func (s *script) scripted(r machine.Request) any {
 	if n >= len(list) {
 		return value.Undefined
 	}
-	return live(list[n])
-}
-
-// live makes streams of {$stream: items}.
-func live(v any) any {
-	o, ok := v.(*value.Object)
-	if !ok {
-		return v
-	}
-	if items, ok := o.At("$stream").([]any); ok {
-		return &chunks{items}
-	}
-	made := &value.Object{}
-	for _, key := range o.Keys() {
-		made.Set(key, live(o.At(key)))
-	}
-	return made
+	return domaintest.WithStreams(list[n])
 }
 
 // told is an answer on its way.
@@ -651,7 +621,7 @@ func TestAFailedLoopClosesItsStream(t *testing.T) {
 	t.Parallel()
 	doc := map[string]any{"t": parseYAML(t, `[{fetch: {url: 'http://h', output: s}}, {repeat: {on: '{{s}}', do: [{nope: {}}]}}]`)}
 	tr := begun(t, machine.Options{}, doc)
-	stream := &chunks{[]any{"a", "b"}}
+	stream := &domaintest.Stream{Items: []any{"a", "b"}}
 	tr.Answer(tr.Run(1000).Requests[0].ID, machine.Answer{Value: stream})
 	next := tr.Run(1000).Requests[0]
 	require.Equal(t, machine.Next, next.Kind)
@@ -671,7 +641,7 @@ func TestAStreamThatWasOpenIsLost(t *testing.T) {
 - try: {do: [{repeat: {on: '{{s}}', do: []}}], catch: [{set r: ['{{$error.details.reason}}', '{{a.details.reason}}']}]}
 `)}
 	tr := begun(t, machine.Options{}, doc)
-	tr.Answer(tr.Run(1000).Requests[0].ID, machine.Answer{Value: &chunks{}})
+	tr.Answer(tr.Run(1000).Requests[0].ID, machine.Answer{Value: &domaintest.Stream{}})
 	require.Len(t, tr.Run(1000).Requests, 2)
 	state, err := tr.Save()
 	require.NoError(t, err)
