@@ -489,3 +489,12 @@ func TestAReplayComparesWhatAFetchSends(t *testing.T) {
 		seen[sent(o)] = true
 	}
 }
+
+func TestTheGuideListsEveryInstruction(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../docs/automations.md")
+	require.NoError(t, err)
+	for _, name := range automation.Instructions() {
+		require.Regexp(t, "(?m)^\\|[^|]*`"+name+"`", string(guide), "docs/automations.md has no row for %s", name)
+	}
+}

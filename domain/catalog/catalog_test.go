@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/domain"
+	"svc/domain/automation"
 	"svc/domain/catalog"
 )
 
@@ -93,5 +94,14 @@ func TestDocsNameEveryTypeAndItsFields(t *testing.T) {
 		"| `source.automationDepth` | whole number, optional |",
 	} {
 		require.Contains(t, page, row)
+	}
+}
+
+// A type that automations could emit would be taken for one of the platform.
+func TestAutomationsCannotEmitTypesOfThePlatform(t *testing.T) {
+	for _, f := range catalog.Table() {
+		if f.Name != "error" && f.Name != "usage" {
+			require.True(t, automation.Native(f.Name), "add %s to natives in domain/automation/when.go", f.Name)
+		}
 	}
 }
