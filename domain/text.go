@@ -3,12 +3,16 @@ package domain
 import (
 	"net/url"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
 
 // Timestamp is the form of times, in UTC, in events, documents and answers.
 const Timestamp = "2006-01-02T15:04:05.000Z"
+
+// FormatTime returns a time in the form of Timestamp.
+func FormatTime(t time.Time) string { return t.UTC().Format(Timestamp) }
 
 // IsLine reports whether s is one line of at most limit characters.
 func IsLine(s string, limit int) bool {

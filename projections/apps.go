@@ -91,7 +91,7 @@ func (p Apps) publish(tx Tx, ev domain.Recorded, slug string) error {
 	if err != nil {
 		return err
 	}
-	now := stamp(ev.At)
+	now := domain.FormatTime(ev.At)
 	if known {
 		err = tx.Delete(appOrderKey(have.Seq, slug))
 	} else {
@@ -278,7 +278,7 @@ func (s storedApp) toApp() App {
 		CreatedAt: s.CreatedAt, CreatedBy: s.CreatedBy, UpdatedAt: s.UpdatedAt, UpdatedBy: s.UpdatedBy,
 	}
 	for i, v := range s.State.Versions {
-		a.Versions[i] = AppVersion{v.Name, v.Revision, stamp(v.CreatedAt), v.CreatedBy}
+		a.Versions[i] = AppVersion{v.Name, v.Revision, domain.FormatTime(v.CreatedAt), v.CreatedBy}
 	}
 	return a
 }

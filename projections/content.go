@@ -97,7 +97,7 @@ func (c Content) Apply(tx Tx, ev domain.Recorded) error {
 
 // apply changes the content of a workspace.
 func (c Content) apply(tx Tx, ev domain.Recorded, id string, d workspace.Delta) error {
-	audit, err := json.Marshal(Audit{At: stamp(ev.At), By: ev.Meta.UserID})
+	audit, err := json.Marshal(Audit{At: domain.FormatTime(ev.At), By: ev.Meta.UserID})
 	if err != nil {
 		return err
 	}

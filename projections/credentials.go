@@ -246,7 +246,7 @@ func (APIKeys) Log() domain.Log { return domain.State }
 func (k APIKeys) Apply(tx Tx, ev domain.Recorded) error {
 	switch ev.Data.(type) {
 	case apikey.Created:
-		made := APIKey{CreatedAt: stamp(ev.At), CreatedBy: ev.Meta.UserID}
+		made := APIKey{CreatedAt: domain.FormatTime(ev.At), CreatedBy: ev.Meta.UserID}
 		made.State = apikey.Decider.Evolve(made.State, ev.Data)
 		if err := tx.Set(keyKey(made.ID), []byte(made.Hash)); err != nil {
 			return err
@@ -288,7 +288,7 @@ func (APIKeys) find(tx Tx, id string) (have APIKey, err error) {
 }
 
 func (APIKeys) put(tx Tx, ev domain.Recorded, key APIKey) error {
-	key.UpdatedAt, key.UpdatedBy = stamp(ev.At), ev.Meta.UserID
+	key.UpdatedAt, key.UpdatedBy = domain.FormatTime(ev.At), ev.Meta.UserID
 	body, err := json.Marshal(key)
 	if err != nil {
 		return err
@@ -366,7 +366,7 @@ func (NATSUsers) Log() domain.Log { return domain.State }
 func (NATSUsers) Apply(tx Tx, ev domain.Recorded) error {
 	switch e := ev.Data.(type) {
 	case natsuser.Created:
-		body, err := json.Marshal(NATSUser{User: e.User, CreatedAt: stamp(ev.At), CreatedBy: ev.Meta.UserID})
+		body, err := json.Marshal(NATSUser{User: e.User, CreatedAt: domain.FormatTime(ev.At), CreatedBy: ev.Meta.UserID})
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func (p Files) Apply(tx Tx, ev domain.Recorded) error {
 	ref := FileRef{ev.Stream.Scope, ev.Stream.ID}
 	switch ev.Data.(type) {
 	case file.Uploaded:
-		made := File{State: file.Decider.Evolve(file.State{}, ev.Data), CreatedAt: stamp(ev.At), Seq: ev.Seq}
+		made := File{State: file.Decider.Evolve(file.State{}, ev.Data), CreatedAt: domain.FormatTime(ev.At), Seq: ev.Seq}
 		if err := tx.Set(fileOrderKey(ref, ev.Seq), nil); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (p Files) Apply(tx Tx, ev domain.Recorded) error {
 
 // putItem stores a file and what it is found by.
 func (Files) put(tx Tx, ev domain.Recorded, ref FileRef, f File) error {
-	f.UpdatedAt, f.UpdatedBy = stamp(ev.At), ev.Meta.UserID
+	f.UpdatedAt, f.UpdatedBy = domain.FormatTime(ev.At), ev.Meta.UserID
 	body, err := json.Marshal(f)
 	if err != nil {
 		return err

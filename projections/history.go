@@ -93,7 +93,7 @@ func (h History) Apply(tx Tx, ev domain.Recorded) error {
 		return nil
 	}
 	change := Change{
-		Seq: ev.Seq, Workspace: scope, At: stamp(ev.At), By: ev.Meta.UserID, Type: ev.Data.EventType(),
+		Seq: ev.Seq, Workspace: scope, At: domain.FormatTime(ev.At), By: ev.Meta.UserID, Type: ev.Data.EventType(),
 		Summary: workspace.Summarise(ev.Data), CorrelationID: ev.Meta.CorrelationID, Rollback: isRollback(ev.Data),
 	}
 	if d, ok := workspace.DeltaOf(ev.Data); ok && ev.Stream.Kind == workspace.Decider.Kind {

@@ -40,7 +40,7 @@ func (Secrets) Apply(tx Tx, ev domain.Recorded) error {
 	}
 	for name, secret := range e.Values {
 		key := scopedKey('s', ev.Stream.ID, []byte(name))
-		at := stamp(ev.At)
+		at := domain.FormatTime(ev.At)
 		rec := SecretRecord{CreatedAt: at, CreatedBy: ev.Meta.UserID}
 		if err := getJSON(tx, key, &rec); err != nil {
 			return err

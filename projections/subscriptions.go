@@ -43,7 +43,7 @@ func (s Subscriptions) Apply(tx Tx, ev domain.Recorded) error {
 	var err error
 	switch ev.Data.(type) {
 	case subscription.Created:
-		rec := SubscriptionRecord{CreatedAt: stamp(ev.At), CreatedBy: ev.Meta.UserID, Since: ev.ID}
+		rec := SubscriptionRecord{CreatedAt: domain.FormatTime(ev.At), CreatedBy: ev.Meta.UserID, Since: ev.ID}
 		err = errors.Join(s.put(tx, ev, rec), tx.Set(append([]byte{'i'}, ev.Stream.ID...), []byte(ev.Stream.Scope)))
 	case subscription.Updated, subscription.Disabled:
 		err = s.change(tx, ev)
@@ -79,7 +79,7 @@ func (s Subscriptions) change(tx Tx, ev domain.Recorded) error {
 
 func (Subscriptions) put(tx Tx, ev domain.Recorded, rec SubscriptionRecord) error {
 	rec.State = subscription.Decider.Evolve(rec.State, ev.Data)
-	rec.UpdatedAt, rec.UpdatedBy = stamp(ev.At), ev.Meta.UserID
+	rec.UpdatedAt, rec.UpdatedBy = domain.FormatTime(ev.At), ev.Meta.UserID
 	return setJSON(tx, subscriptionKey(ev.Stream.Scope, ev.Stream.ID), rec)
 }
 

@@ -67,7 +67,7 @@ func (Users) Log() domain.Log { return domain.State }
 func (p Users) Apply(tx Tx, ev domain.Recorded) error {
 	switch e := ev.Data.(type) {
 	case user.SignedUp, user.Created:
-		return p.put(tx, ev, User{First: ev.Seq, CreatedAt: stamp(ev.At), CreatedBy: ev.Meta.UserID})
+		return p.put(tx, ev, User{First: ev.Seq, CreatedAt: domain.FormatTime(ev.At), CreatedBy: ev.Meta.UserID})
 	case user.Updated:
 		return p.update(tx, ev, e.User.ID)
 	case user.PasswordReset:
@@ -110,7 +110,7 @@ func (p Users) put(tx Tx, ev domain.Recorded, u User) error {
 	now := user.Decider.Evolve(user.State{User: u.User, Credentials: user.Credentials{EmailVouched: u.EmailVouched}}, ev.Data)
 	u.User, u.HasPassword = now.User, now.Credentials.Password != ""
 	u.EmailProven, u.EmailVouched = now.Credentials.EmailProven, now.Credentials.EmailVouched
-	u.Seq, u.UpdatedAt, u.UpdatedBy = ev.Seq, stamp(ev.At), ev.Meta.UserID
+	u.Seq, u.UpdatedAt, u.UpdatedBy = ev.Seq, domain.FormatTime(ev.At), ev.Meta.UserID
 	body, err := json.Marshal(u)
 	if err != nil {
 		return err

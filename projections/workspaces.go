@@ -114,16 +114,14 @@ type WriteLock struct {
 	Operation *workspace.Operation `json:"operation,omitempty"`
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(domain.Timestamp) }
-
 // LockOf returns a lock in the form of the API.
 func LockOf(l *workspace.Lock) *WriteLock {
 	if l == nil {
 		return nil
 	}
-	w := &WriteLock{Reason: l.Reason, LockedBy: l.LockedBy, LockedAt: stamp(l.LockedAt), Epoch: l.Epoch, Operation: l.Operation}
+	w := &WriteLock{Reason: l.Reason, LockedBy: l.LockedBy, LockedAt: domain.FormatTime(l.LockedAt), Epoch: l.Epoch, Operation: l.Operation}
 	if l.ExpiresAt != nil {
-		w.ExpiresAt = stamp(*l.ExpiresAt)
+		w.ExpiresAt = domain.FormatTime(*l.ExpiresAt)
 	}
 	return w
 }
@@ -139,7 +137,7 @@ func (w Workspaces) Apply(tx Tx, ev domain.Recorded) error {
 	delta, content := workspace.DeltaOf(ev.Data)
 	switch e := ev.Data.(type) {
 	case workspace.Created:
-		at := stamp(ev.At)
+		at := domain.FormatTime(ev.At)
 		rec := Record{ID: e.Workspace.ID, Dynamic: Dynamics{CreatedAt: at, CreatedBy: ev.Meta.UserID}}
 		return w.put(tx, ev, nil, rec, delta, content)
 	case workspace.Locked:
@@ -181,7 +179,7 @@ func applyPublished(r *Record, e workspace.Published) {
 	}
 	r.LastRepository = e.Version.Repository.ID
 	r.Dynamic.LastPush = &Sync{
-		Version: e.Version.Name, CreatedAt: stamp(e.Version.CreatedAt), CreatedBy: e.Version.CreatedBy, RepositoryID: e.Version.Repository.ID,
+		Version: e.Version.Name, CreatedAt: domain.FormatTime(e.Version.CreatedAt), CreatedBy: e.Version.CreatedBy, RepositoryID: e.Version.Repository.ID,
 	}
 }
 
@@ -198,7 +196,7 @@ func applyPulled(r *Record, ev domain.Recorded, s *workspace.Integration) {
 	r.LastRepository = cmp.Or(s.RepositoryID, r.LastRepository)
 	if s.Pulled != nil {
 		r.Dynamic.LastPull = &Sync{
-			Version: s.Pulled.Version, Digest: s.Pulled.Digest, CreatedAt: stamp(ev.At), CreatedBy: ev.Meta.UserID, RepositoryID: s.RepositoryID,
+			Version: s.Pulled.Version, Digest: s.Pulled.Digest, CreatedAt: domain.FormatTime(ev.At), CreatedBy: ev.Meta.UserID, RepositoryID: s.RepositoryID,
 		}
 	}
 }
@@ -226,7 +224,7 @@ func (w Workspaces) put(tx Tx, ev domain.Recorded, before *Record, after Record,
 	after.Seq = ev.Seq
 	if content {
 		after.Updated, after.Dynamic.ContentRevision = ev.Seq, ev.Seq
-		after.Dynamic.UpdatedAt, after.Dynamic.UpdatedBy = stamp(ev.At), ev.Meta.UserID
+		after.Dynamic.UpdatedAt, after.Dynamic.UpdatedBy = domain.FormatTime(ev.At), ev.Meta.UserID
 	}
 	after.Dynamic.Dirty = after.Dynamic.ContentRevision > after.Synced
 	if s := delta.Settings; s != nil {

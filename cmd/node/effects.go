@@ -129,7 +129,7 @@ func (n *Node) configure(ctx context.Context, place *programs.Scope, op variable
 	untold := func(config any) workspace.Untold { return secrets.Paths(value.From(config)) }
 	if place.Parent == nil {
 		return n.places.workspaces.Configure(ctx, id, "", func(config *document.Map) (*document.Map, workspace.Untold, error) {
-			next, err := n.changedConfig(mapOf(config, "value"), op)
+			next, err := n.changedConfig(config.Object("value"), op)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -145,7 +145,7 @@ func (n *Node) configure(ctx context.Context, place *programs.Scope, op variable
 		if given, _ := doc.Get("config"); isText(given) {
 			return nil, errPassedOn
 		}
-		config, err := n.changedConfig(mapOf(doc, "config"), op)
+		config, err := n.changedConfig(doc.Object("config"), op)
 		if err != nil {
 			return nil, err
 		}
@@ -159,12 +159,6 @@ func (n *Node) configure(ctx context.Context, place *programs.Scope, op variable
 func isText(v any) bool {
 	_, ok := v.(string)
 	return ok
-}
-
-func mapOf(doc *document.Map, key string) *document.Map {
-	v, _ := doc.Get(key)
-	m, _ := v.(*document.Map)
-	return m
 }
 
 // hitsTemplate reports whether an operation would take the place of a text that stands for

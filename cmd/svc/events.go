@@ -112,8 +112,8 @@ func (t *tail) begin(ctx context.Context, feed string, query url.Values) error {
 		if !ok {
 			return fmt.Errorf("%w: --from is now, a time ago such as 1h, a time such as 2026-01-31T12:00:00Z, or the seq of an event", errUsage)
 		}
-		query.Set("afterDate", since.Add(-time.Millisecond).UTC().Format(domain.Timestamp))
-		newest.Set("beforeDate", since.UTC().Format(domain.Timestamp))
+		query.Set("afterDate", domain.FormatTime(since.Add(-time.Millisecond)))
+		newest.Set("beforeDate", domain.FormatTime(since))
 	}
 	var page struct {
 		Result struct {

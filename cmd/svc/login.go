@@ -153,7 +153,7 @@ type shownProfile struct {
 }
 
 func show(name string, p client.Profile) shownProfile {
-	return shownProfile{name, p.URL, p.Email, p.UserID, p.ExpiresAt.UTC().Format(domain.Timestamp)}
+	return shownProfile{name, p.URL, p.Email, p.UserID, domain.FormatTime(p.ExpiresAt)}
 }
 
 func (l *login) done(p client.Profile) error {

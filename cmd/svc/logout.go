@@ -71,7 +71,7 @@ func (r *remote) forgotten(p client.Profile, revoked bool) error {
 	}
 	text := "its token is revoked"
 	if !revoked {
-		text = "its token is valid until " + p.ExpiresAt.UTC().Format(domain.Timestamp) + ", unless somebody revokes it"
+		text = "its token is valid until " + domain.FormatTime(p.ExpiresAt) + ", unless somebody revokes it"
 	}
 	_, err := fmt.Fprintf(r.out, "profile %s is forgotten; %s\n", r.profileName(), text)
 	return err

@@ -84,7 +84,7 @@ func (r *remote) standingText(ctx context.Context, s standing) string {
 func checked(one versioning.RepositoryStatus) string {
 	text := "never"
 	if one.CheckedAt != nil {
-		text = one.CheckedAt.UTC().Format(domain.Timestamp)
+		text = domain.FormatTime(*one.CheckedAt)
 	}
 	if one.Error != nil {
 		text += ", then: " + one.Error.Message

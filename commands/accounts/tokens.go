@@ -54,6 +54,6 @@ func (a *Accounts) Issue(ctx context.Context, s sessions.Session, scope string) 
 func (a *Accounts) opened(ctx context.Context, s sessions.Session, email string) error {
 	return a.o.Engine.Record(ctx, domain.Platform, user.LoginSucceeded{
 		ID: s.UserID, Email: email, IP: s.IP, Provider: s.Provider,
-		Session: user.OpenedSession{ID: s.ID, Expires: s.Expires.UTC().Format(domain.Timestamp)},
+		Session: user.OpenedSession{ID: s.ID, Expires: domain.FormatTime(s.Expires)},
 	})
 }

@@ -96,16 +96,16 @@ func (s *Shelf) Read(ctx context.Context, workspaceID string, revision uint64) (
 
 // describe adds what the index says.
 func (d *Detail) describe(index *document.Map) error {
-	blocks := mapAt(index, "blocks")
+	blocks := index.Object("blocks")
 	body, err := document.JSON(blocks)
 	if err != nil {
 		return err
 	}
 	d.BlockBytes = len(body)
 	d.Index, d.Secrets = index, content.SecretSettings(index)
-	if config := pick(mapAt(index, "config"), "schema", "block"); config.Len() > 0 {
+	if config := pick(index.Object("config"), "schema", "block"); config.Len() > 0 {
 		d.Config = config
-		d.Settings = input.CompileConfig(mapAt(config, "schema"))
+		d.Settings = input.CompileConfig(config.Object("schema"))
 	}
 	for slug, v := range blocks.All() {
 		block, _ := v.(*document.Map)
@@ -126,7 +126,7 @@ func (d *Detail) offer(automations []*document.Map) {
 			continue
 		}
 		shown := pick(doc, "slug", "name", "description")
-		shown.Set("arguments", mapAt(doc, "arguments").Copy())
+		shown.Set("arguments", doc.Object("arguments").Copy())
 		d.Automations = append(d.Automations, shown)
 	}
 }
@@ -139,7 +139,7 @@ func (d *Detail) Calls(config any) (names []string) {
 		names = append(names, a.Text("slug"))
 	}
 	given, _ := config.(*document.Map)
-	for _, functions := range []*document.Map{mapAt(given, "functions"), mapAt(mapAt(mapAt(d.Index, "config"), "value"), "functions")} {
+	for _, functions := range []*document.Map{given.Object("functions"), d.Index.Object("config").Object("value").Object("functions")} {
 		for name, f := range functions.All() {
 			if _, ok := f.(*document.Map); ok && document.Automation.HasSlug(name) && !slices.Contains(names, name) {
 				names = append(names, name)
@@ -159,12 +159,6 @@ func pick(doc *document.Map, keys ...string) *document.Map {
 		}
 	}
 	return part
-}
-
-func mapAt(doc *document.Map, key string) *document.Map {
-	v, _ := doc.Get(key)
-	m, _ := v.(*document.Map)
-	return m
 }
 
 func isTrue(doc *document.Map, key string) bool {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"svc/commands"
 	"svc/domain"
 	"svc/domain/automation/value"
 	"svc/domain/collection"
@@ -46,7 +47,7 @@ type Rows interface {
 type Options struct {
 	Log    Log
 	Rows   Rows
-	Vault  Vault
+	Vault  commands.Vault
 	Limits func() collection.Limits // default none given
 
 	// Record records what happened in a workspace; required by Declare only.

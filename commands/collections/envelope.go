@@ -7,17 +7,11 @@ import (
 	"slices"
 	"strconv"
 
+	"svc/commands"
 	"svc/commands/vault"
 	"svc/domain"
 	"svc/domain/collection"
 )
-
-// Vault seals what is kept, so that destroying the key of a workspace makes all of
-// it unreadable. It is a *vault.Vault.
-type Vault interface {
-	Seal(ctx context.Context, workspaceID string, plain []byte, purpose string) ([]byte, error)
-	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
-}
 
 // Parts keeps what is too large for one entry. It is a *jetstream.Collections.
 type Parts interface {
@@ -33,7 +27,7 @@ const (
 // Envelope seals changes and opens them. It implements rows.Opener.
 type Envelope struct {
 	Parts Parts
-	Vault Vault
+	Vault commands.Vault
 }
 
 // purpose is what the n-th piece of an entry is sealed for; those of the entry

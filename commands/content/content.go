@@ -87,19 +87,13 @@ type Instance struct {
 	App  Installed
 }
 
-// Vault seals what must not be read. It is a *vault.Vault.
-type Vault interface {
-	Seal(ctx context.Context, workspaceID string, plain []byte, purpose string) ([]byte, error)
-	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
-}
-
 // Content changes the content of workspaces. Every field but Room is required.
 type Content struct {
 	Workspaces commands.Workspaces
 	Library    Library
 	Blobs      Blobs
 	Apps       Apps
-	Vault      Vault
+	Vault      commands.Vault
 	Rules      func() automation.Rules
 	Limits     func() archive.Limits
 	// Publish publishes a workspace as an app.

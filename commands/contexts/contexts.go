@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"svc/commands"
 	"svc/domain"
 	"svc/domain/automation/value"
 	"svc/domain/automation/variable"
@@ -34,16 +35,10 @@ type Store interface {
 	IDs(ctx context.Context, workspaceID, kind string) ([]string, error)
 }
 
-// Vault seals and opens for workspaces. It is a *vault.Vault.
-type Vault interface {
-	Seal(ctx context.Context, workspaceID string, plain []byte, purpose string) ([]byte, error)
-	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
-}
-
 // Options are what contexts need. Store and Vault are required.
 type Options struct {
 	Store Store
-	Vault Vault
+	Vault commands.Vault
 
 	Memory int              // bytes that this node keeps contexts in; default 64 MiB
 	Now    func() time.Time // default time.Now

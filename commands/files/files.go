@@ -21,13 +21,6 @@ type Blobs interface {
 	PutFrom(ctx context.Context, r io.ReadSeeker, name string, size int64) error
 }
 
-// Vault keeps the secrets of a workspace. It is a *vault.Vault.
-type Vault interface {
-	Seal(ctx context.Context, workspaceID string, plain []byte, purpose string) ([]byte, error)
-	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
-	MAC(ctx context.Context, workspaceID, purpose string, message []byte) ([]byte, error)
-}
-
 // Settings are the live values of Files.
 type Settings struct {
 	Allowed   []string // UPLOADS_ALLOWED_MIMETYPES: type/* patterns; empty allows all
@@ -41,7 +34,7 @@ type Options struct {
 	Engine   *commands.Engine
 	Store    eventstore.Store // takes several files in one append
 	Blobs    Blobs
-	Vault    Vault
+	Vault    commands.Vault
 	Settings func() Settings
 	Now      func() time.Time
 	// Before returns how many bytes the files of a workspace have that were uploaded

@@ -17,6 +17,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"svc/commands"
 	"svc/commands/vault"
 	"svc/domain"
 )
@@ -30,16 +31,10 @@ type Store interface {
 	Sweep(ctx context.Context, workspaceID, kind string, dry bool, over func(start []byte) bool) (count, bytes uint64, err error)
 }
 
-// Vault seals and opens for workspaces. It is a *vault.Vault.
-type Vault interface {
-	Seal(ctx context.Context, workspaceID string, plain []byte, purpose string) ([]byte, error)
-	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
-}
-
 // Parked keeps the states of trees. Store and Vault are required.
 type Parked struct {
 	Store Store
-	Vault Vault
+	Vault commands.Vault
 	Log   *slog.Logger // default slog.Default
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/stretchr/testify/require"
 
+	"svc/commands"
 	"svc/commands/parked"
 	"svc/commands/seal"
 	"svc/commands/vault"
@@ -152,14 +153,14 @@ func TestAStateIsKeptWhileItsKeyIsNotKnown(t *testing.T) {
 }
 
 // silent is a vault whose bucket does not answer.
-type silent struct{ parked.Vault }
+type silent struct{ commands.Vault }
 
 func (silent) Open(context.Context, string, []byte, string) ([]byte, error) {
 	return nil, eventstore.ErrUnavailable
 }
 
 // asIs is what an attacker who can write to the log has of a vault.
-type asIs struct{ parked.Vault }
+type asIs struct{ commands.Vault }
 
 func (asIs) Seal(_ context.Context, _ string, plain []byte, _ string) ([]byte, error) {
 	return plain, nil

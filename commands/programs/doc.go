@@ -62,8 +62,3 @@ func (n Namespace) within(parent Namespace) Namespace {
 type Secrets interface {
 	All(ctx context.Context, workspaceID string) (map[string]string, error)
 }
-
-// Vault opens secret settings of app instances. It is a *vault.Vault.
-type Vault interface {
-	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
-}

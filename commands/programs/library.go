@@ -21,7 +21,7 @@ import (
 type Options struct {
 	Contents Contents
 	Secrets  Secrets
-	Vault    Vault
+	Vault    commands.Vault
 	Rules    func() automation.Rules
 	// Defaults are settings that the operator gives to workspaces and apps, by slug
 	// and name, below what they say themselves.
@@ -45,7 +45,7 @@ type Defaults struct {
 type Library struct {
 	contents Contents
 	secrets  Secrets
-	vault    Vault
+	vault    commands.Vault
 	rules    func() automation.Rules
 	defaults func() Defaults
 	log      *slog.Logger

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"svc/commands"
 	"svc/commands/content"
 	"svc/commands/programs"
 	"svc/domain"
@@ -330,7 +331,7 @@ func (s shelf) installs(id, app string, slugs ...string) {
 	}
 }
 
-type noSecrets struct{ programs.Vault }
+type noSecrets struct{ commands.Vault }
 
 func (noSecrets) All(context.Context, string) (map[string]string, error) { return nil, nil }
 

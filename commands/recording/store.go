@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"svc/commands"
 	"svc/domain"
 )
 
@@ -20,17 +21,11 @@ type Data interface {
 	Sweep(ctx context.Context, workspaceID, kind string, dry bool, over func(start []byte) bool) (count, bytes uint64, err error)
 }
 
-// Vault seals and opens for workspaces. It is a *vault.Vault.
-type Vault interface {
-	Seal(ctx context.Context, workspaceID string, plain []byte, purpose string) ([]byte, error)
-	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
-}
-
 // Store keeps the records of runs, each sealed with the data key of its workspace.
 // Every field is required.
 type Store struct {
 	Data  Data
-	Vault Vault
+	Vault commands.Vault
 	Now   func() time.Time
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"svc/commands"
 	"svc/commands/contexts"
 	"svc/domain/automation"
 	"svc/domain/automation/expr"
@@ -31,16 +32,11 @@ type Secrets interface {
 	All(ctx context.Context, workspaceID string) (map[string]string, error)
 }
 
-// Vault proves that a reference was made here. It is a *vault.Vault.
-type Vault interface {
-	MAC(ctx context.Context, workspaceID, purpose string, message []byte) ([]byte, error)
-}
-
 // References sets, names and resolves secrets. All fields are required.
 type References struct {
 	Values  Values
 	Secrets Secrets
-	Vault   Vault
+	Vault   commands.Vault
 	Now     func() time.Time
 	NewID   func() string
 }

@@ -22,8 +22,8 @@ type config struct {
 }
 
 func configOf(repository *document.Map) config {
-	doc := mapAt(repository, "config")
-	auth := mapAt(doc, "auth")
+	doc := repository.Object("config")
+	auth := doc.Object("auth")
 	c := config{branch: doc.Text("branch"), dirpath: doc.Text("dirpath"), remote: gitsync.Remote{
 		URL: doc.Text("url"), User: auth.Text("user"), Password: auth.Text("password"),
 		SSHKey: auth.Text("sshkey"), Passphrase: auth.Text("passphrase"),
@@ -144,12 +144,6 @@ func purpose(id, field string) string { return "repository/" + place(id, field) 
 
 func authField(id, field string) string { return "repositories." + id + ".config.auth." + field }
 
-func mapAt(m *document.Map, key string) *document.Map {
-	v, _ := m.Get(key)
-	inner, _ := v.(*document.Map)
-	return inner
-}
-
 // completed returns a repository with the defaults of what it does not say, and
 // nothing that means nothing, in the order of the contract.
 func completed(doc *document.Map) *document.Map {
@@ -157,9 +151,9 @@ func completed(doc *document.Map) *document.Map {
 	orElse(all, "type", Git)
 	orElse(all, "mode", ReadWrite)
 	if all.Text("type") == Git {
-		config := picked(mapAt(doc, "config"), configFields...)
+		config := picked(doc.Object("config"), configFields...)
 		orElse(config, "branch", "main")
-		auth := picked(mapAt(config, "auth"), authFields...)
+		auth := picked(config.Object("auth"), authFields...)
 		if config.Delete("auth"); auth.Len() > 0 {
 			config.Set("auth", auth)
 		}

@@ -22,9 +22,9 @@ type draft struct {
 // drafted returns a repository as it would be stored, but for its credentials.
 func drafted(id string, doc *document.Map) draft {
 	doc = completed(doc)
-	config := mapAt(doc, "config")
+	config := doc.Object("config")
 	if address, user, password := cutCredentials(config.Text("url")); user+password != "" {
-		auth := picked(mapAt(config, "auth"), authFields...)
+		auth := picked(config.Object("auth"), authFields...)
 		config.Set("url", address)
 		if auth.Text("sshkey") == "" {
 			orElse(auth, "password", password)
@@ -122,7 +122,7 @@ func unknown(text string) bool { return text == workspace.Mask || refers(text) }
 // keeps lists the masks of a draft that stand for nothing: nothing was sealed, or
 // for another server, which must not get hold of it.
 func (d draft) keeps(now workspace.Settings) (faults []shape.Fault) {
-	before := configOf(completed(mapAt(now.Repositories, d.id)))
+	before := configOf(completed(now.Repositories.Object(d.id)))
 	for _, field := range authFields {
 		if *d.credentials()[field] != workspace.Mask {
 			continue

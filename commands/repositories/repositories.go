@@ -22,7 +22,7 @@ import (
 type Repositories struct {
 	Workspaces commands.Workspaces
 	Secrets    secrets.Secrets
-	Vault      Vault
+	Vault      commands.Vault
 	Git        func() gitsync.Options // of the node, as they are now
 
 	// Platform returns those that administrators give to every workspace, by id, with
@@ -31,12 +31,6 @@ type Repositories struct {
 	// Groups returns the labels that make a workspace a member, by group; nil: there
 	// are no groups.
 	Groups func() map[string][]string
-}
-
-// Vault seals and opens what belongs to a workspace. It is a *vault.Vault.
-type Vault interface {
-	Seal(ctx context.Context, workspaceID string, plain []byte, purpose string) ([]byte, error)
-	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
 }
 
 // The types of repositories.
@@ -99,7 +93,7 @@ func (r *Repositories) List(state workspace.State) []Listed {
 	all := state.Settings.Repositories
 	list := make([]Listed, 0, all.Len())
 	for _, id := range all.Keys() {
-		doc := completed(mapAt(all, id))
+		doc := completed(all.Object(id))
 		list = append(list, Listed{id, doc.Text("name"), doc.Text("type"), doc.Text("mode"), configOf(doc).branch})
 	}
 	list = append(list, r.shared(state)...)
@@ -118,7 +112,7 @@ func (r *Repositories) Find(ctx context.Context, state workspace.State, id strin
 		}
 		return Repository{}, r.unknown(state, id)
 	}
-	doc := completed(mapAt(state.Settings.Repositories, id))
+	doc := completed(state.Settings.Repositories.Object(id))
 	found := Repository{
 		ID: id, Name: doc.Text("name"), Type: doc.Text("type"), Mode: doc.Text("mode"), Excludes: archive.ExcludesOf(doc),
 	}

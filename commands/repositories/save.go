@@ -70,8 +70,8 @@ func (r *Repositories) Check(ctx context.Context, id string, patch *document.Map
 func (r *Repositories) drafts(now workspace.Settings, patch *document.Map) (all []draft, err error) {
 	var faults []shape.Fault
 	allowHTTP := r.Git().AllowHTTP
-	for id := range mapAt(patch, field).All() {
-		d := drafted(id, mapAt(mapAt(patch, field), id))
+	for id := range patch.Object(field).All() {
+		d := drafted(id, patch.Object(field).Object(id))
 		faults = append(append(faults, d.faults(allowHTTP)...), d.keeps(now)...)
 		all = append(all, d)
 	}
@@ -104,7 +104,7 @@ const maxCredential = 16 << 10
 
 // seal moves the credentials of a draft to sealed, and leaves the mask.
 func (r *Repositories) seal(ctx context.Context, state workspace.State, d draft, sealed map[string][]byte) error {
-	auth := mapAt(mapAt(d.doc, "config"), "auth")
+	auth := d.doc.Object("config").Object("auth")
 	for _, name := range authFields {
 		text := auth.Text(name)
 		if text == "" || workspace.IsSecretReference(text) || !d.secret(name) {

@@ -15,12 +15,6 @@ import (
 	"svc/domain/subscription"
 )
 
-// Vault seals and opens for workspaces. It is a *vault.Vault.
-type Vault interface {
-	Seal(ctx context.Context, workspaceID string, plain []byte, purpose string) ([]byte, error)
-	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
-}
-
 // Known tells how many subscriptions a workspace has. It is filled by the read
 // models.
 type Known interface {
@@ -36,7 +30,7 @@ type Addresses interface {
 // Subscriptions changes subscriptions. Every field is required.
 type Subscriptions struct {
 	Engine    *commands.Engine
-	Vault     Vault
+	Vault     commands.Vault
 	Known     Known
 	Addresses Addresses
 	Now       func() time.Time

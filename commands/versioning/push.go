@@ -52,7 +52,7 @@ type ShownVersion struct {
 // Show returns a version as the API shows it.
 func Show(v workspace.Version, changes *workspace.Changes) ShownVersion {
 	return ShownVersion{
-		Name: v.Name, Description: v.Description, CreatedAt: v.CreatedAt.UTC().Format(domain.Timestamp), CreatedBy: v.CreatedBy,
+		Name: v.Name, Description: v.Description, CreatedAt: domain.FormatTime(v.CreatedAt), CreatedBy: v.CreatedBy,
 		Repository: v.Repository, Commit: v.Commit, Tag: v.Tag, ContentRevision: v.ContentRevision, Changes: changes,
 	}
 }

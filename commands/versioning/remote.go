@@ -138,7 +138,7 @@ func (r *remote) inUse() error {
 	refusal := domain.Refuse(domain.CodeConflict, "the branch %s has work that is neither merged nor this workspace's: merge it into %s, or delete it", r.own, r.target).
 		Reason("intermediate_branch_in_use").With("branch", r.own).With("head", r.ownHead())
 	if commit, err := r.Objects().ReadCommit(r.ownHead()); err == nil {
-		refusal.With("author", commit.Author.Name).With("date", commit.Author.When.UTC().Format(domain.Timestamp))
+		refusal.With("author", commit.Author.Name).With("date", domain.FormatTime(commit.Author.When))
 	}
 	return refusal
 }

@@ -108,7 +108,7 @@ func create(s State, c Create) ([]domain.Event, error) {
 	if len(errs) > 0 {
 		return nil, domain.Invalid(errs...)
 	}
-	return []domain.Event{Created{ID: c.ID, Name: c.Name, UserID: c.UserID, ExpiresAt: c.ExpiresAt.UTC().Format(domain.Timestamp), Hash: c.Hash}}, nil
+	return []domain.Event{Created{ID: c.ID, Name: c.Name, UserID: c.UserID, ExpiresAt: domain.FormatTime(c.ExpiresAt), Hash: c.Hash}}, nil
 }
 
 func evolve(s State, ev domain.Event) State {

@@ -81,7 +81,7 @@ type shape struct {
 }
 
 // CreatedAt returns the time of the event as it is shown.
-func (e *Event) CreatedAt() string { return e.At.UTC().Format(domain.Timestamp) }
+func (e *Event) CreatedAt() string { return domain.FormatTime(e.At) }
 
 // Time returns the time of the event as precisely as it is shown.
 func (e *Event) Time() time.Time { return e.At.UTC().Truncate(time.Millisecond) }

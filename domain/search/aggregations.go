@@ -669,7 +669,7 @@ func (p *parser) dateHistogram(v any, at string, inner []named) agg {
 // dateText is a time as buckets show it, in its own zone.
 func dateText(at time.Time) string {
 	if _, offset := at.Zone(); offset == 0 {
-		return at.UTC().Format(domain.Timestamp)
+		return domain.FormatTime(at)
 	}
 	return at.Format("2006-01-02T15:04:05.000Z07:00")
 }

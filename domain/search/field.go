@@ -149,7 +149,7 @@ func timeOf(v any) (at time.Time, ok bool) {
 // textOf returns a plain value in the form that it is compared in.
 func textOf(v any) string {
 	if at, ok := v.(time.Time); ok {
-		return at.UTC().Format(domain.Timestamp)
+		return domain.FormatTime(at)
 	}
 	text, _ := feed.Text(v)
 	return text

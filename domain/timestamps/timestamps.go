@@ -121,7 +121,7 @@ func (p *plan) write(text []byte) ([]byte, error) {
 		if err := json.Unmarshal(text, &t); err != nil {
 			return nil, err
 		}
-		return []byte(`"` + t.UTC().Format(domain.Timestamp) + `"`), nil
+		return []byte(`"` + domain.FormatTime(t) + `"`), nil
 	}
 	in := json.NewDecoder(bytes.NewReader(text))
 	open, err := in.Token()

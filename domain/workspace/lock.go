@@ -74,9 +74,9 @@ func articleOf(noun string) string {
 // Refusal is the answer to whoever comes while the lock holds.
 func (l *Lock) Refusal() error {
 	e := domain.Refuse(domain.CodeLocked, "%s", l.message()).
-		Reason(l.Reason).With("lockedBy", l.LockedBy).With("lockedAt", l.LockedAt.UTC().Format(domain.Timestamp))
+		Reason(l.Reason).With("lockedBy", l.LockedBy).With("lockedAt", domain.FormatTime(l.LockedAt))
 	if l.ExpiresAt != nil {
-		e.With("expiresAt", l.ExpiresAt.UTC().Format(domain.Timestamp))
+		e.With("expiresAt", domain.FormatTime(*l.ExpiresAt))
 	}
 	if l.Operation != nil {
 		e.With("operation", l.Operation)

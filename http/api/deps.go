@@ -59,7 +59,7 @@ type Deps struct {
 	Library    content.Library // documents of workspaces, at any time
 	Versioning *versioning.Versioning
 	Bulk       *bulk.Runs
-	Vault      Vault
+	Vault      commands.Vault
 	// SecretDefaults returns the names of the secrets that the settings give the workspace of
 	// a slug. Default: none.
 	SecretDefaults func(workspaceSlug string) map[string]bool
@@ -149,13 +149,6 @@ type Access interface {
 	PrincipalOf(userID string) (p access.Principal, ok bool, err error)
 	// Readable returns a filter of the workspaces that c may read.
 	Readable(c gateway.Caller, r projections.Reader) func(workspaceID string) (*access.Rights, bool, error)
-}
-
-// Vault seals and opens what belongs to a workspace and must not be read. It is a
-// *vault.Vault.
-type Vault interface {
-	Seal(ctx context.Context, workspaceID string, plain []byte, purpose string) ([]byte, error)
-	Open(ctx context.Context, workspaceID string, sealed []byte, purpose string) ([]byte, error)
 }
 
 // Apps publishes workspaces. It is an apps.Apps.

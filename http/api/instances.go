@@ -161,7 +161,7 @@ func getInstanceConfig(d Deps) gateway.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		return jsonOf(mapOf(found.doc, "config").Copy(), found.tag)
+		return jsonOf(found.doc.Object("config").Copy(), found.tag)
 	}
 }
 
@@ -178,7 +178,7 @@ func updateInstanceConfig(d Deps) gateway.HandlerFunc {
 		}
 		return d.amendInstance(r, in, func(now *document.Map) (*document.Map, error) {
 			next := now.Copy()
-			next.Set("config", merged(mapOf(now, "config"), in.doc))
+			next.Set("config", merged(now.Object("config"), in.doc))
 			return next, nil
 		})
 	}

@@ -170,7 +170,7 @@ func (i instance) answer(r *http.Request) (any, error) {
 	if i.app != nil {
 		config = i.app.Config.Copy()
 	}
-	config.Set("value", mapOf(i.doc, "config").Copy())
+	config.Set("value", i.doc.Object("config").Copy())
 	if template := i.doc.Text("config"); template != "" {
 		config.Set("template", template)
 	}
@@ -207,13 +207,6 @@ func (d Deps) instanceAnswer(r *http.Request, slug string) (any, error) {
 	}
 	whole, err := jsonOf(doc, found.tag)
 	return inEither(r, whole, text), err
-}
-
-// mapOf returns the object in a field of a document; nil when there is none.
-func mapOf(doc *document.Map, key string) *document.Map {
-	v, _ := doc.Get(key)
-	m, _ := v.(*document.Map)
-	return m
 }
 
 // judged is the answer to a dry run. That something is wrong with the document is

@@ -115,7 +115,7 @@ func (s *rateState) refusal(now time.Time) error {
 		With("limit", s.max).
 		With("period", int64(ratePeriod/time.Second)).
 		With("retryAfter", seconds(s.reset.Sub(now))).
-		With("resetAt", s.reset.UTC().Format(domain.Timestamp))
+		With("resetAt", domain.FormatTime(s.reset))
 }
 
 // Limit counts one more use of a class for a subject that only the handler

@@ -120,7 +120,7 @@ func (i *Identity) unknown(c gateway.Caller, id string, action gateway.Action, r
 		return gateway.Grant{}, err
 	}
 	if gone != nil && (owned || c.Super) {
-		return gateway.Grant{}, refusal.With("deletedAt", gone.At.UTC().Format(domain.Timestamp)).With("restorableUntil", gone.Until.UTC().Format(domain.Timestamp))
+		return gateway.Grant{}, refusal.With("deletedAt", domain.FormatTime(gone.At)).With("restorableUntil", domain.FormatTime(gone.Until))
 	}
 	if c.Super {
 		return gateway.Grant{}, refusal

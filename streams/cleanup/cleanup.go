@@ -124,7 +124,7 @@ type part struct {
 
 func (j *Jobs) runJob(ctx context.Context, job string, t Terms, parts func(*run) []part) (activity.Cleaned, error) {
 	r := &run{Jobs: j, terms: t, now: j.now(), out: activity.Cleaned{DryRun: t.DryRun, Errors: []activity.Fault{}}}
-	r.out.StartedAt = stamp(r.now)
+	r.out.StartedAt = domain.FormatTime(r.now)
 	if err := r.recordRunning(ctx, job); err != nil {
 		return r.out, err
 	}
@@ -204,8 +204,6 @@ func (j *Jobs) logger() *slog.Logger {
 	}
 	return j.Logger
 }
-
-func stamp(t time.Time) string { return t.UTC().Format(domain.Timestamp) }
 
 // running names the job that holds the lease, for the error of the next one.
 type running struct {

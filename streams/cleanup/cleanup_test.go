@@ -39,7 +39,7 @@ func TestEventsAreErasedAfterTheirTime(t *testing.T) {
 	terms.DryRun = true
 	would := h.cleans(terms)
 	require.EqualValues(t, 403, would.Expired.Total)
-	require.Equal(t, h.now.Add(-day).UTC().Format(domain.Timestamp), *would.Expired.Before)
+	require.Equal(t, domain.FormatTime(h.now.Add(-day)), *would.Expired.Before)
 	require.Equal(t, 400, h.known("w2"))
 
 	terms.DryRun = false
@@ -185,7 +185,7 @@ func TestPayloadsAreStripped(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, &activity.Stripped{}, off.Stripped)
 	terms.Executions, terms.DryRun, terms.WorkspaceIDs = 14*day, true, []string{"w1", "w3"}
-	before := h.now.Add(-14 * day).UTC().Format(domain.Timestamp)
+	before := domain.FormatTime(h.now.Add(-14 * day))
 	would, err := h.jobs.Executions(t.Context(), terms)
 	require.NoError(t, err)
 	require.Equal(t, &activity.Stripped{Before: &before, Count: 1, FreedBytes: 5}, would.Stripped)
@@ -234,7 +234,7 @@ func TestOneRunAtATime(t *testing.T) {
 		_, err := h.jobs.Executions(ctx, keepAll)
 		return err
 	}
-	began := h.now.UTC().Format(domain.Timestamp)
+	began := domain.FormatTime(h.now)
 	_, err := other.Indices(t.Context(), keepAll)
 	var refusal *domain.Error
 	require.ErrorAs(t, err, &refusal)

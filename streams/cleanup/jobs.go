@@ -54,7 +54,7 @@ func (r *run) eraseExpired(ctx context.Context) error {
 		return nil
 	}
 	before := r.now.Add(-r.terms.Retention)
-	text := stamp(before)
+	text := domain.FormatTime(before)
 	r.out.Expired.Before = &text
 	targets, err := r.targetsBefore(ctx, before, false)
 	if err == nil {
@@ -86,7 +86,7 @@ func (r *run) erasePayloads(ctx context.Context) error {
 		return nil
 	}
 	before := r.now.Add(-r.terms.Executions)
-	text := stamp(before)
+	text := domain.FormatTime(before)
 	r.out.Stripped.Before = &text
 	return r.eachScope(ctx, "executions", func(scope string) error {
 		count, size, err := r.Data.Strip(ctx, scope, before, r.terms.DryRun)
@@ -222,7 +222,7 @@ func (r *run) eraseDeleted(ctx context.Context) error {
 	for _, rec := range gone {
 		left, err := r.hasLeftovers(ctx, rec.ID)
 		if err == nil && left {
-			r.out.Deleted.Found = append(r.out.Deleted.Found, activity.Gone{WorkspaceID: rec.ID, DeletedAt: stamp(rec.Deleted.At)})
+			r.out.Deleted.Found = append(r.out.Deleted.Found, activity.Gone{WorkspaceID: rec.ID, DeletedAt: domain.FormatTime(rec.Deleted.At)})
 			err = r.eraseWorkspace(ctx, rec.ID)
 		}
 		if ctx.Err() != nil {

@@ -109,7 +109,7 @@ func (s *partition) recordFiring(ctx context.Context, f *firing) (start *runtime
 	seq, known, err := s.findEvent(f.workspaceID, f.id)
 	if err == nil && !known {
 		seq, err = s.appendEvent(ctx, f.workspaceID, s.firingMeta(f, program), f.id, activity.ScheduleFired{
-			Interaction: s.interaction(f, first.Trigger), ScheduledAt: stamp(f.at), Late: f.late,
+			Interaction: s.interaction(f, first.Trigger), ScheduledAt: domain.FormatTime(f.at), Late: f.late,
 		})
 	}
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *partition) newStart(f *firing, programSet *programs.ProgramSet, p *prog
 }
 
 func (s *partition) interaction(f *firing, trigger activity.Trigger) activity.Interaction {
-	return activity.Interaction{WorkspaceID: f.workspaceID, Automation: f.automation, Trigger: trigger, StartedAt: stamp(s.Now())}
+	return activity.Interaction{WorkspaceID: f.workspaceID, Automation: f.automation, Trigger: trigger, StartedAt: domain.FormatTime(s.Now())}
 }
 
 // firingMeta returns the metadata of the event of a firing.
@@ -210,8 +210,6 @@ func (s *partition) firingMeta(f *firing, p *programs.Program) domain.Meta {
 		AppSlug: p.Scope.App, AppInstance: p.Scope.Instance, AppDepth: p.Scope.Depth(), Host: s.Host,
 	}
 }
-
-func stamp(t time.Time) string { return t.UTC().Format(domain.Timestamp) }
 
 // awaitTree waits for the tree of a firing, and starts it again when the platform interrupts it. Start is how it
 // starts; nil: its status is read first. It reports whether the tree ended or is parked.

@@ -274,7 +274,7 @@ func (v *registrationUpdate) addScheduled(ctx context.Context, name string, seq 
 		next := activity.NextFiring{Cron: text}
 		if times, err := cron.Parse(text); err == nil {
 			if at, ok := times.Next(now, zone); ok {
-				next.Next = stamp(at)
+				next.Next = domain.FormatTime(at)
 			}
 		}
 		ev.Details = append(ev.Details, next)

@@ -40,11 +40,11 @@ func TestAScheduleFiresWhenItsTimeComes(t *testing.T) {
 	h.first.fire()
 	told := h.registers("w1", 1)
 	require.Equal(t, []activity.Scheduled{{
-		Slug: "tick", Schedules: []string{"*/5 * * * *"}, Details: []activity.NextFiring{{Cron: "*/5 * * * *", Next: stamp(at(5, 0))}},
+		Slug: "tick", Schedules: []string{"*/5 * * * *"}, Details: []activity.NextFiring{{Cron: "*/5 * * * *", Next: domain.FormatTime(at(5, 0))}},
 	}}, told)
 	require.Empty(t, h.firings("w1"))
 	h.clock.set(at(5, 0))
-	require.Equal(t, []fired{{"tick", "*/5 * * * *", stamp(at(5, 0)), false}}, h.fires("w1", 1))
+	require.Equal(t, []fired{{"tick", "*/5 * * * *", domain.FormatTime(at(5, 0)), false}}, h.fires("w1", 1))
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 1 }, patience, tick)
 
 	ev, done := h.events("w1", "runtime.schedules.triggered")[0], h.events("w1", "runtime.automations.executed")[0]
@@ -63,7 +63,7 @@ func TestAScheduleFiresWhenItsTimeComes(t *testing.T) {
 	require.Len(t, h.events("w1", "runtime.interactions.triggered"), 1)
 
 	h.clock.set(at(10, 0))
-	require.Equal(t, fired{"tick", "*/5 * * * *", stamp(at(10, 0)), false}, h.fires("w1", 2)[1])
+	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(10, 0)), false}, h.fires("w1", 2)[1])
 }
 
 func TestWhatWasMissedIsMadeUpForOnce(t *testing.T) {
@@ -76,12 +76,12 @@ func TestWhatWasMissedIsMadeUpForOnce(t *testing.T) {
 	h.first.restart()
 	h.first.fire()
 	require.ElementsMatch(t, []fired{
-		{"tick", "*/5 * * * *", stamp(at(15, 0)), true},
-		{"other", "*/10 * * * *", stamp(at(10, 0)), true},
+		{"tick", "*/5 * * * *", domain.FormatTime(at(15, 0)), true},
+		{"other", "*/10 * * * *", domain.FormatTime(at(10, 0)), true},
 	}, h.fires("w1", 2))
 	h.clock.set(at(20, 0))
 	all := h.fires("w1", 4)
-	require.ElementsMatch(t, []fired{{"tick", "*/5 * * * *", stamp(at(20, 0)), false}, {"other", "*/10 * * * *", stamp(at(20, 0)), false}}, all[2:])
+	require.ElementsMatch(t, []fired{{"tick", "*/5 * * * *", domain.FormatTime(at(20, 0)), false}, {"other", "*/10 * * * *", domain.FormatTime(at(20, 0)), false}}, all[2:])
 	require.Len(t, h.registers("w1", 2), 2, "a restart registers nothing again")
 }
 
@@ -96,7 +96,7 @@ func TestAScheduleThatIsNewDoesNotFireForTimesBeforeIt(t *testing.T) {
 	h.add(workspace.Stream("w1"), workspace.AutomationCreated{Entry: every("also", "* * * * *")})
 	h.registers("w1", 3)
 	h.clock.set(at(7, 0))
-	require.ElementsMatch(t, []fired{{"tick", "*/7 * * * *", stamp(at(7, 0)), false}, {"also", "* * * * *", stamp(at(7, 0)), false}}, h.last2("w1"))
+	require.ElementsMatch(t, []fired{{"tick", "*/7 * * * *", domain.FormatTime(at(7, 0)), false}, {"also", "* * * * *", domain.FormatTime(at(7, 0)), false}}, h.last2("w1"))
 }
 
 // last2 waits for the firings of the last time, when two fired together.
@@ -106,7 +106,7 @@ func (h *house) last2(workspaceID string) []fired {
 	require.Eventually(h.t, func() bool {
 		found = nil
 		for _, f := range h.firings(workspaceID) {
-			if f.At == stamp(h.clock.now()) {
+			if f.At == domain.FormatTime(h.clock.now()) {
 				found = append(found, f)
 			}
 		}
@@ -148,9 +148,9 @@ func TestAClockThatIsPutBackFiresNothingTwice(t *testing.T) {
 	h.clock.set(at(10, 30))
 	require.Never(t, func() bool { return len(h.firings("w1")) > 2 }, 600*time.Millisecond, tick)
 	h.clock.set(at(15, 0))
-	require.Equal(t, fired{"tick", "*/5 * * * *", stamp(at(15, 0)), false}, h.fires("w1", 3)[2])
+	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(15, 0)), false}, h.fires("w1", 3)[2])
 	h.clock.set(at(59, 0)) // a leap forward
-	require.Equal(t, fired{"tick", "*/5 * * * *", stamp(at(55, 0)), true}, h.fires("w1", 4)[3])
+	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(55, 0)), true}, h.fires("w1", 4)[3])
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 4 }, patience, tick)
 }
 
@@ -226,8 +226,6 @@ func (h *house) registers(workspaceID string, n int) (all []activity.Scheduled) 
 	return all
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(domain.Timestamp) }
-
 // told is what a test asks of a registration.
 type told struct {
 	Slug  string
@@ -257,13 +255,13 @@ func TestWhatChangesIsRegisteredAgain(t *testing.T) {
 	h.add(stream, workspace.AutomationUpdated{Entry: renamed})
 	require.Equal(t, []told{{"tock", []string{"*/5 * * * *"}}, {"tick", []string{}}}, h.tells("w1", 2, 4))
 	h.clock.set(at(5, 0))
-	require.Equal(t, []fired{{"tock", "*/5 * * * *", stamp(at(5, 0)), false}}, h.fires("w1", 1))
+	require.Equal(t, []fired{{"tock", "*/5 * * * *", domain.FormatTime(at(5, 0)), false}}, h.fires("w1", 1))
 	h.add(stream, workspace.AutomationUpdated{Entry: doc("tock", `"disabled":true,"when":{"schedules":["*/5 * * * *"]},"do":[]`)})
 	require.Equal(t, []told{{"tock", []string{}}}, h.tells("w1", 4, 5))
 	h.add(stream, workspace.AutomationCreated{Entry: every("mine", "*/10 * * * *", "*/10 * * * *")})
 	require.Equal(t, []told{{"mine", []string{"*/10 * * * *"}}}, h.tells("w1", 5, 6), "twice the same is once")
 	h.clock.set(at(10, 0))
-	require.Equal(t, fired{"mine", "*/10 * * * *", stamp(at(10, 0)), false}, h.fires("w1", 2)[1])
+	require.Equal(t, fired{"mine", "*/10 * * * *", domain.FormatTime(at(10, 0)), false}, h.fires("w1", 2)[1])
 	h.add(stream, workspace.AutomationDeleted{Slug: "mine"})
 	require.Equal(t, []told{{"mine", []string{}}}, h.tells("w1", 6, 7))
 	h.add(stream, workspace.AutomationCreated{Entry: every("last", "*/3 * * * *")})
@@ -294,7 +292,7 @@ func TestADeletedWorkspaceFiresNothingUntilItIsBack(t *testing.T) {
 	h.add(workspace.Stream("w1"), workspace.Undeleted{ID: "w1"})
 	h.registers("w1", 2)
 	h.clock.set(at(10, 0))
-	require.Equal(t, fired{"tick", "*/5 * * * *", stamp(at(10, 0)), false}, h.fires("w1", 1)[len(h.firings("w1"))-1])
+	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(10, 0)), false}, h.fires("w1", 1)[len(h.firings("w1"))-1])
 }
 
 func TestAnImportedScheduleThatIsNoneIsToldOnce(t *testing.T) {
@@ -340,7 +338,7 @@ func TestWhatAppsBringFiresInTheirInstances(t *testing.T) {
 	h.add(workspace.Stream("w1"), workspace.Installed{Entry: instance("mine", "clock")})
 	require.Equal(t, []told{{"mine.in.deep", []string{"*/5 * * * *"}}, {"mine.tick", []string{"*/5 * * * *"}}}, h.tells("w1", 0, 2))
 	h.clock.set(at(5, 0))
-	require.ElementsMatch(t, []fired{{"mine.in.deep", "*/5 * * * *", stamp(at(5, 0)), false}, {"mine.tick", "*/5 * * * *", stamp(at(5, 0)), false}}, h.fires("w1", 2))
+	require.ElementsMatch(t, []fired{{"mine.in.deep", "*/5 * * * *", domain.FormatTime(at(5, 0)), false}, {"mine.tick", "*/5 * * * *", domain.FormatTime(at(5, 0)), false}}, h.fires("w1", 2))
 	ev := h.events("w1", "runtime.schedules.triggered")[0]
 	require.NotEmpty(t, ev.Meta.AppInstance)
 	require.NotEqual(t, domain.Meta{}, ev.Meta)
@@ -351,7 +349,7 @@ func TestWhatAppsBringFiresInTheirInstances(t *testing.T) {
 	h.publish("inner", "inner")
 	require.Equal(t, []told{{"mine.in.deep", []string{"*/6 * * * *"}}}, h.tells("w1", 4, 5), "of the app in the app")
 	h.clock.set(at(6, 0))
-	require.Equal(t, fired{"mine.in.deep", "*/6 * * * *", stamp(at(6, 0)), false}, h.fires("w1", 3)[2])
+	require.Equal(t, fired{"mine.in.deep", "*/6 * * * *", domain.FormatTime(at(6, 0)), false}, h.fires("w1", 3)[2])
 	h.add(workspace.Stream("w1"), workspace.Uninstalled{Slug: "mine"})
 	require.Equal(t, []told{{"mine.in.deep", []string{}}, {"mine.tick", []string{}}}, h.tells("w1", 5, 7))
 	h.add(workspace.Stream("w1"), workspace.AutomationCreated{Entry: every("own", "* * * * *")})
@@ -413,7 +411,7 @@ func TestTheZoneOfSchedulesMayChange(t *testing.T) {
 	h.zone.Store(time.FixedZone("east", 3600)) // where noon is an hour earlier
 	h.passes(at(3, 0))
 	h.clock.set(at(60, 0))
-	require.Equal(t, []fired{{"noon", "0 12 * * *", stamp(at(60, 0)), false}}, h.fires("w1", 1))
+	require.Equal(t, []fired{{"noon", "0 12 * * *", domain.FormatTime(at(60, 0)), false}}, h.fires("w1", 1))
 	h.passes(at(120, 0))
 	require.Len(t, h.firings("w1"), 1)
 }

@@ -149,9 +149,9 @@ func TestANodeThatWasKilledFiresNothingTwice(t *testing.T) {
 	h.clock.set(at(8, 0))
 	h.first.restart()
 	h.first.fire()
-	require.Equal(t, fired{"tock", "*/7 * * * *", stamp(at(7, 0)), true}, h.fires("w1", 2)[1])
+	require.Equal(t, fired{"tock", "*/7 * * * *", domain.FormatTime(at(7, 0)), true}, h.fires("w1", 2)[1])
 	h.clock.set(at(10, 0))
-	require.Equal(t, fired{"tick", "*/5 * * * *", stamp(at(10, 0)), false}, h.fires("w1", 3)[2])
+	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(10, 0)), false}, h.fires("w1", 3)[2])
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 3 }, patience, tick)
 }
 
@@ -209,12 +209,12 @@ func TestALogThatTakesNothingDelaysAFiring(t *testing.T) {
 	log.noAppend.Store(false)
 	h.first.restart()
 	h.first.fire()
-	require.Equal(t, []fired{{"tick", "*/5 * * * *", stamp(at(5, 0)), true}}, h.fires("w1", 1))
+	require.Equal(t, []fired{{"tick", "*/5 * * * *", domain.FormatTime(at(5, 0)), true}}, h.fires("w1", 1))
 	log.noAppend.Store(true)
 	h.clock.set(at(10, 0))
 	require.Never(t, func() bool { return len(h.firings("w1")) > 1 }, 300*time.Millisecond, tick)
 	log.noAppend.Store(false)
-	require.Equal(t, fired{"tick", "*/5 * * * *", stamp(at(10, 0)), false}, h.fires("w1", 2)[1])
+	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(10, 0)), false}, h.fires("w1", 2)[1])
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 2 }, patience, tick)
 }
 
@@ -465,7 +465,7 @@ func TestWhatIsLeftGoesOnWhenANodeIsNoLongerAlone(t *testing.T) {
 	n.hold = always
 	n.restart()
 	n.fire()
-	require.Equal(t, fired{"tick", "*/5 * * * *", stamp(at(10, 0)), true}, h.fires("w1", 2)[1], "what was missed is made up for")
+	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(10, 0)), true}, h.fires("w1", 2)[1], "what was missed is made up for")
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 2 }, patience, tick, "what did not end is begun again")
 	n.paces.set(true)
 	h.clock.set(at(15, 0))
@@ -477,7 +477,7 @@ func TestWhatIsLeftGoesOnWhenANodeIsNoLongerAlone(t *testing.T) {
 	n.hold = nil
 	n.restart()
 	n.fire()
-	require.Equal(t, fired{"tick", "*/5 * * * *", stamp(at(20, 0)), true}, h.fires("w1", 4)[3])
+	require.Equal(t, fired{"tick", "*/5 * * * *", domain.FormatTime(at(20, 0)), true}, h.fires("w1", 4)[3])
 	require.Eventually(t, func() bool { return len(h.executions("w1")) == 4 }, patience, tick)
 	require.Len(t, h.firings("w1"), 4)
 }

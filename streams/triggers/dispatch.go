@@ -154,7 +154,7 @@ func (s *partition) newStart(programSet *programs.ProgramSet, p *programs.Progra
 	if !emittedByRun(e) {
 		start.Facts = []domain.Event{activity.Interaction{
 			WorkspaceID: programSet.Workspace.ID, AuthenticatedWorkspaceID: caller.WorkspaceID, Automation: p.Name, Trigger: start.Trigger,
-			StartedAt: s.Now().UTC().Format(domain.Timestamp),
+			StartedAt: domain.FormatTime(s.Now()),
 		}}
 	}
 	return start

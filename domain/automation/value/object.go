@@ -114,6 +114,13 @@ func (o *Object) Text(key string) string {
 	return s
 }
 
+// Object returns the value of a key if it is an object, else nil.
+func (o *Object) Object(key string) *Object {
+	v, _ := o.Get(key)
+	inner, _ := v.(*Object)
+	return inner
+}
+
 // Set sets the value of a key. An existing key keeps its position, a new one is added at
 // the end. Undefined is not set.
 func (o *Object) Set(key string, v any) {

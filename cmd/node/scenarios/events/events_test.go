@@ -43,7 +43,7 @@ func TestEventsAreEmitted(t *testing.T) {
 	require.Equal(t, kept[0].Seq+1, kept[1].Seq, "one append")
 	for i, ev := range kept {
 		require.Equal(t, made[i].ID, ev.ID)
-		require.Equal(t, made[i].CreatedAt, ev.At.UTC().Format(domain.Timestamp), "the time of the log")
+		require.Equal(t, made[i].CreatedAt, domain.FormatTime(ev.At), "the time of the log")
 		at, err := domain.ParsePosition(made[i].Seq)
 		require.NoError(t, err)
 		require.Equal(t, ev.Seq, at.Activity)

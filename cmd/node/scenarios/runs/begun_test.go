@@ -45,7 +45,7 @@ func TestAnInterruptedTreeTellsHowDeepItWas(t *testing.T) {
 	_, err := s.Node.Store().Log.Append(t.Context(), eventstore.Commit{
 		Stream: domain.StreamID{Scope: p.ID}, Meta: domain.Meta{CorrelationID: "r1", ExecutionID: "x1", AutomationSlug: "deep", AutomationDepth: 7},
 		Facts: []eventstore.Fact{{ID: ulid.Make().String(), Event: activity.TreeStarted{
-			ExecutionID: "x1", Automation: "deep", Trigger: byEndpoint, Attempt: 1, Replica: "gone", StartedAt: time.Now().UTC().Format(domain.Timestamp),
+			ExecutionID: "x1", Automation: "deep", Trigger: byEndpoint, Attempt: 1, Replica: "gone", StartedAt: domain.FormatTime(time.Now()),
 		}}},
 	})
 	require.NoError(t, err)
