@@ -28,12 +28,13 @@ type Options struct {
 	DB    *DB              // required
 	Store eventstore.Store // required
 
-	Projections []Projection           // default Table()
-	Known       func() domain.Position // how far the logs reach, as this node knows; default what was applied
-	Damage      func() error           // what is known to be missing from the logs; default nothing
-	Now         func() time.Time       // default time.Now
-	Log         *slog.Logger           // default slog.Default
-	Metrics     prometheus.Registerer  // default none
+	Projections []Projection                // default Table()
+	Known       func() domain.Position      // how far the logs reach, as this node knows; default what was applied
+	Refresh     func(context.Context) error // makes Known cover what any node has written; default nothing
+	Damage      func() error                // what is known to be missing from the logs; default nothing
+	Now         func() time.Time            // default time.Now
+	Log         *slog.Logger                // default slog.Default
+	Metrics     prometheus.Registerer       // default none
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -45,6 +46,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Known == nil {
 		o.Known = func() domain.Position { return domain.Position{} }
+	}
+	if o.Refresh == nil {
+		o.Refresh = func(context.Context) error { return nil }
 	}
 	if o.Damage == nil {
 		o.Damage = func() error { return nil }
@@ -175,12 +179,18 @@ func (m *Models) install(gen *generation, at map[domain.Log]uint64) error {
 	return nil
 }
 
-// View calls fn with a reader of the live generation as it is now. What fn
-// reads is of one moment, also while the generation is replaced.
-func (m *Models) View(fn func(Reader) error) error {
+// Reader returns a reader of the live generation as it is now. What it reads is of
+// one moment, also while the generation is replaced. It must be closed.
+func (m *Models) Reader() Reader {
 	txn, gen := m.snapshot()
-	defer txn.Discard()
-	return fn(Reader{txn, gen})
+	return Reader{txn, gen}
+}
+
+// View calls fn with a Reader, and closes it.
+func (m *Models) View(fn func(Reader) error) error {
+	r := m.Reader()
+	defer r.Close()
+	return fn(r)
 }
 
 // snapshot opens a read transaction on the live generation. A generation is
@@ -229,32 +239,6 @@ func (m *Models) Position() domain.Position {
 		p = p.Max(domain.At(f.log, f.applied.Load()))
 	}
 	return p
-}
-
-// Reach waits until p is applied. It fails when ctx ends, and with a *Fault when
-// a log that has not come so far has stopped.
-func (m *Models) Reach(ctx context.Context, p domain.Position) error {
-	for _, f := range m.logs {
-		if err := f.reach(ctx, p.Of(f.log)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Fresh waits until everything is applied that this node knows to be in the
-// logs.
-func (m *Models) Fresh(ctx context.Context) error { return m.Reach(ctx, m.opts.Known()) }
-
-// CaughtUp waits until each log has been read to its end once. It fails when ctx
-// ends, and with a *Fault when a log stopped before.
-func (m *Models) CaughtUp(ctx context.Context) error {
-	for _, f := range m.logs {
-		if err := f.awaitCaughtUp(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // semaphore is a lock that can be waited for with a context.

@@ -72,11 +72,14 @@ func (t txnKeys) iterate(area []byte, s Span, visit func(key, value []byte) (boo
 	return iterate(t.txn, area, s, visit)
 }
 
-// Reader reads one live generation at one moment. It is valid inside View only.
+// Reader reads one live generation at one moment, until it is closed.
 type Reader struct {
 	txn *badger.Txn
 	gen *generation
 }
+
+// Close ends the use of the reader.
+func (r Reader) Close() { r.txn.Discard() }
 
 // Get returns the value that p stored under key; ok is false when there is
 // none. The value belongs to the caller.

@@ -423,3 +423,14 @@ func (w Workspaces) List(r Reader, deleted bool, visit func(Record) (more bool))
 		return visit(rec), nil
 	})
 }
+
+// Registered returns the workspaces that automations of others may list.
+func (w Workspaces) Registered(r Reader) (list []Record, err error) {
+	err = w.List(r, false, func(rec Record) bool {
+		if rec.Meta.RegisterWorkspace {
+			list = append(list, rec)
+		}
+		return true
+	})
+	return list, err
+}

@@ -4,8 +4,12 @@ import (
 	"context"
 	"time"
 
+	"svc/commands/operations"
+	"svc/commands/secrets"
+	"svc/commands/signing"
 	"svc/http/api"
 	"svc/http/gateway"
+	"svc/streams/cleanup"
 )
 
 // Routes is the table that the node serves.
@@ -13,16 +17,24 @@ func (n *Node) Routes() []gateway.Route { return api.Routes(n.deps()) }
 
 // Resolve replaces references to secrets of a workspace.
 func (n *Node) Resolve(ctx context.Context, workspaceID, text string) (string, error) {
-	return n.secrets().Resolve(ctx, workspaceID, text)
+	return secrets.Secrets{Values: n.workspaces.secrets}.Resolve(ctx, workspaceID, text)
 }
 
 // SetRecordsClock lets the cleanup take another time for now, as far as records of runs
 // are concerned.
 func (n *Node) SetRecordsClock(now func() time.Time) {
-	if l, ok := n.cleanup.Data.(erasing); ok {
-		l.records.Now = now
+	if l, ok := n.events.cleanup.Data.(cleanup.StoredData); ok {
+		l.Recordings.Now = now
 	}
 }
 
 // SetCleanupClock lets the cleanup take another time for now.
-func (n *Node) SetCleanupClock(now func() time.Time) { n.cleanup.Now = now }
+func (n *Node) SetCleanupClock(now func() time.Time) { n.events.cleanup.Now = now }
+
+// Operations runs the operations of this node.
+func (n *Node) Operations() *operations.Runner { return n.workspaces.operations }
+
+// SessionToken is a token of a session, as automations call the platform with it.
+func (n *Node) SessionToken(ctx context.Context, a signing.Acting, ttl time.Duration) (string, error) {
+	return n.identity.keys.SessionToken(ctx, a, ttl)
+}

@@ -6,18 +6,23 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"svc/cmd/process"
+	"svc/cmd/readiness"
 	"svc/cmd/settings"
 	"svc/commands"
 	"svc/http/api"
 	"svc/http/console"
 	"svc/http/gateway"
 	"svc/projections"
+	"svc/streams/monitor"
 )
 
 // openGateway builds the route table and everything around it.
@@ -30,19 +35,24 @@ func (n *Node) openGateway(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.self = selfTransport(n.config().HTTP)
-	n.checks, err = newProbes(ctx, n)
+	n.self = process.SelfTransport(n.config().HTTP)
+	n.probes, err = readiness.New(ctx, readiness.Options{
+		Config: n.config, Store: n.store, DB: n.db, Models: n.models, Rows: n.automations.rows, RowModel: n.automations.rowModel, Feed: n.events.feed,
+		Sandbox: n.automations.sandbox, Identity: n.identity.identity, Keys: n.identity.keys, Box: n.identity.box, Checks: n.identity.checks,
+		KeysInDir: n.keysInDir, Transport: n.self,
+	})
 	if err != nil {
 		return err
 	}
 	authenticator := n.opts.Authenticator
 	if authenticator == nil {
-		authenticator = n.people.identity
+		authenticator = n.identity.identity
 	}
 	n.gateway, err = gateway.New(gateway.Options{
 		Routes: api.Routes(n.deps()), Settings: n.gatewaySettings(),
-		Authenticator: authenticator, Authorizer: n.people.identity, CheckCSRF: n.people.identity.CheckCSRF,
-		ReadModel: reads{n.models, n.store.Log}, Known: n.store.Log.Known, WriteGate: n.writable, Idempotency: answers, SeedKey: n.people.box.Derive("ids"), Limiter: n.store.Counters, Devices: devices, DeviceKey: n.people.box.Derive("devices"),
+		Authenticator: authenticator, Authorizer: n.identity.identity, CheckCSRF: n.identity.identity.CheckCSRF,
+		ReadModel: projections.RequestReads{Models: n.models}, Known: n.store.Log.Known, WriteGate: n.checkWritable,
+		Idempotency: answers, SeedKey: n.identity.box.Derive("ids"), Limiter: n.store.Counters, Devices: devices, DeviceKey: n.identity.box.Derive("devices"),
 		Failures: commands.Failures{Engine: n.engine, Log: n.log},
 		Host:     n.host("gateway"), Log: n.log, Metrics: n.registry, Tracer: n.tracer,
 	})
@@ -50,10 +60,7 @@ func (n *Node) openGateway(ctx context.Context) error {
 		return err
 	}
 	n.closeWith("gateway", n.closeGateway)
-	n.closeWith("own connections", func(context.Context) error {
-		n.self.CloseIdleConnections()
-		return nil
-	})
+	n.stopWith("own connections", n.self.CloseIdleConnections)
 	n.server = &http.Server{
 		Handler: n.gateway, MaxHeaderBytes: 64 << 10, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, DisableGeneralOptionsHandler: true,
 		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug),
@@ -62,15 +69,15 @@ func (n *Node) openGateway(ctx context.Context) error {
 	return nil
 }
 
-// lastRequests is how long handlers have after the grace period whose callers are cut off
-// already: others must be closed after them.
-const lastRequests = 2 * time.Second
+// handlerGrace is how long handlers may run after the grace period, when their callers are
+// disconnected: the services that they use are closed after them.
+const handlerGrace = 2 * time.Second
 
-// closeGateway lets handlers come to their end, for a moment.
+// closeGateway waits for running handlers, for a short time.
 func (n *Node) closeGateway(ctx context.Context) error {
-	moment, cancel := context.WithTimeout(ctx, lastRequests)
+	waiting, cancel := context.WithTimeout(ctx, handlerGrace)
 	defer cancel()
-	err := n.gateway.Close(moment)
+	err := n.gateway.Close(waiting)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		n.log.Warn("handlers were still at work when everything else had to close, and are cut off")
 		return nil
@@ -78,12 +85,12 @@ func (n *Node) closeGateway(ctx context.Context) error {
 	return err
 }
 
-// deps fills in what the handlers ask for.
+// deps returns what the handlers need.
 func (n *Node) deps() api.Deps {
 	c := n.config()
 	deps := api.Deps{
 		Version: n.opts.Version, Log: n.log, Zone: func() *time.Location { return n.config().Runtime.SchedulesTimezone },
-		Healthy: n.ready, Ready: n.ready,
+		Healthy: n.isReady, Ready: n.isReady,
 		Config: func() any {
 			loaded := n.opts.Settings.Get()
 			return loaded.Report(loaded.Entries())
@@ -91,21 +98,28 @@ func (n *Node) deps() api.Deps {
 		SetLogLevel:    n.opts.Level.Set,
 		SecretDefaults: n.secretDefaults,
 		Metrics:        promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}), MetricsPublic: c.Obs.MetricsPublic,
-		Checks: n.checks.table(), DisabledServices: c.Core.DisabledServices, ReadinessTTL: c.HTTP.ReadinessCacheTTL,
+		Checks: n.probes.Table(), DisabledServices: c.Core.DisabledServices, ReadinessTTL: c.HTTP.ReadinessCacheTTL,
 		InternalURL: c.HTTP.InternalAPIURL, InternalKey: func() string { return n.config().Core.InternalAPIKey.Reveal() },
 		Transport: n.self,
-		ReadModel: n.models, Keeper: n.models, Workspaces: n.places.workspaces,
-		Content: n.places.content, Library: n.places.library, Vault: n.places.vault, Files: n.filesDeps(), Operations: n.operationsDeps(),
-		Apps: n.places.apps, Shelf: n.places.library.shelf, Repositories: n.places.repositories, Versioning: n.places.versioning, Bulk: n.places.bulk,
+		ReadModel: n.models, Keeper: n.models, Workspaces: n.workspaces.workspaces,
+		Content: n.workspaces.content, Library: n.workspaces.library, Vault: n.workspaces.vault,
+		Files: api.FilesDeps{
+			Commands: n.workspaces.files, Links: n.workspaces.files, Contents: n.store.Blobs, URL: c.HTTP.APIURL, Dir: filepath.Join(c.Core.DataDir, "uploads"),
+		},
+		Operations: api.OperationsDeps{
+			Runner: n.workspaces.operations, Events: n.store.Log, Keeps: func() time.Duration { return n.config().Workspaces.OperationsRetention },
+		},
+		Apps: n.workspaces.apps, Shelf: n.workspaces.library.Shelf, Repositories: n.workspaces.repositories, Versioning: n.workspaces.versioning, Bulk: n.workspaces.bulk,
 		APIKeys: commands.APIKeys{Engine: n.engine, Now: time.Now},
-		Access:  n.people.identity, SigningKeys: n.people.keys, LastUsed: n.people.used.At,
-		NATSUsers: n.natsUsers(), NATSListening: c.Broker.Listen != "",
-		Cleanup:       api.CleanupDeps{Jobs: n.cleanup, Terms: n.cleanupTerms, Duration: settings.ParseDuration},
-		Subscriptions: n.subscriptionsDeps(),
-		Collections:   n.running.collections, Contexts: n.running.contexts, Redactor: n.running.secrets.Redactor,
-		Programs: n.running.programs, Runtime: n.running.runtime, Replays: n.running.replays, CancelRun: n.cancelRun,
-		Emitter: n.emitter(), Feed: n.feed, Heartbeat: c.HTTP.SSEHeartbeat,
-		Claim: n.claim, Accounts: n.people.accounts, Sessions: n.people.sessions, CSRFToken: n.people.identity.CSRFToken,
+		Access:  n.identity.identity, SigningKeys: n.identity.keys, LastUsed: n.identity.lastUsed.At,
+		NATSUsers:     commands.NATSUsers{Engine: n.engine, Voucher: monitor.Signer{Seed: n.identity.box.Derive("nats users")}, Now: time.Now},
+		NATSListening: c.Broker.Listen != "",
+		Cleanup:       api.CleanupDeps{Jobs: n.events.cleanup, Terms: n.cleanupTerms, Duration: settings.ParseDuration},
+		Subscriptions: api.SubscriptionsDeps{Commands: n.events.subscriptions, Webhooks: n.events.webhooks},
+		Collections:   n.automations.collections, Contexts: n.automations.contexts, Redactor: n.workspaces.secrets.Redactor,
+		Programs: n.automations.programs, Runtime: n.automations.runtime, Replays: n.automations.replays, CancelRun: n.automations.cancels.Cancel,
+		Emitter: n.emitter(), Feed: n.events.feed, Heartbeat: c.HTTP.SSEHeartbeat,
+		Claim: n.claim, Accounts: n.identity.accounts, Sessions: n.identity.sessions, CSRFToken: n.identity.identity.CSRFToken,
 		Local: func() (signin, signup bool) {
 			a := n.config().Auth
 			return !a.DisableSignin, !a.DisableSignup && !a.DisableSignin
@@ -113,21 +127,21 @@ func (n *Node) deps() api.Deps {
 		Console: console.New(console.Options{
 			APIBase: strings.TrimPrefix(c.HTTP.Issuer(), c.HTTP.Origin()), UploadMax: c.HTTP.UploadMaxSize, ImportMax: c.HTTP.ImportMaxSize,
 		}),
-		Blobs: n.store.Blobs, OIDC: n.people.signIn, Providers: providers{n.people.providers, n.people.signIn},
+		Blobs: n.store.Blobs, OIDC: n.identity.signIn, Providers: loginProviders{&n.identity},
 	}
-	n.places.importers.open(deps)
+	n.workspaces.importRights.Set(api.ImportRights{Deps: deps})
 	return deps
 }
 
-// ready reports whether the log takes writes, the read models are caught up, and the
-// platform has what it cannot be without: the first keys and accounts.
-func (n *Node) ready() bool {
-	return n.writable() == nil && n.models.Health().OK() && n.begun.Load()
+// isReady reports whether the log accepts writes, the read models are caught up, and the
+// first keys and accounts exist.
+func (n *Node) isReady() bool {
+	return n.checkWritable() == nil && n.models.Health().OK() && n.initialized.Load()
 }
 
-// writable refuses writes while the log takes none, or when events are missing
-// from it: what would be decided on a history with a hole cannot be trusted.
-func (n *Node) writable() error {
+// checkWritable refuses writes while the log accepts none, or when events are missing from
+// it: a decision on an incomplete history cannot be trusted.
+func (n *Node) checkWritable() error {
 	if err := n.store.Writable(); err != nil {
 		return commands.Refused(err)
 	}
@@ -139,22 +153,22 @@ func (n *Node) writable() error {
 	return nil
 }
 
-// gatewaySettings returns the live settings in the gateway's form, made once
-// for each set.
+// gatewaySettings returns what reads the live settings in the form of the gateway. Each set
+// of settings is converted once.
 func (n *Node) gatewaySettings() func() gateway.Settings {
-	type made struct {
+	type converted struct {
 		from *settings.Loaded
 		to   gateway.Settings
 	}
-	var last atomic.Pointer[made]
+	var last atomic.Pointer[converted]
 	return func() gateway.Settings {
 		loaded := n.opts.Settings.Get()
-		if m := last.Load(); m != nil && m.from == loaded {
-			return m.to
+		if c := last.Load(); c != nil && c.from == loaded {
+			return c.to
 		}
-		m := &made{loaded, toGateway(loaded.Config)}
-		last.Store(m)
-		return m.to
+		c := &converted{loaded, toGateway(loaded.Config)}
+		last.Store(c)
+		return c.to
 	}
 }
 
@@ -175,4 +189,15 @@ func toGateway(c settings.Config) gateway.Settings {
 		RateLimits: rates, DisableRateLimit: h.DisableRateLimit, MaxConcurrent: h.MaxConcurrent,
 		Origins: origins(h), TrustedProxies: h.TrustedProxies, InternalKey: c.Core.InternalAPIKey.Reveal(), HealthLogs: c.Obs.HealthcheckLogs,
 	}
+}
+
+// origins returns the web origins that may call with credentials.
+func origins(h settings.HTTP) []string {
+	list := append([]string(nil), h.CORSOrigins...)
+	for _, address := range h.ConsoleURLs {
+		if u, err := url.Parse(address); err == nil {
+			list = append(list, u.Scheme+"://"+u.Host)
+		}
+	}
+	return list
 }

@@ -4,34 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"svc/cmd/settings"
 	"svc/commands"
 	"svc/commands/accounts"
+	"svc/commands/egress"
 	"svc/commands/lastused"
 	"svc/commands/mail"
 	"svc/commands/seal"
 	"svc/commands/sessions"
 	"svc/commands/signing"
-	"svc/domain/keyring"
 	"svc/eventstore"
 	"svc/eventstore/jetstream"
+	"svc/http/api"
 	"svc/http/identity"
 	"svc/http/oidc"
-	"svc/projections"
 	"svc/streams"
 )
 
-// people are the parts that know who is who.
-type people struct {
+// identityServices know users, their credentials and their rights.
+type identityServices struct {
 	box      *seal.Box
 	checks   *jetstream.Bucket // check values of the master keys
 	keys     *signing.Keys
 	sessions *sessions.Sessions
 	accounts *accounts.Accounts
-	used     *lastused.Book
+	lastUsed *lastused.Book
 	identity *identity.Identity
 	leases   *jetstream.Bucket
 
@@ -39,82 +38,24 @@ type people struct {
 	signIn    *oidc.Service
 }
 
-// openIdentity opens the parts that know who is who, and starts what they do in
-// the background.
-func (n *Node) openIdentity(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{
-		n.openBox, n.openSessions, n.openSigning, n.openPlaces, n.openOperations, n.openVersioning, n.openBulk, n.openFiles, n.openAccounts, n.openAccess, n.openSignIn, n.openWebhooks, n.ensureFirst,
-	} {
-		if err := step(ctx); err != nil {
-			return err
-		}
-	}
+// startIdentityWork starts the background work of identity.
+func (n *Node) startIdentityWork() {
+	s := &n.identity
 	n.workUnderLeases("signing keys", streams.Rotation{
-		Keys: n.people.keys, Log: n.log,
-		Lease: streams.Lease{Bucket: n.people.leases, Name: "rotation", Log: n.log},
+		Keys: s.keys, Log: n.log,
+		Lease: streams.Lease{Bucket: s.leases, Name: "rotation", Log: n.log},
 	}.Run)
-	n.work("sessions", n.people.sessions.Run)
-	n.work("last uses", n.people.used.Run)
-	n.work("master keys", n.reseal)
-	n.repeat("write locks", time.Second, "a lock that has run out could not be released yet", n.expireLocks)
-	n.repeat("operations", time.Second, "operations that were left behind could not be looked for", n.adoptOperations)
-	n.repeat("files", time.Minute, "files whose time is over are not all deleted yet", n.sweepFiles)
-	return nil
-}
-
-// work runs do until the node closes.
-func (n *Node) work(name string, do func(context.Context) error) {
-	stop, wait := n.begin(name, do)
-	n.closeWith(name, func(context.Context) error {
-		stop()
-		wait()
-		return nil
-	})
-}
-
-// workUnderLeases is work that holds leases. To give them back takes a while when the
-// other nodes are gone, so that all such work stops at once.
-func (n *Node) workUnderLeases(name string, do func(context.Context) error) {
-	stop, wait := n.begin(name, do)
-	n.shared = append(n.shared, stop)
-	n.closeWith(name, func(context.Context) error {
-		for _, stop := range n.shared {
-			stop()
-		}
-		wait()
-		return nil
-	})
-}
-
-// begin runs do until stop is called; wait waits for its end.
-func (n *Node) begin(name string, do func(context.Context) error) (stop, wait func()) {
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := do(ctx); err != nil && ctx.Err() == nil {
-			n.log.Error("stopped: "+name, "err", err)
-		}
-	})
-	return stop, running.Wait
-}
-
-// repeat runs do once in every period until the node closes. What fails is told in
-// the words of failed, and done again the next time.
-func (n *Node) repeat(name string, period time.Duration, failed string, do func(context.Context) error) {
-	n.work(name, func(ctx context.Context) error {
-		tick := time.NewTicker(period)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick.C:
-			}
-			if err := do(ctx); err != nil && ctx.Err() == nil {
-				n.log.Warn(failed, "err", err)
-			}
-		}
-	})
+	n.work("sessions", s.sessions.Run)
+	n.work("last uses", s.lastUsed.Run)
+	n.work("master keys", seal.Resealing{
+		Box: s.box, Checks: s.checks, Log: n.log,
+		Steps: []func(context.Context) error{
+			n.models.CaughtUp,
+			func(ctx context.Context) error { _, err := s.keys.Upkeep(ctx); return err },
+			n.workspaces.vault.Reseal,
+			func(ctx context.Context) error { return s.accounts.ResealAll(ctx, n.models.UserIDs) },
+		},
+	}.Run)
 }
 
 func (n *Node) openBox(ctx context.Context) (err error) {
@@ -122,10 +63,10 @@ func (n *Node) openBox(ctx context.Context) (err error) {
 	for _, k := range n.config().Core.MasterKeys {
 		keys = append(keys, seal.MasterKey{KID: k.KID, Key: k.Bytes(), Active: k.Active})
 	}
-	if n.people.box, err = seal.New(keys); err != nil {
+	if n.identity.box, err = seal.New(keys); err != nil {
 		return err
 	}
-	n.people.checks, err = n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "SEALS"})
+	n.identity.checks, err = n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "SEALS"})
 	return err
 }
 
@@ -134,15 +75,8 @@ func (n *Node) openSessions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.people.sessions, err = sessions.New(sessions.Options{
-		Engine: n.engine, Bucket: bucket, MaxAge: func() time.Duration { return n.config().Auth.SessionCookieMaxAge },
-		Ended: func(id string) (ended bool, err error) {
-			err = n.models.View(func(r projections.Reader) error {
-				ended, err = projections.Sessions{}.Ended(r, id)
-				return err
-			})
-			return ended, err
-		},
+	n.identity.sessions, err = sessions.New(sessions.Options{
+		Engine: n.engine, Bucket: bucket, MaxAge: func() time.Duration { return n.config().Auth.SessionCookieMaxAge }, Ended: n.models.IsSessionEnded,
 	})
 	return err
 }
@@ -152,19 +86,12 @@ func (n *Node) openSigning(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if n.people.leases, err = n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "LEASES"}); err != nil {
+	if n.identity.leases, err = n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "LEASES"}); err != nil {
 		return err
 	}
 	a, h := n.config().Auth, n.config().HTTP
-	n.people.keys, err = signing.New(signing.Options{
-		Engine: n.engine, Bucket: bucket, Box: n.people.box, Fresh: reads{n.models, n.store.Log}.fresh, Log: n.log,
-		Current: func(known uint64) (ring keyring.State, seq uint64, err error) {
-			err = n.models.View(func(r projections.Reader) error {
-				ring, seq, err = projections.Keyring{}.Keys(r, known)
-				return err
-			})
-			return ring, seq, err
-		},
+	n.identity.keys, err = signing.New(signing.Options{
+		Engine: n.engine, Bucket: bucket, Box: n.identity.box, Fresh: n.models.Current, Current: n.models.SigningKeys, Log: n.log,
 		Issuer: h.Issuer(), Audience: h.APIURL, Alg: a.JWKSAlg, Kty: a.JWKSKty, Size: a.JWKSSize,
 		Rotation: a.JWKSRotation, MaxAge: a.AccessTokenMaxAge,
 	})
@@ -177,7 +104,7 @@ func (n *Node) openAccounts(ctx context.Context) error {
 		return err
 	}
 	o := accounts.Options{
-		Engine: n.engine, Sessions: n.people.sessions, Signer: n.people.keys, Box: n.people.box, Links: links, Log: n.log, Hashing: n.opts.Hashing,
+		Engine: n.engine, Sessions: n.identity.sessions, Signer: n.identity.keys, Box: n.identity.box, Links: links, Log: n.log, Hashing: n.opts.Hashing,
 		Settings: func() accounts.Settings { return accountSettings(*n.config()) },
 	}
 	if m := n.config().Mail; m.Host != "" {
@@ -186,10 +113,10 @@ func (n *Node) openAccounts(ctx context.Context) error {
 			return err
 		}
 	}
-	if n.people.accounts, err = accounts.New(o); err != nil {
+	if n.identity.accounts, err = accounts.New(o); err != nil {
 		return err
 	}
-	n.closeWith("accounts", n.people.accounts.Close)
+	n.closeWith("accounts", n.identity.accounts.Close)
 	return nil
 }
 
@@ -207,75 +134,126 @@ func (n *Node) openAccess(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.people.used = lastused.New(bucket, time.Now)
-	n.people.identity, err = identity.New(identity.Options{
-		Tokens: n.people.keys, Sessions: n.people.sessions, ReadModel: n.models,
-		Current: n.current, Fresh: reads{n.models, n.store.Log}.fresh,
+	n.identity.lastUsed = lastused.New(bucket, time.Now)
+	n.identity.identity, err = identity.New(identity.Options{
+		Tokens: n.identity.keys, Sessions: n.identity.sessions, ReadModel: n.models,
+		Alone: n.store.Alone(), Fresh: n.models.Current,
 		SuperAdmins: func() []string { return n.config().Auth.SuperAdminEmails },
-		CSRFKey:     n.people.box.Derive("csrf"), Used: n.people.used.Note,
+		CSRFKey:     n.identity.box.Derive("csrf"), Used: n.identity.lastUsed.Note,
 	})
 	return err
 }
 
-// currentWait bounds how long a request waits to learn what other nodes wrote.
-const currentWait = time.Second
+// providerTimeout limits one request to an identity provider.
+const providerTimeout = 10 * time.Second
 
-// current brings this node up to date with the others, so that what was revoked
-// there is refused here. When that cannot be learned the node goes on with what
-// it knows, as its reads do.
-func (n *Node) current(ctx context.Context) error {
-	if n.store.Alone() {
-		return nil
+// openSignIn opens the OpenID provider, and the client of other providers.
+func (n *Node) openSignIn(ctx context.Context) error {
+	records, err := n.store.Buckets.OpenRecords(ctx, "OIDC", oidc.ConsentLifetime)
+	if err != nil {
+		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, currentWait)
-	defer cancel()
-	_ = (reads{n.models, n.store.Log}).fresh(waiting)
-	return ctx.Err()
+	c, s := n.config(), &n.identity
+	if s.providers, err = oidc.ParseProviders([]byte(c.Auth.Providers.Reveal())); err != nil {
+		return fmt.Errorf("AUTH_PROVIDERS_CONFIG: %w", err)
+	}
+	if n.egress, err = egress.New(egressOptions(c.Egress)); err != nil {
+		return err
+	}
+	n.stopWith("outgoing connections", n.egress.Close)
+	var clients []oidc.ExternalClient
+	for _, c := range c.Auth.ExternalClients {
+		clients = append(clients, oidc.ExternalClient{ID: c.ClientID, RedirectURIs: c.RedirectURIs})
+	}
+	s.signIn, err = oidc.New(oidc.Options{
+		Issuer: c.HTTP.Issuer(), Keys: s.keys, Store: records, Sessions: s.sessions, Accounts: s.accounts,
+		User: func(ctx context.Context, id string) (oidc.Person, bool, error) {
+			if err := n.models.Current(ctx); err != nil {
+				return oidc.Person{}, false, err
+			}
+			u, found, err := n.models.User(id)
+			return oidc.Person{User: u.User, EmailProven: u.EmailProven}, found, err
+		},
+		Who: func(ctx context.Context, token string) (userID, sessionID string, ok bool) {
+			return s.identity.OwnSession(ctx, token, accounts.OwnClient, oidc.ConsoleClient)
+		},
+		TokenLifetime: c.Auth.AccessTokenMaxAge, Consoles: c.HTTP.ConsoleURLs, External: clients,
+		Providers: s.providers, HTTP: n.egress.Client(providerTimeout),
+		DisableSignin: c.Auth.DisableSignin, DisableSignup: c.Auth.DisableSignup, Log: n.log,
+	})
+	return err
 }
 
-// ensureFirst makes what the platform cannot be without: now, or as soon as
-// writes are possible. A low disk does not keep a service from starting.
-func (n *Node) ensureFirst(ctx context.Context) error {
-	err := n.first(ctx)
-	if !later(err) {
+func egressOptions(e settings.Egress) egress.Options {
+	return egress.Options{
+		Rules: egressRules(e), ExtraCAFile: e.ExtraCAFile,
+		HTTPProxy: e.HTTPProxy.Reveal(), HTTPSProxy: e.HTTPSProxy.Reveal(), NoProxy: e.NoProxy,
+	}
+}
+
+func egressRules(e settings.Egress) egress.Rules {
+	return egress.Rules{AllowPrivate: e.AllowPrivate, AllowHosts: e.AllowHosts, DenyHosts: e.DenyHosts}
+}
+
+// loginProviders lists the identity providers for the API. It implements api.Providers.
+type loginProviders struct{ *identityServices }
+
+// List implements api.Providers.
+func (p loginProviders) List() []api.LoginProvider {
+	list := []api.LoginProvider{}
+	for _, one := range p.providers {
+		list = append(list, api.LoginProvider{Slug: one.Slug, Type: "oidc", Name: one.Name, Icon: one.Icon})
+	}
+	return list
+}
+
+// Exchange implements api.Providers.
+func (p loginProviders) Exchange(ctx context.Context, provider, token, kind string) (accounts.Identity, error) {
+	return p.signIn.ExchangeToken(ctx, provider, token, kind)
+}
+
+// initialize creates what the platform needs: now, or as soon as writes are possible. A disk
+// that is almost full does not keep a node from starting.
+func (n *Node) initialize(ctx context.Context) error {
+	err := n.createFirst(ctx)
+	if !isTemporary(err) {
 		return err
 	}
 	n.log.Warn("the first keys and accounts are made when writes are possible", "err", err)
 	n.work("first keys and accounts", func(ctx context.Context) error {
-		for later(err) {
-			select {
-			case <-ctx.Done():
+		for isTemporary(err) {
+			if commands.Sleep(ctx, time.Second) != nil {
 				return nil
-			case <-time.After(time.Second):
-				err = n.first(ctx)
 			}
+			err = n.createFirst(ctx)
 		}
 		return err
 	})
 	return nil
 }
 
-func later(err error) bool {
+// isTemporary reports whether the log accepts no writes at the moment.
+func isTemporary(err error) bool {
 	_, refused := errors.AsType[*commands.Unavailable](err)
 	return refused || errors.Is(err, eventstore.ErrUnavailable)
 }
 
-// first makes the platform workspace, the signing keys and the accounts of the
-// super admins. Every node asks at every start; the log lets one make them.
-func (n *Node) first(ctx context.Context) error {
-	if err := n.people.box.Ensure(ctx, n.people.checks); err != nil {
+// createFirst creates the platform workspace, the signing keys and the accounts of the super
+// admins, unless they exist. Each node tries it at each start; the log lets one succeed.
+func (n *Node) createFirst(ctx context.Context) error {
+	if err := n.identity.box.Ensure(ctx, n.identity.checks); err != nil {
 		return err
 	}
-	if err := n.places.workspaces.EnsurePlatform(ctx); err != nil {
+	if err := n.workspaces.workspaces.EnsurePlatform(ctx); err != nil {
 		return err
 	}
-	if err := n.people.keys.EnsureStarted(ctx); err != nil {
+	if err := n.identity.keys.EnsureStarted(ctx); err != nil {
 		return fmt.Errorf("the signing keys: %w", err)
 	}
-	made, err := n.people.accounts.FirstStart(ctx)
+	made, err := n.identity.accounts.FirstStart(ctx)
 	if len(made) > 0 && n.opts.Announce != nil {
 		n.opts.Announce(made, n.config().HTTP.ConsoleURLs[0])
 	}
-	n.begun.Store(err == nil)
+	n.initialized.Store(err == nil)
 	return err
 }

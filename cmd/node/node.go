@@ -1,3 +1,6 @@
+// Package node assembles a node: it opens the log and the read models, builds the services
+// and the gateway on them, serves, and closes everything in the opposite order. Together with
+// the commands in cmd/svc it is the only package that knows all others; it has no rules.
 package node
 
 import (
@@ -8,30 +11,29 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
+	"svc/cmd/process"
+	"svc/cmd/readiness"
 	"svc/cmd/settings"
 	"svc/commands"
 	"svc/commands/accounts"
 	"svc/commands/egress"
-	"svc/commands/operations"
 	"svc/commands/signing"
-	"svc/commands/subscriptions"
 	"svc/domain"
+	"svc/domain/activity"
 	"svc/eventstore/jetstream"
 	"svc/http/gateway"
 	"svc/http/identity"
 	"svc/projections"
-	"svc/streams/cleanup"
-	"svc/streams/feed"
-	"svc/streams/webhooks"
 )
 
 // Options configure a Node. Settings is required.
@@ -41,22 +43,22 @@ type Options struct {
 	Level    *slog.LevelVar // of Log; changed by PUT /sys/logging
 	Version  string
 
-	// Announce tells the operator the accounts of the first start, with the
-	// passwords that were generated, and where the console is. Nil: nobody is told.
+	// Announce shows the operator the accounts of the first start, with the passwords that
+	// were generated, and the address of the console. Nil: nobody sees them.
 	Announce func(made []accounts.NewAccount, console string)
 
-	// Authenticator, when set, takes the place of the platform's own: for tests
-	// and benchmarks whose subject is not identity.
+	// Authenticator, when set, replaces that of the platform: for tests and benchmarks whose
+	// subject is not identity.
 	Authenticator gateway.Authenticator
-	// Hashing is what a password costs; zero: what OWASP recommends. Tests spare it.
+	// Hashing is the cost of a password; zero: what OWASP recommends. Tests save it.
 	Hashing accounts.Hashing
-	// Lease is for how long what this node does for all stays its own without a word of
-	// it; default 15 seconds. Tests spare it.
+	// Lease is how long partitions and trees stay with this node without a renewal; default
+	// 15 seconds. Tests shorten it.
 	Lease time.Duration
-	// Clock is what schedules are fired by; default time.Now. Tests set it.
+	// Clock is the clock of schedules; default time.Now. Tests set it.
 	Clock func() time.Time
-	// Sandbox is the command that runs the code of authors; default this program with
-	// the argument sandbox.
+	// Sandbox is the command that runs the code of authors; default this program with the
+	// argument sandbox.
 	Sandbox []string
 }
 
@@ -67,37 +69,28 @@ type Node struct {
 	registry *prometheus.Registry
 	tracer   trace.Tracer
 
-	lock   *dirLock
 	store  *jetstream.Store
 	db     *projections.DB
 	models *projections.Models
-	feed   *feed.Feed
 	engine *commands.Engine
-	people people
-	places *places
 	egress *egress.Egress
 
-	operations    *operations.Runner
-	subscriptions *subscriptions.Subscriptions
-	webhooks      *webhooks.Webhooks
-	cleanup       *cleanup.Jobs
-	running       running
-	runtimeForm   atomic.Pointer[runtimeForm]
+	identity    identityServices
+	workspaces  *workspaceServices
+	automations automationServices
+	events      eventServices
 
-	begun     atomic.Bool // the platform workspace, the signing keys and the first accounts are there
-	keysInDir bool        // the master keys lie in the data directory
-	gateway   *gateway.Gateway
-	listener  net.Listener
-	profiles  net.Addr // where profiles are served; nil: nowhere
-	server    *http.Server
-	checks    *probes
-	self      *http.Transport // for calls to this node
+	initialized atomic.Bool // the platform workspace, the signing keys and the first accounts exist
+	keysInDir   bool        // the master keys are in the data directory
+	gateway     *gateway.Gateway
+	listener    net.Listener
+	profiles    net.Addr // where profiles are served; nil: nowhere
+	server      *http.Server
+	probes      *readiness.Probes
+	self        *http.Transport // for calls to this node
 
-	background sync.WaitGroup // the read models
-	stopModels context.CancelFunc
-	closers    []closer // in the order of opening
-	shared     []func() // stop what is done in shares
-	memories   []memory // of workspaces, that erasing one is told to
+	closers []closer // in the order of opening
+	leased  []func() // stop the work that holds leases
 }
 
 // closer is one step of a shutdown.
@@ -106,8 +99,8 @@ type closer struct {
 	close func(context.Context) error
 }
 
-// Open takes the data directory, opens the log and the read models, and binds
-// the address. Serve must follow, and Close in any case.
+// Open locks the data directory, opens the log and the read models, and binds the address.
+// Serve must follow, and Close in any case.
 func Open(ctx context.Context, o Options) (*Node, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -117,7 +110,13 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	}
 	n := &Node{opts: o, log: o.Log, registry: prometheus.NewRegistry()}
 	n.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if err := n.open(ctx); err != nil {
+	err := n.run(
+		ctx,
+		n.listen, n.lockData, n.ensureKeys, n.startTracing,
+		n.openLog, n.openReadModels, n.openFeed, n.openCommands, n.openServices, n.openCleanup,
+		n.openRuntime, n.openEviction, n.openTriggers, n.openSchedules, n.openGateway, n.openMonitor, n.openProfiles,
+	)
+	if err != nil {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		return nil, errors.Join(err, n.Close(closing))
@@ -125,13 +124,26 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	return n, nil
 }
 
-// open runs the steps of a start, in order. What a step opens it hands to
-// closeWith, so that a failed start leaves nothing behind.
-func (n *Node) open(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{
-		n.listen, n.lockData, n.ensureKeys, n.startTracing,
-		n.openLog, n.openReadModels, n.openFeed, n.openCommands, n.openIdentity, n.openCleanup, n.openRuntime, n.openEviction, n.openTriggers, n.openSchedules, n.openGateway, n.openMonitor, n.openProfiles,
-	} {
+// openServices opens identity and workspaces, which need each other, and starts their
+// background work.
+func (n *Node) openServices(ctx context.Context) error {
+	err := n.run(
+		ctx,
+		n.openBox, n.openSessions, n.openSigning, n.openWorkspaces, n.openOperations, n.openVersioning, n.openBulk, n.openFiles,
+		n.openAccounts, n.openAccess, n.openSignIn, n.openWebhooks, n.initialize,
+	)
+	if err != nil {
+		return err
+	}
+	n.startIdentityWork()
+	n.startWorkspaceWork()
+	return nil
+}
+
+// run executes the steps of a start, in order. A step passes to closeWith what it opens, so
+// that a failed start leaves nothing behind.
+func (n *Node) run(ctx context.Context, steps ...func(context.Context) error) error {
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -143,20 +155,27 @@ func (n *Node) closeWith(name string, do func(context.Context) error) {
 	n.closers = append(n.closers, closer{name, do})
 }
 
+// stopWith is closeWith for what does not fail.
+func (n *Node) stopWith(name string, stop func()) {
+	n.closeWith(name, func(context.Context) error {
+		stop()
+		return nil
+	})
+}
+
 // config returns the settings as they are now.
 func (n *Node) config() *settings.Config { return &n.opts.Settings.Get().Config }
 
 func (n *Node) lockData(context.Context) error {
-	lock, err := lockDir(n.config().Core.DataDir)
+	lock, err := process.LockDir(n.config().Core.DataDir)
 	if err != nil {
 		return err
 	}
-	n.lock = lock
-	n.closeWith("data directory", func(context.Context) error { return lock.release() })
+	n.closeWith("data directory", func(context.Context) error { return lock.Release() })
 	return nil
 }
 
-// ensureKeys fills in the keys of a single node and says where they lie.
+// ensureKeys generates the missing keys of a single node and logs where they are.
 func (n *Node) ensureKeys(context.Context) error {
 	files, err := settings.EnsureKeys(n.opts.Settings.Get(), rand.Reader)
 	if err != nil {
@@ -171,7 +190,7 @@ func (n *Node) ensureKeys(context.Context) error {
 }
 
 func (n *Node) listen(context.Context) error {
-	l, err := listen(n.config().HTTP)
+	l, err := process.Listen(n.config().HTTP)
 	if err != nil {
 		return err
 	}
@@ -185,61 +204,49 @@ func (n *Node) listen(context.Context) error {
 	return nil
 }
 
-func (n *Node) openLog(ctx context.Context) error {
-	o, err := storeOptions(*n.config(), n.log)
-	if err != nil {
-		return err
+// startTracing exports spans when an endpoint is set.
+func (n *Node) startTracing(ctx context.Context) error {
+	o := n.config().Obs
+	if o.OTLPEndpoint == "" {
+		n.tracer = noop.NewTracerProvider().Tracer("svc")
+		return nil
 	}
-	o.MinFree = func() int64 { return n.config().Core.DiskMinFree }
-	o.Metrics = n.registry
-	n.store, err = jetstream.Open(ctx, o)
+	provider, err := process.NewTracing(ctx, o, n.opts.Version)
 	if err != nil {
-		return fmt.Errorf("open the log: %w", err)
+		return fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 	}
-	n.closeWith("log", func(ctx context.Context) error {
-		// Those before may have used the time up, as in a cluster without a majority.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		return n.store.Close(ctx)
-	})
+	n.tracer = provider.Tracer("svc")
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { n.log.Warn("traces were not exported", "err", err) }))
+	n.closeWith("tracing", provider.Shutdown)
 	return nil
 }
 
-func (n *Node) openReadModels(ctx context.Context) error {
-	db, models, err := openModels(*n.config(), n.store, n.log, n.registerer())
+func (n *Node) openProfiles(context.Context) error {
+	address := n.config().HTTP.PprofAddr
+	if address == "" {
+		return nil
+	}
+	at, closeServer, err := process.ServeProfiles(address, func() string { return n.config().Core.InternalAPIKey.Reveal() }, n.log)
 	if err != nil {
 		return err
 	}
-	n.db, n.models = db, models
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	n.stopModels = stop
-	n.background.Go(func() {
-		if err := n.models.Run(running); err != nil {
-			n.log.Error("read models stopped", "err", err)
-		}
-	})
-	n.closeWith("read models", func(context.Context) error {
-		stop()
-		n.background.Wait()
-		return db.Close()
-	})
+	n.profiles = at
+	n.closeWith("profiles", func(context.Context) error { return closeServer() })
 	return nil
 }
 
 func (n *Node) openCommands(context.Context) error {
 	var err error
 	n.engine, err = commands.NewEngine(commands.EngineOptions{
-		Store: n.store.Log, Snapshots: n.models.Snapshots(), Host: n.host("workspaces"), Log: n.log, Limit: n.recordLimit,
+		Store: n.store.Log, Snapshots: n.models.Snapshots(), Host: n.host("workspaces"), Log: n.log,
+		Limit: func(eventType string) int {
+			if eventType == (activity.Executed{}).EventType() {
+				return n.config().Broker.EmitExecutedMaxLen
+			}
+			return n.config().Broker.EmitMaxLen
+		},
 	})
 	return err
-}
-
-// registerer is where metrics go; nil on a node that serves none.
-func (n *Node) registerer() prometheus.Registerer {
-	if n.registry == nil {
-		return nil
-	}
-	return n.registry
 }
 
 // host names a part of this node in events.
@@ -247,22 +254,133 @@ func (n *Node) host(service string) domain.Host {
 	return domain.Host{Service: service, Replica: n.config().Core.NodeName}
 }
 
+// start runs do in the background until stop is called; wait waits for its end.
+func (n *Node) start(name string, do func(context.Context) error) (stop, wait func()) {
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := do(ctx); err != nil && ctx.Err() == nil {
+			n.log.Error("stopped: "+name, "err", err)
+		}
+	})
+	return stop, running.Wait
+}
+
+// work runs do in the background until the node closes.
+func (n *Node) work(name string, do func(context.Context) error) {
+	stop, wait := n.start(name, do)
+	n.stopWith(name, func() {
+		stop()
+		wait()
+	})
+}
+
+// workUnderLeases is work that holds leases. To release them takes a while when the other
+// nodes are gone, so all such work is stopped at once.
+func (n *Node) workUnderLeases(name string, do func(context.Context) error) {
+	stop, wait := n.start(name, do)
+	n.leased = append(n.leased, stop)
+	n.stopWith(name, func() {
+		for _, stop := range n.leased {
+			stop()
+		}
+		wait()
+	})
+}
+
+// repeat runs do once in every period until the node closes. A failure is logged with the
+// message failed, and do runs again the next time.
+func (n *Node) repeat(name string, period time.Duration, failed string, do func(context.Context) error) {
+	n.work(name, func(ctx context.Context) error {
+		tick := time.NewTicker(period)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+			if err := do(ctx); err != nil && ctx.Err() == nil {
+				n.log.Warn(failed, "err", err)
+			}
+		}
+	})
+}
+
 // Addr is where the node listens.
 func (n *Node) Addr() net.Addr { return n.listener.Addr() }
+
+// Profiles is where the profiles are served; nil: nowhere.
+func (n *Node) Profiles() net.Addr { return n.profiles }
 
 // Store is the log of this node, for the commands of the operator.
 func (n *Node) Store() *jetstream.Store { return n.store }
 
 // Identity knows callers and their rights.
-func (n *Node) Identity() *identity.Identity { return n.people.identity }
+func (n *Node) Identity() *identity.Identity { return n.identity.identity }
 
 // Keys are the keys that sign tokens.
-func (n *Node) Keys() *signing.Keys { return n.people.keys }
+func (n *Node) Keys() *signing.Keys { return n.identity.keys }
 
 // Models are the read models of this node.
 func (n *Node) Models() *projections.Models { return n.models }
 
-// Close ends what Open began, last first.
+// Serve answers requests until ctx ends; then it stops accepting, lets running requests
+// finish within the grace period, and closes everything.
+func (n *Node) Serve(ctx context.Context) error {
+	served := make(chan error, 1)
+	go func() { served <- n.server.Serve(n.listener) }()
+	n.work("import at start", n.importAtStart)
+	n.work("pace of collections", process.PaceCollections)
+	n.log.Info("serving", "address", n.Addr().String(), "api", n.config().HTTP.APIURL, "version", n.opts.Version)
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-served:
+		served <- http.ErrServerClosed
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.config().Core.ShutdownGrace)
+	defer cancel()
+	n.log.Info("stopping", "graceSeconds", n.config().Core.ShutdownGrace.Seconds())
+	err = errors.Join(err, n.shutdown(grace))
+	if s := <-served; !errors.Is(s, http.ErrServerClosed) {
+		err = errors.Join(err, s)
+	}
+	n.log.Info("stopped")
+	return err
+}
+
+// shutdown stops accepting, drains, flushes and closes, in that order.
+func (n *Node) shutdown(grace context.Context) error {
+	err := n.drain(grace)
+	if errors.Is(err, context.DeadlineExceeded) {
+		n.log.Warn("requests were still running at the end of the grace period and are cut off")
+		err = n.server.Close()
+	}
+	// The log must be closed cleanly even when requests used the grace up.
+	closing, cancel := context.WithTimeout(context.WithoutCancel(grace), 10*time.Second)
+	defer cancel()
+	return errors.Join(err, n.Close(closing))
+}
+
+const drainRound = time.Second
+
+// drain lets running requests finish. It calls Shutdown again and again: the server notifies
+// only connections that already speak HTTP/2, and one whose handshake ends later would stay
+// idle until the end of the grace period.
+func (n *Node) drain(grace context.Context) error {
+	for {
+		round, cancel := context.WithTimeout(grace, drainRound)
+		err := n.server.Shutdown(round)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || grace.Err() != nil {
+			return err
+		}
+	}
+}
+
+// Close closes what Open opened, in the opposite order.
 func (n *Node) Close(ctx context.Context) error {
 	var errs []error
 	for i := len(n.closers) - 1; i >= 0; i-- {
@@ -274,6 +392,3 @@ func (n *Node) Close(ctx context.Context) error {
 	n.closers = nil
 	return errors.Join(errs...)
 }
-
-// readModelDir is where a node keeps its read models.
-func readModelDir(c settings.Config) string { return filepath.Join(c.Core.DataDir, "readmodels") }

@@ -17,7 +17,7 @@ import (
 
 // Offline opens the log and the read models of a node that is not running,
 // follows the log to its end, calls do, and closes everything. It fails with
-// ErrDirInUse when a node holds the data directory.
+// process.ErrDirInUse when a node holds the data directory.
 func Offline(ctx context.Context, loaded *settings.Loaded, log *slog.Logger, do func(context.Context, *projections.Models) (any, error)) (out any, err error) {
 	err = offline(ctx, loaded, log, func(n *Node) error {
 		out, err = do(ctx, n.models)
@@ -52,22 +52,20 @@ func offline(ctx context.Context, loaded *settings.Loaded, log *slog.Logger, do 
 		if _, fault := errors.AsType[*projections.Fault](err); !fault {
 			return err
 		}
-		log.Warn("the read models stopped", "err", err) // what do is here to examine, or to mend
+		log.Warn("the read models stopped", "err", err) // do may be there to examine or repair them
 	}
 	return do(n)
 }
 
 // Claim gives the account with an address to whoever has the data directory of a
-// node that is not running. It fails with ErrDirInUse when a node holds it.
+// node that is not running. It fails with process.ErrDirInUse when a node holds it.
 func Claim(ctx context.Context, loaded *settings.Loaded, log *slog.Logger, email string, newPassword bool) (made accounts.NewAccount, super bool, err error) {
 	if _, err := settings.EnsureKeys(loaded, rand.Reader); err != nil {
 		return made, false, err
 	}
 	err = offline(ctx, loaded, log, func(n *Node) error {
-		for _, step := range []func(context.Context) error{n.openCommands, n.openBox, n.openSessions, n.openSigning, n.openAccounts} {
-			if err := step(ctx); err != nil {
-				return err
-			}
+		if err := n.run(ctx, n.openCommands, n.openBox, n.openSessions, n.openSigning, n.openAccounts); err != nil {
+			return err
 		}
 		made, super, err = n.claim(ctx, email, newPassword)
 		return err
@@ -75,9 +73,9 @@ func Claim(ctx context.Context, loaded *settings.Loaded, log *slog.Logger, email
 	return made, super, err
 }
 
-// claim proves an address and tells whether that makes a super admin.
+// claim proves an address and reports whether its user is a super admin.
 func (n *Node) claim(ctx context.Context, email string, newPassword bool) (made accounts.NewAccount, super bool, err error) {
-	made, err = n.people.accounts.Claim(ctx, email, newPassword)
+	made, err = n.identity.accounts.Claim(ctx, email, newPassword)
 	super = slices.ContainsFunc(n.config().Auth.SuperAdminEmails, func(admin string) bool { return user.NormalEmail(admin) == made.Email })
 	return made, super, err
 }

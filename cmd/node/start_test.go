@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"svc/cmd/node"
 	"svc/cmd/node/nodetest"
+	"svc/cmd/process"
 	"svc/projections/livetest"
 )
 
@@ -71,7 +71,7 @@ func TestASecondNodeIsKeptOutOfTheDirectory(t *testing.T) {
 	s.Await(t, "/readyz", http.StatusOK)
 	second := nodetest.NewService(t, "DATA_DIR="+s.Dir)
 	err := second.Open(t)
-	require.ErrorIs(t, err, node.ErrDirInUse)
+	require.ErrorIs(t, err, process.ErrDirInUse)
 	require.ErrorContains(t, err, fmt.Sprintf("%s is held by process %d", s.Dir, os.Getpid()))
 	require.NotContains(t, err.Error(), "\n")
 	require.Equal(t, http.StatusOK, s.Get(t, "/readyz", nil).StatusCode, "the first is not disturbed")

@@ -2,63 +2,72 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	"svc/cmd/settings"
 	"svc/commands"
 	"svc/commands/apps"
-	"svc/commands/apps/builtin"
 	"svc/commands/archive"
 	"svc/commands/bulk"
 	"svc/commands/content"
 	"svc/commands/files"
+	"svc/commands/gitsync"
+	"svc/commands/operations"
 	"svc/commands/repositories"
+	"svc/commands/secrets"
 	"svc/commands/vault"
 	"svc/commands/versioning"
 	"svc/domain"
-	"svc/domain/app"
 	"svc/domain/automation"
-	"svc/domain/document"
-	"svc/domain/workspace"
 	"svc/eventstore/jetstream"
-	"svc/projections"
+	"svc/streams"
+	"svc/streams/library"
 )
 
-// places are the parts that workspaces and their content take.
-type places struct {
-	workspaces commands.Workspaces
-	content    *content.Content
-	library    *library
-	vault      *vault.Vault
-	files      *files.Files
-	apps       apps.Apps
-	versioning *versioning.Versioning
-	bulk       *bulk.Runs
-	importers  *importers
-
+// workspaceServices change and read workspaces, their content and their repositories.
+type workspaceServices struct {
+	workspaces   commands.Workspaces
+	content      *content.Content
+	library      *library.Library
+	vault        *vault.Vault
+	secrets      *secrets.Opener // of automations and repositories
+	files        *files.Files
+	apps         apps.Apps
 	repositories *repositories.Repositories
+	operations   *operations.Runner
+	versioning   *versioning.Versioning
+	bulk         *bulk.Runs
+	importRights *bulk.LateRights
 }
 
-func (n *Node) openPlaces(ctx context.Context) error {
+func (n *Node) openWorkspaces(ctx context.Context) error {
 	keys, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "DATAKEYS"})
 	if err != nil {
 		return err
 	}
-	library, err := newLibrary(n.models, n.store.Log, n.store.Blobs)
-	if err != nil {
-		return err
-	}
-	p := &places{
+	s := &workspaceServices{
 		workspaces: commands.Workspaces{
 			Engine:        n.engine,
 			LockTimeout:   func() time.Duration { return n.config().Workspaces.LockTimeout },
 			DeletionDelay: func() time.Duration { return n.config().Events.DeletionDelay },
 		},
-		library: library, vault: vault.New(n.people.box, keys),
+		vault: vault.New(n.identity.box, keys),
 	}
-	p.content = &content.Content{
-		Workspaces: p.workspaces, Library: p.library, Blobs: n.store.Blobs, Apps: p.library, Vault: p.vault,
+	n.workspaces = s
+	if s.library, err = library.New(n.models, n.store.Log, n.store.Blobs); err != nil {
+		return err
+	}
+	s.apps = apps.Apps{
+		Engine: n.engine, Now: time.Now, Workspaces: s.workspaces, Revisions: s.library, Shelf: s.library.Shelf, Published: s.library,
+	}
+	s.content = &content.Content{
+		Workspaces: s.workspaces, Library: s.library, Blobs: n.store.Blobs, Apps: s.library, Vault: s.vault,
 		Rules: func() automation.Rules {
 			r := n.config().Runtime
 			return automation.Rules{MaxWait: r.WaitMaxTimeout, MinPeriod: r.SchedulesMinPeriod, Slug: r.SlugPattern}
@@ -68,151 +77,177 @@ func (n *Node) openPlaces(ctx context.Context) error {
 			limits.ArchiveBytes = int(n.config().HTTP.ImportMaxSize)
 			return limits
 		},
+		Publish: s.apps.PublishImported, SecretDefaults: n.secretDefaults,
 	}
-	p.apps = apps.Apps{
-		Engine: n.engine, Now: time.Now, Workspaces: p.workspaces, Revisions: p.library, Shelf: p.library.shelf, Published: p.library,
+	s.secrets = secrets.NewOpener(n.models, s.vault, func() map[string]map[string]string { return reveal(n.config().Runtime.WorkspaceSecrets) })
+	platform, err := platformRepositories(n.config().Bulk.Repositories)
+	groups := n.config().Bulk.Groups
+	s.repositories = &repositories.Repositories{
+		Workspaces: s.workspaces, Secrets: secrets.Secrets{Values: s.secrets}, Vault: s.vault, Git: n.gitOptions,
+		Platform: func() []repositories.Repository { return platform },
+		Groups:   func() map[string][]string { return groups },
 	}
-	p.content.Publish, p.content.SecretDefaults = p.publish, n.secretDefaults
-	n.places = p
-	n.openSecrets()
-	p.repositories, err = n.repositories()
 	return err
 }
 
-// publish publishes a workspace as the app that an import names.
-func (p *places) publish(ctx context.Context, workspaceID, slug, name string) error {
-	publication := apps.Publication{WorkspaceID: workspaceID, Slug: slug}
-	if name != "" {
-		publication.Name = document.InEveryLanguage(name)
-	}
-	_, _, err := p.apps.Publish(ctx, publication)
-	return err
-}
-
-// library finds documents in the read models, and in the blob store when they
-// are kept apart.
-type library struct {
-	models *projections.Models
-	log    *jetstream.Log
-	blobs  *jetstream.Blobs
-	shelf  *apps.Shelf // what apps consist of
-
-	builtIn *builtin.Content
-}
-
-func newLibrary(models *projections.Models, log *jetstream.Log, blobs *jetstream.Blobs) (*library, error) {
-	l := &library{models: models, log: log, blobs: blobs}
-	l.shelf = apps.NewShelf(l)
-	var err error
-	l.builtIn, err = builtin.Read()
-	return l, err
-}
-
-// reading bounds how long a command waits for the read models: a large import of a moment ago
-// may take them as long on a busy machine.
-const reading = 30 * time.Second
-
-// At implements content.Library.
-func (l *library) At(ctx context.Context, workspaceID string, seq uint64) (refs map[string]content.Ref, err error) {
-	if app.IsBuiltInHome(workspaceID) {
-		return l.builtIn.At(ctx, workspaceID, seq)
-	}
-	if err := l.reach(ctx, seq); err != nil {
-		return nil, err
-	}
-	err = l.models.View(func(r projections.Reader) error {
-		manifest, err := projections.History{}.ManifestAt(r, workspaceID, seq)
-		refs = make(map[string]content.Ref, len(manifest))
-		for path, ref := range manifest {
-			refs[path] = content.Ref(ref)
-		}
+// startWorkspaceWork starts the background work of workspaces.
+func (n *Node) startWorkspaceWork() {
+	s := n.workspaces
+	upkeep := streams.OperationUpkeep{Models: n.models, Operations: s.operations, Workspaces: s.workspaces, Log: n.log}
+	n.repeat("write locks", time.Second, "a lock that has expired could not be released yet", upkeep.ExpireLocks)
+	n.repeat("operations", time.Second, "operations whose node is gone could not be searched", upkeep.Adopt)
+	n.repeat("files", time.Minute, "expired files are not all deleted yet", func(ctx context.Context) error {
+		_, err := s.files.Expire(ctx, s.library, time.Now())
 		return err
 	})
-	return refs, err
 }
 
-// reach waits until the read models have what the log had at seq. A sequence
-// that the log has not reached yet is not waited for.
-func (l *library) reach(ctx context.Context, seq uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, reading)
-	defer cancel()
-	if err := l.models.Reach(ctx, domain.At(domain.State, min(seq, l.log.Known().State))); err != nil {
-		return commands.Refused(fmt.Errorf("the read models are behind: %w", err))
+// secretDefaults returns the names of the secrets that the settings give a workspace.
+func (n *Node) secretDefaults(workspaceSlug string) map[string]bool {
+	names := map[string]bool{}
+	for name := range n.config().Runtime.WorkspaceSecrets[workspaceSlug] {
+		names[name] = true
+	}
+	return names
+}
+
+// reveal returns secrets of the settings in clear.
+func reveal(hidden map[string]map[string]settings.Secret) map[string]map[string]string {
+	all := make(map[string]map[string]string, len(hidden))
+	for slug, values := range hidden {
+		all[slug] = make(map[string]string, len(values))
+		for name, value := range values {
+			all[slug][name] = value.Reveal()
+		}
+	}
+	return all
+}
+
+func (n *Node) openFiles(context.Context) (err error) {
+	n.workspaces.files, err = files.New(files.Options{
+		Engine: n.engine, Store: n.store.Log, Blobs: n.store.Blobs, Vault: n.workspaces.vault, Now: time.Now, Host: n.host("workspaces"),
+		Settings: func() files.Settings {
+			w := n.config().Workspaces
+			return files.Settings{Allowed: w.UploadsAllowed, Forbidden: w.UploadsForbidden, Public: w.UploadsVisibility == "public", MaxTotal: n.config().HTTP.FilesMaxSize}
+		},
+		Before: n.workspaces.library.TotalFileSize,
+	})
+	return err
+}
+
+func (n *Node) openOperations(ctx context.Context) error {
+	bucket, err := n.store.Buckets.Open(ctx, jetstream.BucketConfig{Name: "OPERATIONS", TTL: streams.OperationLease})
+	if err != nil {
+		return err
+	}
+	n.workspaces.operations = &operations.Runner{
+		Engine: n.engine, Workspaces: n.workspaces.workspaces, Leases: streams.OperationLeases{Bucket: bucket, Log: n.log}, Blobs: n.store.Blobs, Log: n.log,
+		Timeout: func() time.Duration { return n.config().Workspaces.OperationTimeout },
+	}
+	n.closeWith("operations", n.workspaces.operations.Close)
+	return nil
+}
+
+func (n *Node) openVersioning(context.Context) error {
+	s := n.workspaces
+	s.versioning = &versioning.Versioning{
+		Workspaces: s.workspaces, Content: s.content, Repositories: s.repositories, Operations: s.operations, Blobs: n.store.Blobs, Log: n.store.Log,
+		People: s.library, Revisions: s.library, Apps: s.library, Git: n.gitOptions,
+		Committer: func() (name, email string) { return n.config().Git.CommitterName, n.config().Git.CommitterEmail },
+		Host: func() string {
+			if u, err := url.Parse(n.config().HTTP.APIURL); err == nil && u.Hostname() != "" {
+				return u.Hostname()
+			}
+			return "localhost"
+		},
+	}
+	for kind, settle := range s.versioning.Settlers() {
+		s.operations.Settle(kind, settle)
 	}
 	return nil
 }
 
-// Document implements content.Library.
-func (l *library) Document(ctx context.Context, workspaceID string, ref content.Ref) (*document.Map, error) {
-	if app.IsBuiltInHome(workspaceID) {
-		return l.builtIn.Document(ctx, workspaceID, ref)
+func (n *Node) openBulk(context.Context) error {
+	s := n.workspaces
+	s.importRights = bulk.NewLateRights()
+	s.bulk = &bulk.Runs{
+		Workspaces: s.workspaces, Repositories: s.repositories, Versioning: s.versioning, Operations: s.operations, Known: s.library, Rights: s.importRights,
+		Concurrency: func() int { return n.config().Bulk.Concurrency }, Limit: func() int { return archive.Usual.Workspaces },
 	}
-	var body []byte
-	found := false
-	err := l.models.View(func(r projections.Reader) (err error) {
-		body, found, err = projections.Content{}.Body(r, workspaceID, ref.Hash)
-		return err
-	})
-	if err != nil {
-		return nil, err
+	for kind, settle := range s.bulk.Settlers() {
+		s.operations.Settle(kind, settle)
 	}
-	if !found {
-		if body, err = l.blobs.Get(ctx, ref.Hash); err != nil {
-			return nil, fmt.Errorf("document %s of workspace %s: %w", ref.Hash, workspaceID, err)
-		}
-	}
-	doc := document.MapOf()
-	return doc, doc.UnmarshalJSON(body)
+	return nil
 }
 
-// Change implements content.Library.
-func (l *library) Change(ctx context.Context, workspaceID string, seq uint64) (c content.Change, err error) {
-	if err := l.reach(ctx, l.log.Known().State); err != nil {
-		return c, err
+// importAtStart imports what the settings name, once the node serves.
+func (n *Node) importAtStart(ctx context.Context) error {
+	c := n.config()
+	if len(c.Bulk.StartupGroups) == 0 || !slices.Contains(c.Core.Roles, "bulk") {
+		return nil
 	}
-	err = l.models.View(func(r projections.Reader) error {
-		found, ok, err := projections.History{}.Get(r, workspaceID, seq)
-		if err != nil || !ok {
-			return err
-		}
-		c = content.Change{Found: true, Content: found.Content, Creation: found.Type == (workspace.Created{}).EventType(), Parts: found.Parts}
-		c.Superseded, err = superseded(r, workspaceID, found)
-		return err
+	failures := commands.Failures{Engine: n.engine, Log: n.log}
+	return n.workspaces.bulk.AtStart(ctx, bulk.Startup{
+		RepositoryID: c.Bulk.StartupRepo, Groups: c.Bulk.StartupGroups, Wait: c.Bulk.StartupWait, Pause: c.Bulk.StartupPause,
+		Ready: n.isReady, Log: n.log,
+		Failed: func(ctx context.Context, why *domain.Error) { failures.RecordFailure(ctx, domain.Platform, why) },
 	})
-	return c, err
 }
 
-// superseded returns the last later change of each part that a change touched.
-func superseded(r projections.Reader, workspaceID string, c projections.Change) (by []uint64, err error) {
-	seen := map[uint64]bool{}
-	for _, part := range c.Parts {
-		last, err := projections.History{}.Touched(r, workspaceID, part)
+// platformRepositories returns the repositories of the settings, by id.
+func platformRepositories(all map[string]settings.PlatformRepository) (list []repositories.Repository, err error) {
+	for _, s := range all {
+		one, err := platformRepository(s)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("platform repository %s: %w", s.ID, err)
 		}
-		if last > c.Seq && !seen[last] {
-			seen[last] = true
-			by = append(by, last)
-		}
+		list = append(list, one)
 	}
-	return by, nil
+	slices.SortFunc(list, func(a, b repositories.Repository) int { return strings.Compare(a.ID, b.ID) })
+	return list, nil
 }
 
-// expireLocks records locks that have run out, once for each.
-func (n *Node) expireLocks(ctx context.Context) error {
-	due, err := n.dueLocks()
-	for _, id := range due {
-		_, failed := n.places.workspaces.Expire(ctx, id)
-		err = errors.Join(err, failed)
+func platformRepository(s settings.PlatformRepository) (repositories.Repository, error) {
+	one := repositories.Repository{ID: s.ID, Name: s.Name, Type: s.Type, Mode: s.Mode, Platform: true}
+	if s.Type == repositories.Filesystem {
+		one.Dir = filepath.Clean(s.Dirpath)
+		one.Address = "file://" + one.Dir
+		return one, nil
 	}
-	return err
+	authorities, err := readText(s.CAFile)
+	if err != nil {
+		return one, err
+	}
+	hosts, err := readText(s.KnownHostsFile)
+	if err != nil {
+		return one, err
+	}
+	one.Remote = gitsync.Remote{
+		URL: s.URL.Reveal(), User: s.Auth.User.Reveal(), Password: s.Auth.Password.Reveal(), SSHKey: s.Auth.SSHKey.Reveal(), Passphrase: s.Auth.Passphrase.Reveal(),
+		CABundle: authorities, KnownHosts: hosts, RedirectHosts: s.RedirectHosts, Exempt: true,
+	}.Normalised()
+	one.Address, one.Branch, one.Root = one.Remote.URL, s.Branch, s.Dirpath
+	return one, one.Remote.Check(true)
 }
 
-// dueLocks lists the workspaces whose lock has run out.
-func (n *Node) dueLocks() (due []string, err error) {
-	err = n.models.View(func(r projections.Reader) error {
-		due, err = projections.Workspaces{}.Expired(r, time.Now())
-		return err
-	})
-	return due, err
+// readText returns the text of a file; "" is no file. An empty file is a mistake.
+func readText(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(file) //nolint:gosec // the operator names it
+	if err == nil && len(text) == 0 {
+		err = fmt.Errorf("%s is empty", file)
+	}
+	return string(text), err
+}
+
+// gitOptions returns the options of Git as the settings are now.
+func (n *Node) gitOptions() gitsync.Options {
+	c := n.config()
+	return gitsync.Options{
+		Dial: n.egress.Dial, Roots: n.egress.Roots(), AllowHTTP: slices.Contains(c.Git.AllowedSchemes, "http"),
+		KnownHostsFile: c.Git.KnownHostsFile, Cache: filepath.Join(c.Core.DataDir, "git"),
+		Limits: gitsync.Limits{FetchBytes: c.Git.MaxFetch}, Timeouts: gitsync.Timeouts{Exchange: c.Git.RemoteTimeout},
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"svc/cmd/node"
+	"svc/cmd/process"
 	"svc/cmd/settings"
 	"svc/commands/accounts"
 )
@@ -74,9 +75,9 @@ func claim(ctx context.Context, w world, email string, newPassword bool) (got cl
 	if err != nil {
 		return got, err
 	}
-	log := node.NewLog(w.log, loaded.Config.Obs.LogFormat, loaded.Config.Obs.LogLevel)
+	log := process.NewLog(w.log, loaded.Config.Obs.LogFormat, loaded.Config.Obs.LogLevel)
 	made, super, err := node.Claim(ctx, loaded, log, email, newPassword)
-	if errors.Is(err, node.ErrDirInUse) {
+	if errors.Is(err, process.ErrDirInUse) {
 		body, err := json.Marshal(map[string]any{"email": email, "newPassword": newPassword})
 		if err != nil {
 			return got, err

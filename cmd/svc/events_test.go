@@ -63,7 +63,7 @@ func TestEventsAreTailed(t *testing.T) {
 }
 
 // tailing starts a command as a process of its own, with the token of the desk.
-func (d *desk) tailing(t *testing.T, args ...string) *process {
+func (d *desk) tailing(t *testing.T, args ...string) *childProcess {
 	t.Helper()
 	pr := d.place.program(append([]string{"events", "tail"}, args...)...)
 	pr.cmd.Env = append(pr.cmd.Env, "SVC_URL="+d.url(), "SVC_TOKEN="+d.profiles(t)["default"].Token)
@@ -73,7 +73,7 @@ func (d *desk) tailing(t *testing.T, args ...string) *process {
 }
 
 // prints waits until a process has printed so many lines.
-func (pr *process) prints(t *testing.T, n int) {
+func (pr *childProcess) prints(t *testing.T, n int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return strings.Count(pr.out.String(), "\n") >= n }, time.Minute, 5*time.Millisecond, "%d lines must be printed: %s%s", n, pr.out, pr.log)
 }
@@ -95,7 +95,7 @@ func TestATailSurvivesTheService(t *testing.T) {
 			service = d.serve(t)
 		}
 	}
-	for _, pr := range []*process{one, all} {
+	for _, pr := range []*childProcess{one, all} {
 		pr.prints(t, 31)
 		require.Zero(t, pr.signal(t, syscall.SIGINT), "Ctrl-C is how it ends: %s", pr.log)
 		require.Empty(t, pr.log.String())

@@ -92,8 +92,8 @@ func (o outcome) isClean(t *testing.T) {
 // lines are the lines of a text.
 func lines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
-// process is svc as a process of its own.
-type process struct {
+// childProcess is svc as a process of its own.
+type childProcess struct {
 	*place
 	cmd *exec.Cmd
 	out *livetest.Lines // what is for the terminal
@@ -101,8 +101,8 @@ type process struct {
 }
 
 // program prepares svc as a process.
-func (p *place) program(args ...string) *process {
-	pr := &process{place: p, cmd: exec.Command(os.Args[0], args...), out: new(livetest.Lines), log: new(livetest.Lines)}
+func (p *place) program(args ...string) *childProcess {
+	pr := &childProcess{place: p, cmd: exec.Command(os.Args[0], args...), out: new(livetest.Lines), log: new(livetest.Lines)}
 	pr.cmd.Env = append([]string{programVariable + "=yes", "PATH=" + os.Getenv("PATH"), "HOME=" + p.dir}, p.env...)
 	pr.cmd.Stdout, pr.cmd.Stderr = pr.out, pr.log
 	pr.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -110,14 +110,14 @@ func (p *place) program(args ...string) *process {
 }
 
 // serve starts the service as a process and waits until it is ready.
-func (p *place) serve(t *testing.T) *process {
+func (p *place) serve(t *testing.T) *childProcess {
 	t.Helper()
 	pr := p.launch(t)
 	p.awaitReady(t)
 	return pr
 }
 
-func (p *place) launch(t *testing.T) *process {
+func (p *place) launch(t *testing.T) *childProcess {
 	t.Helper()
 	pr := p.program("serve")
 	require.NoError(t, pr.cmd.Start())
@@ -141,7 +141,7 @@ func (p *place) awaitReady(t *testing.T) {
 }
 
 // signal sends a signal and returns the exit code.
-func (pr *process) signal(t *testing.T, s os.Signal) int {
+func (pr *childProcess) signal(t *testing.T, s os.Signal) int {
 	t.Helper()
 	require.NoError(t, pr.cmd.Process.Signal(s))
 	err := pr.cmd.Wait()
@@ -153,7 +153,7 @@ func (pr *process) signal(t *testing.T, s os.Signal) int {
 }
 
 // says waits until the log of the process has a text.
-func (pr *process) says(t *testing.T, text string) {
+func (pr *childProcess) says(t *testing.T, text string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return strings.Contains(pr.log.String(), text) }, time.Minute, 5*time.Millisecond, "%q must be logged", text)
 }

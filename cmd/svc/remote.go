@@ -16,6 +16,7 @@ import (
 
 	"svc/cmd/client"
 	"svc/cmd/node"
+	"svc/cmd/process"
 	"svc/cmd/settings"
 )
 
@@ -138,7 +139,7 @@ func (r *remote) connectHere() error {
 	if err != nil {
 		return err
 	}
-	r.Client = &client.Client{URL: strings.TrimSuffix(loaded.Config.HTTP.InternalAPIURL, "/v2"), Key: key, HTTP: node.Client(loaded.Config.HTTP)}
+	r.Client = &client.Client{URL: strings.TrimSuffix(loaded.Config.HTTP.InternalAPIURL, "/v2"), Key: key, HTTP: process.Client(loaded.Config.HTTP)}
 	return nil
 }
 

@@ -28,7 +28,7 @@ type desk struct {
 	env  []string
 	tok  string // of a session of the super admin, for what there is no command
 
-	running *process // the service
+	running *childProcess // the service
 }
 
 // newDesk starts a service and sits somebody down who is not signed in yet.

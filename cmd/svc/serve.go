@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"svc/cmd/node"
+	"svc/cmd/process"
 	"svc/cmd/settings"
 	"svc/commands/accounts"
 )
@@ -32,7 +33,7 @@ func serve(ctx context.Context, w world) error {
 	}
 	live, level := settings.NewLive(loaded), new(slog.LevelVar)
 	level.Set(loaded.Config.Obs.LogLevel)
-	log := node.NewLog(w.log, loaded.Config.Obs.LogFormat, level)
+	log := process.NewLog(w.log, loaded.Config.Obs.LogFormat, level)
 	for _, text := range loaded.Warnings {
 		log.Warn(text)
 	}

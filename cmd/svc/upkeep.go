@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"svc/cmd/node"
+	"svc/cmd/process"
 	"svc/cmd/settings"
 	"svc/projections"
 )
@@ -117,9 +118,9 @@ func upkeep(ctx context.Context, w world, name string, into any, do func(context
 	if err != nil {
 		return err
 	}
-	log := node.NewLog(w.log, loaded.Config.Obs.LogFormat, loaded.Config.Obs.LogLevel)
+	log := process.NewLog(w.log, loaded.Config.Obs.LogFormat, loaded.Config.Obs.LogLevel)
 	out, err := node.Offline(ctx, loaded, log, do)
-	if errors.Is(err, node.ErrDirInUse) {
+	if errors.Is(err, process.ErrDirInUse) {
 		return askService(ctx, loaded, "/sys/readmodels/"+name, http.NoBody, into)
 	}
 	if err != nil {
@@ -145,7 +146,7 @@ func askService(ctx context.Context, loaded *settings.Loaded, path string, body 
 	}
 	req.Header.Set("x-svc-api-key", key)
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := node.Client(loaded.Config.HTTP).Do(req)
+	resp, err := process.Client(loaded.Config.HTTP).Do(req)
 	if err != nil {
 		return fmt.Errorf("the service that holds the data directory does not answer at INTERNAL_API_URL: %w", err)
 	}
@@ -189,7 +190,7 @@ func probe(ctx context.Context, w world, h settings.HTTP, path string) error {
 	if err != nil {
 		return err
 	}
-	resp, err := node.Client(h).Do(req)
+	resp, err := process.Client(h).Do(req)
 	if err != nil {
 		return fmt.Errorf("not healthy: %w", err)
 	}

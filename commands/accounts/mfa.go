@@ -145,6 +145,20 @@ func owesCode(s user.State, by sessions.Session) error {
 	return nil
 }
 
+// ResealAll is Reseal for all users.
+func (a *Accounts) ResealAll(ctx context.Context, userIDs func() ([]string, error)) error {
+	ids, err := userIDs()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, err := a.Reseal(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Reseal seals the second factor of a user under the active master key; false
 // when it is already. The old key can be dropped once this was done for all.
 func (a *Accounts) Reseal(ctx context.Context, userID string) (changed bool, err error) {

@@ -46,6 +46,16 @@ type Publication struct {
 	Description document.Localized // likewise
 }
 
+// PublishImported publishes a workspace as the app that an import names.
+func (a Apps) PublishImported(ctx context.Context, workspaceID, slug, name string) error {
+	publication := Publication{WorkspaceID: workspaceID, Slug: slug}
+	if name != "" {
+		publication.Name = document.InEveryLanguage(name)
+	}
+	_, _, err := a.Publish(ctx, publication)
+	return err
+}
+
 // Publish makes a version of the content of a workspace the newest one of its app.
 // first tells that there was no app before.
 func (a Apps) Publish(ctx context.Context, p Publication) (done App, first bool, err error) {

@@ -15,12 +15,6 @@ import (
 	"svc/domain/subscription"
 )
 
-// Known tells how many subscriptions a workspace has. It is filled by the read
-// models.
-type Known interface {
-	Count(ctx context.Context, workspaceID string) (int, error)
-}
-
 // Addresses refuses addresses that the rules for outgoing requests forbid. It is an
 // *egress.Egress.
 type Addresses interface {
@@ -31,7 +25,7 @@ type Addresses interface {
 type Subscriptions struct {
 	Engine    *commands.Engine
 	Vault     commands.Vault
-	Known     Known
+	Count     func(workspaceID string) (int, error) // of the subscriptions of a workspace
 	Addresses Addresses
 	Now       func() time.Time
 }
@@ -48,7 +42,7 @@ func (s *Subscriptions) Create(ctx context.Context, workspaceID string, terms su
 	if err := s.check(ctx, terms.URL); err != nil {
 		return made, "", err
 	}
-	if err := s.room(ctx, workspaceID); err != nil {
+	if err := s.checkQuota(workspaceID); err != nil {
 		return made, "", err
 	}
 	id := "sub_" + commands.NewID(ctx, 16)
@@ -136,8 +130,9 @@ func (s *Subscriptions) check(ctx context.Context, address string) error {
 	return nil
 }
 
-func (s *Subscriptions) room(ctx context.Context, workspaceID string) error {
-	n, err := s.Known.Count(ctx, workspaceID)
+// checkQuota refuses one more subscription than a workspace may have.
+func (s *Subscriptions) checkQuota(workspaceID string) error {
+	n, err := s.Count(workspaceID)
 	if err == nil && n >= subscription.Most {
 		err = domain.Refuse(domain.CodeQuota, "a workspace has at most %d subscriptions", subscription.Most)
 	}

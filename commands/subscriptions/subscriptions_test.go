@@ -27,12 +27,6 @@ import (
 
 var noon = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 
-// counted says how many subscriptions there are.
-type counted int
-
-// Count implements subscriptions.Known.
-func (c counted) Count(context.Context, string) (int, error) { return int(c), nil }
-
 // house is subscriptions over a real log and a real vault.
 type house struct {
 	*subscriptions.Subscriptions
@@ -53,7 +47,7 @@ func open(t *testing.T, have int) house {
 	}})
 	require.NoError(t, err)
 	return house{&subscriptions.Subscriptions{
-		Engine: engine, Vault: vault.New(box, bucket), Known: counted(have), Addresses: out, Now: func() time.Time { return noon },
+		Engine: engine, Vault: vault.New(box, bucket), Count: func(string) (int, error) { return have, nil }, Addresses: out, Now: func() time.Time { return noon },
 	}, store}
 }
 

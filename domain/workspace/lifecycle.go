@@ -77,3 +77,15 @@ type Gone struct {
 	At    time.Time `json:"at"`
 	Until time.Time `json:"until"`
 }
+
+// minRunTime is how long a deletion can start automations at least, however soon the
+// workspace may be erased.
+const minRunTime = time.Hour
+
+// RunsUntil returns until when automations that the deletion triggers can be started.
+func (g *Gone) RunsUntil() time.Time {
+	if least := g.At.Add(minRunTime); least.After(g.Until) {
+		return least
+	}
+	return g.Until
+}

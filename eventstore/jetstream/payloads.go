@@ -58,3 +58,16 @@ func (p *Payloads) Before(ctx context.Context, workspaceID string, at time.Time)
 func (p *Payloads) Purge(ctx context.Context, workspaceID string, below uint64) error {
 	return p.conn.purge(ctx, streamPayloads, payloadsRoot+workspaceToken(workspaceID)+".>", below)
 }
+
+// Strip erases the payloads of a workspace, or of all when it is empty, that are older than a time. On a dry run it only
+// counts.
+func (p *Payloads) Strip(ctx context.Context, workspaceID string, before time.Time, dry bool) (count, bytes uint64, err error) {
+	found, err := p.Before(ctx, workspaceID, before)
+	if err != nil || dry {
+		return found.Count, found.Bytes, err
+	}
+	if err := p.Purge(ctx, workspaceID, found.Below); err != nil {
+		return 0, 0, err
+	}
+	return found.Count, found.Bytes, nil
+}

@@ -188,7 +188,7 @@ func (h *realm) openGateway(opened *sessions.Sessions, changes []func(*api.Deps)
 	running.Go(func() { _ = book.Run(ctx) })
 	h.t.Cleanup(func() { stop(); running.Wait() })
 	who, err := identity.New(identity.Options{
-		Tokens: h.keys, Sessions: opened, ReadModel: h.models, Current: func(context.Context) error { return nil }, Fresh: h.models.Fresh,
+		Tokens: h.keys, Sessions: opened, ReadModel: h.models, Alone: true, Fresh: h.models.Fresh,
 		SuperAdmins: func() []string { return h.current().SuperAdmins }, CSRFKey: h.box.Derive("csrf"), Used: book.Note, Now: h.now,
 	})
 	require.NoError(h.t, err)

@@ -41,19 +41,17 @@ func (i *Identity) Acting(a domain.Actor, workspaceID string) (who access.Princi
 }
 
 // keyOf returns an API key by its id; nil when it is not in use.
-func (i *Identity) keyOf(id string) (ready *access.Key, err error) {
-	err = i.o.ReadModel.View(func(r projections.Reader) error {
-		key, ok, err := projections.APIKeys{}.Get(r, id)
-		if err != nil || !ok || key.Disabled || !key.ExpiresAt.IsZero() && !key.ExpiresAt.After(i.o.Now()) {
-			return err
-		}
-		stored, ok, err := projections.APIKeys{}.Stored(r, key.Hash)
-		if err != nil || !ok {
-			return err
-		}
-		made, err := i.keys.of(key.Hash, stored)
-		ready = made.ready
-		return err
-	})
-	return ready, err
+func (i *Identity) keyOf(id string) (*access.Key, error) {
+	r := i.o.ReadModel.Reader()
+	defer r.Close()
+	key, ok, err := projections.APIKeys{}.Get(r, id)
+	if err != nil || !ok || key.Disabled || !key.ExpiresAt.IsZero() && !key.ExpiresAt.After(i.o.Now()) {
+		return nil, err
+	}
+	stored, ok, err := projections.APIKeys{}.Stored(r, key.Hash)
+	if err != nil || !ok {
+		return nil, err
+	}
+	made, err := i.keys.of(key.Hash, stored)
+	return made.ready, err
 }

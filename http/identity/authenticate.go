@@ -20,7 +20,7 @@ import (
 // behind the other nodes, so it is brought up to date first; and what is unknown
 // here may have been made a moment ago, so a refusal is asked for twice.
 func (i *Identity) Authenticate(ctx context.Context, c gateway.Credentials) (gateway.Caller, error) {
-	if err := i.o.Current(ctx); err != nil {
+	if err := i.catchUp(ctx); err != nil {
 		return gateway.Caller{}, err
 	}
 	caller, err := i.identify(ctx, c)
@@ -31,6 +31,21 @@ func (i *Identity) Authenticate(ctx context.Context, c gateway.Credentials) (gat
 		return caller, err
 	}
 	return i.identify(ctx, c)
+}
+
+// catchUpTimeout limits how long a request waits for what other nodes wrote.
+const catchUpTimeout = time.Second
+
+// catchUp waits for the writes of other nodes, so that what was revoked there is refused
+// here. When they cannot be found out the node continues with what it knows, as its reads do.
+func (i *Identity) catchUp(ctx context.Context) error {
+	if i.o.Alone {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, catchUpTimeout)
+	defer cancel()
+	_ = i.o.Fresh(waiting)
+	return ctx.Err()
 }
 
 // identify finds the user and the key of the credentials.
@@ -62,12 +77,9 @@ func (i *Identity) identify(ctx context.Context, c gateway.Credentials) (gateway
 }
 
 func (i *Identity) byAccessToken(token string, caller *gateway.Caller) error {
-	var found projections.AccessToken
-	var known bool
-	err := i.o.ReadModel.View(func(r projections.Reader) (err error) {
-		found, known, err = projections.AccessTokens{}.ByHash(r, domain.HashSecret(token))
-		return err
-	})
+	r := i.o.ReadModel.Reader()
+	defer r.Close()
+	found, known, err := projections.AccessTokens{}.ByHash(r, domain.HashSecret(token))
 	if err != nil {
 		return err
 	}
@@ -148,13 +160,12 @@ func newPerson(stored []byte) (person, error) {
 
 // find returns a user; ok is false when there is none.
 func (i *Identity) find(userID string) (found person, ok bool, err error) {
-	err = i.o.ReadModel.View(func(r projections.Reader) error {
-		var stored []byte
-		if stored, ok, err = (projections.Users{}).StoredBrief(r, userID); err == nil && ok {
-			found, err = i.users.of(userID, stored)
-		}
-		return err
-	})
+	r := i.o.ReadModel.Reader()
+	defer r.Close()
+	stored, ok, err := projections.Users{}.StoredBrief(r, userID)
+	if err == nil && ok {
+		found, err = i.users.of(userID, stored)
+	}
 	return found, ok && err == nil, err
 }
 
@@ -217,16 +228,14 @@ func newAPIKey(stored []byte) (apiKey, error) {
 }
 
 func (i *Identity) byAPIKey(value string, caller *gateway.Caller) error {
-	var found apiKey
-	var known bool
+	r := i.o.ReadModel.Reader()
+	defer r.Close()
 	hash := domain.HashSecret(value)
-	err := i.o.ReadModel.View(func(r projections.Reader) (err error) {
-		var stored []byte
-		if stored, known, err = (projections.APIKeys{}).Stored(r, hash); err == nil && known {
-			found, err = i.keys.of(hash, stored)
-		}
-		return err
-	})
+	stored, known, err := projections.APIKeys{}.Stored(r, hash)
+	var found apiKey
+	if err == nil && known {
+		found, err = i.keys.of(hash, stored)
+	}
 	if err != nil {
 		return err
 	}

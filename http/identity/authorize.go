@@ -93,14 +93,13 @@ func (i *Identity) resolve(named string) (id string, err error) {
 	if !bySlug && !byPage {
 		return named, nil
 	}
-	err = i.o.ReadModel.View(func(r projections.Reader) (err error) {
-		if byPage {
-			id, _, err = projections.Content{}.Page(r, page)
-			return err
-		}
+	r := i.o.ReadModel.Reader()
+	defer r.Close()
+	if byPage {
+		id, _, err = projections.Content{}.Page(r, page)
+	} else {
 		id, err = projections.Workspaces{}.BySlug(r, slug)
-		return err
-	})
+	}
 	return cmp.Or(id, named), err
 }
 
@@ -133,17 +132,14 @@ func (i *Identity) unknown(c gateway.Caller, id string, action gateway.Action, r
 
 // former tells when a workspace was deleted, and whether the caller owned it.
 func (i *Identity) former(c gateway.Caller, id string) (gone *workspace.Gone, owned bool, err error) {
-	err = i.o.ReadModel.View(func(r projections.Reader) error {
-		rec, ok, err := projections.Workspaces{}.Record(r, id)
-		if err != nil || !ok || rec.Deleted == nil {
-			return err
-		}
-		gone = rec.Deleted
-		doc, _, err := projections.Access{}.Former(r, id)
-		owned = c.UserID != "" && slices.Contains(access.Owners(doc.Shares), c.UserID)
-		return err
-	})
-	return gone, owned, err
+	r := i.o.ReadModel.Reader()
+	defer r.Close()
+	rec, ok, err := projections.Workspaces{}.Record(r, id)
+	if err != nil || !ok || rec.Deleted == nil {
+		return nil, false, err
+	}
+	doc, _, err := projections.Access{}.Former(r, id)
+	return rec.Deleted, c.UserID != "" && slices.Contains(access.Owners(doc.Shares), c.UserID), err
 }
 
 // refuse asks a caller without a credential for one, rather than telling that
@@ -166,10 +162,9 @@ func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *acc
 	now := i.o.ReadModel.Moment()
 	have, known := i.workspaces.Get(workspaceID)
 	if !known || !have.holds(now) {
-		err = i.o.ReadModel.View(func(r projections.Reader) (err error) {
-			have, err = i.compiled(r, workspaceID)
-			return err
-		})
+		r := i.o.ReadModel.Reader()
+		have, err = i.compiled(r, workspaceID)
+		r.Close()
 	}
 	if err != nil {
 		return nil, false, err
@@ -184,18 +179,17 @@ func (i *Identity) RightsOf(p access.Principal, workspaceID string) (rights *acc
 // FormerRights returns the rights that somebody had in a workspace until it was deleted;
 // found is false when no such workspace was.
 func (i *Identity) FormerRights(p access.Principal, workspaceID string) (rights *access.Rights, found bool, err error) {
-	err = i.o.ReadModel.View(func(r projections.Reader) error {
-		doc, gone, err := projections.Access{}.Former(r, workspaceID)
-		if err != nil || !gone {
-			return err
-		}
-		w, err := i.compile(workspaceID, doc)
-		if err == nil {
-			rights, found = w.For(i.within(p, workspaceID)), true
-		}
-		return err
-	})
-	return rights, found, err
+	r := i.o.ReadModel.Reader()
+	defer r.Close()
+	doc, gone, err := projections.Access{}.Former(r, workspaceID)
+	if err != nil || !gone {
+		return nil, false, err
+	}
+	w, err := i.compile(workspaceID, doc)
+	if err != nil {
+		return nil, false, err
+	}
+	return w.For(i.within(p, workspaceID)), true, nil
 }
 
 // holder is everything that rights in a workspace depend on: who, and which

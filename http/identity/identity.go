@@ -31,8 +31,8 @@ type Sessions interface {
 
 // ReadModel is what is read. It is a *projections.Models.
 type ReadModel interface {
-	View(fn func(projections.Reader) error) error
-	// Moment tells whether what was viewed before is what would be viewed now.
+	Reader() projections.Reader
+	// Moment tells whether what was read before is what would be read now.
 	Moment() projections.Moment
 }
 
@@ -41,11 +41,10 @@ type Options struct {
 	Tokens    Tokens
 	Sessions  Sessions
 	ReadModel ReadModel
-	// Current waits until the read models have what any other node was
-	// acknowledged before. On a node that stands alone it does nothing.
-	Current func(context.Context) error
-	// Fresh waits until the read models have what this node knows to be in the
-	// logs.
+	// Alone says that there are no other nodes, whose writes would have to be waited for.
+	Alone bool
+	// Fresh waits until the read models contain what was written before, as far as this node
+	// can find out.
 	Fresh func(context.Context) error
 	// SuperAdmins lists the addresses of super admins as they are now.
 	SuperAdmins func() []string
@@ -76,8 +75,8 @@ const (
 
 // New returns an Identity.
 func New(o Options) (*Identity, error) {
-	if o.Tokens == nil || o.Sessions == nil || o.ReadModel == nil || o.Current == nil || o.Fresh == nil || o.SuperAdmins == nil || len(o.CSRFKey) == 0 {
-		return nil, errors.New("identity: Tokens, Sessions, ReadModel, Current, Fresh, SuperAdmins and CSRFKey are required")
+	if o.Tokens == nil || o.Sessions == nil || o.ReadModel == nil || o.Fresh == nil || o.SuperAdmins == nil || len(o.CSRFKey) == 0 {
+		return nil, errors.New("identity: Tokens, Sessions, ReadModel, Fresh, SuperAdmins and CSRFKey are required")
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -50,11 +50,9 @@ func (i *Identity) byUser(ctx context.Context, claims signing.Claims, caller *ga
 	if !byToken {
 		return i.bySession(ctx, claims, caller)
 	}
-	var tokens []projections.AccessToken
-	err := i.o.ReadModel.View(func(r projections.Reader) (err error) {
-		tokens, err = projections.AccessTokens{}.Of(r, claims.Subject)
-		return err
-	})
+	r := i.o.ReadModel.Reader()
+	defer r.Close()
+	tokens, err := projections.AccessTokens{}.Of(r, claims.Subject)
 	if err != nil {
 		return err
 	}
@@ -115,13 +113,13 @@ func (i *Identity) byRole(ctx context.Context, key string, caller *gateway.Calle
 
 // HasKeyRole reports whether automations of a workspace may take a role: whether the
 // security document binds it to API keys.
-func (i *Identity) HasKeyRole(workspaceID, role string) (has bool, err error) {
-	err = i.o.ReadModel.View(func(r projections.Reader) error {
-		doc, _, there, err := projections.Access{}.Get(r, workspaceID, 0)
-		if err == nil && there {
-			_, has = doc.Security.Authorizations.Roles[role].Auth["apiKey"]
-		}
-		return err
-	})
-	return has, err
+func (i *Identity) HasKeyRole(workspaceID, role string) (bool, error) {
+	r := i.o.ReadModel.Reader()
+	defer r.Close()
+	doc, _, found, err := projections.Access{}.Get(r, workspaceID, 0)
+	if err != nil || !found {
+		return false, err
+	}
+	_, has := doc.Security.Authorizations.Roles[role].Auth["apiKey"]
+	return has, nil
 }

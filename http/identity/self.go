@@ -20,12 +20,10 @@ func (s self) Field(name string) (any, bool) { return s.load().Field(name) }
 // load returns the document. One that cannot be read has no fields, and so
 // meets no condition.
 func (s self) load() (fields access.Fields) {
-	_ = s.model.View(func(r projections.Reader) error {
-		doc, ok, err := projections.Workspaces{}.Get(r, s.id)
-		if err == nil && ok {
-			err = json.Unmarshal(doc.JSON, &fields)
-		}
-		return err
-	})
+	r := s.model.Reader()
+	defer r.Close()
+	if doc, ok, err := (projections.Workspaces{}).Get(r, s.id); err == nil && ok {
+		_ = json.Unmarshal(doc.JSON, &fields) // it is JSON that the platform wrote
+	}
 	return fields
 }

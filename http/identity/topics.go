@@ -26,10 +26,9 @@ func (i *Identity) topics(who member) []string {
 	if known && have.holds(now) {
 		return have.topics
 	}
-	err := i.o.ReadModel.View(func(r projections.Reader) (err error) {
-		have, err = i.joined(r, who)
-		return err
-	})
+	r := i.o.ReadModel.Reader()
+	defer r.Close()
+	have, err := i.joined(r, who)
 	if err != nil {
 		return nil
 	}

@@ -56,18 +56,6 @@ type house struct {
 	running sync.WaitGroup
 }
 
-// known counts the subscriptions of a workspace.
-type known struct{ models *projections.Models }
-
-// Count implements subscriptions.Known.
-func (k known) Count(_ context.Context, id string) (n int, err error) {
-	err = k.models.View(func(r projections.Reader) error {
-		n, err = projections.Subscriptions{}.Count(r, id)
-		return err
-	})
-	return n, err
-}
-
 // alone are the leases of a node that has no others.
 type alone struct{}
 
@@ -89,7 +77,7 @@ func open(t *testing.T, changes ...func(*webhooks.Options)) *house {
 	out, err := egress.New(egress.Options{Rules: egress.Rules{AllowPrivate: true}})
 	require.NoError(t, err)
 	t.Cleanup(out.Close)
-	h.subs = &subscriptions.Subscriptions{Engine: engine, Vault: vault.New(box, keys), Known: known{h.models}, Addresses: out, Now: time.Now}
+	h.subs = &subscriptions.Subscriptions{Engine: engine, Vault: vault.New(box, keys), Count: h.models.SubscriptionCount, Addresses: out, Now: time.Now}
 	h.feed, err = feed.New(feed.Options{Models: h.models, Store: h.store.Log, Payloads: h.store.Payloads, Log: quiet})
 	require.NoError(t, err)
 	h.background(func(ctx context.Context) { _ = h.feed.Run(ctx) })

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"svc/cmd/node"
+	"svc/cmd/process"
 	"svc/cmd/settings"
 	"svc/domain"
 	"svc/http/gateway"
@@ -24,7 +25,7 @@ func Serve() error {
 	if err != nil {
 		return err
 	}
-	log := node.NewLog(os.Stderr, "json", slog.LevelWarn)
+	log := process.NewLog(os.Stderr, "json", slog.LevelWarn)
 	n, err := node.Open(ctx, node.Options{Settings: settings.NewLive(loaded), Log: log, Authenticator: Trusting{}})
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"svc/cmd/node"
+	"svc/cmd/process"
 	"svc/cmd/settings"
 	"svc/commands/accounts"
 	"svc/domain"
@@ -277,7 +278,7 @@ func (s *Service) open(ctx context.Context) error {
 	s.Live = settings.NewLive(loaded)
 	s.Level.Set(slog.LevelDebug)
 	s.Node, err = node.Open(ctx, node.Options{
-		Settings: s.Live, Log: node.NewLog(s.Log, "json", s.Level), Level: s.Level, Version: "1.2.3",
+		Settings: s.Live, Log: process.NewLog(s.Log, "json", s.Level), Level: s.Level, Version: "1.2.3",
 		Authenticator: s.Known, Hashing: accounts.Hashing{Memory: 64, Iterations: 1}, Lease: s.Lease, Clock: s.Clock,
 	})
 	return err

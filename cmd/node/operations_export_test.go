@@ -1,6 +1,0 @@
-package node
-
-import "svc/commands/operations"
-
-// Operations runs the operations of this node.
-func (n *Node) Operations() *operations.Runner { return n.operations }
