@@ -62,15 +62,6 @@ func (r Registry) Decode(name string, body []byte) (Event, error) {
 	return f.decode(body)
 }
 
-// LogOf returns where events of this type are recorded. Types outside the table
-// are users' own and belong to Activity.
-func (r Registry) LogOf(name string) Log {
-	if f, ok := r[name]; ok {
-		return f.Log
-	}
-	return Activity
-}
-
 // Unknown is an event whose type is not in the registry: a user's own event, or
 // one written by a newer version.
 type Unknown struct {

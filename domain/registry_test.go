@@ -52,11 +52,6 @@ func TestATypeOutsideTheTableIsKeptAsItIs(t *testing.T) {
 	require.JSONEq(t, `{"any":["thing",1]}`, string(stored))
 }
 
-func TestUsersOwnTypesBelongToActivity(t *testing.T) {
-	require.Equal(t, domain.State, doors().LogOf("doors.opened"))
-	require.Equal(t, domain.Activity, doors().LogOf("order.placed"))
-}
-
 func TestTwoFactsWithOneNameDoNotStart(t *testing.T) {
 	row := domain.Describe[opened](domain.State, "A door was opened.")
 	require.PanicsWithValue(t, "domain: event type registered twice: doors.opened", func() { domain.NewRegistry(row, row) })

@@ -307,14 +307,6 @@ func (Instances) Log() domain.Log { return domain.State }
 // What is not in it is kept under its own.
 type KeptSlugs map[string]map[string]string
 
-// Slug returns the slug under which things are kept for an instance of an app.
-func (k KeptSlugs) Slug(app, slug string) string {
-	if kept, ok := k[app][slug]; ok {
-		return kept
-	}
-	return slug
-}
-
 // Apply implements Projection.
 func (p Instances) Apply(tx Tx, ev domain.Recorded) error {
 	d, ok := workspace.DeltaOf(ev.Data)

@@ -243,19 +243,6 @@ func topicsOf(t *testing.T, h *house, workspaceID, userID string) (names []strin
 	return names, version
 }
 
-// membersOf are the members of a topic; nil when there is none.
-func membersOf(t *testing.T, h *house, workspaceID, name string) (ids []string) {
-	t.Helper()
-	require.NoError(t, h.View(func(rd projections.Reader) error {
-		found, ok, err := projections.Topics{}.Members(rd, workspaceID, name)
-		if ok {
-			ids = append([]string{}, found...)
-		}
-		return err
-	}))
-	return ids
-}
-
 func TestTopicsAreFoldedByWorkspaceAndUser(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, projections.Topics{})
@@ -271,13 +258,6 @@ func TestTopicsAreFoldedByWorkspaceAndUser(t *testing.T) {
 	made("w2", "sales")
 	joins("w1", "sales/north", "ann")
 	joins("w2", "sales", "bo")
-
-	require.Equal(t, []string{"ann", "bob"}, membersOf(t, h, "w1", "sales"))
-	require.Equal(t, []string{"ann"}, membersOf(t, h, "w1", "sales/north"))
-	require.Equal(t, []string{"bo"}, membersOf(t, h, "w2", "sales"))
-	require.Nil(t, membersOf(t, h, "w1", "sal"), "a name is a whole name")
-	require.Nil(t, membersOf(t, h, "w1", "sales\x00ann"))
-	require.Nil(t, membersOf(t, h, "w3", "sales"))
 
 	names, before := topicsOf(t, h, "w1", "ann")
 	require.Equal(t, []string{"sales", "sales/north"}, names)
@@ -308,7 +288,6 @@ func TestTopicsLeaveOutWhoAndWhatIsDeleted(t *testing.T) {
 	names, after := topicsOf(t, h, "w1", "ann")
 	require.Empty(t, names)
 	require.Greater(t, after, before)
-	require.Equal(t, []string{"bob"}, membersOf(t, h, "w1", "sales"))
 	r.state(topic.Stream("w1", "sales"), topic.Joined{Topic: "sales", User: topic.User{ID: "ann"}})
 	names, _ = topicsOf(t, h, "w1", "ann")
 	require.Empty(t, names, "an account does not come back")
@@ -316,7 +295,6 @@ func TestTopicsLeaveOutWhoAndWhatIsDeleted(t *testing.T) {
 	r.state(workspace.Stream("w1"), workspace.Deleted{})
 	names, _ = topicsOf(t, h, "w1", "bob")
 	require.Empty(t, names)
-	require.Nil(t, membersOf(t, h, "w1", "sales"))
 	r.state(workspace.Stream("w1"), workspace.Undeleted{})
 	names, _ = topicsOf(t, h, "w1", "bob")
 	require.Equal(t, []string{"sales"}, names)

@@ -3,7 +3,6 @@ package projections
 import (
 	"encoding/binary"
 	"errors"
-	"strings"
 
 	"svc/domain"
 	"svc/domain/topic"
@@ -11,12 +10,10 @@ import (
 	"svc/domain/workspace"
 )
 
-// Topics is the read model of user topics and their members. It leaves out those of
-// deleted workspaces, and members whose account was deleted: these are marked, not
-// removed one by one, for one event must not change too much.
+// Topics is the read model of the topics that users have joined. It leaves out those of
+// deleted workspaces and of deleted accounts: these are marked, not removed one by one,
+// because one event must not change too much.
 //
-//	t{workspace}\0{topic}          nothing
-//	m{workspace}\0{topic}\0{user}  nothing
 //	u{user}\0{workspace}\0{topic}  nothing
 //	v{user}                        sequence of the last event about the user
 //	d{user}                        nothing: the account is deleted
@@ -24,7 +21,7 @@ import (
 type Topics struct{}
 
 // Name implements Projection.
-func (Topics) Name() string { return "topics.1" }
+func (Topics) Name() string { return "topics.2" }
 
 // Log implements Projection.
 func (Topics) Log() domain.Log { return domain.State }
@@ -33,7 +30,7 @@ func (Topics) Log() domain.Log { return domain.State }
 func (t Topics) Apply(tx Tx, ev domain.Recorded) error {
 	switch e := ev.Data.(type) {
 	case topic.Created:
-		err := tx.Set(scopedKey('t', ev.Stream.Scope, []byte(e.Topic)), nil)
+		var err error
 		for _, id := range e.UserIDs {
 			err = errors.Join(err, t.join(tx, ev, e.Topic, id))
 		}
@@ -53,7 +50,6 @@ func (t Topics) Apply(tx Tx, ev domain.Recorded) error {
 func (Topics) join(tx Tx, ev domain.Recorded, name, userID string) error {
 	workspaceID := ev.Stream.Scope
 	return errors.Join(
-		tx.Set(scopedKey('m', workspaceID, []byte(name+"\x00"+userID)), nil),
 		tx.Set(scopedKey('u', userID, []byte(workspaceID+"\x00"+name)), nil),
 		tx.Set(topicKey('v', userID), seqKey(ev.Seq)),
 	)
@@ -82,27 +78,6 @@ func (t Topics) Of(r Reader, workspaceID, userID string) (names []string, err er
 		return nil, err
 	}
 	return t.list(r, scopedKey('u', userID, []byte(workspaceID+"\x00")))
-}
-
-// Members returns the users who have joined a topic, in the order of their ids; ok is
-// false when there is no such topic.
-func (t Topics) Members(r Reader, workspaceID, name string) (userIDs []string, ok bool, err error) {
-	gone, err := t.hasMark(r, 'x', workspaceID)
-	if err != nil || gone || strings.ContainsRune(name, 0) {
-		return nil, false, err
-	}
-	if _, ok, err = r.Get(t, scopedKey('t', workspaceID, []byte(name))); err != nil || !ok {
-		return nil, false, err
-	}
-	all, err := t.list(r, scopedKey('m', workspaceID, []byte(name+"\x00")))
-	for _, id := range all {
-		if gone, fault := t.hasMark(r, 'd', id); fault != nil {
-			err = fault
-		} else if !gone {
-			userIDs = append(userIDs, id)
-		}
-	}
-	return userIDs, err == nil, err
 }
 
 func (t Topics) hasMark(r Reader, mark byte, id string) (bool, error) {

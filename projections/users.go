@@ -19,7 +19,6 @@ import (
 //	u{id}                  the user, as REST serves it and more
 //	a{id}                  what admitting a request needs of it
 //	e{email}               id
-//	p{provider}\x00{subject} id
 //	c{seq}{id}             as a; seq is that of the user's first event
 type Users struct{}
 
@@ -58,7 +57,7 @@ func (b UserBrief) Super(admins []string) bool {
 }
 
 // Name implements Projection.
-func (Users) Name() string { return "users.2" }
+func (Users) Name() string { return "users.3" }
 
 // Log implements Projection.
 func (Users) Log() domain.Log { return domain.State }
@@ -93,7 +92,7 @@ func (p Users) update(tx Tx, ev domain.Recorded, id string) error {
 	return p.put(tx, ev, old)
 }
 
-// txnKeys returns the user that an event is about.
+// stored returns the user that an event is about.
 func (Users) stored(tx Tx, id string) (u User, err error) {
 	value, ok, err := tx.Get(userKey(id))
 	if err != nil {
@@ -105,7 +104,7 @@ func (Users) stored(tx Tx, id string) (u User, err error) {
 	return u, json.Unmarshal(value, &u)
 }
 
-// putItem stores u as the event leaves it.
+// put stores u as the event leaves it.
 func (p Users) put(tx Tx, ev domain.Recorded, u User) error {
 	now := user.Decider.Evolve(user.State{User: u.User, Credentials: user.Credentials{EmailVouched: u.EmailVouched}}, ev.Data)
 	u.User, u.HasPassword = now.User, now.Credentials.Password != ""
@@ -125,18 +124,15 @@ func (p Users) put(tx Tx, ev domain.Recorded, u User) error {
 			err = tx.Set(key, brief)
 		}
 	}
-	for _, key := range userNames(u) {
-		if err == nil {
-			err = tx.Set(key, []byte(u.ID))
-		}
+	if err == nil && u.Email != "" {
+		err = tx.Set(emailKey(u.Email), []byte(u.ID))
 	}
 	return err
 }
 
-// dropGeneration removes every key of u.
+// drop removes every key of u.
 func (Users) drop(tx Tx, u User) (err error) {
-	keys := append(userNames(u), userKey(u.ID), briefKey(u.ID), userOrderKey(u.First, u.ID))
-	for _, key := range keys {
+	for _, key := range [][]byte{emailKey(u.Email), userKey(u.ID), briefKey(u.ID), userOrderKey(u.First, u.ID)} {
 		if err == nil {
 			err = tx.Delete(key)
 		}
@@ -180,40 +176,16 @@ func (p Users) Brief(r Reader, id string) (b UserBrief, ok bool, err error) {
 
 // ByEmail returns the user with this address, in whatever case it is written.
 func (p Users) ByEmail(r Reader, email string) (User, bool, error) {
-	return p.byKey(r, emailKey(user.NormalEmail(email)))
-}
-
-// ByIdentity returns the user whom a provider knows as subject.
-func (p Users) ByIdentity(r Reader, provider, subject string) (User, bool, error) {
-	return p.byKey(r, identityKey(provider, subject))
-}
-
-func (p Users) byKey(r Reader, key []byte) (User, bool, error) {
-	id, ok, err := r.Get(p, key)
+	id, ok, err := r.Get(p, emailKey(user.NormalEmail(email)))
 	if err != nil || !ok {
 		return User{}, false, err
 	}
 	return p.Get(r, string(id))
 }
 
-// userNames are the keys under which u is found.
-func userNames(u User) (keys [][]byte) {
-	if u.Email != "" {
-		keys = append(keys, emailKey(u.Email))
-	}
-	for provider, identity := range u.AuthData {
-		keys = append(keys, identityKey(provider, identity.ID))
-	}
-	return keys
-}
-
 func userKey(id string) []byte     { return append([]byte{'u'}, id...) }
 func briefKey(id string) []byte    { return append([]byte{'a'}, id...) }
 func emailKey(email string) []byte { return append([]byte{'e'}, email...) }
-
-func identityKey(provider, subject string) []byte {
-	return append(append([]byte{'p'}, provider...), "\x00"+subject...)
-}
 
 func userOrderKey(seq uint64, id string) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{'c'}, seq), id...)

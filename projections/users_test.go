@@ -105,7 +105,7 @@ func TestAUserIsFoundByEveryName(t *testing.T) {
 	require.Empty(t, p.byEmail("ada@example.org"), "an old address leads nowhere")
 	require.Equal(t, "u1", p.byEmail("ada@new.org"))
 	p.view(func(r projections.Reader) {
-		u, ok, err := projections.Users{}.ByIdentity(r, "acme", "a1")
+		u, ok, err := projections.Users{}.Get(r, "u1")
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, ada, u.User)
@@ -131,9 +131,6 @@ func TestADeletedUserVanishes(t *testing.T) {
 	require.Zero(t, total)
 	p.view(func(r projections.Reader) {
 		_, ok, err := projections.Users{}.Brief(r, "u1")
-		require.NoError(t, err)
-		require.False(t, ok)
-		_, ok, err = projections.Users{}.ByIdentity(r, user.Local, "u1")
 		require.NoError(t, err)
 		require.False(t, ok)
 	})

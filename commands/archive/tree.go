@@ -90,16 +90,6 @@ func isPage(text []byte) bool {
 	return hasName && len(document.Page.Unknown(doc)) == 0
 }
 
-// Manifest returns the SHA-256 of the bytes of each file, in hex.
-func (t Tree) Manifest() map[string]string {
-	m := make(map[string]string, len(t))
-	for p, text := range t {
-		sum := sha256.Sum256(text)
-		m[p] = hex.EncodeToString(sum[:])
-	}
-	return m
-}
-
 // Checksums returns the checksum of each object, by its place, as ImportFile
 // lists them.
 func (t Tree) Checksums() map[string]string {

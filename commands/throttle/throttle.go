@@ -180,11 +180,6 @@ type Rates struct {
 	Executions, Emits, Fetches, Repeats Rate
 }
 
-// Defaults are the paces when nobody says otherwise.
-func Defaults() Rates {
-	return Rates{Executions: Rate{100, 400}, Emits: Rate{30, 100}, Fetches: Rate{50, 200}, Repeats: Rate{1000, 4000}}
-}
-
 // Of returns the pace of one thing.
 func (r Rates) Of(what What) Rate {
 	if r.Disabled {

@@ -171,13 +171,17 @@ func TestSuperAdminsOverrideRates(t *testing.T) {
 		"svc_ratelimit_automations": "7", "svc_ratelimit_emits_burst": " 9 ", "svc_ratelimit_fetchs": "many",
 		"svc_ratelimit_repeats": "0", "svc_ratelimit_repeats_burst": "-1",
 	}
-	got := throttle.Defaults().Overridden(func(name string) string { return secrets[name] })
+	rates := throttle.Rates{
+		Executions: throttle.Rate{PerSecond: 100, Burst: 400}, Emits: throttle.Rate{PerSecond: 30, Burst: 100},
+		Fetches: throttle.Rate{PerSecond: 50, Burst: 200}, Repeats: throttle.Rate{PerSecond: 1000, Burst: 4000},
+	}
+	got := rates.Overridden(func(name string) string { return secrets[name] })
 	require.Equal(t, throttle.Rate{PerSecond: 7, Burst: 400}, got.Of(throttle.Executions))
 	require.Equal(t, throttle.Rate{PerSecond: 30, Burst: 9}, got.Of(throttle.Emits))
 	require.Equal(t, throttle.Rate{PerSecond: 50, Burst: 200}, got.Of(throttle.Fetches))
 	require.Equal(t, throttle.Rate{PerSecond: 0, Burst: 4000}, got.Of(throttle.Repeats))
 	secrets["svc_ratelimit_disabled"] = "true"
-	got = throttle.Defaults().Overridden(func(name string) string { return secrets[name] })
+	got = rates.Overridden(func(name string) string { return secrets[name] })
 	require.Equal(t, throttle.Rate{}, got.Of(throttle.Executions))
 	require.Equal(t, throttle.Rate{}, got.Of(99))
 }

@@ -13,7 +13,6 @@ import (
 const (
 	maxName     = 100 // characters
 	maxEmail    = 254
-	maxPhoto    = 2048
 	maxMeta     = 64 << 10 // bytes of JSON
 	maxGroups   = 100
 	maxGroup    = 100
