@@ -55,7 +55,7 @@ func (a Access) Apply(tx Tx, ev domain.Recorded) error {
 	return nil
 }
 
-// changeCount applies an event to the document of a workspace.
+// change applies an event to the document of a workspace.
 func (a Access) change(tx Tx, ev domain.Recorded, id string, do func(*AccessDocument)) error {
 	value, ok, err := tx.Get(accessKey(id))
 	if err != nil {
@@ -73,7 +73,7 @@ func (a Access) change(tx Tx, ev domain.Recorded, id string, do func(*AccessDocu
 	return a.put(tx, ev, before, after)
 }
 
-// putItem stores a document and the index of those it names.
+// put stores a document and the index of those it names.
 func (Access) put(tx Tx, ev domain.Recorded, before, after AccessDocument) error {
 	id := ev.Stream.ID
 	member := func(of AccessDocument, user string) bool {

@@ -152,7 +152,7 @@ func rootEntry(path string, doc *document.Map) (workspace.Entry, error) {
 	return workspace.Entry{Path: path, Hash: workspace.HashOf(body), Body: body}, err
 }
 
-// countEvent returns how many changes the documents have seen, this one included.
+// countChange returns how many changes the documents have seen, this one included.
 func (Content) countChange(tx Tx, id string, changes bool) (uint64, error) {
 	value, _, err := tx.Get(scopedKey('k', id, nil))
 	if err != nil {
@@ -201,7 +201,7 @@ func (c Content) putItem(tx Tx, ev domain.Recorded, id string, e workspace.Entry
 	return tx.Set(scopedKey('c', id, []byte(e.Path)), item.encode())
 }
 
-// putRow stores a document and what follows from it under its hash.
+// putDocument stores a document and what follows from it under its hash.
 func (Content) putDocument(tx Tx, id string, e workspace.Entry) error {
 	meta := DocumentMeta{Checksum: e.Checksum, Events: e.Events}
 	if folder, slug := workspace.Folder(e.Path); slug != "" && folder != "" {

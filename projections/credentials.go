@@ -51,7 +51,7 @@ const (
 	forgetAtOnce = 1000
 )
 
-// deletePage drops sessions whose time was over when ev happened.
+// forget drops sessions whose time was over when ev happened.
 func (Sessions) forget(tx Tx, ev domain.Recorded) error {
 	if ev.Seq%forgetEvery != 0 {
 		return nil

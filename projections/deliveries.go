@@ -134,7 +134,7 @@ func (Deliveries) putHealth(tx Tx, ev domain.Recorded, e subscription.Record) er
 		tx.Set(scopedKey('g', ev.Stream.Scope, append(seqKey(ev.Seq), id...)), []byte(id)))
 }
 
-// dropGeneration forgets what is known from records that are no longer in the log.
+// drop forgets what is known from records that are no longer in the log.
 func (Deliveries) drop(tx Tx, gone activity.Dropped) error {
 	err := eachErased(tx, 'q', gone, func(key, value []byte) error {
 		var old DeliveryRecord

@@ -77,7 +77,7 @@ func (f Feed) Apply(tx Tx, ev domain.Recorded) error {
 	return nil
 }
 
-// dropGeneration forgets events that are no longer in the log.
+// drop forgets events that are no longer in the log.
 func (f Feed) drop(tx Tx, gone activity.Dropped) error {
 	return eachErased(tx, 'e', gone, func(at, value []byte) error {
 		entry, err := decodeEntry(binary.BigEndian.Uint64(at[len(at)-8:]), value)
@@ -229,7 +229,7 @@ func (f Feed) List(r Reader, workspaceID string, among FeedSelection, from uint6
 	return f.list(r, workspaceID, among, Span{From: seqKey(from), Reverse: down}, visit)
 }
 
-// updateLists is List with a span whose From is a sequence.
+// list is List with a span whose From is a sequence.
 func (f Feed) list(r Reader, workspaceID string, among FeedSelection, span Span, visit func(FeedEntry) (more bool)) error {
 	prefix := among.prefix(workspaceID)
 	span.Prefix, span.From, span.KeysOnly = prefix, append(append([]byte(nil), prefix...), span.From...), among != FeedSelection{}

@@ -68,7 +68,7 @@ func (p Files) Apply(tx Tx, ev domain.Recorded) error {
 	return nil
 }
 
-// putItem stores a file and what it is found by.
+// put stores a file and what it is found by.
 func (Files) put(tx Tx, ev domain.Recorded, ref FileRef, f File) error {
 	f.UpdatedAt, f.UpdatedBy = domain.FormatTime(ev.At), ev.Meta.UserID
 	body, err := json.Marshal(f)
@@ -83,7 +83,7 @@ func (Files) put(tx Tx, ev domain.Recorded, ref FileRef, f File) error {
 	return tx.Set(fileKey(ref), body)
 }
 
-// allocate returns a file and removes what it is found by.
+// remove returns a file and removes what it is found by.
 func (Files) remove(tx Tx, ref FileRef) (f File, err error) {
 	value, ok, err := tx.Get(fileKey(ref))
 	if err != nil {

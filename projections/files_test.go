@@ -40,7 +40,7 @@ func (l *library) facts(workspace, id, content string, expires time.Time) file.F
 	}
 }
 
-// putItem uploads a file and returns the sequence of its event.
+// put uploads a file and returns the sequence of its event.
 func (l *library) put(workspace, id, content string, expires time.Time) uint64 {
 	l.t.Helper()
 	return add(l.t, l.log.Log, file.Stream(workspace, id), 0, file.Uploaded{File: l.facts(workspace, id, content, expires)}).Seqs[0]
@@ -52,7 +52,7 @@ func (l *library) view(read func(projections.Reader) error) {
 	require.NoError(l.t, l.View(read))
 }
 
-// listKey returns the ids of a workspace as the list has them.
+// listed returns the ids of a workspace as the list has them.
 func (l *library) listed(workspace string, at time.Time) (ids []string) {
 	l.t.Helper()
 	l.view(func(r projections.Reader) error {

@@ -46,7 +46,7 @@ func (m *Models) follow(ctx context.Context, f *follower) {
 	}
 }
 
-// findNextMemtable returns the context of one attempt, which restart ends.
+// beginAttempt returns the context of one attempt, which restart ends.
 func (f *follower) beginAttempt(ctx context.Context) (context.Context, context.CancelFunc) {
 	attempt, cancel := context.WithCancel(ctx)
 	f.mu.Lock()

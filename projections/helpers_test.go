@@ -120,7 +120,7 @@ func openHouse(tb testing.TB, logDir, dbDir string, ps ...projections.Projection
 	return h
 }
 
-// watchFiles is a log handler that rings when a message comes.
+// watch is a log handler that rings when a message comes.
 type watch chan struct{}
 
 func (watch) Enabled(context.Context, slog.Level) bool { return true }

@@ -175,7 +175,7 @@ func (h History) applyContent(tx Tx, ev domain.Recorded, d workspace.Delta) ([]s
 	return parts, nil
 }
 
-// updateIndexes returns what a new index document touches.
+// updateIndex returns what a new index document touches.
 func (History) updateIndex(tx Tx, id string, after *document.Map) ([]string, error) {
 	before := document.MapOf()
 	if err := getJSON(tx, scopedKey('i', id, nil), before); err != nil {
@@ -323,7 +323,7 @@ func (h History) Get(r Reader, scope string, seq uint64) (c Change, ok bool, err
 	return c, err == nil, err
 }
 
-// changeCount reads a change, with all that it touched.
+// readChange reads a change, with all that it touched.
 func (h History) readChange(r Reader, value []byte) (c Change, err error) {
 	if err = json.Unmarshal(value, &c); err != nil || !c.Many {
 		return c, err

@@ -534,7 +534,7 @@ func (t *tracker) removeWaiter(w *waiter) {
 	delete(t.waiters, w)
 }
 
-// putHealth returns the state of the log, which is known to reach known.
+// health returns the state of the log, which is known to reach known.
 func (t *tracker) health(known uint64) LogHealth {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -160,7 +160,7 @@ func (p Problems) Apply(tx Tx, ev domain.Recorded) error {
 	return w.change(changes, touched)
 }
 
-// changeCount replaces what is known of documents, nil for those that are gone, and looks again
+// change replaces what is known of documents, nil for those that are gone, and looks again
 // at those that it concerns, and at those that were touched.
 func (w problemsTx) change(changes map[string]*documentFacts, touched map[string]bool) error {
 	index := listChanges{}
@@ -218,7 +218,7 @@ func (w problemsTx) change(changes map[string]*documentFacts, touched map[string
 	return w.review(touched)
 }
 
-// putRow stores what is known of a document.
+// keep stores what is known of a document.
 func (w problemsTx) keep(path string, old, next *documentFacts) error {
 	if old != nil && old.App != "" && (next == nil || next.App != old.App) {
 		if err := w.tx.Delete(instanceKey(old.App, w.id, path)); err != nil {
@@ -333,7 +333,7 @@ func (w problemsTx) touch(key []byte, touched map[string]bool) error {
 	return err
 }
 
-// updateLists reads a list of paths.
+// list reads a list of paths.
 func (w problemsTx) list(key []byte) (paths []string, err error) {
 	body, ok, err := w.Get(key)
 	if err != nil || !ok {

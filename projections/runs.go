@@ -116,7 +116,7 @@ type tally struct {
 	Truncated  int
 }
 
-// addFinite adds to a tally, or takes away when by is -1.
+// add adds to a tally, or takes away when by is -1.
 func (t tally) add(o tally, by int) tally {
 	return tally{
 		t.Trees + by*o.Trees, t.Open + by*o.Open, t.Waiting + by*o.Waiting, t.Failed + by*o.Failed, t.Cancelled + by*o.Cancelled,
@@ -156,7 +156,7 @@ func executionTally(recorded int) tally {
 	return t
 }
 
-// countEvent adds an execution that another one called.
+// countExecution adds an execution that another one called.
 func (w runsTx) countExecution(ev domain.Recorded, e activity.Executed) error {
 	as := recordedState(e.Recorded)
 	return errors.Join(
@@ -164,7 +164,7 @@ func (w runsTx) countExecution(ev domain.Recorded, e activity.Executed) error {
 		w.updateRun(ev.Meta.CorrelationID, func(r *runRow) { r.tally = r.add(executionTally(as), 1) }))
 }
 
-// dropGeneration takes away what erased events added.
+// drop takes away what erased events added.
 func (p Runs) drop(tx Tx, gone activity.Dropped) error {
 	w := runsTx{tx, gone.WorkspaceID}
 	again := map[string]bool{}
@@ -240,7 +240,7 @@ type runEnd struct {
 	At  int64 // ms
 }
 
-// addID describes the run by what comes after all that it is described by.
+// addFact describes the run by what comes after all that it is described by.
 func (r *runRow) addFact(f treeFact) {
 	if r.First.Seq == 0 {
 		r.First = f.runBegin
@@ -627,7 +627,7 @@ func (w runsTx) putTree(key string, old, now treeRow) error {
 	return w.tx.Set(treeRowKey(w.workspaceID, key), now.encode())
 }
 
-// change takes what a tree added away from its run, and adds what it is now to the run
+// moveTree takes what a tree added away from its run, and adds what it is now to the run
 // that it belongs to. How those are described is up to the caller.
 func (w runsTx) moveTree(old, now treeRow) error {
 	for _, row := range []struct {
@@ -680,7 +680,7 @@ func cancelledKey(workspaceID, id string, seq uint64) []byte {
 	return scopedKey('q', workspaceID, append(seqKey(seq), id...))
 }
 
-// retryUntilRoom reads a wait; ok is false when there is none.
+// wait reads a wait; ok is false when there is none.
 func (w runsTx) wait(id string) (row waitRow, ok bool, err error) {
 	err = getJSON(w.tx, waitKey(w.workspaceID, id), &row)
 	return row, row.Seq > 0, err
@@ -760,7 +760,7 @@ func (w runsTx) changeWaitCount(row waitRow, by int) error {
 	return w.updateRun(row.Run, func(r *runRow) { r.Waiting += by })
 }
 
-// removeWaiter notes that an execution does not stand in a wait any more.
+// removePending notes that an execution does not stand in a wait any more.
 func (w runsTx) removePending(row waitRow, id string) error {
 	if err := deleteKeys(w.tx, executionWaitKey(w.workspaceID, row.Run, row.ExecutionID, id), pendingKey(w.workspaceID, id, row.Seq)); err != nil {
 		return err

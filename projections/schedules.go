@@ -68,7 +68,7 @@ func isProgramPath(path string) bool {
 	return folder == "automations" || folder == "imports"
 }
 
-// changeCount notes that documents of a workspace changed, unless it has nothing to do with
+// change notes that documents of a workspace changed, unless it has nothing to do with
 // schedules.
 func (p Schedules) change(tx Tx, ev domain.Recorded, entries []workspace.Entry) error {
 	concerned := false
@@ -123,7 +123,7 @@ var (
 	changedApps       = changes{'a', 'p'}
 )
 
-// change puts a name at the end of its list.
+// move puts a name at the end of its list.
 func (Schedules) move(tx Tx, list changes, name string, seq uint64) error {
 	last := append([]byte{list.last}, name...)
 	old, ok, err := tx.Get(last)

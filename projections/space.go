@@ -31,7 +31,7 @@ const (
 	tableRoom    = 4 << 20  // free before a compaction makes a file: the file system needs some of its own
 )
 
-// guard sees to it that Badger never writes where the disk has no room. Badger
+// diskGuard sees to it that Badger never writes where the disk has no room. Badger
 // writes through mapped files, which are full of holes when they are made, and
 // where a hole cannot be filled the process ends with a SIGBUS.
 //
@@ -81,7 +81,7 @@ func existingDir(dir string) string {
 	return dir
 }
 
-// openFor refuses to open a store on a disk that is too full for it.
+// checkOpen refuses to open a store on a disk that is too full for it.
 func (s *diskGuard) checkOpen() error {
 	return s.requireFree(existingDir(s.dir), 2*s.memtable+s.values+tableRoom)
 }

@@ -85,7 +85,7 @@ func (t Topics) hasMark(r Reader, mark byte, id string) (bool, error) {
 	return there, err
 }
 
-// updateLists returns what comes after a prefix.
+// list returns what comes after a prefix.
 func (t Topics) list(r Reader, prefix []byte) (rest []string, err error) {
 	err = r.Iterate(t, Span{Prefix: prefix, KeysOnly: true}, func(key, _ []byte) (bool, error) {
 		rest = append(rest, string(key[len(prefix):]))

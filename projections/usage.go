@@ -86,7 +86,7 @@ func countedIDs(m domain.Meta, trigger string) (ids []countedID) {
 	return ids
 }
 
-// countEvent adds an interaction to its day.
+// addInteraction adds an interaction to its day.
 func (u Usage) addInteraction(tx Tx, ev domain.Recorded, ids []countedID) error {
 	row := binary.BigEndian.AppendUint32(nil, uint32(ev.At.Sub(startOf(dayOf(ev.At))).Milliseconds()))
 	for _, id := range ids {
@@ -121,7 +121,7 @@ func (Usage) changeCount(tx Tx, workspaceID string, day uint32, id countedID, by
 	return tx.Set(key, binary.AppendUvarint(nil, n))
 }
 
-// dropGeneration takes away what erased events added.
+// drop takes away what erased events added.
 func (u Usage) drop(tx Tx, gone activity.Dropped) error {
 	again := map[uint32]bool{}
 	err := eachErased(tx, 's', gone, func(key, value []byte) error {
@@ -231,7 +231,7 @@ func (n *idCount) total() int {
 	return len(n.ids)
 }
 
-// addReports is what an app said of itself in one event.
+// usageReport is what an app said of itself in one event.
 type usageReport struct {
 	At       time.Time         `json:"at"`
 	App      string            `json:"app"`
@@ -265,7 +265,7 @@ func parseUsageReport(ev domain.Recorded) (usageReport, bool) {
 	return s, len(s.Metrics) > 0
 }
 
-// addReport is what a metric comes to: what it was set to last, and what was added since.
+// gauge is what a metric comes to: what it was set to last, and what was added since.
 type gauge struct {
 	Set   *float64 `json:"set,omitempty"`
 	Added float64  `json:"added,omitempty"`

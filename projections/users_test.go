@@ -30,7 +30,7 @@ func newPeople(t *testing.T) *people {
 	return &people{t: t, log: h.log, models: h.Models, last: map[domain.StreamID]uint64{}}
 }
 
-// putRecord appends an event and waits until it can be read.
+// record appends an event and waits until it can be read.
 func (p *people) record(stream domain.StreamID, ev domain.Event) eventstore.Receipt {
 	p.t.Helper()
 	r := add(p.t, p.log.Log, stream, p.last[stream], ev)

@@ -219,7 +219,7 @@ func (w Workspaces) change(tx Tx, ev domain.Recorded, delta workspace.Delta, con
 	return w.put(tx, ev, &before, after, delta, content)
 }
 
-// putItem stores a record with everything that is found by it.
+// put stores a record with everything that is found by it.
 func (w Workspaces) put(tx Tx, ev domain.Recorded, before *Record, after Record, delta workspace.Delta, content bool) error {
 	after.Seq = ev.Seq
 	if content {

@@ -238,7 +238,7 @@ func (w *writer) check(at checkpoint, ev domain.Recorded) (counts bool, err erro
 	return true, nil
 }
 
-// newGapFault deals with sequences that STATE should hold and does not.
+// addGap deals with sequences that STATE should hold and does not.
 func (w *writer) addGap(from, to uint64) error {
 	if w.audit == nil {
 		return newGapFault(w.log, from, to)

@@ -27,7 +27,7 @@ type Loaded struct {
 	context loadContext
 }
 
-// context is what a set of settings depends on besides the given values.
+// loadContext is what a set of settings depends on besides the given values.
 type loadContext struct {
 	hostname string
 	envFile  string

@@ -70,7 +70,7 @@ func ruled(t require.TestingT, rules string) *access.Workspace {
 	return workspace(t, parse(t, rules), family()...)
 }
 
-// withShares is an object of a workspace with more fields.
+// with is an object of a workspace with more fields.
 func with(subject, workspaceID string, fields map[string]any) access.Fields {
 	o := access.Fields{}
 	for name, value := range fields {

@@ -29,7 +29,7 @@ func put(t *testing.T, s *jetstream.Store, id domain.StreamID, name, body string
 	return seq, parts
 }
 
-// firstSince lists the operations after a sequence; a snapshot has a star.
+// since lists the operations after a sequence; a snapshot has a star.
 func since(t *testing.T, s *jetstream.Store, id domain.StreamID, after uint64) (all []string) {
 	t.Helper()
 	require.NoError(t, s.Data.Since(t.Context(), id, after, func(_ uint64, snapshot bool, _ string, body []byte) error {

@@ -64,7 +64,7 @@ func (tr *trial) ask(ctx context.Context, seq uint64) <-chan error {
 	return answer
 }
 
-// joinParts waits until n have joined the round that comes next.
+// joined waits until n have joined the round that comes next.
 func (tr *trial) joined(t *testing.T, n int) {
 	t.Helper()
 	require.Eventually(t, func() bool {

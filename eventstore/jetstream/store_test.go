@@ -25,7 +25,7 @@ import (
 	"svc/projections/livetest"
 )
 
-// unlessExpired starts a store in dir and closes it with the test.
+// open starts a store in dir and closes it with the test.
 func open(t *testing.T, o jetstream.Options) *jetstream.Store {
 	t.Helper()
 	s, err := jetstream.Open(t.Context(), withEvents(o))

@@ -87,7 +87,7 @@ type rateState struct {
 
 func (s *rateState) remaining() int64 { return max(0, s.max-s.used) }
 
-// setHeaders shows the tightest limit of the exchange.
+// setRateHeaders shows the tightest limit of the exchange.
 func (ex *exchange) setRateHeaders(h http.Header) {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()

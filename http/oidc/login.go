@@ -34,7 +34,7 @@ func (s *Service) provider(slug string) (*relying, bool) {
 	return s.rps[i], true
 }
 
-// callback is where providers send people back to.
+// callbackURL is where providers send people back to.
 func (s *Service) callbackURL() string { return s.audience + "/login/callback" }
 
 // login handles GET /v2/login: to a provider, by its name or by the domain of a

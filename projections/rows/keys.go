@@ -89,7 +89,7 @@ func readCheckpoint(txn *badger.Txn) (c checkpoint, err error) {
 	return c, nil
 }
 
-// stateOf is how far a namespace is.
+// namespaceState is how far a namespace is.
 type namespaceState struct {
 	collection.Mark
 

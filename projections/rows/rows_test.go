@@ -25,7 +25,7 @@ const patience = time.Minute
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// clearNamespace reads entries that are not sealed. One that is just a word says what is wrong
+// clear reads entries that are not sealed. One that is just a word says what is wrong
 // with it.
 type clear struct{}
 

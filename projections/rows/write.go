@@ -41,7 +41,7 @@ func (m *Model) apply(ctx context.Context, entries []collection.Logged) error {
 	return nil
 }
 
-// allRows applies entries that come after a checkpoint, which it moves.
+// applyEntries applies entries that come after a checkpoint, which it moves.
 func (b *batch) applyEntries(ctx context.Context, entries []collection.Logged, at *checkpoint) error {
 	for _, e := range entries {
 		if e.Seq <= at.Seq {

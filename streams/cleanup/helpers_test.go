@@ -173,7 +173,7 @@ func (h *house) cleans(t cleanup.Terms) activity.Cleaned {
 	return done
 }
 
-// knownWorkspaces counts the activity events of a workspace that the index has.
+// known counts the activity events of a workspace that the index has.
 func (h *house) known(workspaceID string) (n int) {
 	h.t.Helper()
 	livetest.Fresh(h.t, h.models)

@@ -193,7 +193,7 @@ func (h *hub) nextQueued(ready [2]int) []domain.Recorded {
 	return events
 }
 
-// deliverLive hands events to the topics that want them.
+// publish hands events to the topics that want them.
 func (h *hub) publish(ctx context.Context, events []domain.Recorded) {
 	for i := range events {
 		h.publishEvent(ctx, &events[i])
@@ -325,7 +325,7 @@ func (t topics) list() (some []*topic) {
 	return some
 }
 
-// add adds an item to topics. The caller holds the mutex.
+// addItem adds an item to topics. The caller holds the mutex.
 func (h *hub) addItem(to topics, it item) {
 	for _, t := range to.list() {
 		t.add(it)

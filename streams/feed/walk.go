@@ -155,7 +155,7 @@ func (w *walker) next(ctx context.Context, size int) (places []location, more bo
 	return places, more, err
 }
 
-// setPosition prepares the lanes.
+// openLanes prepares the lanes.
 func (w *walker) openLanes(rd projections.Reader) error {
 	w.ready = true
 	for _, log := range domain.Logs() {
@@ -403,7 +403,7 @@ func (l *lane) empty() bool { return l.nextList() == nil }
 
 func (l *lane) head() projections.FeedEntry { return l.nextList().queue[0] }
 
-// nextQueued returns the next entry and goes behind it.
+// pop returns the next entry and goes behind it.
 func (l *lane) pop() projections.FeedEntry {
 	list := l.nextList()
 	e := list.queue[0]

@@ -361,7 +361,7 @@ func (r registration) byName() map[string]*registeredAutomation {
 	return found
 }
 
-// hasSchedule returns a registered schedule; ok is false when there is none.
+// has returns a registered schedule; ok is false when there is none.
 func (a *registeredAutomation) has(text string) (r registeredSchedule, ok bool) {
 	if a == nil {
 		return r, false

@@ -14,7 +14,7 @@ import (
 // endEvents are the native events that the deleted workspace or instance itself receives.
 var endEvents = []string{"workspaces.deleted", "workspaces.apps.uninstalled"}
 
-// program set returns the program set for an event: the current one, or the one before the event when that deletes
+// programSet returns the program set for an event: the current one, or the one before the event when that deletes
 // it.
 func (s *partition) programSet(ctx context.Context, e *feed.Event) (*programs.ProgramSet, error) {
 	if e.Log == domain.State && slices.Contains(endEvents, e.Type) {

@@ -199,7 +199,7 @@ func (s *partition) maxOpen() int {
 	return maxOpenPerWorkspace
 }
 
-// workspaceQueue returns the queue of a workspace. The caller holds the lock.
+// queueOf returns the queue of a workspace. The caller holds the lock.
 func (s *partition) queueOf(id string) *workspaceQueue {
 	p := s.workspaces[id]
 	if p == nil {

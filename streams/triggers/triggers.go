@@ -24,7 +24,7 @@ type Cursors interface {
 	Put(ctx context.Context, key string, value []byte) (revision uint64, err error)
 }
 
-// History knows goroutines to wait for before, from the read models.
+// History knows which trees were started before, from the read models.
 type History interface {
 	// Begun returns the status of the tree that an event starts for an automation.
 	Begun(ctx context.Context, workspaceID, correlationID, eventID, automation string) (streams.TreeStatus, error)

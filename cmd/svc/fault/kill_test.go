@@ -17,7 +17,7 @@ import (
 	"svc/domain/workspace"
 )
 
-// client of the kill test: it creates workspaces and describes them, and knows
+// writer is the client of the kill test: it creates workspaces and describes them, and knows
 // what it was told.
 type writer struct {
 	name    string

@@ -34,7 +34,7 @@ func rowIDs(t *testing.T, got nodetest.Answer) string {
 	return strings.Join(ids, " ")
 }
 
-// fields are those of a body without what the platform writes.
+// fieldsOf are those of a body without what the platform writes.
 func fieldsOf(t *testing.T, got nodetest.Answer) string {
 	t.Helper()
 	v, err := value.ParseJSON(string(got.Body))
