@@ -140,6 +140,28 @@ func (m *Models) SubscriptionCount(workspaceID string) (int, error) {
 	return Subscriptions{}.Count(r, workspaceID)
 }
 
+// Subscription returns a subscription; ok is false when there is none.
+func (m *Models) Subscription(workspaceID, id string) (rec SubscriptionRecord, ok bool, err error) {
+	r := m.Reader()
+	defer r.Close()
+	return Subscriptions{}.Get(r, workspaceID, id)
+}
+
+// HasDelivery reports whether a delivery was recorded.
+func (m *Models) HasDelivery(id string) (bool, error) {
+	r := m.Reader()
+	defer r.Close()
+	_, found, err := Deliveries{}.Get(r, id)
+	return found, err
+}
+
+// WaitingDeliveries returns how many deliveries of a subscription have not ended.
+func (m *Models) WaitingDeliveries(subscriptionID string) (int, error) {
+	r := m.Reader()
+	defer r.Close()
+	return Deliveries{}.Waiting(r, subscriptionID)
+}
+
 // HasActivity reports whether one of several events of a workspace is in the Activity log.
 func (m *Models) HasActivity(workspaceID string, eventIDs ...string) (found bool, err error) {
 	r := m.Reader()

@@ -101,23 +101,7 @@ func (r *run) dropReferenced(ctx context.Context, candidates map[projections.Blo
 			delete(candidates, id)
 		}
 	}
-	var ids []string
-	err = r.Models.View(func(rd projections.Reader) error {
-		for _, deleted := range []bool{false, true} {
-			err := projections.Workspaces{}.List(rd, deleted, func(rec projections.Record) bool {
-				if !erased[rec.ID] {
-					ids = append(ids, rec.ID)
-				}
-				return true
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return projections.BlobReferences{
-			IsErased: func(id string) bool { return erased[id] }, OperationsSince: r.now.Add(-r.terms.Operations),
-		}.Visit(rd, referenced)
-	})
+	ids, err := r.visitReferences(erased, referenced)
 	for _, id := range ids {
 		if err != nil || len(candidates) == 0 {
 			return err
@@ -125,4 +109,24 @@ func (r *run) dropReferenced(ctx context.Context, candidates map[projections.Blo
 		err = r.BlobOwners.WorkspaceBlobs(ctx, id, referenced)
 	}
 	return err
+}
+
+// visitReferences visits the blobs that the read models refer to, and returns the workspaces that are not erased.
+func (r *run) visitReferences(erased map[string]bool, visit func(name string)) (ids []string, err error) {
+	rd := r.Models.Reader()
+	defer rd.Close()
+	for _, deleted := range []bool{false, true} {
+		err := projections.Workspaces{}.List(rd, deleted, func(rec projections.Record) bool {
+			if !erased[rec.ID] {
+				ids = append(ids, rec.ID)
+			}
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return ids, projections.BlobReferences{
+		IsErased: func(id string) bool { return erased[id] }, OperationsSince: r.now.Add(-r.terms.Operations),
+	}.Visit(rd, visit)
 }

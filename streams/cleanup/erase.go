@@ -147,20 +147,16 @@ func (t target) erasable() projections.Erasable {
 }
 
 // knownWorkspaces lists the workspaces that have data in the read models.
-func (r *run) knownWorkspaces(t target) (ids []string, err error) {
-	err = r.Models.View(func(rd projections.Reader) error {
-		ids, err = t.erasable().Workspaces(rd)
-		return err
-	})
-	return ids, err
+func (r *run) knownWorkspaces(t target) ([]string, error) {
+	rd := r.Models.Reader()
+	defer rd.Close()
+	return t.erasable().Workspaces(rd)
 }
 
-func (r *run) nextPiece(t target, workspaceID string, from uint64) (p projections.Piece, err error) {
-	err = r.Models.View(func(rd projections.Reader) error {
-		p, err = t.erasable().Piece(rd, workspaceID, from, t.Below, pieceSize)
-		return err
-	})
-	return p, err
+func (r *run) nextPiece(t target, workspaceID string, from uint64) (projections.Piece, error) {
+	rd := r.Models.Reader()
+	defer rd.Close()
+	return t.erasable().Piece(rd, workspaceID, from, t.Below, pieceSize)
 }
 
 // addDropped adds the event that drops one piece from the read models.
@@ -222,11 +218,9 @@ func (r *run) repeatNeeded(ctx context.Context, t target, gone activity.Dropped)
 
 // neededSeqs lists the sequences of the events that unfinished trees need.
 func (r *run) neededSeqs(ctx context.Context, gone activity.Dropped) (seqs []uint64, err error) {
-	var all []projections.Needed
-	err = r.Models.View(func(rd projections.Reader) (err error) {
-		all, err = projections.Runs{}.Needed(rd, gone.WorkspaceID, gone.From, gone.To)
-		return err
-	})
+	rd := r.Models.Reader()
+	all, err := projections.Runs{}.Needed(rd, gone.WorkspaceID, gone.From, gone.To)
+	rd.Close()
 	asked := map[string]bool{} // whether a tree may continue, by its first execution
 	for _, n := range all {
 		on := false

@@ -180,29 +180,28 @@ func (r *run) eraseInactive(ctx context.Context) error {
 // though they are never erased. Errors count as events, but not as recent activity.
 func (r *run) checkIdle(workspaceID string) (found activity.Idle, ok bool, err error) {
 	count, recorded, last := 0, 0, time.Time{}
-	err = r.Models.View(func(rd projections.Reader) error {
-		for _, log := range domain.Logs() {
-			err := projections.FeedOf(log).List(rd, workspaceID, projections.FeedSelection{}, ^uint64(0), true, func(e projections.FeedEntry) bool {
-				if log == domain.Activity && e.Seq < r.floor {
-					return false
-				}
-				if count++; log == domain.Activity {
-					recorded++
-				}
-				if !isError(e.Type) && e.At.After(last) {
-					last = e.At
-				}
-				return count <= r.terms.MaxEvents
-			})
-			if err != nil {
-				return err
+	rd := r.Models.Reader()
+	defer rd.Close()
+	for _, log := range domain.Logs() {
+		err := projections.FeedOf(log).List(rd, workspaceID, projections.FeedSelection{}, ^uint64(0), true, func(e projections.FeedEntry) bool {
+			if log == domain.Activity && e.Seq < r.floor {
+				return false
 			}
+			if count++; log == domain.Activity {
+				recorded++
+			}
+			if !isError(e.Type) && e.At.After(last) {
+				last = e.At
+			}
+			return count <= r.terms.MaxEvents
+		})
+		if err != nil {
+			return found, false, err
 		}
-		return nil
-	})
+	}
 	since := r.now.Sub(last)
-	if err != nil || recorded == 0 || count > r.terms.MaxEvents || since <= r.terms.Inactivity {
-		return found, false, err
+	if recorded == 0 || count > r.terms.MaxEvents || since <= r.terms.Inactivity {
+		return found, false, nil
 	}
 	return activity.Idle{WorkspaceID: workspaceID, InactivityDays: int(since / (24 * time.Hour)), EventsCount: count}, true, nil
 }
@@ -237,14 +236,14 @@ func (r *run) eraseDeleted(ctx context.Context) error {
 
 // deletedWorkspaces lists the workspaces whose deletion is final.
 func (r *run) deletedWorkspaces() (list []projections.Record, err error) {
-	err = r.Models.View(func(rd projections.Reader) error {
-		return projections.Workspaces{}.List(rd, true, func(rec projections.Record) bool {
-			d := rec.Deleted
-			if d != nil && r.isSelected(rec.ID) && !r.now.Before(d.Until) && r.now.Sub(d.At) >= r.terms.DeletionDelay {
-				list = append(list, rec)
-			}
-			return true
-		})
+	rd := r.Models.Reader()
+	defer rd.Close()
+	err = projections.Workspaces{}.List(rd, true, func(rec projections.Record) bool {
+		d := rec.Deleted
+		if d != nil && r.isSelected(rec.ID) && !r.now.Before(d.Until) && r.now.Sub(d.At) >= r.terms.DeletionDelay {
+			list = append(list, rec)
+		}
+		return true
 	})
 	return list, err
 }

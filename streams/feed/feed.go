@@ -117,26 +117,25 @@ func (f *Feed) Get(ctx context.Context, workspaceID, eventID string) (*Event, bo
 
 // locate returns where an event is.
 func (f *Feed) locate(workspaceID, eventID string) (p location, found bool, err error) {
-	err = f.models.View(func(r projections.Reader) error {
-		for _, log := range domain.Logs() {
-			index := projections.FeedOf(log)
-			seq, ok, err := index.ByID(r, workspaceID, eventID)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				continue
-			}
-			p = location{workspaceID: workspaceID, log: log}
-			if p.FeedEntry, found, err = index.Get(r, workspaceID, seq); err != nil || !found {
-				return err
-			}
-			p.at, err = positionOf(r, workspaceID, log, p.FeedEntry)
-			return err
+	r := f.models.Reader()
+	defer r.Close()
+	for _, log := range domain.Logs() {
+		index := projections.FeedOf(log)
+		seq, ok, err := index.ByID(r, workspaceID, eventID)
+		if err != nil {
+			return p, false, err
 		}
-		return nil
-	})
-	return p, found, err
+		if !ok {
+			continue
+		}
+		p = location{workspaceID: workspaceID, log: log}
+		if p.FeedEntry, found, err = index.Get(r, workspaceID, seq); err != nil || !found {
+			return p, found, err
+		}
+		p.at, err = positionOf(r, workspaceID, log, p.FeedEntry)
+		return p, true, err
+	}
+	return p, false, nil
 }
 
 // Resolve returns a position in both logs for one that may name a place in one of
@@ -154,22 +153,20 @@ func (f *Feed) Resolve(ctx context.Context, workspaceID string, at domain.Positi
 	if err != nil {
 		return at, err
 	}
-	err = f.models.View(func(r projections.Reader) error {
-		var beside uint64
-		var err error
-		switch {
-		case len(events) > 0:
-			beside, err = projections.FeedOf(other).Before(r, workspaceID, events[0].At, log == domain.Activity)
-		default: // it is erased, or not there yet: the last one before it tells the time
-			var e projections.FeedEntry
-			if e, err = projections.FeedOf(log).Near(r, workspaceID, at.Of(log)); err == nil {
-				beside, err = projections.FeedOf(other).Before(r, workspaceID, e.At, log == domain.Activity)
-			}
+	r := f.models.Reader()
+	defer r.Close()
+	var recorded time.Time
+	if len(events) > 0 {
+		recorded = events[0].At
+	} else { // it is erased, or not there yet: the last one before it tells the time
+		e, err := projections.FeedOf(log).Near(r, workspaceID, at.Of(log))
+		if err != nil {
+			return at, err
 		}
-		at = at.Max(domain.At(other, beside))
-		return err
-	})
-	return at, err
+		recorded = e.At
+	}
+	beside, err := projections.FeedOf(other).Before(r, workspaceID, recorded, log == domain.Activity)
+	return at.Max(domain.At(other, beside)), err
 }
 
 // PositionBefore returns the position right before an event: what is up to it is older.
@@ -313,12 +310,10 @@ func payloadType(ev domain.Recorded) reflect.Type {
 }
 
 // revisionAt tells the content revision of a workspace at a sequence.
-func (f *Feed) revisionAt(workspaceID string, seq uint64) (at uint64, err error) {
-	err = f.models.View(func(r projections.Reader) error {
-		at, err = projections.History{}.Revision(r, workspaceID, seq)
-		return err
-	})
-	return at, err
+func (f *Feed) revisionAt(workspaceID string, seq uint64) (uint64, error) {
+	r := f.models.Reader()
+	defer r.Close()
+	return projections.History{}.Revision(r, workspaceID, seq)
 }
 
 // Logs returns what an execution logged, by the id of the event that says how it ended. It is

@@ -248,11 +248,10 @@ func (h *hub) toEvent(ctx context.Context, ev *domain.Recorded, need Need) (*Eve
 	i, o := indexOf(ev.Log), indexOf(other)
 	latest, known := h.latest[ev.Stream.Scope]
 	if !known {
-		err := h.feed.models.View(func(r projections.Reader) (err error) {
-			latest[o], err = projections.FeedOf(other).Last(r, ev.Stream.Scope, h.position().Of(other))
-			return err
-		})
-		if err != nil {
+		r := h.feed.models.Reader()
+		last, err := projections.FeedOf(other).Last(r, ev.Stream.Scope, h.position().Of(other))
+		r.Close()
+		if latest[o] = last; err != nil {
 			return nil, err
 		}
 	}
@@ -474,14 +473,14 @@ func (f *Feed) locateRecorded(events []domain.Recorded) ([]domain.Position, erro
 	if len(kept) == 0 {
 		return places, nil
 	}
-	return places, f.models.View(func(r projections.Reader) error {
-		return fillBesides(kept, func(i int) (uint64, error) {
-			ev := events[i]
-			at, err := positionOf(r, ev.Stream.Scope, ev.Log, projections.FeedEntry{Seq: ev.Seq, At: ev.At})
-			return at.Of(otherOf(ev.Log)), err
-		}, func(i int, beside uint64) {
-			places[i] = domain.At(events[i].Log, events[i].Seq).Max(domain.At(otherOf(events[i].Log), beside))
-		})
+	r := f.models.Reader()
+	defer r.Close()
+	return places, fillBesides(kept, func(i int) (uint64, error) {
+		ev := events[i]
+		at, err := positionOf(r, ev.Stream.Scope, ev.Log, projections.FeedEntry{Seq: ev.Seq, At: ev.At})
+		return at.Of(otherOf(ev.Log)), err
+	}, func(i int, beside uint64) {
+		places[i] = domain.At(events[i].Log, events[i].Seq).Max(domain.At(otherOf(events[i].Log), beside))
 	})
 }
 

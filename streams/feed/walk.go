@@ -133,26 +133,24 @@ func (w *walker) next(ctx context.Context, size int) (places []location, more bo
 	if w.r.WorkspaceID == "" {
 		return w.nextOfAll(ctx, size)
 	}
-	err = w.feed.models.View(func(rd projections.Reader) error {
-		if !w.ready {
-			if err := w.openLanes(rd); err != nil {
-				return err
-			}
+	rd := w.feed.models.Reader()
+	defer rd.Close()
+	if !w.ready {
+		if err := w.openLanes(rd); err != nil {
+			return nil, false, err
 		}
-		for seen := 0; len(places) < size && seen < maxIndexEntries; seen++ {
-			p, ok, err := w.nextLocation(rd)
-			if err != nil || !ok {
-				more = false
-				return err
-			}
-			more = true
-			if w.mayMatch(p.FeedEntry) {
-				places = append(places, p)
-			}
+	}
+	for seen := 0; len(places) < size && seen < maxIndexEntries; seen++ {
+		p, ok, err := w.nextLocation(rd)
+		if err != nil || !ok {
+			return places, false, err
 		}
-		return nil
-	})
-	return places, more, err
+		more = true
+		if w.mayMatch(p.FeedEntry) {
+			places = append(places, p)
+		}
+	}
+	return places, more, nil
 }
 
 // openLanes prepares the lanes.
@@ -532,18 +530,18 @@ func (w *walker) readMore(ctx context.Context, r *logReader) error {
 		bytes += ev.Size
 	}
 	r.size = readSize(len(events), bytes)
-	return w.feed.models.View(func(rd projections.Reader) error {
-		for i := range events {
-			p, ok, err := w.locate(rd, r.log, &events[i])
-			if err != nil {
-				return err
-			}
-			if ok {
-				r.queue = append(r.queue, p)
-			}
+	rd := w.feed.models.Reader()
+	defer rd.Close()
+	for i := range events {
+		p, ok, err := w.locate(rd, r.log, &events[i])
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+		if ok {
+			r.queue = append(r.queue, p)
+		}
+	}
+	return nil
 }
 
 // nextSeqs returns the next sequences of a reel, in the order of the walk.

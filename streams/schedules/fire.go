@@ -144,11 +144,9 @@ func (s *partition) appendEvent(ctx context.Context, workspaceID string, meta do
 // findEvent reports whether an event is on the log, as far as this node knows. The log itself drops duplicates that
 // are appended at the same time.
 func (s *partition) findEvent(workspaceID, id string) (seq uint64, known bool, err error) {
-	err = s.Models.View(func(r projections.Reader) error {
-		seq, known, err = projections.FeedOf(domain.Activity).ByID(r, workspaceID, id)
-		return err
-	})
-	return seq, known, err
+	r := s.Models.Reader()
+	defer r.Close()
+	return projections.FeedOf(domain.Activity).ByID(r, workspaceID, id)
 }
 
 // programIndex is what a program set has scheduled, by name.

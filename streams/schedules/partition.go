@@ -314,17 +314,16 @@ func (s *partition) firedAfter(after uint64) (seqs []uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	among := projections.FeedSelection{List: projections.ByType, Text: activity.ScheduleFired{}.EventType()}
-	err = s.Models.View(func(r projections.Reader) error {
-		for id := range s.workspaces {
-			err := projections.FeedOf(domain.Activity).List(r, id, among, after+1, false, func(e projections.FeedEntry) bool {
-				seqs = append(seqs, e.Seq)
-				return true
-			})
-			if err != nil {
-				return err
-			}
+	r := s.Models.Reader()
+	defer r.Close()
+	for id := range s.workspaces {
+		err := projections.FeedOf(domain.Activity).List(r, id, among, after+1, false, func(e projections.FeedEntry) bool {
+			seqs = append(seqs, e.Seq)
+			return true
+		})
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	return seqs, err
+	}
+	return seqs, nil
 }

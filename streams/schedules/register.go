@@ -75,30 +75,29 @@ func (s *partition) registerSince(ctx context.Context, after, published uint64) 
 // listChanges lists the changed workspaces, and those with instances of changed apps.
 func (s *partition) listChanges(after, published uint64) (list []change, err error) {
 	read := projections.Schedules{}
-	err = s.Models.View(func(r projections.Reader) error {
-		add := func(id string, seq uint64) bool {
-			if s.ownsWorkspace(id) {
-				list = append(list, change{id, seq})
-			}
-			return true
+	r := s.Models.Reader()
+	defer r.Close()
+	add := func(id string, seq uint64) bool {
+		if s.ownsWorkspace(id) {
+			list = append(list, change{id, seq})
 		}
-		if err := read.Changed(r, after, add); err != nil {
-			return err
-		}
-		var apps []change
-		err := read.Republished(r, published, func(slug string, seq uint64) bool {
-			apps = append(apps, change{slug, seq})
-			return true
-		})
-		for _, app := range apps {
-			users, failed := read.Users(r, app.workspaceID)
-			err = cmp.Or(err, failed)
-			for _, id := range users {
-				add(id, app.seq)
-			}
-		}
-		return err
+		return true
+	}
+	if err := read.Changed(r, after, add); err != nil {
+		return list, err
+	}
+	var apps []change
+	err = read.Republished(r, published, func(slug string, seq uint64) bool {
+		apps = append(apps, change{slug, seq})
+		return true
 	})
+	for _, app := range apps {
+		users, failed := read.Users(r, app.workspaceID)
+		err = cmp.Or(err, failed)
+		for _, id := range users {
+			add(id, app.seq)
+		}
+	}
 	return list, err
 }
 
@@ -203,12 +202,10 @@ func (v *registrationUpdate) savedAt(p *programs.Program) (seq uint64, err error
 	for ; place.Parent != nil; place = place.Parent {
 		path = "imports/" + place.Slug
 	}
-	err = v.Models.View(func(r projections.Reader) error {
-		item, _, err := projections.Content{}.Get(r, v.workspaceID, path)
-		seq = item.Updated
-		return err
-	})
-	return seq, err
+	r := v.Models.Reader()
+	defer r.Close()
+	item, _, err := projections.Content{}.Get(r, v.workspaceID, path)
+	return item.Updated, err
 }
 
 // newSchedule returns a new schedule, with the time from which on it fires.
@@ -406,13 +403,13 @@ func (v *registrationUpdate) addFaults(ctx context.Context, programSet *programs
 
 // changedAutomations lists the automations whose documents changed since the registration.
 func (v *registrationUpdate) changedAutomations() (items []projections.Item, err error) {
-	err = v.Models.View(func(r projections.Reader) error {
-		return projections.Content{}.List(r, v.workspaceID, "automations/", func(item projections.Item) (bool, error) {
-			if item.Updated > v.old.At {
-				items = append(items, item)
-			}
-			return true, nil
-		})
+	r := v.Models.Reader()
+	defer r.Close()
+	err = projections.Content{}.List(r, v.workspaceID, "automations/", func(item projections.Item) (bool, error) {
+		if item.Updated > v.old.At {
+			items = append(items, item)
+		}
+		return true, nil
 	})
 	return items, err
 }

@@ -284,12 +284,8 @@ func (p *partition) saveCursor(w *worker, ending bool) {
 // saveOrDeleteCursor saves the cursor of a subscription that is no longer served, or deletes it with the
 // subscription.
 func (p *partition) saveOrDeleteCursor(w *worker) {
-	there := true
-	err := p.models.View(func(r projections.Reader) (err error) {
-		_, there, err = projections.Subscriptions{}.Get(r, w.key.workspaceID, w.key.id)
-		return err
-	})
-	if err != nil || there {
+	_, found, err := p.models.Subscription(w.key.workspaceID, w.key.id)
+	if err != nil || found {
 		p.saveCursor(w, true)
 		return
 	}

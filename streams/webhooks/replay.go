@@ -12,7 +12,6 @@ import (
 	"svc/domain/feed"
 	"svc/domain/operation"
 	"svc/domain/subscription"
-	"svc/projections"
 	live "svc/streams/feed"
 )
 
@@ -110,12 +109,7 @@ type replayer struct {
 
 // subscription returns the subscription as it is now.
 func (p *replayer) subscription() (subscription.State, error) {
-	var rec projections.SubscriptionRecord
-	found := false
-	err := p.models.View(func(r projections.Reader) (err error) {
-		rec, found, err = projections.Subscriptions{}.Get(r, p.run.WorkspaceID(), p.request.SubscriptionID)
-		return err
-	})
+	rec, found, err := p.models.Subscription(p.run.WorkspaceID(), p.request.SubscriptionID)
 	if err == nil && !found {
 		err = domain.Refuse(domain.CodeNotFound, "there is no such subscription").With("resource", "subscription").With("id", p.request.SubscriptionID)
 	}
@@ -170,7 +164,7 @@ func (p *replayer) enqueueEvents(ctx context.Context) error {
 	err := p.walk(ctx, func(e *feed.Event) error {
 		p.done++
 		d := newDelivery(p.sub, e, p.run.ID(), p.now().UTC().Truncate(time.Millisecond))
-		if known, err := p.isEnqueued(d.ID); known || err != nil {
+		if known, err := p.models.HasDelivery(d.ID); known || err != nil {
 			return err
 		}
 		batch = append(batch, subscription.Record{Delivery: d, Asked: true})
@@ -188,23 +182,10 @@ func (p *replayer) enqueueEvents(ctx context.Context) error {
 	return p.recordProgress(ctx)
 }
 
-// isEnqueued reports whether a delivery was queued before.
-func (p *replayer) isEnqueued(id string) (known bool, err error) {
-	err = p.models.View(func(r projections.Reader) error {
-		_, known, err = projections.Deliveries{}.Get(r, id)
-		return err
-	})
-	return known, err
-}
-
 // awaitRoom waits until the queue has room, while the subscription exists.
 func (p *replayer) awaitRoom(ctx context.Context) error {
 	for {
-		waiting := 0
-		err := p.models.View(func(r projections.Reader) (err error) {
-			waiting, err = projections.Deliveries{}.Waiting(r, p.sub.ID)
-			return err
-		})
+		waiting, err := p.models.WaitingDeliveries(p.sub.ID)
 		if err != nil || waiting < replayAhead {
 			return err
 		}

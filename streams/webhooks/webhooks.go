@@ -149,31 +149,31 @@ func (h *Webhooks) watchChanges(ctx context.Context, all []*partition) {
 
 // applyChanges passes on what is new since the last check.
 func (h *Webhooks) applyChanges(all []*partition, anew bool, seen, asked *uint64) error {
-	return h.models.View(func(r projections.Reader) error {
-		version, err := projections.Subscriptions{}.Version(r)
+	r := h.models.Reader()
+	defer r.Close()
+	version, err := projections.Subscriptions{}.Version(r)
+	if err != nil {
+		return err
+	}
+	if anew || version != *seen {
+		list, err := projections.Subscriptions{}.All(r)
 		if err != nil {
 			return err
 		}
-		if anew || version != *seen {
-			list, err := projections.Subscriptions{}.All(r)
-			if err != nil {
-				return err
-			}
-			shares := make([][]projections.SubscriptionRecord, partitions)
-			for _, rec := range list {
-				n := partitionOf(rec.ID)
-				shares[n] = append(shares[n], rec)
-			}
-			for n, share := range shares {
-				all[n].syncWorkers(share)
-			}
-			*seen = version
+		shares := make([][]projections.SubscriptionRecord, partitions)
+		for _, rec := range list {
+			n := partitionOf(rec.ID)
+			shares[n] = append(shares[n], rec)
 		}
-		*asked, err = projections.Deliveries{}.Asked(r, *asked, func(d projections.DeliveryRecord) {
-			all[partitionOf(d.SubscriptionID)].redeliver(d)
-		})
-		return err
+		for n, share := range shares {
+			all[n].syncWorkers(share)
+		}
+		*seen = version
+	}
+	*asked, err = projections.Deliveries{}.Asked(r, *asked, func(d projections.DeliveryRecord) {
+		all[partitionOf(d.SubscriptionID)].redeliver(d)
 	})
+	return err
 }
 
 func partitionOf(subscriptionID string) int { return streams.PartitionOf(subscriptionID, partitions) }

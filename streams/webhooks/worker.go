@@ -143,20 +143,7 @@ func (w *worker) load(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.start, w.loaded, w.version, w.queue, w.progress, w.probe = start, start.Activity, 0, newQueue(), streams.ProgressTracker{}, time.Time{}
-	err = w.p.models.View(func(r projections.Reader) error {
-		if err := w.refreshRecord(r); err != nil {
-			return err
-		}
-		health, err := projections.Deliveries{}.Health(r, w.key.id)
-		if err != nil {
-			return err
-		}
-		w.health = health.Since(w.rec.ClosedAt)
-		return projections.Deliveries{}.Open(r, w.key.id, func(d projections.DeliveryRecord) bool {
-			w.queue.add(&entry{Delivery: d.Delivery, due: d.NextAttemptAt})
-			return true
-		})
-	})
+	err = w.loadRecords()
 	if err == nil && w.idle {
 		err = errIdle
 	}
@@ -165,6 +152,24 @@ func (w *worker) load(ctx context.Context) error {
 	}
 	w.progress.At = at
 	return err
+}
+
+// loadRecords reads the subscription, its health and its open deliveries. The caller holds the lock.
+func (w *worker) loadRecords() error {
+	r := w.p.models.Reader()
+	defer r.Close()
+	if err := w.refreshRecord(r); err != nil {
+		return err
+	}
+	health, err := projections.Deliveries{}.Health(r, w.key.id)
+	if err != nil {
+		return err
+	}
+	w.health = health.Since(w.rec.ClosedAt)
+	return projections.Deliveries{}.Open(r, w.key.id, func(d projections.DeliveryRecord) bool {
+		w.queue.add(&entry{Delivery: d.Delivery, due: d.NextAttemptAt})
+		return true
+	})
 }
 
 // errIdle says that a subscription is disabled or deleted: its worker is about to be stopped.
@@ -373,11 +378,8 @@ func (w *worker) enqueue(ctx context.Context, e *feed.Event) error {
 	}
 	known := w.queue.open[d.ID] != nil
 	if !known && e.Seq.State <= w.start.State && e.Seq.Activity <= w.start.Activity {
-		err := w.p.models.View(func(r projections.Reader) (err error) {
-			_, known, err = projections.Deliveries{}.Get(r, d.ID)
-			return err
-		})
-		if err != nil {
+		var err error
+		if known, err = w.p.models.HasDelivery(d.ID); err != nil {
 			return err
 		}
 	}
