@@ -15,7 +15,7 @@ import (
 	"svc/commands/accounts"
 )
 
-func adminCommand(w world) *cobra.Command {
+func adminCommand(w environment) *cobra.Command {
 	c := &cobra.Command{
 		Use: "admin", Short: "Look after the super admins",
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -32,14 +32,14 @@ type claimed struct {
 	Super    bool   `json:"super"`
 }
 
-func claimCommand(w world) *cobra.Command {
+func claimCommand(w environment) *cobra.Command {
 	var asJSON, newPassword bool
 	c := &cobra.Command{
 		Use: "claim EMAIL", Short: "Prove, by having this host, that an address is yours",
 		Long: "Prove, by having this host, that a mail address is yours. Its account is valid from then on, and a super admin's\n" +
 			"when SUPER_ADMIN_EMAILS names it. An account that does not exist is made, with a password that is shown once.\n" +
 			"A running service is asked to do it; else the data directory is opened here.",
-		Args: takes("one mail address"),
+		Args: requireArguments("one mail address"),
 		RunE: func(c *cobra.Command, args []string) error {
 			got, err := claim(c.Context(), w, args[0], newPassword)
 			if err != nil {
@@ -56,7 +56,7 @@ func claimCommand(w world) *cobra.Command {
 	return c
 }
 
-func printClaimed(w world, got claimed) error {
+func printClaimed(w environment, got claimed) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s is yours (user %s)\n", got.Email, got.ID)
 	if got.Password != "" {
@@ -70,7 +70,7 @@ func printClaimed(w world, got claimed) error {
 }
 
 // claim does it in the data directory, or asks the service that holds it.
-func claim(ctx context.Context, w world, email string, newPassword bool) (got claimed, err error) {
+func claim(ctx context.Context, w environment, email string, newPassword bool) (got claimed, err error) {
 	loaded, err := settings.Load(w.source)
 	if err != nil {
 		return got, err

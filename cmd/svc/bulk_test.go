@@ -119,8 +119,8 @@ func TestABulkRunOverABadLine(t *testing.T) {
 
 func TestARunThatWasStopped(t *testing.T) {
 	var out strings.Builder
-	r := &remote{world: world{out: &out}}
-	err := r.ran([]byte(`{"operationId":"op_1","repositoryId":"main","name":"v1","pushed":1,"errorsCount":1,"cancelled":true,"duration":1500,"workspaces":[
+	r := &remote{environment: environment{out: &out}}
+	err := r.printBulkResult([]byte(`{"operationId":"op_1","repositoryId":"main","name":"v1","pushed":1,"errorsCount":1,"cancelled":true,"duration":1500,"workspaces":[
 		{"slug":"billing","status":"pushed","duration":900,"errors":[]},
 		{"slug":"mailer","status":"error","reason":"cancelled","errors":[{"msg":"one"},{"msg":"two"}]}]}`))
 	require.EqualError(t, err, "the run was cancelled before it was done")
@@ -130,5 +130,5 @@ mailer     error   -       one (and 1 more)
 
 v1 to main: 1 pushed, 0 already pushed, 0 in progress, 0 in conflict, 1 failed, in 1.5s
 `, out.String())
-	require.ErrorContains(t, r.ran([]byte(`[]`)), "none that this svc understands")
+	require.ErrorContains(t, r.printBulkResult([]byte(`[]`)), "none that this svc understands")
 }

@@ -16,7 +16,7 @@ import (
 var errUsage = errors.New("usage")
 
 // newRoot is the table of subcommands. Shell completion comes with cobra.
-func newRoot(w world) *cobra.Command {
+func newRoot(w environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "svc",
 		Short: "A workspace platform on a durable event log",
@@ -81,7 +81,7 @@ func noArguments(c *cobra.Command, args []string) error {
 	return nil
 }
 
-func versionCommand(w world) *cobra.Command {
+func versionCommand(w environment) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "version", Short: "Print the version",
@@ -97,13 +97,13 @@ func versionCommand(w world) *cobra.Command {
 	return c
 }
 
-func writeJSON(w world, v any) error {
+func writeJSON(w environment, v any) error {
 	enc := json.NewEncoder(w.out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }
 
-func configCommand(w world) *cobra.Command {
+func configCommand(w environment) *cobra.Command {
 	var asJSON, docs, changed, check bool
 	c := &cobra.Command{
 		Use: "config", Short: "Print the effective settings, secrets masked",
@@ -133,7 +133,7 @@ func configCommand(w world) *cobra.Command {
 	return c
 }
 
-func printConfig(w world, loaded *settings.Loaded, asJSON, changed bool) error {
+func printConfig(w environment, loaded *settings.Loaded, asJSON, changed bool) error {
 	entries := loaded.Entries()
 	if changed {
 		entries = loaded.Changed()
@@ -144,7 +144,7 @@ func printConfig(w world, loaded *settings.Loaded, asJSON, changed bool) error {
 	return settings.WriteText(w.out, entries)
 }
 
-func warn(w world, warnings []string) {
+func warn(w environment, warnings []string) {
 	for _, text := range warnings {
 		fmt.Fprintln(w.log, "svc: warning:", text)
 	}

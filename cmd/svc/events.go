@@ -17,7 +17,7 @@ import (
 	"svc/domain"
 )
 
-func eventsCommand(w world) *cobra.Command {
+func eventsCommand(w environment) *cobra.Command {
 	c := &cobra.Command{
 		Use: "events", Short: "Watch what happens",
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -36,8 +36,8 @@ type tail struct {
 	limit   int
 }
 
-func tailCommand(w world) *cobra.Command {
-	t := &tail{remote: remote{world: w}}
+func tailCommand(w environment) *cobra.Command {
+	t := &tail{remote: remote{environment: w}}
 	c := t.command(&cobra.Command{
 		Use: "tail", Short: "Print events as they happen",
 		Long: "Print the events of a workspace, or of all that one may read, as they happen: a line each. A connection that breaks is opened\n" +

@@ -10,21 +10,21 @@ import (
 	"svc/projections"
 )
 
-func lockCommand(w world) *cobra.Command {
-	r, reason := &remote{world: w}, ""
+func lockCommand(w environment) *cobra.Command {
+	r, reason := &remote{environment: w}, ""
 	c := r.command(&cobra.Command{
 		Use: "lock WORKSPACE", Short: "Lock a workspace for writing",
 		Long: "Lock a workspace: nobody changes its content, pushes or pulls until it is unlocked, or the lock runs out.\nWho locks it again renews the lock.",
-		Args: takes(theWorkspace),
+		Args: requireArguments(theWorkspace),
 	}, func(ctx context.Context, _ []string) error {
 		var locked struct {
 			WriteLock projections.WriteLock `json:"writeLock"`
 		}
-		got, err := r.Call(ctx, http.MethodPost, r.path("/writeLock"), given("reason", reason), &locked)
+		got, err := r.Call(ctx, http.MethodPost, r.path("/writeLock"), nonEmpty("reason", reason), &locked)
 		if err != nil {
 			return err
 		}
-		return r.answer(got.Body, func() string {
+		return r.printResult(got.Body, func() string {
 			return clean("locked by "+r.lockText(ctx, locked.WriteLock)) + "\n"
 		})
 	})
@@ -32,12 +32,12 @@ func lockCommand(w world) *cobra.Command {
 	return c
 }
 
-func unlockCommand(w world) *cobra.Command {
-	r := &remote{world: w}
+func unlockCommand(w environment) *cobra.Command {
+	r := &remote{environment: w}
 	return r.command(&cobra.Command{
 		Use: "unlock WORKSPACE", Short: "Clear the write lock of a workspace",
 		Long: "Clear whatever lock a workspace has. An operation that holds it loses it and changes nothing more; a merge conflict\nis given up, and the content stays as it is here.",
-		Args: takes(theWorkspace),
+		Args: requireArguments(theWorkspace),
 	}, func(ctx context.Context, _ []string) error {
 		var unlocked struct {
 			ID string `json:"id"`
@@ -46,12 +46,12 @@ func unlockCommand(w world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return r.answer(got.Body, func() string { return fmt.Sprintf("workspace %s is unlocked\n", unlocked.ID) })
+		return r.printResult(got.Body, func() string { return fmt.Sprintf("workspace %s is unlocked\n", unlocked.ID) })
 	})
 }
 
-// given is a body of the values that were given: name, value, name, value.
-func given(namesAndValues ...string) map[string]any {
+// nonEmpty is a body of the values that were given: name, value, name, value.
+func nonEmpty(namesAndValues ...string) map[string]any {
 	body := map[string]any{}
 	for i := 0; i < len(namesAndValues); i += 2 {
 		if namesAndValues[i+1] != "" {

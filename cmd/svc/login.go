@@ -27,8 +27,8 @@ type login struct {
 // localService is where a service is that was started without any setting.
 const localService = "http://localhost:3001"
 
-func loginCommand(w world) *cobra.Command {
-	l := &login{remote: remote{world: w}}
+func loginCommand(w environment) *cobra.Command {
+	l := &login{remote: remote{environment: w}}
 	c := &cobra.Command{
 		Use: "login", Short: "Sign in to a service, and keep an access token for the other commands",
 		Long: "Sign in to a service with a mail address and a password, and the code of the second factor where one is asked for.\n" +
@@ -67,7 +67,7 @@ func (l *login) run(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	if client.Exposed(address) {
-		warn(l.world, []string{address + " is not encrypted: others on the way can read passwords and tokens"})
+		warn(l.environment, []string{address + " is not encrypted: others on the way can read passwords and tokens"})
 	}
 	l.Client = &client.Client{URL: address}
 	keep := func(p client.Profile) error {
@@ -152,14 +152,14 @@ type shownProfile struct {
 	ExpiresAt string `json:"expiresAt"`
 }
 
-func show(name string, p client.Profile) shownProfile {
+func toShownProfile(name string, p client.Profile) shownProfile {
 	return shownProfile{name, p.URL, p.Email, p.UserID, domain.FormatTime(p.ExpiresAt)}
 }
 
 func (l *login) done(p client.Profile) error {
-	shown := show(l.profileName(), p)
+	shown := toShownProfile(l.profileName(), p)
 	if l.asJSON {
-		return writeJSON(l.world, shown)
+		return writeJSON(l.environment, shown)
 	}
 	_, err := fmt.Fprintf(l.out, "signed in to %s as %s: profile %s is good until %s\n", shown.URL, clean(cmp.Or(shown.Email, shown.UserID)), shown.Name, shown.ExpiresAt)
 	return err
@@ -181,16 +181,82 @@ func (l *login) profiles() error {
 	}
 	list, rows := []shownProfile{}, [][]string{{"PROFILE", "URL", "ACCOUNT", "UNTIL"}}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		p := show(name, all[name])
+		p := toShownProfile(name, all[name])
 		list, rows = append(list, p), append(rows, []string{p.Name, p.URL, cmp.Or(p.Email, p.UserID), p.ExpiresAt})
 	}
 	if l.asJSON {
-		return writeJSON(l.world, list)
+		return writeJSON(l.environment, list)
 	}
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(l.out, "there are no profiles: sign in with `svc login`")
 		return err
 	}
 	_, err = fmt.Fprint(l.out, table(rows...))
+	return err
+}
+
+func logoutCommand(w environment) *cobra.Command {
+	r, revoke := &remote{environment: w}, false
+	c := &cobra.Command{
+		Use: "logout", Short: "Forget a profile and its token",
+		Long: "Forget a profile and its token. With --revoke the token is ended at the service too, which takes the password:\na token may not end tokens.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return r.explain(c.Context(), r.forget(c.Context(), revoke))
+		},
+	}
+	r.flags(c)
+	c.Flags().BoolVar(&revoke, "revoke", false, "end the access token at the service, too")
+	return c
+}
+
+// forget removes the profile from the file.
+func (r *remote) forget(ctx context.Context, revoke bool) error {
+	p, err := r.storedProfile()
+	if err != nil {
+		return err
+	}
+	if revoke {
+		if err := r.revoke(ctx, p); err != nil {
+			return err
+		}
+	}
+	path, err := r.profilesPath()
+	if err != nil {
+		return err
+	}
+	all, err := client.ReadProfiles(path)
+	if err != nil {
+		return err
+	}
+	delete(all, r.profileName())
+	if err := all.Write(path); err != nil {
+		return err
+	}
+	return r.printLogout(p, revoke)
+}
+
+// revoke ends the token of a profile in a session.
+func (r *remote) revoke(ctx context.Context, p client.Profile) (err error) {
+	if p.TokenID == "" {
+		return errors.New("the token of this profile was not made by `svc login`: revoke it where it was made")
+	}
+	r.Client = &client.Client{URL: p.URL}
+	session, err := r.signIn(ctx, p.Email)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, session.SignOut(ctx)) }()
+	return session.RevokeToken(ctx, p.TokenID)
+}
+
+func (r *remote) printLogout(p client.Profile, revoked bool) error {
+	if r.asJSON {
+		return writeJSON(r.environment, map[string]any{"name": r.profileName(), "revoked": revoked})
+	}
+	text := "its token is revoked"
+	if !revoked {
+		text = "its token is valid until " + domain.FormatTime(p.ExpiresAt) + ", unless somebody revokes it"
+	}
+	_, err := fmt.Fprintf(r.out, "profile %s is forgotten; %s\n", r.profileName(), text)
 	return err
 }

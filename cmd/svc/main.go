@@ -22,16 +22,16 @@ var version, commit = "dev", ""
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == sandboxCommand { // before anything is read that the code of authors is not to have
 		if err := sandbox.Main(os.Stdin, os.Stdout); err != nil {
-			complain(os.Stderr, err)
+			printError(os.Stderr, err)
 			os.Exit(1)
 		}
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	world := world{source: settings.OS(), in: os.Stdin, out: os.Stdout, log: os.Stderr}
+	world := environment{source: settings.OS(), in: os.Stdin, out: os.Stdout, log: os.Stderr}
 	if err := run(ctx, os.Args[1:], world); err != nil {
-		complain(os.Stderr, err)
+		printError(os.Stderr, err)
 		os.Exit(exitCode(err))
 	}
 }
@@ -40,8 +40,8 @@ func main() {
 // is no command for people.
 const sandboxCommand = "sandbox"
 
-// world is what a command sees of the outside, so that a test can be it.
-type world struct {
+// environment is what a command sees of the outside, so that a test can be it.
+type environment struct {
 	source settings.Source
 	in     io.Reader // passwords
 	out    io.Writer // results
@@ -49,14 +49,14 @@ type world struct {
 }
 
 // run is main with its world passed in.
-func run(ctx context.Context, args []string, w world) error {
+func run(ctx context.Context, args []string, w environment) error {
 	root := newRoot(w)
 	root.SetArgs(args)
 	return root.ExecuteContext(ctx)
 }
 
-// complain says what is wrong, one line for each fault.
-func complain(w io.Writer, err error) {
+// printError says what is wrong, one line for each fault.
+func printError(w io.Writer, err error) {
 	if faults, ok := errors.AsType[settings.Faults](err); ok {
 		for _, f := range faults {
 			fmt.Fprintln(w, "svc: bad setting:", f)

@@ -68,10 +68,10 @@ type outcome struct {
 func (p *place) run(t *testing.T, args ...string) outcome {
 	t.Helper()
 	var out, log bytes.Buffer
-	err := run(t.Context(), args, world{source: settings.Source{Environ: p.env, Hostname: "test"}, out: &out, log: &log})
+	err := run(t.Context(), args, environment{source: settings.Source{Environ: p.env, Hostname: "test"}, out: &out, log: &log})
 	got := outcome{out: out.String()}
 	if err != nil {
-		complain(&log, err)
+		printError(&log, err)
 		got.code = exitCode(err)
 	}
 	got.err = log.String()

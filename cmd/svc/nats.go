@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func natsCommand(w world) *cobra.Command {
+func natsCommand(w environment) *cobra.Command {
 	c := &cobra.Command{
 		Use: "nats", Short: "Let programs watch events over NATS",
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -70,8 +70,8 @@ type newNATSUser struct {
 	name, expires, out string
 }
 
-func addNATSUserCommand(w world) *cobra.Command {
-	u := &newNATSUser{remote: remote{world: w}}
+func addNATSUserCommand(w environment) *cobra.Command {
+	u := &newNATSUser{remote: remote{environment: w}}
 	c := operatorCommand(&u.remote, &cobra.Command{
 		Use: "add --workspace W --out FILE", Short: "Let a program watch events, and write its credentials",
 		Long: "Let a program watch the events of workspaces, all types or some, and write the credentials that it connects with. Its key is\n" +
@@ -97,7 +97,7 @@ func (u *newNATSUser) run(ctx context.Context, _ []string) error {
 	if _, err := os.Lstat(u.out); err == nil && !u.force {
 		return fmt.Errorf("there is a file %s already: choose another --out, or --force", u.out)
 	}
-	body := given("name", cmp.Or(u.name, strings.TrimSuffix(filepath.Base(u.out), ".creds")))
+	body := nonEmpty("name", cmp.Or(u.name, strings.TrimSuffix(filepath.Base(u.out), ".creds")))
 	if u.expires != "" {
 		until, ok := fromNow(u.expires, 1)
 		if !ok {
@@ -120,12 +120,12 @@ func (u *newNATSUser) run(ctx context.Context, _ []string) error {
 		return err
 	}
 	if err := writeCredentials(u.out, u.force, made.JWT, pair); err != nil {
-		return fmt.Errorf("%w; without the file the user is of no use: %s", err, u.line("nats", "user", "remove", made.ID))
+		return fmt.Errorf("%w; without the file the user is of no use: %s", err, u.commandLine("nats", "user", "remove", made.ID))
 	}
-	return u.answer(got.Body, func() string { return u.made(made) })
+	return u.printResult(got.Body, func() string { return u.text(made) })
 }
 
-func (u *newNATSUser) made(made natsUser) string {
+func (u *newNATSUser) text(made natsUser) string {
 	workspaces, types, until := made.watching()
 	text := fmt.Sprintf("%s (%s) may watch: workspaces %s, types %s, until: %s\ncredentials: %s   (they are nowhere else)\n",
 		made.ID, clean(made.Name), clean(workspaces), clean(types), until, clean(u.out))
@@ -164,8 +164,8 @@ func writeCredentials(path string, force bool, token string, pair nkeys.KeyPair)
 	return os.Link(temp.Name(), path)
 }
 
-func listNATSUsersCommand(w world) *cobra.Command {
-	r := &remote{world: w}
+func listNATSUsersCommand(w environment) *cobra.Command {
+	r := &remote{environment: w}
 	return operatorCommand(r, &cobra.Command{
 		Use: "list", Short: "List the programs that may watch events", Args: noArguments,
 	}, func(ctx context.Context, _ []string) error {
@@ -179,15 +179,15 @@ func listNATSUsersCommand(w world) *cobra.Command {
 			workspaces, types, until := u.watching()
 			rows = append(rows, []string{u.ID, u.Name, workspaces, types, until})
 		}
-		return r.answer(got.Body, func() string { return table(rows...) })
+		return r.printResult(got.Body, func() string { return table(rows...) })
 	})
 }
 
-func removeNATSUserCommand(w world) *cobra.Command {
-	r := &remote{world: w}
+func removeNATSUserCommand(w environment) *cobra.Command {
+	r := &remote{environment: w}
 	return operatorCommand(r, &cobra.Command{
 		Use: "remove ID", Short: "Shut a program out: its connections are cut at once",
-		Args: takes("a NATS user, by its id"),
+		Args: requireArguments("a NATS user, by its id"),
 	}, func(ctx context.Context, args []string) error {
 		var removed struct {
 			ID string `json:"id"`
@@ -196,6 +196,6 @@ func removeNATSUserCommand(w world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return r.answer(got.Body, func() string { return fmt.Sprintf("%s is shut out\n", removed.ID) })
+		return r.printResult(got.Body, func() string { return fmt.Sprintf("%s is shut out\n", removed.ID) })
 	})
 }

@@ -12,12 +12,12 @@ import (
 	"svc/domain/operation"
 )
 
-func followCommand(w world) *cobra.Command {
-	r := &remote{world: w}
+func followCommand(w environment) *cobra.Command {
+	r := &remote{environment: w}
 	return r.command(&cobra.Command{
 		Use: "follow WORKSPACE OPERATION", Short: "Follow an operation until it has ended",
 		Long: "Follow an operation from its first step until it has ended. Ctrl-C stops following, never the operation.",
-		Args: takes(theWorkspace, "an operation, by its id"),
+		Args: requireArguments(theWorkspace, "an operation, by its id"),
 	}, func(ctx context.Context, args []string) error {
 		op, err := r.watch(ctx, func(tell func(client.Frame)) (client.Operation, error) {
 			return r.Follow(ctx, r.workspace, args[1], tell)
@@ -27,28 +27,28 @@ func followCommand(w world) *cobra.Command {
 		}
 		switch op.Kind {
 		case operation.Push:
-			return r.pushed(op.Result)
+			return r.printPushResult(op.Result)
 		case operation.BulkPush, operation.BulkImport:
-			return r.ran(op.Result)
+			return r.printBulkResult(op.Result)
 		}
-		return r.pulled(op.Result)
+		return r.printPullResult(op.Result)
 	})
 }
 
-func cancelCommand(w world) *cobra.Command {
-	r := &remote{world: w}
+func cancelCommand(w environment) *cobra.Command {
+	r := &remote{environment: w}
 	return r.command(&cobra.Command{
 		Use: "cancel WORKSPACE OPERATION", Short: "Ask an operation to stop",
 		Long: "Ask an operation to stop. One that has passed the point of no return completes all the same.",
-		Args: takes(theWorkspace, "an operation, by its id"),
+		Args: requireArguments(theWorkspace, "an operation, by its id"),
 	}, func(ctx context.Context, args []string) error {
 		var op client.Operation
 		got, err := r.Call(ctx, http.MethodPost, client.OperationPath(r.workspace, args[1])+"/cancel", nil, &op)
 		if err != nil {
 			return err
 		}
-		return r.answer(got.Body, func() string {
-			return fmt.Sprintf("%s was asked to stop; to see how it ends: %s\n", op.ID, r.line("follow", r.named, op.ID))
+		return r.printResult(got.Body, func() string {
+			return fmt.Sprintf("%s was asked to stop; to see how it ends: %s\n", op.ID, r.commandLine("follow", r.named, op.ID))
 		})
 	})
 }
@@ -64,21 +64,21 @@ func (r *remote) start(ctx context.Context, path string, body any) (client.Opera
 // watch shows an operation until it has ended. Who leaves before is told how to
 // come back.
 func (r *remote) watch(ctx context.Context, follow func(tell func(client.Frame)) (client.Operation, error)) (client.Operation, error) {
-	shown := r.board()
-	op, err := follow(shown.tell)
-	shown.close()
+	shown := r.newDisplay()
+	op, err := follow(shown.showFrame)
+	shown.clearFoot()
 	if err == nil {
 		return op, op.Err()
 	}
 	_, lost := errors.AsType[*client.Unreachable](err)
 	switch {
 	case op.ID == "" && ctx.Err() != nil:
-		return op, fmt.Errorf("interrupted before the service answered: `%s` tells whether it began", r.line("status", r.named))
+		return op, fmt.Errorf("interrupted before the service answered: `%s` tells whether it began", r.commandLine("status", r.named))
 	case op.ID == "" || ctx.Err() == nil && !lost:
 		return op, err
 	case ctx.Err() != nil:
 		err = errors.New("stopped following")
 	}
 	return op, fmt.Errorf("%w; operation %s goes on\nto follow it: %s\nto cancel it: %s",
-		err, op.ID, r.line("follow", r.named, op.ID), r.line("cancel", r.named, op.ID))
+		err, op.ID, r.commandLine("follow", r.named, op.ID), r.commandLine("cancel", r.named, op.ID))
 }

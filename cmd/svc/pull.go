@@ -13,16 +13,16 @@ import (
 	"svc/commands/versioning"
 )
 
-func pullCommand(w world) *cobra.Command {
+func pullCommand(w environment) *cobra.Command {
 	var repository, version string
 	var discard, strict, dry bool
-	r := &remote{world: w}
+	r := &remote{environment: w}
 	c := r.command(&cobra.Command{
 		Use: "pull WORKSPACE", Short: "Bring what a repository or a version has",
 		Long: "Bring what a repository has, and merge it with what was changed here; a conflict changes nothing and locks the\nworkspace until it is decided. Exit status 1 when something was not brought; with --dry-run, when something would not be.",
-		Args: takes(theWorkspace),
+		Args: requireArguments(theWorkspace),
 	}, func(ctx context.Context, _ []string) error {
-		body := given("repository", repository, "version", version)
+		body := nonEmpty("repository", repository, "version", version)
 		if discard {
 			body["discardLocalChanges"] = true
 		}
@@ -34,13 +34,13 @@ func pullCommand(w world) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return r.planned(got.Body)
+			return r.printPullPlan(got.Body)
 		}
 		op, err := r.start(ctx, r.path("/pull?timeout=0"), body)
 		if err != nil {
 			return err
 		}
-		return r.pulled(op.Result)
+		return r.printPullResult(op.Result)
 	})
 	c.Flags().StringVar(&repository, "repository", "", "id of the repository (default: the versions that the platform keeps)")
 	c.Flags().StringVar(&version, "version", "", "name of a version, a tag or a commit (default: the latest)")
@@ -50,14 +50,14 @@ func pullCommand(w world) *cobra.Command {
 	return c
 }
 
-// pulled tells what was brought. Only a result without errors is a success.
-func (r *remote) pulled(result json.RawMessage) error {
+// printPullResult tells what was brought. Only a result without errors is a success.
+func (r *remote) printPullResult(result json.RawMessage) error {
 	var done versioning.Brought
 	if err := decode(result, &done); err != nil {
 		return err
 	}
-	err := r.answer(result, func() string {
-		return marked("+", done.Imported) + marked("-", done.Deleted) + items("warning", done.Warnings) + items("error", done.Errors) +
+	err := r.printResult(result, func() string {
+		return withSign("+", done.Imported) + withSign("-", done.Deleted) + items("warning", done.Warnings) + items("error", done.Errors) +
 			fmt.Sprintf("%d imported, %d deleted; the content is at revision %d\n", len(done.Imported), len(done.Deleted), done.ContentRevision)
 	})
 	if err == nil && len(done.Errors) > 0 {
@@ -66,18 +66,18 @@ func (r *remote) pulled(result json.RawMessage) error {
 	return err
 }
 
-// planned tells what a pull would do.
-func (r *remote) planned(result json.RawMessage) error {
+// printPullPlan tells what a pull would do.
+func (r *remote) printPullPlan(result json.RawMessage) error {
 	var plan versioning.Plan
 	if err := decode(result, &plan); err != nil {
 		return err
 	}
-	err := r.answer(result, func() string {
+	err := r.printResult(result, func() string {
 		var conflicts strings.Builder
 		for _, c := range plan.Conflicts {
 			conflicts.WriteString(strings.TrimRight(clean(fmt.Sprintf("conflict: %s (%s) %s", c.Path, c.Kind, strings.Join(c.Keys, ", "))), " ") + "\n")
 		}
-		return marked("+", plan.WouldImport) + marked("-", plan.WouldDelete) + items("warning", plan.Warnings) + items("error", plan.Errors) +
+		return withSign("+", plan.WouldImport) + withSign("-", plan.WouldDelete) + items("warning", plan.Warnings) + items("error", plan.Errors) +
 			conflicts.String() + fmt.Sprintf("would import %d and delete %d (%s); nothing was changed\n", len(plan.WouldImport), len(plan.WouldDelete), plan.Path)
 	})
 	switch {
@@ -91,8 +91,8 @@ func (r *remote) planned(result json.RawMessage) error {
 	return nil
 }
 
-// marked lists paths, a line each.
-func marked(sign string, paths []string) string {
+// withSign lists paths, a line each.
+func withSign(sign string, paths []string) string {
 	var b strings.Builder
 	for _, path := range paths {
 		b.WriteString("  " + sign + " " + clean(path) + "\n")

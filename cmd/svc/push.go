@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,19 +13,19 @@ import (
 	"svc/commands/versioning"
 )
 
-func pushCommand(w world) *cobra.Command {
+func pushCommand(w environment) *cobra.Command {
 	var repository, name, description string
-	r := &remote{world: w}
+	r := &remote{environment: w}
 	c := r.command(&cobra.Command{
 		Use: "push WORKSPACE", Short: "Save a workspace as a version, to a repository or on the platform",
 		Long: "Save a workspace as a version: to the repository that is named, else on the platform itself. What the remote has and\nthe workspace has not is never overwritten: pull first.",
-		Args: takes(theWorkspace),
+		Args: requireArguments(theWorkspace),
 	}, func(ctx context.Context, _ []string) error {
-		op, err := r.start(ctx, r.path("/versions?timeout=0"), given("repository", repository, "name", name, "description", description))
+		op, err := r.start(ctx, r.path("/versions?timeout=0"), nonEmpty("repository", repository, "name", name, "description", description))
 		if err != nil {
 			return err
 		}
-		return r.pushed(op.Result)
+		return r.printPushResult(op.Result)
 	})
 	c.Flags().StringVar(&repository, "repository", "", "id of the repository (default: the platform keeps it)")
 	c.Flags().StringVar(&name, "name", "", "name of the version (default: one is made of the time)")
@@ -32,13 +33,13 @@ func pushCommand(w world) *cobra.Command {
 	return c
 }
 
-// pushed tells of a version that was pushed.
-func (r *remote) pushed(result json.RawMessage) error {
+// printPushResult tells of a version that was pushed.
+func (r *remote) printPushResult(result json.RawMessage) error {
 	var v versioning.ShownVersion
 	if err := decode(result, &v); err != nil {
 		return err
 	}
-	return r.answer(result, func() string {
+	return r.printResult(result, func() string {
 		text := fmt.Sprintf("%s is saved on the platform, at revision %d", v.Name, v.ContentRevision)
 		if v.Repository != nil {
 			text = fmt.Sprintf("%s is pushed to %s", v.Name, v.Repository.ID)
@@ -83,4 +84,32 @@ func itemText(item archive.Item) string {
 		where += ": "
 	}
 	return clean(where + item.Msg)
+}
+
+func versionsCommand(w environment) *cobra.Command {
+	r := &remote{environment: w}
+	return r.command(&cobra.Command{
+		Use: "versions WORKSPACE", Short: "List the versions of a workspace, newest first",
+		Args: requireArguments(theWorkspace),
+	}, func(ctx context.Context, _ []string) error {
+		var all []versioning.ShownVersion
+		got, err := r.Call(ctx, http.MethodGet, r.path("/versions"), nil, &all)
+		if err != nil {
+			return err
+		}
+		return r.printResult(got.Body, func() string {
+			if len(all) == 0 {
+				return "there are no versions yet\n"
+			}
+			rows := [][]string{{"VERSION", "CREATED", "REPOSITORY", "COMMIT", "DESCRIPTION"}}
+			for _, v := range all {
+				repository := "-"
+				if v.Repository != nil {
+					repository = v.Repository.ID
+				}
+				rows = append(rows, []string{v.Name, v.CreatedAt, repository, short(v.Commit), v.Description.First()})
+			}
+			return table(rows...)
+		})
+	})
 }

@@ -69,13 +69,13 @@ func (r *remote) explain(ctx context.Context, err error) error {
 		lines[0] += " (" + strings.TrimSuffix(string(refused.Code)+", "+refused.Reason(), ", ") + ")"
 	}
 	if refused.Code == domain.CodeLocked {
-		lines = append(lines, r.holder(ctx, refused))
+		lines = append(lines, r.lockHolder(ctx, refused))
 	} else {
 		lines = append(lines, details(refused)...)
 	}
 	for _, key := range []string{refused.Reason(), string(refused.Code)} {
 		if text, ok := advice[key]; ok {
-			lines = append(lines, "next: "+r.fill(text, refused))
+			lines = append(lines, "next: "+r.fillAdvice(text, refused))
 			break
 		}
 	}
@@ -100,8 +100,8 @@ func (e refusedError) Error() string { return e.text }
 // Unwrap returns the refusal.
 func (e refusedError) Unwrap() error { return e.error }
 
-// fill writes the command lines of an advice as they are to be typed.
-func (r *remote) fill(text string, refused *client.Error) string {
+// fillAdvice writes the command lines of an advice as they are to be typed.
+func (r *remote) fillAdvice(text string, refused *client.Error) string {
 	var repository string
 	refused.Detail("repositoryId", &repository)
 	for _, verb := range []string{"login", "push", "pull", "pull --discard", "status", "status --refresh", "unlock"} {
@@ -112,13 +112,13 @@ func (r *remote) fill(text string, refused *client.Error) string {
 		if repository != "" && verb != "login" && verb != "unlock" {
 			words = append(words, "--repository", repository)
 		}
-		text = strings.ReplaceAll(text, "{svc "+verb+"}", r.line(words...))
+		text = strings.ReplaceAll(text, "{svc "+verb+"}", r.commandLine(words...))
 	}
 	var holder struct {
 		ID string `json:"id"`
 	}
 	refused.Detail("operation", &holder)
-	text = strings.ReplaceAll(text, "{svc cancel}", r.line("cancel", r.named, holder.ID))
+	text = strings.ReplaceAll(text, "{svc cancel}", r.commandLine("cancel", r.named, holder.ID))
 	return strings.ReplaceAll(text, "{api}", "/v2/workspaces/"+url.PathEscape(r.workspace))
 }
 
@@ -154,8 +154,8 @@ func plain(value any) string {
 	return string(text)
 }
 
-// holder tells who holds the lock that was in the way.
-func (r *remote) holder(ctx context.Context, refused *client.Error) string {
+// lockHolder tells who holds the lock that was in the way.
+func (r *remote) lockHolder(ctx context.Context, refused *client.Error) string {
 	lock := projections.WriteLock{Reason: refused.Reason()}
 	refused.Detail("lockedBy", &lock.LockedBy)
 	refused.Detail("lockedAt", &lock.LockedAt)
@@ -166,7 +166,7 @@ func (r *remote) holder(ctx context.Context, refused *client.Error) string {
 
 // lockText tells of a lock: who holds it, what for, and until when.
 func (r *remote) lockText(ctx context.Context, lock projections.WriteLock) string {
-	text := fmt.Sprintf("%s since %s: %s", r.person(ctx, lock.LockedBy), lock.LockedAt, lock.Reason)
+	text := fmt.Sprintf("%s since %s: %s", r.userName(ctx, lock.LockedBy), lock.LockedAt, lock.Reason)
 	if lock.Operation != nil {
 		text += fmt.Sprintf(", operation %s (%s)", lock.Operation.ID, lock.Operation.Kind)
 	}
@@ -176,9 +176,9 @@ func (r *remote) lockText(ctx context.Context, lock projections.WriteLock) strin
 	return text + ", until it is cleared"
 }
 
-// person names a user: by their name where the caller may see who shares the
+// userName names a user: by their name where the caller may see who shares the
 // workspace, else by their id.
-func (r *remote) person(ctx context.Context, id string) string {
+func (r *remote) userName(ctx context.Context, id string) string {
 	if id != "" && id == r.userID {
 		return "you"
 	}

@@ -30,7 +30,7 @@ const (
 
 // remote is what commands that call a service share.
 type remote struct {
-	world
+	environment
 	profile string
 	asJSON  bool
 
@@ -44,7 +44,7 @@ type remote struct {
 }
 
 // env returns a variable of the environment; "" for none.
-func (w world) env(name string) (value string) {
+func (w environment) env(name string) (value string) {
 	for _, pair := range w.source.Environ {
 		if rest, ok := strings.CutPrefix(pair, name+"="); ok {
 			value = rest
@@ -60,7 +60,7 @@ func (r *remote) command(c *cobra.Command, run func(ctx context.Context, args []
 	about := strings.Contains(c.Use, " WORKSPACE")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ctx := c.Context()
-		err := r.reach()
+		err := r.connectAny()
 		if err == nil && about {
 			r.named = args[0]
 			r.workspace, err = r.Workspace(ctx, args[0])
@@ -78,8 +78,8 @@ func (r *remote) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&r.asJSON, "json", false, "print JSON, and the result only")
 }
 
-// takes refuses a command line without exactly these arguments.
-func takes(what ...string) cobra.PositionalArgs {
+// requireArguments refuses a command line without exactly these arguments.
+func requireArguments(what ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != len(what) || slices.Contains(args, "") {
 			return fmt.Errorf("%w: %s takes %s", errUsage, c.CommandPath(), strings.Join(what, " and "))
@@ -96,7 +96,7 @@ func (r *remote) profileName() string {
 }
 
 // profilesPath is where profiles are kept.
-func (w world) profilesPath() (string, error) {
+func (w environment) profilesPath() (string, error) {
 	dir := w.env("XDG_CONFIG_HOME")
 	if dir == "" && w.env("HOME") != "" {
 		dir = filepath.Join(w.env("HOME"), ".config")
@@ -107,25 +107,25 @@ func (w world) profilesPath() (string, error) {
 	return filepath.Join(dir, "svc", "profiles.json"), nil
 }
 
-// reach finds out which service is called, and as whom.
-func (r *remote) reach() error {
+// connectAny finds out which service is called, and as whom.
+func (r *remote) connectAny() error {
 	if !r.local {
 		err := r.connect()
 		asked := r.profile + r.env(profileVariable) + r.env(urlVariable) + r.env(tokenVariable)
 		if err == nil || !r.operator || asked != "" {
 			return err
 		}
-		if r.connectHere() == nil {
+		if r.connectLocal() == nil {
 			return nil
 		}
 		return err
 	}
-	return r.connectHere()
+	return r.connectLocal()
 }
 
-// connectHere is connect for the operator on the host: the service there, with its
+// connectLocal is connect for the operator on the host: the service there, with its
 // internal key.
-func (r *remote) connectHere() error {
+func (r *remote) connectLocal() error {
 	loaded, err := settings.Load(r.source)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (r *remote) connect() error {
 		r.Client = &client.Client{URL: address, Token: token}
 		return nil
 	}
-	p, err := r.stored()
+	p, err := r.storedProfile()
 	if err != nil {
 		return err
 	}
@@ -170,8 +170,8 @@ func (r *remote) connect() error {
 	return nil
 }
 
-// stored is the profile to use, as it was kept.
-func (r *remote) stored() (p client.Profile, err error) {
+// storedProfile is the profile to use, as it was kept.
+func (r *remote) storedProfile() (p client.Profile, err error) {
 	path, err := r.profilesPath()
 	if err != nil {
 		return p, err
@@ -182,7 +182,7 @@ func (r *remote) stored() (p client.Profile, err error) {
 	}
 	p, ok := all[r.profileName()]
 	if !ok {
-		err = fmt.Errorf("there is no profile %s: sign in with `%s`, or set %s and %s", r.profileName(), r.line("login"), urlVariable, tokenVariable)
+		err = fmt.Errorf("there is no profile %s: sign in with `%s`, or set %s and %s", r.profileName(), r.commandLine("login"), urlVariable, tokenVariable)
 		if names := slices.Sorted(maps.Keys(all)); len(names) > 0 {
 			err = fmt.Errorf("%w\nthere are: %s", err, strings.Join(names, ", "))
 		}
@@ -190,8 +190,8 @@ func (r *remote) stored() (p client.Profile, err error) {
 	return p, err
 }
 
-// line is a command line that does something with the same service.
-func (r *remote) line(words ...string) string {
+// commandLine is a command line that does something with the same service.
+func (r *remote) commandLine(words ...string) string {
 	if r.profile != "" {
 		words = append(words, "--profile", r.profile)
 	}

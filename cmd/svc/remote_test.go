@@ -71,9 +71,9 @@ func (d *desk) send(t *testing.T, method, path, token, body string) []byte {
 }
 
 // world is the world of a command at this desk.
-func (d *desk) world(in io.Reader, out, log io.Writer) world {
+func (d *desk) world(in io.Reader, out, log io.Writer) environment {
 	environ := append([]string{"XDG_CONFIG_HOME=" + d.home}, d.env...)
-	return world{source: settings.Source{Environ: environ, Hostname: "desk"}, in: in, out: out, log: log}
+	return environment{source: settings.Source{Environ: environ, Hostname: "desk"}, in: in, out: out, log: log}
 }
 
 // types runs a command with something on its standard input.
@@ -89,7 +89,7 @@ func (d *desk) ended(t *testing.T, err error, out, log *bytes.Buffer) outcome {
 	t.Helper()
 	got := outcome{out: out.String()}
 	if err != nil {
-		complain(log, err)
+		printError(log, err)
 		got.code = exitCode(err)
 	}
 	got.err = log.String()

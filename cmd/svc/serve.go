@@ -18,7 +18,7 @@ import (
 	"svc/commands/accounts"
 )
 
-func serveCommand(w world) *cobra.Command {
+func serveCommand(w environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "serve", Short: "Run the service",
 		Long: "Run the service until SIGTERM or SIGINT. SIGHUP reads live settings again.",
@@ -26,7 +26,7 @@ func serveCommand(w world) *cobra.Command {
 	}
 }
 
-func serve(ctx context.Context, w world) error {
+func serve(ctx context.Context, w environment) error {
 	loaded, err := settings.Load(w.source)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func serve(ctx context.Context, w world) error {
 
 // announce shows the accounts of the first start on the terminal, never in the
 // log: a password that was generated is shown this once.
-func announce(w world) func([]accounts.NewAccount, string) {
+func announce(w environment) func([]accounts.NewAccount, string) {
 	return func(made []accounts.NewAccount, console string) {
 		var b strings.Builder
 		for _, account := range made {
@@ -87,7 +87,7 @@ func reloadOnHangup(ctx context.Context, hangups <-chan os.Signal, reload func()
 	}
 }
 
-func reload(w world, live *settings.Live, level *slog.LevelVar, log *slog.Logger) {
+func reload(w environment, live *settings.Live, level *slog.LevelVar, log *slog.Logger) {
 	source := w.source
 	source.Environ = os.Environ()
 	changed, needRestart, err := live.Reload(source)

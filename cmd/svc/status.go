@@ -26,14 +26,14 @@ type standing struct {
 	Changes         []versioning.Drifted          `json:"changes"`
 }
 
-func statusCommand(w world) *cobra.Command {
+func statusCommand(w environment) *cobra.Command {
 	var repository string
 	var refresh bool
-	r := &remote{world: w}
+	r := &remote{environment: w}
 	c := r.command(&cobra.Command{
 		Use: "status WORKSPACE", Short: "Compare a workspace with its repositories",
 		Long: "Tell how a workspace stands with its repositories: clean, local_dirty, remote_ahead, diverged or conflicted, and what differs.",
-		Args: takes(theWorkspace),
+		Args: requireArguments(theWorkspace),
 	}, func(ctx context.Context, _ []string) error {
 		query := url.Values{"refresh": {strconv.FormatBool(refresh)}}
 		if repository != "" {
@@ -44,7 +44,7 @@ func statusCommand(w world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return r.answer(got.Body, func() string { return r.standingText(ctx, s) })
+		return r.printResult(got.Body, func() string { return r.standingText(ctx, s) })
 	})
 	c.Flags().StringVar(&repository, "repository", "", "compare with this one (default: the one last pushed to or pulled from)")
 	c.Flags().BoolVar(&refresh, "refresh", false, "ask the remotes now")

@@ -37,7 +37,7 @@ func columns(fd int) int {
 
 // ask asks for one line. On a terminal the question is shown, and a secret is not;
 // else the line is taken as it comes.
-func (w world) ask(ctx context.Context, question string, secret bool) (string, error) {
+func (w environment) ask(ctx context.Context, question string, secret bool) (string, error) {
 	fd, state := terminal(w.in)
 	if state != nil {
 		fmt.Fprint(w.log, question+": ")

@@ -87,7 +87,7 @@ func TestAQuestionCanBeLeft(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := world{in: s.tty, log: s.tty}.ask(ctx, "Password", true)
+		_, err := environment{in: s.tty, log: s.tty}.ask(ctx, "Password", true)
 		done <- err
 	}()
 	require.Eventually(t, func() bool { return strings.Contains(s.shown.String(), "Password: ") }, time.Minute, time.Millisecond)
@@ -110,12 +110,12 @@ var bulkFrames = []client.Frame{
 
 func TestTheBoardOfABulkRun(t *testing.T) {
 	var plain bytes.Buffer
-	r := &remote{world: world{log: &plain}}
-	b := r.board()
+	r := &remote{environment: environment{log: &plain}}
+	b := r.newDisplay()
 	for _, f := range bulkFrames {
-		b.tell(f)
+		b.showFrame(f)
 	}
-	b.close()
+	b.clearFoot()
 	require.Equal(t, `op_9 of repository main: 3 workspaces, 2 to do
 1/2  pushed  billing  1.8s
 2/2  error  mai?ler  90 ms  (not_up_to_date)
@@ -127,14 +127,14 @@ func TestTheBoardOfABulkRun(t *testing.T) {
 
 	shown := func(env ...string) string {
 		s := newScreen(t)
-		r := &remote{world: world{log: s.tty}}
+		r := &remote{environment: environment{log: s.tty}}
 		r.source.Environ = env
-		b := r.board()
+		b := r.newDisplay()
 		for _, f := range bulkFrames {
-			b.tell(f)
+			b.showFrame(f)
 		}
-		b.rewrite(strings.Repeat("long ", 20))
-		b.close()
+		b.rewriteFoot(strings.Repeat("long ", 20))
+		b.clearFoot()
 		return s.close()
 	}
 	live := shown("TERM=xterm")
@@ -145,7 +145,7 @@ func TestTheBoardOfABulkRun(t *testing.T) {
 	require.NotContains(t, shown("TERM=xterm", "NO_COLOR=1"), "\x1b[3")
 	require.NotContains(t, shown("TERM=dumb"), "\x1b[K[")
 
-	quiet := &remote{world: world{log: &plain}, asJSON: true}
-	quiet.board().tell(bulkFrames[1])
+	quiet := &remote{environment: environment{log: &plain}, asJSON: true}
+	quiet.newDisplay().showFrame(bulkFrames[1])
 	require.NotContains(t, plain.String()[len("op_9 of"):], "op_9")
 }

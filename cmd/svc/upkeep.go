@@ -20,7 +20,7 @@ import (
 	"svc/projections"
 )
 
-func rebuildCommand(w world) *cobra.Command {
+func rebuildCommand(w environment) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "rebuild", Short: "Rebuild the read models from the log",
@@ -42,14 +42,14 @@ func rebuildCommand(w world) *cobra.Command {
 	return c
 }
 
-func printIf(ok bool, w world, v any) error {
+func printIf(ok bool, w environment, v any) error {
 	if !ok {
 		return nil
 	}
 	return writeJSON(w, v)
 }
 
-func verifyCommand(w world) *cobra.Command {
+func verifyCommand(w environment) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "verify", Short: "Check the log, and the read models against it",
@@ -101,7 +101,7 @@ func printVerified(out io.Writer, r projections.VerifyReport) error {
 }
 
 // progress prints how far a long run has come, now and then.
-func progress(w world, what string) projections.Progress {
+func progress(w environment, what string) projections.Progress {
 	last := time.Now()
 	return func(done, total uint64) {
 		if total == 0 || time.Since(last) < time.Second {
@@ -113,7 +113,7 @@ func progress(w world, what string) projections.Progress {
 }
 
 // upkeep runs do on the data directory, or asks the service that holds it.
-func upkeep(ctx context.Context, w world, name string, into any, do func(context.Context, *projections.Models) (any, error)) error {
+func upkeep(ctx context.Context, w environment, name string, into any, do func(context.Context, *projections.Models) (any, error)) error {
 	loaded, err := settings.Load(w.source)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func askService(ctx context.Context, loaded *settings.Loaded, path string, body 
 	return json.Unmarshal(answer, into)
 }
 
-func healthcheckCommand(w world) *cobra.Command {
+func healthcheckCommand(w environment) *cobra.Command {
 	var live bool
 	c := &cobra.Command{
 		Use: "healthcheck", Short: "Ask the service on this machine whether it serves",
@@ -182,7 +182,7 @@ func healthcheckCommand(w world) *cobra.Command {
 	return c
 }
 
-func probe(ctx context.Context, w world, h settings.HTTP, path string) error {
+func probe(ctx context.Context, w environment, h settings.HTTP, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	address := strings.TrimSuffix(h.InternalAPIURL, "/v2") + path
