@@ -150,7 +150,10 @@ func (n *Node) openMonitor(context.Context) error {
 		Addr: c.Broker.Listen, TLS: serve, WaitFresh: n.models.Current, Name: c.Core.NodeName, Log: n.log,
 		Authorize: func(client jetstream.Client) (jetstream.Grant, error) {
 			u, err := monitor.Admit(n.models, client.Key, client.Issuer)
-			return jetstream.Grant{User: u.ID, Workspaces: u.Workspaces, Types: u.Types, Until: u.ExpiresAt}, err
+			if err != nil {
+				return jetstream.Grant{}, err
+			}
+			return jetstream.Grant{User: u.ID, Workspaces: u.Workspaces, Types: u.Types, Until: u.ExpiresAt}, nil
 		},
 	})
 	if err != nil {
