@@ -174,12 +174,6 @@ func (d *DB) store() store { return store{d.badger, d.guard} }
 // Moved returns where a damaged store was moved to; "" when there was none.
 func (d *DB) Moved() string { return d.moved }
 
-// Size returns the bytes on disk, as of a minute ago.
-func (d *DB) Size() int64 {
-	tables, values := d.badger.Size()
-	return tables + values
-}
-
 // Close flushes and closes the store. Nothing may use it any more.
 func (d *DB) Close() error {
 	close(d.stop)

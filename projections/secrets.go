@@ -64,12 +64,3 @@ func (s Secrets) List(r Reader, id string, visit func(name string, rec SecretRec
 		return visit(string(key[len(prefix):]), rec), nil
 	})
 }
-
-// Get returns one secret.
-func (s Secrets) Get(r Reader, id, name string) (rec SecretRecord, ok bool, err error) {
-	value, ok, err := r.Get(s, scopedKey('s', id, []byte(name)))
-	if err != nil || !ok {
-		return rec, false, err
-	}
-	return rec, true, json.Unmarshal(value, &rec)
-}
