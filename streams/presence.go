@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"svc/commands"
-	"svc/commands/runtime"
 	"svc/eventstore"
 )
 
@@ -23,13 +22,21 @@ type PresenceBucket interface {
 	Delete(ctx context.Context, key string) error
 }
 
+// Runs are the runs of this node. It is a *runtime.Runtime.
+type Runs interface {
+	// CurrentProcess is the id that other nodes know this one by; "" while its runs are interrupted.
+	CurrentProcess() string
+	BreakOffAll()
+	Reopen(process string)
+}
+
 // Presence lets the nodes know of each other. Each one writes heartbeats while trees may run
 // there; the trees of a node without a heartbeat are taken over. Every field but Bucket is
 // required.
 type Presence struct {
 	Bucket  PresenceBucket // nil: there are no other nodes
 	Lease   time.Duration  // how long a heartbeat is valid
-	Runtime *runtime.Runtime
+	Runtime Runs
 	// NewProcess returns an id that this node never had before.
 	NewProcess func() string
 	Log        *slog.Logger
