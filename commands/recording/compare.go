@@ -14,7 +14,7 @@ import (
 const (
 	effectChanged = "effect_changed" // another request at the same place
 	effectMissing = "effect_missing" // a request that was not recorded
-	effectUnused  = "effect_unused"  // a recorded one that was not made
+	effectUnused  = "effect_unused"  // a recorded request that was not made
 	otherBranch   = "branch"
 	otherEmit     = "emit"
 	otherContext  = "context"
@@ -22,10 +22,10 @@ const (
 	otherError    = "error"
 )
 
-// MaxDifferences is how many differences are told.
+// MaxDifferences is how many differences are reported.
 const MaxDifferences = 1000
 
-// difference is something that a replay did otherwise.
+// difference is something that a replay did differently.
 type difference struct {
 	execution        string
 	place            machine.Place
@@ -33,33 +33,33 @@ type difference struct {
 	expected, actual any
 }
 
-// differ notes a difference.
-func (p *player) differ(x *machine.Execution, at machine.Place, kind string, expected, actual any) {
-	p.note(difference{x.ID, at, kind, expected, actual})
+// reportDifference adds a difference at a place.
+func (p *player) reportDifference(x *machine.Execution, at machine.Place, kind string, expected, actual any) {
+	p.addDifference(difference{x.ID, at, kind, expected, actual})
 }
 
-func (p *player) note(d difference) {
+func (p *player) addDifference(d difference) {
 	p.different++
 	if p.differs == nil {
 		p.differs = map[string]bool{}
 	}
 	p.differs[d.execution] = true
 	if len(p.differences) < MaxDifferences {
-		spent, _ := value.SizeWithin(d.actual, p.most)
-		p.keep(oneKept + spent)
+		spent, _ := value.SizeWithin(d.actual, p.maxBytes)
+		p.countBytes(observedBytes + spent)
 		p.differences = append(p.differences, d)
 	}
 }
 
-// told is a request as a difference tells it.
-func told(kind, slug string, request any) *value.Object {
+// requestValue returns a request as a difference shows it.
+func requestValue(kind, slug string, request any) *value.Object {
 	if params, ok := request.(*value.Object); ok {
 		request = shownParams(machine.EffectOf(machine.Kind(kind)), params)
 	}
 	return value.NewObject("kind", kind, "slug", textOf(slug), "request", request)
 }
 
-// shownParams are the parameters of a request without credentials.
+// shownParams returns the parameters of a request without credentials.
 func shownParams(effect *automation.Effect, params *value.Object) *value.Object {
 	if effect.Shown == nil {
 		return params
@@ -70,7 +70,7 @@ func shownParams(effect *automation.Effect, params *value.Object) *value.Object 
 // writeNames are the kinds of writes, as set and delete name them.
 var writeNames = map[variable.Kind]string{variable.Replace: "set", variable.Merge: "merge", variable.Push: "push", variable.Delete: "delete"}
 
-// shownWrite is a write as a difference tells it.
+// shownWrite returns a write as a difference shows it.
 func shownWrite(w machine.Write) *value.Object {
 	path := w.Context
 	for _, step := range w.Op.Path {
@@ -79,11 +79,11 @@ func shownWrite(w machine.Write) *value.Object {
 	return value.NewObject("path", path, "type", writeNames[w.Op.Kind], "value", w.Op.Value)
 }
 
-// compare reports a request that is not what was recorded at its place.
+// compare reports a request that differs from the recorded one.
 func (p *player) compare(r machine.Request, q *request) {
 	slug, _ := q.asked.more.(string)
 	effect := q.effect()
-	is, was := asked(r), q.asked.value
+	is, was := askedValue(r), q.asked.value
 	if effect.Compared != nil {
 		is, was = effect.Compared(is), effect.Compared(was)
 	}
@@ -94,13 +94,13 @@ func (p *player) compare(r machine.Request, q *request) {
 	if effect.Emits {
 		kind = otherEmit
 	}
-	p.differ(r.Execution, r.Place, kind, told(q.asked.name, slug, q.asked.value), told(string(r.Kind), r.Slug, asked(r)))
+	p.reportDifference(r.Execution, r.Place, kind, requestValue(q.asked.name, slug, q.asked.value), requestValue(string(r.Kind), r.Slug, askedValue(r)))
 }
 
-// maxCompared is how large values are that are compared: no record holds larger ones.
+// maxCompared is the size of the largest values that are compared: no recording has larger ones.
 const maxCompared = 64 << 20
 
-// equal reports whether two values are the same in everything that can be kept.
+// equal reports whether two values have the same encoding.
 func equal(a, b any) bool {
 	if !value.FitsWithin(a, maxCompared) || !value.FitsWithin(b, maxCompared) {
 		return false
@@ -108,26 +108,26 @@ func equal(a, b any) bool {
 	return bytes.Equal(variable.Encode(a), variable.Encode(b))
 }
 
-// unused reports the requests that were recorded and not made.
-func (p *player) unused() {
+// reportUnused reports the requests that were recorded and not made.
+func (p *player) reportUnused() {
 	for _, q := range p.record.requests {
 		if !p.used[q] {
 			slug, _ := q.asked.more.(string)
-			p.note(difference{
+			p.addDifference(difference{
 				q.asked.execution, machine.Place{Path: q.asked.path, Iteration: q.asked.iteration}, effectUnused,
-				told(q.asked.name, slug, q.asked.value), value.Undefined,
+				requestValue(q.asked.name, slug, q.asked.value), value.Undefined,
 			})
 		}
 	}
 }
 
-// outcomes reports executions that came to something else.
-func (p *player) outcomes() {
+// reportOutcomes reports executions with another result.
+func (p *player) reportOutcomes() {
 	for _, was := range p.record.ended {
 		is, ended := p.ended[was.execution]
 		at := machine.Place{Path: "output"}
 		if !ended {
-			p.note(difference{was.execution, at, otherOutput, was.value, value.Undefined})
+			p.addDifference(difference{was.execution, at, otherOutput, was.value, value.Undefined})
 			continue
 		}
 		if !sameError(was.failure, is.err) {
@@ -136,9 +136,9 @@ func (p *player) outcomes() {
 			} else {
 				at.Path = was.failure.Instruction
 			}
-			p.note(difference{was.execution, at, otherError, shownError(was.failure), shownError(is.err)})
+			p.addDifference(difference{was.execution, at, otherError, shownError(was.failure), shownError(is.err)})
 		} else if !equal(was.value, is.output) {
-			p.note(difference{was.execution, at, otherOutput, was.value, is.output})
+			p.addDifference(difference{was.execution, at, otherOutput, was.value, is.output})
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"svc/domain/automation/value"
 )
 
-// Effect is something that left the interpreter, as a run is shown.
+// Effect is an effect as it is shown with a run.
 type Effect struct {
 	N           int      `json:"n"` // in the order of completion, in its tree
 	Kind        string   `json:"kind"`
@@ -33,7 +33,7 @@ type Effect struct {
 // maxEffects is how many effects of an execution are shown.
 const maxEffects = 1000
 
-// Effects returns what left each execution, without secrets.
+// Effects returns the effects of each execution, redacted.
 func (r *Record) Effects(known *redact.Set) map[string][]Effect {
 	secrets := known.Clone()
 	secrets.Add(r.secrets...)
@@ -50,7 +50,7 @@ func (r *Record) Effects(known *redact.Set) map[string][]Effect {
 		began := r.At.Add(time.Duration(q.asked.at) * time.Millisecond)
 		effect := Effect{
 			Kind: q.asked.name, Instruction: q.asked.path, Iteration: q.asked.iteration, Summary: q.summary(secrets),
-			At: began.UTC().Format(stepTime), Duration: q.lasted(), ExecutionID: q.answered.callee, Logs: q.said(secrets),
+			At: began.UTC().Format(stepTime), Duration: q.duration(), ExecutionID: q.answered.callee, Logs: q.consoleLines(secrets),
 		}
 		if q.effect().Emits {
 			effect.EventID, _ = value.At(q.answered.value, "id").(string)
@@ -96,7 +96,7 @@ func momentText(e *entry) string {
 // maxSummary is how long a summary is, in bytes.
 const maxSummary = 300
 
-// summary says in a line what a request was about.
+// summary describes a request in a line, redacted.
 func (q *request) summary(secrets *redact.Set) string {
 	text := ""
 	if summary := q.effect().Summary; summary != nil {
@@ -113,8 +113,8 @@ func (q *request) summary(secrets *redact.Set) string {
 	return text
 }
 
-// said are the lines that custom code wrote to its console.
-func (q *request) said(secrets *redact.Set) (lines []string) {
+// consoleLines returns the lines that custom code wrote to its console, redacted.
+func (q *request) consoleLines(secrets *redact.Set) (lines []string) {
 	if q.console == nil {
 		return nil
 	}
@@ -130,14 +130,13 @@ type Code interface {
 	Run(ctx context.Context, job sandbox.Job) (sandbox.Result, error)
 }
 
-// again executes custom code again, with the clock and the seed that it had. Code that
-// ran out of time or memory, then or now, depends on the machine: it is answered with
-// what was recorded.
-func (p *player) again(r machine.Request, q *request, recorded machine.Answer) (machine.Answer, error) {
+// rerunCode executes custom code again, with its original clock and seed. Running out of time
+// or memory depends on the computer: then the recorded answer is used.
+func (p *player) rerunCode(r machine.Request, q *request, recorded machine.Answer) (machine.Answer, error) {
 	if p.code == nil || exhausted(recorded.Err) {
 		return recorded, nil
 	}
-	job, err := p.job(r)
+	job, err := p.readJob(r)
 	if err != nil {
 		return machine.Answer{Value: value.Undefined, Err: err}, nil
 	}
@@ -155,7 +154,7 @@ func (p *player) again(r machine.Request, q *request, recorded machine.Answer) (
 	return machine.Answer{Value: result.Value, Err: err}, nil
 }
 
-// exhausted reports whether code came to its end because something was used up.
+// exhausted reports whether code ran out of time or memory.
 func exhausted(err error) bool {
 	raised, ok := errors.AsType[*automation.Error](err)
 	if !ok || raised.Name != automation.CustomCodeFailed {
@@ -168,21 +167,21 @@ func exhausted(err error) bool {
 	return false
 }
 
-// job reads what is to be run.
-func (p *player) job(r machine.Request) (sandbox.Job, error) {
+// readJob reads the code to be run.
+func (p *player) readJob(r machine.Request) (sandbox.Job, error) {
 	params, _ := r.Params.At("parameters").(*value.Object)
 	params = object(params)
 	switch value.Text(r.Params.At("function")) {
 	case "run":
 		return sandbox.ReadJob(params, p.record.CodeTimeout)
 	case "call":
-		return p.function(r, params)
+		return p.configFunction(r, params)
 	}
 	return sandbox.Job{}, automation.Invalid("module code has no function %s", value.Text(r.Params.At("function")))
 }
 
-// function reads a call of a function that the config had.
-func (p *player) function(r machine.Request, params *value.Object) (sandbox.Job, error) {
+// configFunction reads a call of a function that the config had.
+func (p *player) configFunction(r machine.Request, params *value.Object) (sandbox.Job, error) {
 	config, known := p.load(entryConfig, r.Execution.Program.Instance)
 	if !known {
 		return sandbox.Job{}, missing("read")

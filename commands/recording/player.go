@@ -15,14 +15,14 @@ import (
 	"svc/domain/automation/variable"
 )
 
-// TurnLength is how many instructions a turn has at most. It must be what trees are
-// run with: a record counts turns.
+// TurnLength is how many instructions a turn has at most. A replay needs the turns of the
+// original run, because a recording counts them.
 const TurnLength = 10_000
 
 // errStuck says that a replay waits for something that never came.
 var errStuck = errors.New("the replay waits for what was not recorded")
 
-// player runs a machine with what a record tells.
+// player replays a recording: it runs a machine and gives it the recorded answers.
 type player struct {
 	record  *Record
 	context context.Context //nolint:containedctx // it lives as long as the replay
@@ -31,7 +31,7 @@ type player struct {
 	machine *machine.Machine
 	turn    int
 
-	cursor  map[string]int // of what is looked for by position
+	cursor  map[string]int // of what is searched by position
 	loaded  map[string]*loaded
 	user    string // whose contexts are read
 	session string
@@ -39,20 +39,20 @@ type player struct {
 	used   map[*request]bool
 	ready  []*due // whose answers are known, by the order of these
 	halted int    // of the halts of the record
-	missed error  // why the time or the chance that was just asked for is none
+	missed error  // why the last time or random bytes were not recorded
 
 	differences []difference
 	different   int             // how many differences there are
 	differs     map[string]bool // executions that have any
 	ended       map[string]outcome
 
-	observes bool // what executions did on the way is compared with another replay
-	branches []observed
-	writes   []observed
-	tracer   *tracer // that looks at the steps; nil: nobody does
-	most     int     // bytes that are kept until the end
-	notes    int     // so many are
-	excess   error   // why there is too much of it
+	observes  bool // branches and writes are compared with another replay
+	branches  []observed
+	writes    []observed
+	tracer    *tracer // of the steps; nil: they are not traced
+	maxBytes  int     // that the replay may hold
+	usedBytes int     // that it holds
+	tooMuch   error   // set when it holds too much
 }
 
 // outcome is how an execution ended.
@@ -61,7 +61,7 @@ type outcome struct {
 	err    *automation.Error
 }
 
-// due is an answer that is to be given.
+// due is an answer that is to be delivered.
 type due struct {
 	id     uint64
 	answer machine.Answer
@@ -72,7 +72,7 @@ func newPlayer(ctx context.Context, r *Record, find func(string) (*machine.Progr
 	return &player{
 		record: r, context: ctx, find: find, code: o.Code, cursor: map[string]int{}, loaded: map[string]*loaded{}, user: r.UserID,
 		session: r.SessionID, used: map[*request]bool{}, ended: map[string]outcome{}, observes: o.Document == Current,
-		most: cmp.Or(o.MaxKept, maxKept),
+		maxBytes: cmp.Or(o.MaxKept, maxReplayBytes),
 	}
 }
 
@@ -80,7 +80,7 @@ func (p *player) options() machine.Options {
 	r := p.record
 	o := machine.Options{
 		World: p, MaxDepth: r.MaxDepth, LocalLimit: r.LocalLimit, MaxWait: r.MaxWait, Wait: r.Wait, Locale: r.Locale, Zone: r.zone(),
-		Zones: time.LoadLocation, Observe: p.observe, Missed: p.misses,
+		Zones: time.LoadLocation, Observe: p.observeBranch, Missed: p.takeMissed,
 	}
 	if p.tracer != nil {
 		o.Trace = p.tracer
@@ -88,7 +88,7 @@ func (p *player) options() machine.Options {
 	return o
 }
 
-// play runs the tree to its end. An error says why it could not go on.
+// play runs the tree to its end. An error says why it could not continue.
 func (p *player) play(root *machine.Program) error {
 	p.machine = machine.New(p.options())
 	p.machine.Start(root, p.record.ExecutionID, p.record.Depth, p.record.Input)
@@ -98,18 +98,18 @@ func (p *player) play(root *machine.Program) error {
 		}
 		p.turn++
 		turn := p.machine.Run(TurnLength)
-		p.end(turn.Ended)
-		if p.excess != nil {
-			return p.excess
+		p.addEnded(turn.Ended)
+		if p.tooMuch != nil {
+			return p.tooMuch
 		}
-		if p.tracer != nil && p.tracer.full() {
+		if p.tracer != nil && p.tracer.isFull() {
 			return errEnoughSteps
 		}
 		answered := false
 		for _, r := range turn.Requests {
 			now, err := p.ask(r)
 			if err == nil {
-				err = p.excess
+				err = p.tooMuch
 			}
 			if err != nil {
 				return err
@@ -119,12 +119,12 @@ func (p *player) play(root *machine.Program) error {
 		if p.machine.Done() {
 			break
 		}
-		given, err := p.give()
+		given, err := p.deliverDue()
 		if err != nil {
 			return err
 		}
 		if !given && !answered && !turn.Yielded {
-			if err := p.skip(); err != nil {
+			if err := p.skipToNext(); err != nil {
 				return err
 			}
 		}
@@ -132,14 +132,14 @@ func (p *player) play(root *machine.Program) error {
 	return nil
 }
 
-// ask finds what a request was answered with. It reports whether it was answered at
-// once: there is nothing in the record.
+// ask finds the recorded answer of a request. It reports whether the request was answered at
+// once, because nothing was recorded.
 func (p *player) ask(r machine.Request) (now bool, err error) {
 	key := position(string(r.Kind), r.Execution.ID, r.Path, r.Iteration)
 	known := p.record.at[key]
 	n := p.cursor[key]
 	if n >= len(known) {
-		p.differ(r.Execution, r.Place, effectMissing, value.Undefined, told(string(r.Kind), r.Slug, asked(r)))
+		p.reportDifference(r.Execution, r.Place, effectMissing, value.Undefined, requestValue(string(r.Kind), r.Slug, askedValue(r)))
 		p.machine.Answer(r.ID, machine.Answer{Value: value.Undefined, Err: missing(string(r.Kind))})
 		return true, nil
 	}
@@ -166,8 +166,8 @@ func missing(what string) *automation.Error {
 	return automation.Raise(automation.ReplayMiss, "the recording has no such effect", "kind", what)
 }
 
-// answer is what a request is answered with: what it was, except that custom code is
-// executed again.
+// answer returns the answer of a request: the recorded one, except that custom code is executed
+// again.
 func (p *player) answer(r machine.Request, q *request) (machine.Answer, error) {
 	e := q.answered
 	a := machine.Answer{Value: e.value, ExecutionID: e.callee}
@@ -184,24 +184,24 @@ func (p *player) answer(r machine.Request, q *request) (machine.Answer, error) {
 		}
 		a.Program = program
 	case q.code != nil:
-		return p.again(r, q, a)
+		return p.rerunCode(r, q, a)
 	}
 	return a, nil
 }
 
-// give hands over the answers whose turn has come, and whatever else happened to the
-// tree between them. It reports whether there was anything.
-func (p *player) give() (given bool, err error) {
+// deliverDue delivers the answers of this turn, and the stops and interruptions between them.
+// It reports whether there were any.
+func (p *player) deliverDue() (given bool, err error) {
 	for {
-		halt := p.halt()
+		halt := p.nextHalt()
 		switch {
 		case halt != nil && halt.turn <= p.turn && (len(p.ready) == 0 || p.order(halt) < p.order(p.ready[0].entry)):
 			p.halted++
-			if err := p.apply(halt); err != nil {
+			if err := p.applyHalt(halt); err != nil {
 				return given, err
 			}
 		case len(p.ready) > 0 && p.ready[0].entry.turn <= p.turn:
-			p.tracer.passed(p.ready[0].entry)
+			p.tracer.advanceTo(p.ready[0].entry)
 			p.machine.Answer(p.ready[0].id, p.ready[0].answer)
 			p.ready = p.ready[1:]
 		default:
@@ -211,17 +211,17 @@ func (p *player) give() (given bool, err error) {
 	}
 }
 
-// halt returns the stop or interruption that comes next, nil when there is none.
-func (p *player) halt() *entry {
+// nextHalt returns the stop or interruption that comes next, nil when there is none.
+func (p *player) nextHalt() *entry {
 	if p.halted < len(p.record.halts) {
 		return p.record.halts[p.halted]
 	}
 	return nil
 }
 
-// skip goes on to the turn in which something happened: nothing did until then.
-func (p *player) skip() error {
-	next := p.halt()
+// skipToNext continues with the next turn in which something was recorded.
+func (p *player) skipToNext() error {
+	next := p.nextHalt()
 	if len(p.ready) > 0 && (next == nil || p.order(p.ready[0].entry) < p.order(next)) {
 		next = p.ready[0].entry
 	}
@@ -229,12 +229,12 @@ func (p *player) skip() error {
 		return errStuck
 	}
 	p.turn = max(p.turn, next.turn)
-	_, err := p.give()
+	_, err := p.deliverDue()
 	return err
 }
 
-// apply stops the tree, or lets it go on as it did on another node.
-func (p *player) apply(halt *entry) error {
+// applyHalt stops the tree, or saves and restores it as another node did.
+func (p *player) applyHalt(halt *entry) error {
 	if halt.kind == entryStopped {
 		if halt.failure == nil {
 			return errRecord
@@ -244,14 +244,14 @@ func (p *player) apply(halt *entry) error {
 	}
 	state, err := p.machine.Save()
 	if err != nil {
-		return nil //nolint:nilerr // another document is not where the tree stood then
+		return nil //nolint:nilerr // another document is in another state
 	}
 	restored, _, err := machine.Restore(state, p.options(), p.find)
 	if err != nil {
-		return fmt.Errorf("go on where the tree stood: %w", err)
+		return fmt.Errorf("restore the tree: %w", err)
 	}
 	p.machine = restored
-	p.forget()
+	p.discardContexts()
 	return nil
 }
 
@@ -272,7 +272,7 @@ func (p *player) Now() time.Time {
 	x, _ := p.machine.CurrentPlace()
 	e := p.moment(x, entryClock, "")
 	if e == nil {
-		p.missed = p.lacks(x, string(entryClock), value.Undefined)
+		p.missed = p.reportMissing(x, string(entryClock), value.Undefined)
 		return p.record.At
 	}
 	return time.Unix(0, e.number).UTC()
@@ -282,7 +282,7 @@ func (p *player) date(x *machine.Execution) (any, error) {
 	if e := p.moment(x, entryDate, ""); e != nil {
 		return e.value, nil
 	}
-	return value.Undefined, p.lacks(x, string(entryClock), value.Undefined)
+	return value.Undefined, p.reportMissing(x, string(entryClock), value.Undefined)
 }
 
 // Random implements machine.World.
@@ -293,41 +293,40 @@ func (p *player) Random(n int) []byte {
 		bytes, _ := e.value.(value.Bytes)
 		copy(drawn, bytes)
 	} else {
-		p.missed = p.lacks(x, string(entryRandom), float64(n))
+		p.missed = p.reportMissing(x, string(entryRandom), float64(n))
 	}
 	return drawn
 }
 
-// maxKept is how many bytes a replay keeps until it is compared: what executions did on the
-// way, what they came to, and what they wrote to contexts. A record says little of how much
-// that is, a changed document nothing.
-const maxKept = 64 << 20
+// maxReplayBytes is how many bytes a replay may hold until it is compared: branches, results
+// and writes. The size of a recording says little about that, and a changed document nothing.
+const maxReplayBytes = 64 << 20
 
-// oneKept is what one of them takes besides its value.
-const oneKept = 256
+// observedBytes is the size of one of them besides its value.
+const observedBytes = 256
 
-var errExcess = errors.New("the replay does more than can be compared")
+var errTooMuch = errors.New("the replay does more than can be compared")
 
-// keep counts n bytes of what is kept. It is to end when there are too many.
-func (p *player) keep(n int) {
-	if p.notes += n; p.notes > p.most && p.excess == nil {
-		p.excess = errExcess
+// countBytes counts n bytes that the replay holds. Too many end it.
+func (p *player) countBytes(n int) {
+	if p.usedBytes += n; p.usedBytes > p.maxBytes && p.tooMuch == nil {
+		p.tooMuch = errTooMuch
 	}
 }
 
-// forget lets go of the contexts, which are read again.
-func (p *player) forget() {
+// discardContexts discards the contexts, so that they are read again.
+func (p *player) discardContexts() {
 	for _, view := range p.loaded {
-		p.notes -= view.grown
+		p.usedBytes -= view.grown
 	}
 	clear(p.loaded)
 }
 
-// end notes what executions came to.
-func (p *player) end(all []*machine.Execution) {
+// addEnded adds the results of executions.
+func (p *player) addEnded(all []*machine.Execution) {
 	for _, x := range all {
-		spent, _ := value.SizeWithin(x.Output, p.most)
-		p.keep(oneKept + spent)
+		spent, _ := value.SizeWithin(x.Output, p.maxBytes)
+		p.countBytes(observedBytes + spent)
 		p.ended[x.ID] = outcome{x.Output, x.Err}
 	}
 }
@@ -337,19 +336,19 @@ type observed struct {
 	execution string
 	place     machine.Place
 	did       any
-	sum       [sha256.Size]byte // of a value that is too large to be kept
+	sum       [sha256.Size]byte // of a value that is too large to be held
 }
 
-// observe notes which branch of conditions was taken.
-func (p *player) observe(x *machine.Execution, at machine.Place, taken string) {
-	if p.observes && p.excess == nil {
-		p.keep(oneKept)
+// observeBranch adds the chosen branch of conditions.
+func (p *player) observeBranch(x *machine.Execution, at machine.Place, taken string) {
+	if p.observes && p.tooMuch == nil {
+		p.countBytes(observedBytes)
 		p.branches = append(p.branches, observed{execution: x.ID, place: at, did: taken})
 	}
 }
 
-// wrote notes a change of a context. Of a large value, that is whether it is the same.
-func (p *player) wrote(x *machine.Execution, w machine.Write) {
+// observeWrite adds a change of a context; of a large value only its hash.
+func (p *player) observeWrite(x *machine.Execution, w machine.Write) {
 	if !p.observes {
 		return
 	}
@@ -361,20 +360,19 @@ func (p *player) wrote(x *machine.Execution, w machine.Write) {
 		w.Op.Value, spent = "(too large to be shown)", 0
 	}
 	did.did = shownWrite(w)
-	p.keep(oneKept + spent)
+	p.countBytes(observedBytes + spent)
 	p.writes = append(p.writes, did)
 }
 
-// against compares what executions did on the way with what they did in another
-// replay: which branches they took, and what they wrote.
-func (p *player) against(expected *player) {
-	p.contrast(otherBranch, expected.branches, p.branches, false)
-	p.contrast(otherContext, expected.writes, p.writes, true)
+// compareObserved compares the branches and writes with those of another replay.
+func (p *player) compareObserved(expected *player) {
+	p.compareLists(otherBranch, expected.branches, p.branches, false)
+	p.compareLists(otherContext, expected.writes, p.writes, true)
 }
 
-// contrast compares two lists by position. Both ways: what only the first has counts,
-// too.
-func (p *player) contrast(kind string, expected, actual []observed, bothWays bool) {
+// compareLists compares two lists by position. With bothWays, what only the first one has is a
+// difference, too.
+func (p *player) compareLists(kind string, expected, actual []observed, bothWays bool) {
 	known, taken := map[string][]observed{}, map[string]int{}
 	for _, o := range expected {
 		key := position("", o.execution, o.place.Path, o.place.Iteration)
@@ -386,10 +384,10 @@ func (p *player) contrast(kind string, expected, actual []observed, bothWays boo
 		taken[key]++
 		if n < len(known[key]) {
 			if was := known[key][n]; was.sum != o.sum || !equal(was.did, o.did) {
-				p.note(difference{o.execution, o.place, kind, was.did, o.did})
+				p.addDifference(difference{o.execution, o.place, kind, was.did, o.did})
 			}
 		} else if bothWays {
-			p.note(difference{o.execution, o.place, kind, value.Undefined, o.did})
+			p.addDifference(difference{o.execution, o.place, kind, value.Undefined, o.did})
 		}
 	}
 	if !bothWays {
@@ -399,7 +397,7 @@ func (p *player) contrast(kind string, expected, actual []observed, bothWays boo
 	for _, o := range expected {
 		key := position("", o.execution, o.place.Path, o.place.Iteration)
 		if seen[key]++; seen[key] > taken[key] {
-			p.note(difference{o.execution, o.place, kind, o.did, value.Undefined})
+			p.addDifference(difference{o.execution, o.place, kind, o.did, value.Undefined})
 		}
 	}
 }

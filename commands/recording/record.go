@@ -14,7 +14,7 @@ import (
 	"svc/domain/automation/variable"
 )
 
-// Record is what was noted of a tree, ready to be played and listed.
+// Record is the recording of a tree, ready to be replayed and listed.
 type Record struct {
 	Start
 
@@ -22,28 +22,28 @@ type Record struct {
 	at       map[string][]*request // by position
 	halts    []*entry              // stops and interruptions, in order
 	order    map[*entry]int        // of answers and halts
-	moments  map[string][]*entry   // time, chance and refusals, by position
+	moments  map[string][]*entry   // times, random bytes and refusals, by position
 	loads    map[string][]*entry   // of contexts and configs
 	firsts   map[string]any
 	places   map[string]*value.Object
 	ended    []*entry
 	secrets  []string
-	dates    []*entry // all times and chance, in order
+	dates    []*entry // all times and random bytes, in order
 	refuses  bool     // there are refusals
 }
 
-// request is one that was made, and what came of it.
+// request is a request that was made, and its answer.
 type request struct {
 	asked    *entry
 	code     *entry // nil: it ran no custom code
-	console  *entry // nil: that said nothing
+	console  *entry // nil: it wrote nothing to its console
 	answered *entry // nil: no answer came
 }
 
 // effect says how the request is listed and compared.
 func (q *request) effect() *automation.Effect { return machine.EffectOf(machine.Kind(q.asked.name)) }
 
-// Parse reads what Recorder.Save wrote of a tree that ended.
+// Parse reads what Recorder.Save wrote about a tree that has ended.
 func Parse(body []byte) (*Record, error) {
 	all, err := readEntries(body)
 	if err != nil {
@@ -56,7 +56,7 @@ func Parse(body []byte) (*Record, error) {
 	if !ok {
 		return nil, errRecord
 	}
-	s.Input = liveInput(s.Input)
+	s.Input = inputWithStreams(s.Input)
 	r := &Record{
 		Start: s, at: map[string][]*request{}, order: map[*entry]int{}, moments: map[string][]*entry{}, loads: map[string][]*entry{},
 		firsts: map[string]any{}, places: map[string]*value.Object{},
@@ -69,7 +69,7 @@ func Parse(body []byte) (*Record, error) {
 	return r, nil
 }
 
-// index puts an entry where it is looked for.
+// index adds an entry to the maps that it is searched in.
 func (r *Record) index(e *entry, byID map[uint64]*request) {
 	switch e.kind {
 	case entryAsked:
@@ -87,7 +87,7 @@ func (r *Record) index(e *entry, byID map[uint64]*request) {
 		}
 	case entryAnswered:
 		if q := byID[e.id]; q != nil && q.answered == nil {
-			e.value = live(e.value)
+			e.value = withStreams(e.value)
 			q.answered = e
 		}
 	case entryClock, entryDate, entryRandom, entryRefused:
@@ -120,9 +120,9 @@ func momentKey(e *entry) string {
 	return position(string(e.kind)+"\x00"+e.name, e.execution, e.path, e.iteration)
 }
 
-// position is where in a tree something happens: in which execution, at which
-// instruction, in which iterations. An execution keeps its id in a replay, since that
-// is given to it by the call at the same position.
+// position identifies where in a tree something happens: execution, instruction and
+// iterations. An execution has the same id in a replay, because the recorded answer of its
+// call contains it.
 func position(kind, execution, path string, iteration []int) string {
 	var b strings.Builder
 	b.Grow(len(kind) + len(execution) + len(path) + 4 + 4*len(iteration))
@@ -138,46 +138,45 @@ func position(kind, execution, path string, iteration []int) string {
 	return b.String()
 }
 
-// played is a stream in a replay: its items are recorded.
-type played struct{}
+// recordedStream is a stream in a replay: its items are recorded.
+type recordedStream struct{}
 
 // LiveStream implements value.Stream.
-func (played) LiveStream() {}
+func (recordedStream) LiveStream() {}
 
-// liveInput makes an input what it was before it was written down.
-func liveInput(in *value.Object) *value.Object {
+// inputWithStreams returns an input as it was before it was encoded.
+func inputWithStreams(in *value.Object) *value.Object {
 	made := value.NewObjectSize(in.Len())
 	for _, key := range in.Keys() {
 		v := in.At(key)
 		if _, lost := v.(variable.LostStream); lost && key == "$http" {
 			v = machine.HTTP{}
 		}
-		made.Set(key, live(v))
+		made.Set(key, withStreams(v))
 	}
 	return made
 }
 
-// live puts streams in the place of those that were lost when a value was written
-// down. What has none is returned as it is.
-func live(v any) any {
+// withStreams replaces streams that were lost when a value was encoded. It changes the value.
+func withStreams(v any) any {
 	switch v := v.(type) {
 	case variable.LostStream:
-		return played{}
+		return recordedStream{}
 	case []any:
-		for i, item := range v { // nobody else has it yet
-			v[i] = live(item)
+		for i, item := range v { // it was just decoded
+			v[i] = withStreams(item)
 		}
 	case *value.Object:
 		for _, key := range v.Keys() {
-			if item := v.At(key); holdsMore(item) {
-				v.Set(key, live(item))
+			if item := v.At(key); mayContainStream(item) {
+				v.Set(key, withStreams(item))
 			}
 		}
 	}
 	return v
 }
 
-func holdsMore(v any) bool {
+func mayContainStream(v any) bool {
 	switch v.(type) {
 	case variable.LostStream, []any, *value.Object:
 		return true
@@ -185,8 +184,8 @@ func holdsMore(v any) bool {
 	return false
 }
 
-// lasted is how long a request took, in milliseconds.
-func (q *request) lasted() int64 {
+// duration returns how long a request took, in milliseconds.
+func (q *request) duration() int64 {
 	if q.answered == nil {
 		return 0
 	}
@@ -201,36 +200,36 @@ func (s *Start) zone() *time.Location {
 	return zone
 }
 
-// entryKind says what an entry of a record tells. The names are stored.
+// entryKind is the kind of an entry of a recording. The names are stored.
 type entryKind string
 
 const (
 	entryStart    entryKind = "start"    // what the tree started with
-	entryPlace    entryKind = "place"    // where programs live: an app instance
+	entryPlace    entryKind = "place"    // the scope of programs: an app instance
 	entryAsked    entryKind = "asked"    // a request
 	entryCode     entryKind = "code"     // clock and seed of the custom code of a request
-	entryConsole  entryKind = "console"  // what that code said
-	entryAnswered entryKind = "answered" // what came of a request
+	entryConsole  entryKind = "console"  // what that code wrote to its console
+	entryAnswered entryKind = "answered" // the answer of a request
 	entryClock    entryKind = "clock"
 	entryDate     entryKind = "date" // run.date
 	entryRandom   entryKind = "random"
 	entryView     entryKind = "view"    // a context when it was read
-	entryConfig   entryKind = "config"  // the config of a place when it was read
+	entryConfig   entryKind = "config"  // the config of a scope when it was read
 	entryFirst    entryKind = "first"   // the first value of something that does not change
 	entryRefused  entryKind = "refused" // an error of reading or writing a context
 	entryStopped  entryKind = "stopped"
-	entryResumed  entryKind = "resumed" // another node went on with the tree
+	entryResumed  entryKind = "resumed" // another node resumed the tree
 	entryEnded    entryKind = "ended"   // an execution
-	entrySecrets  entryKind = "secrets" // what reports must not tell
-	entryMark     entryKind = "mark"    // of the turn in which the record was saved
-	entryCut      entryKind = "cut"     // the record is too large: this is all of it
+	entrySecrets  entryKind = "secrets" // what reports must not show
+	entryMark     entryKind = "mark"    // of the turn in which the recording was saved
+	entryCut      entryKind = "cut"     // the recording is too large: there is no other entry
 )
 
-// entry is one thing that a record tells. Which fields count depends on the kind.
+// entry is one entry of a recording. Its kind decides which fields it has.
 type entry struct {
 	kind entryKind
 	turn int   // of the machine
-	at   int64 // milliseconds since the record began
+	at   int64 // milliseconds since the recording began
 
 	id        uint64 // of a request
 	execution string
@@ -246,12 +245,12 @@ type entry struct {
 	failure *automation.Error
 }
 
-// recordVersion is the first thing that a record says.
+// recordVersion is the version of the format, at the beginning of a recording.
 const recordVersion = 1
 
-var errRecord = errors.New("recording: the record does not fit")
+var errRecord = errors.New("recording: the format is not known")
 
-// appendEntry writes an entry behind others.
+// appendEntry encodes an entry behind others.
 func appendEntry(to []byte, e *entry) []byte {
 	o := value.NewObject("k", string(e.kind), "t", float64(e.turn), "a", float64(e.at))
 	if e.id != 0 {
@@ -364,10 +363,9 @@ type Start struct {
 	At            time.Time
 
 	UserID, SessionID, SocketID string
-	// Run and User are what the platform says of the run and of its user, without the
-	// time.
+	// Run and User are the computed keys of run and user, without the time.
 	Run, User *value.Object
-	// Keys are the names of what the platform says in each context, in order.
+	// Keys are the names of the computed keys of each context, in order.
 	Keys *value.Object
 
 	// What the interpreter runs with.

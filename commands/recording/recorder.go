@@ -10,39 +10,39 @@ import (
 	"svc/domain/automation/variable"
 )
 
-// Recorder notes what happens to one tree. A nil one notes nothing. It belongs to the
-// goroutine of the tree.
+// Recorder records one tree. A nil Recorder records nothing. Only the goroutine of the tree
+// uses it.
 type Recorder struct {
-	limit   int // bytes, roughly
-	size    int
-	cut     bool // it became too large: nothing is noted any more
-	turn    int
-	between bool // turns, where what was read before counts no more: the tree goes on on another node
-	began   time.Time
-	entries []entry
-	written []byte // the entries before these
-	asked   map[uint64]bool
-	firsts  map[string]bool
+	limit        int // bytes, roughly
+	size         int
+	cut          bool // it became too large: nothing more is recorded
+	turn         int
+	betweenTurns bool // the tree was resumed, or has changed its config: the next turn reads again
+	began        time.Time
+	entries      []entry
+	written      []byte // the entries before these
+	asked        map[uint64]bool
+	firsts       map[string]bool
 }
 
-// NewRecorder returns a recorder that notes as much as limit allows.
+// NewRecorder returns a Recorder of at most limit bytes.
 func NewRecorder(limit int) *Recorder {
 	return &Recorder{limit: limit, asked: map[uint64]bool{}, firsts: map[string]bool{}}
 }
 
-// on reports whether anything is to be noted.
-func (r *Recorder) on() bool { return r != nil && !r.cut }
+// isActive reports whether anything is recorded.
+func (r *Recorder) isActive() bool { return r != nil && !r.cut }
 
-// Truncated reports whether the record became too large.
+// Truncated reports whether the recording became too large.
 func (r *Recorder) Truncated() bool { return r != nil && r.cut }
 
 // entryWeight is what an entry takes beside its values.
 const entryWeight = 96
 
-// add notes an entry, unless the record becomes too large: then all of it goes.
+// add adds an entry. If the recording becomes too large, all of it is discarded.
 func (r *Recorder) add(e entry) {
 	e.turn = r.turn
-	if r.between && (e.kind == entryView || e.kind == entryConfig) {
+	if r.betweenTurns && (e.kind == entryView || e.kind == entryConfig) {
 		e.turn++ // the turn before had read it already
 	}
 	r.size += entryWeight + len(e.path) + len(e.name) + r.weight(e.value) + r.weight(e.more)
@@ -56,7 +56,7 @@ func (r *Recorder) add(e entry) {
 	r.entries = append(r.entries, e)
 }
 
-// weight is how large a value is as JSON, or more than is left.
+// weight returns the size of a value as JSON, or more than is left.
 func (r *Recorder) weight(v any) int {
 	switch v := v.(type) {
 	case nil, bool, float64:
@@ -77,25 +77,25 @@ func (r *Recorder) weight(v any) int {
 	return variable.Size(v)
 }
 
-// Start notes what the tree starts with.
+// Start records what the tree starts with.
 func (r *Recorder) Start(s Start) {
-	if r.on() {
+	if r.isActive() {
 		r.began = s.At
 		r.add(entry{kind: entryStart, value: s.encoded()})
 	}
 }
 
-// Turn notes that the machine takes another turn.
+// Turn counts a turn of the machine.
 func (r *Recorder) Turn() {
 	if r != nil {
 		r.turn++
-		r.between = false
+		r.betweenTurns = false
 	}
 }
 
-// Place notes what run says in an app instance, once.
+// Place records the keys of run that depend on the scope, once.
 func (r *Recorder) Place(instance string, said func() *value.Object) {
-	if r.on() && r.once("place\x00"+instance) {
+	if r.isActive() && r.once("place\x00"+instance) {
 		r.add(entry{kind: entryPlace, name: instance, value: said()})
 	}
 }
@@ -110,15 +110,15 @@ func (r *Recorder) once(key string) bool {
 
 func (r *Recorder) since(now time.Time) int64 { return now.Sub(r.began).Milliseconds() }
 
-// Ask notes a request. One that is asked again after an interruption is known.
+// Ask records a request, unless it is repeated after an interruption.
 func (r *Recorder) Ask(q machine.Request, now time.Time) {
-	if !r.on() || r.asked[q.ID] {
+	if !r.isActive() || r.asked[q.ID] {
 		return
 	}
 	r.asked[q.ID] = true
 	r.add(entry{
 		kind: entryAsked, at: r.since(now), id: q.ID, execution: q.Execution.ID, path: q.Path, iteration: q.Iteration, name: string(q.Kind),
-		value: asked(q), more: textOf(q.Slug), number: int64(q.Duration),
+		value: askedValue(q), more: textOf(q.Slug), number: int64(q.Duration),
 	})
 }
 
@@ -129,8 +129,8 @@ func textOf(s string) any {
 	return s
 }
 
-// asked is what tells a request from another of its kind.
-func asked(q machine.Request) any {
+// askedValue returns what distinguishes a request from others of its kind.
+func askedValue(q machine.Request) any {
 	switch {
 	case q.Kind == machine.Chunk:
 		return q.Value
@@ -142,16 +142,16 @@ func asked(q machine.Request) any {
 	return q.Params
 }
 
-// Code notes the clock and the seed of the custom code that a request runs.
+// Code records the clock and the seed of the custom code that a request runs.
 func (r *Recorder) Code(id uint64, clock time.Time, seed int64) {
-	if r.on() {
+	if r.isActive() {
 		r.add(entry{kind: entryCode, id: id, value: float64(clock.UnixMilli()), number: seed})
 	}
 }
 
-// Answer notes what came of a request.
+// Answer records the answer of a request.
 func (r *Recorder) Answer(id uint64, a machine.Answer, now time.Time) {
-	if !r.on() {
+	if !r.isActive() {
 		return
 	}
 	e := entry{kind: entryAnswered, at: r.since(now), id: id, value: a.Value, callee: a.ExecutionID}
@@ -164,58 +164,58 @@ func (r *Recorder) Answer(id uint64, a machine.Answer, now time.Time) {
 	r.add(e)
 }
 
-// Clock notes a time that the automation asked for.
+// Clock records a time that the automation asked for.
 func (r *Recorder) Clock(x *machine.Execution, at machine.Place, now time.Time) {
-	if r.on() {
+	if r.isActive() {
 		r.add(entry{kind: entryClock, execution: x.ID, path: at.Path, iteration: at.Iteration, number: now.UnixNano()})
 	}
 }
 
-// Date notes a time that the automation read as run.date.
+// Date records a time that the automation read as run.date.
 func (r *Recorder) Date(x *machine.Execution, at machine.Place, date any) {
-	if r.on() {
+	if r.isActive() {
 		r.add(entry{kind: entryDate, execution: x.ID, path: at.Path, iteration: at.Iteration, value: date})
 	}
 }
 
-// Random notes what was drawn.
+// Random records random bytes.
 func (r *Recorder) Random(x *machine.Execution, at machine.Place, drawn []byte) {
-	if r.on() {
+	if r.isActive() {
 		r.add(entry{kind: entryRandom, execution: x.ID, path: at.Path, iteration: at.Iteration, value: value.Bytes(drawn)})
 	}
 }
 
-// View notes a context as it was read. It is read again after the tree has waited.
+// View records a context when it was read. It is read again after a wait.
 func (r *Recorder) View(kind, id string, stored *value.Object) {
-	if r.on() {
+	if r.isActive() {
 		r.add(entry{kind: entryView, name: viewKey(kind, id), value: object(stored)})
 	}
 }
 
 func viewKey(kind, id string) string { return kind + "\x00" + id }
 
-// Config notes the config of a place as it was read.
+// Config records the config of a scope when it was read.
 func (r *Recorder) Config(instance string, config *value.Object) {
-	if r.on() {
+	if r.isActive() {
 		r.add(entry{kind: entryConfig, name: instance, value: object(config)})
 	}
 }
 
-// Configured notes the config of a place as the tree has changed it since its last
-// turn: the next one sees it.
+// Configured records the config of a scope after the tree has changed it: the next turn sees
+// it.
 func (r *Recorder) Configured(instance string, config *value.Object) {
-	if r.on() {
-		was := r.between
-		r.between = true
+	if r.isActive() {
+		was := r.betweenTurns
+		r.betweenTurns = true
 		r.add(entry{kind: entryConfig, name: instance, value: object(config)})
-		r.between = was
+		r.betweenTurns = was
 	}
 }
 
-// First notes a value that stays the same as long as the tree runs, when it is first
-// read: a secret, a part of $workspace, something that the platform says.
+// First records the first read of a value that does not change while the tree runs: a secret,
+// a part of $workspace, a computed key.
 func (r *Recorder) First(instance string, keys []string, v any) {
-	if !r.on() {
+	if !r.isActive() {
 		return
 	}
 	if key := firstKey(instance, keys); r.once(key) {
@@ -227,9 +227,9 @@ func firstKey(instance string, keys []string) string {
 	return instance + "\x00" + strings.Join(keys, "\x00")
 }
 
-// Refused notes that a context could not be read or written, and why.
+// Refused records that a context could not be read or written, and why.
 func (r *Recorder) Refused(x *machine.Execution, at machine.Place, what string, err error) {
-	if r.on() {
+	if r.isActive() {
 		r.add(entry{
 			kind: entryRefused, execution: x.ID, path: at.Path, iteration: at.Iteration, name: what, failure: automation.ErrorOf(err),
 		})
@@ -248,36 +248,36 @@ func Writing(w machine.Write) string {
 // Reading names a read for Refused.
 func Reading(keys []string) string { return "read " + strings.Join(keys, "\x00") }
 
-// Console notes what the custom code of a request said, for who looks at the run: a
-// replay executes the code again, and does not ask.
+// Console records what the custom code of a request wrote to its console, to be shown with the
+// run. A replay executes the code again and does not need it.
 func (r *Recorder) Console(id uint64, lines []string) {
-	if r.on() && len(lines) > 0 {
+	if r.isActive() && len(lines) > 0 {
 		r.add(entry{kind: entryConsole, id: id, value: value.From(lines)})
 	}
 }
 
-// Stop notes that the tree is stopped.
+// Stop records that the tree is stopped.
 func (r *Recorder) Stop(err *automation.Error) {
-	if r.on() {
+	if r.isActive() {
 		r.add(entry{kind: entryStopped, failure: err})
 	}
 }
 
-// Ended notes what an execution came to.
+// Ended records the result of an execution.
 func (r *Recorder) Ended(x *machine.Execution) {
-	if r.on() {
+	if r.isActive() {
 		r.add(entry{kind: entryEnded, execution: x.ID, name: x.Program.Slug, value: x.Output, failure: x.Err})
 	}
 }
 
-// Secrets notes what reports about the record must not tell.
+// Secrets records what reports about the recording must not show.
 func (r *Recorder) Secrets(secrets []string) {
-	if r.on() && len(secrets) > 0 {
+	if r.isActive() && len(secrets) > 0 {
 		r.add(entry{kind: entrySecrets, value: value.From(secrets)})
 	}
 }
 
-// Save writes the record so far: to be kept, or to be loaded where the tree goes on.
+// Save encodes the recording so far: to be stored, or to be loaded where the tree is resumed.
 // It is nil for a nil Recorder.
 func (r *Recorder) Save() []byte {
 	if r == nil {
@@ -297,8 +297,8 @@ func (r *Recorder) Save() []byte {
 	return r.written[:len(r.written):len(r.written)]
 }
 
-// Load goes on with what Save wrote, in a recorder that has noted nothing: the tree
-// was brought to where it stood then.
+// Load continues a recording that Save wrote. The Recorder must be empty, and the tree restored
+// to the state of that time.
 func (r *Recorder) Load(saved []byte) error {
 	if r == nil {
 		return nil
@@ -328,6 +328,6 @@ func (r *Recorder) Load(saved []byte) error {
 		}
 	}
 	r.add(entry{kind: entryResumed})
-	r.between = true
+	r.betweenTurns = true
 	return nil
 }

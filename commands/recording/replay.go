@@ -18,43 +18,43 @@ import (
 	"svc/eventstore"
 )
 
-// Which documents a replay executes: those of the record, or those of now.
+// Which documents a replay executes: the recorded ones, or the current ones.
 const (
 	Recorded = "recorded"
 	Current  = "current"
 )
 
-// What a replay came to.
+// The results of a replay.
 const (
 	Identical = "identical"
 	Different = "different"
-	Failed    = "failed" // it could not go on
+	Failed    = "failed" // it could not continue
 )
 
-// Options say how a record is replayed.
+// Options of a replay.
 type Options struct {
 	Document string // Recorded or Current
-	// Find returns the program of a Ref. Current returns the one that is in its place
-	// now, and an *automation.Error when there is none.
+	// Find returns the program of a Ref. Current returns its current version, and an
+	// *automation.Error when there is none.
 	Find, Current func(ctx context.Context, ref string) (*machine.Program, error)
 	Code          Code        // nil: custom code is answered with what was recorded
-	Redact        *redact.Set // what reports must not tell; nil: nothing
-	MaxKept       int         // bytes that are kept to be compared; 0: 64 MB
+	Redact        *redact.Set // what reports must not show; nil: nothing
+	MaxKept       int         // bytes that a replay may hold to be compared; 0: 64 MB
 }
 
-// Report is what replaying came to.
+// Report is the result of a replay.
 type Report struct {
 	Status      string           `json:"status"`
 	Executions  []ExecutionShown `json:"executions"`
 	Differences []Difference     `json:"differences"`
 
-	// Count is how many differences there are, also those that are not told.
+	// Count is how many differences there are, also those that are not listed.
 	Count int `json:"-"`
-	// Reason is why the replay could not go on, for the operator.
+	// Reason is why the replay could not continue, for the operator.
 	Reason error `json:"-"`
 }
 
-// ExecutionShown is what became of an execution in a replay.
+// ExecutionShown is the result of an execution in a replay.
 type ExecutionShown struct {
 	ExecutionID string `json:"executionId"`
 	Slug        string `json:"slug"`
@@ -62,7 +62,7 @@ type ExecutionShown struct {
 	Output      string `json:"output"` // same or different
 }
 
-// Difference is something that a replay did otherwise.
+// Difference is something that a replay did differently.
 type Difference struct {
 	ExecutionID string          `json:"executionId"`
 	Instruction string          `json:"instruction"`
@@ -72,7 +72,7 @@ type Difference struct {
 	Actual      json.RawMessage `json:"actual,omitempty"`
 }
 
-// Replay executes a recorded tree again. Nothing leaves.
+// Replay executes a recorded tree again. Nothing is sent.
 func Replay(ctx context.Context, r *Record, o Options) Report {
 	find := func(ref string) (*machine.Program, error) { return o.Find(ctx, ref) }
 	p := newPlayer(ctx, r, find, o)
@@ -81,16 +81,16 @@ func Replay(ctx context.Context, r *Record, o Options) Report {
 		expected := p
 		p = newPlayer(ctx, r, func(ref string) (*machine.Program, error) { return o.Current(ctx, ref) }, o)
 		err = p.playAll()
-		p.against(expected)
+		p.compareObserved(expected)
 	}
 	if err == nil {
-		p.unused()
+		p.reportUnused()
 	}
-	p.outcomes()
-	return p.report(o.Redact, err)
+	p.reportOutcomes()
+	return p.newReport(o.Redact, err)
 }
 
-// playAll plays a record to its end, or as far as it goes.
+// playAll replays a recording to its end, or as far as possible.
 func (p *player) playAll() error {
 	root, err := p.find(p.record.Ref)
 	if err != nil {
@@ -99,8 +99,8 @@ func (p *player) playAll() error {
 	return p.play(root)
 }
 
-// report tells what a replay came to, without secrets.
-func (p *player) report(known *redact.Set, failed error) Report {
+// newReport returns the redacted report of a replay.
+func (p *player) newReport(known *redact.Set, failed error) Report {
 	secrets := known.Clone()
 	secrets.Add(p.record.secrets...)
 	rep := Report{Status: Identical, Count: p.different, Reason: failed, Executions: []ExecutionShown{}, Differences: []Difference{}}
@@ -111,18 +111,18 @@ func (p *player) report(known *redact.Set, failed error) Report {
 		rep.Status = Failed
 	}
 	for _, was := range p.record.ended {
-		rep.Executions = append(rep.Executions, p.execution(was))
+		rep.Executions = append(rep.Executions, p.executionReport(was))
 	}
 	for _, d := range p.differences {
 		rep.Differences = append(rep.Differences, Difference{
 			ExecutionID: d.execution, Instruction: d.place.Path, Iteration: d.place.Iteration, Kind: d.kind,
-			Expected: shown(secrets, d.expected), Actual: shown(secrets, d.actual),
+			Expected: redactedJSON(secrets, d.expected), Actual: redactedJSON(secrets, d.actual),
 		})
 	}
 	return rep
 }
 
-func (p *player) execution(was *entry) ExecutionShown {
+func (p *player) executionReport(was *entry) ExecutionShown {
 	shown := ExecutionShown{ExecutionID: was.execution, Slug: was.name, Status: Identical, Output: "same"}
 	is, ended := p.ended[was.execution]
 	switch {
@@ -136,11 +136,11 @@ func (p *player) execution(was *entry) ExecutionShown {
 	return shown
 }
 
-// maxShown is how much of a value a difference tells.
+// maxShown is how many bytes of a value a difference shows.
 const maxShown = 10_000
 
-// shown is a value as reports tell it.
-func shown(secrets *redact.Set, v any) json.RawMessage {
+// redactedJSON returns a value as reports show it.
+func redactedJSON(secrets *redact.Set, v any) json.RawMessage {
 	if value.IsUndefined(v) {
 		return nil
 	}
@@ -155,7 +155,7 @@ func shown(secrets *redact.Set, v any) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-// Join puts the reports of the trees of a run together.
+// Join adds the report of another tree of the run.
 func (r *Report) Join(of Report) {
 	rank := []string{"", Identical, Different, Failed}
 	if slices.Index(rank, of.Status) > slices.Index(rank, r.Status) {
@@ -167,7 +167,7 @@ func (r *Report) Join(of Report) {
 	r.Count += of.Count
 }
 
-// Log keeps events. It is a *jetstream.Log.
+// Log appends events. It is a *jetstream.Log.
 type Log interface {
 	Append(ctx context.Context, commits ...eventstore.Commit) (eventstore.Receipt, error)
 }
@@ -192,13 +192,13 @@ type Wanted struct {
 	CorrelationID string
 	ExecutionID   string // of the first execution of a tree; "": all trees
 	Document      string // Recorded or Current
-	// May refuses automations that are not to be executed. It is asked for the first one of
-	// each tree; nil: nothing is refused.
+	// May refuses automations that the caller may not execute. It is called for the first one
+	// of each tree; nil: nothing is refused.
 	May func(automation string) error
 }
 
-// Replay executes the recorded trees of a run again and records that it did, and what
-// came of it. Found is false when no record is left.
+// Replay executes the recorded trees of a run again and records that, with the result. Found is
+// false when no recording is left.
 func (r *Replayer) Replay(ctx context.Context, programSet *programs.ProgramSet, w Wanted) (report Report, found bool, err error) {
 	workspaceID := programSet.Workspace.ID
 	secrets, err := r.Secrets.Redactor(ctx, workspaceID)
@@ -206,11 +206,11 @@ func (r *Replayer) Replay(ctx context.Context, programSet *programs.ProgramSet, 
 		return report, false, err
 	}
 	report = Report{Executions: []ExecutionShown{}, Differences: []Difference{}}
-	o := Options{Document: w.Document, Find: finder(programSet), Current: newest(programSet), Code: r.Code, Redact: secrets}
+	o := Options{Document: w.Document, Find: recordedFinder(programSet), Current: currentFinder(programSet), Code: r.Code, Redact: secrets}
 	n, err := r.Store.Each(ctx, workspaceID, w.CorrelationID, w.ExecutionID, func(rec *Record) error {
 		if w.May != nil {
 			if err := w.May(rec.Slug); err != nil {
-				return err // nothing has left, and nobody sees what was executed before
+				return err // nothing was sent, and nothing is shown of what was executed before
 			}
 		}
 		of := Replay(ctx, rec, o)
@@ -223,11 +223,11 @@ func (r *Replayer) Replay(ctx context.Context, programSet *programs.ProgramSet, 
 	if err != nil || n == 0 {
 		return report, false, err
 	}
-	return report, true, r.tell(ctx, workspaceID, w, report)
+	return report, true, r.recordReplay(ctx, workspaceID, w, report)
 }
 
-// tell records that a run was replayed.
-func (r *Replayer) tell(ctx context.Context, workspaceID string, w Wanted, report Report) error {
+// recordReplay records that a run was replayed.
+func (r *Replayer) recordReplay(ctx context.Context, workspaceID string, w Wanted, report Report) error {
 	request := commands.RequestFrom(ctx)
 	receipt, err := r.Log.Append(ctx, eventstore.Commit{
 		Stream: domain.StreamID{Scope: workspaceID}, Meta: request.Meta,
@@ -241,8 +241,8 @@ func (r *Replayer) tell(ctx context.Context, workspaceID string, w Wanted, repor
 	return err
 }
 
-// RecordedRun is what the records of a run tell of it, without secrets. Effects and steps are
-// those of each execution, by its id.
+// RecordedRun is what the recordings of a run contain, redacted. Effects and steps are by the id
+// of their execution.
 type RecordedRun struct {
 	Effects map[string][]Effect
 	Steps   map[string][]*Step
@@ -252,7 +252,7 @@ type RecordedRun struct {
 	Cut     bool              // there are more steps or chunks, or larger values
 }
 
-// Recorded returns what the records of a run tell of it.
+// Recorded returns what the recordings of a run contain.
 func (r *Replayer) Recorded(ctx context.Context, programSet *programs.ProgramSet, correlationID string) (RecordedRun, error) {
 	run := RecordedRun{
 		Effects: map[string][]Effect{}, Steps: map[string][]*Step{}, Inputs: map[string]json.RawMessage{}, Outputs: map[string]json.RawMessage{},
@@ -272,7 +272,7 @@ func (r *Replayer) Recorded(ctx context.Context, programSet *programs.ProgramSet
 		run.Inputs[rec.ExecutionID] = input
 		maps.Copy(run.Outputs, outputs)
 		run.Cut = run.Cut || !all
-		steps, all := rec.Steps(within, finder(programSet), secrets, left)
+		steps, all := rec.Steps(within, recordedFinder(programSet), secrets, left)
 		maps.Copy(run.Steps, steps)
 		for _, of := range steps {
 			left -= len(of)
@@ -283,8 +283,8 @@ func (r *Replayer) Recorded(ctx context.Context, programSet *programs.ProgramSet
 	return run, err
 }
 
-// finder finds the documents that were recorded.
-func finder(programSet *programs.ProgramSet) func(context.Context, string) (*machine.Program, error) {
+// recordedFinder returns the function that finds the recorded versions of documents.
+func recordedFinder(programSet *programs.ProgramSet) func(context.Context, string) (*machine.Program, error) {
 	return func(ctx context.Context, ref string) (*machine.Program, error) {
 		p, err := programSet.FindByRef(ctx, ref)
 		if err != nil {
@@ -294,9 +294,9 @@ func finder(programSet *programs.ProgramSet) func(context.Context, string) (*mac
 	}
 }
 
-// newest finds what is now in the place of a document. In the workspace itself that may
-// be disabled: a test runs it, too.
-func newest(programSet *programs.ProgramSet) func(context.Context, string) (*machine.Program, error) {
+// currentFinder returns the function that finds the current versions of documents. In the
+// workspace itself they may be disabled, as in a test.
+func currentFinder(programSet *programs.ProgramSet) func(context.Context, string) (*machine.Program, error) {
 	return func(ctx context.Context, ref string) (*machine.Program, error) {
 		was, err := programSet.FindByRef(ctx, ref)
 		if err != nil {

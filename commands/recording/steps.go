@@ -13,7 +13,7 @@ import (
 	"svc/domain/automation/value"
 )
 
-// Step is an instruction that was executed, as a run is shown.
+// Step is an executed instruction as it is shown with a run.
 type Step struct {
 	N           int             `json:"n"` // in the order in which they began, in their tree
 	Instruction string          `json:"instruction"`
@@ -25,8 +25,8 @@ type Step struct {
 	Duration    int64           `json:"duration"` // ms
 }
 
-// Bounds of the steps of a run that are shown: how many, what is shown of a value in bytes,
-// and how long they are looked for.
+// Limits of the steps that are shown with a run: their number, the bytes of a value, and the
+// time to find them.
 const (
 	maxSteps     = 2000
 	maxStepValue = 2 << 10
@@ -39,13 +39,13 @@ const stepTime = "2006-01-02T15:04:05.000Z"
 // errEnoughSteps ends a replay that was only for its steps.
 var errEnoughSteps = errors.New("there are enough steps")
 
-// tracer notes the steps of a replay. Time passes in it as it is recorded: with each answer.
+// tracer collects the steps of a replay. Its time advances with each recorded answer.
 type tracer struct {
 	record  *Record
 	secrets *redact.Set
-	left    int // steps that are still noted
+	left    int // steps that may be added
 	count   int
-	now     int64 // ms since the record began
+	now     int64 // ms since the recording began
 	steps   map[string][]*Step
 	open    map[string]*tracedStep // the last of each position
 }
@@ -56,9 +56,9 @@ type tracedStep struct {
 	began int64
 }
 
-// Steps returns what each execution did, instruction by instruction, without secrets: the
-// record is played, with nothing leaving and no custom code executed. No more than most are
-// looked at; all is false when there are more, or it took too long.
+// Steps returns the executed instructions of each execution, redacted. It replays the recording
+// without executing custom code. It returns at most most steps; all is false when there are
+// more, or it took too long.
 func (r *Record) Steps(ctx context.Context, find func(context.Context, string) (*machine.Program, error), known *redact.Set, most int) (steps map[string][]*Step, all bool) {
 	secrets := known.Clone()
 	secrets.Add(r.secrets...)
@@ -70,8 +70,8 @@ func (r *Record) Steps(ctx context.Context, find func(context.Context, string) (
 	return t.steps, err == nil
 }
 
-// credentials are those that the trigger came with, and that requests were sent with: events do
-// not tell them, and steps do not either.
+// credentials returns those of the trigger and of requests: like events, steps do not show
+// them.
 func (r *Record) credentials() (all []string) {
 	add := func(texts ...string) {
 		for _, text := range texts {
@@ -90,13 +90,13 @@ func (r *Record) credentials() (all []string) {
 	return all
 }
 
-// maxCredentials is how many credentials of a record are looked for in its steps.
+// maxCredentials is how many credentials are redacted in the steps of a recording.
 const maxCredentials = 1000
 
-func (t *tracer) full() bool { return t.left <= 0 }
+func (t *tracer) isFull() bool { return t.left <= 0 }
 
-// passed notes that an answer is handed over: it is as late as that came.
-func (t *tracer) passed(answered *entry) {
+// advanceTo sets the time to that of an answer.
+func (t *tracer) advanceTo(answered *entry) {
 	if t != nil && answered != nil {
 		t.now = max(t.now, answered.at)
 	}
@@ -112,7 +112,7 @@ func (t *tracer) Begin(x *machine.Execution, at machine.Place, name string, inpu
 	}
 	t.count++
 	s := &Step{
-		N: t.count, Instruction: at.Path, Iteration: at.Iteration, Input: t.shown(input), At: t.record.At.Add(time.Duration(t.now) * time.Millisecond).UTC().Format(stepTime),
+		N: t.count, Instruction: at.Path, Iteration: at.Iteration, Input: t.shownJSON(input), At: t.record.At.Add(time.Duration(t.now) * time.Millisecond).UTC().Format(stepTime),
 	}
 	t.steps[x.ID] = append(t.steps[x.ID], s)
 	t.open[position("", x.ID, at.Path, at.Iteration)] = &tracedStep{s, t.now}
@@ -126,34 +126,34 @@ func (t *tracer) End(x *machine.Execution, at machine.Place, result any, err *au
 		return
 	}
 	delete(t.open, key)
-	s.Result, s.Duration = t.shown(result), t.now-s.began
+	s.Result, s.Duration = t.shownJSON(result), t.now-s.began
 	if err != nil {
-		s.Error = t.text(err.Name+": "+err.Message, maxStepValue)
+		s.Error = t.truncateText(err.Name+": "+err.Message, maxStepValue)
 	}
 }
 
-// shown is the beginning of a value, without secrets; nil for nothing.
-func (t *tracer) shown(v any) json.RawMessage {
+// shownJSON returns the beginning of a value, redacted; nil for Undefined.
+func (t *tracer) shownJSON(v any) json.RawMessage {
 	left := maxStepValue
-	if v = t.cut(v, &left); value.IsUndefined(v) {
+	if v = t.truncate(v, &left); value.IsUndefined(v) {
 		return nil
 	}
 	return json.RawMessage(value.JSON(v, ""))
 }
 
-// cutMark stands where something was cut off.
+// cutMark stands where something was left out.
 const cutMark = "…"
 
-// cut copies as much of a value as there is room for. Lists and objects that go on end with
-// a mark.
-func (t *tracer) cut(v any, left *int) any {
+// truncate copies as much of a value as there is room for. Lists and objects that are cut end
+// with a mark.
+func (t *tracer) truncate(v any, left *int) any {
 	switch v := v.(type) {
 	case string:
-		text := t.text(v, max(*left, 0))
+		text := t.truncateText(v, max(*left, 0))
 		*left -= len(text)
 		return text
 	case value.Bytes:
-		return t.cut(value.Text(v[:min(len(v), maxStepValue)]), left)
+		return t.truncate(value.Text(v[:min(len(v), maxStepValue)]), left)
 	case []any:
 		made := []any{}
 		for _, item := range v {
@@ -161,7 +161,7 @@ func (t *tracer) cut(v any, left *int) any {
 				return append(made, cutMark)
 			}
 			*left--
-			made = append(made, t.cut(item, left))
+			made = append(made, t.truncate(item, left))
 		}
 		return made
 	case *value.Object:
@@ -171,9 +171,9 @@ func (t *tracer) cut(v any, left *int) any {
 				made.Set(cutMark, true)
 				break
 			}
-			name := t.text(key, max(*left, 0))
+			name := t.truncateText(key, max(*left, 0))
 			*left -= len(name)
-			made.Set(name, t.cut(v.At(key), left))
+			made.Set(name, t.truncate(v.At(key), left))
 		}
 		return made
 	case value.Stream:
@@ -183,22 +183,23 @@ func (t *tracer) cut(v any, left *int) any {
 	return v
 }
 
-// text is the beginning of a text, without secrets, nor the beginning of one.
-func (t *tracer) text(text string, most int) string {
+// truncateText returns the beginning of a text, redacted, also without a partial secret at its
+// end.
+func (t *tracer) truncateText(text string, most int) string {
 	if len(text) <= most {
 		return t.secrets.Text(text)
 	}
 	return t.secrets.RedactCut(strings.ToValidUTF8(text[:most], "")) + cutMark
 }
 
-// maxChunks bounds the chunks of a run that are shown, and maxChunkBytes all of them.
+// maxChunks is how many chunks of a run are shown, and maxChunkBytes their size in all.
 const (
 	maxChunks     = 1000
 	maxChunkBytes = 1 << 20
 )
 
-// Chunks returns what was sent to the caller of the endpoint piece by piece, without secrets;
-// all is false when there is more.
+// Chunks returns the chunks that were sent to the caller of the endpoint, redacted; all is false
+// when there are more.
 func (r *Record) Chunks(known *redact.Set) (chunks []json.RawMessage, all bool) {
 	secrets := known.Clone()
 	secrets.Add(r.secrets...)
@@ -219,8 +220,8 @@ func (r *Record) Chunks(known *redact.Set) (chunks []json.RawMessage, all bool) 
 // maxShownValue is how large an input or an output may be to be shown with a run, in bytes of JSON.
 const maxShownValue = 1 << 20
 
-// Values returns what the tree began with, and what each execution returned, without secrets.
-// What is larger than maxShownValue is left out; all is false then.
+// Values returns the input of the tree and the output of each execution, redacted. Values larger
+// than maxShownValue are left out; all is false then.
 func (r *Record) Values(known *redact.Set) (input json.RawMessage, outputs map[string]json.RawMessage, all bool) {
 	secrets := known.Clone()
 	secrets.Add(r.secrets...)

@@ -13,24 +13,23 @@ import (
 	"svc/domain"
 )
 
-// Data keeps records. It is a *jetstream.Data, whose methods say what each of these
-// does.
+// Data stores recordings. It is a *jetstream.Data, which documents these methods.
 type Data interface {
 	Put(ctx context.Context, id domain.StreamID, name string, body []byte, stored func(seq uint64, parts string)) error
 	Since(ctx context.Context, id domain.StreamID, after uint64, visit func(seq uint64, snapshot bool, parts string, body []byte) error) error
 	Sweep(ctx context.Context, workspaceID, kind string, dry bool, over func(start []byte) bool) (count, bytes uint64, err error)
 }
 
-// Store keeps the records of runs, each sealed with the data key of its workspace.
-// Every field is required.
+// Store stores the recordings of runs, each sealed with the key of its workspace. Every field is
+// required.
 type Store struct {
 	Data  Data
 	Vault commands.Vault
 	Now   func() time.Time
 }
 
-// Kept is a record to be kept: what a Recorder saved.
-type Kept struct {
+// StoredRecording is a recording to be stored: what a Recorder saved.
+type StoredRecording struct {
 	WorkspaceID   string
 	CorrelationID string
 	ExecutionID   string // of the first execution of the tree
@@ -41,27 +40,27 @@ type Kept struct {
 // kind is that of the data.
 const kind = "recordings"
 
-// Put keeps the record of a tree beside those of the other trees of its run. It is on
-// disk when Put returns nil.
-func (s *Store) Put(ctx context.Context, k Kept) error {
+// Put stores the recording of a tree beside those of the other trees of its run. It is on disk
+// when Put returns nil.
+func (s *Store) Put(ctx context.Context, k StoredRecording) error {
 	sealed, err := s.Vault.Seal(ctx, k.WorkspaceID, k.Body, purpose(k.ExecutionID))
 	if err == nil {
-		body := sheet{k.Expires, k.ExecutionID, sealed}.encoded()
+		body := storedRecord{k.Expires, k.ExecutionID, sealed}.encoded()
 		err = s.Data.Put(ctx, stream(k.WorkspaceID, k.CorrelationID), k.ExecutionID, body, func(uint64, string) {})
 	}
 	if err != nil {
-		return fmt.Errorf("keep the record of tree %s: %w", k.ExecutionID, err)
+		return fmt.Errorf("store the recording of tree %s: %w", k.ExecutionID, err)
 	}
 	return nil
 }
 
-// Each calls visit with the records of a run that have not expired, in the order in
-// which they were kept; only with that of one tree when executionID is not empty. It
-// returns how many there were.
+// Each calls visit with the recordings of a run that have not expired, in the order in which
+// they were stored; only with that of one tree when executionID is not empty. It returns how
+// many there were.
 func (s *Store) Each(ctx context.Context, workspaceID, correlationID, executionID string, visit func(*Record) error) (found int, err error) {
 	now := s.Now()
 	err = s.Data.Since(ctx, stream(workspaceID, correlationID), 0, func(_ uint64, _ bool, _ string, body []byte) error {
-		kept, err := readSheet(body)
+		kept, err := readStoredRecord(body)
 		if err != nil {
 			return err
 		}
@@ -83,58 +82,57 @@ func (s *Store) Each(ctx context.Context, workspaceID, correlationID, executionI
 		return visit(r)
 	})
 	if err != nil {
-		return found, fmt.Errorf("read the records of run %s: %w", correlationID, err)
+		return found, fmt.Errorf("read the recordings of run %s: %w", correlationID, err)
 	}
 	return found, nil
 }
 
-// Sweep erases the records that have expired: of a workspace, or of all when that is
-// empty. It returns how many there were, and how large they are; on a dry run that is
-// all it does. What cannot be read is left alone.
+// Sweep erases expired recordings: of a workspace, or of all when that is empty. It returns
+// their number and size; a dry run does nothing else. A recording that cannot be read stays.
 func (s *Store) Sweep(ctx context.Context, workspaceID string, dry bool) (count, bytes uint64, err error) {
 	now := s.Now()
 	return s.Data.Sweep(ctx, workspaceID, kind, dry, func(start []byte) bool {
-		kept, err := readSheet(start)
+		kept, err := readStoredRecord(start)
 		return err == nil && !now.Before(kept.expires)
 	})
 }
 
-// stream is where the records of a run are. Correlation ids may be anything: a digest
-// is a plain name.
+// stream is where the recordings of a run are stored. A correlation id may be any text, so its
+// hash is the name.
 func stream(workspaceID, correlationID string) domain.StreamID {
 	sum := sha256.Sum256([]byte(correlationID))
 	return domain.StreamID{Scope: workspaceID, Kind: kind, ID: hex.EncodeToString(sum[:16])}
 }
 
-// purpose is what the record of a tree is sealed for.
+// purpose is what the recording of a tree is sealed for.
 func purpose(executionID string) string { return "recordings/" + executionID }
 
-// sheet is a record as it is kept.
-type sheet struct {
+// storedRecord is a recording with its expiry, as it is stored.
+type storedRecord struct {
 	expires     time.Time
 	executionID string
 	sealed      []byte
 }
 
-func (s sheet) encoded() []byte {
+func (s storedRecord) encoded() []byte {
 	body := binary.AppendVarint(nil, s.expires.UnixMilli())
 	body = binary.AppendUvarint(body, uint64(len(s.executionID)))
 	body = append(body, s.executionID...)
 	return append(body, s.sealed...)
 }
 
-var errSheet = errors.New("recording: no record is kept here")
+var errStoredRecord = errors.New("recording: the stored recording is damaged")
 
-func readSheet(body []byte) (sheet, error) {
+func readStoredRecord(body []byte) (storedRecord, error) {
 	at, n := binary.Varint(body)
 	if n <= 0 {
-		return sheet{}, errSheet
+		return storedRecord{}, errStoredRecord
 	}
 	body = body[n:]
 	size, n := binary.Uvarint(body)
 	if n <= 0 || size > uint64(len(body)-n) {
-		return sheet{}, errSheet
+		return storedRecord{}, errStoredRecord
 	}
 	end := n + int(size) //nolint:gosec // it is within body
-	return sheet{time.UnixMilli(at), string(body[n:end]), body[end:]}, nil
+	return storedRecord{time.UnixMilli(at), string(body[n:end]), body[end:]}, nil
 }

@@ -31,11 +31,11 @@ func openStore(t *testing.T, dir string, now *time.Time) (*recording.Store, *jet
 }
 
 // kept is a record of a tree that was given a text.
-func kept(t *testing.T, executionID, text string, expires time.Time) recording.Kept {
+func kept(t *testing.T, executionID, text string, expires time.Time) recording.StoredRecording {
 	t.Helper()
 	r := recording.NewRecorder(10_000_000)
 	r.Start(recording.Start{WorkspaceID: "w1", CorrelationID: "c1", ExecutionID: executionID, Input: value.NewObject("text", text)})
-	return recording.Kept{WorkspaceID: "w1", CorrelationID: "c1", ExecutionID: executionID, Expires: expires, Body: r.Save()}
+	return recording.StoredRecording{WorkspaceID: "w1", CorrelationID: "c1", ExecutionID: executionID, Expires: expires, Body: r.Save()}
 }
 
 // found returns the trees of a run whose records are there.

@@ -12,12 +12,12 @@ import (
 // loaded is a context or a config as the tree sees it.
 type loaded struct {
 	value *value.Object
-	from  int // of the recorded ones, the one that it was read as
+	from  int // which of the recorded ones it was read from
 	grown int // bytes, since it was read
 }
 
-// load returns a context or a config: as it was last read until this turn, with what
-// the tree has written since. False when it was never read.
+// load returns a context or a config as it was last read until this turn, with what the tree
+// has written since; false if it was never read.
 func (p *player) load(kind entryKind, name string) (*loaded, bool) {
 	key := string(kind) + "\x00" + name
 	known, have := p.record.loads[key], p.loaded[key]
@@ -29,7 +29,7 @@ func (p *player) load(kind entryKind, name string) (*loaded, bool) {
 	case next > p.cursor[key]:
 	case have != nil:
 		return have, true
-	case next == 0 && len(known) > 0: // it is read earlier than it was
+	case next == 0 && len(known) > 0: // it is read earlier than in the recording
 		next = 1
 	case next == 0:
 		have = &loaded{value: &value.Object{}}
@@ -37,7 +37,7 @@ func (p *player) load(kind entryKind, name string) (*loaded, bool) {
 		return have, false
 	}
 	if have != nil {
-		p.notes -= have.grown
+		p.usedBytes -= have.grown
 	}
 	p.cursor[key] = next
 	read, _ := known[next-1].value.(*value.Object)
@@ -55,7 +55,7 @@ func (p *player) Read(x *machine.Execution, keys []string) (any, error) {
 	case "config":
 		config, known := p.load(entryConfig, x.Program.Instance)
 		if !known {
-			return p.miss(x, keys)
+			return p.missedRead(x, keys)
 		}
 		return value.Walk(config.value, keys[1:]...), nil
 	case "secret":
@@ -66,71 +66,71 @@ func (p *player) Read(x *machine.Execution, keys []string) (any, error) {
 	case "$workspace":
 		return p.first(x, x.Program.Instance, keys)
 	}
-	if len(keys) > 1 && p.says(keys[0], keys[1]) {
-		v, err := p.said(x, keys)
+	if len(keys) > 1 && p.isComputed(keys[0], keys[1]) {
+		v, err := p.computedValue(x, keys)
 		return v, err
 	}
 	view, known := p.load(entryView, p.view(keys[0]))
 	if !known {
-		return p.miss(x, keys)
+		return p.missedRead(x, keys)
 	}
 	if len(keys) > 1 {
 		return value.Walk(view.value, keys[1:]...), nil
 	}
-	return p.whole(x, keys[0], view.value)
+	return p.fullContext(x, keys[0], view.value)
 }
 
-// miss reports that something was never read, and raises it.
-func (p *player) miss(x *machine.Execution, keys []string) (any, error) {
-	return value.Undefined, p.lacks(x, "read", value.From(keys))
+// missedRead reports a read that was not recorded, and returns its error.
+func (p *player) missedRead(x *machine.Execution, keys []string) (any, error) {
+	return value.Undefined, p.reportMissing(x, "read", value.From(keys))
 }
 
-// lacks reports something that was not recorded where the machine is, and returns what
-// is raised for it.
-func (p *player) lacks(x *machine.Execution, kind string, asked any) error {
+// reportMissing reports something that was not recorded at the place of the machine, and
+// returns the error that it raises.
+func (p *player) reportMissing(x *machine.Execution, kind string, asked any) error {
 	_, at := p.machine.CurrentPlace()
-	p.differ(x, at, effectMissing, value.Undefined, told(kind, "", asked))
+	p.reportDifference(x, at, effectMissing, value.Undefined, requestValue(kind, "", asked))
 	return missing(kind)
 }
 
-// misses tells the machine, once, that there was no time or no chance to give.
-func (p *player) misses() error {
+// takeMissed returns once why the last time or random bytes were not recorded.
+func (p *player) takeMissed() error {
 	err := p.missed
 	p.missed = nil
 	return err
 }
 
-// first returns a value that stays the same: itself, or a part of one that was read.
+// first returns a value that does not change, or a part of one.
 func (p *player) first(x *machine.Execution, instance string, keys []string) (any, error) {
 	for n := len(keys); n > 0; n-- {
 		if v, ok := p.record.firsts[firstKey(instance, keys[:n])]; ok {
 			return value.Walk(v, keys[n:]...), nil
 		}
 	}
-	return p.miss(x, keys)
+	return p.missedRead(x, keys)
 }
 
-// says reports whether the platform says what is at a key of a context.
-func (p *player) says(root, key string) bool {
+// isComputed reports whether a key of a context is computed.
+func (p *player) isComputed(root, key string) bool {
 	names, _ := p.record.Keys.At(root).([]any)
 	return slices.Contains(names, any(key))
 }
 
-// said returns what the platform says.
-func (p *player) said(x *machine.Execution, keys []string) (any, error) {
+// computedValue returns the value of a computed key, or a part of it.
+func (p *player) computedValue(x *machine.Execution, keys []string) (any, error) {
 	switch keys[0] {
 	case "run":
-		v, err := p.ofRun(x, keys[1])
+		v, err := p.runValue(x, keys[1])
 		return value.Walk(v, keys[2:]...), err
 	case "session":
 		return value.Walk(p.sessionID(), keys[2:]...), nil
 	case "user":
-		return value.Walk(p.ofUser(keys[1]), keys[2:]...), nil
+		return value.Walk(p.userValue(keys[1]), keys[2:]...), nil
 	}
 	return p.first(x, "", keys)
 }
 
-func (p *player) ofRun(x *machine.Execution, key string) (any, error) {
+func (p *player) runValue(x *machine.Execution, key string) (any, error) {
 	switch key {
 	case "depth":
 		return float64(x.Depth), nil
@@ -150,11 +150,11 @@ func (p *player) ofRun(x *machine.Execution, key string) (any, error) {
 	return p.record.Run.At(key), nil
 }
 
-// LocalNames is the key of a place that says that its automations were told local names.
-// Records that are older do not have it.
+// LocalNames is the key of a scope that says that its automations saw local names. Older
+// recordings do not have it.
 const LocalNames = "localNames"
 
-// localName is the name of an automation as an execution was told it.
+// localName returns the name of an automation as an execution saw it.
 func (p *player) localName(x *machine.Execution, name string) string {
 	if p.record.places[x.Program.Instance].At(LocalNames) != true {
 		return name
@@ -162,7 +162,7 @@ func (p *player) localName(x *machine.Execution, name string) string {
 	return automation.LocalName(x.Program.Instance, name)
 }
 
-func (p *player) ofUser(key string) any {
+func (p *player) userValue(key string) any {
 	switch {
 	case key == "id":
 		return textOf(p.user)
@@ -172,13 +172,13 @@ func (p *player) ofUser(key string) any {
 	return p.record.User.At(key)
 }
 
-// whole returns a context with what the platform says in it.
-func (p *player) whole(x *machine.Execution, root string, stored *value.Object) (any, error) {
+// fullContext returns a context with its computed keys.
+func (p *player) fullContext(x *machine.Execution, root string, stored *value.Object) (any, error) {
 	all := stored.Copy()
 	names, _ := p.record.Keys.At(root).([]any)
 	for _, name := range names {
 		key, _ := name.(string)
-		v, err := p.said(x, []string{root, key})
+		v, err := p.computedValue(x, []string{root, key})
 		if err != nil {
 			return value.Undefined, err
 		}
@@ -198,7 +198,7 @@ func firstOf(texts ...string) string {
 
 func (p *player) sessionID() string { return firstOf(p.session, p.user, p.record.CorrelationID) }
 
-// view names the context that a root stands for now.
+// view returns the key of the context that a root means now.
 func (p *player) view(root string) string {
 	id := ""
 	switch root {
@@ -216,10 +216,10 @@ func (p *player) view(root string) string {
 
 // Write implements machine.World.
 func (p *player) Write(x *machine.Execution, w machine.Write) error {
-	if p.excess != nil {
-		return p.excess
+	if p.tooMuch != nil {
+		return p.tooMuch
 	}
-	p.wrote(x, w)
+	p.observeWrite(x, w)
 	if err := p.refused(x, Writing(w)); err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (p *player) Write(x *machine.Execution, w machine.Write) error {
 	case w.Context == "$http":
 		return nil
 	case w.Switch:
-		p.become(w.Context, value.Text(w.Op.Value))
+		p.switchTo(w.Context, value.Text(w.Op.Value))
 		return nil
 	}
 	view, _ := p.load(entryView, p.view(w.Context))
@@ -243,12 +243,12 @@ func (p *player) Write(x *machine.Execution, w machine.Write) error {
 	}
 	view.value = changed
 	view.grown += grown
-	p.keep(grown)
+	p.countBytes(grown)
 	return nil
 }
 
-// become reads the contexts of somebody else from now on.
-func (p *player) become(root, id string) {
+// switchTo uses the contexts of another user or session from now on.
+func (p *player) switchTo(root, id string) {
 	was := p.record
 	p.user, p.session = id, id
 	if root == "user" && id == was.UserID {
@@ -259,7 +259,7 @@ func (p *player) become(root, id string) {
 	}
 }
 
-// refused returns the error that reading or writing a context met here.
+// refused returns the recorded error of reading or writing a context here.
 func (p *player) refused(x *machine.Execution, what string) error {
 	if !p.record.refuses {
 		return nil

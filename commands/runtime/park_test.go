@@ -130,7 +130,7 @@ func TestATreeThatIsRefusedWhenItIsBegunAgainIsOver(t *testing.T) {
 type unrecorded struct{ t *testing.T }
 
 // Put implements runtime.Recordings.
-func (u unrecorded) Put(context.Context, recording.Kept) error {
+func (u unrecorded) Put(context.Context, recording.StoredRecording) error {
 	u.t.Error("a record was kept")
 	return nil
 }

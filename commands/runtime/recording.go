@@ -15,7 +15,7 @@ import (
 
 // Recordings stores the recordings of runs. It is a *recording.Store.
 type Recordings interface {
-	Put(ctx context.Context, k recording.Kept) error
+	Put(ctx context.Context, k recording.StoredRecording) error
 }
 
 // What is recorded: RUN_RECORDING.
@@ -150,7 +150,7 @@ func (r *runRecording) store(root *machine.Execution) {
 	if !r.isStored(root) || r.Truncated() {
 		return
 	}
-	err := r.rt.Recordings.Put(r.ctx, recording.Kept{
+	err := r.rt.Recordings.Put(r.ctx, recording.StoredRecording{
 		WorkspaceID: r.workspaceID(), CorrelationID: r.start.CorrelationID, ExecutionID: root.ID,
 		Expires: r.rt.Now().Add(r.settings.RecordingKept), Body: r.Save(),
 	})
