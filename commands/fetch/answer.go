@@ -19,15 +19,15 @@ import (
 	"svc/domain/automation/value"
 )
 
-// answer is a response that counts. Whoever has it closes it.
+// answer is the response that is used. Its owner closes it.
 type answer struct {
 	*http.Response
 	content io.Reader // its body without the encoding of the way
 	opaque  bool      // the body has an encoding that we do not know
-	watch   *watch
+	watch   *deadline
 }
 
-func newAnswer(response *http.Response, w *watch) *answer {
+func newAnswer(response *http.Response, w *deadline) *answer {
 	a := &answer{Response: response, content: response.Body, watch: w}
 	switch encoding := strings.ToLower(strings.TrimSpace(response.Header.Get("Content-Encoding"))); encoding {
 	case "", "identity":
@@ -44,8 +44,10 @@ func newAnswer(response *http.Response, w *watch) *answer {
 	return a
 }
 
-// live reports whether the answer is a stream of events.
-func (a *answer) live() bool { return mediaOf(a.Header.Get(contentType)) == sse.MediaType && !a.opaque }
+// isEventStream reports whether the answer is a stream of events.
+func (a *answer) isEventStream() bool {
+	return mediaOf(a.Header.Get(contentType)) == sse.MediaType && !a.opaque
+}
 
 func (a *answer) close() {
 	a.Body.Close()
@@ -73,8 +75,8 @@ func (g *gunzip) Read(p []byte) (int, error) {
 // readWhole makes a value of an answer that ends.
 func (x *exchange) readWhole(a *answer) (any, *Failed, error) {
 	defer a.close()
-	p := &pass{exchange: x}
-	defer p.leave()
+	p := &largeSlot{exchange: x}
+	defer p.release()
 	raw, err := p.read(a)
 	v := value.Undefined
 	if err == nil {
@@ -101,13 +103,13 @@ func (x *exchange) output(a *answer, raw []byte) (any, error) {
 	}
 	v, err := a.value(raw)
 	if err == nil && x.terms.mode == modeDetailed {
-		v = a.detailed(v, false)
+		v = a.detailedOutput(v, false)
 	}
 	return v, err
 }
 
-// detailed returns the answer as detailed_response shows it.
-func (a *answer) detailed(body any, stream bool) *value.Object {
+// detailedOutput returns the answer as detailed_response shows it.
+func (a *answer) detailedOutput(body any, stream bool) *value.Object {
 	return value.NewObject("status", float64(a.StatusCode), "headers", headersOf(a.Header), "body", body, "stream", stream)
 }
 
@@ -182,27 +184,28 @@ func text(raw []byte, header string) string {
 	return strings.ToValidUTF8(string(raw), "\uFFFD")
 }
 
-// ended reports whether a body was read to its end.
-func ended(err error) bool { return errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) }
+// isCompleteBody reports whether the error of a read says that the body is complete.
+func isCompleteBody(err error) bool {
+	return errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)
+}
 
-// Answers are held in memory until they are values. Small ones are read as they come; of
-// the others a workspace reads a few at once, and the rest of it waits: what a node holds
-// for one workspace does not grow with how much that asks for.
+// Answers are held in memory until they are values. Small ones are read at once; a workspace
+// reads only a few larger ones at the same time, so that its share of memory is limited.
 const (
 	small     = 1 << 20 // bytes
 	largeEach = 4       // of one workspace at once
 )
 
-func newLarge() *fair.Places { return fair.New(math.MaxInt, largeEach) }
+func newLargeSlots() *fair.Places { return fair.New(math.MaxInt, largeEach) }
 
-// pass lets an answer of a workspace grow beyond what is small, once it does.
-type pass struct {
+// largeSlot is the slot that an answer needs when it is not small.
+type largeSlot struct {
 	*exchange
 	held bool
 }
 
-// grow waits until an answer may have so many bytes.
-func (p *pass) grow(ctx context.Context, size int) error {
+// acquireFor acquires the slot if an answer of that size needs it.
+func (p *largeSlot) acquireFor(ctx context.Context, size int) error {
 	if p.held || size <= small {
 		return nil
 	}
@@ -213,8 +216,8 @@ func (p *pass) grow(ctx context.Context, size int) error {
 	return nil
 }
 
-// leave lets the next one grow.
-func (p *pass) leave() {
+// release releases the slot, if it was acquired.
+func (p *largeSlot) release() {
 	if p.held {
 		p.large.Leave(p.call.WorkspaceID)
 		p.held = false
@@ -223,7 +226,7 @@ func (p *pass) leave() {
 
 // read returns the whole body of an answer, when that is no larger than answers may be. The
 // time that it waits is that of the exchange.
-func (p *pass) read(a *answer) ([]byte, error) {
+func (p *largeSlot) read(a *answer) ([]byte, error) {
 	if a.ContentLength > p.MaxResponse && a.Request.Method != http.MethodHead {
 		return nil, errTooLarge
 	}
@@ -234,12 +237,12 @@ func (p *pass) read(a *answer) ([]byte, error) {
 		switch {
 		case int64(raw.Len()) > p.MaxResponse:
 			return nil, errTooLarge
-		case ended(err):
+		case isCompleteBody(err):
 			return raw.Bytes(), nil
 		case err != nil:
 			return raw.Bytes(), err
 		}
-		if err := p.grow(a.watch.ctx, raw.Len()); err != nil {
+		if err := p.acquireFor(a.watch.ctx, raw.Len()); err != nil {
 			return nil, err
 		}
 	}

@@ -31,16 +31,16 @@ const (
 // is none. Those of the platform go to the platform alone.
 func (x *exchange) authorize(ctx context.Context, r *http.Request) error {
 	var err error
-	if basic := x.request.auth.below("basic", &err); !automation.IsBlank(basic.Object) {
+	if basic := x.request.auth.member("basic", &err); !automation.IsBlank(basic.Object) {
 		r.SetBasicAuth(basic.scalar("user"), basic.scalar("password"))
 	}
-	if grant := x.request.auth.below("oauth2", &err); !automation.IsBlank(grant.Object) && err == nil {
-		err = x.grant(ctx, r, grant)
+	if grant := x.request.auth.member("oauth2", &err); !automation.IsBlank(grant.Object) && err == nil {
+		err = x.addOAuthToken(ctx, r, grant)
 	}
 	if err == nil && x.Egress.Own(r.URL) {
-		err = x.identify(ctx, r)
+		err = x.addPlatformCredentials(ctx, r)
 	}
-	if key := x.request.auth.below("awsv4", &err); !automation.IsBlank(key.Object) && err == nil {
+	if key := x.request.auth.member("awsv4", &err); !automation.IsBlank(key.Object) && err == nil {
 		awsKey{key.scalar("accessKeyId"), key.scalar("secretAccessKey"), key.scalar("service"), key.scalar("region")}.sign(r, x.request.body, x.Now())
 	}
 	return err
@@ -49,8 +49,8 @@ func (x *exchange) authorize(ctx context.Context, r *http.Request) error {
 // scalar returns a member as text: a password may be written as a number.
 func (r reader) scalar(key string) string { return value.Text(r.At(key)) }
 
-// grant adds the token of an OAuth 2 server.
-func (x *exchange) grant(ctx context.Context, r *http.Request, g reader) error {
+// addOAuthToken adds the token of an OAuth 2 server.
+func (x *exchange) addOAuthToken(ctx context.Context, r *http.Request, g reader) error {
 	x.granted = credentials{x.call.WorkspaceID, g.scalar("tokenUrl"), g.scalar("clientId"), g.scalar("clientSecret"), g.scalar("scope")}
 	token, err := x.clientToken(ctx, x.granted)
 	if err != nil {
@@ -65,9 +65,9 @@ func (x *exchange) grant(ctx context.Context, r *http.Request, g reader) error {
 	return nil
 }
 
-// identify adds the credentials of a request to the platform itself: what was
+// addPlatformCredentials adds the credentials of a request to the platform itself: what was
 // asked for, and a token of the session when that leaves it without any.
-func (x *exchange) identify(ctx context.Context, r *http.Request) error {
+func (x *exchange) addPlatformCredentials(ctx context.Context, r *http.Request) error {
 	if x.terms.keyed {
 		if x.call.APIKey == nil {
 			return automation.Invalid("fetch.svcApiKey: there is no role %s with an API key", x.terms.role)
@@ -262,8 +262,8 @@ func (t *tokens) get(c credentials, now time.Time) (string, bool) {
 	return token.AccessToken, true
 }
 
-// forget drops a token that a server did not accept.
-func (t *tokens) forget(c credentials) {
+// delete drops a token that a server did not accept.
+func (t *tokens) delete(c credentials) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.all, c.key())
@@ -318,7 +318,7 @@ func (e *grantError) Unwrap() error { return e.error }
 
 // authorizationFault returns why a request could not be given its credentials,
 // as an automation is told it.
-func (x *exchange) authorizationFault(w *watch, err error) error {
+func (x *exchange) authorizationFault(w *deadline, err error) error {
 	failed, ok := errors.AsType[*grantError](err)
 	if w.ctx.Err() != nil {
 		return x.fault(w, err)

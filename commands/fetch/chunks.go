@@ -22,8 +22,8 @@ type splitter interface {
 // emitChunks emits an answer item by item and returns when it ended.
 func (x *exchange) emitChunks(ctx context.Context, a *answer) (any, *Failed, error) {
 	defer a.close()
-	e := &emission{exchange: x, terms: x.terms.chunks, live: a.live(), pass: pass{exchange: x}}
-	defer e.pass.leave()
+	e := &emission{exchange: x, terms: x.terms.chunks, live: a.isEventStream(), pass: largeSlot{exchange: x}}
+	defer e.pass.release()
 	raw, err := e.run(ctx, a)
 	if err == nil {
 		err = e.finish(ctx)
@@ -34,7 +34,7 @@ func (x *exchange) emitChunks(ctx context.Context, a *answer) (any, *Failed, err
 	var body any
 	switch {
 	case e.terms.path != nil:
-		body = e.gathered.value()
+		body = e.concatenated.value()
 	case e.live:
 		body = text(raw, a.Header.Get(contentType))
 	default:
@@ -46,7 +46,7 @@ func (x *exchange) emitChunks(ctx context.Context, a *answer) (any, *Failed, err
 	if value.IsUndefined(body) {
 		body = ""
 	}
-	return a.detailed(body, false), x.failed(a, raw, nil), nil
+	return a.detailedOutput(body, false), x.failed(a, raw, nil), nil
 }
 
 // maxNotices is how many chunks of one answer are reported: an answer may have
@@ -56,27 +56,27 @@ const maxNotices = 100
 // emission is the emitting of one answer.
 type emission struct {
 	*exchange
-	terms    *chunkTerms
-	live     bool // items are server-sent events
-	count    int
-	notices  int
-	pass     pass
-	gathered gathering
-	held     *value.Object // waits until the rate allows it
-	last     time.Time     // of the last event; zero: there was none
+	terms        *chunkTerms
+	live         bool // items are server-sent events
+	count        int
+	notices      int
+	pass         largeSlot
+	concatenated concatenation
+	held         *value.Object // waits until the throttle allows it
+	last         time.Time     // of the last event; zero: there was none
 }
 
-// run emits everything that comes and returns it. The time that emitting takes
-// is not the other side's.
+// run emits the answer and returns it. The time that emitting takes does not count for the
+// timeout.
 func (e *emission) run(ctx context.Context, a *answer) ([]byte, error) {
-	var split splitter = &texts{}
+	var split splitter = &textSplitter{}
 	if e.live {
 		split = sse.New(int(e.MaxResponse))
 	}
 	var raw bytes.Buffer
 	buffer := make([]byte, packet)
 	for {
-		if err := e.pass.grow(ctx, raw.Len()); err != nil {
+		if err := e.pass.acquireFor(ctx, raw.Len()); err != nil {
 			return raw.Bytes(), fmt.Errorf("fetch: %w", err)
 		}
 		a.watch.resume()
@@ -87,42 +87,42 @@ func (e *emission) run(ctx context.Context, a *answer) ([]byte, error) {
 		if int64(raw.Len()) > e.MaxResponse {
 			splitErr = errTooLarge
 		}
-		done := ended(err)
+		done := isCompleteBody(err)
 		if done && splitErr == nil {
 			items = append(items, split.End()...)
 		}
-		if err := e.takeAll(ctx, items); err != nil {
+		if err := e.emitItems(ctx, items); err != nil {
 			return raw.Bytes(), err
 		}
 		switch {
 		case splitErr != nil:
-			return raw.Bytes(), e.broken(ctx, e.fault(a.watch, splitErr))
+			return raw.Bytes(), e.breakOff(ctx, e.fault(a.watch, splitErr))
 		case done:
 			return raw.Bytes(), nil
 		case err != nil:
-			return raw.Bytes(), e.broken(ctx, e.fault(a.watch, err))
+			return raw.Bytes(), e.breakOff(ctx, e.fault(a.watch, err))
 		}
 	}
 }
 
-func (e *emission) takeAll(ctx context.Context, items []*value.Object) error {
+func (e *emission) emitItems(ctx context.Context, items []*value.Object) error {
 	for _, item := range items {
 		if ctx.Err() != nil {
 			return fmt.Errorf("fetch: %w", context.Cause(ctx))
 		}
-		if err := e.take(ctx, item); err != nil {
+		if err := e.emitItem(ctx, item); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// take emits one item, or holds it back when the last event is too recent. The
-// next one then takes its place.
-func (e *emission) take(ctx context.Context, item *value.Object) error {
+// emitItem emits one item, or holds it when the last event is too recent. The next item then
+// replaces it.
+func (e *emission) emitItem(ctx context.Context, item *value.Object) error {
 	e.count++
-	e.inspect(item.At("chunk"))
-	e.gathered.add(e.terms.path, item)
+	e.reportBrokenJSON(item.At("chunk"))
+	e.concatenated.add(e.terms.path, item)
 	payload := e.payload(item.At("index"), item.At("chunk"))
 	if !e.last.IsZero() && e.Now().Sub(e.last) < e.terms.throttle {
 		e.held = payload
@@ -133,7 +133,7 @@ func (e *emission) take(ctx context.Context, item *value.Object) error {
 
 func (e *emission) payload(index, chunk any) *value.Object {
 	together := value.Undefined
-	if all := e.gathered.value(); !value.IsUndefined(all) {
+	if all := e.concatenated.value(); !value.IsUndefined(all) {
 		together = value.NewObject("value", all)
 	}
 	return value.NewObject("index", index, "chunk", chunk, "concatenated", together, "additionalPayload", e.terms.payload)
@@ -147,7 +147,7 @@ func (e *emission) send(ctx context.Context, payload *value.Object) error {
 	return e.call.Chunk(ctx, payload)
 }
 
-// finish emits what was held back, then the last chunk.
+// finish emits a held item, then the last chunk.
 func (e *emission) finish(ctx context.Context) error {
 	if e.held != nil {
 		if err := e.send(ctx, e.held); err != nil {
@@ -160,8 +160,8 @@ func (e *emission) finish(ctx context.Context) error {
 	return e.send(ctx, e.payload(float64(e.count), e.terms.endChunk))
 }
 
-// broken emits what was held back before the error that ends the answer.
-func (e *emission) broken(ctx context.Context, err error) error {
+// breakOff emits a held item and returns the error that ends the answer.
+func (e *emission) breakOff(ctx context.Context, err error) error {
 	if e.held != nil && ctx.Err() == nil {
 		if sendErr := e.send(ctx, e.held); sendErr != nil {
 			return sendErr
@@ -170,8 +170,8 @@ func (e *emission) broken(ctx context.Context, err error) error {
 	return err
 }
 
-// inspect reports texts that look like JSON and are none.
-func (e *emission) inspect(chunk any) {
+// reportBrokenJSON reports texts that look like JSON but are not.
+func (e *emission) reportBrokenJSON(chunk any) {
 	all := []any{chunk}
 	if e.live {
 		all, _ = value.At(chunk, "data").([]any)
@@ -179,20 +179,20 @@ func (e *emission) inspect(chunk any) {
 	for _, v := range all {
 		if s, ok := v.(string); ok && sse.LooksLikeJSON(s) && e.call.Notice != nil && e.notices < maxNotices {
 			e.notices++
-			e.call.Notice(automation.Raise(automation.FailedChunkParsing, "the chunk starts like JSON, but it is not valid JSON", "chunk", e.call.shown([]byte(s))))
+			e.call.Notice(automation.Raise(automation.FailedChunkParsing, "the chunk starts like JSON, but it is not valid JSON", "chunk", e.call.shownText([]byte(s))))
 		}
 	}
 }
 
-// gathering is what was concatenated: texts, or lists. What comes first says
-// which, and all else is left out.
-type gathering struct {
+// concatenation concatenates texts or lists. The first item decides which; items of another
+// type are ignored.
+type concatenation struct {
 	text strings.Builder
 	list []any
 	is   string // the kind of it
 }
 
-func (g *gathering) add(path []string, item *value.Object) {
+func (g *concatenation) add(path []string, item *value.Object) {
 	if path == nil {
 		return
 	}
@@ -213,9 +213,8 @@ func (g *gathering) add(path []string, item *value.Object) {
 	}
 }
 
-// value returns all of it, Undefined when there is none. It is not changed by
-// what is added later.
-func (g *gathering) value() any {
+// value returns the result so far, Undefined when there is none. Later items do not change it.
+func (g *concatenation) value() any {
 	switch g.is {
 	case "string":
 		return g.text.String()
@@ -225,15 +224,15 @@ func (g *gathering) value() any {
 	return value.Undefined
 }
 
-// texts makes an item of every packet: its text. A character that is cut in two
-// waits for its other half.
-type texts struct {
+// textSplitter makes an item of the text of every packet. A partial character waits for the
+// next packet.
+type textSplitter struct {
 	count int
 	rest  []byte
 }
 
 // Feed implements splitter.
-func (t *texts) Feed(packet []byte) ([]*value.Object, error) {
+func (t *textSplitter) Feed(packet []byte) ([]*value.Object, error) {
 	t.rest = append(t.rest, packet...)
 	whole := trimPartial(t.rest)
 	item := t.item(whole)
@@ -242,9 +241,9 @@ func (t *texts) Feed(packet []byte) ([]*value.Object, error) {
 }
 
 // End implements splitter.
-func (t *texts) End() []*value.Object { return t.item(t.rest) }
+func (t *textSplitter) End() []*value.Object { return t.item(t.rest) }
 
-func (t *texts) item(raw []byte) []*value.Object {
+func (t *textSplitter) item(raw []byte) []*value.Object {
 	if len(raw) == 0 {
 		return nil
 	}

@@ -41,7 +41,7 @@ var errTooLarge = errors.New("the answer is too large")
 // the words of the network, which name addresses, and may name secrets. What is
 // no fault of the exchange, such as the end of its run, is returned as it is. A
 // nil watch is that of a body in memory.
-func (x *exchange) fault(w *watch, err error) error {
+func (x *exchange) fault(w *deadline, err error) error {
 	var cause error
 	if w != nil {
 		cause = context.Cause(w.ctx)
@@ -153,7 +153,7 @@ type Failed struct {
 	Message string
 }
 
-// shownBody is how many characters of a body are told.
+// shownBody is how many characters of a body are shown.
 const shownBody = 10_000
 
 // Value returns the payload as a value.
@@ -185,8 +185,8 @@ func (x *exchange) failed(a *answer, raw []byte, err error) *Failed {
 		f.Message = automation.ErrorOf(err).Message
 	}
 	if a != nil {
-		f.Status, f.ResponseHeaders, f.ResponseBody = a.StatusCode, headersOf(a.Header), x.call.shown(raw)
-		hide(f.ResponseHeaders)
+		f.Status, f.ResponseHeaders, f.ResponseBody = a.StatusCode, headersOf(a.Header), x.call.shownText(raw)
+		redactHeaders(f.ResponseHeaders)
 	}
 	return f
 }
@@ -204,12 +204,12 @@ func (x *exchange) shownHeaders() *value.Object {
 	if sent := x.request.header.Get(contentType); sent != "" && x.request.body != nil {
 		o.Set(strings.ToLower(contentType), sent)
 	}
-	hide(o)
+	redactHeaders(o)
 	return o
 }
 
-// hide takes the values out of the headers that hold credentials.
-func hide(headers *value.Object) {
+// redactHeaders redacts the headers that contain credentials.
+func redactHeaders(headers *value.Object) {
 	for _, name := range headers.Keys() {
 		if slices.Contains(automation.CredentialHeaders, name) {
 			headers.Set(name, redact.Redacted)
@@ -241,19 +241,19 @@ func (c Call) shownBody(method string) string {
 	}
 	switch body := body.(type) {
 	case string:
-		return c.shown([]byte(body))
+		return c.shownText([]byte(body))
 	case value.Bytes:
-		return c.shown(body)
+		return c.shownText(body)
 	}
 	if value.IsNothing(body) {
 		return ""
 	}
-	return c.shown([]byte(value.JSON(body, "")))
+	return c.shownText([]byte(value.JSON(body, "")))
 }
 
-// shown returns the beginning of a body: its text, or base64 of what is none. Secrets go
-// before anything is cut off or encoded: what is left of one is not found any more.
-func (c Call) shown(raw []byte) string {
+// shownText returns the beginning of a body: its text, or base64 if it is not text. Secrets are
+// redacted before it is cut or encoded, because a part of a secret would not be found.
+func (c Call) shownText(raw []byte) string {
 	if begin := raw[:min(len(raw), utf8.UTFMax*shownBody)]; !utf8.Valid(trimPartial(begin)) {
 		begin = begin[:min(len(begin), shownBody)]
 		text := base64.StdEncoding.EncodeToString([]byte(c.redacted(begin, len(begin) < len(raw))))

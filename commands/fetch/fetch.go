@@ -41,7 +41,7 @@ type Options struct {
 	MaxRetries  int           // FETCH_MAX_RETRIES; zero: a request is sent once
 	RetryStatus []int         // FETCH_RETRY_STATUS: answers after which it is sent again
 	Backoff     time.Duration // before the first retry, doubled before each other; default 500 ms
-	Unread      time.Duration // how long a stream stays open that nobody reads; default 60 s
+	Unread      time.Duration // how long a stream stays open without a reader; default 60 s
 
 	Now func() time.Time // default time.Now
 }
@@ -68,9 +68,9 @@ func New(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Client{Options: o, careful: o.Egress.Client(0), trusting: o.Egress.TrustingClient(0), tokens: newTokens(), large: newLarge()}
+	c := &Client{Options: o, careful: o.Egress.Client(0), trusting: o.Egress.TrustingClient(0), tokens: newTokens(), large: newLargeSlots()}
 	for _, client := range []*http.Client{c.careful, c.trusting} {
-		client.CheckRedirect = guarded(client.CheckRedirect)
+		client.CheckRedirect = withoutForeignCredentials(client.CheckRedirect)
 	}
 	return c, nil
 }
@@ -97,13 +97,12 @@ type Call struct {
 	Token func(ctx context.Context, kind TokenKind) (string, error)
 	// APIKey returns the API key of a role. Nil: every role is unknown.
 	APIKey func(ctx context.Context, role string) (string, error)
-	// Granted is told of every token of an OAuth 2 server before it is sent, and may refuse
-	// that. Nil: nobody is.
+	// Granted is called with every token of an OAuth 2 server before it is sent, and may refuse
+	// it. Nil: it is not called.
 	Granted func(token string) error
 	// Chunk emits the payload of one event of stream.event.
 	Chunk func(ctx context.Context, payload *value.Object) error
-	// Redact takes secrets out of a text that is told; cut says that the end of it is
-	// missing. Nil: there are none.
+	// Redact redacts a text; cut says that its end is missing. Nil: there are no secrets.
 	Redact func(text string, cut bool) string
 	// Notice takes errors that end nothing. Nil: they are lost.
 	Notice func(*automation.Error)
@@ -112,7 +111,7 @@ type Call struct {
 // Result is what came of a fetch, also of one that raised an error.
 type Result struct {
 	Value  any     // what the instruction results in; it may hold a *Stream
-	Failed *Failed // what runtime.fetch.failed tells; nil when there is nothing to tell
+	Failed *Failed // the payload of runtime.fetch.failed; nil if it is not recorded
 }
 
 // Do performs a fetch. What it raises is an *automation.Error; any other error
@@ -161,7 +160,7 @@ func (x *exchange) receive(ctx context.Context, a *answer) (any, *Failed, error)
 	switch {
 	case x.terms.chunks != nil:
 		return x.emitChunks(ctx, a)
-	case a.live():
+	case a.isEventStream():
 		return x.openStream(a)
 	}
 	return x.readWhole(a)
@@ -187,7 +186,7 @@ var repeatable = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.
 func (x *exchange) send(ctx context.Context) (*answer, error) {
 	for tries := 0; ; tries++ {
 		a, unanswered, err := x.attempt(ctx)
-		pause, again := x.again(a, unanswered, tries)
+		pause, again := x.retryPause(a, unanswered, tries)
 		if !again {
 			return a, err
 		}
@@ -201,8 +200,8 @@ func (x *exchange) send(ctx context.Context) (*answer, error) {
 	}
 }
 
-// again tells whether an attempt is to be repeated, and after how long.
-func (x *exchange) again(a *answer, unanswered bool, tries int) (time.Duration, bool) {
+// retryPause returns whether an attempt is repeated, and after how long.
+func (x *exchange) retryPause(a *answer, unanswered bool, tries int) (time.Duration, bool) {
 	pause := min(x.Backoff<<min(tries, 16), maxBackoff)
 	switch {
 	case tries >= x.MaxRetries:
@@ -228,10 +227,10 @@ func retryAfter(text string, now time.Time) (time.Duration, bool) {
 	return max(0, at.Sub(now)), err == nil
 }
 
-// attempt sends the request once. unanswered tells that the connection broke
-// before anything was answered.
+// attempt sends the request once. Unanswered says that the connection broke before any byte of
+// an answer came.
 func (x *exchange) attempt(ctx context.Context) (a *answer, unanswered bool, err error) {
-	w := newWatch(ctx, x.terms.timeout)
+	w := newDeadline(ctx, x.terms.timeout)
 	var answered atomic.Bool
 	traced := httptrace.WithClientTrace(w.ctx, &httptrace.ClientTrace{GotFirstResponseByte: func() { answered.Store(true) }})
 	r, err := http.NewRequestWithContext(traced, x.terms.method, x.request.address.String(), x.reader())
@@ -240,7 +239,7 @@ func (x *exchange) attempt(ctx context.Context) (a *answer, unanswered bool, err
 		return nil, false, x.fault(w, err)
 	}
 	r.Header = x.request.header.Clone()
-	x.mark(r.Header)
+	x.setPlatformHeaders(r.Header)
 	if err = x.authorize(w.ctx, r); err != nil {
 		defer w.end()
 		return nil, false, x.authorizationFault(w, err)
@@ -256,7 +255,7 @@ func (x *exchange) attempt(ctx context.Context) (a *answer, unanswered bool, err
 		return nil, reasonOf(err) == reasonReset && !answered.Load(), err
 	}
 	if response.StatusCode == http.StatusUnauthorized {
-		x.tokens.forget(x.granted)
+		x.tokens.delete(x.granted)
 	}
 	return newAnswer(response, w), false, nil
 }
@@ -269,21 +268,19 @@ func (x *exchange) reader() io.Reader {
 	return bytes.NewReader(x.request.body)
 }
 
-// mark adds what every request carries.
-func (x *exchange) mark(header http.Header) {
+// setPlatformHeaders sets the headers of every request.
+func (x *exchange) setPlatformHeaders(header http.Header) {
 	header.Set("User-Agent", agent)
 	header.Set("X-Correlation-Id", x.call.CorrelationID)
 	header.Set("X-Svc-Workspace-Id", x.call.WorkspaceID)
 }
 
-// confidential are the headers that are meant for the host they were written
-// for.
+// confidential are the headers that only the host of the request may get.
 var confidential = []string{"Authorization", "Cookie", headerAPIKey, "X-Amz-Security-Token"}
 
-// guarded keeps from another host what is not meant for it: the credentials of a
-// request that is redirected there, also when it comes back later, and the
-// address it was redirected from.
-func guarded(check func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
+// withoutForeignCredentials removes the credentials and the Referer from a request that is
+// redirected to another host, also when it is redirected back later.
+func withoutForeignCredentials(check func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
 	return func(r *http.Request, via []*http.Request) error {
 		if err := check(r, via); err != nil {
 			return err
@@ -317,33 +314,32 @@ var (
 	errClosed  = errors.New("the stream is closed")
 )
 
-// watch cuts an exchange off: when it takes too long, and when whoever asked for
-// it is gone.
-type watch struct {
+// deadline ends an exchange when it takes too long, or when its caller is gone.
+type deadline struct {
 	ctx    context.Context // of the exchange
 	cancel context.CancelCauseFunc
-	detach func() bool // from whoever asked
+	detach func() bool // from the context of the caller
 	timer  *time.Timer
 	limit  time.Duration
 }
 
-func newWatch(ctx context.Context, limit time.Duration) *watch {
+func newDeadline(ctx context.Context, limit time.Duration) *deadline {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	return &watch{
+	return &deadline{
 		ctx: own, cancel: cancel, limit: limit,
 		detach: context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) }),
 		timer:  time.AfterFunc(limit, func() { cancel(errTimeout) }),
 	}
 }
 
-// pause stops the time: nothing is waited for.
-func (w *watch) pause() { w.timer.Stop() }
+// pause stops the timer while nothing is waited for.
+func (w *deadline) pause() { w.timer.Stop() }
 
-// resume gives the other side all the time again.
-func (w *watch) resume() { w.timer.Reset(w.limit) }
+// resume starts the timer with the whole time again.
+func (w *deadline) resume() { w.timer.Reset(w.limit) }
 
-// end gives everything back.
-func (w *watch) end() {
+// end releases the timer and the context.
+func (w *deadline) end() {
 	w.timer.Stop()
 	w.detach()
 	w.cancel(errClosed)

@@ -88,7 +88,7 @@ func FuzzAnySplitGivesTheSameText(f *testing.F) {
 	f.Add("a\xf0\x9f", 2)
 	f.Fuzz(func(t *testing.T, text string, n int) {
 		n = 1 + (n&0xff)%8
-		split := &texts{}
+		split := &textSplitter{}
 		var got strings.Builder
 		add := func(items []*value.Object) {
 			for _, item := range items {

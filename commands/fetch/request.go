@@ -33,8 +33,8 @@ type request struct {
 func newRequest(method string, params *value.Object) (*request, error) {
 	r := reader{params, "fetch"}
 	var err error
-	q := &request{auth: r.below("auth", &err)}
-	address, query, headers := r.text("url", "", &err), r.below("query", &err), r.below("headers", &err)
+	q := &request{auth: r.member("auth", &err)}
+	address, query, headers := r.text("url", "", &err), r.member("query", &err), r.member("headers", &err)
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +51,8 @@ func newRequest(method string, params *value.Object) (*request, error) {
 	return q, err
 }
 
-// readAddress returns the address with a query joined to its own. What is wrong
-// is told without the address: it may hold a secret by now.
+// readAddress returns the address with a query joined to its own. Errors do not contain the
+// address, because secrets are resolved in it.
 func readAddress(text string, query *value.Object) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -62,7 +62,7 @@ func readAddress(text string, query *value.Object) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	u.RawQuery = joinQuery(escapeOdd(u.RawQuery), more)
+	u.RawQuery = joinQuery(escapeInvalid(u.RawQuery), more)
 	return u, nil
 }
 
@@ -73,9 +73,9 @@ func joinQuery(one, other string) string {
 	return one + "&" + other
 }
 
-// escapeOdd writes what a query must not hold in its percent form: an author
-// who writes an address by hand leaves spaces and letters in it.
-func escapeOdd(query string) string {
+// escapeInvalid percent-encodes characters that a query must not contain: authors write spaces
+// and letters as they are.
+func escapeInvalid(query string) string {
 	var b strings.Builder
 	for i := range len(query) {
 		if c := query[i]; c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>`", c) >= 0 {
@@ -105,8 +105,7 @@ func encodePairs(o *value.Object, at string) (string, error) {
 
 func escapePart(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 
-// textsOf returns the texts that a value stands for where a key may stand more
-// than once.
+// textsOf returns the texts of a value whose key may be repeated.
 func textsOf(v any) (texts []string, err error) {
 	items, list := v.([]any)
 	if !list {
@@ -337,7 +336,7 @@ type terms struct {
 	chunks   *chunkTerms // stream; nil: none
 }
 
-// chunkTerms are the parameters below stream that say what is emitted.
+// chunkTerms are the parameters of stream.
 type chunkTerms struct {
 	payload, endChunk any
 	path              []string // of what is concatenated; nil: nothing
@@ -358,15 +357,15 @@ func (c *Client) readTerms(params *value.Object) (t terms, err error) {
 	if err == nil && (t.timeout <= 0 || t.timeout > max(maxTimeout, c.Timeout)) {
 		err = automation.Invalid("fetch.timeout: expected more than 0 and at most 600 seconds")
 	}
-	t.report = r.yes("emitErrors", true, &err)
-	t.trusting = r.yes("allowSelfSignedCert", false, &err)
-	auth := r.below("auth", &err)
-	svc := auth.below("svc", &err)
-	t.forward = svc.yes("forwardWorkspaceAuth", false, &err)
-	if key := r.below("svcApiKey", &err); !automation.IsBlank(key.Object) {
+	t.report = r.boolean("emitErrors", true, &err)
+	t.trusting = r.boolean("allowSelfSignedCert", false, &err)
+	auth := r.member("auth", &err)
+	svc := auth.member("svc", &err)
+	t.forward = svc.boolean("forwardWorkspaceAuth", false, &err)
+	if key := r.member("svcApiKey", &err); !automation.IsBlank(key.Object) {
 		t.keyed, t.role = true, key.text("name", "", &err)
 	}
-	if stream := r.below("stream", &err); Streams(stream.Object) {
+	if stream := r.member("stream", &err); Streams(stream.Object) {
 		t.chunks = readChunkTerms(stream, &err)
 	}
 	return t, err
@@ -381,7 +380,7 @@ func Streams(stream *value.Object) bool {
 func readChunkTerms(r reader, err *error) *chunkTerms {
 	t := &chunkTerms{payload: r.At("payload"), endChunk: r.At("endChunk")}
 	r.text("event", "", err)
-	gather := r.below("concatenate", err)
+	gather := r.member("concatenate", err)
 	t.throttle = time.Duration(gather.number("throttle", 0, err) * float64(time.Millisecond))
 	path := gather.text("path", "", err)
 	if path == "" {
@@ -412,11 +411,11 @@ func (r reader) number(key string, otherwise float64, err *error) float64 {
 	return member(r, key, otherwise, "a number", err)
 }
 
-func (r reader) yes(key string, otherwise bool, err *error) bool {
+func (r reader) boolean(key string, otherwise bool, err *error) bool {
 	return member(r, key, otherwise, "true or false", err)
 }
 
-func (r reader) below(key string, err *error) reader {
+func (r reader) member(key string, err *error) reader {
 	return reader{member[*value.Object](r, key, nil, "an object", err), r.at + "." + key}
 }
 

@@ -20,7 +20,7 @@ const packet = 32 << 10
 // holds a connection until it ends, is closed or is not read for a while.
 type Stream struct {
 	x     *exchange
-	watch *watch // nil: the body is in memory
+	watch *deadline // nil: the body is in memory
 	body  io.Reader
 	close func()
 	split *sse.Parser
@@ -30,7 +30,7 @@ type Stream struct {
 	ready  []*value.Object
 	fate   error // why there is nothing more to read: io.EOF, or what happened; nil: there may be
 	failed *Failed
-	idle   *time.Timer // ends the stream while nobody reads it
+	idle   *time.Timer // ends the stream when it is not read
 }
 
 // LiveStream implements value.Stream.
@@ -43,8 +43,8 @@ func (x *exchange) openStream(a *answer) (any, *Failed, error) {
 	var failed *Failed
 	if a.StatusCode >= http.StatusBadRequest {
 		defer a.close()
-		p := &pass{exchange: x}
-		defer p.leave()
+		p := &largeSlot{exchange: x}
+		defer p.release()
 		raw, err := p.read(a)
 		if err != nil {
 			err = x.fault(a.watch, err)
@@ -59,7 +59,7 @@ func (x *exchange) openStream(a *answer) (any, *Failed, error) {
 	s.mu.Lock()
 	s.idle = time.AfterFunc(x.Unread, s.expire)
 	s.mu.Unlock()
-	return a.detailed(s, true), failed, nil
+	return a.detailedOutput(s, true), failed, nil
 }
 
 // Next returns the next item, and false after the last. It waits as long as the
@@ -83,7 +83,7 @@ func (s *Stream) Next(ctx context.Context) (item any, ok bool, err error) {
 		s.idle.Reset(s.x.Unread)
 		return item, true, nil
 	}
-	if ended(s.fate) {
+	if isCompleteBody(s.fate) {
 		return nil, false, nil
 	}
 	return nil, false, s.fate
@@ -103,7 +103,7 @@ func (s *Stream) read() {
 	switch {
 	case parseErr != nil:
 		s.end(parseErr)
-	case ended(err):
+	case isCompleteBody(err):
 		s.ready = append(s.ready, s.split.End()...)
 		s.end(io.EOF)
 	case err != nil:
@@ -114,7 +114,7 @@ func (s *Stream) read() {
 // end gives the connection back. What happened is told by every Next from then
 // on.
 func (s *Stream) end(err error) {
-	if s.fate == nil && !ended(err) {
+	if s.fate == nil && !isCompleteBody(err) {
 		err = s.x.fault(s.watch, err)
 		s.failed = s.x.failed(nil, nil, err)
 	}
@@ -126,7 +126,7 @@ func (s *Stream) end(err error) {
 	s.close()
 }
 
-// cutOff interrupts whoever reads.
+// cutOff interrupts the reader.
 func (s *Stream) cutOff(why error) error {
 	if s.watch != nil {
 		s.watch.cancel(why)
@@ -134,7 +134,7 @@ func (s *Stream) cutOff(why error) error {
 	return why
 }
 
-// expire ends a stream that nobody reads.
+// expire ends a stream that is not read.
 func (s *Stream) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +145,7 @@ func (s *Stream) expire() {
 	s.end(s.cutOff(errUnread))
 }
 
-// Close ends the stream and interrupts whoever reads it. Closing twice does
+// Close ends the stream and interrupts its reader. Closing twice does
 // nothing.
 func (s *Stream) Close() {
 	why := s.cutOff(errClosed)

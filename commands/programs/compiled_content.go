@@ -155,7 +155,7 @@ func (p *Scope) Content(ctx context.Context) (*value.Object, error) {
 	e.valueMu.Lock()
 	defer e.valueMu.Unlock()
 	if e.index == nil {
-		return nil, nil //nolint:nilnil // the place is gone, and that is no error
+		return nil, nil //nolint:nilnil // the app is deleted, and that is no error
 	}
 	l, key := p.ProgramSet.library, contentKey{e.workspaceID, e.revision}
 	if have, ok := l.workspaceValues.Get(key); ok {

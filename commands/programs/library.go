@@ -33,7 +33,7 @@ type Options struct {
 	MaxPrograms  int          // default 50,000
 	Log          *slog.Logger // default slog.Default
 
-	cacheBytes uint64 // bytes of each that are kept; default: see programSetCacheBytes
+	cacheBytes uint64 // size of each cache; default: see programSetCacheBytes
 }
 
 // Defaults are settings of the operator.
@@ -57,7 +57,7 @@ type Library struct {
 	documents        *cache.Cache[documentKey, *compiledDocument]
 	workspaceValues  *cache.Cache[contentKey, workspaceValue]
 
-	buildTurns   commands.Turns[string] // by workspace: who wants the same program set waits for it
+	buildTurns   commands.Turns[string] // by workspace: a program set is built once for all that wait for it
 	compileTurns commands.Turns[contentKey]
 }
 
@@ -155,8 +155,8 @@ func (l *Library) areAppsCurrent(set *ProgramSet) (bool, error) {
 	return true, nil
 }
 
-// How much of each is kept, in bytes of memory, roughly. Houses, editions and documents hold
-// much of the same: together they take little more than one of them, and at worst all three.
+// The sizes of the caches, in bytes, roughly. Program sets, contents and documents share much of
+// their memory: together they take little more than one of them, and at worst all three.
 const (
 	programSetCacheBytes = 1 << 30 // 150,000 small workspaces, or 800 with 50 automations of 1 kB
 	contentCacheBytes    = 1 << 30 // those of the workspaces that have program sets, and of their apps
@@ -166,7 +166,7 @@ const (
 
 // What things take, measured.
 const (
-	bytesPerEntry  = 512 // a document, place, program or path, besides what is written there
+	bytesPerEntry  = 512 // a document, scope, program or path, besides its content
 	compiledFactor = 24  // a byte of a document that was compiled: 2 of scripts, 50 of lists of numbers
 	valueFactor    = 12  // a byte of a document as a value
 )

@@ -101,7 +101,7 @@ func (r *runEvents) recordEnded(x *machine.Execution) {
 	if !fits {
 		kept, done.Truncated = executionPayload{}, true
 	}
-	kept.Logs = e.log.Shown(r.secrets.set)
+	kept.Logs = e.log.Redacted(r.secrets.set)
 	done.Logged = len(kept.Logs) > 0
 	if done.Apart = fits || done.Logged; done.Apart {
 		content, _ := json.Marshal(kept) // JSON already, and texts

@@ -17,7 +17,7 @@ type console struct {
 	tell func(line string)
 }
 
-// line tells as much of a line as there is room for.
+// line sends as much of a line as there is room for.
 func (c *console) line(s string) {
 	if c.left <= 0 {
 		return
@@ -55,14 +55,14 @@ func (c *console) install(vm *sobek.Runtime, text func(sobek.Value) string) erro
 	return vm.Set("console", object)
 }
 
-// Log keeps lines of the console and the like, the first 10 kB of them. The zero Log is
+// Log holds lines of the console and errors, the first 10 kB of them. The zero Log is
 // empty.
 type Log struct {
 	lines []string
 	size  int
 }
 
-// Add keeps more lines, as far as there is room.
+// Add adds lines, as far as there is room.
 func (l *Log) Add(lines ...string) {
 	c := console{left: maxLogs - l.size, tell: func(line string) {
 		l.lines = append(l.lines, line)
@@ -73,8 +73,8 @@ func (l *Log) Add(lines ...string) {
 	}
 }
 
-// Lines returns what was kept, as it is.
+// Lines returns the lines, not redacted.
 func (l *Log) Lines() []string { return l.lines }
 
-// Shown returns what was kept without secrets.
-func (l *Log) Shown(secrets *redact.Set) []string { return Lines(l.lines, secrets) }
+// Redacted returns the lines without secrets.
+func (l *Log) Redacted(secrets *redact.Set) []string { return Lines(l.lines, secrets) }

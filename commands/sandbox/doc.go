@@ -1,14 +1,12 @@
-// Package sandbox runs the JavaScript of automations, each call in a process of
-// its own that is thrown away afterwards.
+// Package sandbox runs the JavaScript of automations. Each call has a process of
+// its own, which ends after it.
 //
-// The child is this very binary. It has no environment, no descriptors but its
-// pipes, limits on memory, time, descriptors and file sizes, and on Linux a
-// filter that refuses it sockets, files and other programs. None of these is what
-// keeps code in: the interpreter in the child knows no network, files, modules or
-// timers to begin with. They are what remains should the interpreter be wrong,
-// and what keeps code that takes all it can get from taking it from the service.
+// The child is the same binary. The interpreter in it has no network, files,
+// modules or timers. As a second defence, the child has no environment, no
+// descriptors but its pipes, limits on memory, time, descriptors and file sizes,
+// and on Linux a filter that refuses sockets, files and other programs.
 //
-// Parent and child speak in frames (frames.go): the child says that it is ready,
-// gets one job, tells each line of the console as it is written, and ends with a
-// value or with what went wrong.
+// Parent and child exchange frames (sandbox.go): the child says that it is ready,
+// gets one job, sends each line of the console as it is written, and ends with a
+// value or an error.
 package sandbox

@@ -57,7 +57,7 @@ func (in *interpreter) run() (result []byte, failed *failure) {
 		if err, ok := broken.(error); ok {
 			failed = in.failure(err) // an interruption where nobody waited for one
 		} else if broken != nil {
-			failed = &failure{Reason: reasonException, Message: clipped(fmt.Sprintf("the interpreter gave up: %v", broken))}
+			failed = &failure{Reason: reasonException, Message: truncate(fmt.Sprintf("the interpreter gave up: %v", broken))}
 		}
 	}()
 	args, names, err := in.arguments()
@@ -77,7 +77,7 @@ func (in *interpreter) run() (result []byte, failed *failure) {
 	if err != nil {
 		return nil, in.failure(err)
 	}
-	settled, failed := in.settled(returned)
+	settled, failed := in.awaitPromise(returned)
 	if failed != nil {
 		return nil, failed
 	}
@@ -107,10 +107,10 @@ func (in *interpreter) arguments() (all []sobek.Value, names []string, err error
 	return all, names, nil
 }
 
-// settled returns the value of a promise, or v itself when it is none. Jobs of
+// awaitPromise returns the value of a promise, or v itself when it is none. Jobs of
 // promises have all run when a call returns, and nothing else will ever settle
 // one.
-func (in *interpreter) settled(v sobek.Value) (sobek.Value, *failure) {
+func (in *interpreter) awaitPromise(v sobek.Value) (sobek.Value, *failure) {
 	if v.ExportType() != reflect.TypeFor[*sobek.Promise]() {
 		return v, nil
 	}
@@ -122,7 +122,7 @@ func (in *interpreter) settled(v sobek.Value) (sobek.Value, *failure) {
 	case sobek.PromiseStateFulfilled:
 		return promise.Result(), nil
 	case sobek.PromiseStateRejected:
-		return nil, in.thrown(promise.Result(), "")
+		return nil, in.thrownFailure(promise.Result(), "")
 	}
 	return nil, &failure{Reason: reasonException, Message: "the promise that was returned never settles: there are no timers"}
 }
@@ -137,7 +137,7 @@ func (in *interpreter) json(v sobek.Value) ([]byte, *failure) {
 	}
 	result := text.String()
 	if len(result) > in.order.MaxOutput {
-		return nil, tooMuch(in.order.MaxOutput)
+		return nil, outputFailure(in.order.MaxOutput)
 	}
 	if _, err := value.ParseJSON(result); err != nil {
 		return nil, &failure{Reason: reasonOutput, Message: "the result cannot be kept: " + err.Error()}
@@ -145,7 +145,7 @@ func (in *interpreter) json(v sobek.Value) ([]byte, *failure) {
 	return []byte(result), nil
 }
 
-func tooMuch(most int) *failure {
+func outputFailure(most int) *failure {
 	return &failure{Reason: reasonOutput, Message: fmt.Sprintf("the result is larger than %d bytes", most)}
 }
 
@@ -161,7 +161,7 @@ func (in *interpreter) failure(err error) *failure {
 	}
 	exception, ok := errors.AsType[*sobek.Exception](err)
 	if !ok {
-		return &failure{Reason: reasonException, Message: clipped(err.Error())}
+		return &failure{Reason: reasonException, Message: truncate(err.Error())}
 	}
 	stack := ""
 	for _, frame := range exception.Stack() {
@@ -171,17 +171,17 @@ func (in *interpreter) failure(err error) *failure {
 			break
 		}
 	}
-	return in.thrown(exception.Value(), stack)
+	return in.thrownFailure(exception.Value(), stack)
 }
 
 var position = regexp.MustCompile(`\b` + sourceName + `:(\d+):(\d+)`)
 
-// thrown describes what was thrown. Without a stack it looks for that of an
+// thrownFailure describes what was thrown. Without a stack it looks for that of an
 // error.
-func (in *interpreter) thrown(v sobek.Value, stack string) *failure {
+func (in *interpreter) thrownFailure(v sobek.Value, stack string) *failure {
 	f := &failure{Reason: reasonException, Message: "exception"}
 	if broken := in.vm.Try(func() {
-		f.Message = clipped(in.text(v))
+		f.Message = truncate(in.text(v))
 		if object, ok := v.(*sobek.Object); ok && stack == "" {
 			if text := object.Get("stack"); text != nil {
 				stack = text.String()
@@ -213,7 +213,7 @@ func (in *interpreter) text(v sobek.Value) string {
 	return v.String()
 }
 
-func clipped(s string) string {
+func truncate(s string) string {
 	if len(s) <= maxMessage {
 		return s
 	}

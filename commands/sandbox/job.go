@@ -30,7 +30,7 @@ type Result struct {
 	Logs  []string // lines of the console, the first 10 kB
 }
 
-// Function is what stands under a name in config.functions.
+// Function is an entry of config.functions.
 type Function struct {
 	Code       string
 	Parameters *value.Object // typed fields of the form for its arguments, which are not enforced
@@ -118,7 +118,7 @@ const (
 	reasonSyntax    = "syntax"
 )
 
-// failure is what went wrong, as the child tells it.
+// failure is an error of the code, as the child sends it.
 type failure struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`

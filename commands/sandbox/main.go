@@ -56,8 +56,8 @@ func serve(in io.Reader, out io.Writer) error {
 	return o.answer(out)
 }
 
-// answer runs the job. Lines of the console are told at once, because nothing
-// can be told by a process that was killed.
+// answer runs the job. Lines of the console are sent at once, because a killed process can send
+// nothing.
 func (o order) answer(out io.Writer) error {
 	in, err := newInterpreter(o, func(line string) { _ = writeFrame(out, frameLine, []byte(line)) })
 	if err != nil {
@@ -94,11 +94,11 @@ func (o order) watch(in *interpreter) (stop func()) {
 			case <-done:
 				return
 			case <-over.C:
-				in.vm.Interrupt(o.late())
+				in.vm.Interrupt(o.timeoutFailure())
 			case <-look.C:
 				metrics.Read(memory)
 				if live, all := memory[0].Value.Uint64(), memory[1].Value.Uint64(); int64(live) > most || int64(all) > withGarbage(most) {
-					in.vm.Interrupt(o.heavy())
+					in.vm.Interrupt(o.memoryFailure())
 				}
 			}
 		}
@@ -112,23 +112,23 @@ func (o order) memory() int64 { return int64(o.MemoryMB) * megabyte }
 // withGarbage leaves room for what is no longer held and not yet collected.
 func withGarbage(most int64) int64 { return most + most/4 }
 
-func (o order) late() *failure {
+func (o order) timeoutFailure() *failure {
 	return &failure{Reason: reasonTimeout, Message: fmt.Sprintf("the code ran longer than %d ms", o.Timeout.Milliseconds())}
 }
 
-func (o order) heavy() *failure {
+func (o order) memoryFailure() *failure {
 	return &failure{Reason: reasonMemory, Message: fmt.Sprintf("the code used more than %d MB", o.MemoryMB)}
 }
 
-// maxComplaint is how much is kept of what a dying runtime says.
-const maxComplaint = 1000
+// maxStderr is how many bytes of stderr are kept.
+const maxStderr = 1000
 
 // child is a process that waits for its one job.
 type child struct {
 	in      *os.File // its input, to write
 	out     *os.File // its output, to read
 	process *os.Process
-	said    complaint     // what its runtime said; to be read when it has ended
+	stderr  stderrBuffer  // to be read when it has ended
 	ended   chan struct{} // closed when it is gone and was waited for
 }
 
@@ -142,7 +142,7 @@ func start(executable string, args []string) (*child, error) {
 		return nil, fmt.Errorf("make pipes: %w", err)
 	}
 	started := make(chan error)
-	go c.live(executable, args, theirs, started)
+	go c.runProcess(executable, args, theirs, started)
 	if err := <-started; err != nil {
 		<-c.ended
 		return nil, fmt.Errorf("start the child: %w", err)
@@ -162,17 +162,17 @@ func (c *child) pipes() (theirs []*os.File, err error) {
 	return []*os.File{in, out}, nil
 }
 
-// live starts the process and waits for its end. It stays on one thread all that
-// time: the kernel ends the child together with the thread that started it.
-func (c *child) live(executable string, args []string, theirs []*os.File, started chan<- error) {
+// runProcess starts the process and waits for its end. It stays on one thread all that time: the
+// kernel kills the child when the thread that started it ends.
+func (c *child) runProcess(executable string, args []string, theirs []*os.File, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(c.ended)
 	cmd := exec.Command(executable, args...)
-	// Its local time is UTC on every machine; it dies without a word about the rest.
+	// Its local time is UTC everywhere, and a crash prints no stacks.
 	cmd.Env = []string{"TZ=UTC", "GOTRACEBACK=none"}
 	cmd.Dir = "/"
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], &c.said
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], &c.stderr
 	cmd.WaitDelay = time.Second
 	cmd.SysProcAttr = attributes()
 	err := cmd.Start()
@@ -184,7 +184,7 @@ func (c *child) live(executable string, args []string, theirs []*os.File, starte
 	}
 	c.process = cmd.Process
 	started <- nil
-	_ = cmd.Wait() // how it ended is told by what it said
+	_ = cmd.Wait() // stderr says how it ended
 }
 
 func closeAll(files []*os.File) {
@@ -195,16 +195,16 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// kill ends the process and all it started.
+// kill kills the process group.
 func (c *child) kill() {
 	select {
-	case <-c.ended: // its number may be another's by now
+	case <-c.ended: // its pid may be in use again
 	default:
 		_ = syscall.Kill(-c.process.Pid, syscall.SIGKILL)
 	}
 }
 
-// end kills the child, waits until it is gone and gives back its pipes.
+// end kills the child, waits for its end and closes its pipes.
 func (c *child) end() {
 	c.kill()
 	<-c.ended
@@ -219,43 +219,42 @@ func (c *child) ready(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return fmt.Errorf("the child did not start: %w: %s", err, c.lastWords())
+		return fmt.Errorf("the child did not start: %w: %s", err, c.stderrText())
 	case kind != frameReady:
 		return fmt.Errorf("the child began with a frame %q", kind)
 	}
 	return nil
 }
 
-// complaint keeps the beginning of what is written to it.
-type complaint struct{ text []byte }
+// stderrBuffer holds the beginning of what is written to it.
+type stderrBuffer struct{ text []byte }
 
 // Write implements io.Writer.
-func (c *complaint) Write(p []byte) (int, error) {
-	if room := maxComplaint - len(c.text); room > 0 {
+func (c *stderrBuffer) Write(p []byte) (int, error) {
+	if room := maxStderr - len(c.text); room > 0 {
 		c.text = append(c.text, p[:min(room, len(p))]...)
 	}
 	return len(p), nil
 }
 
-// lastWords returns what the runtime of the child said before it was gone.
-func (c *child) lastWords() []byte {
+// stderrText ends the child and returns what it wrote to stderr.
+func (c *child) stderrText() []byte {
 	c.kill()
 	<-c.ended
-	return bytes.TrimSpace(c.said.text)
+	return bytes.TrimSpace(c.stderr.text)
 }
 
 // overflowed is how the runtime dies when something called itself too often.
 var overflowed = []string{"stack overflow", "stack exceeds"}
 
-// died says why a child ended without an answer. It tells what it cannot do; so
-// its runtime died, or the kernel ended it, and both happen when memory is used
-// up, in more ways than have names.
-func (c *child) died(o order) *failure {
-	said := string(c.lastWords())
+// exitFailure returns why a child ended without an answer: its runtime crashed, or the kernel
+// killed it. Both happen when memory is used up, in many ways.
+func (c *child) exitFailure(o order) *failure {
+	output := string(c.stderrText())
 	for _, words := range overflowed {
-		if strings.Contains(said, words) {
+		if strings.Contains(output, words) {
 			return &failure{Reason: reasonException, Message: "RangeError: the code calls itself too deeply"}
 		}
 	}
-	return o.heavy()
+	return o.memoryFailure()
 }

@@ -47,7 +47,7 @@ func (o Options) withDefaults() (Options, error) {
 
 const (
 	startWait = 10 * time.Second       // for a child to be ready
-	grace     = 250 * time.Millisecond // for a child to end its code itself, which tells more
+	grace     = 250 * time.Millisecond // for a child to end its code itself, with a better error
 	maxFailed = 64 << 10               // bytes of what went wrong
 )
 
@@ -56,7 +56,7 @@ type Sandbox struct {
 	options Options
 	places  *fair.Places // one for each call under way
 	refused error        // why no code is run; nil: it is
-	warm    warm
+	warm    warmPool
 }
 
 // New returns a sandbox. Nothing is started before the first call.
@@ -65,22 +65,22 @@ func New(o Options) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sandbox{options: o, places: fair.New(o.Most, (o.Most+1)/2), warm: warm{most: o.Warm, children: make(chan *child)}}
+	s := &Sandbox{options: o, places: fair.New(o.Most, (o.Most+1)/2), warm: warmPool{size: o.Warm, children: make(chan *child)}}
 	s.refused = Unconfined()
-	s.warm.open, s.warm.shut = context.WithCancel(context.Background())
+	s.warm.ctx, s.warm.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
 
 // Close ends the children that wait. Calls under way end as they would have.
 func (s *Sandbox) Close() { s.warm.close() }
 
-// Unconfined returns why the kernel cannot be told to refuse what code might ask it for;
-// nil when it can. No code is run then.
+// Unconfined returns why system calls cannot be filtered here, nil when they can. Without a
+// filter no code is run.
 func Unconfined() error { return filterable() }
 
-// Run runs a job and returns what it came to. What the code did wrong is a
-// CustomCodeError, and so is that no code is run here; any other error is not its
-// fault. Logs are returned either way.
+// Run runs a job and returns its result. An error of the code is a CustomCodeError, and so is
+// that no code is run here; any other error is not caused by the code. Logs are returned in any
+// case.
 func (s *Sandbox) Run(ctx context.Context, job Job) (Result, error) {
 	result := Result{Value: value.Undefined}
 	if s.refused != nil {
@@ -90,24 +90,24 @@ func (s *Sandbox) Run(ctx context.Context, job Job) (Result, error) {
 		return result, err
 	}
 	defer s.places.Leave(job.WorkspaceID)
-	o := s.order(job)
+	o := s.newOrder(job)
 	text, err := json.Marshal(o)
 	if err != nil {
 		return result, fmt.Errorf("write the job: %w", err)
 	}
 	if int64(len(text)) > min(o.memory(), maxOrder) {
-		return result, o.heavy().raised(nil)
+		return result, o.memoryFailure().raised(nil)
 	}
-	c, err := s.take(ctx)
+	c, err := s.acquireChild(ctx)
 	if err != nil {
 		return result, err
 	}
-	defer s.warm.keep(s.startChild)
+	defer s.warm.startNext(s.startChild)
 	defer c.end()
-	return c.do(ctx, o, text)
+	return c.runJob(ctx, o, text)
 }
 
-func (s *Sandbox) order(job Job) order {
+func (s *Sandbox) newOrder(job Job) order {
 	timeout := job.Timeout
 	if timeout <= 0 || timeout > s.options.Timeout {
 		timeout = s.options.Timeout
@@ -128,14 +128,14 @@ func (s *Sandbox) order(job Job) order {
 	}
 }
 
-// do gives the child its job and returns what becomes of it.
-func (c *child) do(ctx context.Context, o order, text []byte) (Result, error) {
+// runJob sends the child its job and returns the result.
+func (c *child) runJob(ctx context.Context, o order, text []byte) (Result, error) {
 	result := Result{Value: value.Undefined}
 	late, cancel := context.WithTimeout(ctx, o.Timeout+grace)
 	defer cancel()
 	defer context.AfterFunc(late, c.kill)()
 	if err := writeFrame(c.in, frameJob, text); err == nil {
-		failed, err := c.hear(&result, o.MaxOutput)
+		failed, err := c.readResult(&result, o.MaxOutput)
 		if failed != nil {
 			return result, failed.raised(result.Logs)
 		}
@@ -147,21 +147,21 @@ func (c *child) do(ctx context.Context, o order, text []byte) (Result, error) {
 		if ctx.Err() != nil {
 			return result, context.Cause(ctx)
 		}
-		return result, o.late().raised(result.Logs)
+		return result, o.timeoutFailure().raised(result.Logs)
 	}
-	return result, c.died(o).raised(result.Logs)
+	return result, c.exitFailure(o).raised(result.Logs)
 }
 
 // isEnd reports whether the output of the child just ended.
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// hear listens to the child until it has said what came of its job.
-func (c *child) hear(result *Result, maxOutput int) (*failure, error) {
+// readResult reads the frames of the child up to its result.
+func (c *child) readResult(result *Result, maxOutput int) (*failure, error) {
 	lines := console{left: maxLogs, tell: func(line string) { result.Logs = append(result.Logs, line) }}
 	for {
 		kind, body, err := readFrame(c.out, max(maxOutput, maxFailed))
 		if errors.Is(err, errFrame) {
-			return tooMuch(maxOutput), nil
+			return outputFailure(maxOutput), nil
 		}
 		if err != nil {
 			return nil, err
@@ -182,7 +182,7 @@ func (c *child) hear(result *Result, maxOutput int) (*failure, error) {
 		case frameBroken:
 			return nil, fmt.Errorf("the child could not run the code: %s", body)
 		default:
-			return nil, fmt.Errorf("the child said a frame %q", kind)
+			return nil, fmt.Errorf("the child sent an unknown frame %q", kind)
 		}
 	}
 }
@@ -190,39 +190,39 @@ func (c *child) hear(result *Result, maxOutput int) (*failure, error) {
 // idleAfter is how long a child waits for a job that does not come.
 const idleAfter = time.Minute
 
-// warm keeps children that were started ahead of their calls: to start this
-// binary takes longer than most code does. None serves two calls.
-type warm struct {
-	most     int
-	children chan *child     // handed over by the goroutine that keeps one
-	open     context.Context // ends with the sandbox
-	shut     context.CancelFunc
+// warmPool has children that were started before their calls, because starting this binary
+// takes longer than most code. Each child serves one call.
+type warmPool struct {
+	size     int
+	children chan *child     // each sent by the goroutine that holds it
+	ctx      context.Context // ends with the sandbox
+	cancel   context.CancelFunc
 
 	mu      sync.Mutex
-	kept    int // children that are kept or being started
-	keepers sync.WaitGroup
+	count   int // children that wait or are being started
+	running sync.WaitGroup
 }
 
-// keep starts a child for the next call, unless enough of them wait.
-func (w *warm) keep(start func(context.Context) (*child, error)) {
+// startNext starts a child for the next call, unless enough children wait.
+func (w *warmPool) startNext(start func(context.Context) (*child, error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.open.Err() != nil || w.kept >= w.most {
+	if w.ctx.Err() != nil || w.count >= w.size {
 		return
 	}
-	w.kept++
-	w.keepers.Go(func() {
-		w.hold(start)
+	w.count++
+	w.running.Go(func() {
+		w.holdChild(start)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.kept--
+		w.count--
 	})
 }
 
-// hold starts a child and holds it until a call takes it. One that cannot be
-// started is not missed: the next call starts its own, and tells why not.
-func (w *warm) hold(start func(context.Context) (*child, error)) {
-	c, err := start(w.open)
+// holdChild starts a child and holds it until a call takes it. If it cannot be started, the next
+// call starts its own and returns the error.
+func (w *warmPool) holdChild(start func(context.Context) (*child, error)) {
+	c, err := start(w.ctx)
 	if err != nil {
 		return
 	}
@@ -233,20 +233,20 @@ func (w *warm) hold(start func(context.Context) (*child, error)) {
 		return
 	case <-c.ended:
 	case <-idle.C:
-	case <-w.open.Done():
+	case <-w.ctx.Done():
 	}
 	c.end()
 }
 
-func (w *warm) close() {
+func (w *warmPool) close() {
 	w.mu.Lock()
-	w.shut()
+	w.cancel()
 	w.mu.Unlock()
-	w.keepers.Wait()
+	w.running.Wait()
 }
 
-// take returns a child that waits for its job.
-func (s *Sandbox) take(ctx context.Context) (*child, error) {
+// acquireChild returns a waiting child, or starts one.
+func (s *Sandbox) acquireChild(ctx context.Context) (*child, error) {
 	select {
 	case c := <-s.warm.children:
 		return c, nil
@@ -294,8 +294,8 @@ func writeFrame(w io.Writer, kind byte, body []byte) error {
 	return err
 }
 
-// readFrame reads a frame of at most so many bytes. Room for it is made as it
-// arrives: the length is only what the other side says.
+// readFrame reads a frame of at most so many bytes. It allocates as the bytes arrive, because
+// the length may be wrong.
 func readFrame(r io.Reader, most int) (kind byte, body []byte, err error) {
 	var header [frameHeader]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
